@@ -1,0 +1,1 @@
+//! Blocks, Merkle trees, the latest-transaction index, the chain store, Bitcoin import.

@@ -1,0 +1,1 @@
+//! The client library: batching, retries, header synchronisation, proof checks.

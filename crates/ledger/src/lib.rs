@@ -1,0 +1,1 @@
+//! Accounts, the four commands, idempotency, journal, block builder.

@@ -1,0 +1,1 @@
+//! The data path: packet selector, command extractor, store controller, packet generator, over a backend.

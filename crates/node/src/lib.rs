@@ -1,0 +1,1 @@
+//! The node: ledger, chain, proof service and data path put together.

@@ -1,0 +1,1 @@
+//! The proof service and the cache in front of it.

@@ -1,0 +1,1 @@
+//! Verification of headers and Merkle proofs, without a node.

@@ -1,0 +1,1 @@
+//! The hash table of the data path, and its value store.

@@ -1,0 +1,1 @@
+//! Verification engines: hashing, signatures.

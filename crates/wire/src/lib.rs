@@ -1,0 +1,1 @@
+//! Frames of the Turnpike protocol: layouts, parsing, building.

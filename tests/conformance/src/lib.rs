@@ -1,0 +1,1 @@
+//! Black-box conformance suite, run against any backend.

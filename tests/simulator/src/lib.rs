@@ -1,0 +1,1 @@
+//! Seeded simulator: client and node against a plain model under faults.
