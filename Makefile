@@ -1,0 +1,42 @@
+# The two commands of the README are `make demo` and `make test`; `make help` lists the rest.
+
+CARGO ?= cargo
+FUZZ_SECONDS ?= 5
+KILLS ?= 50
+
+.PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz check-dependencies clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
+
+setup:
+	@scripts/setup
+
+blocks: setup ## fetches the real Bitcoin blocks that the demo and the tests use
+	@scripts/fetch-blocks
+
+build: setup ## the program, optimised: target/release/turnpike
+	$(CARGO) build --release --locked --package turnpike
+
+demo: build blocks ## a node, a million durable transfers, proofs, a kill -9: about a minute after the build
+	target/release/turnpike demo --blocks target/blocks
+
+test: setup blocks ## everything that CI runs
+	@scripts/test
+
+lint: ## formatting, clippy, licences
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	scripts/check-dependencies
+
+fuzz: setup ## every parser for FUZZ_SECONDS
+	fuzz/run $(FUZZ_SECONDS)
+
+simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24
+	$(CARGO) run --release --locked --package turnpike-simulator -- --seed $(or $(SEED),1) --hours $(or $(HOURS),24)
+
+kill-loop: build ## KILLS times kill -9 under load, nothing durable lost
+	scripts/kill-loop $(KILLS)
+
+clean:
+	$(CARGO) clean
