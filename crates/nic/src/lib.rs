@@ -1,1 +1,35 @@
-//! The data path: packet selector, command extractor, store controller, packet generator, over a backend.
+//! The data path of a node, in the four stages of the in-NIC transfer paper:
+//!
+//! ```text
+//! datagram -> packet selector -> command extractor -> store controller -> packet generator -> datagram
+//! ```
+//!
+//! [`selector`] decides what a datagram is and whether its sender may ask for it, [`extractor`] turns frames into
+//! operations, a [`StoreController`](controller::StoreController) executes them and [`generator`] writes the reply over
+//! the request. [`DataPath`] drives the four over a [`Backend`](backend::Backend), of which [`udp`] is the first.
+//! Replies that have to wait for the disk are parked in [`parking`], datagrams that have to wait for a worker are kept
+//! in [`held`]. All memory is given at start; what does not fit is answered `BUSY`.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod backend;
+pub mod controller;
+pub mod counters;
+pub mod extractor;
+pub mod generator;
+pub mod held;
+pub mod parking;
+mod path;
+pub mod prefix;
+pub mod rate;
+pub mod selector;
+mod sys;
+pub mod udp;
+
+pub use backend::{Backend, Batch, Peer, Reply, Transmit, Waker};
+pub use controller::{Answer, Query, Release, StoreController};
+pub use counters::Counters;
+pub use held::{Held, Pool};
+pub use parking::{Departures, Parking};
+pub use path::DataPath;
+pub use prefix::Prefix;
+pub use udp::{UdpBackend, UdpConfig, UdpTransmitter};

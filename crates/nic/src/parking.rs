@@ -1,0 +1,141 @@
+//! Replies that wait until the disk has what they promise.
+//!
+//! The data path parks the reply to a durable request with the journal sequence that it waits for; the journal thread
+//! sends it after the sync that covers that sequence. The two share a pair of slabs of fixed size: one is filled
+//! while the other is emptied, as the journal does with its batches, so a lock is only ever held for a copy or a swap.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wire::Status;
+
+use crate::backend::{Peer, Reply, Transmit};
+use crate::generator;
+
+/// One reply in a slab: its bytes follow those of the reply before.
+#[derive(Clone, Copy, Debug)]
+struct Parked {
+    peer: Peer,
+    sequence: u64,
+    length: usize,
+}
+
+/// Replies and their bytes, in the order in which they were parked, which is that of their sequences.
+#[derive(Debug)]
+struct Slab {
+    bytes: Vec<u8>,
+    replies: VecDeque<Parked>,
+}
+
+impl Slab {
+    fn new(limits: Limits) -> Self {
+        Self { bytes: Vec::with_capacity(limits.bytes), replies: VecDeque::with_capacity(limits.replies) }
+    }
+}
+
+/// How much may be parked in one slab; there are two.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of replies.
+    pub bytes: usize,
+    /// Number of replies.
+    pub replies: usize,
+}
+
+impl Default for Limits {
+    /// 4 MiB is 64 of the largest datagrams, which hold 170,000 operations: more than a slow disk falls behind in a
+    /// sync. 16,384 replies is as many clients that wait at a time.
+    fn default() -> Self {
+        Self { bytes: 4 << 20, replies: 16_384 }
+    }
+}
+
+/// The data path's side: where replies are parked.
+#[derive(Debug)]
+pub struct Parking {
+    filling: Arc<Mutex<Slab>>,
+    limits: Limits,
+}
+
+/// The journal's side: from where replies depart.
+#[derive(Debug)]
+pub struct Departures {
+    filling: Arc<Mutex<Slab>>,
+    emptying: Slab,
+    /// Bytes of `emptying` that belong to replies that are gone.
+    sent: usize,
+}
+
+/// The two sides of a new pair of slabs.
+pub fn parking(limits: Limits) -> (Parking, Departures) {
+    let filling = Arc::new(Mutex::new(Slab::new(limits)));
+    (Parking { filling: filling.clone(), limits }, Departures { filling, emptying: Slab::new(limits), sent: 0 })
+}
+
+impl Parking {
+    /// Whether so many replies with so many bytes would find room. What has room keeps it until it is parked, as only
+    /// the data path parks.
+    pub fn has_room(&self, replies: usize, bytes: usize) -> bool {
+        let slab = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
+        slab.replies.len() + replies <= self.limits.replies && slab.bytes.len() + bytes <= self.limits.bytes
+    }
+
+    /// Parks replies until `sequence` is durable, which is not less than that of any reply parked before.
+    pub fn park<'a>(&mut self, sequence: u64, replies: impl Iterator<Item = Reply<'a>>) {
+        let mut slab = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
+        for reply in replies {
+            debug_assert!(slab.bytes.len() + reply.bytes.len() <= self.limits.bytes, "parked without asking for room");
+            slab.bytes.extend_from_slice(reply.bytes);
+            slab.replies.push_back(Parked { peer: reply.peer, sequence, length: reply.bytes.len() });
+        }
+    }
+}
+
+impl Departures {
+    /// Sends every parked reply whose sequence is at most `durable`.
+    pub fn release(&mut self, durable: u64, transmit: &mut dyn Transmit) {
+        self.release_emptying(durable, transmit);
+        if self.emptying.replies.is_empty() {
+            self.swap();
+            self.release_emptying(durable, transmit);
+        }
+    }
+
+    /// Answers every parked reply with `status` instead: the journal cannot be written.
+    pub fn refuse(&mut self, status: Status, transmit: &mut dyn Transmit) {
+        for _ in 0..2 {
+            let Slab { bytes, replies } = &mut self.emptying;
+            let mut rest = &mut bytes[self.sent..];
+            let refused = replies.drain(..).filter_map(|parked| {
+                let (reply, others) = std::mem::take(&mut rest).split_at_mut(parked.length);
+                rest = others;
+                let length = generator::refuse(reply, status, 0)?;
+                Some(Reply { peer: parked.peer, bytes: &reply[..length] })
+            });
+            transmit.transmit(&mut { refused });
+            self.swap();
+        }
+    }
+
+    fn release_emptying(&mut self, durable: u64, transmit: &mut dyn Transmit) {
+        let due = self.emptying.replies.iter().take_while(|parked| parked.sequence <= durable).count();
+        if due == 0 {
+            return;
+        }
+        let (bytes, sent) = (&self.emptying.bytes, &mut self.sent);
+        let mut replies = self.emptying.replies.drain(..due).map(|parked| {
+            let start = *sent;
+            *sent += parked.length;
+            Reply { peer: parked.peer, bytes: &bytes[start..*sent] }
+        });
+        transmit.transmit(&mut replies);
+    }
+
+    /// Takes what was parked meanwhile, and leaves the empty slab to be filled.
+    fn swap(&mut self) {
+        self.emptying.bytes.clear();
+        self.sent = 0;
+        let mut filling = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::swap(&mut *filling, &mut self.emptying);
+    }
+}
