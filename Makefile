@@ -35,8 +35,8 @@ fuzz: setup ## every parser for FUZZ_SECONDS
 simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24
 	$(CARGO) run --release --locked --package turnpike-simulator -- --seed $(or $(SEED),1) --hours $(or $(HOURS),24)
 
-kill-loop: build ## KILLS times kill -9 under load, nothing durable lost
-	scripts/kill-loop $(KILLS)
+kill-loop: ## KILLS times kill -9 under load, nothing durable lost
+	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop -- --nocapture
 
 clean:
 	$(CARGO) clean

@@ -1,0 +1,444 @@
+//! The command line: every command and option with its help text. Completions and man pages are made from it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use wire::{AccountId, TransactionId};
+
+/// The node that client commands talk to unless told otherwise.
+pub const DEFAULT_NODE: &str = "127.0.0.1:7400";
+
+/// A fast path for blockchains: durable transfers over UDP, settled into blocks, with proofs that anyone can check.
+#[derive(Parser)]
+#[command(name = "turnpike", version, propagate_version = true, max_term_width = 120)]
+pub struct Cli {
+    /// Print results as JSON, one object a line
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to log to standard error: error, warn, info, debug, trace, or directives such as node=debug
+    #[arg(long, global = true, value_name = "FILTER", default_value = "info")]
+    pub log: String,
+    /// How to write the log
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// What the program can do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a node
+    Serve(ServeArgs),
+    /// Create accounts, issue, transfer, and look up balances
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Make and show the keys of keyed accounts and issuers
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Fetch Merkle proofs from a node, and verify them without one
+    #[command(subcommand)]
+    Proof(ProofCommand),
+    /// Synchronise block headers from a node, checking every link
+    Headers(HeadersArgs),
+    /// Read blocks of another chain into a data directory
+    #[command(subcommand)]
+    Import(ImportCommand),
+    /// Put load on a node and report rate and latency
+    Load(LoadArgs),
+    /// Send the transactions of a capture to a node
+    Replay(ReplayArgs),
+    /// Audit a data directory: sums, chains, roots, balances
+    Check(CheckArgs),
+    /// Tell what a node serves and where it stands
+    Info(NodeArgs),
+    /// Show, in about a minute, what Turnpike does: durable transfers, proofs, a kill -9, nothing lost
+    Demo(DemoArgs),
+    /// Check a configuration file, or print one with every key and its default
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages
+    Man {
+        /// The folder to write to
+        #[arg(value_hint = ValueHint::DirPath)]
+        directory: PathBuf,
+    },
+}
+
+/// Options of `serve`. What is given here overrides the configuration file.
+#[derive(Args)]
+pub struct ServeArgs {
+    /// Configuration file (TOML); `turnpike config default` prints one
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+    /// Data directory; made if it does not exist
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: Option<PathBuf>,
+    /// Address to serve the protocol on
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// Prefix from which unsigned operations are taken, such as 127.0.0.0/8; may be repeated
+    #[arg(long, value_name = "PREFIX")]
+    pub trusted: Vec<String>,
+    /// Promise of replies to frames that ask for none
+    #[arg(long, value_enum)]
+    pub promise: Option<PromiseArg>,
+    /// Address for metrics and health
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<SocketAddr>,
+    /// How many accounts the table holds
+    #[arg(long, value_name = "COUNT")]
+    pub accounts: Option<u64>,
+}
+
+/// A promise, as the command line names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum PromiseArg {
+    /// Executed in memory
+    Accepted,
+    /// In the journal, synced to the disk
+    Durable,
+}
+
+impl From<PromiseArg> for wire::Promise {
+    fn from(promise: PromiseArg) -> Self {
+        match promise {
+            PromiseArg::Accepted => Self::Accepted,
+            PromiseArg::Durable => Self::Durable,
+        }
+    }
+}
+
+/// Which node to talk to.
+#[derive(Args, Clone)]
+pub struct NodeArgs {
+    /// The node's address
+    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_NODE)]
+    pub node: SocketAddr,
+}
+
+/// Options of every operation.
+#[derive(Args)]
+pub struct OperationArgs {
+    #[command(flatten)]
+    pub node: NodeArgs,
+    /// Sign with this key; without it the operation is unsigned, and the node must trust this address
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub key: Option<PathBuf>,
+    /// Transaction id; random if not given. Repeat an operation with its id and nothing is done twice
+    #[arg(long, value_name = "ID")]
+    pub transaction: Option<TransactionId>,
+    /// Promise to ask for
+    #[arg(long, value_enum)]
+    pub promise: Option<PromiseArg>,
+}
+
+/// Operations on accounts. An account is a number, or 32 hexadecimal digits.
+#[derive(Subcommand)]
+pub enum AccountCommand {
+    /// Create an account
+    Create {
+        /// The account; with --key it may be left out: it is the key's
+        account: Option<AccountId>,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+    /// Issue an amount to an account
+    Issue {
+        /// The account that receives
+        account: AccountId,
+        /// How much
+        amount: u64,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+    /// Transfer an amount from one account to another
+    Transfer {
+        /// The sender
+        source: AccountId,
+        /// The receiver
+        destination: AccountId,
+        /// How much
+        amount: u64,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+    /// Look up a balance
+    Refer {
+        /// The account
+        account: AccountId,
+        #[command(flatten)]
+        operation: OperationArgs,
+    },
+}
+
+/// Key files: the secret key as 64 hexadecimal digits, readable by their owner only.
+#[derive(Subcommand)]
+pub enum KeyCommand {
+    /// Make a key
+    New {
+        /// The file to write; must not exist
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Show a key's public key and account
+    Show {
+        /// The key file
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+}
+
+/// Proofs.
+#[derive(Subcommand)]
+pub enum ProofCommand {
+    /// Fetch a proof, and verify it against headers that are synchronised from the node
+    Get(ProofGetArgs),
+    /// Verify a proof that was written to a file: one of `proof get --out`, or Bitcoin Core's gettxoutproof output
+    Verify {
+        /// The proof
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// Headers to verify against, as `turnpike headers` writes them; without it a gettxoutproof is checked in itself only
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        headers: Option<PathBuf>,
+    },
+}
+
+/// A chain, as the command line names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ChainArg {
+    /// The node's own chain
+    Own,
+    /// Bitcoin
+    Bitcoin,
+}
+
+impl From<ChainArg> for wire::Chain {
+    fn from(chain: ChainArg) -> Self {
+        match chain {
+            ChainArg::Own => Self::Own,
+            ChainArg::Bitcoin => Self::Bitcoin,
+        }
+    }
+}
+
+/// What to fetch a proof of.
+#[derive(Args)]
+pub struct ProofGetArgs {
+    #[command(flatten)]
+    pub node: NodeArgs,
+    #[command(flatten)]
+    pub subject: ProofSubject,
+    /// The source account of --transaction
+    #[arg(long, value_name = "ACCOUNT", requires = "transaction")]
+    pub source: Option<AccountId>,
+    /// Write the proof here
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: Option<PathBuf>,
+    /// Keep the headers here, so that only new ones are fetched the next time
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub headers: Option<PathBuf>,
+}
+
+/// Exactly one of these.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub struct ProofSubject {
+    /// The latest transaction of an account of the own chain
+    #[arg(long, value_name = "ACCOUNT")]
+    pub latest: Option<AccountId>,
+    /// The balance and the latest transaction of an account, or that there is no such account
+    #[arg(long, value_name = "ACCOUNT")]
+    pub balance: Option<AccountId>,
+    /// A transaction of the own chain, by its id and --source
+    #[arg(long, value_name = "ID")]
+    pub transaction: Option<TransactionId>,
+    /// A transaction of the own chain, by height and position
+    #[arg(long, value_name = "HEIGHT:POSITION")]
+    pub locator: Option<String>,
+    /// The latest Bitcoin transaction of an output script (hexadecimal)
+    #[arg(long, value_name = "SCRIPT")]
+    pub bitcoin_script: Option<String>,
+    /// A Bitcoin transaction (hexadecimal, as block explorers print it)
+    #[arg(long, value_name = "TXID")]
+    pub bitcoin_transaction: Option<String>,
+}
+
+/// Options of `headers`.
+#[derive(Args)]
+pub struct HeadersArgs {
+    #[command(flatten)]
+    pub node: NodeArgs,
+    /// Which chain
+    #[arg(long, value_enum, default_value_t = ChainArg::Own)]
+    pub chain: ChainArg,
+    /// The file to keep them in
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}
+
+/// What can be imported.
+#[derive(Subcommand)]
+pub enum ImportCommand {
+    /// Bitcoin blocks: blk*.dat files, raw blocks, or a folder of them
+    Bitcoin {
+        /// The file or folder
+        #[arg(value_hint = ValueHint::AnyPath)]
+        path: PathBuf,
+        /// Data directory; made if it does not exist
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        data: PathBuf,
+        /// Which network the blocks are of
+        #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
+        network: NetworkArg,
+        /// Start from the first block found instead of genesis, trusting it
+        #[arg(long)]
+        trust_first: bool,
+    },
+}
+
+/// A Bitcoin network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum NetworkArg {
+    /// The main network
+    Mainnet,
+    /// Test network 3
+    Testnet,
+    /// The default signet
+    Signet,
+    /// Regression test
+    Regtest,
+}
+
+/// Options of `load`.
+#[derive(Args)]
+pub struct LoadArgs {
+    #[command(flatten)]
+    pub node: NodeArgs,
+    /// How many accounts to use, numbered from 1; they are created and funded first where missing
+    #[arg(long, default_value_t = 1000)]
+    pub accounts: u32,
+    /// How many operations to send
+    #[arg(long, default_value_t = 1_000_000)]
+    pub operations: u64,
+    /// What to send
+    #[arg(long, value_enum, default_value_t = MixArg::Transfer)]
+    pub mix: MixArg,
+    /// How accounts are chosen
+    #[arg(long, value_enum, default_value_t = DistributionArg::Uniform)]
+    pub distribution: DistributionArg,
+    /// Operations in one datagram; 1 sends single operations
+    #[arg(long, default_value_t = 60)]
+    pub batch: u16,
+    /// Datagrams in flight (closed loop)
+    #[arg(long, default_value_t = 64)]
+    pub in_flight: u32,
+    /// Operations a second (open loop: latency counts from when an operation was due); 0 is a closed loop
+    #[arg(long, default_value_t = 0)]
+    pub rate: u64,
+    /// Promise to ask for
+    #[arg(long, value_enum, default_value_t = PromiseArg::Durable)]
+    pub promise: PromiseArg,
+    /// Seed of the choices
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// What load consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum MixArg {
+    /// TRANSFER only
+    Transfer,
+    /// REFER only
+    Refer,
+}
+
+/// How load chooses accounts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum DistributionArg {
+    /// All alike
+    Uniform,
+    /// Few are chosen often, as by Zipf's law
+    Zipf,
+    /// Always the same two
+    HotPair,
+}
+
+/// Options of `replay`.
+#[derive(Args)]
+pub struct ReplayArgs {
+    #[command(flatten)]
+    pub node: NodeArgs,
+    /// The capture (pcap; Ethernet, Linux cooked or raw IP)
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// UDP port that the transactions in the capture were sent to; any if not given
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// Keep the capture's timing instead of sending as fast as the node answers
+    #[arg(long)]
+    pub timed: bool,
+    /// How long to wait for the last replies
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
+    pub wait: Duration,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let value: f64 = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
+    Duration::try_from_secs_f64(value).map_err(|error| error.to_string())
+}
+
+/// Options of `check`.
+#[derive(Args)]
+pub struct CheckArgs {
+    /// The data directory; the node must not be running on it
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub directory: PathBuf,
+}
+
+/// Options of `demo`.
+#[derive(Args)]
+pub struct DemoArgs {
+    /// Folder with blk*.dat files to import
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub blocks: Option<PathBuf>,
+    /// Transfers to make
+    #[arg(long, default_value_t = 1_000_000)]
+    pub transfers: u64,
+    /// Accounts to make them between
+    #[arg(long, default_value_t = 100_000)]
+    pub accounts: u32,
+    /// Proofs to fetch and verify, of own transfers and of the imported blocks each
+    #[arg(long, default_value_t = 2_000)]
+    pub proofs: u32,
+}
+
+/// Configuration.
+#[derive(Subcommand)]
+pub enum ConfigCommand {
+    /// Check a file, naming each key that is wrong
+    Check {
+        /// The file
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+    /// Print a file with every key and its default
+    Default,
+}

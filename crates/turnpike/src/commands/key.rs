@@ -1,0 +1,67 @@
+//! `turnpike key`: key files.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use secp256k1::{PublicKey, SecretKey};
+use serde::Serialize;
+
+use crate::cli::KeyCommand;
+use crate::error::Error;
+use crate::output::{Output, from_hex, hex};
+
+/// What `key new` and `key show` print.
+#[derive(Serialize)]
+struct KeyReport {
+    account: String,
+    public_key: String,
+}
+
+/// Runs `turnpike key`.
+pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
+    let key = match command {
+        KeyCommand::New { file } => {
+            let key = generate()?;
+            write(file, &key)?;
+            key
+        }
+        KeyCommand::Show { file } => read(file)?,
+    };
+    let public = PublicKey::from_secret_key_global(&key).serialize();
+    let report =
+        KeyReport { account: verify::secp256k1::account_id(&public).to_string(), public_key: hex(&public) };
+    output.result(&report, |report| format!("account     {}\npublic key  {}", report.account, report.public_key));
+    Ok(())
+}
+
+/// Reads a key file.
+pub fn read(file: &Path) -> Result<SecretKey, Error> {
+    let text = fs::read_to_string(file).map_err(|error| Error::file("read the key file", file, error))?;
+    let bytes: Option<[u8; 32]> = from_hex(text.trim()).and_then(|bytes| bytes.try_into().ok());
+    bytes
+        .and_then(|bytes| SecretKey::from_byte_array(bytes).ok())
+        .ok_or_else(|| Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display())))
+}
+
+fn generate() -> Result<SecretKey, Error> {
+    loop {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| Error::Input(format!("no random numbers from the system: {error}")))?;
+        // Fails for zero and for what is not below the group's order: once in 2^127.
+        if let Ok(key) = SecretKey::from_byte_array(bytes) {
+            return Ok(key);
+        }
+    }
+}
+
+fn write(file: &Path, key: &SecretKey) -> Result<(), Error> {
+    let mut handle = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)
+        .map_err(|error| Error::file("make the key file", file, error))?;
+    writeln!(handle, "{}", hex(&key.secret_bytes())).map_err(|error| Error::file("write the key file", file, error))
+}

@@ -1,0 +1,39 @@
+//! What a command can fail with. The text is all that a user sees, so it says what to do.
+
+use std::path::{Path, PathBuf};
+
+/// The failure of a command.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("can't {what} {}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// Something that the user gave is wrong.
+    #[error("{0}")]
+    Input(String),
+    /// A check that the command makes failed.
+    #[error("{0}")]
+    Failed(String),
+    /// The node, the client or a store reported an error.
+    #[error(transparent)]
+    Other(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// A failure to read or write a file.
+    pub fn file(what: &'static str, path: &Path, source: std::io::Error) -> Self {
+        Self::File { what, path: path.to_path_buf(), source }
+    }
+
+    /// An error of a lower layer, whose text says it all.
+    pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Other(error.into())
+    }
+}
