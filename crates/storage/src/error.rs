@@ -1,0 +1,94 @@
+//! What can go wrong with files, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error of a file or a directory. The message names the path and tells what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file or directory does not exist.
+    #[error("{}: no such file or directory", path.display())]
+    NotFound {
+        /// What was looked for.
+        path: PathBuf,
+    },
+    /// The file exists, though it should be made anew.
+    #[error("{}: exists already", path.display())]
+    Exists {
+        /// What was to be created.
+        path: PathBuf,
+    },
+    /// The disk or the quota is full.
+    #[error("{}: the disk or the quota is full: free some space, then start again", path.display())]
+    Full {
+        /// What was written.
+        path: PathBuf,
+    },
+    /// The operating system refuses access.
+    #[error("{}: access denied: check owner and mode, or run as another user", path.display())]
+    Denied {
+        /// What was accessed.
+        path: PathBuf,
+    },
+    /// Another failure that the operating system reports.
+    #[error("{}: {operation} failed: {source}: check the disk and the kernel log, then start again", path.display())]
+    Failed {
+        /// What was accessed.
+        path: PathBuf,
+        /// What was tried.
+        operation: &'static str,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The content is not what was written.
+    #[error("{}: damaged at byte {offset}: {reason}: restore the file from a copy, or check the directory", path.display())]
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// Where the damage is.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Another process holds the data directory.
+    #[error("{}: in use by another process: stop it, or name another data directory", path.display())]
+    InUse {
+        /// The data directory.
+        path: PathBuf,
+    },
+    /// The data directory was written by a version with another format.
+    #[error("{}: format {found}, but this program reads format {expected}: use the program that wrote it, or name another data directory", path.display())]
+    OtherVersion {
+        /// The data directory.
+        path: PathBuf,
+        /// The format that its FORMAT file names.
+        found: String,
+        /// The format of this program.
+        expected: u32,
+    },
+    /// The directory holds files, but is none of ours.
+    #[error("{}: not empty and not a data directory of this program: name another directory", path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    /// The error for what the operating system reported.
+    pub(crate) fn from_io(path: &Path, operation: &'static str, source: io::Error) -> Self {
+        let path = path.to_path_buf();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::AlreadyExists => Self::Exists { path },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full { path },
+            io::ErrorKind::PermissionDenied => Self::Denied { path },
+            _ => Self::Failed { path, operation, source },
+        }
+    }
+
+    /// The error for a file that does not fit in the address space.
+    pub(crate) fn too_large(path: &Path, len: u64) -> Self {
+        Self::Corrupt { path: path.to_path_buf(), offset: 0, reason: format!("{len} bytes are too many to read") }
+    }
+}
