@@ -1,1 +1,3 @@
 //! Blocks, Merkle trees, the latest-transaction index, the chain store, Bitcoin import.
+
+pub mod bitcoin;

@@ -1,1 +1,20 @@
 //! Verification of headers and Merkle proofs, without a node.
+//!
+//! A light client keeps headers only ([`HeaderChain`]) and checks what any node tells it against them: that a transaction
+//! is in a block ([`TransactionProof`]), what an account holds and which transaction touched it last, or that it does not
+//! exist ([`IndexProof`]). Nothing here opens a socket or a file: everything works on the bytes of the wire's replies.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod bitcoin;
+mod chain;
+pub mod hash;
+mod header;
+mod index;
+mod transaction;
+
+pub use chain::{HeaderChain, HeaderError};
+pub use hash::{Hash, ZERO_HASH};
+pub use header::{BlockHeader, HEADER_SIZE, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, tree_depth};
+pub use index::{IndexEntry, IndexProof, IndexProofError, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES, account_path};
+pub use transaction::{ProofError, TransactionProof};

@@ -1,0 +1,1 @@
+//! Bitcoin: import, the most-work chain, address history.
