@@ -1,0 +1,143 @@
+//! The UDP payloads of a capture file, in order.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use etherparse::{LaxSlicedPacket, TransportSlice};
+use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
+
+/// The largest block of a capture that is read: a packet of 64 KiB with room for its record and options.
+const BLOCK_LIMIT: usize = 1 << 18;
+
+/// What is wrong with a capture.
+#[derive(Debug, thiserror::Error)]
+pub enum CaptureError {
+    /// The file could not be opened.
+    #[error("can't read {}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file is no capture, or is damaged.
+    #[error("{} is not a capture that can be read (pcap or pcapng): {reason}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What the parser says.
+        reason: String,
+    },
+}
+
+/// A UDP payload of a capture.
+pub struct Datagram {
+    /// When it was captured, counted from the first packet of the file.
+    pub time: Duration,
+    /// The port that it was sent to.
+    pub port: u16,
+    /// What it carried.
+    pub payload: Vec<u8>,
+}
+
+/// What is known of the interface that packets were captured on.
+#[derive(Clone, Copy)]
+struct Interface {
+    link: Linktype,
+    /// Units of time stamps in a second.
+    resolution: u64,
+}
+
+/// Calls `take` with every UDP payload of the capture; packets of other kinds, fragments and what was cut short are
+/// left out. Returns how many packets there were of any kind.
+pub fn read(path: &Path, mut take: impl FnMut(Datagram)) -> Result<u64, CaptureError> {
+    let file = File::open(path).map_err(|source| CaptureError::Open { path: path.to_path_buf(), source })?;
+    let format_error = |reason: String| CaptureError::Format { path: path.to_path_buf(), reason };
+    let mut reader = create_reader(BLOCK_LIMIT, file).map_err(|error| format_error(error.to_string()))?;
+    let mut interfaces = Vec::new();
+    let mut first_time = None;
+    let mut packets = 0;
+    loop {
+        match reader.next() {
+            Ok((size, block)) => {
+                let packet = match &block {
+                    PcapBlockOwned::LegacyHeader(header) => {
+                        let resolution = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
+                        interfaces = vec![Interface { link: header.network, resolution }];
+                        None
+                    }
+                    PcapBlockOwned::Legacy(block) => interfaces.first().map(|&interface| {
+                        let time = Duration::from_secs(u64::from(block.ts_sec))
+                            + time_of(u64::from(block.ts_usec), interface.resolution);
+                        (interface, time, block.data)
+                    }),
+                    PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+                        interfaces.clear();
+                        None
+                    }
+                    PcapBlockOwned::NG(Block::InterfaceDescription(description)) => {
+                        let resolution = description.ts_resolution().unwrap_or(1_000_000).max(1);
+                        interfaces.push(Interface { link: description.linktype, resolution });
+                        None
+                    }
+                    PcapBlockOwned::NG(Block::EnhancedPacket(block)) => {
+                        interfaces.get(block.if_id as usize).map(|&interface| {
+                            let time = u64::from(block.ts_high) << 32 | u64::from(block.ts_low);
+                            (interface, time_of(time, interface.resolution), block.data)
+                        })
+                    }
+                    PcapBlockOwned::NG(Block::SimplePacket(block)) => {
+                        interfaces.first().map(|&interface| (interface, Duration::ZERO, block.data))
+                    }
+                    PcapBlockOwned::NG(_) => None,
+                };
+                if let Some((interface, time, data)) = packet {
+                    packets += 1;
+                    let first = *first_time.get_or_insert(time);
+                    if let Some((port, payload)) = udp_payload(interface.link, data) {
+                        take(Datagram { time: time.saturating_sub(first), port, payload: payload.to_vec() });
+                    }
+                }
+                reader.consume(size);
+            }
+            Err(PcapError::Eof) => return Ok(packets),
+            Err(PcapError::Incomplete(_)) => {
+                // The parser asks for more, although the file is at its end: the last packet is cut short.
+                if reader.reader_exhausted() {
+                    return Err(format_error(format!("it ends in the middle of packet {}", packets + 1)));
+                }
+                reader.refill().map_err(|error| format_error(error.to_string()))?;
+            }
+            Err(error) => return Err(format_error(error.to_string())),
+        }
+    }
+}
+
+fn time_of(units: u64, resolution: u64) -> Duration {
+    let nanoseconds = u128::from(units % resolution) * 1_000_000_000 / u128::from(resolution);
+    Duration::from_secs(units / resolution) + Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
+}
+
+/// The destination port and payload of a packet, if it is an unfragmented UDP datagram that was captured whole.
+fn udp_payload(link: Linktype, data: &[u8]) -> Option<(u16, &[u8])> {
+    let packet = match link {
+        Linktype::ETHERNET => LaxSlicedPacket::from_ethernet(data).ok()?,
+        Linktype::RAW | Linktype::IPV4 | Linktype::IPV6 => LaxSlicedPacket::from_ip(data).ok()?,
+        // The protocol of the payload is in the last two of the 16 bytes of a Linux cooked header.
+        Linktype::LINUX_SLL => LaxSlicedPacket::from_ip(data.get(16..)?).ok()?,
+        // Loopback of the BSDs: four bytes of address family.
+        Linktype::NULL => LaxSlicedPacket::from_ip(data.get(4..)?).ok()?,
+        _ => return None,
+    };
+    if packet.stop_err.is_some() {
+        return None;
+    }
+    match packet.transport? {
+        // A shorter payload than the header tells was cut short by the capture's snapshot length.
+        TransportSlice::Udp(udp) if usize::from(udp.length()) == udp.slice().len() => {
+            Some((udp.destination_port(), udp.payload()))
+        }
+        _ => None,
+    }
+}
