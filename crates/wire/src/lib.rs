@@ -1,1 +1,49 @@
 //! Frames of the Turnpike protocol: layouts, parsing, building.
+//!
+//! Every frame is a `#[repr(C)]` structure of big-endian fields without padding, so a received datagram is used where it
+//! lies: [`Frame::parse`] checks it and gives references into it, and the replies are written over it in place. Nothing
+//! here allocates, and no bytes can make it panic. The layouts are those of `docs/protocol.md`, name by name.
+#![no_std]
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod batch;
+mod command;
+mod compact;
+mod error;
+mod frame;
+mod full;
+mod header;
+mod headers;
+mod ids;
+mod info;
+mod operation;
+mod proof;
+mod reply;
+mod status;
+
+pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut};
+pub use command::{Chain, Command, Promise, Query};
+pub use compact::{CompactEntry, CompactFrame};
+pub use error::{ErrorFrame, ParseError};
+pub use frame::{Frame, FrameMut, Headers, Proof};
+pub use full::{FullFrame, FullReply};
+pub use header::{FrameHeader, FrameType, MAGIC, REPLY_BIT, VERSION};
+pub use headers::HeadersFrame;
+pub use ids::{AccountId, ParseIdError, TransactionId};
+pub use info::InfoFrame;
+pub use operation::{Operation, SignedOperation};
+pub use proof::{IndexEntry, IndexReply, ProofReply, ProofRequest, key_of_locator, key_of_transaction};
+pub use reply::{BatchReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof};
+pub use status::{Status, UnknownStatus};
+
+pub use zerocopy::byteorder::big_endian::{U16, U32, U64};
+
+/// The port of UDP and TCP unless configured otherwise.
+pub const DEFAULT_PORT: u16 = 7400;
+
+/// The longest datagram that UDP over IPv4 carries: 65,535 less the headers of IPv4 (20) and UDP (8).
+pub const MAX_DATAGRAM: usize = 65_507;
+
+/// The longest payload of a datagram that passes an Ethernet of 1,500 bytes undivided.
+pub const ETHERNET_DATAGRAM: usize = 1_472;

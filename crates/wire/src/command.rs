@@ -1,0 +1,109 @@
+//! Commands, promises, chains and queries: the small enumerations of the protocol.
+
+use crate::Status;
+use core::fmt;
+
+macro_rules! codes {
+    (
+        $(#[$doc:meta])*
+        $name:ident: $repr:ty, else $status:ident {
+            $($(#[$variant_doc:meta])* $variant:ident = $code:literal $text:literal,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr($repr)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant = $code,)*
+        }
+
+        impl $name {
+            /// All values, in the order of their codes.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The code on the wire.
+            #[inline]
+            pub const fn code(self) -> $repr {
+                self as $repr
+            }
+
+            /// The name in the protocol.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)*
+                }
+            }
+        }
+
+        impl TryFrom<$repr> for $name {
+            type Error = Status;
+
+            /// The value of a code, or the status that refuses a frame with it.
+            #[inline]
+            fn try_from(code: $repr) -> Result<Self, Status> {
+                match code {
+                    $($code => Ok(Self::$variant),)*
+                    _ => Err(Status::$status),
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+codes! {
+    /// What an operation does.
+    Command: u16, else UnknownCommand {
+        /// Makes the source account, with a balance of 0.
+        Create = 1 "CREATE",
+        /// Adds new money to the source account.
+        Issue = 2 "ISSUE",
+        /// Moves money from the source to the destination.
+        Transfer = 3 "TRANSFER",
+        /// Reads the balance of the source account.
+        Refer = 4 "REFER",
+    }
+}
+
+codes! {
+    /// What a reply vouches for. Later ones are stronger.
+    Promise: u8, else Malformed {
+        /// In a request: what the node is configured for.
+        Default = 0 "default",
+        /// Executed in memory.
+        Accepted = 1 "accepted",
+        /// In the journal, synced to the disk.
+        Durable = 2 "durable",
+        /// In a block that the replicas ordered.
+        Final = 3 "final",
+    }
+}
+
+codes! {
+    /// Whose blocks are asked for.
+    Chain: u8, else UnknownChain {
+        /// The node's own chain.
+        Own = 0 "own",
+        /// Bitcoin.
+        Bitcoin = 1 "bitcoin",
+    }
+}
+
+codes! {
+    /// What a proof is asked of.
+    Query: u8, else UnknownCommand {
+        /// The latest transaction of an address.
+        Latest = 1 "latest",
+        /// A transaction by its id.
+        Transaction = 2 "transaction",
+        /// A transaction by height and position.
+        Locator = 3 "locator",
+        /// The index entry of an address.
+        Index = 4 "index",
+    }
+}

@@ -1,0 +1,131 @@
+//! The compact transfer frame, and the entry that carries it in a batch.
+
+use crate::{AccountId, Command, Operation, Status, TransactionId, UnknownStatus};
+use zerocopy::byteorder::big_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The frame of the in-NIC transfer paper, 22 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct CompactFrame {
+    /// A [`Command`].
+    pub command: U32,
+    /// Names this operation together with the source.
+    pub transaction: U32,
+    /// The account that the operation is about; the sender of a transfer.
+    pub source: U32,
+    /// The receiver of a transfer, else zero.
+    pub destination: U32,
+    /// Amount; in replies the value, or `u32::MAX` where it is larger.
+    pub amount: U32,
+    /// A [`Status`]; 0 in requests.
+    pub status: U16,
+}
+
+impl CompactFrame {
+    /// Bytes of the frame.
+    pub const LENGTH: usize = 22;
+
+    /// A frame as it is requested.
+    #[inline]
+    pub const fn new(command: Command, transaction: u32, source: u32, destination: u32, amount: u32) -> Self {
+        Self {
+            command: U32::from_bytes((command.code() as u32).to_be_bytes()),
+            transaction: U32::from_bytes(transaction.to_be_bytes()),
+            source: U32::from_bytes(source.to_be_bytes()),
+            destination: U32::from_bytes(destination.to_be_bytes()),
+            amount: U32::from_bytes(amount.to_be_bytes()),
+            status: U16::ZERO,
+        }
+    }
+
+    /// The frame of a requested operation; `None` where a field of it does not fit.
+    pub fn from_operation(operation: &Operation) -> Option<Self> {
+        if operation.contract.get() != 0 || operation.status.get() != 0 {
+            return None;
+        }
+        Some(Self::new(
+            operation.command().ok()?,
+            operation.transaction.to_compact()?,
+            operation.source.to_compact()?,
+            operation.destination.to_compact()?,
+            u32::try_from(operation.amount()).ok()?,
+        ))
+    }
+
+    /// The operation that the frame asks for. A command beyond 16 bits becomes 0, which is as unknown.
+    #[inline]
+    pub fn to_operation(&self) -> Operation {
+        Operation {
+            command: U16::new(u16::try_from(self.command.get()).unwrap_or(0)),
+            status: self.status,
+            contract: U32::ZERO,
+            transaction: TransactionId::from(self.transaction.get()),
+            source: AccountId::from(self.source.get()),
+            destination: AccountId::from(self.destination.get()),
+            amount: U64::new(u64::from(self.amount.get())),
+        }
+    }
+
+    /// The command, or `UNKNOWN_COMMAND`.
+    #[inline]
+    pub fn command(&self) -> Result<Command, Status> {
+        u16::try_from(self.command.get()).map_err(|_| Status::UnknownCommand).and_then(Command::try_from)
+    }
+
+    /// The status in a reply.
+    #[inline]
+    pub fn status(&self) -> Result<Status, UnknownStatus> {
+        Status::try_from(self.status.get())
+    }
+
+    /// The value of a reply; `u32::MAX` stands for everything from there on.
+    #[inline]
+    pub fn value(&self) -> u32 {
+        self.amount.get()
+    }
+
+    /// What can be told of a request without the ledger: `OK`, or the status that refuses it.
+    #[inline]
+    pub fn check(&self) -> Status {
+        self.to_operation().check()
+    }
+
+    /// Makes the reply of the request, in place.
+    #[inline]
+    pub fn set_reply(&mut self, status: Status, value: u64) {
+        self.status = U16::new(status.code());
+        self.amount = U32::new(u32::try_from(value).unwrap_or(u32::MAX));
+    }
+}
+
+/// A compact frame in a batch: two zero bytes make it 24.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct CompactEntry {
+    /// The frame.
+    pub frame: CompactFrame,
+    /// Zero.
+    pub reserved: U16,
+}
+
+impl CompactEntry {
+    /// Bytes of the entry.
+    pub const LENGTH: usize = 24;
+
+    /// What can be told of a request without the ledger: `OK`, or the status that refuses it.
+    #[inline]
+    pub fn check(&self) -> Status {
+        match self.frame.check() {
+            Status::Ok if self.reserved.get() != 0 => Status::Malformed,
+            status => status,
+        }
+    }
+}
+
+impl From<CompactFrame> for CompactEntry {
+    #[inline]
+    fn from(frame: CompactFrame) -> Self {
+        Self { frame, reserved: U16::ZERO }
+    }
+}

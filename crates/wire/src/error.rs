@@ -1,0 +1,131 @@
+//! The error frame, and the error of parsing a request.
+
+use crate::{
+    BatchHeader, CompactFrame, FrameHeader, FullFrame, FullReply, HeadersFrame, InfoFrame, Promise, ProofRequest,
+    Status, UnknownStatus,
+};
+use core::fmt;
+use zerocopy::byteorder::big_endian::{U16, U32};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// The answer to a frame that cannot be answered in its own shape, 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct ErrorFrame {
+    /// Header with the request's id.
+    pub header: FrameHeader,
+    /// A [`Status`].
+    pub status: U16,
+    /// Zero.
+    pub reserved: U16,
+    /// For `REPLY_TOO_LARGE` the length needed, else 0.
+    pub detail: U32,
+}
+
+impl ErrorFrame {
+    /// Bytes of the frame.
+    pub const LENGTH: usize = 16;
+
+    /// The type of error frames.
+    pub const TYPE: u8 = 0xff;
+
+    /// An error frame.
+    pub const fn new(id: u32, status: Status, detail: u32) -> Self {
+        Self {
+            header: FrameHeader::with_code(Self::TYPE, id),
+            status: U16::from_bytes(status.code().to_be_bytes()),
+            reserved: U16::ZERO,
+            detail: U32::from_bytes(detail.to_be_bytes()),
+        }
+    }
+
+    /// The status.
+    pub fn status(&self) -> Result<Status, UnknownStatus> {
+        Status::try_from(self.status.get())
+    }
+
+    /// Writes the frame over a request and returns its length, or 0 where the request is shorter and so gets no answer.
+    pub fn write_over(&self, request: &mut [u8]) -> usize {
+        match self.write_to_prefix(request) {
+            Ok(()) => Self::LENGTH,
+            Err(_) => 0,
+        }
+    }
+}
+
+/// In what shape a refused request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Not at all.
+    Silence,
+    /// With an error frame.
+    Error,
+    Compact,
+    Full,
+    Batch,
+    Proof,
+    Headers,
+    Info,
+}
+
+/// Why bytes are no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// What the sender is told.
+    pub status: Status,
+    /// The id that the answer carries, 0 where none could be read.
+    pub id: u32,
+    pub(crate) shape: Shape,
+}
+
+impl ParseError {
+    /// Whether the sender gets an answer.
+    ///
+    /// Replies get none, or two nodes could be made to answer each other for ever; nor do frames shorter than an answer.
+    pub fn is_answered(&self) -> bool {
+        self.shape != Shape::Silence
+    }
+
+    /// Writes the answer over the refused datagram and returns its length, or 0 where there is no answer.
+    pub fn write_reply(&self, datagram: &mut [u8]) -> usize {
+        let status = self.status;
+        let done = match self.shape {
+            Shape::Silence => None,
+            Shape::Error => return ErrorFrame::new(self.id, status, 0).write_over(datagram),
+            Shape::Compact => CompactFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_reply(status, 0);
+                CompactFrame::LENGTH
+            }),
+            Shape::Full => FullFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_reply(status, 0, Promise::Default);
+                FullReply::LENGTH
+            }),
+            Shape::Batch => BatchHeader::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_reply(status, Promise::Default);
+                BatchHeader::LENGTH
+            }),
+            Shape::Proof => ProofRequest::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_reply(status, 0);
+                ProofRequest::LENGTH
+            }),
+            Shape::Headers => HeadersFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_refusal(status);
+                HeadersFrame::LENGTH
+            }),
+            Shape::Info => InfoFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.header.set_reply();
+                frame.status = U16::new(status.code());
+                InfoFrame::LENGTH
+            }),
+        };
+        done.unwrap_or(0)
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused frame {}: {}", self.id, self.status)
+    }
+}
+
+impl core::error::Error for ParseError {}

@@ -1,0 +1,212 @@
+//! The entry to all requests.
+
+use crate::error::Shape;
+use crate::{
+    Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, CompactFrame, ErrorFrame, FrameHeader,
+    FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError, ProofRequest, REPLY_BIT, Status, VERSION,
+};
+use zerocopy::FromBytes;
+
+/// A request, checked as far as can be without the ledger.
+///
+/// The entries of a batch are not: each gets a status of its own from its `check`.
+#[derive(Clone, Copy, Debug)]
+pub enum Frame<'a> {
+    /// Compact transfer frame.
+    Compact(&'a CompactFrame),
+    /// Full transfer frame.
+    Full(&'a FullFrame),
+    /// Batch frame.
+    Batch(Batch<'a>),
+    /// Proof frame.
+    Proof(Proof<'a>),
+    /// Headers frame.
+    Headers(Headers<'a>),
+    /// Info frame.
+    Info(&'a InfoFrame),
+}
+
+/// Request of a proof.
+#[derive(Clone, Copy, Debug)]
+pub struct Proof<'a> {
+    /// The request.
+    pub request: &'a ProofRequest,
+    /// Length of the largest reply that the client takes.
+    pub room: usize,
+}
+
+/// Request of headers.
+#[derive(Clone, Copy, Debug)]
+pub struct Headers<'a> {
+    /// The request.
+    pub request: &'a HeadersFrame,
+    /// Length of the largest reply that the client takes.
+    pub room: usize,
+}
+
+/// A request in its receive buffer, where its reply is written over it.
+#[derive(Debug)]
+pub enum FrameMut<'a> {
+    /// Compact transfer frame.
+    Compact(&'a mut CompactFrame),
+    /// Full transfer frame.
+    Full(&'a mut FullFrame),
+    /// Batch frame.
+    Batch(BatchMut<'a>),
+    /// Proof frame, with its padding.
+    Proof(&'a mut ProofRequest, &'a mut [u8]),
+    /// Headers frame, with its padding.
+    Headers(&'a mut HeadersFrame, &'a mut [u8]),
+    /// Info frame.
+    Info(&'a mut InfoFrame),
+}
+
+impl<'a> Frame<'a> {
+    /// Checks the bytes of a datagram and gives the request in them.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let kind = Kind::of(bytes)?;
+        Self::cast(kind, bytes).ok_or(kind.mismatch())
+    }
+
+    fn cast(kind: Kind, bytes: &'a [u8]) -> Option<Self> {
+        Some(match kind {
+            Kind::Compact => Self::Compact(CompactFrame::ref_from_bytes(bytes).ok()?),
+            Kind::Full => Self::Full(FullFrame::ref_from_bytes(bytes).ok()?),
+            Kind::Batch(format) => {
+                let (header, entries) = BatchHeader::ref_from_prefix(bytes).ok()?;
+                Self::Batch(Batch { header, entries: BatchEntries::parse(format, entries)? })
+            }
+            Kind::Proof => {
+                let (request, _) = ProofRequest::ref_from_prefix(bytes).ok()?;
+                Self::Proof(Proof { request, room: bytes.len() })
+            }
+            Kind::Headers => {
+                let (request, _) = HeadersFrame::ref_from_prefix(bytes).ok()?;
+                Self::Headers(Headers { request, room: bytes.len() })
+            }
+            Kind::Info => Self::Info(InfoFrame::ref_from_bytes(bytes).ok()?),
+        })
+    }
+}
+
+impl<'a> FrameMut<'a> {
+    /// Checks the bytes of a datagram and gives the request in them, to be replied to in place.
+    pub fn parse(bytes: &'a mut [u8]) -> Result<Self, ParseError> {
+        let kind = Kind::of(bytes)?;
+        Self::cast(kind, bytes).ok_or(kind.mismatch())
+    }
+
+    fn cast(kind: Kind, bytes: &'a mut [u8]) -> Option<Self> {
+        Some(match kind {
+            Kind::Compact => Self::Compact(CompactFrame::mut_from_bytes(bytes).ok()?),
+            Kind::Full => Self::Full(FullFrame::mut_from_bytes(bytes).ok()?),
+            Kind::Batch(format) => {
+                let (header, entries) = BatchHeader::mut_from_prefix(bytes).ok()?;
+                Self::Batch(BatchMut { header, entries: BatchEntriesMut::parse(format, entries)? })
+            }
+            Kind::Proof => {
+                let (request, padding) = ProofRequest::mut_from_prefix(bytes).ok()?;
+                Self::Proof(request, padding)
+            }
+            Kind::Headers => {
+                let (request, padding) = HeadersFrame::mut_from_prefix(bytes).ok()?;
+                Self::Headers(request, padding)
+            }
+            Kind::Info => Self::Info(InfoFrame::mut_from_bytes(bytes).ok()?),
+        })
+    }
+}
+
+/// What a checked request is.
+#[derive(Clone, Copy)]
+enum Kind {
+    Compact,
+    Full,
+    Batch(BatchFormat),
+    Proof,
+    Headers,
+    Info,
+}
+
+impl Kind {
+    /// All checks, in one place for both kinds of views.
+    fn of(bytes: &[u8]) -> Result<Self, ParseError> {
+        let Ok((header, _)) = FrameHeader::ref_from_prefix(bytes) else {
+            return Err(ParseError { status: Status::Malformed, id: 0, shape: Shape::Silence });
+        };
+        if header.magic.get() != MAGIC {
+            return Self::of_compact(bytes, header);
+        }
+        let refuse = |status, shape| Err(ParseError { status, id: header.id.get(), shape });
+        let error = if bytes.len() < ErrorFrame::LENGTH { Shape::Silence } else { Shape::Error };
+        if header.kind & REPLY_BIT != 0 {
+            return refuse(Status::Malformed, Shape::Silence);
+        }
+        if header.version != VERSION {
+            return refuse(Status::UnsupportedVersion, error);
+        }
+        let Ok(kind) = FrameType::try_from(header.kind) else {
+            return refuse(Status::UnknownCommand, error);
+        };
+        let checked = match kind {
+            FrameType::Full => {
+                FullFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.signed.check(), Shape::Full, Self::Full))
+            }
+            FrameType::Batch => BatchHeader::ref_from_prefix(bytes).ok().and_then(|(batch, _)| match batch.format() {
+                Err(status) => Some((status, Shape::Batch, Self::Batch(BatchFormat::Compact))),
+                Ok(format) => (batch.frame_length() == Ok(bytes.len()))
+                    .then(|| (batch.check(), Shape::Batch, Self::Batch(format))),
+            }),
+            FrameType::Proof => ProofRequest::ref_from_prefix(bytes)
+                .ok()
+                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Proof, Self::Proof)),
+            FrameType::Headers => HeadersFrame::ref_from_prefix(bytes)
+                .ok()
+                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Headers, Self::Headers)),
+            FrameType::Info => {
+                InfoFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Info, Self::Info))
+            }
+        };
+        match checked {
+            Some((Status::Ok, _, kind)) => Ok(kind),
+            Some((status, shape, _)) => refuse(status, shape),
+            None => refuse(Status::Malformed, error),
+        }
+    }
+
+    fn of_compact(bytes: &[u8], header: &FrameHeader) -> Result<Self, ParseError> {
+        // The transaction id lies where the other frames have their id.
+        let refuse = |status, shape| Err(ParseError { status, id: header.id.get(), shape });
+        match CompactFrame::ref_from_bytes(bytes) {
+            Ok(frame) => match frame.check() {
+                Status::Ok => Ok(Self::Compact),
+                // Compact replies look like requests but for this: to answer one again would never end.
+                Status::Malformed if frame.status.get() == Status::Malformed.code() => {
+                    refuse(Status::Malformed, Shape::Silence)
+                }
+                status => refuse(status, Shape::Compact),
+            },
+            Err(_) if bytes.len() < ErrorFrame::LENGTH => refuse(Status::Malformed, Shape::Silence),
+            Err(_) => refuse(Status::Malformed, Shape::Error),
+        }
+    }
+
+    /// The error of a cast that the checks have ruled out.
+    fn mismatch(self) -> ParseError {
+        ParseError { status: Status::Malformed, id: 0, shape: Shape::Silence }
+    }
+}
+
+/// `MALFORMED` where padding is not zero.
+fn padded(status: Status, padding: &[u8]) -> Status {
+    match status {
+        Status::Ok if !is_zero(padding) => Status::Malformed,
+        status => status,
+    }
+}
+
+/// Whether all bytes are zero: in blocks, which compile to vector instructions.
+fn is_zero(bytes: &[u8]) -> bool {
+    let (blocks, rest) = bytes.as_chunks::<64>();
+    blocks.iter().all(|block| block.iter().fold(0, |all, byte| all | byte) == 0) && rest.iter().all(|&byte| byte == 0)
+}

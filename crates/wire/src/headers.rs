@@ -1,0 +1,104 @@
+//! The headers frame.
+
+use crate::{Chain, FrameHeader, FrameType, Status, UnknownStatus};
+use zerocopy::byteorder::big_endian::{U16, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Request of headers, 64 bytes, and the first 64 bytes of its reply; the headers follow.
+///
+/// Zeros follow in the request up to the length of the largest reply that the client will take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct HeadersFrame {
+    /// Header.
+    pub header: FrameHeader,
+    /// A [`Chain`].
+    pub chain: u8,
+    /// Zero.
+    pub reserved: u8,
+    /// A [`Status`]; 0 in requests.
+    pub status: U16,
+    /// Number of headers: asked for, given.
+    pub count: U16,
+    /// In replies the size of a header; 0 in requests.
+    pub header_size: U16,
+    /// Height of the first.
+    pub first_height: U64,
+    /// In replies the tip's height; 0 in requests.
+    pub tip_height: U64,
+    /// In replies the tip's hash; zeros in requests.
+    pub tip_hash: [u8; 32],
+}
+
+impl HeadersFrame {
+    /// Bytes of the request without its padding.
+    pub const LENGTH: usize = 64;
+
+    /// A request of headers from a height on. None are asked for to learn the tip alone.
+    pub const fn new(id: u32, chain: Chain, first_height: u64, count: u16) -> Self {
+        Self {
+            header: FrameHeader::new(FrameType::Headers, id),
+            chain: chain.code(),
+            reserved: 0,
+            status: U16::ZERO,
+            count: U16::from_bytes(count.to_be_bytes()),
+            header_size: U16::ZERO,
+            first_height: U64::from_bytes(first_height.to_be_bytes()),
+            tip_height: U64::ZERO,
+            tip_hash: [0; 32],
+        }
+    }
+
+    /// Bytes of a header of a chain.
+    pub const fn size_of_header(chain: Chain) -> usize {
+        match chain {
+            Chain::Own => 128,
+            Chain::Bitcoin => 80,
+        }
+    }
+
+    /// The chain, or `UNKNOWN_CHAIN`.
+    pub fn chain(&self) -> Result<Chain, Status> {
+        Chain::try_from(self.chain)
+    }
+
+    /// The status in a reply.
+    pub fn status(&self) -> Result<Status, UnknownStatus> {
+        Status::try_from(self.status.get())
+    }
+
+    /// Bytes of the whole reply, from its own fields.
+    pub fn frame_length(&self) -> usize {
+        Self::LENGTH + usize::from(self.count.get()) * usize::from(self.header_size.get())
+    }
+
+    /// Makes the first 64 bytes of the reply, in place. The number of headers given is to fit the request's length.
+    pub fn set_reply(&mut self, chain: Chain, given: u16, tip_height: u64, tip_hash: [u8; 32]) {
+        self.header.set_reply();
+        self.status = U16::new(Status::Ok.code());
+        self.count = U16::new(given);
+        self.header_size = U16::new(Self::size_of_header(chain) as u16);
+        self.tip_height = U64::new(tip_height);
+        self.tip_hash = tip_hash;
+    }
+
+    /// Makes the reply that refuses the request, in place: these 64 bytes.
+    pub fn set_refusal(&mut self, status: Status) {
+        self.header.set_reply();
+        self.status = U16::new(status.code());
+        self.count = U16::ZERO;
+    }
+
+    pub(crate) fn check(&self) -> Status {
+        let reserved = self.reserved == 0
+            && self.status.get() == 0
+            && self.header_size.get() == 0
+            && self.tip_height.get() == 0
+            && self.tip_hash == [0; 32];
+        match self.chain() {
+            _ if !reserved => Status::Malformed,
+            Ok(_) => Status::Ok,
+            Err(status) => status,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The operation: unit of batches, of the journal and of blocks; and its signed form.
+
+use crate::{AccountId, Command, Promise, Status, TransactionId, UnknownStatus};
+use zerocopy::byteorder::big_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// One operation, 64 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Operation {
+    /// A [`Command`].
+    pub command: U16,
+    /// A [`Status`]; 0 in requests.
+    pub status: U16,
+    /// The contract that this operation belongs to; the ledger carries it and gives it no meaning.
+    pub contract: U32,
+    /// Names this operation together with the source.
+    pub transaction: TransactionId,
+    /// The account that the operation is about; the sender of a transfer.
+    pub source: AccountId,
+    /// The receiver of a transfer, else zero.
+    pub destination: AccountId,
+    /// Amount; in replies the value.
+    pub amount: U64,
+}
+
+impl Operation {
+    /// Bytes of an operation.
+    pub const LENGTH: usize = 64;
+
+    /// An operation as it is requested.
+    #[inline]
+    pub const fn new(
+        command: Command,
+        transaction: TransactionId,
+        source: AccountId,
+        destination: AccountId,
+        amount: u64,
+    ) -> Self {
+        Self {
+            command: U16::from_bytes(command.code().to_be_bytes()),
+            status: U16::ZERO,
+            contract: U32::ZERO,
+            transaction,
+            source,
+            destination,
+            amount: U64::from_bytes(amount.to_be_bytes()),
+        }
+    }
+
+    /// CREATE of an account.
+    pub const fn create(transaction: TransactionId, account: AccountId) -> Self {
+        Self::new(Command::Create, transaction, account, AccountId::ZERO, 0)
+    }
+
+    /// ISSUE of an amount to an account.
+    pub const fn issue(transaction: TransactionId, account: AccountId, amount: u64) -> Self {
+        Self::new(Command::Issue, transaction, account, AccountId::ZERO, amount)
+    }
+
+    /// TRANSFER of an amount from the source to the destination.
+    pub const fn transfer(transaction: TransactionId, source: AccountId, destination: AccountId, amount: u64) -> Self {
+        Self::new(Command::Transfer, transaction, source, destination, amount)
+    }
+
+    /// REFER to an account.
+    pub const fn refer(transaction: TransactionId, account: AccountId) -> Self {
+        Self::new(Command::Refer, transaction, account, AccountId::ZERO, 0)
+    }
+
+    /// The command, or `UNKNOWN_COMMAND`.
+    #[inline]
+    pub fn command(&self) -> Result<Command, Status> {
+        Command::try_from(self.command.get())
+    }
+
+    /// The status in a reply.
+    #[inline]
+    pub fn status(&self) -> Result<Status, UnknownStatus> {
+        Status::try_from(self.status.get())
+    }
+
+    /// The amount of a request.
+    #[inline]
+    pub fn amount(&self) -> u64 {
+        self.amount.get()
+    }
+
+    /// The value of a reply.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        self.amount.get()
+    }
+
+    /// What can be told of a requested operation without the ledger: `OK`, or the status that refuses it.
+    #[inline]
+    pub fn check(&self) -> Status {
+        let command = match self.command() {
+            Ok(command) => command,
+            Err(status) => return status,
+        };
+        if self.status.get() != 0 {
+            return Status::Malformed;
+        }
+        let amount = self.amount.get() != 0;
+        match command {
+            Command::Transfer if !amount => Status::ZeroAmount,
+            Command::Transfer if self.source == self.destination => Status::SelfTransfer,
+            Command::Transfer => Status::Ok,
+            _ if !self.destination.is_zero() => Status::Malformed,
+            Command::Issue if !amount => Status::ZeroAmount,
+            Command::Create | Command::Refer if amount => Status::Malformed,
+            _ => Status::Ok,
+        }
+    }
+
+    /// Makes the reply of the request, in place.
+    #[inline]
+    pub fn set_reply(&mut self, status: Status, value: u64) {
+        self.status = U16::new(status.code());
+        self.amount = U64::new(value);
+    }
+}
+
+/// One operation with the signature of its source's key, 184 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct SignedOperation {
+    /// The operation; its transaction id is the UUID of the paper.
+    pub operation: Operation,
+    /// Microseconds since the Unix epoch.
+    pub timestamp: U64,
+    /// Tells apart what is signed within one microsecond.
+    pub nonce: U32,
+    /// A [`Promise`]: the one asked for; in replies the one given.
+    pub promise: u8,
+    /// Zero.
+    pub reserved: [u8; 3],
+    /// secp256k1, compressed.
+    pub public_key: [u8; 33],
+    /// Zero.
+    pub reserved_key: [u8; 7],
+    /// ECDSA: r, then s, which is low.
+    pub signature: [u8; 64],
+}
+
+impl SignedOperation {
+    /// Bytes of a signed operation.
+    pub const LENGTH: usize = 184;
+
+    /// Bytes that the signature covers, behind the network id.
+    pub const SIGNED_LENGTH: usize = 120;
+
+    /// The tag of the hash that is signed.
+    pub const TAG: &str = "turnpike/transfer";
+
+    /// A signed operation with the signature still to be made.
+    pub const fn unsigned(operation: Operation, timestamp: u64, nonce: u32, promise: Promise, key: [u8; 33]) -> Self {
+        Self {
+            operation,
+            timestamp: U64::from_bytes(timestamp.to_be_bytes()),
+            nonce: U32::from_bytes(nonce.to_be_bytes()),
+            promise: promise.code(),
+            reserved: [0; 3],
+            public_key: key,
+            reserved_key: [0; 7],
+            signature: [0; 64],
+        }
+    }
+
+    /// The bytes that the signature covers, behind the network id.
+    pub fn signed_bytes(&self) -> &[u8; Self::SIGNED_LENGTH] {
+        let bytes: &[u8; Self::LENGTH] = zerocopy::transmute_ref!(self);
+        // The pattern cannot fail: 120 of 184 bytes.
+        bytes.first_chunk().unwrap_or(&[0; Self::SIGNED_LENGTH])
+    }
+
+    /// The promise asked for or given.
+    #[inline]
+    pub fn promise(&self) -> Result<Promise, Status> {
+        Promise::try_from(self.promise)
+    }
+
+    /// What can be told of a request without the ledger and without the signature.
+    #[inline]
+    pub fn check(&self) -> Status {
+        match self.operation.check() {
+            Status::Ok if !self.is_well_formed() => Status::Malformed,
+            status => status,
+        }
+    }
+
+    fn is_well_formed(&self) -> bool {
+        self.reserved == [0; 3] && self.reserved_key == [0; 7] && self.promise().is_ok()
+    }
+
+    /// Makes the reply of the request, in place: key and signature are zeroed.
+    #[inline]
+    pub fn set_reply(&mut self, status: Status, value: u64, promise: Promise) {
+        self.operation.set_reply(status, value);
+        self.promise = promise.code();
+        self.public_key = [0; 33];
+        self.signature = [0; 64];
+    }
+}

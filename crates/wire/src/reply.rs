@@ -1,0 +1,247 @@
+//! The entry to all replies.
+
+use crate::{
+    BatchEntries, BatchHeader, Chain, CompactFrame, ErrorFrame, FrameHeader, FrameType, FullReply, HeadersFrame,
+    IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply, ProofRequest, Query, REPLY_BIT, Status, VERSION,
+};
+use core::fmt;
+use zerocopy::FromBytes;
+
+/// A reply of a node. All its variable parts have the lengths that it tells; nothing else of it is to be trusted.
+#[derive(Clone, Copy, Debug)]
+pub enum Reply<'a> {
+    /// To a compact transfer frame.
+    Compact(&'a CompactFrame),
+    /// To a full transfer frame.
+    Full(&'a FullReply),
+    /// To a batch frame.
+    Batch(BatchReply<'a>),
+    /// To a proof frame with query 1, 2 or 3.
+    Proof(TransactionProof<'a>),
+    /// To a proof frame with query 4.
+    Index(IndexProof<'a>),
+    /// To a proof frame that was refused.
+    ProofRefused(&'a ProofRequest, Status),
+    /// To a headers frame.
+    Headers(HeadersReply<'a>),
+    /// To an info frame.
+    Info(&'a InfoFrame),
+    /// To anything else that was refused.
+    Error(&'a ErrorFrame, Status),
+}
+
+/// Reply to a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchReply<'a> {
+    /// Its header.
+    pub header: &'a BatchHeader,
+    /// Status of the batch as a whole; where it is not `OK` there may be no entries.
+    pub status: Status,
+    /// Its entries.
+    pub entries: BatchEntries<'a>,
+}
+
+/// Proof of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct TransactionProof<'a> {
+    /// The fixed part.
+    pub fixed: &'a ProofReply,
+    /// Nodes from the leaf up.
+    pub path: &'a [[u8; 32]],
+    /// The transaction: 64 or 184 bytes on the own chain, absent on Bitcoin.
+    pub transaction: &'a [u8],
+    /// Bitcoin: nodes from the coinbase transaction up.
+    pub coinbase_path: &'a [[u8; 32]],
+    /// Bitcoin: the coinbase transaction without witness.
+    pub coinbase: &'a [u8],
+}
+
+/// Proof of an index entry, or of its absence.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexProof<'a> {
+    /// The fixed part.
+    pub fixed: &'a IndexReply,
+    /// Nodes from the leaf up.
+    pub path: &'a [[u8; 32]],
+    /// The leaf's entries.
+    pub entries: &'a [IndexEntry],
+}
+
+/// Reply to a headers frame.
+#[derive(Clone, Copy, Debug)]
+pub struct HeadersReply<'a> {
+    /// The fixed part.
+    pub fixed: &'a HeadersFrame,
+    /// Its status.
+    pub status: Status,
+    /// The headers, `fixed.count` of `fixed.header_size` bytes.
+    pub headers: &'a [u8],
+}
+
+/// Why bytes are no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyError {
+    /// Not a frame of this protocol, or not a reply.
+    NotAReply,
+    /// A reply of another version.
+    UnsupportedVersion(u8),
+    /// Its length is not the one that its fields ask for.
+    WrongLength,
+    /// A field has a value that this version does not know.
+    UnknownCode,
+}
+
+impl fmt::Display for ReplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAReply => {
+                f.write_str("the datagram is no reply of a Turnpike node; check the address and the port")
+            }
+            Self::UnsupportedVersion(version) => {
+                write!(f, "the node speaks version {version} of the protocol; use a client of that version")
+            }
+            Self::WrongLength => {
+                f.write_str("the reply's length is not the one its fields ask for; the node is faulty")
+            }
+            Self::UnknownCode => {
+                f.write_str("the reply has a code unknown to this version; use a client of the node's version")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ReplyError {}
+
+impl<'a> Reply<'a> {
+    /// Checks the bytes of a datagram and gives the reply in them.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (header, _) = FrameHeader::ref_from_prefix(bytes).map_err(|_| ReplyError::NotAReply)?;
+        if header.magic.get() != MAGIC {
+            let frame = CompactFrame::ref_from_bytes(bytes).map_err(|_| ReplyError::NotAReply)?;
+            frame.status().map_err(|_| ReplyError::UnknownCode)?;
+            return Ok(Self::Compact(frame));
+        }
+        if header.kind & REPLY_BIT == 0 {
+            return Err(ReplyError::NotAReply);
+        }
+        if header.version != VERSION {
+            return Err(ReplyError::UnsupportedVersion(header.version));
+        }
+        if header.kind == ErrorFrame::TYPE {
+            let frame = ErrorFrame::ref_from_bytes(bytes).map_err(|_| ReplyError::WrongLength)?;
+            return Ok(Self::Error(frame, known(frame.status())?));
+        }
+        match FrameType::try_from(header.kind & !REPLY_BIT) {
+            Ok(FrameType::Full) => {
+                let reply = FullReply::ref_from_bytes(bytes).map_err(|_| ReplyError::WrongLength)?;
+                known(reply.operation.status())?;
+                Ok(Self::Full(reply))
+            }
+            Ok(FrameType::Batch) => BatchReply::parse(bytes).map(Self::Batch),
+            Ok(FrameType::Proof) => Self::parse_proof(bytes),
+            Ok(FrameType::Headers) => HeadersReply::parse(bytes).map(Self::Headers),
+            Ok(FrameType::Info) => {
+                let reply = InfoFrame::ref_from_bytes(bytes).map_err(|_| ReplyError::WrongLength)?;
+                known(reply.status())?;
+                Ok(Self::Info(reply))
+            }
+            Err(_) => Err(ReplyError::UnknownCode),
+        }
+    }
+
+    fn parse_proof(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (request, rest) = ProofRequest::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let status = known(request.status())?;
+        if !status.is_ok() {
+            return Ok(Self::ProofRefused(request, status));
+        }
+        let query = known(request.query())?;
+        let chain = known(request.chain())?;
+        if u32::try_from(rest.len()).is_ok_and(|length| length < request.body_length.get()) {
+            return Err(ReplyError::WrongLength);
+        }
+        if query == Query::Index {
+            let (fixed, rest) = IndexReply::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+            let (path, rest) = hashes(rest, fixed.depth)?;
+            let (entries, _) = <[IndexEntry]>::ref_from_prefix_with_elems(rest, usize::from(fixed.entry_count))
+                .map_err(|_| ReplyError::WrongLength)?;
+            check_body(request, fixed.frame_length())?;
+            return Ok(Self::Index(IndexProof { fixed, path, entries }));
+        }
+        let (fixed, rest) = ProofReply::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let (path, rest) = hashes(rest, fixed.depth)?;
+        let (transaction, rest) = take(rest, fixed.transaction_length.get())?;
+        let (coinbase_path, rest) = hashes(rest, if chain == Chain::Bitcoin { fixed.depth } else { 0 })?;
+        let (coinbase, _) = take(rest, fixed.coinbase_length.get())?;
+        check_body(request, fixed.frame_length())?;
+        Ok(Self::Proof(TransactionProof { fixed, path, transaction, coinbase_path, coinbase }))
+    }
+
+    /// The id of the request that this answers; of a compact frame the transaction id.
+    pub fn id(&self) -> u32 {
+        match self {
+            Self::Compact(frame) => frame.transaction.get(),
+            Self::Full(frame) => frame.header.id.get(),
+            Self::Batch(frame) => frame.header.header.id.get(),
+            Self::Proof(frame) => frame.fixed.request.header.id.get(),
+            Self::Index(frame) => frame.fixed.request.header.id.get(),
+            Self::ProofRefused(frame, _) => frame.header.id.get(),
+            Self::Headers(frame) => frame.fixed.header.id.get(),
+            Self::Info(frame) => frame.header.id.get(),
+            Self::Error(frame, _) => frame.header.id.get(),
+        }
+    }
+}
+
+impl<'a> BatchReply<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (header, rest) = BatchHeader::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let status = known(header.status())?;
+        if !status.is_ok() {
+            // No operation was looked at, so there is nothing to read.
+            return Ok(Self { header, status, entries: BatchEntries::Operation(&[]) });
+        }
+        known(header.promise())?;
+        let format = known(header.format())?;
+        if header.frame_length() != Ok(bytes.len()) {
+            return Err(ReplyError::WrongLength);
+        }
+        let entries = BatchEntries::parse(format, rest).ok_or(ReplyError::WrongLength)?;
+        Ok(Self { header, status, entries })
+    }
+}
+
+impl<'a> HeadersReply<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (fixed, rest) = HeadersFrame::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let status = known(fixed.status())?;
+        if !status.is_ok() {
+            return Ok(Self { fixed, status, headers: &[] });
+        }
+        let chain = known(fixed.chain())?;
+        if usize::from(fixed.header_size.get()) != HeadersFrame::size_of_header(chain) {
+            return Err(ReplyError::UnknownCode);
+        }
+        let length = fixed.frame_length() - HeadersFrame::LENGTH;
+        let headers = rest.get(..length).ok_or(ReplyError::WrongLength)?;
+        Ok(Self { fixed, status, headers })
+    }
+}
+
+fn known<T, E>(code: Result<T, E>) -> Result<T, ReplyError> {
+    code.map_err(|_| ReplyError::UnknownCode)
+}
+
+fn hashes(bytes: &[u8], count: u8) -> Result<(&[[u8; 32]], &[u8]), ReplyError> {
+    <[[u8; 32]]>::ref_from_prefix_with_elems(bytes, usize::from(count)).map_err(|_| ReplyError::WrongLength)
+}
+
+fn take(bytes: &[u8], length: u16) -> Result<(&[u8], &[u8]), ReplyError> {
+    bytes.split_at_checked(usize::from(length)).ok_or(ReplyError::WrongLength)
+}
+
+/// The parts must be what the reply calls its body, no less and no more.
+fn check_body(request: &ProofRequest, frame_length: usize) -> Result<(), ReplyError> {
+    let body = frame_length - ProofRequest::LENGTH;
+    if u32::try_from(body) == Ok(request.body_length.get()) { Ok(()) } else { Err(ReplyError::WrongLength) }
+}
