@@ -1,0 +1,404 @@
+//! What is common to all backends: padding, the sharing out of messages among lanes, and the choice of a backend.
+
+use std::array;
+use std::hint::black_box;
+use std::ops::Range;
+use std::sync::LazyLock;
+use std::time::Instant;
+
+use super::Digest;
+use super::portable::Portable;
+use super::scalar::{self, Schedule};
+#[cfg(target_arch = "x86_64")]
+use super::x86;
+
+/// A hash function of the SHA-256 family: what is compressed before the message, and whether the digest is hashed again.
+#[derive(Clone, Debug)]
+pub(super) struct Function {
+    initial: [u32; 8],
+    /// Bytes compressed into the initial state, a multiple of 64.
+    prefix: usize,
+    double: bool,
+}
+
+impl Function {
+    /// SHA-256 of SHA-256.
+    pub(super) const DOUBLE: Self = Self { initial: scalar::INITIAL, prefix: 0, double: true };
+
+    pub(super) const fn tagged(name: &[u8]) -> Self {
+        Self { initial: scalar::tag_midstate(name), prefix: 64, double: false }
+    }
+}
+
+/// A last block without any byte of the message in it.
+pub(super) struct Padding {
+    pub(super) block: [u8; 64],
+    pub(super) schedule: Schedule,
+}
+
+impl Padding {
+    /// The block that ends a message of `total` bytes, of which `total % 64` are in the block before.
+    const fn new(total: usize) -> Self {
+        let mut block = [0; 64];
+        if total.is_multiple_of(64) {
+            block[0] = 0x80;
+        }
+        let bits = (8 * total as u64).to_be_bytes();
+        let mut at = 0;
+        while at < 8 {
+            block[56 + at] = bits[at];
+            at += 1;
+        }
+        Self { schedule: Schedule::new(&block), block }
+    }
+
+    /// For the lengths that are hashed most often, a node without and with a tag.
+    const AFTER_64: &Self = &Self::new(64);
+    const AFTER_128: &Self = &Self::new(128);
+}
+
+/// A kernel: the compression function over `LANES` independent states.
+///
+/// # Safety
+///
+/// The processor must have the instructions that the kernel is written with.
+pub(super) trait Kernel<const LANES: usize> {
+    type State: Copy;
+
+    unsafe fn splat(words: &[u32; 8]) -> Self::State;
+    unsafe fn compress(state: Self::State, blocks: &[&[u8; 64]; LANES]) -> Self::State;
+    unsafe fn compress_padding(state: Self::State, padding: &Padding) -> Self::State;
+    /// SHA-256 of the digests that the state stands for.
+    unsafe fn second(state: Self::State) -> Self::State;
+    unsafe fn digests(state: Self::State, digests: &mut [Digest; LANES]);
+}
+
+/// Where messages of one length come from and where their digests go.
+pub(super) trait Job {
+    fn message(&self, index: usize) -> &[u8];
+    fn put(&mut self, index: usize, digest: &Digest);
+}
+
+/// Messages that lie one after the other.
+pub(super) struct Many<'a, M> {
+    pub(super) messages: &'a [M],
+    pub(super) digests: &'a mut [Digest],
+}
+
+impl<const N: usize> Job for Many<'_, [u8; N]> {
+    #[inline(always)]
+    fn message(&self, index: usize) -> &[u8] {
+        &self.messages[index]
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: usize, digest: &Digest) {
+        self.digests[index] = *digest;
+    }
+}
+
+/// Pairs of children.
+impl Job for Many<'_, [Digest; 2]> {
+    #[inline(always)]
+    fn message(&self, index: usize) -> &[u8] {
+        self.messages[index].as_flattened()
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: usize, digest: &Digest) {
+        self.digests[index] = *digest;
+    }
+}
+
+/// Those messages among many that have one length.
+pub(super) struct Each<'a> {
+    pub(super) messages: &'a [&'a [u8]],
+    pub(super) digests: &'a mut [Digest],
+    pub(super) order: &'a [usize],
+}
+
+impl Job for Each<'_> {
+    #[inline(always)]
+    fn message(&self, index: usize) -> &[u8] {
+        self.messages[self.order[index]]
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: usize, digest: &Digest) {
+        self.digests[self.order[index]] = *digest;
+    }
+}
+
+/// A single message.
+struct One<'a> {
+    message: &'a [u8],
+    digest: Digest,
+}
+
+impl Job for One<'_> {
+    #[inline(always)]
+    fn message(&self, _: usize) -> &[u8] {
+        self.message
+    }
+
+    #[inline(always)]
+    fn put(&mut self, _: usize, digest: &Digest) {
+        self.digest = *digest;
+    }
+}
+
+/// A function and a length: everything about messages that does not depend on their bytes.
+pub(super) struct Plan<'a> {
+    function: &'a Function,
+    length: usize,
+    padding: Option<&'a Padding>,
+}
+
+/// Hashes the messages of `range`, `LANES` at a time.
+///
+/// # Safety
+///
+/// That of [`Kernel`].
+#[inline(always)]
+pub(super) unsafe fn drive<K: Kernel<LANES>, const LANES: usize, J: Job>(
+    plan: &Plan<'_>,
+    job: &mut J,
+    range: Range<usize>,
+) {
+    let whole = plan.length / 64;
+    let bits = (8 * (plan.function.prefix + plan.length) as u64).to_be_bytes();
+    let mut staging = [[0; 64]; LANES];
+    let mut digests = [[0; 32]; LANES];
+    for first in range.clone().step_by(LANES) {
+        let used = LANES.min(range.end - first);
+        {
+            // Lanes beyond the last message hash it again; their digests are dropped.
+            let messages: [(&[[u8; 64]], &[u8]); LANES] =
+                array::from_fn(|lane| job.message(first + lane.min(used - 1)).as_chunks());
+            // SAFETY: the caller's promise is that of the kernel.
+            unsafe {
+                let mut state = K::splat(&plan.function.initial);
+                for block in 0..whole {
+                    state = K::compress(state, &array::from_fn(|lane| &messages[lane].0[block]));
+                }
+                if !plan.length.is_multiple_of(64) {
+                    for (block, (_, tail)) in staging.iter_mut().zip(messages) {
+                        *block = [0; 64];
+                        block[..tail.len()].copy_from_slice(tail);
+                        block[tail.len()] = 0x80;
+                        if plan.padding.is_none() {
+                            block[56..].copy_from_slice(&bits);
+                        }
+                    }
+                    state = K::compress(state, &array::from_fn(|lane| &staging[lane]));
+                }
+                if let Some(padding) = plan.padding {
+                    state = K::compress_padding(state, padding);
+                }
+                if plan.function.double {
+                    state = K::second(state);
+                }
+                K::digests(state, &mut digests);
+            }
+        }
+        for (lane, digest) in digests[..used].iter().enumerate() {
+            job.put(first + lane, digest);
+        }
+    }
+}
+
+/// A way of computing SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// 16 lanes of AVX-512.
+    Avx512,
+    /// 8 lanes of AVX2.
+    Avx2,
+    /// The SHA extensions, two messages interleaved.
+    ShaNi,
+    /// Crate `sha2`, on any processor.
+    Portable,
+}
+
+impl Backend {
+    /// All backends.
+    pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::ShaNi, Self::Portable];
+
+    /// Whether this processor has the instructions that it needs.
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::ShaNi => is_x86_feature_detected!("sha") && is_x86_feature_detected!("sse4.1"),
+            Self::Portable => true,
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => false,
+        }
+    }
+
+    fn lanes(self) -> usize {
+        match self {
+            Self::Avx512 => 16,
+            Self::Avx2 => 8,
+            Self::ShaNi => 2,
+            Self::Portable => 1,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The backend must be available.
+    unsafe fn drive<J: Job>(self, plan: &Plan<'_>, job: &mut J, range: Range<usize>) {
+        // SAFETY: the caller has checked for the backend's instructions.
+        unsafe {
+            match self {
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx512 => x86::drive_avx512(plan, job, range),
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx2 => x86::drive_avx2(plan, job, range),
+                #[cfg(target_arch = "x86_64")]
+                Self::ShaNi => x86::drive_sha_ni(plan, job, range),
+                _ => drive::<Portable, 1, J>(plan, job, range),
+            }
+        }
+    }
+}
+
+/// A choice of backends: a wide one for many messages, and a narrow one for what is left over.
+#[derive(Debug)]
+pub struct Engine {
+    wide: Backend,
+    narrow: Backend,
+    /// From how many messages on one pass of the wide backend is the faster one.
+    threshold: usize,
+}
+
+impl Engine {
+    /// The fastest on this processor: the backends are measured against each other once in a program's life, in some
+    /// tens of microseconds. Which one is chosen changes no digest.
+    pub fn fastest() -> &'static Self {
+        static FASTEST: LazyLock<Engine> = LazyLock::new(Engine::measured);
+        &FASTEST
+    }
+
+    /// One backend for everything, or `None` if this processor does not have it.
+    pub fn only(backend: Backend) -> Option<Self> {
+        backend.is_available().then_some(Self { wide: backend, narrow: backend, threshold: 0 })
+    }
+
+    /// The backend for many messages.
+    pub fn wide(&self) -> Backend {
+        self.wide
+    }
+
+    /// The backend for few messages, and how many are many.
+    pub fn narrow(&self) -> (Backend, usize) {
+        (self.narrow, self.threshold)
+    }
+
+    fn measured() -> Self {
+        let narrow = if Backend::ShaNi.is_available() { Backend::ShaNi } else { Backend::Portable };
+        let alone = pass(narrow) / narrow.lanes() as f64;
+        let mut best = Self { wide: narrow, narrow, threshold: 0 };
+        let mut per_message = alone;
+        for wide in [Backend::Avx2, Backend::Avx512].into_iter().filter(|wide| wide.is_available()) {
+            let pass = pass(wide);
+            if pass / (wide.lanes() as f64) < per_message {
+                per_message = pass / wide.lanes() as f64;
+                best = Self { wide, narrow, threshold: (pass / alone).ceil() as usize };
+            }
+        }
+        best
+    }
+
+    /// Hashes `count` messages of `length` bytes.
+    pub(super) fn run<J: Job>(&self, function: &Function, length: usize, count: usize, job: &mut J) {
+        if count == 0 {
+            return;
+        }
+        let total = function.prefix + length;
+        let made;
+        let padding = match total {
+            _ if (1..=55).contains(&(total % 64)) => None,
+            64 => Some(Padding::AFTER_64),
+            128 => Some(Padding::AFTER_128),
+            _ => {
+                made = Padding::new(total);
+                Some(&made)
+            }
+        };
+        let plan = Plan { function, length, padding };
+        let left = count % self.wide.lanes();
+        let wide = if left >= self.threshold { count } else { count - left };
+        // SAFETY: an engine is only made of available backends.
+        unsafe {
+            if wide > 0 {
+                self.wide.drive(&plan, job, 0..wide);
+            }
+            if wide < count {
+                self.narrow.drive(&plan, job, wide..count);
+            }
+        }
+    }
+
+    /// Hashes one message.
+    pub(super) fn hash(&self, function: &Function, message: &[u8]) -> Digest {
+        let mut job = One { message, digest: [0; 32] };
+        self.run(function, message.len(), 1, &mut job);
+        job.digest
+    }
+}
+
+/// Nanoseconds of one pass of a backend over all its lanes, each with a 64-byte message: the least of a few,
+/// because whatever disturbs a measurement makes it longer.
+fn pass(backend: Backend) -> f64 {
+    const PASSES: usize = 8;
+    let messages = [[0x5a; 64]; 16 * PASSES];
+    let mut digests = [[0; 32]; 16 * PASSES];
+    let function = Function { prefix: 64, ..Function::DOUBLE };
+    let plan = Plan { function: &function, length: 64, padding: Some(Padding::AFTER_128) };
+    let count = backend.lanes() * PASSES;
+    let mut least = f64::INFINITY;
+    for _ in 0..6 {
+        let start = Instant::now();
+        let mut job = Many { messages: black_box(&messages[..]), digests: &mut digests };
+        // SAFETY: the callers only ask for available backends.
+        unsafe { backend.drive(&plan, &mut job, 0..count) };
+        black_box(&digests);
+        least = least.min(start.elapsed().as_nanos() as f64 / PASSES as f64);
+    }
+    least
+}
+
+/// Hashes one message that comes in parts.
+pub(super) fn hash_parts(function: &Function, parts: &[&[u8]]) -> Digest {
+    // Messages of this crate's users are short; longer ones are worth an allocation.
+    let length = parts.iter().map(|part| part.len()).sum();
+    let mut short = [0; 512];
+    let mut long = Vec::new();
+    let message = match short.get_mut(..length) {
+        Some(message) => message,
+        None => {
+            long.resize(length, 0);
+            &mut long[..]
+        }
+    };
+    let mut at = 0;
+    for part in parts {
+        message[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    Engine::fastest().hash(function, message)
+}
+
+#[cfg(test)]
+impl Engine {
+    /// The widest and the narrowest backend together, with some of both at most counts.
+    pub(super) fn mixed() -> Self {
+        let wide = Backend::ALL.into_iter().find(|backend| backend.is_available()).unwrap();
+        Self { wide, narrow: Backend::Portable, threshold: 5 }
+    }
+}

@@ -1,0 +1,141 @@
+//! SHA-256 for Merkle trees: BIP340's tagged hashes and Bitcoin's double hash, many messages at once.
+//!
+//! A tag's first block is compressed once, when the tag is made (at compile time for a `const`). The second block of a
+//! 64-byte message is padding only, so its message schedule is a constant, and only its rounds are left to do.
+
+mod engine;
+mod portable;
+mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use engine::{Backend, Engine};
+
+use engine::{Each, Function, Many};
+
+/// A SHA-256 digest.
+pub type Digest = [u8; 32];
+
+/// A BIP340 tag: a hash function of its own, SHA-256(SHA-256(name) ‖ SHA-256(name) ‖ message).
+///
+/// Make it a `const`, so that its first block is compressed by the compiler.
+#[derive(Clone, Debug)]
+pub struct Tag(Function);
+
+impl Tag {
+    /// The tag with this name.
+    pub const fn new(name: &str) -> Self {
+        Self(Function::tagged(name.as_bytes()))
+    }
+
+    /// The hash of one message.
+    pub fn hash(&self, message: &[u8]) -> Digest {
+        Engine::fastest().hash(&self.0, message)
+    }
+
+    /// The hash of the parts, one after the other.
+    pub fn hash_parts(&self, parts: &[&[u8]]) -> Digest {
+        engine::hash_parts(&self.0, parts)
+    }
+
+    /// The hashes of messages of one length.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many digests as messages.
+    pub fn hash_many<const N: usize>(&self, messages: &[[u8; N]], digests: &mut [Digest]) {
+        self.hash_many_on(Engine::fastest(), messages, digests);
+    }
+
+    /// As [`Tag::hash_many`], on an engine of the caller's choice.
+    pub fn hash_many_on<const N: usize>(&self, engine: &Engine, messages: &[[u8; N]], digests: &mut [Digest]) {
+        assert_eq!(messages.len(), digests.len(), "one digest for each message");
+        engine.run(&self.0, N, messages.len(), &mut Many { messages, digests });
+    }
+
+    /// The hashes of messages of any lengths. Messages of one length share the lanes, so few different lengths in many
+    /// messages cost no more than one length does.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many digests as messages.
+    pub fn hash_each(&self, messages: &[&[u8]], digests: &mut [Digest]) {
+        self.hash_each_on(Engine::fastest(), messages, digests);
+    }
+
+    /// As [`Tag::hash_each`], on an engine of the caller's choice.
+    pub fn hash_each_on(&self, engine: &Engine, messages: &[&[u8]], digests: &mut [Digest]) {
+        assert_eq!(messages.len(), digests.len(), "one digest for each message");
+        let mut order: Vec<usize> = (0..messages.len()).collect();
+        order.sort_by_key(|&index| messages[index].len());
+        for group in order.chunk_by(|&a, &b| messages[a].len() == messages[b].len()) {
+            let length = messages[group[0]].len();
+            engine.run(&self.0, length, group.len(), &mut Each { messages, digests, order: group });
+        }
+    }
+
+    /// One level of an own Merkle tree: each parent is the hash of left ‖ right, where a right child that is missing
+    /// is 32 zero bytes.
+    ///
+    /// # Panics
+    ///
+    /// If there are not half as many parents, rounded up, as children.
+    pub fn nodes(&self, children: &[Digest], parents: &mut [Digest]) {
+        self.nodes_on(Engine::fastest(), children, parents);
+    }
+
+    /// As [`Tag::nodes`], on an engine of the caller's choice.
+    pub fn nodes_on(&self, engine: &Engine, children: &[Digest], parents: &mut [Digest]) {
+        nodes(engine, &self.0, children, [0; 32], parents);
+    }
+}
+
+/// SHA-256(SHA-256(message)), Bitcoin's hash.
+pub fn sha256d(message: &[u8]) -> Digest {
+    Engine::fastest().hash(&Function::DOUBLE, message)
+}
+
+/// The double hashes of messages of one length, for instance of headers (80 bytes).
+///
+/// # Panics
+///
+/// If there are not as many digests as messages.
+pub fn sha256d_many<const N: usize>(messages: &[[u8; N]], digests: &mut [Digest]) {
+    sha256d_many_on(Engine::fastest(), messages, digests);
+}
+
+/// As [`sha256d_many`], on an engine of the caller's choice.
+pub fn sha256d_many_on<const N: usize>(engine: &Engine, messages: &[[u8; N]], digests: &mut [Digest]) {
+    assert_eq!(messages.len(), digests.len(), "one digest for each message");
+    engine.run(&Function::DOUBLE, N, messages.len(), &mut Many { messages, digests });
+}
+
+/// One level of a Bitcoin Merkle tree: each parent is the double hash of left ‖ right, where a right child that is
+/// missing is the left one again.
+///
+/// # Panics
+///
+/// If there are not half as many parents, rounded up, as children.
+pub fn sha256d_nodes(children: &[Digest], parents: &mut [Digest]) {
+    sha256d_nodes_on(Engine::fastest(), children, parents);
+}
+
+/// As [`sha256d_nodes`], on an engine of the caller's choice.
+pub fn sha256d_nodes_on(engine: &Engine, children: &[Digest], parents: &mut [Digest]) {
+    let last = children.last().copied().unwrap_or_default();
+    nodes(engine, &Function::DOUBLE, children, last, parents);
+}
+
+/// One level of a tree whose missing right child is `missing`.
+fn nodes(engine: &Engine, function: &Function, children: &[Digest], missing: Digest, parents: &mut [Digest]) {
+    assert_eq!(children.len().div_ceil(2), parents.len(), "one parent for each pair of children");
+    let (pairs, odd) = children.as_chunks::<2>();
+    let (whole, rest) = parents.split_at_mut(pairs.len());
+    engine.run(function, 64, pairs.len(), &mut Many { messages: pairs, digests: whole });
+    if let ([left], [parent]) = (odd, rest) {
+        *parent = engine.hash(function, [*left, missing].as_flattened());
+    }
+}
+
+#[cfg(test)]
+mod tests;

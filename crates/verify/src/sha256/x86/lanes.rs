@@ -1,0 +1,145 @@
+//! SHA-256 of as many messages as a vector has 32-bit lanes, over whatever vectors there are.
+
+use std::marker::PhantomData;
+
+use super::super::engine::{Kernel, Padding};
+use super::super::scalar::{INITIAL, ROUND};
+
+/// A vector of 32-bit words.
+///
+/// # Safety
+///
+/// The processor must have the instructions that the vector is written with.
+pub(super) trait Word<const LANES: usize>: Copy {
+    unsafe fn splat(word: u32) -> Self;
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn xor3(self, second: Self, third: Self) -> Self;
+    /// Rotation to the right by `R`, which is to the left by `L` = 32 - `R`.
+    unsafe fn rotate<const R: i32, const L: i32>(self) -> Self;
+    unsafe fn shift<const R: i32>(self) -> Self;
+    /// `first` where a bit of `self` is set, `second` where it is not.
+    unsafe fn choose(self, first: Self, second: Self) -> Self;
+    unsafe fn majority(self, second: Self, third: Self) -> Self;
+    /// Word `i` of each block in vector `i`.
+    unsafe fn load(blocks: &[&[u8; 64]; LANES]) -> [Self; 16];
+    /// Word `i` of each digest from vector `i`.
+    unsafe fn store(words: &[Self; 8], digests: &mut [[u8; 32]; LANES]);
+}
+
+pub(super) struct Lanes<V>(PhantomData<V>);
+
+/// One round. The caller renames the state instead of moving it.
+macro_rules! round {
+    ($a:ident $b:ident $c:ident $d:ident $e:ident $f:ident $g:ident $h:ident, $word:expr) => {
+        let one = $e.rotate::<6, 26>().xor3($e.rotate::<11, 21>(), $e.rotate::<25, 7>());
+        let first = $h.add($word).add($e.choose($f, $g)).add(one);
+        let zero = $a.rotate::<2, 30>().xor3($a.rotate::<13, 19>(), $a.rotate::<22, 10>());
+        $d = $d.add(first);
+        $h = first.add(zero.add($a.majority($b, $c)));
+    };
+}
+
+/// Eight rounds, after which every name means again what it did before.
+macro_rules! rounds {
+    ($state:ident, $word:expr) => {
+        let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = $state;
+        let word = $word;
+        round!(a b c d e f g h, word(0));
+        round!(h a b c d e f g, word(1));
+        round!(g h a b c d e f, word(2));
+        round!(f g h a b c d e, word(3));
+        round!(e f g h a b c d, word(4));
+        round!(d e f g h a b c, word(5));
+        round!(c d e f g h a b, word(6));
+        round!(b c d e f g h a, word(7));
+        $state = [a, b, c, d, e, f, g, h];
+    };
+}
+
+/// The rounds of a block whose first 16 words are given, and the addition of the state before.
+///
+/// # Safety
+///
+/// That of [`Word`].
+#[inline(always)]
+unsafe fn compress<V: Word<LANES>, const LANES: usize>(before: [V; 8], mut words: [V; 16]) -> [V; 8] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut state = before;
+        rounds!(state, |i: usize| words[i].add(V::splat(ROUND[i])));
+        rounds!(state, |i: usize| words[i + 8].add(V::splat(ROUND[i + 8])));
+        for group in 1..4 {
+            macro_rules! expand {
+                ($($i:literal)*) => {$(
+                    let (old, new) = (words[($i + 1) % 16], words[($i + 14) % 16]);
+                    let old = old.rotate::<7, 25>().xor3(old.rotate::<18, 14>(), old.shift::<3>());
+                    let new = new.rotate::<17, 15>().xor3(new.rotate::<19, 13>(), new.shift::<10>());
+                    words[$i] = words[$i].add(words[($i + 9) % 16]).add(old.add(new));
+                )*};
+            }
+            expand!(0 1 2 3 4 5 6 7);
+            rounds!(state, |i: usize| words[i].add(V::splat(ROUND[16 * group + i])));
+            expand!(8 9 10 11 12 13 14 15);
+            rounds!(state, |i: usize| words[i + 8].add(V::splat(ROUND[16 * group + 8 + i])));
+        }
+        add(state, before)
+    }
+}
+
+/// # Safety
+///
+/// That of [`Word`].
+#[inline(always)]
+unsafe fn add<V: Word<LANES>, const LANES: usize>(mut state: [V; 8], before: [V; 8]) -> [V; 8] {
+    for (word, before) in state.iter_mut().zip(before) {
+        // SAFETY: the caller's promise.
+        *word = unsafe { word.add(before) };
+    }
+    state
+}
+
+impl<V: Word<LANES>, const LANES: usize> Kernel<LANES> for Lanes<V> {
+    type State = [V; 8];
+
+    #[inline(always)]
+    unsafe fn splat(words: &[u32; 8]) -> [V; 8] {
+        // SAFETY: the caller's promise, here and below.
+        words.map(|word| unsafe { V::splat(word) })
+    }
+
+    #[inline(always)]
+    unsafe fn compress(state: [V; 8], blocks: &[&[u8; 64]; LANES]) -> [V; 8] {
+        // SAFETY: as above.
+        unsafe { compress(state, V::load(blocks)) }
+    }
+
+    #[inline(always)]
+    unsafe fn compress_padding(before: [V; 8], padding: &Padding) -> [V; 8] {
+        let mut state = before;
+        for words in padding.schedule.0.as_chunks::<8>().0 {
+            // SAFETY: as above.
+            unsafe {
+                rounds!(state, |i: usize| V::splat(words[i]));
+            }
+        }
+        // SAFETY: as above.
+        unsafe { add(state, before) }
+    }
+
+    #[inline(always)]
+    unsafe fn second(state: [V; 8]) -> [V; 8] {
+        // SAFETY: as above.
+        unsafe {
+            let [a, b, c, d, e, f, g, h] = state;
+            let (zero, end, bits) = (V::splat(0), V::splat(1 << 31), V::splat(256));
+            let words = [a, b, c, d, e, f, g, h, end, zero, zero, zero, zero, zero, zero, bits];
+            compress(INITIAL.map(|word| V::splat(word)), words)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn digests(state: [V; 8], digests: &mut [[u8; 32]; LANES]) {
+        // SAFETY: as above.
+        unsafe { V::store(&state, digests) }
+    }
+}
