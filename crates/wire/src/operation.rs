@@ -95,13 +95,14 @@ impl Operation {
     /// What can be told of a requested operation without the ledger: `OK`, or the status that refuses it.
     #[inline]
     pub fn check(&self) -> Status {
+        // First, so that the answer to an answer is always the one that a compact frame is not answered again for.
+        if self.status.get() != 0 {
+            return Status::Malformed;
+        }
         let command = match self.command() {
             Ok(command) => command,
             Err(status) => return status,
         };
-        if self.status.get() != 0 {
-            return Status::Malformed;
-        }
         let amount = self.amount.get() != 0;
         match command {
             Command::Transfer if !amount => Status::ZeroAmount,

@@ -1,0 +1,313 @@
+//! The golden vectors of `vectors/wire`, in both directions: bytes are parsed, and frames that are built are the bytes.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::path::Path;
+use turnpike_wire::*;
+use zerocopy::IntoBytes;
+
+/// The records of a file of vectors.
+fn records(name: &str) -> Vec<Vec<String>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/wire").join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split(' ').map(String::from).collect())
+        .collect()
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let hex = if hex == "-" { "" } else { hex };
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+fn account(id: u128) -> AccountId {
+    AccountId::from(id)
+}
+
+const KEYED: u128 = 0x8f00_1122_3344_5566_7788_99aa_bbcc_ddee;
+const OTHER: u128 = 0x8000_0000_0000_0000_0000_0000_0000_0001;
+const TRANSACTION: u128 = 0xf0e0_d0c0_b0a0_9080_7060_5040_3020_1000;
+const ID: u32 = 0x0102_0304;
+
+fn transaction() -> TransactionId {
+    TransactionId::from(TRANSACTION)
+}
+
+fn hash(n: u8) -> [u8; 32] {
+    [n; 32]
+}
+
+/// The signed operation of the vectors.
+fn signed(operation: Operation, promise: Promise) -> SignedOperation {
+    let mut key = [2; 33];
+    let mut signature = [0; 64];
+    for n in 0..32 {
+        key[n + 1] = n as u8;
+    }
+    for (n, byte) in signature.iter_mut().enumerate() {
+        *byte = n as u8;
+    }
+    SignedOperation { signature, ..SignedOperation::unsigned(operation, 1_700_000_000_000_000, 7, promise, key) }
+}
+
+fn wide(amount: u64) -> Operation {
+    let mut operation = Operation::transfer(transaction(), account(KEYED), account(OTHER), amount);
+    operation.contract = U32::new(0xc0_ffee);
+    operation
+}
+
+fn padded(frame: &[u8], length: usize) -> Vec<u8> {
+    let mut bytes = frame.to_vec();
+    bytes.resize(length, 0);
+    bytes
+}
+
+fn batch(format: BatchFormat, promise: Promise, entries: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = BatchHeader::new(ID, format, entries.len() as u16, promise).as_bytes().to_vec();
+    entries.iter().for_each(|entry| bytes.extend_from_slice(entry));
+    bytes
+}
+
+#[test]
+fn status_codes() {
+    let records = records("status.txt");
+    assert_eq!(records.len(), Status::ALL.len());
+    for (record, status) in records.iter().zip(Status::ALL) {
+        assert_eq!((record[0].as_str(), record[1].as_str()), (status.name(), status.code().to_string().as_str()));
+        assert_eq!(Status::try_from(status.code()), Ok(*status));
+    }
+}
+
+#[test]
+fn requests_parse() {
+    for record in records("requests.txt") {
+        let [name, kind, status, answer, frame] = &record[..] else { panic!("{record:?}") };
+        let mut frame = bytes(frame);
+        let length = frame.len();
+        match Frame::parse(&frame) {
+            Ok(parsed) => {
+                let found = match parsed {
+                    Frame::Compact(_) => "compact",
+                    Frame::Full(_) => "full",
+                    Frame::Batch(_) => "batch",
+                    Frame::Proof(proof) => {
+                        assert_eq!(proof.room, length, "{name}");
+                        "proof"
+                    }
+                    Frame::Headers(headers) => {
+                        assert_eq!(headers.room, length, "{name}");
+                        "headers"
+                    }
+                    Frame::Info(_) => "info",
+                };
+                assert_eq!((found, "OK"), (kind.as_str(), status.as_str()), "{name}");
+            }
+            Err(error) => {
+                assert_eq!(error.status.name(), status, "{name}");
+                assert_eq!(FrameMut::parse(&mut frame).unwrap_err(), error, "{name}");
+                let answered = error.write_reply(&mut frame);
+                assert!(answered <= length, "{name}: the answer is longer than the request");
+                assert_eq!(&frame[..answered], bytes(answer), "{name}");
+                assert_eq!(error.is_answered(), answered > 0, "{name}");
+                if answered > 0 {
+                    Reply::parse(&frame[..answered]).unwrap_or_else(|error| panic!("{name}: {error}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn requests_build() {
+    let refer = Operation::refer(transaction(), account(5));
+    let entry = CompactEntry::from(CompactFrame::new(Command::Transfer, 7, 1, 2, 50));
+    let entry_2 = CompactEntry::from(CompactFrame::new(Command::Refer, 8, 2, 0, 0));
+    let own = <[u8; 32]>::from(account(KEYED));
+    let keyed = account(KEYED);
+    let compact = |command, id, source, destination, amount| {
+        CompactFrame::new(command, id, source, destination, amount).as_bytes().to_vec()
+    };
+    let full = |operation, promise| FullFrame::new(ID, signed(operation, promise)).as_bytes().to_vec();
+    let proof = |chain, query, key, length| padded(ProofRequest::new(ID, chain, query, key).as_bytes(), length);
+    let headers = |chain, first, count, length| padded(HeadersFrame::new(ID, chain, first, count).as_bytes(), length);
+    let mut built = HashMap::from([
+        ("compact_create", compact(Command::Create, 1, 0x1122_3344, 0, 0)),
+        ("compact_issue", compact(Command::Issue, 2, 0x1122_3344, 0, u32::MAX)),
+        ("compact_transfer", compact(Command::Transfer, u32::MAX, 0x1122_3344, 0x5566_7788, 1000)),
+        ("compact_refer", compact(Command::Refer, 4, 0, 0, 0)),
+        ("full_transfer", full(wide(u64::MAX), Promise::Durable)),
+        ("full_create", full(Operation::create(transaction(), keyed), Promise::Default)),
+        ("full_issue", full(Operation::issue(transaction(), keyed, 1), Promise::Final)),
+        ("full_refer", full(Operation::refer(transaction(), keyed), Promise::Accepted)),
+        ("batch_compact", batch(BatchFormat::Compact, Promise::Default, &[entry.as_bytes(), entry_2.as_bytes()])),
+        (
+            "batch_operation",
+            batch(BatchFormat::Operation, Promise::Durable, &[wide(u64::MAX).as_bytes(), refer.as_bytes()]),
+        ),
+        (
+            "batch_signed",
+            batch(BatchFormat::Signed, Promise::Accepted, &[signed(wide(u64::MAX), Promise::Durable).as_bytes()]),
+        ),
+        ("proof_latest", proof(Chain::Own, Query::Latest, own, 1472)),
+        ("proof_transaction", proof(Chain::Own, Query::Transaction, key_of_transaction(transaction(), keyed), 1000)),
+        ("proof_locator", proof(Chain::Own, Query::Locator, key_of_locator(77, 5), 500)),
+        ("proof_index", proof(Chain::Own, Query::Index, own, 49)),
+        ("proof_bitcoin_latest", proof(Chain::Bitcoin, Query::Latest, hash(1), 1472)),
+        ("proof_bitcoin_transaction", proof(Chain::Bitcoin, Query::Transaction, hash(1), 1472)),
+        ("proof_without_room", proof(Chain::Own, Query::Latest, own, 48)),
+        ("headers_own", headers(Chain::Own, 10, 11, 1472)),
+        ("headers_bitcoin", headers(Chain::Bitcoin, 0, 17, 1472)),
+        ("headers_tip", headers(Chain::Own, 0, 0, 64)),
+        ("info", InfoFrame::new(ID).as_bytes().to_vec()),
+    ]);
+    let mut bad_entries = Operation::refer(transaction(), keyed);
+    bad_entries.command = U16::new(9);
+    built.insert(
+        "batch_bad_entries",
+        batch(BatchFormat::Operation, Promise::Default, &[bad_entries.as_bytes(), &[0; 64]]),
+    );
+    for record in records("requests.txt") {
+        if record[2] == "OK" {
+            let name = record[0].as_str();
+            assert_eq!(
+                built.remove(name).unwrap_or_else(|| panic!("{name} is not built here")),
+                bytes(&record[4]),
+                "{name}"
+            );
+        }
+    }
+    assert!(built.is_empty(), "not among the vectors: {:?}", built.keys());
+}
+
+#[test]
+fn replies_parse() {
+    for record in records("replies.txt") {
+        let [name, kind, status, frame] = &record[..] else { panic!("{record:?}") };
+        let frame = bytes(frame);
+        let (found, found_status) = match Reply::parse(&frame) {
+            Ok(Reply::Compact(reply)) => ("compact", reply.status().unwrap()),
+            Ok(Reply::Full(reply)) => ("full", reply.operation.status().unwrap()),
+            Ok(Reply::Batch(reply)) => ("batch", reply.status),
+            Ok(Reply::Proof(_)) => ("proof", Status::Ok),
+            Ok(Reply::Index(_)) => ("index", Status::Ok),
+            Ok(Reply::ProofRefused(_, status)) => ("proof", status),
+            Ok(Reply::Headers(reply)) => ("headers", reply.status),
+            Ok(Reply::Info(reply)) => ("info", reply.status().unwrap()),
+            Ok(Reply::Error(_, status)) => ("error", status),
+            Err(_) => {
+                assert_eq!((kind.as_str(), status.as_str()), ("bad", "-"), "{name}");
+                continue;
+            }
+        };
+        assert_eq!((found, found_status.name()), (kind.as_str(), status.as_str()), "{name}");
+    }
+}
+
+/// The replies that a node makes in place of requests.
+#[test]
+fn replies_build() {
+    let frames: HashMap<String, Vec<u8>> =
+        records("replies.txt").into_iter().map(|record| (record[0].clone(), bytes(&record[3]))).collect();
+    let same = |name: &str, reply: &[u8]| assert_eq!(frames[name], reply, "{name}");
+
+    let mut compact = CompactFrame::new(Command::Transfer, 7, 1, 2, 50);
+    compact.set_reply(Status::Ok, 950);
+    same("compact", compact.as_bytes());
+    let mut compact = CompactFrame::new(Command::Refer, 7, 1, 0, 0);
+    compact.set_reply(Status::Ok, 1 << 32);
+    same("compact_saturated", compact.as_bytes());
+    for status in Status::ALL {
+        let mut compact = CompactFrame::new(Command::Transfer, 7, 1, 2, 50);
+        compact.set_reply(*status, 0);
+        same(&format!("compact_{}", status.name().to_lowercase()), compact.as_bytes());
+    }
+
+    let mut full = FullFrame::new(ID, signed(wide(8), Promise::Default));
+    full.set_reply(Status::Ok, 42, Promise::Durable);
+    same("full", &full.as_bytes()[..FullReply::LENGTH]);
+
+    let failed = Operation::transfer(transaction(), account(KEYED), account(OTHER), 8);
+    let mut request = batch(BatchFormat::Operation, Promise::Default, &[wide(8).as_bytes(), failed.as_bytes()]);
+    let FrameMut::Batch(BatchMut { header, mut entries }) = FrameMut::parse(&mut request).unwrap() else { panic!() };
+    header.set_reply(Status::Ok, Promise::Durable);
+    entries.set_reply(0, Status::Ok, 42, Promise::Durable);
+    entries.set_reply(1, Status::InsufficientBalance, 7, Promise::Durable);
+    entries.set_reply(2, Status::Busy, 7, Promise::Durable);
+    same("batch_operation", &request);
+
+    let mut request = batch(BatchFormat::Signed, Promise::Default, &[signed(wide(8), Promise::Default).as_bytes()]);
+    let FrameMut::Batch(BatchMut { header, mut entries }) = FrameMut::parse(&mut request).unwrap() else { panic!() };
+    header.set_reply(Status::Ok, Promise::Durable);
+    entries.set_reply(0, Status::Ok, 42, Promise::Durable);
+    same("batch_signed", &request);
+
+    let mut busy = BatchHeader::new(ID, BatchFormat::Operation, 2, Promise::Durable);
+    busy.set_reply(Status::Busy, Promise::Default);
+    same("batch_busy", busy.as_bytes());
+
+    let mut index = IndexReply {
+        request: ProofRequest::new(ID, Chain::Own, Query::Index, account(KEYED).into()),
+        block_hash: hash(2),
+        block_height: U64::new(90),
+        reserved: U64::ZERO,
+        depth: 2,
+        entry_count: 2,
+        reserved_end: [0; 6],
+    };
+    index.request.set_reply(Status::Ok, (index.frame_length() - ProofRequest::LENGTH) as u32);
+    let entries = [
+        IndexEntry { account: account(KEYED), balance: U64::new(42), height: U32::new(77), position: U32::new(3) },
+        IndexEntry { account: account(OTHER), balance: U64::ZERO, height: U32::new(1), position: U32::ZERO },
+    ];
+    same("index", &[index.as_bytes(), &hash(4), &hash(5), entries.as_bytes()].concat());
+
+    let mut headers = HeadersFrame::new(ID, Chain::Own, 10, 11);
+    headers.set_reply(Chain::Own, 2, 11, hash(1));
+    let given: Vec<u8> = (0..=255).collect();
+    same("headers_own", &[headers.as_bytes(), &given].concat());
+    let mut headers = HeadersFrame::new(ID, Chain::Own, 0, 5);
+    headers.chain = 9;
+    headers.set_refusal(Status::UnknownChain);
+    same("headers_unknown_chain", headers.as_bytes());
+
+    let mut info = InfoFrame::new(ID);
+    info.header.set_reply();
+    info.promise = Promise::Durable.code();
+    info.flags = InfoFrame::SERVES_BITCOIN | InfoFrame::READS_ONLY;
+    info.max_datagram = U32::new(MAX_DATAGRAM as u32);
+    info.network = hash(1);
+    info.tip_height = U64::new(11);
+    info.tip_hash = hash(2);
+    info.bitcoin_height = U64::new(14_131);
+    info.accounts = U64::new(2_000_000);
+    info.durable_sequence = U64::new(123_456_789);
+    info.program = InfoFrame::program_field("0.1.0");
+    assert_eq!(info.program(), "0.1.0");
+    same("info", info.as_bytes());
+
+    same("error_too_large", ErrorFrame::new(ID, Status::ReplyTooLarge, 592).as_bytes());
+}
+
+/// The parts of proofs lie where the reply says.
+#[test]
+fn proofs_are_taken_apart() {
+    let frames: HashMap<String, Vec<u8>> =
+        records("replies.txt").into_iter().map(|record| (record[0].clone(), bytes(&record[3]))).collect();
+    let Ok(Reply::Proof(proof)) = Reply::parse(&frames["proof_own"]) else { panic!() };
+    assert_eq!(proof.fixed.tip_hash, hash(1));
+    assert_eq!((proof.fixed.tip_height.get(), proof.fixed.block_height.get()), (90, 77));
+    assert_eq!((proof.fixed.transaction_count.get(), proof.fixed.position.get()), (5, 3));
+    assert_eq!((proof.fixed.leaf, proof.path), (hash(3), &[hash(4), hash(5), hash(6)][..]));
+    assert_eq!(proof.transaction, Operation::transfer(transaction(), account(KEYED), account(OTHER), 42).as_bytes());
+    assert!(proof.coinbase.is_empty() && proof.coinbase_path.is_empty());
+
+    let Ok(Reply::Proof(proof)) = Reply::parse(&frames["proof_bitcoin"]) else { panic!() };
+    assert_eq!((proof.path, proof.coinbase_path), (&[hash(4)][..], &[hash(5)][..]));
+    assert_eq!(proof.coinbase, (0..100).collect::<Vec<u8>>());
+    assert!(proof.transaction.is_empty());
+
+    let Ok(Reply::Index(proof)) = Reply::parse(&frames["index"]) else { panic!() };
+    assert_eq!((proof.path, proof.entries.len()), (&[hash(4), hash(5)][..], 2));
+    assert_eq!((proof.entries[0].account, proof.entries[0].balance.get()), (account(KEYED), 42));
+}
