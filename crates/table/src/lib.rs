@@ -1,1 +1,80 @@
 //! The hash table of the data path, and its value store.
+//!
+//! [`Table`] keeps fixed-size keys and values in memory given once, at the start. One thread writes; any number of
+//! threads read through a [`Reader`], without locks. [`ValueStore`] keeps values of varying size beside it.
+//!
+//! Everything lives in a [`Region`]: a header, then arrays that the header names by offset, never by pointer. The same
+//! memory can be mapped elsewhere, by another process or by a program in the kernel, and read there.
+//!
+//! The data path works in batches, so that many cache misses are under way at once:
+//!
+//! ```
+//! # fn main() -> Result<(), table::Error> {
+//! # use turnpike_table as table;
+//! use table::{Config, Table};
+//!
+//! let mut accounts = Table::<16, 8>::with_capacity(&Config::new(1000))?;
+//! let key = *b"an account's id.";
+//! let index = accounts.insert(&key, 70_u64.to_le_bytes())?;
+//!
+//! let hash = accounts.hash(&key); // for every request of the batch,
+//! accounts.prefetch_bucket(hash); // then this for every request,
+//! accounts.prefetch_entry(hash); // then this,
+//! let found = accounts.find(hash, &key); // and only then the use
+//! assert_eq!(found, Some(index));
+//! # Ok(())
+//! # }
+//! ```
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod batch;
+mod bucket;
+mod displace;
+mod hash;
+mod layout;
+mod memory;
+mod reader;
+mod region;
+mod seqlock;
+mod simd;
+mod table;
+
+pub use batch::BATCH;
+pub use hash::{Hash, Hasher, Seed};
+pub use layout::{Config, MAX_ENTRIES};
+pub use reader::Reader;
+pub use region::{Pages, Region};
+pub use table::{EntryIndex, Full, Table};
+
+/// Why a table could not be made, attached to, or added to.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system has no memory to give.
+    #[error("cannot map {bytes} bytes of memory: {source}; configure fewer entries, or give the machine more memory")]
+    Memory {
+        /// How much was asked for.
+        bytes: usize,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The system's source of random numbers failed.
+    #[error("cannot get a random seed from the system: {0}")]
+    Random(getrandom::Error),
+    /// The region given is smaller than the configuration needs, or not aligned to a cache line.
+    #[error("the region has {given} bytes, aligned to a cache line or not, but {needed} aligned bytes are needed")]
+    RegionTooSmall {
+        /// Bytes given.
+        given: usize,
+        /// Bytes needed.
+        needed: usize,
+    },
+    /// The configuration asks for what the layout cannot hold.
+    #[error("a table holds from 1 to {MAX_ENTRIES} entries, at a load from 10 to 99 per cent: {0}")]
+    Config(&'static str),
+    /// The region does not hold a table of this version and these sizes.
+    #[error("the memory does not hold a table of these sizes: {0}")]
+    NotATable(&'static str),
+    /// The table holds as many entries as it can.
+    #[error(transparent)]
+    Full(#[from] Full),
+}

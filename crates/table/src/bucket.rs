@@ -1,0 +1,165 @@
+//! Buckets: a cache line with eight slots.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::{
+    region::Cells,
+    seqlock::Sequence,
+    simd::{self, SLOTS},
+};
+
+/// Eight slots, each a 16-bit tag (0 where the slot is free) and the index of an entry.
+///
+/// Setters may be called by the writer only, and from within `sequence.write`.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Bucket {
+    tags: [AtomicU64; 2],
+    entries: [AtomicU32; SLOTS],
+    /// Protects everything in the bucket, and which key an entry that it names belongs to.
+    pub(crate) sequence: Sequence,
+    overflow: AtomicU32,
+    displaced: AtomicU32,
+    reserved: AtomicU32,
+}
+
+const _: () = assert!(size_of::<Bucket>() == 64, "a bucket is a cache line");
+
+// SAFETY: all fields are atomic integers, and there is no padding.
+unsafe impl Cells for Bucket {}
+
+impl Bucket {
+    #[inline(always)]
+    fn words(&self) -> [u64; 2] {
+        [self.tags[0].load(Relaxed), self.tags[1].load(Relaxed)]
+    }
+
+    /// Slots that hold `tag`.
+    #[inline(always)]
+    pub(crate) fn slots_with(&self, tag: u16) -> Slots {
+        Slots(simd::matches(self.words(), tag))
+    }
+
+    /// A free slot.
+    #[inline]
+    pub(crate) fn free_slot(&self) -> Option<usize> {
+        self.slots_with(0).next()
+    }
+
+    /// Slots in use.
+    pub(crate) fn used_slots(&self) -> Slots {
+        Slots(!self.slots_with(0).0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn tag(&self, slot: usize) -> u16 {
+        (self.tags[slot / 4].load(Relaxed) >> (slot % 4 * 16)) as u16
+    }
+
+    #[inline(always)]
+    pub(crate) fn entry(&self, slot: usize) -> u32 {
+        self.entries[slot].load(Relaxed)
+    }
+
+    /// Whether the key in a slot is in its second bucket here.
+    #[inline]
+    pub(crate) fn is_displaced(&self, slot: usize) -> bool {
+        self.displaced.load(Relaxed) >> slot & 1 == 1
+    }
+
+    /// Whether a key whose first bucket is this one may be in its second.
+    #[inline(always)]
+    pub(crate) fn has_overflow(&self) -> bool {
+        self.overflow.load(Relaxed) != 0
+    }
+
+    /// Counts a key that went from here to its second bucket.
+    pub(crate) fn add_overflow(&self) {
+        self.overflow.store(self.overflow.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// Counts a key that came back from its second bucket, or is no more.
+    pub(crate) fn remove_overflow(&self) {
+        self.overflow.store(self.overflow.load(Relaxed).wrapping_sub(1), Relaxed);
+    }
+
+    /// Fills a slot.
+    pub(crate) fn set(&self, slot: usize, tag: u16, entry: u32, displaced: bool) {
+        let shift = slot % 4 * 16;
+        let word = &self.tags[slot / 4];
+        word.store(word.load(Relaxed) & !(0xffff << shift) | u64::from(tag) << shift, Relaxed);
+        self.entries[slot].store(entry, Relaxed);
+        let flags = self.displaced.load(Relaxed) & !(1 << slot);
+        self.displaced.store(flags | u32::from(displaced) << slot, Relaxed);
+    }
+
+    /// Frees a slot.
+    pub(crate) fn clear(&self, slot: usize) {
+        self.set(slot, 0, 0, false);
+    }
+
+    /// Empties the bucket, whatever it holds.
+    pub(crate) fn reset(&self) {
+        self.sequence.write(|| {
+            (0..SLOTS).for_each(|slot| self.clear(slot));
+            self.overflow.store(0, Relaxed);
+            self.reserved.store(0, Relaxed);
+        });
+    }
+}
+
+/// Some of a bucket's slots, lowest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots(u8);
+
+impl Iterator for Slots {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let slot = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket() -> Bucket {
+        Bucket {
+            tags: Default::default(),
+            entries: Default::default(),
+            sequence: Sequence::default(),
+            overflow: AtomicU32::new(0),
+            displaced: AtomicU32::new(0),
+            reserved: AtomicU32::new(0),
+        }
+    }
+
+    #[test]
+    fn slots_hold_what_was_put_there() {
+        let bucket = bucket();
+        for slot in 0..SLOTS {
+            assert_eq!(bucket.free_slot(), Some(slot));
+            bucket.set(slot, 0xfff0 + slot as u16 / 2, u32::MAX - slot as u32, slot % 3 == 0);
+        }
+        assert_eq!(bucket.free_slot(), None);
+        for slot in 0..SLOTS {
+            let tag = 0xfff0 + slot as u16 / 2;
+            assert_eq!(bucket.tag(slot), tag);
+            assert_eq!(bucket.entry(slot), u32::MAX - slot as u32);
+            assert_eq!(bucket.is_displaced(slot), slot % 3 == 0);
+            assert_eq!(bucket.slots_with(tag).collect::<Vec<_>>(), [slot & !1, slot | 1]);
+        }
+        bucket.clear(6);
+        assert_eq!(bucket.free_slot(), Some(6));
+        assert_eq!(bucket.used_slots().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 7]);
+        bucket.reset();
+        assert_eq!(bucket.used_slots().count(), 0);
+    }
+}

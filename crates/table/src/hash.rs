@@ -1,0 +1,174 @@
+//! The keyed hash.
+//!
+//! Words of the key are offset by secret words and multiplied, two at a time; the two halves of the 128-bit product are
+//! folded together (the construction of wyhash and its kin, with every constant secret). Two multiplications hash a
+//! 16-byte key. Only multiplication, exclusive or and shifts are used, so that readers in the kernel and in hardware
+//! compute the same value.
+//!
+//! # Chosen keys
+//!
+//! The secret words come from a 128-bit seed through SipHash-2-4, and nothing that a client can see depends on the hash:
+//! replies do not carry it, and the time of one lookup is bounded by two buckets whatever the keys are. Without the
+//! secret, keys that collide cannot be told from others. Should somebody find some anyway, lookups keep their bound,
+//! the search for a place keeps its limit, and the insertion of the seventeenth such key is refused; nothing that is in the table is
+//! lost. This is not a cryptographic hash: do not publish its values.
+
+use std::hash::Hasher as _;
+
+use siphasher::sip::SipHasher24;
+
+/// Number of secret words: two for every two words of the key, and two to finish.
+pub(crate) const SECRETS: usize = 16;
+
+/// Longest key, in bytes, that the secret words suffice for.
+pub(crate) const MAX_KEY: usize = (SECRETS - 2) * 8;
+
+/// What makes a table's hash its own.
+pub type Seed = [u8; 16];
+
+/// A key's hash: which buckets it may be in, and the tag that stands for it there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hash(pub(crate) u64);
+
+impl Hash {
+    /// The tag: never 0, which marks a free slot.
+    #[inline]
+    pub(crate) fn tag(self) -> u16 {
+        (self.0 as u16).max(1)
+    }
+
+    /// The first of the key's two buckets, of `buckets`.
+    #[inline]
+    pub(crate) fn bucket(self, buckets: u32) -> u32 {
+        (((self.0 >> 32) * u64::from(buckets)) >> 32) as u32
+    }
+}
+
+/// The other bucket of a key with this tag that may be in `bucket`. Applied twice it gives `bucket` back, so a key can
+/// be moved without being read.
+#[inline]
+pub(crate) fn alternate(bucket: u32, tag: u16, buckets: u32) -> u32 {
+    // 2^32 divided by the golden ratio spreads the tags evenly.
+    let spread = u32::from(tag).wrapping_mul(0x9e37_79b1);
+    let sum = ((u64::from(spread) * u64::from(buckets)) >> 32) as u32;
+    if sum >= bucket { sum - bucket } else { sum + (buckets - bucket) }
+}
+
+/// A hash function, chosen by a secret.
+#[derive(Clone, Debug)]
+pub struct Hasher {
+    secrets: [u64; SECRETS],
+}
+
+impl Hasher {
+    /// The hash function that belongs to a seed.
+    pub fn new(seed: &Seed) -> Self {
+        let secrets = std::array::from_fn(|i| {
+            let mut sip = SipHasher24::new_with_key(seed);
+            sip.write_u64((i as u64).to_le());
+            sip.finish()
+        });
+        Self { secrets }
+    }
+
+    pub(crate) fn from_secrets(secrets: [u64; SECRETS]) -> Self {
+        Self { secrets }
+    }
+
+    pub(crate) fn secrets(&self) -> &[u64; SECRETS] {
+        &self.secrets
+    }
+
+    /// Hashes a key.
+    #[inline]
+    pub fn hash<const K: usize>(&self, key: &[u8; K]) -> Hash {
+        const { assert!(K > 0 && K <= MAX_KEY, "keys have from 1 to 112 bytes") }
+        let mut state = 0;
+        for pair in 0..K.div_ceil(16) {
+            let [left, right] = [self.secrets[2 * pair], self.secrets[2 * pair + 1]];
+            state = fold(word(key, 2 * pair) ^ left ^ state, word(key, 2 * pair + 1) ^ right);
+        }
+        Hash(fold(state ^ self.secrets[SECRETS - 2], self.secrets[SECRETS - 1] | 1))
+    }
+}
+
+/// Both halves of the product, one over the other.
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The `i`th word of a key, little-endian; what is beyond the key's end is zero.
+#[inline(always)]
+pub(crate) fn word<const N: usize>(bytes: &[u8; N], i: usize) -> u64 {
+    let start = i * 8;
+    match bytes.get(start..start + 8) {
+        Some(whole) => whole.try_into().map_or(0, u64::from_le_bytes),
+        None => {
+            let mut word = [0; 8];
+            if let Some(rest) = bytes.get(start..) {
+                word[..rest.len()].copy_from_slice(rest);
+            }
+            u64::from_le_bytes(word)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_hash_of_a_seed_never_changes() {
+        // Readers in other languages compute the same values. These were computed by another program.
+        let hasher = Hasher::new(b"0123456789abcdef");
+        let key: [u8; 33] = std::array::from_fn(|i| i as u8);
+        let hashes = [hasher.hash(b"sixteen bytes..k").0, hasher.hash(&key).0, hasher.hash(&[0; 8]).0];
+        assert_eq!(hashes, [0x7932552159ae22e0, 0xb2d26aae54b91f1b, 0xe5b5d7edca8d47fa]);
+    }
+
+    #[test]
+    fn words_cover_the_key_once() {
+        let key: [u8; 11] = std::array::from_fn(|i| i as u8 + 1);
+        assert_eq!(word(&key, 0), 0x0807_0605_0403_0201);
+        assert_eq!(word(&key, 1), 0x000b_0a09);
+        assert_eq!(word(&key, 2), 0);
+    }
+
+    #[test]
+    fn single_bits_change_half_of_the_hash() {
+        let hasher = Hasher::new(b"0123456789abcdef");
+        let (mut total, mut count) = (0, 0);
+        for bit in 0..33 * 8 {
+            for base in 0..50_u8 {
+                let key = [base; 33];
+                let mut flipped = key;
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                let changed = (hasher.hash(&key).0 ^ hasher.hash(&flipped).0).count_ones();
+                assert!(changed > 6, "bit {bit} of {base} changes {changed} bits");
+                total += changed;
+                count += 1;
+            }
+        }
+        let mean = f64::from(total) / f64::from(count);
+        assert!((31.5..32.5).contains(&mean), "{mean}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_alternate_of_the_alternate_is_the_bucket(buckets in 1..u32::MAX, pick in any::<u32>(), tag in 1..=u16::MAX) {
+            let bucket = pick % buckets;
+            let other = alternate(bucket, tag, buckets);
+            prop_assert!(other < buckets);
+            prop_assert_eq!(alternate(other, tag, buckets), bucket);
+        }
+
+        #[test]
+        fn buckets_are_within_bounds(hash in any::<u64>(), buckets in 1..u32::MAX) {
+            prop_assert!(Hash(hash).bucket(buckets) < buckets);
+            prop_assert!(Hash(hash).tag() > 0);
+        }
+    }
+}

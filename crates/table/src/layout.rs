@@ -1,0 +1,224 @@
+//! How a table lies in its memory.
+//!
+//! The memory starts with a [`Header`]. It names everything behind it by its offset from the header, so that the memory means the same
+//! wherever it is mapped: the locks of the values, the buckets, the entries. Integers are little-endian. An entry is the
+//! key and the value, each padded with zeros to a multiple of 8 bytes.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::{
+    Error,
+    bucket::Bucket,
+    hash::{Hasher, SECRETS, Seed},
+    region::{Cells, Pages},
+    seqlock::words,
+    simd::SLOTS,
+};
+
+/// "TPTABLE" and the version of this layout.
+const MAGIC: u64 = u64::from_be_bytes(*b"TPTABLE\x01");
+
+/// Most entries that a table can hold: the slots' indices have 32 bits, and the last is kept as a mark.
+pub const MAX_ENTRIES: usize = u32::MAX as usize - 1;
+
+/// Locks that the values share, by the low bits of the entry's index. They take 4 KiB, which stay in the writer's first-level cache;
+/// a lock in each entry would cost memory, and the bucket's lock a second cache miss.
+pub(crate) const VALUE_LOCKS: usize = 1024;
+
+/// Slots used, per cent, when the configured number of entries is reached. Displacement finds a place up to about 99; at 95
+/// the search is short, and four of five keys are in their first bucket.
+const LOAD: u32 = 95;
+
+/// What a table is made for.
+#[derive(Clone, Debug)]
+pub struct Config {
+    entries: usize,
+    load: u32,
+    seed: Option<Seed>,
+    pages: Pages,
+    prefault: bool,
+}
+
+impl Config {
+    /// A table for this many entries.
+    pub fn new(entries: usize) -> Self {
+        Self { entries, load: LOAD, seed: None, pages: Pages::default(), prefault: false }
+    }
+
+    /// Sets how many per cent of the slots are used when all entries are. Less is faster, more is smaller.
+    pub fn load(self, per_cent: u32) -> Self {
+        Self { load: per_cent, ..self }
+    }
+
+    /// Sets the seed of the hash function, which is random otherwise: for tests that must be repeatable. Whoever knows the
+    /// seed can choose keys that collide.
+    pub fn seed(self, seed: Seed) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// Sets the kind of pages, where the table maps its memory itself.
+    pub fn pages(self, pages: Pages) -> Self {
+        Self { pages, ..self }
+    }
+
+    /// Maps all pages at the start, where the table maps its memory itself, so that no insertion waits for one later.
+    pub fn prefault(self, prefault: bool) -> Self {
+        Self { prefault, ..self }
+    }
+
+    /// Bytes of memory that a table with keys of `K` bytes and values of `V` takes.
+    pub fn memory<const K: usize, const V: usize>(&self) -> Result<usize, Error> {
+        Ok(self.layout(words(K) + words(V))?.end)
+    }
+
+    pub(crate) fn layout(&self, entry_words: usize) -> Result<Layout, Error> {
+        if self.entries == 0 || self.entries > MAX_ENTRIES {
+            return Err(Error::Config("entries"));
+        }
+        if !(10..=99).contains(&self.load) {
+            return Err(Error::Config("load"));
+        }
+        let slots = (self.entries as u64 * 100).div_ceil(u64::from(self.load));
+        Layout::new(slots.div_ceil(SLOTS as u64), self.entries as u64, entry_words)
+    }
+
+    pub(crate) fn hasher(&self) -> Result<Hasher, Error> {
+        let seed = match self.seed {
+            Some(seed) => seed,
+            None => {
+                let mut seed = Seed::default();
+                getrandom::fill(&mut seed).map_err(Error::Random)?;
+                seed
+            }
+        };
+        Ok(Hasher::new(&seed))
+    }
+
+    pub(crate) fn map(&self, len: usize) -> Result<crate::Region, Error> {
+        crate::Region::anonymous(len, self.pages, self.prefault)
+    }
+}
+
+/// Where everything is: numbers and offsets, all within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// Number of buckets.
+    pub(crate) buckets: u32,
+    /// Number of entries.
+    pub(crate) capacity: u32,
+    /// Offset of the locks.
+    pub(crate) locks_at: usize,
+    /// Offset of the buckets.
+    pub(crate) buckets_at: usize,
+    /// Offset of the entries.
+    pub(crate) entries_at: usize,
+    /// Length of the whole.
+    pub(crate) end: usize,
+}
+
+impl Layout {
+    fn new(buckets: u64, capacity: u64, entry_words: usize) -> Result<Self, Error> {
+        let buckets = u32::try_from(buckets).map_err(|_| Error::Config("load"))?;
+        let capacity = u32::try_from(capacity).map_err(|_| Error::Config("entries"))?;
+        let locks_at = size_of::<Header>();
+        let buckets_at = locks_at + VALUE_LOCKS * size_of::<u32>();
+        let entries_at = buckets_at + buckets as usize * size_of::<Bucket>();
+        let end = (capacity as usize).checked_mul(entry_words * 8).and_then(|bytes| bytes.checked_add(entries_at));
+        let end = end.ok_or(Error::Config("entries"))?;
+        Ok(Self { buckets, capacity, locks_at, buckets_at, entries_at, end })
+    }
+}
+
+/// The first 256 bytes of a table's memory.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Header {
+    magic: AtomicU64,
+    /// Bytes of a key and of a value.
+    sizes: [AtomicU64; 2],
+    buckets: AtomicU64,
+    capacity: AtomicU64,
+    locks_at: AtomicU64,
+    buckets_at: AtomicU64,
+    entries_at: AtomicU64,
+    secrets: [AtomicU64; SECRETS],
+    /// Entries in use.
+    pub(crate) len: AtomicU64,
+    /// Entries from this one on were never used.
+    pub(crate) unused: AtomicU64,
+    /// First of the freed entries, each of which holds the next in its first word: index + 1, or 0 at the end.
+    pub(crate) freed: AtomicU64,
+    reserved: [AtomicU64; 5],
+}
+
+// SAFETY: all fields are atomic integers, and there is no padding: 32 words.
+unsafe impl Cells for Header {}
+const _: () = assert!(size_of::<Header>() == 256);
+
+impl Header {
+    /// Describes an empty table. The magic number comes last: what is attached to before that is not a table.
+    pub(crate) fn write<const K: usize, const V: usize>(&self, layout: &Layout, hasher: &Hasher) {
+        self.magic.store(0, Relaxed);
+        self.sizes[0].store(K as u64, Relaxed);
+        self.sizes[1].store(V as u64, Relaxed);
+        self.buckets.store(layout.buckets.into(), Relaxed);
+        self.capacity.store(layout.capacity.into(), Relaxed);
+        self.locks_at.store(layout.locks_at as u64, Relaxed);
+        self.buckets_at.store(layout.buckets_at as u64, Relaxed);
+        self.entries_at.store(layout.entries_at as u64, Relaxed);
+        for (cell, secret) in self.secrets.iter().zip(hasher.secrets()) {
+            cell.store(*secret, Relaxed);
+        }
+        for cell in [&self.len, &self.unused, &self.freed].into_iter().chain(&self.reserved) {
+            cell.store(0, Relaxed);
+        }
+        self.magic.store(MAGIC, std::sync::atomic::Ordering::Release);
+    }
+
+    /// Checks that this describes a table of these sizes, and tells where it is.
+    pub(crate) fn read<const K: usize, const V: usize>(&self) -> Result<(Layout, Hasher), Error> {
+        if self.magic.load(std::sync::atomic::Ordering::Acquire) != MAGIC {
+            return Err(Error::NotATable("no table, or one of another version"));
+        }
+        if [self.sizes[0].load(Relaxed), self.sizes[1].load(Relaxed)] != [K as u64, V as u64] {
+            return Err(Error::NotATable("other sizes of key and value"));
+        }
+        let layout = Layout::new(self.buckets.load(Relaxed), self.capacity.load(Relaxed), words(K) + words(V))?;
+        let offsets = [&self.locks_at, &self.buckets_at, &self.entries_at].map(|cell| cell.load(Relaxed));
+        if offsets != [layout.locks_at, layout.buckets_at, layout.entries_at].map(|at| at as u64) || layout.buckets == 0
+        {
+            return Err(Error::NotATable("offsets that do not belong together"));
+        }
+        let secrets = std::array::from_fn(|i| self.secrets[i].load(Relaxed));
+        Ok((layout, Hasher::from_secrets(secrets)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_million_accounts_fit_ninety_megabytes() {
+        let config = Config::new(2_000_000);
+        assert!(config.memory::<16, 8>().unwrap() < 66_000_000);
+        assert!(config.memory::<16, 16>().unwrap() < 82_000_000);
+    }
+
+    #[test]
+    fn impossible_configurations_are_refused() {
+        for config in [Config::new(0), Config::new(usize::MAX), Config::new(9).load(0), Config::new(9).load(100)] {
+            assert!(matches!(config.memory::<16, 8>(), Err(Error::Config(_))));
+        }
+    }
+
+    #[test]
+    fn arrays_do_not_overlap() {
+        let layout = Config::new(1000).layout(5).unwrap();
+        assert_eq!(layout.buckets, 132);
+        assert!(layout.locks_at >= size_of::<Header>());
+        assert_eq!(layout.buckets_at, layout.locks_at + 4096);
+        assert_eq!(layout.entries_at, layout.buckets_at + 132 * 64);
+        assert_eq!(layout.end, layout.entries_at + 1000 * 40);
+    }
+}

@@ -1,0 +1,110 @@
+//! Reading beside the writer, without locks.
+
+use std::sync::Arc;
+
+use crate::{
+    EntryIndex, Error, Hash, Region,
+    memory::{Memory, Prefetched},
+    seqlock::load,
+};
+
+/// Reads a table while its writer goes on writing, from any number of threads.
+///
+/// What it gives was in the table at one moment during the call: never half a value, never the value of another key, and
+/// never nothing because a key was on its way from one bucket to the other.
+#[derive(Clone, Debug)]
+pub struct Reader<const K: usize, const V: usize> {
+    memory: Memory<K, V>,
+}
+
+impl<const K: usize, const V: usize> Reader<K, V> {
+    pub(crate) fn new(memory: Memory<K, V>) -> Self {
+        Self { memory }
+    }
+
+    /// Reads the table that a region holds: memory that another process writes, say.
+    pub fn attach(region: Region) -> Result<Self, Error> {
+        Memory::attach(&Arc::new(region)).map(Self::new)
+    }
+
+    /// Hashes a key.
+    #[inline]
+    pub fn hash(&self, key: &[u8; K]) -> Hash {
+        self.memory.hasher.hash(key)
+    }
+
+    /// First step of a batch, as [`crate::Table::prefetch_bucket`].
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: Hash) {
+        self.memory.prefetch_bucket(hash);
+    }
+
+    /// Second step of a batch, as [`crate::Table::prefetch_entry`].
+    #[inline]
+    pub fn prefetch_entry(&self, hash: Hash) -> bool {
+        self.memory.prefetch_entry(hash) == Prefetched::Entry
+    }
+
+    /// Third step of a batch, as [`crate::Table::prefetch_displaced`].
+    #[inline]
+    pub fn prefetch_displaced(&self, hash: Hash) {
+        self.memory.prefetch_displaced(hash);
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get(&self, key: &[u8; K]) -> Option<[u8; V]> {
+        self.find(self.hash(key), key).map(|(_, value)| value)
+    }
+
+    /// Finds a key: where its entry is, and its value.
+    #[inline]
+    pub fn find(&self, hash: Hash, key: &[u8; K]) -> Option<(EntryIndex, [u8; V])> {
+        let (index, first) = self.memory.first(hash);
+        loop {
+            let first_since = first.sequence.begin();
+            if let Some((_, entry)) = self.memory.find_in(first, hash.tag(), key) {
+                let value = self.value(entry);
+                if first.sequence.unchanged(first_since) {
+                    return Some((EntryIndex(entry), value));
+                }
+                continue;
+            }
+            if !first.has_overflow() {
+                if first.sequence.unchanged(first_since) {
+                    return None;
+                }
+                continue;
+            }
+            let (_, second) = self.memory.second(hash, index);
+            let second_since = second.sequence.begin();
+            let found =
+                self.memory.find_in(second, hash.tag(), key).map(|(_, entry)| (EntryIndex(entry), self.value(entry)));
+            // A key that is not in the second bucket may just have come back to the first.
+            if second.sequence.unchanged(second_since) && (found.is_some() || first.sequence.unchanged(first_since)) {
+                return found;
+            }
+        }
+    }
+
+    /// The value of an entry, whole. Whether the entry is still the key's is for the bucket's sequence to tell.
+    #[inline(always)]
+    fn value(&self, entry: u32) -> [u8; V] {
+        let cells = self.memory.value(entry);
+        if V <= 8 {
+            return load(cells);
+        }
+        let lock = self.memory.lock(entry);
+        loop {
+            let since = lock.begin();
+            let value = load(cells);
+            if lock.unchanged(since) {
+                return value;
+            }
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &Memory<K, V> {
+        &self.memory
+    }
+}

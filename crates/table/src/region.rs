@@ -1,0 +1,201 @@
+//! Memory given once: anonymous pages, or memory of the caller's.
+
+use std::{marker::PhantomData, ops::Deref, ptr::NonNull, sync::Arc};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::Error;
+
+/// Size of the huge pages asked for, and the alignment that the kernel wants for them.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Pages that an anonymous region is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// Pages of the system's ordinary size.
+    Small,
+    /// Huge pages where the system has them to give: a random access then rarely misses the TLB.
+    #[default]
+    Huge,
+}
+
+/// Memory for a table or a value store.
+///
+/// Nothing holds a plain reference into a region: every access goes through [`Cells`], atomics that another process
+/// may change at any time without harm to memory safety.
+#[derive(Debug)]
+pub struct Region {
+    base: NonNull<u8>,
+    len: usize,
+    owned: bool,
+}
+
+// SAFETY: the memory is only ever touched through atomics (`Cells`), and unmapped once, when the last owner goes.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Maps `len` bytes of zeroed memory. With `prefault` every page is there when this returns, so that the data path
+    /// never waits for one.
+    pub fn anonymous(len: usize, pages: Pages, prefault: bool) -> Result<Self, Error> {
+        let memory = |source: rustix::io::Errno| Error::Memory { bytes: len, source: source.into() };
+        let align = if pages == Pages::Huge { HUGE_PAGE } else { 1 };
+        let mapped = len.max(1).checked_add(align).ok_or(memory(rustix::io::Errno::NOMEM))?;
+        // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps nothing.
+        let start = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                mapped,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        }
+        .map_err(memory)?;
+        let skip = start.align_offset(align);
+        let base = NonNull::new(start.wrapping_byte_add(skip).cast::<u8>()).ok_or(memory(rustix::io::Errno::NOMEM))?;
+        // The slack is address space that is never touched, so it is given back whole.
+        let used = len.max(1).next_multiple_of(rustix::param::page_size());
+        trim(start.cast(), skip);
+        trim(base.as_ptr().wrapping_add(used), mapped.saturating_sub(skip + used));
+        let region = Self { base, len: used, owned: true };
+        if pages == Pages::Huge {
+            // Advice: a kernel without huge pages serves small ones.
+            let _ = region.advise(Advice::LinuxHugepage);
+        }
+        if prefault {
+            region.advise(Advice::LinuxPopulateWrite).map_err(memory)?;
+        }
+        Ok(region)
+    }
+
+    /// Uses memory of the caller's.
+    ///
+    /// # Safety
+    ///
+    /// `base` to `base + len` must stay mapped, readable and writable, for as long as the region or anything made from it
+    /// lives, and Rust code must not hold references into it other than to atomics. A [`crate::Reader`] only reads, so
+    /// for one the memory may be mapped without write permission.
+    pub unsafe fn from_raw(base: NonNull<u8>, len: usize) -> Self {
+        Self { base, len, owned: false }
+    }
+
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn advise(&self, advice: Advice) -> rustix::io::Result<()> {
+        // SAFETY: the advices used neither unmap pages nor change what they hold.
+        unsafe { madvise(self.base.as_ptr().cast(), self.len, advice) }
+    }
+
+    /// The `len` cells at `offset`, or `None` where they do not fit the region or are not aligned.
+    pub(crate) fn array<T: Cells>(self: &Arc<Self>, offset: usize, len: usize) -> Option<Array<T>> {
+        let end = len.checked_mul(size_of::<T>())?.checked_add(offset)?;
+        if end > self.len {
+            return None;
+        }
+        // SAFETY: `offset` is within the region, as checked above.
+        let first = unsafe { self.base.add(offset) }.cast::<T>();
+        first.is_aligned().then(|| Array { first, len, region: Arc::clone(self), cells: PhantomData })
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.owned {
+            trim(self.base.as_ptr(), self.len);
+        }
+    }
+}
+
+/// Unmaps pages of an anonymous region of ours.
+fn trim(start: *mut u8, len: usize) {
+    if len > 0 {
+        // SAFETY: only called with pages that `Region::anonymous` mapped and that nothing refers to any more. An error leaves
+        // address space mapped, which is harmless.
+        let _ = unsafe { munmap(start.cast(), len) };
+    }
+}
+
+/// Types that consist of atomics only.
+///
+/// # Safety
+///
+/// Every bit pattern must be a valid value, and every byte must be inside an atomic.
+pub(crate) unsafe trait Cells: Sync {}
+
+// SAFETY: an atomic integer.
+unsafe impl Cells for std::sync::atomic::AtomicU32 {}
+// SAFETY: an atomic integer.
+unsafe impl Cells for std::sync::atomic::AtomicU64 {}
+
+/// Cells of a region, which it keeps mapped.
+#[derive(Debug)]
+pub(crate) struct Array<T> {
+    first: NonNull<T>,
+    len: usize,
+    region: Arc<Region>,
+    cells: PhantomData<T>,
+}
+
+// SAFETY: `Cells` are atomics, which any thread may touch, and the region is shared.
+unsafe impl<T: Cells> Send for Array<T> {}
+// SAFETY: as above.
+unsafe impl<T: Cells> Sync for Array<T> {}
+
+impl<T> Clone for Array<T> {
+    fn clone(&self) -> Self {
+        Self { first: self.first, len: self.len, region: Arc::clone(&self.region), cells: PhantomData }
+    }
+}
+
+impl<T: Cells> Deref for Array<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `Region::array` checked bounds and alignment, any bit pattern is a valid cell, the region is mapped for as
+        // long as `self` lives, and cells may change behind a shared reference.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    #[test]
+    fn anonymous_memory_is_zeroed_and_aligned() {
+        for pages in [Pages::Small, Pages::Huge] {
+            let region = Arc::new(Region::anonymous(5 << 20, pages, pages == Pages::Huge).unwrap());
+            let cells = region.array::<AtomicU64>(0, (5 << 20) / 8).unwrap();
+            assert!(cells.iter().all(|cell| cell.load(Relaxed) == 0));
+            let align = if pages == Pages::Huge { HUGE_PAGE } else { 4096 };
+            assert_eq!(region.base.as_ptr().align_offset(align), 0);
+        }
+    }
+
+    #[test]
+    fn arrays_outside_the_region_are_refused() {
+        let region = Arc::new(Region::anonymous(4096, Pages::Small, false).unwrap());
+        assert!(region.array::<AtomicU64>(0, 512).is_some());
+        assert!(region.array::<AtomicU64>(8, 512).is_none());
+        assert!(region.array::<AtomicU64>(4, 1).is_none());
+        assert!(region.array::<AtomicU64>(usize::MAX, 1).is_none());
+        assert!(region.array::<AtomicU64>(0, usize::MAX).is_none());
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_an_error() {
+        assert!(matches!(Region::anonymous(usize::MAX, Pages::Huge, false), Err(Error::Memory { .. })));
+        assert!(matches!(Region::anonymous(1 << 60, Pages::Small, false), Err(Error::Memory { .. })));
+    }
+}

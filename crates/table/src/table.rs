@@ -1,0 +1,258 @@
+//! The table, as its one writer has it.
+
+use std::sync::atomic::{
+    Ordering::{Relaxed, Release},
+    fence,
+};
+
+use crate::{
+    Config, Error, Hash, Reader, Region,
+    displace::Displacer,
+    memory::{Memory, Prefetched},
+    seqlock::{load, store},
+};
+
+/// Where an entry is: the same for as long as it is in the table, and below the table's capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, std::hash::Hash)]
+pub struct EntryIndex(pub(crate) u32);
+
+impl EntryIndex {
+    /// As a number, for arrays beside the table.
+    #[inline]
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+/// There was no room for the key; the table is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the table is full: configure more entries")]
+pub struct Full;
+
+/// A hash table from keys of `K` bytes to values of `V` bytes, in memory of fixed size.
+///
+/// Entries never move; what moves are the 4-byte indices in the buckets.
+///
+/// Values of up to 8 bytes change in one store. Longer ones are protected by one of a few locks that the entries share, rather than by
+/// their bucket's, so that [`Table::set_value`] needs no more than the index.
+#[derive(Debug)]
+pub struct Table<const K: usize, const V: usize> {
+    memory: Memory<K, V>,
+    displacer: Displacer,
+}
+
+impl<const K: usize, const V: usize> Table<K, V> {
+    /// Makes a table in memory that it maps itself.
+    pub fn with_capacity(config: &Config) -> Result<Self, Error> {
+        let region = config.map(config.memory::<K, V>()?)?;
+        Self::with_region(config, region)
+    }
+
+    /// Makes a table in memory given, which takes [`Config::memory`] bytes, aligned to 64. What it held is lost.
+    pub fn with_region(config: &Config, region: Region) -> Result<Self, Error> {
+        let layout = config.layout(Memory::<K, V>::ENTRY_WORDS)?;
+        let memory = Memory::create(region, &layout, config.hasher()?)?;
+        Ok(Self { memory, displacer: Displacer::new() })
+    }
+
+    /// A handle to read the table from another thread.
+    pub fn reader(&self) -> Reader<K, V> {
+        Reader::new(self.memory.clone())
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.memory.header().len.load(Relaxed) as usize
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of entries that there can be.
+    pub fn capacity(&self) -> usize {
+        self.memory.capacity()
+    }
+
+    /// Bytes of memory that are in use by now, about: untouched pages of an anonymous region take none.
+    pub fn resident_estimate(&self) -> usize {
+        let entries = self.memory.header().unused.load(Relaxed) as usize * Memory::<K, V>::ENTRY_WORDS * 8;
+        self.memory.fixed_bytes() + entries
+    }
+
+    /// Hashes a key, for everything that takes a hash.
+    #[inline]
+    pub fn hash(&self, key: &[u8; K]) -> Hash {
+        self.memory.hasher.hash(key)
+    }
+
+    /// First step of a batch: asks for the bucket.
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: Hash) {
+        self.memory.prefetch_bucket(hash);
+    }
+
+    /// Second step of a batch, once the bucket is there: asks for the entry that is likely the key's. Where the key seems not to be in its
+    /// first bucket it asks for the second and returns false: [`Table::prefetch_displaced`] then asks for the entry, in a third step.
+    #[inline]
+    pub fn prefetch_entry(&self, hash: Hash) -> bool {
+        self.memory.prefetch_entry(hash) == Prefetched::Entry
+    }
+
+    /// Third step of a batch, for the few keys for which the second returned false.
+    #[inline]
+    pub fn prefetch_displaced(&self, hash: Hash) {
+        self.memory.prefetch_displaced(hash);
+    }
+
+    /// Finds a key.
+    #[inline]
+    pub fn find(&self, hash: Hash, key: &[u8; K]) -> Option<EntryIndex> {
+        self.locate(hash, key).map(|place| place.entry)
+    }
+
+    #[inline(always)]
+    fn locate(&self, hash: Hash, key: &[u8; K]) -> Option<Place> {
+        let (first, bucket) = self.memory.first(hash);
+        if let Some((slot, entry)) = self.memory.find_in(bucket, hash.tag(), key) {
+            return Some(Place { bucket: first, slot, entry: EntryIndex(entry) });
+        }
+        if !bucket.has_overflow() {
+            return None;
+        }
+        let (second, bucket) = self.memory.second(hash, first);
+        let (slot, entry) = self.memory.find_in(bucket, hash.tag(), key)?;
+        Some(Place { bucket: second, slot, entry: EntryIndex(entry) })
+    }
+
+    /// The value of a key.
+    #[inline]
+    pub fn get(&self, key: &[u8; K]) -> Option<[u8; V]> {
+        self.find(self.hash(key), key).map(|index| self.value(index))
+    }
+
+    /// The key of an entry; zeros where there is none.
+    #[inline]
+    pub fn key(&self, index: EntryIndex) -> [u8; K] {
+        load(self.memory.key(index.0))
+    }
+
+    /// The value of an entry; zeros where there is none.
+    #[inline]
+    pub fn value(&self, index: EntryIndex) -> [u8; V] {
+        load(self.memory.value(index.0))
+    }
+
+    /// Changes the value of an entry.
+    #[inline]
+    pub fn set_value(&mut self, index: EntryIndex, value: [u8; V]) {
+        let cells = self.memory.value(index.0);
+        if V <= 8 {
+            store(cells, &value);
+        } else {
+            self.memory.lock(index.0).write(|| store(cells, &value));
+        }
+    }
+
+    /// Adds a key, or changes its value where it is there already.
+    pub fn insert(&mut self, key: &[u8; K], value: [u8; V]) -> Result<EntryIndex, Full> {
+        let hash = self.hash(key);
+        if let Some(index) = self.find(hash, key) {
+            self.set_value(index, value);
+            return Ok(index);
+        }
+        self.insert_new(hash, key, value)
+    }
+
+    /// Adds a key that is known not to be there, as [`Table::find`] told.
+    pub fn insert_new(&mut self, hash: Hash, key: &[u8; K], value: [u8; V]) -> Result<EntryIndex, Full> {
+        debug_assert!(self.find(hash, key).is_none(), "the key is in the table");
+        let entry = self.free_entry().ok_or(Full)?;
+        let (first, bucket) = self.memory.first(hash);
+        let (second, other) = self.memory.second(hash, first);
+        let (at, slot) = match (bucket.free_slot(), other.free_slot()) {
+            (Some(slot), _) => (first, slot),
+            (None, Some(slot)) => (second, slot),
+            (None, None) => self.displacer.make_room(&self.memory, [first, second]).ok_or(Full)?,
+        };
+        self.take_entry(entry);
+        // A reader that comes to see any of this also sees that the entry's last key went.
+        fence(Release);
+        store(self.memory.key(entry), key);
+        store(self.memory.value(entry), &value);
+        let displaced = at != first;
+        if displaced {
+            let bucket = self.memory.bucket(first);
+            bucket.sequence.write(|| bucket.add_overflow());
+        }
+        let bucket = self.memory.bucket(at);
+        bucket.sequence.write(|| bucket.set(slot, hash.tag(), entry, displaced));
+        Ok(EntryIndex(entry))
+    }
+
+    /// Takes a key out, and gives its value.
+    pub fn remove(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
+        self.remove_hashed(self.hash(key), key).map(|(_, value)| value)
+    }
+
+    /// Takes a key out, and gives where its entry was and its value.
+    pub fn remove_hashed(&mut self, hash: Hash, key: &[u8; K]) -> Option<(EntryIndex, [u8; V])> {
+        let place = self.locate(hash, key)?;
+        let value = self.value(place.entry);
+        let bucket = self.memory.bucket(place.bucket);
+        let displaced = bucket.is_displaced(place.slot);
+        bucket.sequence.write(|| bucket.clear(place.slot));
+        if displaced {
+            let (_, first) = self.memory.first(hash);
+            first.sequence.write(|| first.remove_overflow());
+        }
+        self.give_entry(place.entry.0);
+        Some((place.entry, value))
+    }
+
+    /// All entries, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (EntryIndex, [u8; K], [u8; V])> + '_ {
+        let slots = self.memory.buckets().iter().flat_map(|bucket| bucket.used_slots().map(|slot| bucket.entry(slot)));
+        slots.map(|entry| (EntryIndex(entry), self.key(EntryIndex(entry)), self.value(EntryIndex(entry))))
+    }
+
+    /// An entry that is not in use: a freed one, or else the next of those never used.
+    fn free_entry(&self) -> Option<u32> {
+        let header = self.memory.header();
+        let freed = header.freed.load(Relaxed);
+        let entry = freed.checked_sub(1).unwrap_or_else(|| header.unused.load(Relaxed));
+        (entry < self.capacity() as u64).then_some(entry as u32)
+    }
+
+    /// Takes the entry that `free_entry` gave.
+    fn take_entry(&self, entry: u32) {
+        let header = self.memory.header();
+        if header.freed.load(Relaxed) == 0 {
+            header.unused.store(u64::from(entry) + 1, Relaxed);
+        } else {
+            let next = u64::from_le_bytes(load(self.memory.key(entry)));
+            header.freed.store(next, Relaxed);
+        }
+        header.len.store(header.len.load(Relaxed) + 1, Relaxed);
+    }
+
+    fn give_entry(&self, entry: u32) {
+        let header = self.memory.header();
+        fence(Release);
+        store(self.memory.key(entry), &header.freed.load(Relaxed).to_le_bytes());
+        header.freed.store(u64::from(entry) + 1, Relaxed);
+        header.len.store(header.len.load(Relaxed) - 1, Relaxed);
+    }
+
+    pub(crate) fn memory(&self) -> &Memory<K, V> {
+        &self.memory
+    }
+}
+
+/// Where a key was found.
+struct Place {
+    bucket: u32,
+    slot: usize,
+    entry: EntryIndex,
+}
