@@ -66,9 +66,14 @@ impl Batch {
         Self { memory, messages: Vec::with_capacity(limit), limit }
     }
 
-    /// How many messages it takes.
+    /// How many messages are taken at once.
     pub fn limit(&self) -> usize {
         self.limit
+    }
+
+    /// Takes at most `limit` messages at once from now on, if it has room for as many.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.clamp(1, self.memory.len() / MESSAGE_BYTES);
     }
 }
 

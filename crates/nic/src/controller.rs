@@ -21,7 +21,7 @@ pub enum Release {
 
 /// What a query asks for: the type of its frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Query {
+pub enum QueryKind {
     /// A proof frame.
     Proof,
     /// A headers frame.
@@ -35,7 +35,7 @@ pub enum Query {
 pub enum Answer {
     /// The reply stands where the request stood, in its first so many bytes.
     Reply(usize),
-    /// It cannot be answered in its own shape: the data path sends an error frame with this status and detail.
+    /// The data path refuses it with this status. The detail is the length needed if that is `REPLY_TOO_LARGE`, else 0.
     Refuse(Status, u32),
     /// A worker needs to look at it: the data path moves the datagram to a buffer of its own and calls
     /// [`StoreController::defer`].
@@ -63,11 +63,11 @@ pub trait StoreController {
     fn release(&mut self, promise: Promise) -> Release;
 
     /// Answers a query in place. `datagram` is the whole request, whose shape has been checked.
-    fn answer(&mut self, query: Query, datagram: &mut [u8], peer: &Peer) -> Answer;
+    fn answer(&mut self, query: QueryKind, datagram: &mut [u8], peer: &Peer) -> Answer;
 
     /// Takes a query that [`answer`](Self::answer) wanted to defer. A worker replies to it by itself. Gives the datagram
     /// back if the queue is full; it is then answered `BUSY`.
-    fn defer(&mut self, query: Query, held: Held) -> Result<(), Held>;
+    fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held>;
 
     /// Takes a datagram of signed operations (a full transfer frame, or a batch of them) for a worker to verify. The
     /// worker writes the status of each operation with a bad signature into it, and wakes the data path, which gets it
@@ -77,6 +77,6 @@ pub trait StoreController {
     /// The next datagram of signed operations that a worker is done with.
     fn verified(&mut self) -> Option<Held>;
 
-    /// Everything that was received has been executed: hand to the journal what was not handed to it before.
+    /// A chunk of what was received has been executed: hand to the journal what was not handed to it before.
     fn commit(&mut self);
 }

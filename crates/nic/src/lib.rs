@@ -26,10 +26,11 @@ mod sys;
 pub mod udp;
 
 pub use backend::{Backend, Batch, Peer, Reply, Transmit, Waker};
-pub use controller::{Answer, Query, Release, StoreController};
+pub use controller::{Answer, QueryKind, Release, StoreController};
 pub use counters::Counters;
 pub use held::{Held, Pool};
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
 pub use prefix::Prefix;
+pub use sys::pin_thread;
 pub use udp::{UdpBackend, UdpConfig, UdpTransmitter};

@@ -73,11 +73,13 @@ pub fn parking(limits: Limits) -> (Parking, Departures) {
 }
 
 impl Parking {
-    /// Whether so many replies with so many bytes would find room. What has room keeps it until it is parked, as only
-    /// the data path parks.
-    pub fn has_room(&self, replies: usize, bytes: usize) -> bool {
+    /// How much there is room for. It does not become less until it is used, as only the data path parks.
+    pub fn room(&self) -> Limits {
         let slab = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
-        slab.replies.len() + replies <= self.limits.replies && slab.bytes.len() + bytes <= self.limits.bytes
+        Limits {
+            bytes: self.limits.bytes.saturating_sub(slab.bytes.len()),
+            replies: self.limits.replies.saturating_sub(slab.replies.len()),
+        }
     }
 
     /// Parks replies until `sequence` is durable, which is not less than that of any reply parked before.
@@ -109,8 +111,8 @@ impl Departures {
             let refused = replies.drain(..).filter_map(|parked| {
                 let (reply, others) = std::mem::take(&mut rest).split_at_mut(parked.length);
                 rest = others;
-                let length = generator::refuse(reply, status, 0)?;
-                Some(Reply { peer: parked.peer, bytes: &reply[..length] })
+                let length = generator::refuse(reply, status, 0);
+                (length > 0).then_some(Reply { peer: parked.peer, bytes: &reply[..length] })
             });
             transmit.transmit(&mut { refused });
             self.swap();

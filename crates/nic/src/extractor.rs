@@ -1,0 +1,125 @@
+//! Second stage: the command extractor.
+//!
+//! Collects the operations of many datagrams in one list, each with the outcome of the checks that need no state, so
+//! that the store controller executes them in one go.
+
+use std::ops::Range;
+
+use wire::{
+    BatchEntries, BatchFormat, BatchHeader, Frame, FrameHeader, FrameType, FullFrame, Operation, Promise,
+    SignedOperation, Status, U16,
+};
+use zerocopy::FromBytes;
+
+use crate::backend::Peer;
+
+/// A datagram whose operations were extracted.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Who sent it.
+    pub peer: Peer,
+    /// Where it lies in the memory of the batch.
+    pub place: Range<usize>,
+    /// The format of its entries; none in a compact frame.
+    pub format: Option<BatchFormat>,
+    /// The promise that it asks for, not [`Promise::Default`].
+    pub promise: Promise,
+    /// Its operations in the list.
+    pub operations: Range<usize>,
+}
+
+/// The operations of a chunk of datagrams.
+#[derive(Debug, Default)]
+pub struct Extraction {
+    /// The datagrams.
+    pub requests: Vec<Request>,
+    /// Their operations.
+    pub operations: Vec<Operation>,
+    /// The source's balance after each operation, which the store controller fills in.
+    pub values: Vec<u64>,
+}
+
+impl Extraction {
+    /// Forgets everything but the memory.
+    pub fn clear(&mut self) {
+        self.requests.clear();
+        self.operations.clear();
+        self.values.clear();
+    }
+
+    /// Appends the operations of a datagram that the selector found to be a compact frame or an unsigned batch.
+    pub fn extract(&mut self, datagram: &[u8], place: Range<usize>, peer: Peer, promise: Promise) {
+        let first = self.operations.len();
+        let format = match Frame::parse(datagram) {
+            Ok(Frame::Compact(frame)) => {
+                self.operations.push(checked(frame.to_operation(), frame.check()));
+                None
+            }
+            Ok(Frame::Batch(batch)) => match batch.entries {
+                BatchEntries::Compact(entries) => {
+                    let operations = entries.iter().map(|entry| checked(entry.frame.to_operation(), entry.check()));
+                    self.operations.extend(operations);
+                    Some(BatchFormat::Compact)
+                }
+                BatchEntries::Operation(entries) => {
+                    self.operations.extend(entries.iter().map(|entry| checked(*entry, entry.check())));
+                    Some(BatchFormat::Operation)
+                }
+                BatchEntries::Signed(_) => return,
+            },
+            _ => return,
+        };
+        self.values.resize(self.operations.len(), 0);
+        self.requests.push(Request { peer, place, format, promise, operations: first..self.operations.len() });
+    }
+}
+
+/// The operation with the status that it is refused with, if it is.
+#[inline]
+fn checked(mut operation: Operation, status: Status) -> Operation {
+    let status = match status {
+        // Only its key may speak for a keyed account, also from a trusted prefix.
+        Status::Ok if operation.source.is_keyed() => Status::NotAuthorised,
+        status => status,
+    };
+    operation.status = U16::new(status.code());
+    operation
+}
+
+/// The signed operations of a full transfer frame or a batch of them, in place. None if the datagram is neither.
+///
+/// To be used behind the selector: the shape is looked at, but not whether the fields are as in a request, since workers
+/// write statuses into it.
+pub fn signed_operations(datagram: &mut [u8]) -> Option<&mut [SignedOperation]> {
+    let (header, _) = FrameHeader::ref_from_prefix(datagram).ok()?;
+    match FrameType::try_from(header.kind).ok()? {
+        FrameType::Full => {
+            let frame = FullFrame::mut_from_bytes(datagram).ok()?;
+            Some(std::slice::from_mut(&mut frame.signed))
+        }
+        FrameType::Batch => {
+            let (header, entries) = BatchHeader::mut_from_prefix(datagram).ok()?;
+            if header.format() != Ok(BatchFormat::Signed) {
+                return None;
+            }
+            <[SignedOperation]>::mut_from_bytes(entries).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Writes into each signed operation of a datagram the status of the checks that need no state.
+pub fn check_signed(datagram: &mut [u8]) {
+    for signed in signed_operations(datagram).unwrap_or_default() {
+        signed.operation.status = U16::new(signed.check().code());
+    }
+}
+
+/// The promise that a full transfer frame or a batch of signed operations asks for.
+pub fn signed_promise(datagram: &[u8]) -> Promise {
+    let asked = match FullFrame::ref_from_bytes(datagram) {
+        Ok(frame) if frame.header.kind == FrameType::Full as u8 => frame.signed.promise(),
+        _ => BatchHeader::ref_from_prefix(datagram).map_or(Ok(Promise::Default), |(header, _)| header.promise()),
+    };
+    asked.unwrap_or(Promise::Default)
+}

@@ -1,0 +1,118 @@
+//! Fourth stage: the packet generator.
+//!
+//! Writes replies over requests. A reply is never longer than its request.
+
+use wire::{
+    BatchEntriesMut, BatchHeader, CompactFrame, ErrorFrame, FrameHeader, FrameMut, FrameType, FullFrame, FullReply,
+    HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest, REPLY_BIT, Status, U16,
+};
+use zerocopy::FromBytes;
+
+use crate::extractor::signed_operations;
+
+/// The status that the store controller has written. It knows no others than the protocol has.
+fn status_of(operation: &Operation) -> Status {
+    operation.status().unwrap_or(Status::StorageFailed)
+}
+
+/// Writes the reply to a compact frame or an unsigned batch over it and returns its length.
+pub fn reply(datagram: &mut [u8], operations: &[Operation], values: &[u64], promise: Promise) -> usize {
+    let length = datagram.len();
+    match FrameMut::parse(datagram) {
+        Ok(FrameMut::Compact(frame)) => {
+            if let (Some(operation), Some(&value)) = (operations.first(), values.first()) {
+                frame.set_reply(status_of(operation), value);
+            }
+            CompactFrame::LENGTH
+        }
+        Ok(FrameMut::Batch(batch)) => {
+            batch.header.set_reply(Status::Ok, promise);
+            let results = operations.iter().map(status_of).zip(values);
+            match batch.entries {
+                BatchEntriesMut::Compact(entries) => {
+                    for (entry, (status, &value)) in entries.iter_mut().zip(results) {
+                        entry.frame.set_reply(status, value);
+                    }
+                }
+                BatchEntriesMut::Operation(entries) => {
+                    for (entry, (status, &value)) in entries.iter_mut().zip(results) {
+                        entry.set_reply(status, value);
+                    }
+                }
+                BatchEntriesMut::Signed(_) => {}
+            }
+            length
+        }
+        _ => 0,
+    }
+}
+
+/// Writes the reply to a full transfer frame or a signed batch, whose operations carry their statuses, over it and
+/// returns its length.
+pub fn reply_signed(datagram: &mut [u8], values: &[u64], promise: Promise) -> usize {
+    let length = datagram.len();
+    for (signed, &value) in signed_operations(datagram).unwrap_or_default().iter_mut().zip(values) {
+        signed.set_reply(status_of(&signed.operation), value, promise);
+    }
+    match FullFrame::mut_from_bytes(datagram) {
+        Ok(frame) if frame.header.kind == FrameType::Full as u8 => {
+            frame.header.set_reply();
+            FullReply::LENGTH
+        }
+        _ => match BatchHeader::mut_from_prefix(datagram) {
+            Ok((header, _)) => {
+                header.set_reply(Status::Ok, promise);
+                length
+            }
+            Err(_) => 0,
+        },
+    }
+}
+
+/// Writes a refusal over a frame, be it the request or the reply to it, in the frame's own shape. Returns its length; 0
+/// if there is no room for one, and so no answer.
+///
+/// `detail` is the length needed with `REPLY_TOO_LARGE`, which has no place but in an error frame.
+pub fn refuse(frame: &mut [u8], status: Status, detail: u32) -> usize {
+    let Ok((header, _)) = FrameHeader::read_from_prefix(frame) else { return 0 };
+    let error = ErrorFrame::new(header.id.get(), status, detail);
+    if status == Status::ReplyTooLarge {
+        return error.write_over(frame);
+    }
+    if header.magic.get() != MAGIC {
+        return match CompactFrame::mut_from_bytes(frame) {
+            Ok(compact) => {
+                compact.set_reply(status, 0);
+                CompactFrame::LENGTH
+            }
+            Err(_) => error.write_over(frame),
+        };
+    }
+    let refused = match FrameType::try_from(header.kind & !REPLY_BIT) {
+        Ok(FrameType::Full) => FullReply::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.header.set_reply();
+            reply.operation.set_reply(status, 0);
+            reply.promise = Promise::Default.code();
+            FullReply::LENGTH
+        }),
+        Ok(FrameType::Batch) => BatchHeader::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_reply(status, Promise::Default);
+            BatchHeader::LENGTH
+        }),
+        Ok(FrameType::Proof) => ProofRequest::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_reply(status, 0);
+            ProofRequest::LENGTH
+        }),
+        Ok(FrameType::Headers) => HeadersFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_refusal(status);
+            HeadersFrame::LENGTH
+        }),
+        Ok(FrameType::Info) => InfoFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.header.set_reply();
+            reply.status = U16::new(status.code());
+            InfoFrame::LENGTH
+        }),
+        Err(_) => None,
+    };
+    refused.unwrap_or_else(|| error.write_over(frame))
+}

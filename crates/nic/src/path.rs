@@ -1,0 +1,281 @@
+//! The data path: the four stages, one after the other, over a backend.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use wire::{Promise, Status};
+
+use crate::backend::{Backend, Batch, MESSAGE_BYTES, Message, Peer, Reply};
+use crate::controller::{Answer, QueryKind, Release, StoreController};
+use crate::counters::Counters;
+use crate::extractor::{Extraction, check_signed, signed_operations, signed_promise};
+use crate::generator;
+use crate::held::{Held, Pool};
+use crate::parking::{Limits, Parking};
+use crate::selector::{Selection, Selector};
+
+/// Operations that are executed in one go: they and their values take 288 KiB, which stays in the second-level cache,
+/// and the first replies are not kept waiting for the last.
+const CHUNK_OPERATIONS: usize = 4096;
+
+/// Datagrams of signed operations that are executed before new ones are looked at.
+const VERIFIED_AT_ONCE: usize = 256;
+
+/// Bytes to receive at once while datagrams are large: what stays in the second-level cache until it is replied to.
+const RECEIVE_BYTES: usize = 512 << 10;
+
+/// How long the data path sleeps if nothing happens. It is woken for everything; this is a safeguard.
+const IDLE: Duration = Duration::from_millis(100);
+
+/// The four stages over a backend, and the memory that requests are received into.
+pub struct DataPath<B, C> {
+    stages: Stages<B, C>,
+    batch: Batch,
+    /// There is work left that nothing would wake the data path for.
+    pending: bool,
+}
+
+struct Stages<B, C> {
+    backend: B,
+    selector: Selector,
+    controller: C,
+    parking: Parking,
+    pool: Pool,
+    counters: Arc<Counters>,
+    messages: usize,
+    extraction: Extraction,
+    room: Limits,
+    replies: Vec<(Peer, Range<usize>)>,
+}
+
+impl<B: Backend, C: StoreController> DataPath<B, C> {
+    /// Puts the stages together. `messages` is the most to receive at once.
+    pub fn new(
+        backend: B,
+        selector: Selector,
+        controller: C,
+        parking: Parking,
+        pool: Pool,
+        counters: Arc<Counters>,
+        messages: usize,
+    ) -> Self {
+        let stages = Stages {
+            room: parking.room(),
+            backend,
+            selector,
+            controller,
+            parking,
+            pool,
+            counters,
+            messages,
+            extraction: Extraction::default(),
+            replies: Vec::new(),
+        };
+        Self { stages, batch: Batch::new(messages), pending: false }
+    }
+
+    /// Works until `stop` is set (use the backend's waker then), and gives the store controller back.
+    pub fn run(mut self, stop: &AtomicBool) -> io::Result<C> {
+        while !stop.load(Ordering::Acquire) {
+            self.step(IDLE)?;
+        }
+        Ok(self.stages.controller)
+    }
+
+    /// Receives once, waiting for `timeout` at most, and does what there is to do.
+    pub fn step(&mut self, timeout: Duration) -> io::Result<()> {
+        let timeout = if self.pending { Duration::ZERO } else { timeout };
+        self.stages.backend.receive(&mut self.batch, timeout)?;
+        self.stages.work_on(&mut self.batch);
+        self.pending = self.stages.work_on_verified();
+        Ok(())
+    }
+}
+
+impl<B: Backend, C: StoreController> Stages<B, C> {
+    fn work_on(&mut self, batch: &mut Batch) {
+        let Batch { memory, messages, .. } = batch;
+        if messages.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        let mut datagrams = 0;
+        for message in messages.iter() {
+            for place in message.datagrams() {
+                datagrams += 1;
+                self.work_on_datagram(memory, message.peer, place, now);
+                if self.extraction.operations.len() >= CHUNK_OPERATIONS {
+                    self.execute(memory);
+                }
+            }
+        }
+        self.execute(memory);
+        self.send(memory);
+        let bytes: usize = messages.iter().map(|message: &Message| message.length).sum();
+        self.counters.messages.add(messages.len() as u64);
+        self.counters.datagrams.add(datagrams);
+        self.counters.bytes.add(bytes as u64);
+        let average = (bytes / messages.len()).clamp(1, MESSAGE_BYTES);
+        batch.set_limit((RECEIVE_BYTES / average).clamp(1, self.messages));
+    }
+
+    fn work_on_datagram(&mut self, memory: &mut [u8], peer: Peer, place: Range<usize>, now: Instant) {
+        let datagram = &mut memory[place.clone()];
+        let length = match self.selector.select(&peer, datagram, now) {
+            Selection::Compact => return self.extract(memory, peer, place, Promise::Default),
+            Selection::Batch(_, promise) => return self.extract(memory, peer, place, promise),
+            Selection::Signed => {
+                check_signed(datagram);
+                let refused = match self.pool.hold(peer, datagram) {
+                    Some(held) => self.controller.verify(held).is_err(),
+                    None => true,
+                };
+                if refused { self.refuse(datagram, Status::Busy, 0) } else { return }
+            }
+            Selection::Query(kind) => match self.answer(kind, peer, datagram) {
+                Some(length) => length,
+                None => return,
+            },
+            Selection::Refuse(status) => self.refuse(datagram, status, 0),
+            Selection::Error(error) => {
+                self.counters.refuse(error.status);
+                error.write_reply(datagram)
+            }
+            Selection::Drop => return self.counters.dropped.add(1),
+        };
+        if length > 0 {
+            self.replies.push((peer, place.start..place.start + length));
+        }
+    }
+
+    /// Puts the operations of a datagram on the list, if there is room for its reply to wait.
+    fn extract(&mut self, memory: &mut [u8], peer: Peer, place: Range<usize>, promise: Promise) {
+        let promise = self.promise(promise);
+        if promise >= Promise::Durable && !self.take_room(place.len()) {
+            let length = self.refuse(&mut memory[place.clone()], Status::Busy, 0);
+            return self.replies.push((peer, place.start..place.start + length));
+        }
+        self.extraction.extract(&memory[place.clone()], place, peer, promise);
+    }
+
+    fn promise(&self, asked: Promise) -> Promise {
+        if asked == Promise::Default { self.controller.default_promise() } else { asked }
+    }
+
+    /// Reserves room in the parking for a reply.
+    fn take_room(&mut self, bytes: usize) -> bool {
+        if self.room.replies == 0 || self.room.bytes < bytes {
+            // The journal may have taken some away since.
+            self.room = self.parking.room();
+            let waiting = &self.extraction.requests;
+            self.room.replies = self.room.replies.saturating_sub(waiting.len());
+            let bytes: usize = waiting.iter().map(|request| request.place.len()).sum();
+            self.room.bytes = self.room.bytes.saturating_sub(bytes);
+        }
+        if self.room.replies == 0 || self.room.bytes < bytes {
+            return false;
+        }
+        self.room.replies -= 1;
+        self.room.bytes -= bytes;
+        true
+    }
+
+    /// Executes the operations that were extracted and replies to their requests, or parks the replies.
+    fn execute(&mut self, memory: &mut [u8]) {
+        if self.extraction.requests.is_empty() {
+            return;
+        }
+        let Extraction { requests, operations, values } = &mut self.extraction;
+        self.controller.execute(operations, values);
+        for request in requests.iter() {
+            let (operations, values) = (&operations[request.operations.clone()], &values[request.operations.clone()]);
+            let datagram = &mut memory[request.place.clone()];
+            match self.controller.release(request.promise) {
+                Release::Now(given) => {
+                    let length = generator::reply(datagram, operations, values, given);
+                    self.replies.push((request.peer, request.place.start..request.place.start + length));
+                }
+                Release::Durable(sequence) => {
+                    let length = generator::reply(datagram, operations, values, Promise::Durable);
+                    let reply = Reply { peer: request.peer, bytes: &datagram[..length] };
+                    self.parking.park(sequence, std::iter::once(reply));
+                }
+            }
+        }
+        self.controller.commit();
+        self.counters.operations.add(operations.len() as u64);
+        self.extraction.clear();
+        self.send(memory);
+    }
+
+    /// Sends the replies that need not wait.
+    fn send(&mut self, memory: &[u8]) {
+        if !self.replies.is_empty() {
+            let mut replies = self.replies.drain(..).map(|(peer, place)| Reply { peer, bytes: &memory[place] });
+            self.backend.transmit(&mut replies);
+        }
+    }
+
+    fn refuse(&mut self, datagram: &mut [u8], status: Status, detail: u32) -> usize {
+        self.counters.refuse(status);
+        generator::refuse(datagram, status, detail)
+    }
+
+    /// Answers a query in place: the reply's length, or none if a worker replies.
+    fn answer(&mut self, kind: QueryKind, peer: Peer, datagram: &mut [u8]) -> Option<usize> {
+        self.counters.queries.add(1);
+        match self.controller.answer(kind, datagram, &peer) {
+            Answer::Reply(length) => Some(length.min(datagram.len())),
+            Answer::Refuse(status, detail) => Some(self.refuse(datagram, status, detail)),
+            Answer::Defer => {
+                let deferred = match self.pool.hold(peer, datagram) {
+                    Some(held) => self.controller.defer(kind, held).is_ok(),
+                    None => false,
+                };
+                if deferred { None } else { Some(self.refuse(datagram, Status::Busy, 0)) }
+            }
+        }
+    }
+
+    /// Executes signed operations that workers have verified. Whether there may be more.
+    fn work_on_verified(&mut self) -> bool {
+        for _ in 0..VERIFIED_AT_ONCE {
+            let Some(mut held) = self.controller.verified() else { return false };
+            self.execute_verified(&mut held);
+            self.controller.commit();
+        }
+        true
+    }
+
+    fn execute_verified(&mut self, held: &mut Held) {
+        let peer = held.peer;
+        let promise = self.promise(signed_promise(held));
+        if promise >= Promise::Durable && !self.take_room(held.len()) {
+            let length = self.refuse(held, Status::Busy, 0);
+            self.backend.transmit(&mut std::iter::once(Reply { peer, bytes: &held[..length] }));
+            return;
+        }
+        let Some(operations) = signed_operations(held) else { return };
+        let values = &mut self.extraction.values;
+        values.resize(operations.len(), 0);
+        self.counters.operations.add(operations.len() as u64);
+        self.controller.execute_signed(operations, values);
+        let release = self.controller.release(promise);
+        let given = match release {
+            Release::Now(given) => given,
+            Release::Durable(_) => Promise::Durable,
+        };
+        let length = generator::reply_signed(held, values, given);
+        values.clear();
+        let mut reply = std::iter::once(Reply { peer, bytes: &held[..length] });
+        match release {
+            Release::Now(_) => {
+                self.backend.transmit(&mut reply);
+            }
+            Release::Durable(sequence) => self.parking.park(sequence, reply),
+        }
+    }
+}

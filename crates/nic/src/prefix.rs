@@ -1,0 +1,209 @@
+//! Network prefixes: who is trusted, and who shares a rate limit.
+
+use std::fmt;
+use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+/// A network prefix in CIDR notation, such as `10.0.0.0/8` or `fd00::/8`. An address without a length stands for itself.
+///
+/// IPv4 and IPv4 mapped into IPv6 are the same addresses here, in prefixes and in what is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Prefix {
+    address: IpAddr,
+    length: u8,
+}
+
+/// Why a text is not a prefix.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PrefixError {
+    /// The part before the slash.
+    #[error("`{text}` is not an IP address: write a prefix like 10.0.0.0/8 or fd00::/8")]
+    Address {
+        /// What was given.
+        text: String,
+        /// What the parser said.
+        source: AddrParseError,
+    },
+    /// The part behind the slash.
+    #[error("`{text}` is not a prefix length: write a number after the slash, like 10.0.0.0/8")]
+    Length {
+        /// What was given.
+        text: String,
+        /// What the parser said.
+        source: ParseIntError,
+    },
+    /// More bits than the address has.
+    #[error("a prefix of {address} has at most {most} bits, not {length}")]
+    TooLong {
+        /// The address.
+        address: IpAddr,
+        /// The length given.
+        length: u8,
+        /// The bits of the address.
+        most: u8,
+    },
+    /// Bits behind the length are set, so that the text may not mean what it says.
+    #[error("{address}/{length} has bits set behind its length: did you mean {network}?")]
+    HostBits {
+        /// The address given.
+        address: IpAddr,
+        /// The length given.
+        length: u8,
+        /// The prefix that contains it.
+        network: Prefix,
+    },
+}
+
+/// The bits before an IPv4 address that is mapped into IPv6.
+const MAPPED_BITS: u8 = 96;
+
+impl Prefix {
+    /// The prefix of `length` bits that `address` is in; longer than the address is the address.
+    pub fn containing(address: IpAddr, length: u8) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => {
+                let length = length.min(32);
+                let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+                Self { address: Ipv4Addr::from_bits(v4.to_bits() & mask).into(), length }
+            }
+            IpAddr::V6(v6) => {
+                let length = length.min(128);
+                let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+                Self { address: Ipv6Addr::from_bits(v6.to_bits() & mask).into(), length }
+            }
+        }
+    }
+
+    /// Whether `address` is in the prefix.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        address.is_ipv4() == self.address.is_ipv4() && Self::containing(address, self.length).address == self.address
+    }
+
+    /// Its first address.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Its length in bits.
+    pub fn length(&self) -> u8 {
+        self.length
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let (address, length) = match text.split_once('/') {
+            Some((address, length)) => (address, Some(length)),
+            None => (text, None),
+        };
+        let written: IpAddr =
+            address.parse().map_err(|source| PrefixError::Address { text: address.to_owned(), source })?;
+        let most = if written.is_ipv4() { 32 } else { 128 };
+        let length = match length {
+            None => most,
+            Some(text) => text.parse().map_err(|source| PrefixError::Length { text: text.to_owned(), source })?,
+        };
+        if length > most {
+            return Err(PrefixError::TooLong { address: written, length, most });
+        }
+        let address = written.to_canonical();
+        if address == written || length < MAPPED_BITS {
+            // A mapped address with a shorter prefix than the mapping's has its mapping cut off: bits behind the length.
+            let network = match written {
+                IpAddr::V6(v6) if address != written => {
+                    let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+                    Self { address: Ipv6Addr::from_bits(v6.to_bits() & mask).into(), length }
+                }
+                _ => Self::containing(address, length),
+            };
+            return if network.address == written {
+                Ok(network)
+            } else {
+                Err(PrefixError::HostBits { address: written, length, network })
+            };
+        }
+        let network = Self::containing(address, length - MAPPED_BITS);
+        if network.address == address {
+            Ok(network)
+        } else {
+            Err(PrefixError::HostBits { address, length: length - MAPPED_BITS, network })
+        }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn prefix(text: &str) -> Prefix {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn contains_what_it_says() {
+        assert!(prefix("127.0.0.0/8").contains("127.1.2.3".parse().unwrap()));
+        assert!(!prefix("127.0.0.0/8").contains("128.0.0.1".parse().unwrap()));
+        assert!(prefix("127.0.0.0/8").contains("::ffff:127.0.0.1".parse().unwrap()));
+        assert!(!prefix("127.0.0.0/8").contains("::1".parse().unwrap()));
+        assert!(prefix("::ffff:10.0.0.0/104").contains("10.9.9.9".parse().unwrap()));
+        assert_eq!(prefix("::ffff:10.0.0.0/104"), prefix("10.0.0.0/8"));
+        assert!(prefix("0.0.0.0/0").contains("255.255.255.255".parse().unwrap()));
+        assert!(!prefix("0.0.0.0/0").contains("::1".parse().unwrap()), "all of IPv4 is not all of IPv6");
+        assert!(!prefix("::/0").contains("10.0.0.1".parse().unwrap()), "all of IPv6 is not all of IPv4");
+        assert!(prefix("::1").contains("::1".parse().unwrap()));
+        assert_eq!(prefix("192.0.2.7").to_string(), "192.0.2.7/32");
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let error = |text: &str| text.parse::<Prefix>().unwrap_err().to_string();
+        assert_eq!(error("10.0.0.1/8"), "10.0.0.1/8 has bits set behind its length: did you mean 10.0.0.0/8?");
+        assert_eq!(error("10.0.0.0/33"), "a prefix of 10.0.0.0 has at most 32 bits, not 33");
+        assert_eq!(error("10.0/8"), "`10.0` is not an IP address: write a prefix like 10.0.0.0/8 or fd00::/8");
+        assert!(error("10.0.0.0/x").starts_with("`x` is not a prefix length"));
+        assert!(error("").starts_with("`` is not an IP address"));
+        assert!("::ffff:10.0.0.0/64".parse::<Prefix>().is_err(), "it would cut the mapping in two");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_parses_or_fails(text in ".{0,48}") {
+            let _ = text.parse::<Prefix>();
+        }
+
+        #[test]
+        fn ipv4_agrees_with_bit_by_bit(network: u32, length in 0u8..=32, address: u32) {
+            let prefix = Prefix::containing(Ipv4Addr::from_bits(network).into(), length);
+            let same = (0..length).all(|bit| (network ^ address) >> (31 - bit) & 1 == 0);
+            prop_assert_eq!(prefix.contains(Ipv4Addr::from_bits(address).into()), same);
+            prop_assert_eq!(prefix.contains(Ipv4Addr::from_bits(address).to_ipv6_mapped().into()), same);
+        }
+
+        #[test]
+        fn ipv6_agrees_with_bit_by_bit(network: u128, length in 0u8..=128, flipped in 0u8..128) {
+            let prefix = Prefix::containing(Ipv6Addr::from_bits(network).into(), length);
+            let address = network ^ 1 << (127 - flipped);
+            prop_assert_eq!(prefix.contains(Ipv6Addr::from_bits(address).into()), flipped >= length);
+        }
+
+        #[test]
+        fn display_parses_back(bits: u128, length in 0u8..=128, v4: bool) {
+            let address =
+                if v4 { Ipv4Addr::from_bits(bits as u32).into() } else { IpAddr::from(Ipv6Addr::from_bits(bits)) };
+            let prefix = Prefix::containing(address, length);
+            prop_assert_eq!(prefix.to_string().parse::<Prefix>().unwrap(), prefix);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Rate limit by prefix: token buckets in a table of fixed size.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::time::Instant;
+
+use crate::prefix::Prefix;
+
+/// How much a prefix may ask for. A single frame costs 1, a batch the number of its operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Operations a second.
+    pub per_second: u32,
+    /// Operations at once, after a pause.
+    pub burst: u32,
+    /// How many prefixes are told apart.
+    pub prefixes: usize,
+}
+
+impl Default for RateLimit {
+    /// 1000 signatures a second are 3 % of what a core verifies, and a burst of 4096 lets the largest batch of any
+    /// format pass. 65,536 prefixes take 1.5 MiB.
+    fn default() -> Self {
+        Self { per_second: 1000, burst: 4096, prefixes: 65_536 }
+    }
+}
+
+/// What to do with a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Under the limit.
+    Pass,
+    /// Over it: say so.
+    Refuse,
+    /// Over it, and it has been said already.
+    Drop,
+}
+
+/// Hosts in the same /24 of IPv4, or /56 of IPv6 (what one customer gets), share a bucket.
+const IPV4_BITS: u8 = 24;
+const IPV6_BITS: u8 = 56;
+
+/// Buckets that a prefix may be in.
+const WAYS: usize = 4;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bucket {
+    /// The prefix's bits, from the top; 0 in buckets never used.
+    prefix: u64,
+    /// In thousandths, so that what a millisecond earns is a whole number.
+    tokens: u64,
+    /// Milliseconds since the start, when `tokens` was right.
+    updated: u32,
+    /// Refusals since the last pass.
+    refusals: u32,
+}
+
+/// Token buckets of many prefixes.
+#[derive(Debug)]
+pub struct RateLimiter {
+    limit: RateLimit,
+    buckets: Vec<[Bucket; WAYS]>,
+    hasher: RandomState,
+    start: Instant,
+}
+
+impl RateLimiter {
+    /// A limiter in which every prefix may begin with a burst.
+    pub fn new(limit: RateLimit) -> Self {
+        let sets = (limit.prefixes / WAYS).next_power_of_two();
+        let full = Bucket { tokens: limit.most(), ..Bucket::default() };
+        // The hash is keyed by chance, so that nobody can choose prefixes that meet in one set.
+        Self { limit, buckets: vec![[full; WAYS]; sets], hasher: RandomState::new(), start: Instant::now() }
+    }
+
+    /// Charges `cost` to the prefix of `address`.
+    pub fn charge(&mut self, address: IpAddr, cost: u32, now: Instant) -> Verdict {
+        // Milliseconds wrap around after 49 days, which a bucket that was asleep for so long takes for a short nap.
+        let now = now.saturating_duration_since(self.start).as_millis() as u32;
+        let limit = self.limit;
+        let prefix = key(address);
+        let hash = self.hasher.hash_one(prefix) as usize;
+        let mask = self.buckets.len() - 1;
+        let set = &mut self.buckets[hash & mask];
+        let bucket = match set.iter().position(|bucket| bucket.prefix == prefix) {
+            Some(way) => &mut set[way],
+            None => {
+                // The fullest gives way: its prefix loses least. The newcomer gets what the old one had, so that taking
+                // turns with many prefixes gains nothing.
+                let fullest = set.iter_mut().max_by_key(|bucket| bucket.tokens_at(now, limit));
+                let Some(bucket) = fullest else { return Verdict::Pass };
+                *bucket = Bucket { prefix, tokens: bucket.tokens_at(now, limit), updated: now, refusals: 0 };
+                bucket
+            }
+        };
+        bucket.tokens = bucket.tokens_at(now, limit);
+        bucket.updated = now;
+        match bucket.tokens.checked_sub(u64::from(cost) * 1000) {
+            Some(rest) => {
+                bucket.tokens = rest;
+                bucket.refusals = 0;
+                Verdict::Pass
+            }
+            None => {
+                bucket.refusals = bucket.refusals.saturating_add(1);
+                // The 1st, 2nd, 4th, 8th: an honest client hears of it, a flood is not answered with a flood.
+                if bucket.refusals.is_power_of_two() { Verdict::Refuse } else { Verdict::Drop }
+            }
+        }
+    }
+}
+
+impl RateLimit {
+    /// The thousandths of tokens in a full bucket.
+    fn most(&self) -> u64 {
+        u64::from(self.burst) * 1000
+    }
+}
+
+impl Bucket {
+    fn tokens_at(&self, now: u32, limit: RateLimit) -> u64 {
+        let elapsed = u64::from(now.wrapping_sub(self.updated));
+        limit.most().min(self.tokens + elapsed * u64::from(limit.per_second))
+    }
+}
+
+/// The bits that hosts with one bucket share, and a mark that tells the families apart and makes it other than 0.
+fn key(address: IpAddr) -> u64 {
+    match Prefix::containing(address, if address.to_canonical().is_ipv4() { IPV4_BITS } else { IPV6_BITS }).address() {
+        IpAddr::V4(v4) => u64::from(v4.to_bits()) << 8 | 4,
+        IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64 | 6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIMIT: RateLimit = RateLimit { per_second: 1000, burst: 100, prefixes: 64 };
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn refuses_and_recovers() {
+        let mut limiter = RateLimiter::new(LIMIT);
+        let start = Instant::now();
+        let mut charge = |cost, after| limiter.charge(address("192.0.2.1"), cost, start + Duration::from_millis(after));
+        assert_eq!(charge(100, 0), Verdict::Pass);
+        let refusals: Vec<_> = (0..8).map(|_| charge(1, 0)).collect();
+        use Verdict::{Drop, Refuse};
+        assert_eq!(refusals, [Refuse, Refuse, Drop, Refuse, Drop, Drop, Drop, Refuse]);
+        assert_eq!(charge(10, 11), Verdict::Pass);
+        assert_eq!(charge(100, 20), Verdict::Refuse);
+        assert_eq!(charge(100, 1000), Verdict::Pass);
+        assert_eq!(charge(101, 9000), Verdict::Refuse, "more than a burst never passes");
+    }
+
+    #[test]
+    fn hosts_of_a_prefix_share_a_bucket() {
+        let mut limiter = RateLimiter::new(LIMIT);
+        let now = Instant::now();
+        let mut passes = |text: &str| limiter.charge(address(text), 100, now) == Verdict::Pass;
+        assert!(passes("192.0.2.1"));
+        assert!(!passes("192.0.2.255"));
+        assert!(!passes("::ffff:192.0.2.7"));
+        assert!(passes("2001:db8:0:100::1"));
+        assert!(!passes("2001:db8:0:1ff::2"));
+        assert!(passes("2001:db8:0:200::1"));
+    }
+
+    #[test]
+    fn many_prefixes_gain_nothing_together() {
+        let mut limiter = RateLimiter::new(LIMIT);
+        let now = Instant::now();
+        let passed = (0..100_000u32)
+            .filter(|&host| limiter.charge(IpAddr::from((host << 8).to_be_bytes()), 1, now) == Verdict::Pass)
+            .count();
+        assert!(passed <= LIMIT.prefixes * LIMIT.burst as usize);
+    }
+
+    proptest! {
+        /// Against a plain model: tokens as a fraction, one prefix.
+        #[test]
+        fn never_passes_more_than_the_model(steps in prop::collection::vec((0u64..50, 1u32..120), 1..200)) {
+            let mut limiter = RateLimiter::new(LIMIT);
+            let start = limiter.start;
+            let (mut now, mut model) = (0, f64::from(LIMIT.burst));
+            for (pause, cost) in steps {
+                now += pause;
+                model = (model + pause as f64).min(f64::from(LIMIT.burst));
+                let verdict = limiter.charge(address("10.0.0.1"), cost, start + Duration::from_millis(now));
+                prop_assert_eq!(verdict == Verdict::Pass, f64::from(cost) <= model);
+                if verdict == Verdict::Pass {
+                    model -= f64::from(cost);
+                }
+            }
+        }
+    }
+}

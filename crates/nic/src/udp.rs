@@ -1,0 +1,298 @@
+//! Backend `udp`: the sockets of the host, with as many datagrams as possible in each system call.
+//!
+//! `recvmmsg` and `sendmmsg` carry many messages, and a message many datagrams of equal size: the kernel joins what
+//! arrives from one peer (GRO) and cuts what goes to one peer (GSO).
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, ipproto, socket_with, sockopt};
+
+use crate::backend::{Backend, Batch, Reply, Transmit, Waker, canonical, is_wildcard};
+use crate::counters::Counters;
+use crate::sys::{self, Outgoing, Receiver, Sender};
+
+/// How the backend uses its socket.
+#[derive(Clone, Debug)]
+pub struct UdpConfig {
+    /// Where to listen. The IPv6 wildcard takes IPv4 as well.
+    pub listen: SocketAddr,
+    /// Bytes that the kernel keeps while the node is busy; it grants no more than `net.core.rmem_max`.
+    pub receive_buffer: usize,
+    /// Bytes that the kernel keeps while the network is busy; it grants no more than `net.core.wmem_max`.
+    pub send_buffer: usize,
+    /// Most messages in a system call.
+    pub messages: usize,
+    /// Let the kernel join and cut datagrams of equal size (GRO and GSO).
+    pub offload: bool,
+    /// Let the kernel poll the network device for so long before it sleeps (`SO_BUSY_POLL`).
+    pub busy_poll: Option<Duration>,
+    /// Try again for so long before the thread sleeps: it answers sooner and leaves less of the processor to others.
+    pub spin: Duration,
+}
+
+impl UdpConfig {
+    /// The defaults, listening on `listen`.
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            receive_buffer: 4 << 20,
+            send_buffer: 4 << 20,
+            messages: 64,
+            offload: true,
+            busy_poll: None,
+            spin: Duration::ZERO,
+        }
+    }
+}
+
+/// Most datagrams in a message that the kernel cuts (`UDP_MAX_SEGMENTS` of all kernels with GSO).
+const MAX_SEGMENTS: usize = 64;
+
+/// Most bytes in a message that the kernel cuts: an IP packet less the headers of IPv6 and UDP.
+const MAX_MESSAGE: usize = 65_535 - 48;
+
+/// How long to wait for room in the send buffer before a reply is given up. Loopback drains in microseconds, and the
+/// client asks again.
+const SEND_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// The socket backend.
+pub struct UdpBackend {
+    socket: Arc<OwnedFd>,
+    waker: Waker,
+    receiver: Receiver,
+    transmitter: UdpTransmitter,
+    spin: Duration,
+}
+
+impl UdpBackend {
+    /// Binds the socket. `counters` count what it sends.
+    pub fn bind(config: &UdpConfig, counters: Arc<Counters>) -> io::Result<Self> {
+        let family = if config.listen.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))?;
+        if config.listen.is_ipv6() {
+            sockopt::set_ipv6_v6only(&socket, !is_wildcard(config.listen.ip()))?;
+        }
+        sockopt::set_socket_recv_buffer_size(&socket, config.receive_buffer)?;
+        sockopt::set_socket_send_buffer_size(&socket, config.send_buffer)?;
+        if let Some(time) = config.busy_poll {
+            let microseconds = i32::try_from(time.as_micros()).unwrap_or(i32::MAX);
+            sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds)?;
+        }
+        if config.offload {
+            // A kernel without GRO delivers each datagram on its own, which is as right.
+            let _ = sys::set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_GRO, 1);
+        }
+        if is_wildcard(config.listen.ip()) {
+            match config.listen {
+                SocketAddr::V4(_) => sys::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_PKTINFO, 1)?,
+                SocketAddr::V6(_) => sys::set_option(socket.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1)?,
+            }
+        }
+        bind(&socket, &config.listen)?;
+        let socket = Arc::new(socket);
+        let transmitter = UdpTransmitter::new(socket.clone(), config, counters);
+        let receiver = Receiver::new(config.messages);
+        Ok(Self { socket, waker: Waker::new()?, receiver, transmitter, spin: config.spin })
+    }
+
+    /// Receives without waiting. Whether anything came.
+    fn try_receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
+        let limit = batch.limit();
+        match self.receiver.receive(self.socket.as_fd(), &mut batch.memory, limit, &mut batch.messages) {
+            Ok(()) => Ok(!batch.messages.is_empty()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
+            // An ICMP answer to a reply: about a peer that is gone, not about this socket.
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Backend for UdpBackend {
+    type Transmitter = UdpTransmitter;
+
+    fn receive(&mut self, batch: &mut Batch, timeout: Duration) -> io::Result<()> {
+        batch.messages.clear();
+        if self.try_receive(batch)? {
+            return Ok(());
+        }
+        if !self.spin.is_zero() {
+            let start = Instant::now();
+            while start.elapsed() < self.spin {
+                std::hint::spin_loop();
+                if self.try_receive(batch)? {
+                    return Ok(());
+                }
+            }
+        }
+        let mut ready = [PollFd::new(&*self.socket, PollFlags::IN), PollFd::new(&self.waker, PollFlags::IN)];
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        match poll(&mut ready, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let woken = !ready[1].revents().is_empty();
+        if woken {
+            self.waker.clear();
+        }
+        self.try_receive(batch)?;
+        Ok(())
+    }
+
+    fn transmitter(&self) -> io::Result<UdpTransmitter> {
+        Ok(self.transmitter.fork())
+    }
+
+    fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    fn local_address(&self) -> io::Result<SocketAddr> {
+        let address = SocketAddr::try_from(getsockname(&self.socket)?)?;
+        Ok(canonical(address))
+    }
+}
+
+impl Transmit for UdpBackend {
+    fn transmit(&mut self, replies: &mut dyn Iterator<Item = Reply<'_>>) -> usize {
+        self.transmitter.transmit(replies)
+    }
+}
+
+/// Sends from the backend's socket.
+pub struct UdpTransmitter {
+    socket: Arc<OwnedFd>,
+    sender: Sender,
+    counters: Arc<Counters>,
+    messages: usize,
+    ipv6: bool,
+    /// The largest datagrams that the kernel cuts messages into; 0 if it is not asked to. What exceeds the path's MTU
+    /// has to be sent one by one, which is learnt when it fails.
+    max_segment: usize,
+}
+
+impl UdpTransmitter {
+    fn new(socket: Arc<OwnedFd>, config: &UdpConfig, counters: Arc<Counters>) -> Self {
+        let ipv6 = config.listen.is_ipv6();
+        let max_segment = if config.offload { MAX_MESSAGE } else { 0 };
+        Self {
+            socket,
+            sender: Sender::new(config.messages, ipv6),
+            counters,
+            messages: config.messages,
+            ipv6,
+            max_segment,
+        }
+    }
+
+    fn fork(&self) -> Self {
+        Self {
+            socket: self.socket.clone(),
+            sender: Sender::new(self.messages, self.ipv6),
+            counters: self.counters.clone(),
+            messages: self.messages,
+            ipv6: self.ipv6,
+            max_segment: self.max_segment,
+        }
+    }
+
+    /// Sends the messages that were put together. How many datagrams were sent.
+    fn flush(&mut self, messages: &mut Vec<Outgoing>, slices: &mut Vec<&[u8]>) -> usize {
+        let mut sent = 0;
+        let mut rest = &messages[..];
+        let mut patient = true;
+        while let [first, others @ ..] = rest {
+            match self.sender.send(self.socket.as_fd(), rest, slices) {
+                Ok(count) => {
+                    sent += rest[..count].iter().map(|message| message.datagrams).sum::<usize>();
+                    rest = &rest[count..];
+                    patient = true;
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && patient => {
+                    let mut ready = [PollFd::new(&*self.socket, PollFlags::OUT)];
+                    // If it fails or takes too long, the next attempt fails for good.
+                    patient = poll(&mut ready, Some(&SEND_PATIENCE)).is_ok_and(|count| count > 0);
+                    continue;
+                }
+                Err(_) if first.datagrams > 1 => {
+                    // Too large to be cut, or a device that cannot: one by one, and no more of this size.
+                    self.max_segment = self.max_segment.min(first.segment - 1);
+                    sent += self.send_singly(first, slices);
+                }
+                Err(_) => {}
+            }
+            rest = others;
+        }
+        let total = messages.iter().map(|message| message.datagrams).sum::<usize>();
+        self.counters.replies.add(sent as u64);
+        self.counters.lost.add((total - sent) as u64);
+        messages.clear();
+        slices.clear();
+        sent
+    }
+
+    fn send_singly(&mut self, message: &Outgoing, slices: &[&[u8]]) -> usize {
+        let slices = &slices[message.first_slice..message.first_slice + message.slices];
+        let datagrams = slices.iter().flat_map(|slice| slice.chunks(message.segment));
+        datagrams
+            .filter(|datagram| {
+                let single =
+                    Outgoing { peer: message.peer, segment: datagram.len(), first_slice: 0, slices: 1, datagrams: 1 };
+                self.sender.send(self.socket.as_fd(), &[single], &[datagram]).is_ok()
+            })
+            .count()
+    }
+
+    /// Whether `reply` may join the message: one more of its size, or a shorter last one.
+    fn joins(&self, message: &Outgoing, length: usize, reply: &Reply<'_>) -> bool {
+        message.peer == reply.peer
+            && message.segment <= self.max_segment
+            && length == message.segment * message.datagrams
+            && reply.bytes.len() <= message.segment
+            && length + reply.bytes.len() <= MAX_MESSAGE
+            && message.datagrams < MAX_SEGMENTS
+    }
+}
+
+impl Transmit for UdpTransmitter {
+    fn transmit(&mut self, replies: &mut dyn Iterator<Item = Reply<'_>>) -> usize {
+        let mut messages: Vec<Outgoing> = Vec::with_capacity(self.messages);
+        let mut slices: Vec<&[u8]> = Vec::with_capacity(self.messages);
+        let (mut sent, mut length) = (0, 0);
+        for reply in replies {
+            if reply.bytes.is_empty() {
+                continue;
+            }
+            match messages.last_mut() {
+                Some(message) if self.joins(message, length, &reply) => {
+                    length += reply.bytes.len();
+                    message.datagrams += 1;
+                    message.slices += 1;
+                    slices.push(reply.bytes);
+                    continue;
+                }
+                _ => {}
+            }
+            if messages.len() == self.messages {
+                sent += self.flush(&mut messages, &mut slices);
+            }
+            length = reply.bytes.len();
+            let message =
+                Outgoing { peer: reply.peer, segment: length, first_slice: slices.len(), slices: 1, datagrams: 1 };
+            messages.push(message);
+            slices.push(reply.bytes);
+        }
+        sent + self.flush(&mut messages, &mut slices)
+    }
+}
