@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Writes the golden vectors of the wire protocol: `vectors/generate.py`, or `--check` to compare with what is there.
 
+`--seeds DIR` writes the frames as binary files into DIR/wire_request and DIR/wire_reply, for fuzzers to start from.
+
 The frames are described here a second time, from docs/protocol.md and not from the Rust code, so that a mistake in one
 of the two shows. The files are plain text with one record a line and fields parted by spaces, for fscanf("%s") in C and
 $fscanf in SystemVerilog; the files *.hex hold words of one width, for $readmemh.
@@ -402,10 +404,23 @@ def files():
             "// Made by vectors/generate.py.", *(pair[part].hex() for pair in talk)]
 
 
+def seeds(directory):
+    for target, records, frame in (("wire_request", requests(), 4), ("wire_reply", replies(), 3)):
+        path = Path(directory) / target
+        path.mkdir(parents=True, exist_ok=True)
+        for record in records:
+            if not isinstance(record, str):
+                (path / record[0]).write_bytes(record[frame])
+
+
 def main():
-    check = sys.argv[1:] == ["--check"]
-    if sys.argv[1:] and not check:
-        sys.exit(f"usage: {sys.argv[0]} [--check]")
+    match sys.argv[1:]:
+        case ["--seeds", directory]:
+            return seeds(directory)
+        case [] | ["--check"]:
+            check = len(sys.argv) == 2
+        case _:
+            sys.exit(f"usage: {sys.argv[0]} [--check | --seeds DIR]")
     for name, content in files():
         path = HERE / name
         text = "\n".join(content) + "\n"
