@@ -9,9 +9,8 @@
 //! The data path works in batches, so that many cache misses are under way at once:
 //!
 //! ```
-//! # fn main() -> Result<(), table::Error> {
-//! # use turnpike_table as table;
-//! use table::{Config, Table};
+//! use turnpike_table::{Config, Table};
+//! # fn main() -> Result<(), turnpike_table::Error> {
 //!
 //! let mut accounts = Table::<16, 8>::with_capacity(&Config::new(1000))?;
 //! let key = *b"an account's id.";
