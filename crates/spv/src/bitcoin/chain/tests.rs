@@ -1,0 +1,198 @@
+use super::*;
+use proptest::prelude::*;
+
+const LATER: u64 = 4_000_000_000;
+
+/// Turns the nonce until the proof of work is done; on regtest that takes two tries.
+fn mine(mut header: BlockHeader) -> BlockHeader {
+    let target = header.target().unwrap();
+    while U256::from_le_bytes(&header.hash()) > target {
+        header.nonce = (header.nonce.get() + 1).into();
+    }
+    header
+}
+
+fn after(previous: &BlockHeader, salt: u8) -> BlockHeader {
+    let time = (previous.time.get() + 600).into();
+    mine(BlockHeader { previous: previous.hash(), merkle_root: [salt; 32], time, nonce: 0.into(), ..*previous })
+}
+
+fn branch(from: &BlockHeader, length: usize, salt: u8) -> Vec<BlockHeader> {
+    std::iter::successors(Some(after(from, salt)), |last| Some(after(last, salt))).take(length).collect()
+}
+
+fn regtest() -> (HeaderChain, BlockHeader) {
+    (HeaderChain::new(Network::Regtest), Network::Regtest.genesis())
+}
+
+#[test]
+fn follows_the_branch_with_the_most_work() {
+    let (mut chain, genesis) = regtest();
+    let (first, second) = (branch(&genesis, 3, 1), branch(&genesis, 4, 2));
+    for (i, header) in first.iter().enumerate() {
+        assert_eq!(chain.insert(*header, LATER), Ok(Inserted::Extended { height: i as u32 + 1 }));
+    }
+    for (i, header) in second[..3].iter().enumerate() {
+        assert_eq!(chain.insert(*header, LATER), Ok(Inserted::Side { height: i as u32 + 1 }));
+    }
+    assert_eq!(chain.tip(), &first[2]);
+    assert!(!chain.is_active(&second[2].hash()));
+    let hashes = |headers: &[BlockHeader]| headers.iter().map(BlockHeader::hash).collect::<Vec<_>>();
+    let expected = Inserted::Reorganised { fork: 0, disconnected: hashes(&first), connected: hashes(&second) };
+    assert_eq!(chain.insert(second[3], LATER), Ok(expected));
+    assert_eq!(chain.insert(first[1], LATER), Ok(Inserted::Known));
+    assert_eq!((chain.height(), chain.header(2), chain.header(5)), (4, Some(&second[1]), None));
+    assert!(chain.is_active(&second[2].hash()) && !chain.is_active(&first[2].hash()));
+    assert_eq!(chain.find(&first[2].hash()), Some((3, &first[2])));
+    let back = branch(&first[2], 2, 3);
+    assert_eq!(chain.insert(back[0], LATER), Ok(Inserted::Side { height: 4 }));
+    let connected = hashes(&[&first[..], &back[..]].concat());
+    let expected = Inserted::Reorganised { fork: 0, disconnected: hashes(&second), connected };
+    assert_eq!(chain.insert(back[1], LATER), Ok(expected));
+}
+
+#[test]
+fn every_rule_has_its_error() {
+    let (mut chain, genesis) = regtest();
+    let headers = branch(&genesis, 12, 1);
+    for header in &headers {
+        chain.insert(*header, LATER).unwrap();
+    }
+    let tip = headers[11];
+    let next = after(&tip, 1);
+    let insert = |header: BlockHeader, now| chain.clone().insert(header, now);
+    assert_eq!(chain.check(&next, LATER), Ok(13));
+
+    let mut lazy = next;
+    while U256::from_le_bytes(&lazy.hash()) <= lazy.target().unwrap() {
+        lazy.nonce = (lazy.nonce.get() + 1).into();
+    }
+    assert_eq!(insert(lazy, LATER), Err(HeaderError::ProofOfWork { hash: lazy.hash() }));
+    let orphan = mine(BlockHeader { previous: [3; 32], ..next });
+    assert_eq!(insert(orphan, LATER), Err(HeaderError::Unlinked { hash: orphan.hash(), previous: [3; 32] }));
+    for (bits, error) in
+        [(0, TargetError::Zero), (0x2180_ffff, TargetError::Negative), (0xff00_ffff, TargetError::Overflow)]
+    {
+        let header = BlockHeader { bits: bits.into(), ..next };
+        assert_eq!(insert(header, LATER), Err(HeaderError::Target { bits, error }));
+    }
+    let easy = BlockHeader { bits: 0x2100_ffff.into(), ..next };
+    assert_eq!(insert(easy, LATER), Err(HeaderError::TooEasy { bits: 0x2100_ffff }));
+    let harder = mine(BlockHeader { bits: 0x2070_ffff.into(), ..next });
+    let error = HeaderError::Difficulty { height: 13, found: 0x2070_ffff, expected: 0x207f_ffff };
+    assert_eq!(insert(harder, LATER), Err(error));
+
+    let median = headers[6].time.get();
+    let early = mine(BlockHeader { time: median.into(), ..next });
+    assert_eq!(insert(early, LATER), Err(HeaderError::TooEarly { height: 13, time: median, median }));
+    assert!(insert(mine(BlockHeader { time: (median + 1).into(), ..next }), LATER).is_ok());
+    let now = u64::from(next.time.get() - FUTURE_LIMIT);
+    assert!(insert(next, now).is_ok());
+    assert_eq!(insert(next, now - 1), Err(HeaderError::FromTheFuture { height: 13, time: next.time.get() }));
+    // Nothing of this changed the chain.
+    assert_eq!((chain.height(), chain.tip()), (12, &tip));
+}
+
+/// The cases of Bitcoin Core's `pow_tests`.
+#[test]
+fn retargets_as_bitcoin_core() {
+    let chain = HeaderChain::new(Network::Mainnet);
+    for (bits, first, last, expected) in [
+        (0x1d00_ffff, 1_261_130_161, 1_262_152_739, 0x1d00_d86a),
+        (0x1d00_ffff, 1_231_006_505, 1_233_061_996, 0x1d00_ffff),
+        (0x1c05_a3f4, 1_279_008_237, 1_279_297_671, 0x1c01_68fd),
+        (0x1c38_7f6f, 1_263_163_443, 1_269_211_443, 0x1d00_e1fd),
+    ] {
+        assert_eq!(chain.retarget(Compact(bits), first, last), Some(Compact(expected)));
+    }
+    assert_eq!(chain.retarget(Compact(0x1c05_a3f4), 2, 1), chain.retarget(Compact(0x1c05_a3f4), 1, 2));
+    assert!(chain.is_permitted_step(0x1c05_a3f4, 0x1c01_68fd));
+    assert!(!chain.is_permitted_step(0x1c05_a3f4, 0x1c01_68fc));
+    assert!(chain.is_permitted_step(0x1c38_7f6f, 0x1d00_e1fd));
+    assert!(!chain.is_permitted_step(0x1c38_7f6f, 0x1d00_e1fe));
+}
+
+/// The interval is measured from its first block to its last, so the step before it does not count.
+#[test]
+fn retarget_leaves_a_step_out() {
+    let genesis = Network::Mainnet.genesis();
+    let bits = 0x1c05_a3f4;
+    let mut chain = HeaderChain::new(Network::Mainnet);
+    // Headers without proof of work, put in directly: mining them is beyond a test.
+    for height in 1..RETARGET_INTERVAL * 2 {
+        let time = (1_300_000_000 + height * 600 + if height < RETARGET_INTERVAL { 0 } else { 5_000 }).into();
+        let header = BlockHeader { time, bits: bits.into(), nonce: height.into(), ..genesis };
+        let hash = header.hash();
+        chain.nodes.push(Node { header, hash, height, parent: height - 1, work: U256::ZERO });
+        chain.active.push(height);
+    }
+    let last = RETARGET_INTERVAL * 2 - 1;
+    let expected = chain.retarget(Compact(bits), 0, 600 * (RETARGET_INTERVAL - 1));
+    assert_eq!(chain.next_bits(0, last), expected);
+    assert_ne!(expected, chain.retarget(Compact(bits), 0, 600 * RETARGET_INTERVAL));
+    assert_eq!(chain.next_bits(0, last - 1), Some(Compact(bits)));
+    // A chain that begins inside of the interval knows the bounds only.
+    let mut late = HeaderChain::start(Network::Mainnet, genesis, last, U256::ZERO);
+    late.nodes[0].header.bits = bits.into();
+    assert_eq!(late.next_bits(0, 0), None);
+    let header = BlockHeader { bits: 0x1c00_ffff.into(), ..genesis };
+    let error = HeaderError::DifficultyStep { height: last + 1, found: 0x1c00_ffff };
+    assert_eq!(late.check_difficulty(&header, 0), Err(error));
+}
+
+#[test]
+fn testnet_allows_easy_blocks_after_twenty_minutes() {
+    let genesis = Network::Testnet.genesis();
+    let mut chain = HeaderChain::new(Network::Testnet);
+    let easiest = Network::Testnet.easiest();
+    for (height, bits) in [(1, 0x1c05_a3f4), (2, easiest.0), (3, easiest.0)] {
+        let header = BlockHeader { bits: bits.into(), time: (1_400_000_000 + height).into(), ..genesis };
+        chain.nodes.push(Node { header, hash: [height as u8; 32], height, parent: height - 1, work: U256::ZERO });
+        chain.active.push(height);
+    }
+    let last = 1_400_000_003;
+    assert_eq!(chain.next_bits(last + 1200, 3), Some(Compact(0x1c05_a3f4)));
+    assert_eq!(chain.next_bits(last + 1201, 3), Some(easiest));
+}
+
+#[test]
+fn begins_at_a_trusted_header() {
+    let genesis = Network::Regtest.genesis();
+    let headers = branch(&genesis, 5, 1);
+    let mut chain = HeaderChain::from_trusted(Network::Regtest, headers[1], 700_000).unwrap();
+    for header in &headers[2..] {
+        chain.insert(*header, LATER).unwrap();
+    }
+    assert_eq!((chain.first_height(), chain.height()), (700_000, 700_003));
+    assert_eq!((chain.header(699_999), chain.hash(700_000)), (None, Some(&headers[1].hash())));
+    assert!(matches!(chain.insert(headers[0], LATER), Err(HeaderError::Unlinked { .. })));
+    assert!(HeaderChain::from_trusted(Network::Mainnet, headers[1], 5).is_err());
+}
+
+proptest! {
+    /// The model: of all headers seen, the tip is the one with the most work, and of equals the first.
+    #[test]
+    fn tip_is_that_of_the_model(parents in prop::collection::vec(any::<prop::sample::Index>(), 1..40)) {
+        let (mut chain, genesis) = regtest();
+        let mut known = vec![(genesis, 0_u32)];
+        for (salt, parent) in parents.iter().enumerate() {
+            let (parent, height) = known[parent.index(known.len())];
+            let header = after(&parent, salt as u8 + 1);
+            let inserted = chain.insert(header, LATER).unwrap();
+            known.push((header, height + 1));
+            let best = known.iter().rev().max_by_key(|(_, height)| *height).unwrap();
+            prop_assert_eq!(chain.tip(), &best.0);
+            prop_assert_eq!(chain.height(), best.1);
+            if let Inserted::Reorganised { fork, disconnected, connected } = inserted {
+                prop_assert_eq!(chain.hash(fork + 1), connected.first());
+                prop_assert!(disconnected.len() < connected.len());
+                prop_assert_eq!(chain.tip_hash(), &connected[connected.len() - 1]);
+            }
+            let mut header = chain.tip();
+            for height in (0..best.1).rev() {
+                prop_assert_eq!(chain.hash(height), Some(&header.previous));
+                header = chain.header(height).unwrap();
+            }
+        }
+    }
+}
