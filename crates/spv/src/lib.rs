@@ -17,4 +17,4 @@ pub use chain::{HeaderChain, HeaderError};
 pub use hash::{Hash, ZERO_HASH};
 pub use header::{BlockHeader, HEADER_SIZE, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, tree_depth};
 pub use index::{IndexEntry, IndexProof, IndexProofError, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES, account_path};
-pub use transaction::{ProofError, TransactionProof};
+pub use transaction::{ProofError, TransactionProof, verify_path};

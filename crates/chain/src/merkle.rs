@@ -1,0 +1,196 @@
+//! The transaction tree: building it, taking paths out of it, with and without its stored nodes.
+//!
+//! Of a block's tree only the levels from [`LOWEST_STORED_LEVEL`] up are stored, the root excepted, which the header has. What
+//! lies below is made again from the eight transactions around the one asked for: a dozen hashes, a microsecond or two,
+//! where storing them would cost 56 of the 64 bytes a transaction that a whole tree takes. What limits a block builder is
+//! how fast the disk takes new data.
+use spv::hash::{NODE_TAG, TRANSACTION_TAG};
+use spv::{Hash, ZERO_HASH, tree_depth};
+use verify::sha256::Tag;
+use wire::{Operation, SignedOperation};
+use zerocopy::IntoBytes;
+
+static TRANSACTION: Tag = Tag::new(TRANSACTION_TAG);
+static NODE: Tag = Tag::new(NODE_TAG);
+
+/// The lowest level of nodes that is stored; leaves are level 0.
+pub const LOWEST_STORED_LEVEL: u8 = 3;
+/// Leaves below one node of the lowest stored level.
+pub const GROUP: u32 = 1 << LOWEST_STORED_LEVEL;
+/// Bytes of a signed operation behind the operation.
+pub const TAIL_SIZE: usize = SignedOperation::LENGTH - Operation::LENGTH;
+
+/// What makes a transaction of a block a signed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignedTail {
+    /// Position of the transaction in its block.
+    pub position: u32,
+    /// The bytes of the signed operation behind the operation.
+    pub tail: [u8; TAIL_SIZE],
+}
+
+/// The leaves of transactions: `operations`, some of which are signed. The tails' positions count from the first operation.
+pub fn leaves(operations: &[Operation], tails: &[SignedTail]) -> Vec<Hash> {
+    let mut leaves = vec![ZERO_HASH; operations.len()];
+    let (messages, _) = operations.as_bytes().as_chunks::<{ Operation::LENGTH }>();
+    TRANSACTION.hash_many(messages, &mut leaves);
+    let signed: Vec<[u8; SignedOperation::LENGTH]> = tails
+        .iter()
+        .map(|tail| {
+            let mut message = [0; SignedOperation::LENGTH];
+            message[..Operation::LENGTH].copy_from_slice(&messages[tail.position as usize]);
+            message[Operation::LENGTH..].copy_from_slice(&tail.tail);
+            message
+        })
+        .collect();
+    let mut digests = vec![ZERO_HASH; signed.len()];
+    TRANSACTION.hash_many(&signed, &mut digests);
+    for (tail, digest) in tails.iter().zip(digests) {
+        leaves[tail.position as usize] = digest;
+    }
+    leaves
+}
+
+/// The level above.
+fn parents(children: &[Hash]) -> Vec<Hash> {
+    let mut parents = vec![ZERO_HASH; children.len().div_ceil(2)];
+    NODE.nodes(children, &mut parents);
+    parents
+}
+
+/// The root of a tree and those of its nodes that are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// The root; zero where there are no leaves.
+    pub root: Hash,
+    /// The nodes of the stored levels, the lowest level first.
+    pub stored: Vec<Hash>,
+}
+
+impl Tree {
+    /// Builds the tree over `leaves`.
+    pub fn new(leaves: &[Hash]) -> Self {
+        let transactions = leaves.len() as u32;
+        let mut stored = Vec::with_capacity(stored_nodes(transactions) as usize);
+        let mut level = Vec::new();
+        for height in 1..=tree_depth(transactions) {
+            level = parents(if height == 1 { leaves } else { &level });
+            if (LOWEST_STORED_LEVEL..tree_depth(transactions)).contains(&height) {
+                stored.extend_from_slice(&level);
+            }
+        }
+        let root = *level.first().or(leaves.first()).unwrap_or(&ZERO_HASH);
+        Self { root, stored }
+    }
+}
+
+/// The number of stored nodes of a tree.
+pub fn stored_nodes(transactions: u32) -> u32 {
+    (LOWEST_STORED_LEVEL..tree_depth(transactions)).map(|level| level_size(transactions, level)).sum()
+}
+
+/// Where a node is among the stored ones.
+fn stored_place(transactions: u32, level: u8, index: u32) -> u32 {
+    (LOWEST_STORED_LEVEL..level).map(|below| level_size(transactions, below)).sum::<u32>() + index
+}
+
+fn level_size(transactions: u32, level: u8) -> u32 {
+    transactions.div_ceil(1 << level)
+}
+
+/// The transactions whose leaves [`path`] needs, for the path of `position`.
+pub fn group(transactions: u32, position: u32) -> std::ops::Range<u32> {
+    let first = position & !(GROUP - 1);
+    first..transactions.min(first + GROUP)
+}
+
+/// The path of `position`: from the leaves of its [`group`], and stored nodes that `stored` gives by their place.
+pub fn path<E>(
+    transactions: u32,
+    position: u32,
+    group_leaves: &[Hash],
+    mut stored: impl FnMut(u32) -> Result<Hash, E>,
+) -> Result<Vec<Hash>, E> {
+    let depth = tree_depth(transactions);
+    let mut path = Vec::with_capacity(usize::from(depth));
+    let mut level = group_leaves.to_vec();
+    for height in 0..depth.min(LOWEST_STORED_LEVEL) {
+        let index = (position & (GROUP - 1)) >> height;
+        path.push(*level.get(index as usize ^ 1).unwrap_or(&ZERO_HASH));
+        level = parents(&level);
+    }
+    for height in LOWEST_STORED_LEVEL..depth {
+        let sibling = position >> height ^ 1;
+        let inside = sibling < level_size(transactions, height);
+        path.push(if inside { stored(stored_place(transactions, height, sibling))? } else { ZERO_HASH });
+    }
+    Ok(path)
+}
+
+/// The path of `position` from all leaves of the block, without any stored node: what a node without stored levels does.
+pub fn path_from_leaves(leaves: &[Hash], position: u32) -> Vec<Hash> {
+    let mut path = Vec::new();
+    let (mut level, mut index) = (leaves.to_vec(), position as usize);
+    while level.len() > 1 {
+        path.push(*level.get(index ^ 1).unwrap_or(&ZERO_HASH));
+        level = parents(&level);
+        index >>= 1;
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+    use wire::{AccountId, TransactionId};
+
+    fn operations(n: u32) -> Vec<Operation> {
+        (0..n).map(|i| Operation::issue(TransactionId::from(i), AccountId::from(i + 1), u64::from(i) + 5)).collect()
+    }
+
+    fn check(n: u32, positions: impl Iterator<Item = u32>) {
+        let leaves = leaves(&operations(n), &[]);
+        let tree = Tree::new(&leaves);
+        assert_eq!(tree.stored.len(), stored_nodes(n) as usize);
+        for position in positions {
+            let group = group(n, position);
+            let group_leaves = &leaves[group.start as usize..group.end as usize];
+            let path =
+                path(n, position, group_leaves, |place| Ok::<_, Infallible>(tree.stored[place as usize])).unwrap();
+            spv::verify_path(&tree.root, n, position, &leaves[position as usize], &path).unwrap();
+            assert_eq!(path, path_from_leaves(&leaves, position));
+        }
+    }
+
+    #[test]
+    fn paths_of_trees_of_every_shape_verify() {
+        for n in 1..=70 {
+            check(n, 0..n);
+        }
+        for power in 7..14 {
+            for n in [(1 << power) - 1, 1 << power, (1 << power) + 1] {
+                check(n, [0, 1, n / 2, n - 2, n - 1].into_iter());
+            }
+        }
+    }
+
+    #[test]
+    fn the_root_of_nothing_is_zero_and_of_one_its_leaf() {
+        assert_eq!(Tree::new(&[]), Tree { root: ZERO_HASH, stored: vec![] });
+        assert_eq!(Tree::new(&[[3; 32]]).root, [3; 32]);
+        assert_eq!(path_from_leaves(&[[3; 32]], 0), Vec::<Hash>::new());
+    }
+
+    #[test]
+    fn leaves_are_those_of_the_light_client() {
+        let operations = operations(20);
+        let tails = [3, 19].map(|position| SignedTail { position, tail: [position as u8; TAIL_SIZE] });
+        let leaves = leaves(&operations, &tails);
+        for (position, operation) in operations.iter().enumerate() {
+            let tail = tails.iter().find(|tail| tail.position as usize == position);
+            let bytes = [operation.as_bytes(), tail.map_or(&[], |tail| &tail.tail)].concat();
+            assert_eq!(leaves[position], spv::hash::transaction_leaf(&bytes));
+        }
+    }
+}
