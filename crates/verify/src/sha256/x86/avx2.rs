@@ -61,10 +61,17 @@ impl Word<8> for Vector {
     unsafe fn load(blocks: &[&[u8; 64]; 8]) -> [Self; 16] {
         // SAFETY: as above; each block is 64 bytes long, and the loads ask for no alignment.
         unsafe {
-            let low = blocks.map(|block| _mm256_loadu_si256(block.as_ptr().cast()));
-            let high = blocks.map(|block| _mm256_loadu_si256(block[32..].as_ptr().cast()));
-            let (low, high) = (transpose(low), transpose(high));
-            std::array::from_fn(|i| Self(swap(if i < 8 { low[i] } else { high[i - 8] })))
+            let mut halves = [[_mm256_setzero_si256(); 8]; 2];
+            for i in 0..8 {
+                halves[0][i] = swap(_mm256_loadu_si256(blocks[i].as_ptr().cast()));
+                halves[1][i] = swap(_mm256_loadu_si256(blocks[i][32..].as_ptr().cast()));
+            }
+            let halves = [transpose(halves[0]), transpose(halves[1])];
+            let mut words = [Self(halves[0][0]); 16];
+            for i in 0..16 {
+                words[i] = Self(halves[i / 8][i % 8]);
+            }
+            words
         }
     }
 
@@ -72,7 +79,11 @@ impl Word<8> for Vector {
     unsafe fn store(words: &[Self; 8], digests: &mut [[u8; 32]; 8]) {
         // SAFETY: as above; each digest is as long as a vector.
         unsafe {
-            for (row, digest) in transpose(words.map(|word| word.0)).into_iter().zip(digests) {
+            let mut columns = [words[0].0; 8];
+            for i in 0..8 {
+                columns[i] = words[i].0;
+            }
+            for (row, digest) in transpose(columns).into_iter().zip(digests) {
                 _mm256_storeu_si256(digest.as_mut_ptr().cast(), swap(row));
             }
         }

@@ -58,8 +58,16 @@ impl Word<16> for Vector {
         // SAFETY: as above; each block is 64 bytes long, and the loads ask for no alignment.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP.as_ptr().cast()));
-            let rows = blocks.map(|block| _mm512_shuffle_epi8(_mm512_loadu_si512(block.as_ptr().cast()), swap));
-            transpose(rows).map(Self)
+            let mut rows = [swap; 16];
+            for i in 0..16 {
+                rows[i] = _mm512_shuffle_epi8(_mm512_loadu_si512(blocks[i].as_ptr().cast()), swap);
+            }
+            let columns = transpose(rows);
+            let mut words = [Self(swap); 16];
+            for i in 0..16 {
+                words[i] = Self(columns[i]);
+            }
+            words
         }
     }
 
@@ -68,8 +76,10 @@ impl Word<16> for Vector {
         // SAFETY: as above; each store writes the two halves of a vector to two digests.
         unsafe {
             let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP.as_ptr().cast()));
-            let zero = _mm512_setzero_si512();
-            let columns = std::array::from_fn(|i| if i < 8 { words[i].0 } else { zero });
+            let mut columns = [_mm512_setzero_si512(); 16];
+            for i in 0..8 {
+                columns[i] = words[i].0;
+            }
             for (row, digest) in transpose(columns).into_iter().zip(digests) {
                 let row = _mm256_shuffle_epi8(_mm512_castsi512_si256(row), _mm512_castsi512_si256(swap));
                 _mm256_storeu_si256(digest.as_mut_ptr().cast(), row);

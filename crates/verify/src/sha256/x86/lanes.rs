@@ -1,4 +1,9 @@
 //! SHA-256 of as many messages as a vector has 32-bit lanes, over whatever vectors there are.
+//!
+//! The limit on AVX-512: a round is 7 additions, 6 rotations and 4 three-input logic operations, a new word of the
+//! schedule 3, 4, 2 and 2 shifts; a block is 1,616 operations, one whose schedule is a constant 1,024. A Zen 5 core does
+//! four such operations a cycle, two of them rotations or shifts. So a tagged node (one block of each kind) takes at
+//! least 660 cycles for 16 messages, 9.5 ns a node at 4.34 GHz, and SHA256d of a node 16 ns.
 
 use std::marker::PhantomData;
 
@@ -24,6 +29,74 @@ pub(super) trait Word<const LANES: usize>: Copy {
     unsafe fn load(blocks: &[&[u8; 64]; LANES]) -> [Self; 16];
     /// Word `i` of each digest from vector `i`.
     unsafe fn store(words: &[Self; 8], digests: &mut [[u8; 32]; LANES]);
+}
+
+/// Two vectors as one. Rounds wait for each other, so two of them side by side keep the processor busy.
+#[derive(Clone, Copy)]
+pub(super) struct Twice<V>(V, V);
+
+macro_rules! both {
+    ($($(#[$attribute:meta])* fn $name:ident $(<$(const $constant:ident: i32),*>)? ($($other:ident),*);)*) => {$(
+        #[inline(always)]
+        unsafe fn $name $(<$(const $constant: i32),*>)? (self $(, $other: Self)*) -> Self {
+            // SAFETY: the caller's promise.
+            unsafe {
+                Self(
+                    self.0.$name $(::<$($constant),*>)? ($($other.0),*),
+                    self.1.$name $(::<$($constant),*>)? ($($other.1),*),
+                )
+            }
+        }
+    )*};
+}
+
+impl<V: Word<16>> Word<32> for Twice<V> {
+    both! {
+        fn add(other);
+        fn xor3(second, third);
+        fn rotate<const R: i32, const L: i32>();
+        fn shift<const R: i32>();
+        fn choose(first, second);
+        fn majority(second, third);
+    }
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller's promise, here and below.
+        unsafe { Self(V::splat(word), V::splat(word)) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(blocks: &[&[u8; 64]; 32]) -> [Self; 16] {
+        // SAFETY: as above.
+        unsafe {
+            let zero = V::splat(0);
+            let mut words = [Self(zero, zero); 16];
+            if let ([low, high], []) = blocks.as_chunks::<16>() {
+                let (low, high) = (V::load(low), V::load(high));
+                for i in 0..16 {
+                    words[i] = Self(low[i], high[i]);
+                }
+            }
+            words
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store(words: &[Self; 8], digests: &mut [[u8; 32]; 32]) {
+        if let ([low, high], []) = digests.as_chunks_mut::<16>() {
+            // SAFETY: as above.
+            unsafe {
+                let mut first = [words[0].0; 8];
+                let mut second = [words[0].1; 8];
+                for i in 0..8 {
+                    (first[i], second[i]) = (words[i].0, words[i].1);
+                }
+                V::store(&first, low);
+                V::store(&second, high);
+            }
+        }
+    }
 }
 
 pub(super) struct Lanes<V>(PhantomData<V>);
@@ -98,13 +171,28 @@ unsafe fn add<V: Word<LANES>, const LANES: usize>(mut state: [V; 8], before: [V;
     state
 }
 
+/// # Safety
+///
+/// That of [`Word`].
+#[inline(always)]
+unsafe fn splat<V: Word<LANES>, const LANES: usize>(words: &[u32; 8]) -> [V; 8] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut state = [V::splat(0); 8];
+        for i in 0..8 {
+            state[i] = V::splat(words[i]);
+        }
+        state
+    }
+}
+
 impl<V: Word<LANES>, const LANES: usize> Kernel<LANES> for Lanes<V> {
     type State = [V; 8];
 
     #[inline(always)]
     unsafe fn splat(words: &[u32; 8]) -> [V; 8] {
         // SAFETY: the caller's promise, here and below.
-        words.map(|word| unsafe { V::splat(word) })
+        unsafe { splat(words) }
     }
 
     #[inline(always)]
@@ -133,7 +221,7 @@ impl<V: Word<LANES>, const LANES: usize> Kernel<LANES> for Lanes<V> {
             let [a, b, c, d, e, f, g, h] = state;
             let (zero, end, bits) = (V::splat(0), V::splat(1 << 31), V::splat(256));
             let words = [a, b, c, d, e, f, g, h, end, zero, zero, zero, zero, zero, zero, bits];
-            compress(INITIAL.map(|word| V::splat(word)), words)
+            compress(splat(&INITIAL), words)
         }
     }
 

@@ -15,7 +15,7 @@ use super::engine::{Job, Plan, drive};
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn drive_avx512<J: Job>(plan: &Plan<'_>, job: &mut J, range: Range<usize>) {
     // SAFETY: the instructions are those that this function asks for.
-    unsafe { drive::<lanes::Lanes<avx512::Vector>, 16, J>(plan, job, range) }
+    unsafe { drive::<lanes::Lanes<lanes::Twice<avx512::Vector>>, 32, J>(plan, job, range) }
 }
 
 /// # Safety

@@ -1,7 +1,6 @@
 //! The SHA extensions. The rounds of one message wait for each other, so several messages are interleaved.
 
 use std::arch::x86_64::*;
-use std::array;
 
 use super::super::engine::{Kernel, Padding};
 use super::super::scalar::{INITIAL, ROUND};
@@ -121,8 +120,12 @@ impl<const N: usize> Kernel<N> for Streams<N> {
     unsafe fn compress(state: [Pair; N], blocks: &[&[u8; 64]; N]) -> [Pair; N] {
         // SAFETY: as above; each block is 64 bytes long, and the loads ask for no alignment.
         unsafe {
-            let words = blocks
-                .map(|block| array::from_fn(|i| swap(_mm_loadu_si128(block[16 * i..16 * i + 16].as_ptr().cast()))));
+            let mut words = [[_mm_setzero_si128(); 4]; N];
+            for (words, block) in words.iter_mut().zip(blocks) {
+                for i in 0..4 {
+                    words[i] = swap(_mm_loadu_si128(block[16 * i..16 * i + 16].as_ptr().cast()));
+                }
+            }
             compress(state, words)
         }
     }
@@ -148,10 +151,11 @@ impl<const N: usize> Kernel<N> for Streams<N> {
         unsafe {
             let end = _mm_set_epi32(0, 0, 0, i32::MIN);
             let bits = _mm_set_epi32(256, 0, 0, 0);
-            let words = state.map(|state| {
+            let mut words = [[end; 4]; N];
+            for (words, state) in words.iter_mut().zip(state) {
                 let [abcd, efgh] = unpack(state);
-                [abcd, efgh, end, bits]
-            });
+                *words = [abcd, efgh, end, bits];
+            }
             compress([pack(&INITIAL); N], words)
         }
     }
