@@ -1,1 +1,21 @@
 //! Accounts, the four commands, idempotency, journal, block builder.
+//!
+//! [`Ledger`] executes operations: a deterministic state machine, so that the journal of what it did is enough to get
+//! its state again ([`Recovery`]).
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod accounts;
+pub mod dedup;
+mod engine;
+mod error;
+pub mod journal;
+mod prefetch;
+mod recovery;
+mod secret;
+#[cfg(test)]
+mod testing;
+
+pub use engine::{Executable, Ledger, Limits};
+pub use error::Error;
+pub use recovery::Recovery;
+pub use secret::Secret;

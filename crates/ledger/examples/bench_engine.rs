@@ -1,0 +1,94 @@
+//! Nanoseconds per transfer of the engine: accounts and dedup window, no journal and no network.
+//!
+//! `bench_engine [accounts] [window] [batch]`, by default 2,000,000 accounts, a window of 2^20 and batches of 1024.
+//! Prints medians over rounds of a million transfers, for fresh transfers, retries and balance queries.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::time::Instant;
+
+use turnpike_ledger::{Ledger, Limits, Secret};
+use wire::{AccountId, Operation, TransactionId};
+
+const ROUND: usize = 1 << 20;
+const ROUNDS: usize = 9;
+
+/// Xorshift: the accounts have to be unpredictable, not secret.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn account(&mut self, accounts: u64) -> AccountId {
+        AccountId::from(u128::from(self.next() % accounts) + 1)
+    }
+}
+
+fn argument(at: usize, default: usize) -> usize {
+    std::env::args().nth(at).and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Executes operations in batches; nanoseconds per operation, and how many were recorded.
+fn run(ledger: &mut Ledger, operations: &mut [Operation], values: &mut [u64], batch: usize) -> (f64, usize) {
+    let mut recorded = 0;
+    let start = Instant::now();
+    for (operations, values) in operations.chunks_mut(batch).zip(values.chunks_mut(batch)) {
+        ledger.execute(operations, values, |_, _| recorded += 1);
+    }
+    (start.elapsed().as_nanos() as f64 / operations.len() as f64, recorded)
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+fn main() {
+    let (accounts, window, batch) = (argument(1, 2_000_000), argument(2, 1 << 20), argument(3, 1024));
+    let mut ledger = Ledger::new(Limits { accounts, window }, Secret::from_seed([7; 16])).unwrap();
+    let mut values = vec![0; ROUND];
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut id = 0u128;
+    let mut next = || {
+        id += 1;
+        TransactionId::from(id)
+    };
+    for first in (0..accounts as u128).step_by(ROUND) {
+        let last = (first + ROUND as u128).min(accounts as u128);
+        let all: Vec<_> = (first..last).map(|account| AccountId::from(account + 1)).collect();
+        let mut creates: Vec<_> = all.iter().map(|account| Operation::create(next(), *account)).collect();
+        run(&mut ledger, &mut creates, &mut values, batch);
+        let mut issues: Vec<_> = all.iter().map(|account| Operation::issue(next(), *account, 1 << 32)).collect();
+        run(&mut ledger, &mut issues, &mut values, batch);
+    }
+    let [mut fresh, mut retries, mut refers] = [const { Vec::new() }; 3];
+    for _ in 0..ROUNDS {
+        let transfers: Vec<_> = (0..ROUND)
+            .map(|_| {
+                let (source, destination) = (random.account(accounts as u64), random.account(accounts as u64));
+                Operation::transfer(next(), source, destination, 1 + random.next() % 100)
+            })
+            .collect();
+        let (nanoseconds, recorded) = run(&mut ledger, &mut transfers.clone(), &mut values, batch);
+        assert!(recorded > ROUND - ROUND / 1000);
+        fresh.push(nanoseconds);
+        // What the window still holds of them.
+        let mut again = transfers[ROUND - window.min(ROUND) / 2..].to_vec();
+        let (nanoseconds, recorded) = run(&mut ledger, &mut again, &mut values, batch);
+        assert_eq!(recorded, 0);
+        retries.push(nanoseconds);
+        let mut queries: Vec<_> =
+            (0..ROUND).map(|_| Operation::refer(TransactionId::ZERO, random.account(accounts as u64))).collect();
+        refers.push(run(&mut ledger, &mut queries, &mut values, batch).0);
+    }
+    let sum: u128 = ledger.iter().map(|(_, balance)| u128::from(balance)).sum();
+    assert_eq!(sum, ledger.issued());
+    println!("accounts {accounts}, window {window}, batch {batch}");
+    for (name, figures) in [("transfer", fresh), ("retry", retries), ("refer", refers)] {
+        println!("{name:10} {:6.1} ns", median(figures));
+    }
+}

@@ -1,0 +1,86 @@
+//! The accounts: balances in the hash table, and the sum of all that was issued.
+
+use table::{Config, EntryIndex, Hash, Seed, Table};
+use wire::AccountId;
+
+use crate::Error;
+
+/// Accounts by id. Balances are stored as native integers: nobody but this process reads them.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    table: Table<16, 8>,
+    limit: usize,
+    issued: u128,
+}
+
+impl Accounts {
+    pub fn new(limit: usize, seed: Seed) -> Result<Self, Error> {
+        let config = Config::new(limit).seed(seed);
+        let table = Table::with_capacity(&config).map_err(|reason| Error::Memory { accounts: limit, reason })?;
+        Ok(Self { table, limit, issued: 0 })
+    }
+
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether no account can be added. Decided by the configured number alone, so that it does not depend on where
+    /// the table happens to have room.
+    pub fn is_full(&self) -> bool {
+        self.table.len() >= self.limit
+    }
+
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub fn issued(&self) -> u128 {
+        self.issued
+    }
+
+    #[inline(always)]
+    pub fn hash(&self, account: &AccountId) -> Hash {
+        self.table.hash(&account.0)
+    }
+
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, hash: Hash) {
+        self.table.prefetch_bucket(hash);
+    }
+
+    #[inline(always)]
+    pub fn prefetch_entry(&self, hash: Hash) {
+        self.table.prefetch_entry(hash);
+    }
+
+    #[inline(always)]
+    pub fn find(&self, hash: Hash, account: &AccountId) -> Option<EntryIndex> {
+        self.table.find(hash, &account.0)
+    }
+
+    #[inline(always)]
+    pub fn balance(&self, entry: EntryIndex) -> u64 {
+        u64::from_ne_bytes(self.table.value(entry))
+    }
+
+    #[inline(always)]
+    pub fn set_balance(&mut self, entry: EntryIndex, balance: u64) {
+        self.table.set_value(entry, balance.to_ne_bytes());
+    }
+
+    /// Adds an account that is not there. Fails if the table has no room.
+    pub fn create(&mut self, account: &AccountId, balance: u64) -> Result<(), table::Full> {
+        self.table.insert(&account.0, balance.to_ne_bytes())?;
+        self.issued += u128::from(balance);
+        Ok(())
+    }
+
+    /// Counts an amount as issued.
+    pub fn issue(&mut self, amount: u64) {
+        self.issued += u128::from(amount);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (AccountId, u64)> + '_ {
+        self.table.iter().map(|(_, key, value)| (AccountId(key), u64::from_ne_bytes(value)))
+    }
+}

@@ -1,0 +1,275 @@
+//! The ledger: a deterministic state machine over the accounts and the dedup window.
+//!
+//! Operations come in batches and are executed in order. Memory is slow and the order is fixed, so a batch is walked
+//! three times in small groups: hash and ask for the lines of the tables, ask for the entries that they lead to,
+//! execute.
+
+use table::{EntryIndex, Hash};
+use wire::{AccountId, Command, Operation, SignedOperation, Status};
+
+use crate::{Error, accounts::Accounts, dedup::Window, secret::Secret};
+
+/// How much a ledger holds. Memory is reserved for it at start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Number of accounts.
+    pub accounts: usize,
+    /// Number of operations that retries are recognised for, a power of two.
+    pub window: usize,
+}
+
+/// What can be executed: an operation, or a signed one whose signature has been checked.
+pub trait Executable {
+    /// The operation.
+    fn operation(&self) -> &Operation;
+    /// The operation, to write its status.
+    fn operation_mut(&mut self) -> &mut Operation;
+    /// The signed timestamp, 0 if it is not signed.
+    fn signed_at(&self) -> u64;
+}
+
+impl Executable for Operation {
+    fn operation(&self) -> &Operation {
+        self
+    }
+
+    fn operation_mut(&mut self) -> &mut Operation {
+        self
+    }
+
+    fn signed_at(&self) -> u64 {
+        0
+    }
+}
+
+impl Executable for SignedOperation {
+    fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    fn operation_mut(&mut self) -> &mut Operation {
+        &mut self.operation
+    }
+
+    fn signed_at(&self) -> u64 {
+        self.timestamp.get()
+    }
+}
+
+/// Number of operations whose memory is asked for ahead: enough to hide its latency, few enough for the lines to stay
+/// in the first-level cache.
+const GROUP: usize = 32;
+
+/// The hashes of an operation: of its two accounts, and of its identity.
+#[derive(Clone, Copy, Default)]
+struct Hashes {
+    source: Hash,
+    destination: Hash,
+    identity: u64,
+}
+
+/// What an operation comes to, and whether it goes into the journal.
+struct Outcome {
+    status: Status,
+    value: u64,
+    fresh: bool,
+}
+
+/// The accounts, and what is remembered of the last operations.
+#[derive(Debug)]
+pub struct Ledger {
+    pub(crate) accounts: Accounts,
+    pub(crate) window: Window,
+}
+
+impl Ledger {
+    /// An empty ledger. Its first operation gets the sequence 1.
+    pub fn new(limits: Limits, secret: Secret) -> Result<Self, Error> {
+        Self::starting_at(limits, 1, secret)
+    }
+
+    pub(crate) fn starting_at(limits: Limits, next_sequence: u64, secret: Secret) -> Result<Self, Error> {
+        let window = Window::new(limits.window, next_sequence, &secret);
+        Ok(Self { accounts: Accounts::new(limits.accounts, secret.seed())?, window })
+    }
+
+    /// Number of accounts.
+    pub fn accounts(&self) -> usize {
+        self.accounts.len()
+    }
+
+    /// Sum of everything that was issued, which is the sum of all balances.
+    pub fn issued(&self) -> u128 {
+        self.accounts.issued()
+    }
+
+    /// Sequence of the last operation that went into the journal.
+    pub fn last_sequence(&self) -> u64 {
+        self.window.next_sequence() - 1
+    }
+
+    /// Signed operations have to be newer than this, see [`Window::horizon`].
+    pub fn horizon(&self) -> u64 {
+        self.window.horizon()
+    }
+
+    /// The balance of an account.
+    pub fn balance(&self, account: &AccountId) -> Option<u64> {
+        let entry = self.accounts.find(self.accounts.hash(account), account)?;
+        Some(self.accounts.balance(entry))
+    }
+
+    /// All accounts and their balances, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (AccountId, u64)> + '_ {
+        self.accounts.iter()
+    }
+
+    /// Executes operations in order, each on its own.
+    ///
+    /// Writes its status into each, leaves its amount as requested, and puts the value of its reply into `values`.
+    /// One that comes with a status was refused before: it is not executed, but gets its value. Those that are not
+    /// retries and have a status that belongs into the journal are given to `record` in the order of their sequences.
+    ///
+    /// An answer, also that of a retry or a REFER, may depend on every operation recorded so far: it is durable once
+    /// the journal is, up to [`last_sequence`](Self::last_sequence).
+    pub fn execute<E: Executable>(&mut self, entries: &mut [E], values: &mut [u64], mut record: impl FnMut(&E, u64)) {
+        debug_assert_eq!(entries.len(), values.len());
+        let mut hashes = [Hashes::default(); GROUP];
+        for (entries, values) in entries.chunks_mut(GROUP).zip(values.chunks_mut(GROUP)) {
+            for (at, (entry, hashes)) in entries.iter().zip(&mut hashes).enumerate() {
+                *hashes = self.hash(entry.operation());
+                self.accounts.prefetch_bucket(hashes.source);
+                self.accounts.prefetch_bucket(hashes.destination);
+                self.window.prefetch(hashes.identity);
+                self.window.prefetch_evicted(at);
+            }
+            for hashes in &hashes[..entries.len()] {
+                self.accounts.prefetch_entry(hashes.source);
+                self.accounts.prefetch_entry(hashes.destination);
+            }
+            for ((entry, value), hashes) in entries.iter_mut().zip(values).zip(&hashes) {
+                let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes);
+                *value = outcome.value;
+                entry.operation_mut().status.set(outcome.status.code());
+                if outcome.fresh {
+                    record(entry, outcome.value);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn hash(&self, operation: &Operation) -> Hashes {
+        Hashes {
+            source: self.accounts.hash(&operation.source),
+            destination: self.accounts.hash(&operation.destination),
+            identity: self.window.hash(&operation.source, &operation.transaction),
+        }
+    }
+
+    #[inline(always)]
+    fn execute_one(&mut self, operation: &Operation, signed_at: u64, hashes: &Hashes) -> Outcome {
+        let source = self.accounts.find(hashes.source, &operation.source);
+        let balance = self.balance_of(source);
+        let untraced = |status| Outcome { status, value: balance, fresh: false };
+        let command = match check(operation) {
+            Err(status) => return untraced(status),
+            Ok(Command::Refer) if source.is_none() => return untraced(Status::SourceUnknown),
+            Ok(Command::Refer) => return untraced(Status::Ok),
+            Ok(command) => command,
+        };
+        if let Some(first) = self.window.find(hashes.identity, &operation.source, &operation.transaction) {
+            if !first.is_same(self.window.fingerprint(operation)) {
+                return untraced(Status::TransactionIdReused);
+            }
+            return Outcome { status: first.status, value: first.value, fresh: false };
+        }
+        // It may be a retry of what the window has forgotten.
+        if signed_at != 0 && signed_at <= self.window.horizon() {
+            return untraced(Status::StaleTimestamp);
+        }
+        let (status, value) = self.apply(command, operation, source, hashes.destination);
+        self.window.push(hashes.identity, operation, (status, value), signed_at);
+        Outcome { status, value, fresh: true }
+    }
+
+    /// Executes an operation of the journal again, without the window. Gives its status and value.
+    pub(crate) fn execute_again(&mut self, operation: &Operation) -> (Status, u64) {
+        let hashes = self.hash(operation);
+        let source = self.accounts.find(hashes.source, &operation.source);
+        match check(operation) {
+            Ok(command) => self.apply(command, operation, source, hashes.destination),
+            Err(status) => (status, 0),
+        }
+    }
+
+    /// Does what a command says. Gives the status, and the source's balance after it.
+    #[inline(always)]
+    fn apply(
+        &mut self,
+        command: Command,
+        operation: &Operation,
+        source: Option<EntryIndex>,
+        destination: Hash,
+    ) -> (Status, u64) {
+        let result = match command {
+            Command::Create => self.create(operation, source),
+            Command::Issue => self.issue(operation, source),
+            Command::Transfer => self.transfer(operation, source, destination),
+            Command::Refer => Ok(self.balance_of(source)),
+        };
+        match result {
+            Ok(value) => (Status::Ok, value),
+            Err(status) => (status, self.balance_of(source)),
+        }
+    }
+
+    #[inline(always)]
+    fn balance_of(&self, account: Option<EntryIndex>) -> u64 {
+        account.map_or(0, |entry| self.accounts.balance(entry))
+    }
+
+    fn create(&mut self, operation: &Operation, source: Option<EntryIndex>) -> Result<u64, Status> {
+        if source.is_some() {
+            return Err(Status::AccountExists);
+        }
+        if self.accounts.is_full() {
+            return Err(Status::TableFull);
+        }
+        self.accounts.create(&operation.source, 0).map_err(|_| Status::TableFull)?;
+        Ok(0)
+    }
+
+    fn issue(&mut self, operation: &Operation, source: Option<EntryIndex>) -> Result<u64, Status> {
+        let amount = operation.amount.get();
+        let source = source.ok_or(Status::SourceUnknown)?;
+        let balance = self.accounts.balance(source).checked_add(amount).ok_or(Status::Overflow)?;
+        self.accounts.set_balance(source, balance);
+        self.accounts.issue(amount);
+        Ok(balance)
+    }
+
+    #[inline(always)]
+    fn transfer(&mut self, operation: &Operation, source: Option<EntryIndex>, hash: Hash) -> Result<u64, Status> {
+        let amount = operation.amount.get();
+        let source = source.ok_or(Status::SourceUnknown)?;
+        let destination = self.accounts.find(hash, &operation.destination).ok_or(Status::DestinationUnknown)?;
+        let left = self.accounts.balance(source).checked_sub(amount).ok_or(Status::InsufficientBalance)?;
+        let received = self.accounts.balance(destination).checked_add(amount).ok_or(Status::Overflow)?;
+        self.accounts.set_balance(source, left);
+        self.accounts.set_balance(destination, received);
+        Ok(left)
+    }
+}
+
+/// What can be said of an operation without looking at any account: its command, or the status it is refused with.
+#[inline(always)]
+fn check(operation: &Operation) -> Result<Command, Status> {
+    if operation.status.get() != 0 {
+        return Err(operation.status().unwrap_or(Status::Malformed));
+    }
+    match operation.check() {
+        Status::Ok => operation.command(),
+        status => Err(status),
+    }
+}

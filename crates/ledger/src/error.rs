@@ -1,0 +1,50 @@
+//! What can go wrong when a ledger is made or recovered.
+
+use wire::{AccountId, Status};
+
+/// Why a ledger cannot be made or recovered.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No memory for the accounts.
+    #[error("no room for {accounts} accounts: {reason}; lower `accounts` or add memory")]
+    Memory {
+        /// Configured number of accounts.
+        accounts: usize,
+        /// What the table said.
+        reason: table::Error,
+    },
+    /// There are more accounts than configured.
+    #[error("the ledger has more than the {limit} accounts that are configured; raise `accounts`")]
+    TooManyAccounts {
+        /// Configured number of accounts.
+        limit: usize,
+    },
+    /// The same account twice where the accounts were read from.
+    #[error("account {0} is there twice: the index snapshot is damaged; remove it, and it is built again from blocks")]
+    AccountTwice(AccountId),
+    /// Operations are missing between the balances and the journal.
+    #[error("the balances are as of operation {covered}, but the journal begins with {first}: a segment is missing")]
+    Gap {
+        /// Last operation that the balances include.
+        covered: u64,
+        /// First operation in the journal.
+        first: u64,
+    },
+    /// Executing the journal again gave something else than what was recorded.
+    #[error(
+        "operation {sequence} was recorded as {recorded} with value {recorded_value}, but comes to {status} with value \
+         {value}: the journal does not belong to these balances"
+    )]
+    Diverged {
+        /// Its sequence.
+        sequence: u64,
+        /// Status in the journal.
+        recorded: Status,
+        /// Value in the journal.
+        recorded_value: u64,
+        /// Status now.
+        status: Status,
+        /// Value now.
+        value: u64,
+    },
+}

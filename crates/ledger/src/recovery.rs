@@ -1,0 +1,86 @@
+//! How a ledger comes back: balances as of some operation, then the journal.
+
+use wire::{AccountId, Status};
+
+use crate::{
+    Error,
+    engine::{Executable, Ledger, Limits},
+    secret::Secret,
+};
+
+/// A ledger on its way back.
+///
+/// The balances come first ([`account`](Self::account)), then the operations of the journal
+/// ([`operation`](Self::operation)), beginning as far back as retries are to be recognised: those that the balances
+/// already include are only remembered, the others are executed again and have to give what was recorded.
+#[derive(Debug)]
+pub struct Recovery {
+    ledger: Ledger,
+    covered: u64,
+}
+
+impl Recovery {
+    /// Begins with balances that include all operations up to sequence `covered` (0 for none), and a journal whose
+    /// first operation to be given has the sequence `first`.
+    pub fn new(limits: Limits, secret: Secret, covered: u64, first: u64) -> Result<Self, Error> {
+        if first > covered + 1 {
+            return Err(Error::Gap { covered, first });
+        }
+        Ok(Self { ledger: Ledger::starting_at(limits, first, secret)?, covered })
+    }
+
+    /// Tells that operations signed up to `timestamp` may be missing from what the journal still holds, so that their
+    /// retries cannot be recognised.
+    pub fn forgotten_until(&mut self, timestamp: u64) {
+        self.ledger.window.raise_horizon(timestamp);
+    }
+
+    /// Adds an account with its balance.
+    pub fn account(&mut self, account: &AccountId, balance: u64) -> Result<(), Error> {
+        let accounts = &mut self.ledger.accounts;
+        if accounts.find(accounts.hash(account), account).is_some() {
+            return Err(Error::AccountTwice(*account));
+        }
+        let too_many = Error::TooManyAccounts { limit: accounts.limit() };
+        if accounts.is_full() {
+            return Err(too_many);
+        }
+        accounts.create(account, balance).map_err(|_| too_many)
+    }
+
+    /// The sequence of the operation to be given next.
+    pub fn next_sequence(&self) -> u64 {
+        self.ledger.window.next_sequence()
+    }
+
+    /// Gives the next operation of the journal, with the status and value that it was answered with.
+    pub fn operation<E: Executable>(&mut self, entry: &E, value: u64) -> Result<(), Error> {
+        let sequence = self.next_sequence();
+        let mut operation = *entry.operation();
+        let recorded = Status::try_from(operation.status.get()).unwrap_or(Status::Malformed);
+        operation.status.set(0);
+        // The window would take an operation for a retry of its own, and nothing in the journal is one.
+        let hash = self.ledger.window.hash(&operation.source, &operation.transaction);
+        if sequence > self.covered && recorded != Status::TableFull {
+            let (status, value_now) = self.ledger.execute_again(&operation);
+            if (status, value_now) != (recorded, value) {
+                if status == Status::TableFull {
+                    return Err(Error::TooManyAccounts { limit: self.ledger.accounts.limit() });
+                }
+                return Err(Error::Diverged { sequence, recorded, recorded_value: value, status, value: value_now });
+            }
+        }
+        // A full table is what it was then, whatever its configured size is now.
+        self.ledger.window.push(hash, &operation, (recorded, value), entry.signed_at());
+        Ok(())
+    }
+
+    /// The ledger, if the journal went on to at least where the balances are.
+    pub fn finish(self) -> Result<Ledger, Error> {
+        let first = self.next_sequence();
+        if first <= self.covered {
+            return Err(Error::Gap { covered: self.covered, first });
+        }
+        Ok(self.ledger)
+    }
+}

@@ -1,0 +1,33 @@
+//! The secret under which accounts and transaction ids are hashed.
+
+/// The secret: random for a node, so that nobody outside can choose ids that collide; fixed in tests.
+#[derive(Clone, Default)]
+pub struct Secret([u8; 16]);
+
+impl Secret {
+    /// The secret that is this seed.
+    pub const fn from_seed(seed: [u8; 16]) -> Self {
+        Self(seed)
+    }
+
+    /// The seed for the table of accounts.
+    pub(crate) fn seed(&self) -> [u8; 16] {
+        self.0
+    }
+
+    /// Words for the dedup window, independent of what the table makes of the seed.
+    pub(crate) fn words<const N: usize>(&self) -> [u64; N] {
+        let mut output = blake3::Hasher::new_derive_key("turnpike dedup window").update(&self.0).finalize_xof();
+        std::array::from_fn(|_| {
+            let mut word = [0; 8];
+            output.fill(&mut word);
+            u64::from_ne_bytes(word)
+        })
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret(..)")
+    }
+}

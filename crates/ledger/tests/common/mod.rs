@@ -1,0 +1,113 @@
+//! A plain model of the ledger: maps and no cleverness.
+
+use std::collections::{HashMap, VecDeque};
+
+use wire::{AccountId, Command, Operation, Status, TransactionId};
+
+type Identity = (AccountId, TransactionId);
+
+/// What was done under an identity.
+struct Done {
+    content: (u16, AccountId, u64, u32),
+    status: Status,
+    value: u64,
+}
+
+/// The model.
+pub struct Model {
+    pub balances: HashMap<AccountId, u64>,
+    pub issued: u128,
+    done: HashMap<Identity, Done>,
+    order: VecDeque<Identity>,
+    accounts: usize,
+    window: usize,
+}
+
+impl Model {
+    pub fn new(accounts: usize, window: usize) -> Self {
+        let (balances, done, order) = (HashMap::new(), HashMap::new(), VecDeque::new());
+        Self { balances, issued: 0, done, order, accounts, window }
+    }
+
+    /// Status, value, and whether it is to be journalled.
+    pub fn execute(&mut self, operation: &Operation) -> (Status, u64, bool) {
+        let value = self.balances.get(&operation.source).copied().unwrap_or(0);
+        if operation.status.get() != 0 {
+            return (operation.status().unwrap_or(Status::Malformed), value, false);
+        }
+        let command = match operation.command() {
+            Ok(command) => command,
+            Err(status) => return (status, value, false),
+        };
+        let amount = operation.amount.get();
+        let refused = match command {
+            Command::Create | Command::Refer if amount != 0 || !operation.destination.is_zero() => Status::Malformed,
+            Command::Issue if !operation.destination.is_zero() => Status::Malformed,
+            Command::Issue | Command::Transfer if amount == 0 => Status::ZeroAmount,
+            Command::Transfer if operation.source == operation.destination => Status::SelfTransfer,
+            Command::Refer if !self.balances.contains_key(&operation.source) => Status::SourceUnknown,
+            _ => Status::Ok,
+        };
+        if refused != Status::Ok || command == Command::Refer {
+            return (refused, value, false);
+        }
+        let identity = (operation.source, operation.transaction);
+        let content = (operation.command.get(), operation.destination, amount, operation.contract.get());
+        if let Some(done) = self.done.get(&identity) {
+            return match done.content == content {
+                true => (done.status, done.value, false),
+                false => (Status::TransactionIdReused, value, false),
+            };
+        }
+        let (status, value) = self.apply(command, operation, value);
+        self.done.insert(identity, Done { content, status, value });
+        self.order.push_back(identity);
+        if self.order.len() > self.window {
+            let oldest = self.order.pop_front().unwrap();
+            self.done.remove(&oldest);
+        }
+        (status, value, true)
+    }
+
+    fn apply(&mut self, command: Command, operation: &Operation, balance: u64) -> (Status, u64) {
+        let (source, destination, amount) = (operation.source, operation.destination, operation.amount.get());
+        let exists = self.balances.contains_key(&source);
+        match command {
+            Command::Create if exists => (Status::AccountExists, balance),
+            Command::Create if self.balances.len() == self.accounts => (Status::TableFull, 0),
+            Command::Create => {
+                self.balances.insert(source, 0);
+                (Status::Ok, 0)
+            }
+            _ if !exists => (Status::SourceUnknown, 0),
+            Command::Issue => match balance.checked_add(amount) {
+                None => (Status::Overflow, balance),
+                Some(sum) => {
+                    self.balances.insert(source, sum);
+                    self.issued += u128::from(amount);
+                    (Status::Ok, sum)
+                }
+            },
+            _ => match self.balances.get(&destination).copied() {
+                None => (Status::DestinationUnknown, balance),
+                Some(_) if balance < amount => (Status::InsufficientBalance, balance),
+                Some(held) if held.checked_add(amount).is_none() => (Status::Overflow, balance),
+                Some(held) => {
+                    self.balances.insert(source, balance - amount);
+                    self.balances.insert(destination, held + amount);
+                    (Status::Ok, balance - amount)
+                }
+            },
+        }
+    }
+}
+
+/// An id from a small number.
+pub fn account(number: u64) -> AccountId {
+    AccountId::from(u128::from(number))
+}
+
+/// An id from a small number.
+pub fn transaction(number: u64) -> TransactionId {
+    TransactionId::from(u128::from(number))
+}

@@ -1,0 +1,147 @@
+//! The commands against `vectors/ledger`, which the other engines are driven by as well.
+//!
+//! `TURNPIKE_WRITE_VECTORS=1 cargo test -p turnpike-ledger --test vectors` writes the file, from the plain model.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::{fmt::Write as _, fs, path::PathBuf};
+
+use common::{Model, account, transaction};
+use turnpike_ledger::{Ledger, Limits, Secret};
+use wire::{AccountId, Command, Operation, Status};
+use zerocopy::{FromBytes, IntoBytes};
+
+const ACCOUNTS: usize = 6;
+const WINDOW: usize = 1024;
+
+const HEADING: &str = "\
+# Operations of one ledger of 6 accounts, in order. A line: the operation as requested (64 bytes), its status (2 bytes)
+# and the value of its reply (8 bytes), in hexadecimal, big-endian as on the wire.
+";
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/ledger/commands.txt")
+}
+
+/// Every status that an operation can get from the ledger, and every edge of the arithmetic.
+fn operations() -> Vec<Operation> {
+    let mut id = 0;
+    let mut next = || {
+        id += 1;
+        transaction(id)
+    };
+    let [a, b, c, unknown] = [1, 2, 3, 99].map(account);
+    let keyed = AccountId::keyed(&[0xab; 32]);
+    let mut operations = vec![
+        Operation::refer(next(), a),
+        Operation::issue(next(), a, 5),
+        Operation::transfer(next(), a, b, 5),
+        Operation::create(next(), a),
+        Operation::create(next(), a),
+        Operation::refer(next(), a),
+        Operation::transfer(next(), a, b, 5),
+        Operation::create(next(), b),
+        Operation::transfer(next(), a, b, 5),
+        Operation::issue(next(), a, 1000),
+        Operation::transfer(next(), a, b, 400),
+        Operation::transfer(next(), a, b, 601),
+        Operation::transfer(next(), a, b, 600),
+        Operation::transfer(next(), a, b, 1),
+        Operation::refer(next(), b),
+        Operation::transfer(next(), a, a, 1),
+        Operation::transfer(next(), b, a, 0),
+        Operation::issue(next(), b, 0),
+        Operation::create(next(), c),
+        Operation::create(next(), keyed),
+        Operation::issue(next(), keyed, 1),
+        Operation::issue(next(), c, u64::MAX),
+        Operation::issue(next(), c, 1),
+        Operation::transfer(next(), b, c, 1),
+        Operation::transfer(next(), c, b, u64::MAX - 1000),
+        Operation::transfer(next(), c, b, 1),
+        Operation::transfer(next(), b, unknown, 1),
+        Operation::transfer(next(), unknown, b, 1),
+        Operation::create(next(), account(4)),
+        Operation::create(next(), AccountId([0; 16])),
+        Operation::create(next(), account(5)),
+        Operation::new(Command::Create, next(), account(5), b, 0),
+        Operation::new(Command::Create, next(), account(5), AccountId::ZERO, 1),
+        Operation::new(Command::Issue, next(), a, b, 1),
+        Operation::new(Command::Refer, next(), a, b, 0),
+        Operation::new(Command::Refer, next(), a, AccountId::ZERO, 1),
+    ];
+    for code in [0, 5, 0xffff] {
+        let mut operation = Operation::transfer(next(), b, a, 1);
+        operation.command.set(code);
+        operations.push(operation);
+    }
+    for status in [Status::NotAuthorised.code(), 0x7777] {
+        let mut operation = Operation::transfer(next(), b, a, 1);
+        operation.status.set(status);
+        operations.push(operation);
+    }
+    // Retries get the first answer, whatever has happened since.
+    let retries: Vec<_> = operations.iter().take(24).copied().collect();
+    operations.extend(retries);
+    // Identities used again for something else.
+    operations.push(Operation::transfer(transaction(11), a, b, 399));
+    operations.push(Operation::transfer(transaction(11), a, c, 400));
+    operations.push(Operation::issue(transaction(11), a, 400));
+    let mut contract = Operation::transfer(transaction(11), a, b, 400);
+    contract.contract.set(1);
+    operations.push(contract);
+    // The same transaction id of another source is another identity.
+    operations.push(Operation::transfer(transaction(11), b, a, 400));
+    operations
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect()
+}
+
+fn render() -> String {
+    let mut model = Model::new(ACCOUNTS, WINDOW);
+    let mut text = HEADING.to_owned();
+    for operation in operations() {
+        let (status, value, _) = model.execute(&operation);
+        let _ = writeln!(text, "{} {:04x} {value:016x}", hex(operation.as_bytes()), status.code());
+    }
+    text
+}
+
+#[test]
+fn commands_give_what_the_vectors_say() {
+    if std::env::var_os("TURNPIKE_WRITE_VECTORS").is_some() {
+        fs::create_dir_all(path().parent().unwrap()).unwrap();
+        fs::write(path(), render()).unwrap();
+    }
+    let text = fs::read_to_string(path()).unwrap();
+    let limits = Limits { accounts: ACCOUNTS, window: WINDOW };
+    let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
+        let [operation, status, value] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
+        let mut batch = [Operation::read_from_bytes(&bytes(operation)).unwrap()];
+        let mut values = [0];
+        ledger.execute(&mut batch, &mut values, |_, _| {});
+        let [executed] = batch;
+        assert_eq!(format!("{:04x}", executed.status.get()), status, "status, line {}", number + 1);
+        assert_eq!(format!("{:016x}", values[0]), value, "value, line {}", number + 1);
+        seen.insert(executed.status.get());
+    }
+    let all = [0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 32, 33, 35];
+    assert!(all.iter().all(|code| seen.contains(code)), "the vectors do not cover every status: {seen:?}");
+}
+
+#[test]
+fn the_vectors_are_those_of_the_model() {
+    assert_eq!(fs::read_to_string(path()).unwrap(), render());
+}
