@@ -14,11 +14,14 @@ use wire::{AccountId, Command, Operation, Promise, SignedOperation, Status, U16}
 /// Where the node under test listens.
 pub const LOCAL: &str = "127.0.0.1:7400";
 
+/// A datagram and who it is from or for.
+type Addressed = (Peer, Vec<u8>);
+
 /// Datagrams to and from a data path, instead of a network.
 #[derive(Clone, Default)]
 pub struct Memory {
-    pub inbox: Arc<Mutex<VecDeque<(Peer, Vec<u8>)>>>,
-    pub outbox: Arc<Mutex<Vec<(Peer, Vec<u8>)>>>,
+    pub inbox: Arc<Mutex<VecDeque<Addressed>>>,
+    pub outbox: Arc<Mutex<Vec<Addressed>>>,
 }
 
 impl Transmit for Memory {
