@@ -15,7 +15,7 @@ mod target;
 mod tree;
 mod uint;
 
-pub use chain::{FUTURE_LIMIT, HeaderChain, HeaderError, Inserted, MAX_SIDE_HEADERS};
+pub use chain::{FUTURE_LIMIT, HeaderChain, HeaderError, Inserted, MAX_SIDE_HEADERS, check_proof_of_work};
 pub use coinbase::{CoinbaseError, check_coinbase};
 pub use encoding::{Encoding, EncodingError};
 pub use hash::{Display, display, node_hash, sha256d, transaction_hash};
@@ -24,5 +24,5 @@ pub use merkle_block::{Match, MerkleBlock, MerkleBlockError};
 pub use network::{Network, RETARGET_INTERVAL};
 pub use proof::{ProofError, TransactionProof};
 pub use target::{Compact, TargetError};
-pub use tree::{PathError, root_of_path};
+pub use tree::{MAX_TRANSACTIONS, PathError, root_of_path};
 pub use uint::U256;

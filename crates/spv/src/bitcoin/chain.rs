@@ -137,7 +137,7 @@ struct Node {
     height: u32,
     /// Index of the previous header; the root's own for the root.
     parent: u32,
-    /// All work from the root on.
+    /// All work after the root.
     work: U256,
 }
 
@@ -164,7 +164,7 @@ pub struct HeaderChain {
 impl HeaderChain {
     /// A chain of the network's genesis only.
     pub fn new(network: Network) -> Self {
-        Self::start(network, network.genesis(), 0, U256::ZERO)
+        Self::start(network, network.genesis(), 0)
     }
 
     /// A chain that begins with a header that the caller trusts to be at `height`. Its proof of work is checked all the same.
@@ -172,13 +172,14 @@ impl HeaderChain {
     /// Rules that look further back than the root are applied as far as can be: the median is that of the headers there
     /// are, and at the first change of difficulty it is checked that it stays within a factor of four.
     pub fn from_trusted(network: Network, header: BlockHeader, height: u32) -> Result<Self, HeaderError> {
-        let (_, target) = check_proof_of_work(network, &header)?;
-        Ok(Self::start(network, header, height, U256::work_of_target(target)))
+        check_proof_of_work(network, &header)?;
+        Ok(Self::start(network, header, height))
     }
 
-    fn start(network: Network, header: BlockHeader, height: u32, work: U256) -> Self {
+    fn start(network: Network, header: BlockHeader, height: u32) -> Self {
         let hash = header.hash();
-        let nodes = vec![Node { header, hash, height, parent: 0, work }];
+        // Work is only ever compared between branches, and all of them have the root.
+        let nodes = vec![Node { header, hash, height, parent: 0, work: U256::ZERO }];
         Self { network, nodes, by_hash: HashMap::from([(hash, 0)]), active: vec![0] }
     }
 
@@ -207,7 +208,7 @@ impl HeaderChain {
         &self.tip_node().hash
     }
 
-    /// The work of the active branch, from the first header on.
+    /// The work of the active branch, after the first header.
     pub fn work(&self) -> U256 {
         self.tip_node().work
     }
@@ -420,12 +421,12 @@ impl HeaderChain {
     }
 }
 
-/// Checks the target against the network's limit and the hash against the target.
-fn check_proof_of_work(network: Network, header: &BlockHeader) -> Result<(Hash, U256), HeaderError> {
+/// The rules that a header can be checked by alone: its target is within the network's limit, and its hash is at or below the
+/// target. Returns the hash.
+pub fn check_proof_of_work(network: Network, header: &BlockHeader) -> Result<Hash, HeaderError> {
     let hash = header.hash();
-    let target = check_target(network, header)?;
-    check_hash(&hash, target)?;
-    Ok((hash, target))
+    check_hash(&hash, check_target(network, header)?)?;
+    Ok(hash)
 }
 
 fn check_target(network: Network, header: &BlockHeader) -> Result<U256, HeaderError> {

@@ -132,7 +132,7 @@ fn retarget_leaves_a_step_out() {
     assert_ne!(expected, chain.retarget(Compact(bits), 0, 600 * RETARGET_INTERVAL));
     assert_eq!(chain.next_bits(0, last - 1), Some(Compact(bits)));
     // A chain that begins inside of the interval knows the bounds only.
-    let mut late = HeaderChain::start(Network::Mainnet, genesis, last, U256::ZERO);
+    let mut late = HeaderChain::start(Network::Mainnet, genesis, last);
     late.nodes[0].header.bits = bits.into();
     assert_eq!(late.next_bits(0, 0), None);
     let header = BlockHeader { bits: 0x1c00_ffff.into(), ..genesis };
