@@ -2,63 +2,113 @@
 
 use crate::{
     EntryIndex, Hash, Reader, Table,
-    memory::{Memory, Prefetched},
+    memory::{Candidate, Memory},
+    seqlock::equal,
 };
 
-/// Lookups under way at once. A core has room for some tens of outstanding misses; more would only push each other out of the first-level cache.
-pub const BATCH: usize = 32;
+/// Keys that go from step to step together.
+const GROUP: usize = 8;
+
+/// Groups between the first step of a key and its last: each of the three waits in between is as long as two groups take, about the
+/// time that memory takes to answer.
+const STEPS: usize = 6;
+
+/// Keys under way at once: what a caller that does the steps itself should not exceed. A core has room for some tens of outstanding misses.
+pub const BATCH: usize = GROUP * STEPS;
+
+/// What is known of a key under way.
+#[derive(Clone, Copy)]
+struct Lookup {
+    hash: Hash,
+    candidate: Candidate,
+}
 
 impl<const K: usize, const V: usize> Memory<K, V> {
-    /// Asks for all that finding these keys needs: buckets, then entries, then what is in second buckets.
+    /// Takes keys through the steps, group after group: while the last group waits for its buckets, the ones before it
+    /// wait for entries and second buckets, and the first is done.
     #[inline(always)]
-    fn prefetch_batch(&self, hashes: &[Hash]) {
-        for hash in hashes {
-            self.prefetch_bucket(*hash);
-        }
-        let mut displaced = [Hash::default(); BATCH];
-        let mut count = 0;
-        for hash in hashes {
-            if self.prefetch_entry(*hash) == Prefetched::SecondBucket && count < BATCH {
-                displaced[count] = *hash;
-                count += 1;
+    fn in_steps<'k>(
+        &self,
+        count: usize,
+        key: impl Fn(usize) -> &'k [u8; K],
+        mut finish: impl FnMut(usize, Hash, Candidate),
+    ) {
+        let mut ring = [[Lookup { hash: Hash::default(), candidate: Candidate::None }; GROUP]; STEPS + 1];
+        let groups = count.div_ceil(GROUP);
+        for now in 0..groups + STEPS {
+            // The group that is `ago` steps on its way, and where its first key is.
+            let group = |ago: usize| now.checked_sub(ago).filter(|group| *group < groups);
+            if let Some(group) = group(0) {
+                let start = group * GROUP;
+                let lookups = &mut ring[group % (STEPS + 1)];
+                for (i, lookup) in (start..count).zip(lookups) {
+                    lookup.hash = self.hasher.hash(key(i));
+                    self.prefetch_bucket(lookup.hash);
+                }
             }
-        }
-        for hash in &displaced[..count] {
-            self.prefetch_displaced(*hash);
-        }
-    }
-
-    /// Hashes and prefetches up to `BATCH` keys at a time, then finds them.
-    #[inline(always)]
-    fn in_batches<R>(&self, keys: &[[u8; K]], found: &mut [R], mut find: impl FnMut(Hash, &[u8; K]) -> R) {
-        assert_eq!(keys.len(), found.len(), "there must be room for one result a key");
-        for (keys, found) in keys.chunks(BATCH).zip(found.chunks_mut(BATCH)) {
-            let mut hashes = [Hash::default(); BATCH];
-            let hashes = &mut hashes[..keys.len()];
-            for (hash, key) in hashes.iter_mut().zip(keys) {
-                *hash = self.hasher.hash(key);
+            if let Some(group) = group(2) {
+                let lookups = &mut ring[group % (STEPS + 1)];
+                for (_, lookup) in (group * GROUP..count).zip(lookups) {
+                    lookup.candidate = self.prefetch_entry(lookup.hash);
+                }
             }
-            self.prefetch_batch(hashes);
-            for ((hash, key), found) in hashes.iter().zip(keys).zip(found) {
-                *found = find(*hash, key);
+            if let Some(group) = group(4) {
+                for (_, lookup) in (group * GROUP..count).zip(&ring[group % (STEPS + 1)]) {
+                    if lookup.candidate == Candidate::SecondBucket {
+                        self.prefetch_displaced(lookup.hash);
+                    }
+                }
+            }
+            if let Some(group) = group(STEPS) {
+                for (i, lookup) in (group * GROUP..count).zip(&ring[group % (STEPS + 1)]) {
+                    finish(i, lookup.hash, lookup.candidate);
+                }
             }
         }
     }
 }
 
 impl<const K: usize, const V: usize> Table<K, V> {
+    /// Finds many keys: `key` gives the one of a number, and `found` takes what was found for it, in order.
+    #[inline]
+    pub fn find_each<'k>(
+        &self,
+        count: usize,
+        key: impl Fn(usize) -> &'k [u8; K],
+        mut found: impl FnMut(usize, Option<EntryIndex>),
+    ) {
+        let memory = self.memory();
+        memory.in_steps(count, &key, |i, hash, candidate| {
+            let entry = match candidate {
+                Candidate::Entry(entry) if equal(memory.key(entry), key(i)) => Some(EntryIndex(entry)),
+                Candidate::None => None,
+                _ => self.find(hash, key(i)),
+            };
+            found(i, entry);
+        });
+    }
+
     /// Finds many keys.
     ///
     /// # Panics
     ///
     /// Where `found` is not as long as `keys`.
     pub fn lookup_batch(&self, keys: &[[u8; K]], found: &mut [Option<EntryIndex>]) {
-        self.memory().in_batches(keys, found, |hash, key| self.find(hash, key));
+        assert_eq!(keys.len(), found.len(), "there must be room for one result a key");
+        self.find_each(keys.len(), |i| &keys[i], |i, entry| found[i] = entry);
     }
 
-    /// Does the steps of prefetching for some keys, which can then be found without waiting. Meant for up to [`BATCH`].
+    /// Does the steps of prefetching for some keys, at most [`BATCH`], which can then be found without waiting.
     pub fn prefetch_batch(&self, hashes: &[Hash]) {
-        self.memory().prefetch_batch(hashes);
+        hashes.iter().for_each(|hash| self.prefetch_bucket(*hash));
+        let mut displaced = 0_u64;
+        for (i, hash) in hashes.iter().enumerate() {
+            displaced |= u64::from(!self.prefetch_entry(*hash)) << (i % 64);
+        }
+        while displaced != 0 {
+            self.prefetch_displaced(hashes[displaced.trailing_zeros() as usize]);
+            displaced &= displaced - 1;
+        }
     }
 }
 
@@ -69,6 +119,11 @@ impl<const K: usize, const V: usize> Reader<K, V> {
     ///
     /// Where `found` is not as long as `keys`.
     pub fn lookup_batch(&self, keys: &[[u8; K]], found: &mut [Option<[u8; V]>]) {
-        self.memory().in_batches(keys, found, |hash, key| self.find(hash, key).map(|(_, value)| value));
+        assert_eq!(keys.len(), found.len(), "there must be room for one result a key");
+        self.memory().in_steps(
+            keys.len(),
+            |i| &keys[i],
+            |i, hash, _| found[i] = self.find(hash, &keys[i]).map(|(_, value)| value),
+        );
     }
 }

@@ -79,17 +79,17 @@ fn relocate<const K: usize, const V: usize>(
     (to, free): (u32, usize),
 ) {
     let (from, to) = (memory.bucket(from), memory.bucket(to));
-    let displaced = from.is_displaced(slot);
+    let (tag, displaced) = (from.tag(slot), from.is_displaced(slot));
     to.sequence.write(|| {
-        to.set(free, from.tag(slot), from.entry(slot), !displaced);
+        to.set(free, tag, from.entry(slot), !displaced);
         if displaced {
-            to.remove_overflow();
+            to.remove_overflow(tag);
         }
     });
     from.sequence.write(|| {
         from.clear(slot);
         if !displaced {
-            from.add_overflow();
+            from.add_overflow(tag);
         }
     });
 }

@@ -125,18 +125,20 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         prefetch(self.first(hash).1);
     }
 
-    /// Prefetches the entry that is likely the key's, or else the key's second bucket. Tells which, so that the batch can
-    /// come back for the entry.
+    /// Prefetches the entry that is likely the key's and gives it, or else prefetches the key's second bucket.
     #[inline(always)]
-    pub(crate) fn prefetch_entry(&self, hash: Hash) -> Prefetched {
+    pub(crate) fn prefetch_entry(&self, hash: Hash) -> Candidate {
         let (index, first) = self.first(hash);
         if let Some(slot) = first.slots_with(hash.tag()).next() {
-            self.prefetch_cells(first.entry(slot));
-        } else if first.has_overflow() {
-            prefetch(self.second(hash, index).1);
-            return Prefetched::SecondBucket;
+            let entry = first.entry(slot);
+            self.prefetch_cells(entry);
+            return Candidate::Entry(entry);
         }
-        Prefetched::Entry
+        if !first.has_overflow(hash.tag()) {
+            return Candidate::None;
+        }
+        prefetch(self.second(hash, index).1);
+        Candidate::SecondBucket
     }
 
     /// Prefetches the entry of a key that is likely in its second bucket.
@@ -162,11 +164,13 @@ impl<const K: usize, const V: usize> Memory<K, V> {
     }
 }
 
-/// What was prefetched for a key.
+/// Where a key is, going by its tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Prefetched {
-    /// Its entry, if it has one.
-    Entry,
-    /// Only the second of its buckets yet.
+pub(crate) enum Candidate {
+    /// In this entry, most likely.
+    Entry(u32),
+    /// In its second bucket, perhaps.
     SecondBucket,
+    /// Nowhere.
+    None,
 }

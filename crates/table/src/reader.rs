@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     EntryIndex, Error, Hash, Region,
-    memory::{Memory, Prefetched},
+    memory::{Candidate, Memory},
     seqlock::load,
 };
 
@@ -42,7 +42,7 @@ impl<const K: usize, const V: usize> Reader<K, V> {
     /// Second step of a batch, as [`crate::Table::prefetch_entry`].
     #[inline]
     pub fn prefetch_entry(&self, hash: Hash) -> bool {
-        self.memory.prefetch_entry(hash) == Prefetched::Entry
+        self.memory.prefetch_entry(hash) != Candidate::SecondBucket
     }
 
     /// Third step of a batch, as [`crate::Table::prefetch_displaced`].
@@ -70,7 +70,7 @@ impl<const K: usize, const V: usize> Reader<K, V> {
                 }
                 continue;
             }
-            if !first.has_overflow() {
+            if !first.has_overflow(hash.tag()) {
                 if first.sequence.unchanged(first_since) {
                     return None;
                 }

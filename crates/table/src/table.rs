@@ -8,7 +8,7 @@ use std::sync::atomic::{
 use crate::{
     Config, Error, Hash, Reader, Region,
     displace::Displacer,
-    memory::{Memory, Prefetched},
+    memory::{Candidate, Memory},
     seqlock::{load, store},
 };
 
@@ -97,7 +97,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
     /// first bucket it asks for the second and returns false: [`Table::prefetch_displaced`] then asks for the entry, in a third step.
     #[inline]
     pub fn prefetch_entry(&self, hash: Hash) -> bool {
-        self.memory.prefetch_entry(hash) == Prefetched::Entry
+        self.memory.prefetch_entry(hash) != Candidate::SecondBucket
     }
 
     /// Third step of a batch, for the few keys for which the second returned false.
@@ -118,7 +118,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
         if let Some((slot, entry)) = self.memory.find_in(bucket, hash.tag(), key) {
             return Some(Place { bucket: first, slot, entry: EntryIndex(entry) });
         }
-        if !bucket.has_overflow() {
+        if !bucket.has_overflow(hash.tag()) {
             return None;
         }
         let (second, bucket) = self.memory.second(hash, first);
@@ -170,11 +170,9 @@ impl<const K: usize, const V: usize> Table<K, V> {
         debug_assert!(self.find(hash, key).is_none(), "the key is in the table");
         let entry = self.free_entry().ok_or(Full)?;
         let (first, bucket) = self.memory.first(hash);
-        let (second, other) = self.memory.second(hash, first);
-        let (at, slot) = match (bucket.free_slot(), other.free_slot()) {
-            (Some(slot), _) => (first, slot),
-            (None, Some(slot)) => (second, slot),
-            (None, None) => self.displacer.make_room(&self.memory, [first, second]).ok_or(Full)?,
+        let (at, slot) = match bucket.free_slot() {
+            Some(slot) => (first, slot),
+            None => self.make_room(hash, first).ok_or(Full)?,
         };
         self.take_entry(entry);
         // A reader that comes to see any of this also sees that the entry's last key went.
@@ -184,11 +182,21 @@ impl<const K: usize, const V: usize> Table<K, V> {
         let displaced = at != first;
         if displaced {
             let bucket = self.memory.bucket(first);
-            bucket.sequence.write(|| bucket.add_overflow());
+            bucket.sequence.write(|| bucket.add_overflow(hash.tag()));
         }
         let bucket = self.memory.bucket(at);
         bucket.sequence.write(|| bucket.set(slot, hash.tag(), entry, displaced));
         Ok(EntryIndex(entry))
+    }
+
+    /// A free slot for a key whose first bucket has none.
+    #[cold]
+    fn make_room(&mut self, hash: Hash, first: u32) -> Option<(u32, usize)> {
+        let (second, bucket) = self.memory.second(hash, first);
+        match bucket.free_slot() {
+            Some(slot) => Some((second, slot)),
+            None => self.displacer.make_room(&self.memory, [first, second]),
+        }
     }
 
     /// Takes a key out, and gives its value.
@@ -205,7 +213,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
         bucket.sequence.write(|| bucket.clear(place.slot));
         if displaced {
             let (_, first) = self.memory.first(hash);
-            first.sequence.write(|| first.remove_overflow());
+            first.sequence.write(|| first.remove_overflow(hash.tag()));
         }
         self.give_entry(place.entry.0);
         Some((place.entry, value))
