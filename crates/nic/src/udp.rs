@@ -125,7 +125,10 @@ impl Backend for UdpBackend {
         if !self.spin.is_zero() {
             let start = Instant::now();
             while start.elapsed() < self.spin {
-                std::hint::spin_loop();
+                if self.waker.is_raised() {
+                    self.waker.clear();
+                    return Ok(());
+                }
                 if self.try_receive(batch)? {
                     return Ok(());
                 }
