@@ -108,12 +108,20 @@ impl SimulatedDisk {
     }
 
     /// Lets the process die during the change of this number: that one and all later calls fail until
-    /// [`crash`](Self::crash).
+    /// [`crash`](Self::crash) or [`kill`](Self::kill).
     pub fn crash_at(&self, change: u64) {
         self.state().crash_at = Some(change);
     }
 
-    /// The process or the machine dies: decides what survives. Handles opened before fail from now on.
+    /// The process dies, but the machine lives on: what was written is still to be seen, and still not durable. Handles
+    /// opened before fail from now on.
+    pub fn kill(&self) {
+        let state = &mut *self.state();
+        state.epoch += 1;
+        state.crash_at = None;
+    }
+
+    /// The machine dies: decides what survives. Handles opened before fail from now on.
     pub fn crash(&self) {
         let state = &mut *self.state();
         state.epoch += 1;

@@ -1,0 +1,62 @@
+//! The journal: what the ledger did, in order, on disk.
+//!
+//! Operations gather in a [`Batch`] while the one before is written; [`Journal::commit`] appends a batch with one write
+//! and one sync, after which its operations are durable. [`group_commit`] puts the two on two threads.
+//!
+//! # Files
+//!
+//! A journal is a directory of segments of one fixed size, `journal-` and their number. Space for a segment is not only
+//! reserved but written before it is used, because syncing an overwrite changes no metadata: on ext4 it takes
+//! half the time of syncing an append. Segments that are no longer needed are used again.
+//!
+//! A segment begins with a page for its header; batches follow, each at the start of a page. So no write touches a
+//! page that has durable data, and a torn write can only break the batch that was being written. Each batch carries a
+//! BLAKE3 digest of the batch before, of its own header and its payload: one function is both checksum and hash chain.
+//! The digest is keyed with a secret of the journal, so that nobody can place a batch inside an operation's fields.
+//!
+//! # After a crash
+//!
+//! The scan at start-up follows the chain of digests. Where it breaks off, and no intact batch with a higher number is
+//! to be found behind, the journal ends: a batch broken there was never durable, and is written over. If there is one, something durable
+//! was damaged: [`Error::Damaged`] names the file and the offset. For the last batch the two could not be told apart, so
+//! an idle journal is [sealed](Journal::seal) with an empty batch.
+//!
+//! Once a write or a sync has failed, nothing is known of what is on disk: the journal stays failed until it is opened again.
+
+mod batch;
+mod error;
+mod format;
+mod group_commit;
+mod log;
+mod open;
+mod reader;
+mod segment;
+mod writer;
+
+pub use batch::Batch;
+pub use error::Error;
+pub use format::{BATCH_HEADER_LENGTH, PAGE, Record, Tail};
+pub use group_commit::{Committer, Preparer, Submission, Submitter, group_commit};
+pub use log::Log;
+pub use open::{Opened, Torn};
+pub use reader::{JournalBatch, JournalReader};
+pub use writer::Journal;
+
+/// How a journal is laid out.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// The most bytes in one batch; twice as much memory is used under full load.
+    pub batch_bytes: usize,
+    /// The key of the digests if the journal is made anew: random for a node, fixed in tests.
+    pub key: [u8; 32],
+}
+
+impl Options {
+    /// The usual layout: segments of 64 MiB, which 2 million operations a second fill in half a second, and batches of up to
+    /// 16 MiB, which a disk of 1 GB/s syncs in 16 ms.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { segment_bytes: 64 << 20, batch_bytes: 16 << 20, key }
+    }
+}

@@ -1,0 +1,100 @@
+//! The batch that operations gather in.
+
+use wire::{Operation, SignedOperation, U64};
+use zerocopy::IntoBytes;
+
+use super::format::{BATCH_HEADER_LENGTH, BatchHeader, PAGE, Record, Tail, padded};
+
+/// Operations that were executed and go into the journal with the next write.
+///
+/// The records are gathered where they will be written from, so that each is copied once.
+#[derive(Debug)]
+pub struct Batch {
+    /// Room for the header, then the records.
+    buffer: Vec<u8>,
+    tails: Vec<Tail>,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Batch {
+    /// An empty batch.
+    pub fn new() -> Self {
+        Self { buffer: vec![0; BATCH_HEADER_LENGTH], tails: Vec::new() }
+    }
+
+    /// Appends an operation: its status is set, its amount is as requested; `value` is that of its reply.
+    #[inline]
+    pub fn push(&mut self, operation: &Operation, value: u64) {
+        let record = Record { operation: *operation, value: U64::new(value) };
+        self.buffer.extend_from_slice(record.as_bytes());
+    }
+
+    /// Appends a signed operation.
+    pub fn push_signed(&mut self, signed: &SignedOperation, value: u64) {
+        self.tails.push(Tail::new(self.count(), signed));
+        self.push(&signed.operation, value);
+    }
+
+    /// Number of operations.
+    pub fn len(&self) -> usize {
+        (self.buffer.len() - BATCH_HEADER_LENGTH) / Record::LENGTH
+    }
+
+    /// Are there no operations?
+    pub fn is_empty(&self) -> bool {
+        self.buffer.len() == BATCH_HEADER_LENGTH
+    }
+
+    /// Bytes that the batch takes in the journal.
+    pub fn bytes(&self) -> u64 {
+        padded((self.buffer.len() + self.tails.len() * Tail::LENGTH) as u64)
+    }
+
+    /// Number of further operations, signed ones even, that fit before the batch takes more than `bytes`.
+    pub fn room(&self, bytes: u64) -> usize {
+        let left = (bytes / PAGE * PAGE).saturating_sub((self.buffer.len() + self.tails.len() * Tail::LENGTH) as u64);
+        left as usize / (Record::LENGTH + Tail::LENGTH)
+    }
+
+    /// Empties the batch; its memory is kept.
+    pub fn clear(&mut self) {
+        self.buffer.truncate(BATCH_HEADER_LENGTH);
+        self.tails.clear();
+    }
+
+    /// Gives back memory above `bytes`, if the batch is empty.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        if self.is_empty() {
+            self.buffer.shrink_to(bytes);
+            self.tails.shrink_to(bytes / Tail::LENGTH);
+        }
+    }
+
+    fn count(&self) -> u32 {
+        // A batch has less than 4 GiB, as the room is always asked for before.
+        self.len() as u32
+    }
+
+    /// Finishes the batch with its header. Gives the header, and the pages to be written.
+    pub(super) fn finish(
+        &mut self,
+        key: &[u8; 32],
+        number: u64,
+        first_sequence: u64,
+        timestamp: u64,
+        previous: [u8; 32],
+    ) -> (BatchHeader, &[u8]) {
+        let counts = (self.count(), self.tails.len() as u32);
+        self.buffer.extend_from_slice(self.tails.as_bytes());
+        let mut header = BatchHeader::new(number, first_sequence, counts, timestamp, previous);
+        header.digest = header.compute(key, &self.buffer[BATCH_HEADER_LENGTH..]);
+        self.buffer[..BATCH_HEADER_LENGTH].copy_from_slice(header.as_bytes());
+        self.buffer.resize(padded(self.buffer.len() as u64) as usize, 0);
+        (header, &self.buffer)
+    }
+}

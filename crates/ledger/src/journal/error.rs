@@ -1,0 +1,80 @@
+//! What can go wrong with a journal.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Why a journal cannot be opened, written or read.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The disk failed, is full, or denies access.
+    #[error(transparent)]
+    Storage(Arc<storage::Error>),
+    /// Something that was durable is no longer what it was.
+    #[error(
+        "{}: damaged at byte {offset}: {reason}; restore the data directory from a copy, as durable operations would be \
+         lost",
+        path.display()
+    )]
+    Damaged {
+        /// The segment.
+        path: PathBuf,
+        /// Where the damaged batch begins.
+        offset: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A segment is gone though ones before and behind it are there.
+    #[error("{}: the segment is missing; restore it from a copy", path.display())]
+    Missing {
+        /// The segment.
+        path: PathBuf,
+    },
+    /// A segment has the format of another version.
+    #[error("{}: written in format {found}, but this program reads format {expected}", path.display())]
+    OtherVersion {
+        /// The segment.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format of this program.
+        expected: u32,
+    },
+    /// The options contradict each other.
+    #[error("a batch of {batch_bytes} bytes does not fit in a segment of {segment_bytes}: raise the segment size")]
+    Options {
+        /// Configured size of a batch.
+        batch_bytes: usize,
+        /// Configured size of a segment.
+        segment_bytes: u64,
+    },
+    /// The operations asked for were pruned, or are still to come.
+    #[error("operation {sequence} is not in the journal, which has those from {first} to before {next}")]
+    NotThere {
+        /// What was asked for.
+        sequence: u64,
+        /// The first one there is.
+        first: u64,
+        /// The one that comes next.
+        next: u64,
+    },
+    /// A write or a sync failed before, so nothing can be written any more.
+    #[error("the journal failed: {0}; once the cause is removed, start the node again")]
+    Failed(Arc<Self>),
+}
+
+impl From<storage::Error> for Error {
+    fn from(error: storage::Error) -> Self {
+        Self::Storage(Arc::new(error))
+    }
+}
+
+impl Error {
+    /// Is the disk full?
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Storage(error) => matches!(**error, storage::Error::Full { .. }),
+            Self::Failed(error) => error.is_full(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The bytes of a journal.
+
+use wire::{Operation, SignedOperation, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Batches begin at multiples of this, the size of a page of memory and of the sectors of today's disks.
+pub const PAGE: u64 = 4096;
+
+/// The version of the format.
+pub(super) const VERSION: u32 = 1;
+
+const SEGMENT_MAGIC: U32 = U32::from_bytes(*b"TPJS");
+const BATCH_MAGIC: U32 = U32::from_bytes(*b"TPJB");
+
+/// The header of a segment, in a page of its own.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct SegmentHeader {
+    magic: U32,
+    pub(super) version: U32,
+    /// The segment's number, from 1.
+    pub(super) number: U64,
+    /// The key of all digests of the journal.
+    pub(super) key: [u8; 32],
+    reserved: [u8; 48],
+    digest: [u8; 32],
+}
+
+impl SegmentHeader {
+    pub(super) const LENGTH: usize = size_of::<Self>();
+
+    pub(super) fn new(number: u64, key: [u8; 32]) -> Self {
+        let mut header = Self {
+            magic: SEGMENT_MAGIC,
+            version: U32::new(VERSION),
+            number: U64::new(number),
+            key,
+            reserved: [0; 48],
+            digest: [0; 32],
+        };
+        header.digest = header.compute();
+        header
+    }
+
+    /// Is this what was written? The version may be another one.
+    pub(super) fn is_intact(&self) -> bool {
+        self.magic == SEGMENT_MAGIC && self.digest == self.compute()
+    }
+
+    fn compute(&self) -> [u8; 32] {
+        let covered = &self.as_bytes()[..Self::LENGTH - size_of_val(&self.digest)];
+        *blake3::keyed_hash(&self.key, covered).as_bytes()
+    }
+}
+
+/// Bytes of the header of a batch.
+pub const BATCH_HEADER_LENGTH: usize = size_of::<BatchHeader>();
+
+/// The header of a batch. The records follow, then the tails of those that are signed.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct BatchHeader {
+    magic: U32,
+    /// Number of records.
+    pub(super) count: U32,
+    /// Number of tails.
+    pub(super) signed: U32,
+    reserved: U32,
+    /// The batch's number, from 1. Unlike sequences, numbers grow with empty batches too.
+    pub(super) number: U64,
+    /// Sequence of the first record.
+    pub(super) first_sequence: U64,
+    /// When the batch was written, microseconds since the Unix epoch.
+    pub(super) timestamp: U64,
+    reserved_more: [u8; 24],
+    /// Digest of the batch before; zeros in the first.
+    pub(super) previous: [u8; 32],
+    /// Keyed digest of all of the header before this field, and of the payload.
+    pub(super) digest: [u8; 32],
+}
+
+impl BatchHeader {
+    pub(super) fn new(
+        number: u64,
+        first_sequence: u64,
+        counts: (u32, u32),
+        timestamp: u64,
+        previous: [u8; 32],
+    ) -> Self {
+        Self {
+            magic: BATCH_MAGIC,
+            count: U32::new(counts.0),
+            signed: U32::new(counts.1),
+            reserved: U32::ZERO,
+            number: U64::new(number),
+            first_sequence: U64::new(first_sequence),
+            timestamp: U64::new(timestamp),
+            reserved_more: [0; 24],
+            previous,
+            digest: [0; 32],
+        }
+    }
+
+    pub(super) fn is_batch(&self) -> bool {
+        self.magic == BATCH_MAGIC
+    }
+
+    /// Bytes of header and payload.
+    pub(super) fn length(&self) -> u64 {
+        let (count, signed) = (u64::from(self.count.get()), u64::from(self.signed.get()));
+        BATCH_HEADER_LENGTH as u64 + count * Record::LENGTH as u64 + signed * Tail::LENGTH as u64
+    }
+
+    pub(super) fn compute(&self, key: &[u8; 32], payload: &[u8]) -> [u8; 32] {
+        let covered = &self.as_bytes()[..BATCH_HEADER_LENGTH - size_of_val(&self.digest)];
+        *blake3::Hasher::new_keyed(key).update(covered).update(payload).finalize().as_bytes()
+    }
+
+    /// Sequence of the last record; of the one before the batch if it is empty.
+    pub(super) fn last_sequence(&self) -> u64 {
+        self.first_sequence.get() + u64::from(self.count.get()) - 1
+    }
+}
+
+/// What the ledger did for one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Record {
+    /// The operation: its status is set, its amount is as requested.
+    pub operation: Operation,
+    /// The value of the reply.
+    pub value: U64,
+}
+
+impl Record {
+    /// Bytes of a record.
+    pub const LENGTH: usize = size_of::<Self>();
+}
+
+/// What a signed operation has more than others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Tail {
+    /// Position in the batch of the record that it belongs to. Positions ascend.
+    pub position: U32,
+    bytes: [u8; SignedOperation::LENGTH - Operation::LENGTH],
+}
+
+impl Tail {
+    /// Bytes of a tail.
+    pub const LENGTH: usize = size_of::<Self>();
+
+    /// The tail of a signed operation.
+    pub fn new(position: u32, signed: &SignedOperation) -> Self {
+        let mut bytes = [0; SignedOperation::LENGTH - Operation::LENGTH];
+        bytes.copy_from_slice(&signed.as_bytes()[Operation::LENGTH..]);
+        Self { position: U32::new(position), bytes }
+    }
+
+    /// The signed operation, put together again.
+    pub fn join(&self, operation: &Operation) -> SignedOperation {
+        let mut bytes = [0; SignedOperation::LENGTH];
+        bytes[..Operation::LENGTH].copy_from_slice(operation.as_bytes());
+        bytes[Operation::LENGTH..].copy_from_slice(&self.bytes);
+        zerocopy::transmute!(bytes)
+    }
+}
+
+/// Bytes on disk of so many bytes: whole pages.
+pub(super) const fn padded(length: u64) -> u64 {
+    length.next_multiple_of(PAGE)
+}

@@ -1,0 +1,232 @@
+//! Group commit: one thread appends, another one writes what was appended meanwhile.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use wire::{Operation, SignedOperation, Status};
+
+use super::{Batch, Error, Journal, Log, PAGE};
+
+/// How long the journal is idle before it is sealed: longer than a client that waits for each reply takes for its next
+/// request.
+const SEAL_AFTER: Duration = Duration::from_millis(20);
+
+/// How long to wait before a segment that could not be prepared is tried again.
+const PREPARE_AGAIN: Duration = Duration::from_secs(1);
+
+/// Memory that a batch keeps when the journal is idle.
+const IDLE_BYTES: usize = 256 << 10;
+
+/// Divides a journal among three threads: one submits operations, one commits them, one prepares segments.
+pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
+    let log = journal.log().clone();
+    let state = State { space: journal.space(), ..State::default() };
+    let shared = Arc::new(Shared { log, state: Mutex::new(state), work: Condvar::new(), preparation: Condvar::new() });
+    let committer = Committer { shared: shared.clone(), journal, batch: Batch::new() };
+    (Submitter { shared: shared.clone() }, committer, Preparer { shared })
+}
+
+#[derive(Debug)]
+struct Shared {
+    log: Arc<Log>,
+    state: Mutex<State>,
+    work: Condvar,
+    preparation: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    batch: Batch,
+    /// The most bytes that `batch` may have.
+    space: u64,
+    /// Is the committer to return though there is nothing to write?
+    is_woken: bool,
+    is_stopping: bool,
+    failure: Option<Arc<Error>>,
+    /// Why the next segment cannot be prepared.
+    unprepared: Option<Arc<Error>>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that holds the lock leaves the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The side that appends operations.
+#[derive(Clone, Debug)]
+pub struct Submitter {
+    shared: Arc<Shared>,
+}
+
+/// A lock on the batch that gathers. The committer cannot take the batch as long as this lives, so replies that are
+/// parked meanwhile are there when the batch is durable.
+#[derive(Debug)]
+pub struct Submission<'a> {
+    shared: &'a Shared,
+    state: MutexGuard<'a, State>,
+    is_new: bool,
+}
+
+impl Submitter {
+    /// Begins to append.
+    pub fn begin(&self) -> Submission<'_> {
+        Submission { shared: &self.shared, state: self.shared.state(), is_new: false }
+    }
+
+    /// Sequence of the last durable operation.
+    pub fn durable(&self) -> u64 {
+        self.shared.log.durable()
+    }
+
+    /// Why the journal cannot be written, or no more than what has room in the last segment.
+    pub fn failure(&self) -> Option<Arc<Error>> {
+        let state = self.shared.state();
+        state.failure.as_ref().or(state.unprepared.as_ref()).cloned()
+    }
+
+    /// Lets the committer and the preparer end once everything is committed.
+    pub fn stop(&self) {
+        self.shared.state().is_stopping = true;
+        self.shared.work.notify_one();
+        self.shared.preparation.notify_one();
+    }
+}
+
+impl Submission<'_> {
+    /// Number of operations that can be appended, to be asked before they are executed: those that find no room are
+    /// `BUSY`. If the journal failed or the disk is full: `STORAGE_FAILED`.
+    pub fn room(&self) -> Result<usize, Status> {
+        let room = self.state.batch.room(self.state.space);
+        let is_full = room == 0 && self.state.unprepared.is_some();
+        if self.state.failure.is_some() || is_full { Err(Status::StorageFailed) } else { Ok(room) }
+    }
+
+    /// Appends an operation: its status is set, its amount is as requested; `value` is that of its reply.
+    #[inline]
+    pub fn push(&mut self, operation: &Operation, value: u64) {
+        self.state.batch.push(operation, value);
+        self.is_new = true;
+    }
+
+    /// Appends a signed operation.
+    pub fn push_signed(&mut self, signed: &SignedOperation, value: u64) {
+        self.state.batch.push_signed(signed, value);
+        self.is_new = true;
+    }
+
+    /// Lets the committer return even if nothing is appended: for replies that were parked because of operations which
+    /// may have become durable just now.
+    pub fn wake(&mut self) {
+        self.state.is_woken = true;
+        self.is_new = true;
+    }
+}
+
+impl Drop for Submission<'_> {
+    fn drop(&mut self) {
+        if self.is_new {
+            self.shared.work.notify_one();
+        }
+    }
+}
+
+/// The side that makes operations durable.
+#[derive(Debug)]
+pub struct Committer {
+    shared: Arc<Shared>,
+    journal: Journal,
+    batch: Batch,
+}
+
+impl Committer {
+    /// Waits until there is something to commit and commits it. Gives the sequence of the last durable operation; none
+    /// when the journal is closed.
+    pub fn commit(&mut self) -> Option<Result<u64, Error>> {
+        let mut state = self.shared.state();
+        while state.batch.is_empty() && !state.is_woken {
+            if state.is_stopping {
+                drop(state);
+                // A seal that fails loses nothing; the next start finds out what the disk is like.
+                let _ = self.journal.seal(now());
+                return None;
+            }
+            if self.journal.is_sealed() {
+                state = self.shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let waited = self.shared.work.wait_timeout(state, SEAL_AFTER).unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
+            if waited.1.timed_out() && state.batch.is_empty() {
+                state.batch.shrink(IDLE_BYTES);
+                state.space = self.journal.space_after(PAGE);
+                drop(state);
+                self.batch.shrink(IDLE_BYTES);
+                let sealed = self.journal.seal(now());
+                state = self.shared.state();
+                if let Err(error) = sealed {
+                    state.failure = Some(Arc::new(error.clone()));
+                    return Some(Err(error));
+                }
+            }
+        }
+        std::mem::swap(&mut state.batch, &mut self.batch);
+        state.is_woken = false;
+        state.space = self.journal.space_after(self.batch.bytes());
+        drop(state);
+
+        let durable = self.journal.commit(&mut self.batch, now());
+        if let Err(error) = &durable {
+            self.batch.clear();
+            self.shared.state().failure.get_or_insert_with(|| Arc::new(error.clone()));
+        }
+        if self.shared.log.needs_preparation() {
+            // Under the lock, so that it cannot fall between the preparer's look and its wait.
+            let _state = self.shared.state();
+            self.shared.preparation.notify_one();
+        }
+        Some(durable)
+    }
+}
+
+/// The side that prepares the next segment.
+#[derive(Debug)]
+pub struct Preparer {
+    shared: Arc<Shared>,
+}
+
+impl Preparer {
+    /// Prepares segments as they are needed, until the journal is closed. A failure is told by
+    /// [`Submission::room`] and [`Submitter::failure`], and what could not be prepared is tried again.
+    pub fn run(&self) {
+        loop {
+            let mut state = self.shared.state();
+            while !self.shared.log.needs_preparation() && !state.is_stopping {
+                state = self.shared.preparation.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.is_stopping {
+                return;
+            }
+            drop(state);
+            let prepared = self.shared.log.prepare();
+            let mut state = self.shared.state();
+            match prepared {
+                Ok(()) => {
+                    state.unprepared = None;
+                    state.space = self.shared.log.batch_bytes();
+                }
+                Err(error) => {
+                    state.unprepared = Some(Arc::new(error));
+                    let waited = self.shared.preparation.wait_timeout(state, PREPARE_AGAIN);
+                    drop(waited.unwrap_or_else(PoisonError::into_inner));
+                }
+            }
+        }
+    }
+}
+
+/// Microseconds since the Unix epoch.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros() as u64)
+}

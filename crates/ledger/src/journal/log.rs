@@ -1,0 +1,201 @@
+//! What the writer of a journal shares with its readers.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use storage::{Directory, File};
+
+use super::format::PAGE;
+use super::segment::{self, Prepared};
+use super::{Error, JournalReader, Options};
+
+/// Spare files that are kept: one to be prepared next, one more as segments may be given free in pairs.
+const SPARES: usize = 2;
+
+/// The segments of a journal, and how far it is durable. For any thread.
+#[derive(Debug)]
+pub struct Log {
+    directory: Arc<dyn Directory>,
+    key: [u8; 32],
+    segment_bytes: u64,
+    batch_bytes: u64,
+    durable: AtomicU64,
+    state: Mutex<State>,
+    /// Held by who prepares a segment, so that none is prepared twice.
+    preparing: Mutex<()>,
+}
+
+/// The files of a journal.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Ascending without gaps; the last one is written to.
+    pub(super) segments: VecDeque<Segment>,
+    pub(super) prepared: Option<Prepared>,
+    /// Names of files of the right size that hold nothing any more.
+    pub(super) spares: Vec<String>,
+}
+
+/// One segment with batches.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub(super) number: u64,
+    pub(super) file: Arc<dyn File>,
+    /// Sequence of the first operation in it, or of the next if it has none.
+    pub(super) first_sequence: u64,
+    /// Where its durable batches end.
+    pub(super) end: u64,
+}
+
+impl Log {
+    pub(super) fn new(
+        directory: Arc<dyn Directory>,
+        key: [u8; 32],
+        options: &Options,
+        durable: u64,
+        state: State,
+    ) -> Self {
+        let &Options { segment_bytes, batch_bytes, .. } = options;
+        let (durable, state) = (AtomicU64::new(durable), Mutex::new(state));
+        Self {
+            directory,
+            key,
+            segment_bytes,
+            batch_bytes: batch_bytes as u64,
+            durable,
+            state,
+            preparing: Mutex::new(()),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that holds the lock panics halfway through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sequence of the last durable operation, 0 if there is none.
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Sequence of the first operation that is still in the journal, or of the next if there is none.
+    pub fn first_sequence(&self) -> u64 {
+        self.state().segments.front().map_or(self.durable() + 1, |segment| segment.first_sequence)
+    }
+
+    /// Number of segments in use.
+    pub fn segments(&self) -> usize {
+        self.state().segments.len()
+    }
+
+    /// A reader that begins with the operation `sequence`, which may be the one that comes next.
+    pub fn reader(self: &Arc<Self>, sequence: u64) -> Result<JournalReader, Error> {
+        JournalReader::new(self.clone(), sequence)
+    }
+
+    /// Gives free the segments whose operations all have a sequence below `sequence`.
+    pub fn prune(&self, sequence: u64) -> Result<(), Error> {
+        loop {
+            let (oldest, keep) = {
+                let mut state = self.state();
+                // One with a durable batch always stays, as the chain of digests goes on from there.
+                let is_free = |next: &Segment| next.first_sequence <= sequence && next.end > PAGE;
+                if !state.segments.get(1).is_some_and(is_free) {
+                    return Ok(());
+                }
+                let Some(oldest) = state.segments.pop_front() else { return Ok(()) };
+                (oldest, state.spares.len() < SPARES)
+            };
+            let name = segment::name(oldest.number);
+            if keep && oldest.file.len()? == self.segment_bytes {
+                let spare = segment::spare_name(oldest.number);
+                self.directory.rename(&name, &spare)?;
+                // It must not turn up again under its old name once it has another header.
+                self.directory.sync()?;
+                self.return_spare(spare);
+            } else {
+                self.directory.remove(&name)?;
+                self.directory.sync()?;
+            }
+        }
+    }
+
+    pub(super) fn directory(&self) -> &dyn Directory {
+        &*self.directory
+    }
+
+    pub(super) fn key(&self) -> &[u8; 32] {
+        &self.key
+    }
+
+    pub(super) fn batch_bytes(&self) -> u64 {
+        self.batch_bytes
+    }
+
+    pub(super) fn segment_bytes(&self) -> u64 {
+        self.segment_bytes
+    }
+
+    fn return_spare(&self, name: String) {
+        self.state().spares.push(name);
+    }
+
+    /// Is there no segment yet to turn to when this one is full?
+    pub fn needs_preparation(&self) -> bool {
+        self.state().prepared.is_none()
+    }
+
+    /// Prepares the segment that comes next, unless it is. That takes a while: it is for a thread of its own. After an
+    /// error, a full disk in particular, it can be tried again.
+    pub fn prepare(&self) -> Result<(), Error> {
+        let _preparing = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, spare) = {
+            let mut state = self.state();
+            if state.prepared.is_some() {
+                return Ok(());
+            }
+            (state.segments.back().map_or(1, |last| last.number + 1), state.spares.pop())
+        };
+        match segment::prepare(self, spare.as_deref(), number) {
+            Ok(prepared) => {
+                self.state().prepared = Some(prepared);
+                Ok(())
+            }
+            Err(error) => {
+                spare.into_iter().for_each(|spare| self.return_spare(spare));
+                Err(error)
+            }
+        }
+    }
+
+    /// Turns to the prepared segment, which begins with the operation `sequence`. None if there is none.
+    pub(super) fn turn(&self, first_sequence: u64) -> Option<Segment> {
+        let mut state = self.state();
+        let Prepared { number, file } = state.prepared.take()?;
+        let segment = Segment { number, file, first_sequence, end: PAGE };
+        state.segments.push_back(segment.clone());
+        Some(segment)
+    }
+
+    /// Tells how far the last segment is durable.
+    pub(super) fn publish(&self, end: u64, durable: u64) {
+        if let Some(last) = self.state().segments.back_mut() {
+            last.end = end;
+        }
+        self.durable.store(durable, Ordering::Release);
+    }
+
+    /// The segment of this number as it is now, and whether another one follows. None if it was pruned.
+    pub(super) fn segment(&self, number: u64) -> Option<(Segment, bool)> {
+        let state = self.state();
+        let index = number.checked_sub(state.segments.front()?.number)? as usize;
+        Some((state.segments.get(index)?.clone(), index + 1 < state.segments.len()))
+    }
+
+    /// The last segment that begins at or before `sequence`.
+    pub(super) fn find(&self, sequence: u64) -> Option<Segment> {
+        let state = self.state();
+        let after = state.segments.partition_point(|segment| segment.first_sequence <= sequence);
+        state.segments.get(after.checked_sub(1)?).cloned()
+    }
+}

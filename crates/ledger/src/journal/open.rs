@@ -1,0 +1,265 @@
+//! Opening a journal: the scan at start-up.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use storage::{Directory, File, Mode};
+
+use super::format::{BatchHeader, PAGE, padded};
+use super::log::{Log, Segment, State};
+use super::reader::Window;
+use super::segment::{self, Prepared};
+use super::writer::{Journal, Position};
+use super::{Error, Options};
+
+/// What was found when a journal was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Sequence of the first operation that is there, or of the next if there is none.
+    pub first_sequence: u64,
+    /// Sequence of the last operation; one less than the first if there is none.
+    pub last_sequence: u64,
+    /// The batch that was being written when the node died, and which is cut off.
+    pub torn: Option<Torn>,
+}
+
+/// A batch that was never durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// The segment.
+    pub path: PathBuf,
+    /// Where the batch begins.
+    pub offset: u64,
+    /// Number of operations that it was to have, as far as its header can be believed.
+    pub operations: u32,
+}
+
+/// A segment at start-up.
+struct Found {
+    number: u64,
+    file: Arc<dyn File>,
+    length: u64,
+}
+
+/// Where the batches of the journal end.
+struct End {
+    /// The segments that have batches, at least one segment.
+    segments: VecDeque<Segment>,
+    position: Position,
+    /// Where the last batch begins.
+    last: Option<(u64, BatchHeader)>,
+}
+
+pub(super) fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(Journal, Opened), Error> {
+    let &Options { segment_bytes, batch_bytes, .. } = options;
+    if segment_bytes % PAGE != 0 || batch_bytes as u64 + PAGE > segment_bytes {
+        return Err(Error::Options { batch_bytes, segment_bytes });
+    }
+    let names = directory.list()?;
+    let found = find(&*directory, &names)?;
+    let spares = keep_spares(&*directory, names, segment_bytes)?;
+    let Some(first) = found.first() else {
+        return create(directory, options, spares);
+    };
+    let key = segment::read_header(&*first.file, first.number)?;
+    for other in &found[1..] {
+        if segment::read_header(&*other.file, other.number)? != key {
+            let reason = "the segment belongs to another journal".into();
+            return Err(Error::Damaged { path: other.file.path().into(), offset: 0, reason });
+        }
+    }
+
+    let mut scan = Scan { key, window: Window::default() };
+    let end = scan.follow(&found)?;
+    let torn = scan.check_end(&found, &end)?;
+    let Some(last) = end.segments.back() else {
+        return create(directory, options, spares);
+    };
+    if let Some((offset, header)) = &end.last {
+        // If the sync of the last batch failed before the restart, it may be in the page cache alone, and be taken for written.
+        let mut pages = vec![0; padded(header.length()) as usize];
+        last.file.read_exact_at(&mut pages, *offset)?;
+        last.file.write_at(&pages, *offset)?;
+        last.file.sync_data()?;
+    }
+
+    let position = end.position;
+    let (file, offset, length) = (last.file.clone(), last.end, last.file.len()?);
+    let mut state = State { prepared: None, spares, segments: VecDeque::new() };
+    for unused in found.into_iter().skip(end.segments.len()) {
+        let name = segment::name(unused.number);
+        if unused.length != segment_bytes {
+            directory.remove(&name)?;
+        } else if state.prepared.is_none() {
+            state.prepared = Some(Prepared { number: unused.number, file: unused.file });
+        } else {
+            let spare = segment::spare_name(unused.number);
+            directory.rename(&name, &spare)?;
+            state.spares.push(spare);
+        }
+    }
+    directory.sync()?;
+    state.segments = end.segments;
+
+    let durable = position.sequence - 1;
+    let log = Arc::new(Log::new(directory, key, options, durable, state));
+    let opened = Opened { first_sequence: log.first_sequence(), last_sequence: durable, torn };
+    let journal = Journal { log, file, length, offset, position, failed: None };
+    Ok((journal, opened))
+}
+
+fn create(directory: Arc<dyn Directory>, options: &Options, spares: Vec<String>) -> Result<(Journal, Opened), Error> {
+    let position = Position::START;
+    let state = State { spares, ..State::default() };
+    let log = Arc::new(Log::new(directory, options.key, options, 0, state));
+    let segment = loop {
+        match log.turn(position.sequence) {
+            Some(segment) => break segment,
+            None => log.prepare()?,
+        }
+    };
+    let length = options.segment_bytes;
+    let journal = Journal { log, file: segment.file, length, offset: PAGE, position, failed: None };
+    Ok((journal, Opened { first_sequence: 1, last_sequence: 0, torn: None }))
+}
+
+/// Opens the segments, in ascending order.
+fn find(directory: &dyn Directory, names: &[String]) -> Result<Vec<Found>, Error> {
+    let mut numbers: Vec<_> = names.iter().filter_map(|name| segment::number(name)).collect();
+    numbers.sort_unstable();
+    for pair in numbers.windows(2) {
+        if pair[0] + 1 != pair[1] {
+            return Err(Error::Missing { path: directory.path().join(segment::name(pair[0] + 1)) });
+        }
+    }
+    let open = |number| {
+        let file = directory.open(&segment::name(number), Mode::Write)?;
+        Ok(Found { number, length: file.len()?, file })
+    };
+    numbers.into_iter().map(open).collect()
+}
+
+/// The spare files that can be used; the others are removed.
+fn keep_spares(directory: &dyn Directory, names: Vec<String>, segment_bytes: u64) -> Result<Vec<String>, Error> {
+    let mut spares = Vec::new();
+    for name in names.into_iter().filter(|name| segment::is_spare(name)) {
+        if directory.open(&name, Mode::Read)?.len()? == segment_bytes {
+            spares.push(name);
+        } else {
+            directory.remove(&name)?;
+        }
+    }
+    Ok(spares)
+}
+
+struct Scan {
+    key: [u8; 32],
+    window: Window,
+}
+
+impl Scan {
+    /// Follows the chain of batches from the first on.
+    fn follow(&mut self, found: &[Found]) -> Result<End, Error> {
+        let mut end = End { segments: VecDeque::new(), position: Position::START, last: None };
+        for (index, segment) in found.iter().enumerate() {
+            self.window.clear();
+            let mut offset = PAGE;
+            let first_sequence = end.position.sequence;
+            while let Some(header) = self.intact(segment, offset)? {
+                // What was before the first segment is gone, so its first batch is where the chain begins.
+                let is_first = index == 0 && end.last.is_none() && segment.number > 1;
+                if !is_first && !continues(&header, &end.position) {
+                    break;
+                }
+                end.position = Position {
+                    number: header.number.get() + 1,
+                    sequence: header.last_sequence() + 1,
+                    digest: header.digest,
+                    timestamp: header.timestamp.get(),
+                    is_sealed: header.count.get() == 0,
+                };
+                end.last = Some((offset, header));
+                if is_first {
+                    end.segments.push_back(segment.as_used(header.first_sequence.get()));
+                } else if offset == PAGE {
+                    end.segments.push_back(segment.as_used(first_sequence));
+                }
+                offset += padded(header.length());
+                if let Some(last) = end.segments.back_mut() {
+                    last.end = offset;
+                }
+            }
+            if index == 0 && end.segments.is_empty() {
+                if segment.number > 1 {
+                    let reason = "its first batch is broken".into();
+                    return Err(Error::Damaged { path: segment.file.path().into(), offset: PAGE, reason });
+                }
+                end.segments.push_back(segment.as_used(first_sequence));
+            }
+            if index >= end.segments.len() {
+                break;
+            }
+        }
+        Ok(end)
+    }
+
+    /// Makes sure that nothing durable is behind the end. Gives the torn batch there.
+    fn check_end(&mut self, found: &[Found], end: &End) -> Result<Option<Torn>, Error> {
+        let used = end.segments.len();
+        let mut torn = None;
+        for (index, segment) in found.iter().enumerate().skip(used - 1) {
+            self.window.clear();
+            let start = if index + 1 == used { end.segments[index].end } else { PAGE };
+            let mut offset = start;
+            while offset < segment.length {
+                if let Some(header) = self.header(segment, offset)?
+                    && header.number.get() >= end.position.number
+                {
+                    if self.intact(segment, offset)?.is_some() {
+                        return Err(damaged(found, end, (index, offset), &header));
+                    }
+                    // Where the next batch was to be: behind the last, or at the begin of the next segment.
+                    if offset == start && index <= used && header.number.get() == end.position.number {
+                        let path = segment.file.path().to_path_buf();
+                        torn = Some(Torn { path, offset, operations: header.count.get() });
+                    }
+                }
+                offset += PAGE;
+            }
+        }
+        Ok(torn)
+    }
+
+    fn header(&mut self, segment: &Found, offset: u64) -> Result<Option<BatchHeader>, Error> {
+        Ok(self.window.header(&*segment.file, offset, segment.length)?)
+    }
+
+    /// The header of the batch at `offset`, if the batch is intact.
+    fn intact(&mut self, segment: &Found, offset: u64) -> Result<Option<BatchHeader>, Error> {
+        let Some(header) = self.header(segment, offset)? else { return Ok(None) };
+        let payload = self.window.payload(&*segment.file, offset, segment.length, &header)?;
+        Ok((header.compute(&self.key, payload) == header.digest).then_some(header))
+    }
+}
+
+impl Found {
+    fn as_used(&self, first_sequence: u64) -> Segment {
+        Segment { number: self.number, file: self.file.clone(), first_sequence, end: PAGE }
+    }
+}
+
+fn continues(header: &BatchHeader, position: &Position) -> bool {
+    header.number.get() == position.number
+        && header.first_sequence.get() == position.sequence
+        && header.previous == position.digest
+}
+
+/// The error for a batch that is broken though a later one, in the segment of that index at that offset, is intact.
+fn damaged(found: &[Found], end: &End, (index, offset): (usize, u64), later: &BatchHeader) -> Error {
+    let last = end.segments.len() - 1;
+    // Had the broken batch been in the last segment that could be followed, the intact one would be the first of its own.
+    let (segment, offset) = if index > last && offset > PAGE { (index, PAGE) } else { (last, end.segments[last].end) };
+    let reason = format!("batch {} is broken, though batch {} is intact", end.position.number, later.number.get());
+    Error::Damaged { path: found[segment].file.path().into(), offset, reason }
+}

@@ -1,0 +1,149 @@
+//! The writer of a journal.
+
+use std::sync::Arc;
+
+use storage::{Directory, File};
+
+use super::format::PAGE;
+use super::log::Log;
+use super::open::{self, Opened};
+use super::{Batch, Error, Options};
+
+/// Where the chain of batches stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// Number of the next batch.
+    pub(super) number: u64,
+    /// Sequence of the next operation.
+    pub(super) sequence: u64,
+    /// Digest of the last batch.
+    pub(super) digest: [u8; 32],
+    /// Timestamp of the last batch.
+    pub(super) timestamp: u64,
+    /// Is the last batch an empty one, or are there none?
+    pub(super) is_sealed: bool,
+}
+
+impl Position {
+    /// Where a new journal begins.
+    pub(super) const START: Self = Self { number: 1, sequence: 1, digest: [0; 32], timestamp: 0, is_sealed: true };
+}
+
+/// A journal that is open for writing.
+#[derive(Debug)]
+pub struct Journal {
+    pub(super) log: Arc<Log>,
+    /// The segment that is written to.
+    pub(super) file: Arc<dyn File>,
+    /// Its length in bytes.
+    pub(super) length: u64,
+    /// Where in it the next batch goes.
+    pub(super) offset: u64,
+    pub(super) position: Position,
+    pub(super) failed: Option<Arc<Error>>,
+}
+
+impl Journal {
+    /// Opens the journal in a directory of its own, or makes one there. Checks all of it.
+    pub fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(Self, Opened), Error> {
+        open::open(directory, options)
+    }
+
+    /// What readers need: how far the journal is durable, and the segments.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// Sequence of the operation to be appended next.
+    pub fn next_sequence(&self) -> u64 {
+        self.position.sequence
+    }
+
+    /// Why the journal failed, if it did.
+    pub fn failure(&self) -> Option<&Arc<Error>> {
+        self.failed.as_ref()
+    }
+
+    /// Appends a batch and makes it durable, then empties it. Gives the sequence of the last durable operation.
+    ///
+    /// `now` is the time in microseconds since the Unix epoch; a batch is never stamped earlier than the one before.
+    /// After an error the journal is failed for good.
+    pub fn commit(&mut self, batch: &mut Batch, now: u64) -> Result<u64, Error> {
+        if let Some(cause) = &self.failed {
+            return Err(Error::Failed(cause.clone()));
+        }
+        if !batch.is_empty() {
+            self.write(batch, now).inspect_err(|error| self.failed = Some(Arc::new(error.clone())))?;
+            batch.clear();
+        }
+        Ok(self.log.durable())
+    }
+
+    /// Is the last batch one that would be taken for a torn one if it were damaged?
+    pub fn is_sealed(&self) -> bool {
+        self.position.is_sealed || self.failed.is_some()
+    }
+
+    /// Appends an empty batch, so that damage to the last one can be told from a torn write. For when the journal is idle,
+    /// and before it is closed.
+    pub fn seal(&mut self, now: u64) -> Result<(), Error> {
+        if self.is_sealed() || self.space() < PAGE {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        self.write(&mut batch, now).inspect_err(|error| self.failed = Some(Arc::new(error.clone())))
+    }
+
+    /// The most bytes that a batch can have now: what is left of the segment, or a whole batch if the next segment
+    /// is prepared.
+    pub fn space(&self) -> u64 {
+        self.space_after(0)
+    }
+
+    /// What [`space`](Self::space) will be after a batch of so many bytes.
+    pub(super) fn space_after(&self, bytes: u64) -> u64 {
+        let left = self.length.saturating_sub(self.offset);
+        let space = match (self.log.needs_preparation(), left.checked_sub(bytes)) {
+            (false, Some(_)) => self.log.batch_bytes(),
+            (false, None) => (self.log.segment_bytes() - PAGE).saturating_sub(bytes),
+            (true, left) => left.unwrap_or(0),
+        };
+        space.min(self.log.batch_bytes())
+    }
+
+    fn write(&mut self, batch: &mut Batch, now: u64) -> Result<(), Error> {
+        let bytes = batch.bytes();
+        if bytes > self.length.saturating_sub(self.offset) {
+            self.turn()?;
+        }
+        let Position { number, sequence, digest, timestamp, .. } = self.position;
+        let timestamp = now.max(timestamp);
+        let (header, pages) = batch.finish(self.log.key(), number, sequence, timestamp, digest);
+        self.file.write_at(pages, self.offset)?;
+        self.file.sync_data()?;
+        self.offset += pages.len() as u64;
+        self.position = Position {
+            number: number + 1,
+            sequence: header.last_sequence() + 1,
+            digest: header.digest,
+            timestamp,
+            is_sealed: header.count.get() == 0,
+        };
+        self.log.publish(self.offset, header.last_sequence());
+        Ok(())
+    }
+
+    /// Turns to the next segment. It should be prepared by now; if not, that is done here.
+    fn turn(&mut self) -> Result<(), Error> {
+        let segment = loop {
+            match self.log.turn(self.position.sequence) {
+                Some(segment) => break segment,
+                None => self.log.prepare()?,
+            }
+        };
+        self.file = segment.file;
+        self.length = self.log.segment_bytes();
+        self.offset = PAGE;
+        Ok(())
+    }
+}

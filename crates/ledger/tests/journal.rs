@@ -1,0 +1,470 @@
+//! The journal on a disk that fails: nothing durable is ever lost, and damage never goes unnoticed.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use storage::{Faults, Random, RealDirectory, SimulatedDisk};
+use turnpike_ledger::journal::{
+    BATCH_HEADER_LENGTH, Batch, Error, Journal, Opened, Options, PAGE, Record, group_commit,
+};
+use wire::{AccountId, Operation, Promise, SignedOperation, Status, TransactionId};
+
+/// Segments of four pages, one of which is the header: a journal turns often.
+fn options() -> Options {
+    Options { segment_bytes: 4 * PAGE, batch_bytes: 3 * PAGE as usize, key: [7; 32] }
+}
+
+fn id(number: u64) -> [u8; 16] {
+    u128::from(number).to_be_bytes()
+}
+
+/// The operation that gets this sequence; every seventh is signed. No two are alike.
+fn operation(sequence: u64, salt: u64) -> Operation {
+    let mut operation = Operation::transfer(
+        TransactionId(id(sequence)),
+        AccountId(id(salt)),
+        AccountId(id(sequence + 1)),
+        sequence * 3,
+    );
+    operation.status.set(Status::InsufficientBalance.code());
+    operation
+}
+
+fn signed(sequence: u64, salt: u64) -> Option<SignedOperation> {
+    let key = [sequence as u8; 33];
+    let signed = SignedOperation::unsigned(operation(sequence, salt), sequence, salt as u32, Promise::Durable, key);
+    (sequence % 7 == 3).then_some(signed)
+}
+
+/// What was given to a journal: the salt of each operation, by sequence from 1.
+#[derive(Default)]
+struct Model {
+    salts: Vec<u64>,
+    durable: u64,
+    /// Those before were given free.
+    first: u64,
+}
+
+impl Model {
+    fn fill(&mut self, batch: &mut Batch, count: u64, salt: u64) {
+        for _ in 0..count {
+            let sequence = self.salts.len() as u64 + 1;
+            self.salts.push(salt);
+            match signed(sequence, salt) {
+                Some(signed) => batch.push_signed(&signed, sequence ^ salt),
+                None => batch.push(&operation(sequence, salt), sequence ^ salt),
+            }
+        }
+    }
+
+    /// After a restart everything that was durable must be there, and nothing that was not given. What was not
+    /// durable may be gone; then it is forgotten.
+    fn check(&mut self, journal: &Journal, opened: &Opened) {
+        self.accept(journal, opened);
+        self.read(journal, opened.first_sequence);
+    }
+
+    fn accept(&mut self, journal: &Journal, opened: &Opened) {
+        assert!(opened.first_sequence <= self.first.max(1), "{opened:?} {}", self.first);
+        assert!(opened.last_sequence >= self.durable, "durable up to {}, but {opened:?}", self.durable);
+        assert!(opened.last_sequence <= self.salts.len() as u64);
+        assert_eq!(journal.next_sequence(), opened.last_sequence + 1);
+        self.salts.truncate(opened.last_sequence as usize);
+        self.durable = opened.last_sequence;
+    }
+
+    /// Reads from a sequence on and compares.
+    fn read(&self, journal: &Journal, from: u64) {
+        let mut reader = journal.log().reader(from).unwrap();
+        let (mut sequence, mut timestamp) = (from, 0);
+        while let Some(batch) = reader.next().unwrap() {
+            assert_eq!(batch.first_sequence, sequence);
+            assert!(batch.timestamp >= timestamp);
+            timestamp = batch.timestamp;
+            let mut tails = batch.signed();
+            for (position, &Record { operation: found, value }) in batch.records.iter().enumerate() {
+                let salt = self.salts[sequence as usize - 1];
+                assert_eq!(found, operation(sequence, salt));
+                assert_eq!(value.get(), sequence ^ salt);
+                if let Some(signed) = signed(sequence, salt) {
+                    assert_eq!(tails.next(), Some((position, signed)));
+                }
+                sequence += 1;
+            }
+            assert_eq!(tails.next(), None);
+            assert_eq!(batch.last_sequence() + 1, sequence);
+        }
+        assert_eq!(sequence, self.durable + 1);
+        assert_eq!(reader.behind(), 0);
+    }
+}
+
+fn open(disk: &SimulatedDisk) -> Result<(Journal, Opened), Error> {
+    Journal::open(disk.root(), &options())
+}
+
+/// Some commits with all that happens around them.
+fn work(journal: &mut Journal, model: &mut Model, random: &mut Random, commits: u64) -> Result<(), Error> {
+    let mut batch = Batch::new();
+    for _ in 0..commits {
+        let room = batch.room(options().batch_bytes as u64) as u64;
+        let count = if random.chance(0.5) { 1 } else { random.below(room + 1) };
+        model.fill(&mut batch, count, random.number());
+        model.durable = journal.commit(&mut batch, random.below(1000))?;
+        assert_eq!(model.durable, model.salts.len() as u64);
+        match random.below(8) {
+            0 => journal.seal(random.below(1000))?,
+            1 | 2 => journal.log().prepare()?,
+            3 => {
+                model.first = model.first.max(model.durable.saturating_sub(random.below(40)));
+                journal.log().prune(model.first)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn written_and_read_again() {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = || Arc::new(RealDirectory::open(temporary.path()).unwrap());
+    let mut model = Model::default();
+    let (mut journal, opened) = Journal::open(directory(), &options()).unwrap();
+    assert_eq!(opened, Opened { first_sequence: 1, last_sequence: 0, torn: None });
+    let mut batch = Batch::new();
+    for count in [1, 0, 20, 3, 20, 20, 1] {
+        model.fill(&mut batch, count, count);
+        model.durable = journal.commit(&mut batch, 5).unwrap();
+    }
+    journal.seal(6).unwrap();
+    for from in 1..=model.durable + 1 {
+        model.read(&journal, from);
+    }
+    let error = journal.log().reader(model.durable + 2).unwrap_err();
+    assert!(matches!(error, Error::NotThere { sequence: 67, first: 1, next: 66 }), "{error}");
+    drop(journal);
+    let (journal, opened) = Journal::open(directory(), &options()).unwrap();
+    assert_eq!(opened, Opened { first_sequence: 1, last_sequence: 65, torn: None });
+    model.read(&journal, 1);
+}
+
+#[test]
+fn a_crash_at_any_change_loses_nothing_durable() {
+    let mut tails = 0;
+    for seed in 0..6 {
+        for crash_at in 0.. {
+            let disk = SimulatedDisk::new(seed * 10_000 + crash_at);
+            let mut random = Random::new(seed);
+            let mut model = Model::default();
+            disk.crash_at(crash_at);
+            let result = open(&disk).and_then(|(mut journal, _)| work(&mut journal, &mut model, &mut random, 25));
+            // The second life crashes as well, while it recovers or works.
+            for _ in 0..2 {
+                disk.crash();
+                disk.crash_at(disk.changes() + random.below(30));
+                if let Ok((mut journal, opened)) = open(&disk) {
+                    tails += u64::from(opened.torn.is_some());
+                    // What the model reads could find the process dead already.
+                    model.accept(&journal, &opened);
+                    let _ = work(&mut journal, &mut model, &mut random, 10);
+                }
+            }
+            disk.crash();
+            let (mut journal, opened) = open(&disk).unwrap();
+            model.check(&journal, &opened);
+            work(&mut journal, &mut model, &mut random, 5).unwrap();
+            model.read(&journal, model.first.max(journal.log().first_sequence()));
+            if result.is_ok() {
+                break;
+            }
+        }
+    }
+    assert!(tails > 0, "no torn batch was ever seen");
+}
+
+#[test]
+fn a_failed_sync_is_never_believed() {
+    for seed in 0..200 {
+        let disk = SimulatedDisk::new(seed);
+        let mut random = Random::new(seed);
+        let mut model = Model::default();
+        let (mut journal, _) = open(&disk).unwrap();
+        work(&mut journal, &mut model, &mut random, 6).unwrap();
+        disk.set_faults(Faults { sync: 0.3, write: 0.1, ..Faults::default() });
+        let error = work(&mut journal, &mut model, &mut random, 1000).unwrap_err();
+        assert!(matches!(error, Error::Storage(_)), "{error}");
+        disk.set_faults(Faults::default());
+        // A failed preparation is no harm, a failed batch is the end.
+        if journal.failure().is_some() {
+            let mut batch = Batch::new();
+            assert!(matches!(journal.commit(&mut batch, 0), Err(Error::Failed(_))));
+        }
+        // The process starts again and reads from the page cache what the disk does not have. Then the power goes.
+        disk.kill();
+        let (journal, opened) = open(&disk).unwrap();
+        model.check(&journal, &opened);
+        disk.crash();
+        let (journal, opened) = open(&disk).unwrap();
+        model.check(&journal, &opened);
+    }
+}
+
+/// Every byte that a journal of a few segments wrote, with the batch that it belongs to: path, batch offset, byte.
+fn written(disk: &SimulatedDisk) -> Vec<(PathBuf, u64, u64)> {
+    let root = disk.root();
+    let mut bytes = Vec::new();
+    for name in root.list().unwrap().into_iter().filter(|name| name.starts_with("journal-")) {
+        let content = root.read(&name).unwrap();
+        let path = root.path().join(&name);
+        bytes.extend((0..128).map(|byte| (path.clone(), 0, byte)));
+        let mut offset = PAGE;
+        while offset < content.len() as u64 && content[offset as usize..][..4] == *b"TPJB" {
+            let field =
+                |at: usize| u64::from(u32::from_be_bytes(content[offset as usize + at..][..4].try_into().unwrap()));
+            let length = BATCH_HEADER_LENGTH as u64 + field(4) * 72 + field(8) * 124;
+            bytes.extend((0..length).map(|byte| (path.clone(), offset, offset + byte)));
+            offset += length.next_multiple_of(PAGE);
+        }
+    }
+    bytes
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_found() {
+    let disk = SimulatedDisk::new(1);
+    let mut model = Model::default();
+    let (mut journal, _) = open(&disk).unwrap();
+    let mut batch = Batch::new();
+    for count in [1, 18, 3, 2] {
+        model.fill(&mut batch, count, count);
+        model.durable = journal.commit(&mut batch, 5).unwrap();
+    }
+    journal.seal(6).unwrap();
+    let bytes = written(&disk);
+    let seal = bytes.iter().rev().find(|(_, offset, _)| *offset > 0).unwrap().clone();
+    assert!(bytes.len() > 2 * 128 + 24 * 72);
+    for (index, (path, batch, byte)) in bytes.into_iter().enumerate() {
+        let mask = 1 << (index % 8);
+        disk.damage(&path, byte, mask).unwrap();
+        disk.kill();
+        match open(&disk) {
+            Ok((journal, opened)) => {
+                // A seal that is damaged is cut off, and nothing is lost with it.
+                assert_eq!((&path, batch), (&seal.0, seal.1), "byte {byte}");
+                model.check(&journal, &opened);
+            }
+            Err(Error::Damaged { path: found, offset, .. }) => {
+                assert_eq!((&found, offset), (&path, batch), "byte {byte}")
+            }
+            Err(error) => panic!("byte {byte}: {error}"),
+        }
+        disk.damage(&path, byte, mask).unwrap();
+    }
+    disk.kill();
+    let (journal, opened) = open(&disk).unwrap();
+    model.check(&journal, &opened);
+}
+
+#[test]
+fn a_reader_finds_damage() {
+    let disk = SimulatedDisk::new(2);
+    let mut model = Model::default();
+    let (mut journal, _) = open(&disk).unwrap();
+    let mut batch = Batch::new();
+    model.fill(&mut batch, 10, 1);
+    journal.commit(&mut batch, 1).unwrap();
+    disk.damage("/journal-0000000000000001", PAGE + 300, 4).unwrap();
+    let error = journal.log().reader(1).unwrap().next().unwrap_err();
+    assert!(matches!(error, Error::Damaged { offset: PAGE, .. }), "{error}");
+}
+
+#[test]
+fn what_is_not_a_journal_is_refused() {
+    let small = Options { batch_bytes: 4 * PAGE as usize, ..options() };
+    assert!(matches!(Journal::open(SimulatedDisk::new(1).root(), &small), Err(Error::Options { .. })));
+
+    let disk = SimulatedDisk::new(1);
+    let (mut journal, _) = open(&disk).unwrap();
+    work(&mut journal, &mut Model { first: 0, ..Model::default() }, &mut Random::new(5), 1).unwrap();
+    let mut batch = Batch::new();
+    for _ in 0..8 {
+        Model::default().fill(&mut batch, 15, 0);
+        journal.commit(&mut batch, 1).unwrap();
+    }
+    let root = disk.root();
+    let names = root.list().unwrap();
+    assert!(names.len() > 3);
+    root.rename(&names[1], "elsewhere").unwrap();
+    let error = open(&disk).unwrap_err();
+    assert!(matches!(&error, Error::Missing { path } if path.ends_with(&names[1])), "{error}");
+
+    // A segment of another journal in its place.
+    let (other, _) = Journal::open(root.directory("other").unwrap(), &Options { key: [8; 32], ..options() }).unwrap();
+    other.log().prepare().unwrap();
+    let foreign = root.directory("other").unwrap().read(&names[1]).unwrap();
+    root.replace(&names[1], &foreign).unwrap();
+    let error = open(&disk).unwrap_err();
+    assert!(matches!(&error, Error::Damaged { path, offset: 0, .. } if path.ends_with(&names[1])), "{error}");
+}
+
+#[test]
+fn a_full_disk_is_found_while_there_is_room() {
+    let disk = SimulatedDisk::new(3);
+    // Room for two segments.
+    disk.set_faults(Faults { capacity: 9 * PAGE, ..Faults::default() });
+    let (mut journal, _) = open(&disk).unwrap();
+    journal.log().prepare().unwrap();
+    let mut model = Model::default();
+    let mut batch = Batch::new();
+    let mut told = false;
+    loop {
+        if journal.log().needs_preparation() {
+            let error = journal.log().prepare().unwrap_err();
+            assert!(error.is_full(), "{error}");
+            told = true;
+        }
+        if journal.space() == 0 {
+            break;
+        }
+        model.fill(&mut batch, 1, 1);
+        model.durable = journal.commit(&mut batch, 1).unwrap();
+    }
+    assert!(told && journal.failure().is_none());
+    assert_eq!(model.durable, 6, "both segments are full");
+    // Space becomes free, and the journal goes on.
+    disk.set_faults(Faults::default());
+    journal.log().prepare().unwrap();
+    work(&mut journal, &mut model, &mut Random::new(1), 10).unwrap();
+    disk.crash();
+    let (journal, opened) = open(&disk).unwrap();
+    model.check(&journal, &opened);
+}
+
+#[test]
+fn segments_are_used_again() {
+    let disk = SimulatedDisk::new(4);
+    let (mut journal, _) = open(&disk).unwrap();
+    let mut model = Model::default();
+    let mut batch = Batch::new();
+    for _ in 0..100 {
+        model.fill(&mut batch, 10, 1);
+        model.durable = journal.commit(&mut batch, 1).unwrap();
+        model.first = model.durable;
+        journal.log().prune(model.first).unwrap();
+        journal.log().prepare().unwrap();
+        assert!(disk.root().list().unwrap().len() <= 5);
+    }
+    let error = journal.log().reader(1).unwrap_err();
+    assert!(matches!(error, Error::NotThere { sequence: 1, .. }), "{error}");
+    disk.crash();
+    let (journal, opened) = open(&disk).unwrap();
+    model.check(&journal, &opened);
+}
+
+#[test]
+fn three_threads() {
+    let temporary = tempfile::tempdir().unwrap();
+    let options = Options { segment_bytes: 64 * PAGE, batch_bytes: 16 * PAGE as usize, key: [7; 32] };
+    let directory = Arc::new(RealDirectory::open(temporary.path()).unwrap());
+    let (journal, _) = Journal::open(directory.clone(), &options).unwrap();
+    let log = journal.log().clone();
+    let (submitter, mut committer, preparer) = group_commit(journal);
+    let mut model = Model::default();
+    std::thread::scope(|scope| {
+        scope.spawn(|| preparer.run());
+        scope.spawn(move || {
+            let mut last = 0;
+            while let Some(durable) = committer.commit() {
+                let durable = durable.unwrap();
+                assert!(durable >= last);
+                last = durable;
+            }
+        });
+        let mut reader = log.reader(1).unwrap();
+        let mut batch = Batch::new();
+        while model.salts.len() < 30_000 {
+            let mut submission = submitter.begin();
+            for _ in 0..submission.room().unwrap().min(100) {
+                let sequence = model.salts.len() as u64 + 1;
+                model.fill(&mut batch, 1, 9);
+                match signed(sequence, 9) {
+                    Some(signed) => submission.push_signed(&signed, sequence ^ 9),
+                    None => submission.push(&operation(sequence, 9), sequence ^ 9),
+                }
+            }
+            drop(submission);
+            batch.clear();
+            while reader.next().unwrap().is_some() {}
+            log.prune(reader.next_sequence().saturating_sub(5000)).unwrap();
+        }
+        submitter.stop();
+    });
+    assert_eq!(submitter.durable(), model.salts.len() as u64);
+    let (journal, opened) = Journal::open(directory, &options).unwrap();
+    assert!(journal.is_sealed() && opened.torn.is_none());
+    (model.durable, model.first) = (submitter.durable(), opened.first_sequence);
+    model.check(&journal, &opened);
+}
+
+#[test]
+fn a_full_disk_refuses_before_anything_is_executed() {
+    let disk = SimulatedDisk::new(6);
+    let (journal, _) = open(&disk).unwrap();
+    disk.set_faults(Faults { capacity: 4 * PAGE, ..Faults::default() });
+    let (submitter, mut committer, preparer) = group_commit(journal);
+    std::thread::scope(|scope| {
+        scope.spawn(|| preparer.run());
+        scope.spawn(move || while committer.commit().is_some_and(|durable| durable.is_ok()) {});
+        let mut sequence = 0;
+        loop {
+            let mut submission = submitter.begin();
+            match submission.room() {
+                Ok(0) => {}
+                Ok(_) => {
+                    sequence += 1;
+                    submission.push(&operation(sequence, 1), sequence);
+                }
+                Err(status) => {
+                    assert_eq!(status, Status::StorageFailed);
+                    break;
+                }
+            }
+            drop(submission);
+            std::thread::yield_now();
+        }
+        assert!(submitter.failure().unwrap().is_full());
+        disk.set_faults(Faults::default());
+        while submitter.begin().room().is_err() {
+            std::thread::yield_now();
+        }
+        submitter.stop();
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn faults_and_crashes(seed: u64, lives in 1..6u64, sync in 0.0..0.05, write in 0.0..0.05, capacity in 12..60u64) {
+        let mut random = Random::new(seed);
+        let disk = SimulatedDisk::new(random.number());
+        let mut model = Model::default();
+        for _ in 0..lives {
+            disk.set_faults(Faults { sync, write, read: 0.0, capacity: capacity * PAGE });
+            if random.chance(0.5) {
+                disk.crash_at(disk.changes() + random.below(200));
+            }
+            if let Ok((mut journal, opened)) = open(&disk) {
+                model.check(&journal, &opened);
+                let commits = random.below(40);
+                let _ = work(&mut journal, &mut model, &mut random, commits);
+            }
+            if random.chance(0.5) { disk.kill() } else { disk.crash() }
+        }
+        disk.set_faults(Faults::default());
+        let (journal, opened) = open(&disk).unwrap();
+        model.check(&journal, &opened);
+    }
+}
