@@ -1,1 +1,49 @@
 //! The client library: batching, retries, header synchronisation, proof checks.
+//!
+//! [`Client`] does one thing after the other and is all that most programs need:
+//!
+//! ```no_run
+//! use turnpike_client::{Client, Options};
+//! # fn main() -> Result<(), turnpike_client::Error> {
+//! let mut client = Client::connect("127.0.0.1:7400".parse().unwrap(), &Options::default())?;
+//! let (alice, bob) = (1_u32.into(), 2_u32.into());
+//! client.create(alice)?;
+//! client.create(bob)?;
+//! client.issue(alice, 1000)?;
+//! let receipt = client.transfer(alice, bob, 50)?;
+//! println!("{} is {}, the sender has {} left", receipt.transaction, receipt.promise, receipt.value);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Pipeline`] keeps many datagrams in flight and allocates nothing per operation; [`load`] generates load with it.
+//! Both stand on [`Window`], which knows what is in flight and when to send it again, but neither sockets nor clocks, so
+//! that a simulator can drive it too.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod client;
+mod error;
+mod headers;
+mod options;
+mod pipeline;
+mod proofs;
+mod signer;
+mod socket;
+mod window;
+
+pub use client::{Client, Receipt};
+pub use error::Error;
+pub use options::Options;
+pub use pipeline::Pipeline;
+pub use proofs::{ProvedBitcoin, ProvedEntry, ProvedTransaction};
+pub use signer::Signer;
+pub use window::{BatchDraft, Completion, Draft, Failure, Limits, Outgoing, Window};
+
+use wire::TransactionId;
+
+/// A fresh transaction id: 128 random bits of the system.
+pub fn fresh_transaction_id() -> Result<TransactionId, Error> {
+    let mut id = [0; 16];
+    getrandom::fill(&mut id).map_err(Error::Random)?;
+    Ok(TransactionId(id))
+}

@@ -1,0 +1,254 @@
+//! One request after the other.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use wire::{
+    AccountId, BatchEntries, BatchFormat, CompactFrame, FullFrame, InfoFrame, Operation, Promise, Reply,
+    SignedOperation, Status, TransactionId, UnknownStatus,
+};
+use zerocopy::IntoBytes;
+
+use crate::window::refusal;
+use crate::{Draft, Error, Failure, Options, Pipeline, fresh_transaction_id};
+
+/// How long one turn waits at most; the window's own deadlines are earlier.
+const TURN: Duration = Duration::from_secs(1);
+
+/// What a node answered to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The operation's transaction id.
+    pub transaction: TransactionId,
+    /// Its source account.
+    pub source: AccountId,
+    /// Its status.
+    pub status: Status,
+    /// The source's balance after it.
+    pub value: u64,
+    /// What the node vouches for.
+    pub promise: Promise,
+}
+
+impl Receipt {
+    /// The receipt, or an error where the operation was not done.
+    pub fn success(self) -> Result<Self, Error> {
+        if self.status.is_ok() {
+            return Ok(self);
+        }
+        let Self { transaction, source, status, value, .. } = self;
+        Err(Error::Operation { transaction, source_account: source, status, value })
+    }
+}
+
+/// A client that does one thing after the other.
+#[derive(Debug)]
+pub struct Client {
+    pipeline: Pipeline,
+    promise: Promise,
+    give_up_after: Duration,
+}
+
+impl Client {
+    /// A client of a node. Nothing is sent yet.
+    pub fn connect(node: SocketAddr, options: &Options) -> Result<Self, Error> {
+        let one = Options { window: 1, ..options.clone() };
+        let pipeline = Pipeline::connect(node, &one)?;
+        Ok(Self { pipeline, promise: options.promise, give_up_after: options.give_up_after })
+    }
+
+    /// The node.
+    pub fn node(&self) -> SocketAddr {
+        self.pipeline.node()
+    }
+
+    /// How often requests were sent again.
+    pub fn retries(&self) -> u64 {
+        self.pipeline.window().retries()
+    }
+
+    /// What the node is and how far it has come.
+    pub fn info(&mut self) -> Result<InfoFrame, Error> {
+        self.exchange(
+            |id, _| Ok(InfoFrame::new(id).as_bytes().to_vec()),
+            |reply, _| if let Reply::Info(info) = reply { Ok(*info) } else { Err(Error::WrongReply) },
+        )
+    }
+
+    /// Creates an account.
+    pub fn create(&mut self, account: AccountId) -> Result<Receipt, Error> {
+        self.execute(&Operation::create(fresh_transaction_id()?, account))?.success()
+    }
+
+    /// Issues new money to an account.
+    pub fn issue(&mut self, account: AccountId, amount: u64) -> Result<Receipt, Error> {
+        self.execute(&Operation::issue(fresh_transaction_id()?, account, amount))?.success()
+    }
+
+    /// Transfers money.
+    pub fn transfer(&mut self, source: AccountId, destination: AccountId, amount: u64) -> Result<Receipt, Error> {
+        self.execute(&Operation::transfer(fresh_transaction_id()?, source, destination, amount))?.success()
+    }
+
+    /// Reads the balance of an account.
+    pub fn refer(&mut self, account: AccountId) -> Result<Receipt, Error> {
+        self.execute(&Operation::refer(fresh_transaction_id()?, account))?.success()
+    }
+
+    /// Executes one operation, unsigned. Done twice with the same operation, it is executed once.
+    pub fn execute(&mut self, operation: &Operation) -> Result<Receipt, Error> {
+        self.submit(std::slice::from_ref(operation))?.pop().ok_or(Error::WrongReply)
+    }
+
+    /// Executes operations, unsigned, in their order, in as few datagrams as they fit. An error leaves open which of them
+    /// were executed; submitted again, those are not executed again.
+    pub fn submit(&mut self, operations: &[Operation]) -> Result<Vec<Receipt>, Error> {
+        let most = BatchFormat::Operation.entries_in(self.pipeline.window().datagram()).min(usize::from(u16::MAX));
+        let mut receipts = Vec::with_capacity(operations.len());
+        let promise = self.promise;
+        for part in operations.chunks(most) {
+            self.run(
+                |draft, now| {
+                    let datagram = draft.datagram();
+                    let mut batch = draft.batch(BatchFormat::Operation, promise);
+                    if !part.iter().all(|operation| batch.push(operation)) {
+                        return Err(Error::TooLong(size_of_val(part), datagram));
+                    }
+                    batch.submit(0, now, now);
+                    Ok(())
+                },
+                |reply, _| {
+                    if let Some(status) = refusal(&reply) {
+                        return Err(Error::Refused(status));
+                    }
+                    let Reply::Batch(batch) = reply else { return Err(Error::WrongReply) };
+                    let BatchEntries::Operation(replies) = batch.entries else { return Err(Error::WrongReply) };
+                    let given = batch.header.promise().map_err(|_| Error::WrongReply)?;
+                    for (request, reply) in part.iter().zip(replies) {
+                        receipts.push(receipt(request, reply, given)?);
+                    }
+                    Ok(())
+                },
+            )?;
+        }
+        Ok(receipts)
+    }
+
+    /// Executes one signed operation, in a full transfer frame.
+    pub fn execute_signed(&mut self, signed: &SignedOperation) -> Result<Receipt, Error> {
+        self.run(
+            |draft, now| {
+                let frame = FullFrame::new(draft.id(), *signed);
+                draft.submit_frame(frame.as_bytes(), 0, now, now);
+                Ok(())
+            },
+            |reply, _| match reply {
+                Reply::Full(reply) => {
+                    let promise = Promise::try_from(reply.promise).map_err(|_| Error::WrongReply)?;
+                    receipt(&signed.operation, &reply.operation, promise)
+                }
+                Reply::Error(_, status) => Err(Error::Refused(status)),
+                _ => Err(Error::WrongReply),
+            },
+        )
+    }
+
+    /// Sends one compact transfer frame as it is, and gives its reply.
+    pub fn execute_compact(&mut self, frame: CompactFrame) -> Result<CompactFrame, Error> {
+        self.run_as(
+            Some(frame.transaction.get()),
+            |draft, now| {
+                draft.submit_compact(frame, 0, now, now);
+                Ok(())
+            },
+            |reply, _| match reply {
+                Reply::Compact(reply) => Ok(*reply),
+                Reply::Error(_, status) => Err(Error::Refused(status)),
+                _ => Err(Error::WrongReply),
+            },
+        )
+    }
+
+    /// Bytes of the longest datagram.
+    pub(crate) fn datagram(&self) -> usize {
+        self.pipeline.window().datagram()
+    }
+
+    /// Sends the frame that `write` makes for an id and the length of the longest datagram, and reads its reply. A refusal
+    /// of the whole is an error.
+    pub(crate) fn exchange<T>(
+        &mut self,
+        write: impl FnOnce(u32, usize) -> Result<Vec<u8>, Error>,
+        read: impl FnOnce(Reply<'_>, &[u8]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let datagram = self.datagram();
+        self.run(
+            |draft, now| {
+                let frame = write(draft.id(), datagram)?;
+                if frame.len() > datagram {
+                    return Err(Error::TooLong(frame.len(), datagram));
+                }
+                draft.submit_frame(&frame, 0, now, now);
+                Ok(())
+            },
+            |reply, bytes| match refusal(&reply) {
+                Some(Status::ReplyTooLarge) => {
+                    let Reply::Error(error, _) = reply else { return Err(Error::Refused(Status::ReplyTooLarge)) };
+                    Err(Error::ReplyTooLarge { needed: error.detail.get() as usize, limit: datagram })
+                }
+                Some(status) => Err(Error::Refused(status)),
+                None => read(reply, bytes),
+            },
+        )
+    }
+
+    fn run<T>(
+        &mut self,
+        write: impl FnOnce(Draft<'_>, Duration) -> Result<(), Error>,
+        read: impl FnOnce(Reply<'_>, &[u8]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.run_as(None, write, read)
+    }
+
+    /// Sends what `write` submits, and waits until its reply was read or it was given up.
+    fn run_as<T>(
+        &mut self,
+        id: Option<u32>,
+        write: impl FnOnce(Draft<'_>, Duration) -> Result<(), Error>,
+        read: impl FnOnce(Reply<'_>, &[u8]) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let (node, waited) = (self.node(), self.give_up_after);
+        let now = self.pipeline.now();
+        // Nothing else is in flight, so there is always room.
+        let draft = match id {
+            Some(id) => self.pipeline.begin_as(id),
+            None => self.pipeline.begin(),
+        };
+        write(draft.ok_or(Error::WrongReply)?, now)?;
+        let mut read = Some(read);
+        let mut result = None;
+        while result.is_none() {
+            self.pipeline.turn(TURN, |completion| {
+                let Some(read) = read.take() else { return };
+                result = Some(match completion.reply {
+                    Ok(reply) => read(reply, completion.bytes),
+                    Err(Failure::NoReply) => Err(Error::NoReply { node, waited }),
+                    Err(Failure::Refused(status)) => Err(Error::Refused(status)),
+                });
+            })?;
+            if self.pipeline.window().in_flight() == 0 && result.is_none() {
+                return Err(Error::WrongReply);
+            }
+        }
+        result.ok_or(Error::WrongReply)?
+    }
+}
+
+/// The receipt of a request, from the reply's entry.
+fn receipt(request: &Operation, reply: &Operation, promise: Promise) -> Result<Receipt, Error> {
+    if reply.transaction != request.transaction || reply.source != request.source {
+        return Err(Error::WrongReply);
+    }
+    let status = reply.status().map_err(|UnknownStatus(_)| Error::WrongReply)?;
+    Ok(Receipt { transaction: request.transaction, source: request.source, status, value: reply.value(), promise })
+}

@@ -1,0 +1,120 @@
+//! Many datagrams in flight over one socket.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use crate::socket::Socket;
+use crate::{Completion, Draft, Error, Options, Outgoing, Window};
+
+/// Datagrams handed to the socket at a time.
+const SEND_DATAGRAMS: usize = 256;
+
+/// Many requests in flight over one socket, each sent again until it is answered or given up.
+///
+/// A request that is sent again is the same bytes, so its operations have the same transaction ids and are done once.
+/// Requests in flight at once may be executed in any order; the operations of one batch are executed in theirs.
+#[derive(Debug)]
+pub struct Pipeline {
+    node: SocketAddr,
+    socket: Socket,
+    window: Window,
+    outgoing: Vec<Outgoing>,
+    origin: Instant,
+}
+
+impl Pipeline {
+    /// A pipeline to a node. Nothing is sent yet.
+    pub fn connect(node: SocketAddr, options: &Options) -> Result<Self, Error> {
+        let mut limits = options.limits_for(node)?;
+        let fail = |action| move |source| Error::Socket { action, node, source };
+        // What the kernel counts for a datagram: its bytes in pages, and the header of its buffer.
+        let footprint = limits.datagram + limits.datagram / 4 + 1024;
+        let socket = Socket::connect(node, footprint * limits.window).map_err(fail("open a socket"))?;
+        let capacity = socket.receive_capacity().map_err(fail("ask for the size of the receive buffer"))?;
+        // More replies at once than the kernel has room for would be lost.
+        limits.window = limits.window.min(capacity / footprint).max(1);
+        let mut id = [0; 4];
+        getrandom::fill(&mut id).map_err(Error::Random)?;
+        Ok(Self {
+            node,
+            socket,
+            window: Window::new(limits, u32::from_ne_bytes(id)),
+            outgoing: Vec::with_capacity(SEND_DATAGRAMS),
+            origin: Instant::now(),
+        })
+    }
+
+    /// The node.
+    pub fn node(&self) -> SocketAddr {
+        self.node
+    }
+
+    /// What is in flight.
+    pub fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The present time, as requests are timed by it.
+    pub fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    /// A request to be filled; `None` where no more may be in flight.
+    pub fn begin(&mut self) -> Option<Draft<'_>> {
+        self.window.begin()
+    }
+
+    /// A request with the given id; `None` where no more may be in flight, or the id is too near to one that is.
+    pub fn begin_as(&mut self, id: u32) -> Option<Draft<'_>> {
+        self.window.begin_as(id)
+    }
+
+    /// Sends what is submitted, waits up to `wait` for replies, and reports the requests that ended.
+    pub fn turn(&mut self, wait: Duration, mut report: impl FnMut(Completion<'_>)) -> Result<(), Error> {
+        let node = self.node;
+        self.window.expire(self.origin.elapsed(), &mut report);
+        self.flush()?;
+        let wait = if self.window.in_flight() == 0 {
+            wait
+        } else {
+            wait.min(self.window.next_deadline().saturating_sub(self.origin.elapsed()))
+        };
+        let (window, origin) = (&mut self.window, self.origin);
+        self.socket
+            .receive(wait, |bytes| window.receive(bytes, origin.elapsed(), &mut report))
+            .map_err(|source| Error::Socket { action: "receive", node, source })?;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        loop {
+            self.outgoing.clear();
+            while self.outgoing.len() < SEND_DATAGRAMS {
+                let Some(outgoing) = self.window.next_outgoing() else { break };
+                self.outgoing.push(outgoing);
+            }
+            let mut sent = 0;
+            let mut refused = false;
+            while sent < self.outgoing.len() {
+                match self.socket.send(self.window.memory(), &self.outgoing[sent..]) {
+                    Ok(count) => (sent, refused) = (sent + count, false),
+                    // The answer to an earlier datagram: there is no node now. Reported once, so the next try is sent.
+                    Err(_) if !refused => refused = true,
+                    Err(source) if is_lasting(&source) => {
+                        return Err(Error::Socket { action: "send", node: self.node, source });
+                    }
+                    // What cannot be sent now is as good as lost, and sent again like that.
+                    Err(_) => break,
+                }
+            }
+            if self.outgoing.len() < SEND_DATAGRAMS {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Whether sending again later cannot help.
+fn is_lasting(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMSGSIZE | libc::EINVAL | libc::EBADF | libc::EACCES | libc::EPERM))
+}

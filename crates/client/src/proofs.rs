@@ -1,0 +1,198 @@
+//! Asking for proofs and checking them.
+
+use spv::{HeaderChain, IndexEntry, IndexProof, IndexProofError, ProofError, TransactionProof, bitcoin};
+use wire::{
+    AccountId, Chain, Operation, ProofRequest, Query, Reply, TransactionId, key_of_locator, key_of_transaction,
+};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::{Client, Error};
+
+/// Room for replies that is asked for first: all proofs of the own chain fit, and most of Bitcoin.
+const FIRST_ROOM: usize = wire::ETHERNET_DATAGRAM;
+
+/// A transaction of the own chain that was proved to be in a block.
+#[derive(Clone, Debug)]
+pub struct ProvedTransaction {
+    /// Height of its block.
+    pub height: u64,
+    /// Hash of its block.
+    pub block: [u8; 32],
+    /// Its position in the block.
+    pub position: u32,
+    /// What it does.
+    pub operation: Operation,
+    /// Height of the tip that the node answered as of.
+    pub tip_height: u64,
+    /// The whole reply, to be kept and checked again by anybody.
+    pub reply: Vec<u8>,
+}
+
+/// What was proved of an account.
+#[derive(Clone, Debug)]
+pub struct ProvedEntry {
+    /// Its entry, or `None` where it was proved that there is no such account.
+    pub entry: Option<IndexEntry>,
+    /// Height of the block that it was proved for.
+    pub height: u64,
+    /// The whole reply, to be kept and checked again by anybody.
+    pub reply: Vec<u8>,
+}
+
+/// A transaction that was proved to be in a Bitcoin block.
+#[derive(Clone, Debug)]
+pub struct ProvedBitcoin {
+    /// Its hash, in the order it is hashed in.
+    pub transaction: [u8; 32],
+    /// Height of its block.
+    pub height: u32,
+    /// Hash of its block.
+    pub block: [u8; 32],
+    /// Its position in the block.
+    pub position: u32,
+    /// The whole reply, to be kept and checked again by anybody.
+    pub reply: Vec<u8>,
+}
+
+impl Client {
+    /// Proof of an account's latest transaction. That it is in a block is proved, and that it is the account's; that there is
+    /// no later one, only [`Self::prove_index`] proves.
+    pub fn prove_latest(&mut self, chain: &mut HeaderChain, account: AccountId) -> Result<ProvedTransaction, Error> {
+        self.prove(chain, Query::Latest, account.into(), |proof| proof.involves(&account.0))
+    }
+
+    /// Proof of a transaction that is known by its id and its source.
+    pub fn prove_transaction(
+        &mut self,
+        chain: &mut HeaderChain,
+        transaction: TransactionId,
+        source: AccountId,
+    ) -> Result<ProvedTransaction, Error> {
+        let asked = Some((transaction.0, source.0));
+        self.prove(chain, Query::Transaction, key_of_transaction(transaction, source), |proof| {
+            proof.transaction_id() == asked
+        })
+    }
+
+    /// Proof of the transaction at a place in the chain.
+    pub fn prove_locator(
+        &mut self,
+        chain: &mut HeaderChain,
+        height: u64,
+        position: u32,
+    ) -> Result<ProvedTransaction, Error> {
+        self.prove(chain, Query::Locator, key_of_locator(height, position), |proof| {
+            (proof.height, proof.position) == (height, position)
+        })
+    }
+
+    /// Proof of an account's balance and of where its latest transaction is, or that there is no such account.
+    pub fn prove_index(&mut self, chain: &mut HeaderChain, account: AccountId) -> Result<ProvedEntry, Error> {
+        let reply = self.proof(Chain::Own, Query::Index, account.into())?;
+        let proof = IndexProof::parse(&reply)?;
+        let mut verified = proof.verify(&account.0, chain);
+        if verified == Err(IndexProofError::UnknownBlock) {
+            self.sync_headers(chain)?;
+            verified = proof.verify(&account.0, chain);
+        }
+        Ok(ProvedEntry { entry: verified?, height: proof.height, reply: reply.clone() })
+    }
+
+    fn prove(
+        &mut self,
+        chain: &mut HeaderChain,
+        query: Query,
+        key: [u8; 32],
+        fits: impl FnOnce(&TransactionProof<'_>) -> bool,
+    ) -> Result<ProvedTransaction, Error> {
+        let reply = self.proof(Chain::Own, query, key)?;
+        let proof = TransactionProof::parse(&reply)?;
+        let mut verified = proof.verify(chain);
+        if verified == Err(ProofError::UnknownBlock) {
+            // The block is newer than the headers, or they were reorganised.
+            self.sync_headers(chain)?;
+            verified = proof.verify(chain);
+        }
+        verified?;
+        if !fits(&proof) {
+            return Err(Error::OtherProof);
+        }
+        let (operation, _) = Operation::read_from_prefix(proof.transaction).map_err(|_| Error::WrongReply)?;
+        let (height, block, position, tip_height) = (proof.height, proof.block_hash, proof.position, proof.tip_height);
+        Ok(ProvedTransaction { height, block, position, operation, tip_height, reply })
+    }
+
+    /// Proof that a transaction is in a Bitcoin block; its hash in the order it is hashed in.
+    pub fn prove_bitcoin(
+        &mut self,
+        chain: &mut bitcoin::HeaderChain,
+        transaction: [u8; 32],
+    ) -> Result<ProvedBitcoin, Error> {
+        let proved = self.prove_in_bitcoin(chain, Query::Transaction, transaction)?;
+        if proved.transaction == transaction { Ok(proved) } else { Err(Error::OtherProof) }
+    }
+
+    /// Proof of the latest transaction with an output to a script, which is named by its SHA-256. That the transaction has
+    /// such an output is for the caller to see: a proof has the transaction's hash only.
+    pub fn prove_bitcoin_latest(
+        &mut self,
+        chain: &mut bitcoin::HeaderChain,
+        script_hash: [u8; 32],
+    ) -> Result<ProvedBitcoin, Error> {
+        self.prove_in_bitcoin(chain, Query::Latest, script_hash)
+    }
+
+    fn prove_in_bitcoin(
+        &mut self,
+        chain: &mut bitcoin::HeaderChain,
+        query: Query,
+        key: [u8; 32],
+    ) -> Result<ProvedBitcoin, Error> {
+        let bytes = self.proof(Chain::Bitcoin, query, key)?;
+        let Ok(Reply::Proof(reply)) = Reply::parse(&bytes) else { return Err(Error::WrongReply) };
+        let block = reply.fixed.block_hash;
+        let mut found = chain.is_active(&block).then(|| chain.find(&block)).flatten();
+        if found.is_none() {
+            self.sync_bitcoin_headers(chain)?;
+            found = chain.is_active(&block).then(|| chain.find(&block)).flatten();
+        }
+        let (height, header) = found.ok_or(Error::UnknownBlock)?;
+        let proof = bitcoin::TransactionProof {
+            leaf: &reply.fixed.leaf,
+            position: reply.fixed.position.get(),
+            transactions: reply.fixed.transaction_count.get(),
+            path: reply.path,
+            coinbase: reply.coinbase,
+            coinbase_path: reply.coinbase_path,
+        };
+        proof.verify(header)?;
+        let (transaction, position) = (*proof.leaf, proof.position);
+        Ok(ProvedBitcoin { transaction, height, block, position, reply: bytes })
+    }
+
+    /// The bytes of the reply to a proof request: asked again with more room where the first was too little.
+    fn proof(&mut self, chain: Chain, query: Query, key: [u8; 32]) -> Result<Vec<u8>, Error> {
+        let limit = self.datagram();
+        let first = FIRST_ROOM.min(limit);
+        match self.proof_within(chain, query, key, first) {
+            Err(Error::ReplyTooLarge { needed, .. }) if (first + 1..=limit).contains(&needed) => {
+                self.proof_within(chain, query, key, needed)
+            }
+            result => result,
+        }
+    }
+
+    fn proof_within(&mut self, chain: Chain, query: Query, key: [u8; 32], room: usize) -> Result<Vec<u8>, Error> {
+        self.exchange(
+            |id, _| {
+                let mut frame = ProofRequest::new(id, chain, query, key).as_bytes().to_vec();
+                frame.resize(room, 0);
+                Ok(frame)
+            },
+            |reply, bytes| match reply {
+                Reply::Proof(_) | Reply::Index(_) => Ok(bytes.to_vec()),
+                _ => Err(Error::WrongReply),
+            },
+        )
+    }
+}

@@ -1,0 +1,461 @@
+//! What is in flight: matches replies to requests, and tells what to send again and when.
+//!
+//! Neither sockets nor clocks: datagrams come and go as bytes, time as the duration since some fixed moment. All memory is
+//! given at start.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use wire::{
+    BatchFormat, BatchHeader, CompactEntry, CompactFrame, FrameType, MAGIC, Operation, Promise, Reply, SignedOperation,
+    Status, U32,
+};
+use zerocopy::IntoBytes;
+
+/// What a window is limited to.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of the longest datagram.
+    pub datagram: usize,
+    /// The most datagrams in flight.
+    pub window: usize,
+    /// The first wait for a reply; each further one is twice as long.
+    pub retry_after: Duration,
+    /// The longest wait for a reply.
+    pub retry_at_most: Duration,
+    /// How long a request is tried at all.
+    pub give_up_after: Duration,
+}
+
+/// Why a request has no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// None came, however often it was sent. It may have been executed nevertheless.
+    NoReply,
+    /// The node had no room for it until the end: nothing was done.
+    Refused(Status),
+}
+
+/// The end of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Completion<'a> {
+    /// What the request was submitted with.
+    pub tag: u64,
+    /// The datagram that was sent.
+    pub request: &'a [u8],
+    /// The reply to it.
+    pub reply: Result<Reply<'a>, Failure>,
+    /// The bytes of the reply; none where there is no reply.
+    pub bytes: &'a [u8],
+    /// Time since the request was due.
+    pub latency: Duration,
+    /// How often it was sent again.
+    pub retries: u32,
+}
+
+/// A datagram to be sent, as a place in [`Window::memory`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Where it begins.
+    pub offset: usize,
+    /// Its length.
+    pub length: usize,
+}
+
+/// A request in flight.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    id: u32,
+    buffer: u32,
+    length: usize,
+    tag: u64,
+    due: Duration,
+    submitted: Duration,
+    deadline: Duration,
+    retries: u32,
+    /// The last refusal, where it was refused for want of room.
+    refused: Option<Status>,
+}
+
+/// The requests in flight.
+#[derive(Debug)]
+pub struct Window {
+    limits: Limits,
+    memory: Vec<u8>,
+    free: Vec<u32>,
+    /// By the low bits of the id. Twice as many as buffers, so that a request that lags blocks few ids.
+    slots: Vec<Option<Slot>>,
+    next_id: u32,
+    in_flight: usize,
+    outgoing: VecDeque<Outgoing>,
+    /// No slot's deadline is earlier.
+    next_deadline: Duration,
+    /// How many may be in flight, in 1/[`FRACTION`]: halved when replies are missing, regained as they come.
+    allowed: usize,
+    /// When `allowed` was halved last: losses of one moment count once.
+    halved: Duration,
+    retries: u64,
+    strays: u64,
+}
+
+/// The parts that the number of allowed requests is counted in.
+const FRACTION: usize = 256;
+
+impl Window {
+    /// An empty window. Ids count up from `first_id`, which should be random.
+    pub fn new(limits: Limits, first_id: u32) -> Self {
+        let slots = (limits.window * 2).next_power_of_two();
+        Self {
+            memory: vec![0; limits.window * limits.datagram],
+            free: (0..limits.window as u32).rev().collect(),
+            slots: vec![None; slots],
+            next_id: first_id,
+            in_flight: 0,
+            outgoing: VecDeque::with_capacity(limits.window),
+            next_deadline: Duration::MAX,
+            allowed: limits.window * FRACTION,
+            halved: Duration::ZERO,
+            retries: 0,
+            strays: 0,
+            limits,
+        }
+    }
+
+    /// Number of requests without a reply yet.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// How often requests were sent again.
+    pub fn retries(&self) -> u64 {
+        self.retries
+    }
+
+    /// Datagrams that came and were no reply to a request in flight: late ones, or ones of a faulty node.
+    pub fn strays(&self) -> u64 {
+        self.strays
+    }
+
+    /// Bytes of the longest datagram.
+    pub fn datagram(&self) -> usize {
+        self.limits.datagram
+    }
+
+    /// When [`Self::expire`] has to be called next; `Duration::MAX` where nothing is in flight.
+    pub fn next_deadline(&self) -> Duration {
+        self.next_deadline
+    }
+
+    /// A request to be filled; `None` where no more may be in flight.
+    pub fn begin(&mut self) -> Option<Draft<'_>> {
+        if self.in_flight >= (self.allowed / FRACTION).max(1) {
+            return None;
+        }
+        let buffer = self.free.pop()?;
+        let mask = self.slots.len() as u32 - 1;
+        // Ends, because there are more slots than buffers.
+        while self.slots[(self.next_id & mask) as usize].is_some() {
+            self.next_id = self.next_id.wrapping_add(1);
+        }
+        Some(Draft { id: self.next_id, buffer, window: self })
+    }
+
+    /// A request with the given id; `None` where no more may be in flight, or the id is too near to one that is.
+    pub fn begin_as(&mut self, id: u32) -> Option<Draft<'_>> {
+        if self.slots[self.index_of(id)].is_some() {
+            return None;
+        }
+        self.next_id = id;
+        self.begin()
+    }
+
+    /// The memory that datagrams to be sent lie in.
+    pub fn memory(&self) -> &[u8] {
+        &self.memory
+    }
+
+    /// Takes a datagram to be sent.
+    pub fn next_outgoing(&mut self) -> Option<Outgoing> {
+        self.outgoing.pop_front()
+    }
+
+    /// Takes a datagram that came, and reports the request that it ends.
+    pub fn receive(&mut self, bytes: &[u8], now: Duration, mut report: impl FnMut(Completion<'_>)) {
+        let Ok(reply) = Reply::parse(bytes) else {
+            self.strays += 1;
+            return;
+        };
+        let index = self.index_of(reply.id());
+        let Some(slot) = self.slots[index].filter(|slot| slot.id == reply.id()) else {
+            self.strays += 1;
+            return;
+        };
+        let request = buffer(&self.memory, &self.limits, &slot);
+        if !answers(request, bytes, &reply) {
+            self.strays += 1;
+            return;
+        }
+        if let Some(status) = refusal(&reply).filter(|status| status.is_transient()) {
+            return self.postpone(index, status, now);
+        }
+        let latency = now.saturating_sub(slot.due);
+        report(Completion { tag: slot.tag, request, reply: Ok(reply), bytes, latency, retries: slot.retries });
+        self.release(index);
+        if slot.retries == 0 {
+            let more = FRACTION * FRACTION / self.allowed.max(1);
+            self.allowed = (self.allowed + more.max(1)).min(self.limits.window * FRACTION);
+        }
+    }
+
+    /// Sends again what has waited long enough, and reports what was given up.
+    pub fn expire(&mut self, now: Duration, mut report: impl FnMut(Completion<'_>)) {
+        if now < self.next_deadline {
+            return;
+        }
+        self.next_deadline = Duration::MAX;
+        for index in 0..self.slots.len() {
+            let Some(slot) = &mut self.slots[index] else { continue };
+            if now < slot.deadline {
+                self.next_deadline = self.next_deadline.min(slot.deadline);
+                continue;
+            }
+            let waited = now.saturating_sub(slot.submitted);
+            if waited >= self.limits.give_up_after {
+                let ended = *slot;
+                let failure = ended.refused.map_or(Failure::NoReply, Failure::Refused);
+                let request = buffer(&self.memory, &self.limits, &ended);
+                let latency = now.saturating_sub(ended.due);
+                let reply = Err(failure);
+                report(Completion { tag: ended.tag, request, reply, bytes: &[], latency, retries: ended.retries });
+                self.release(index);
+                continue;
+            }
+            let missing = slot.refused.take().is_none();
+            slot.retries += 1;
+            slot.deadline = now + backoff(&self.limits, slot.retries);
+            self.next_deadline = self.next_deadline.min(slot.deadline);
+            self.outgoing.push_back(place(&self.limits, slot));
+            self.retries += 1;
+            if missing && now.saturating_sub(self.halved) >= self.limits.retry_after {
+                self.halved = now;
+                self.allowed = (self.allowed / 2).max(FRACTION);
+            }
+        }
+    }
+
+    /// Waits before a request is sent again that the node had no room for.
+    fn postpone(&mut self, index: usize, status: Status, now: Duration) {
+        if let Some(slot) = &mut self.slots[index] {
+            slot.refused = Some(status);
+            // A node that has no room now may have some soon: the wait is shorter than for a datagram that was lost.
+            slot.deadline = now + backoff(&self.limits, slot.retries) / 8;
+            self.next_deadline = self.next_deadline.min(slot.deadline);
+        }
+    }
+
+    fn release(&mut self, index: usize) {
+        if let Some(slot) = self.slots[index].take() {
+            self.free.push(slot.buffer);
+            self.in_flight -= 1;
+        }
+        if self.in_flight == 0 {
+            self.next_deadline = Duration::MAX;
+        }
+    }
+
+    fn index_of(&self, id: u32) -> usize {
+        id as usize & (self.slots.len() - 1)
+    }
+}
+
+fn place(limits: &Limits, slot: &Slot) -> Outgoing {
+    Outgoing { offset: slot.buffer as usize * limits.datagram, length: slot.length }
+}
+
+fn buffer<'a>(memory: &'a [u8], limits: &Limits, slot: &Slot) -> &'a [u8] {
+    let Outgoing { offset, length } = place(limits, slot);
+    &memory[offset..offset + length]
+}
+
+/// The wait after so many retries.
+fn backoff(limits: &Limits, retries: u32) -> Duration {
+    // 2^16 times the first wait is beyond every limit already.
+    limits.retry_after.saturating_mul(1 << retries.min(16)).min(limits.retry_at_most)
+}
+
+/// Whether a reply is one to the request, so far as its id leaves that open.
+fn answers(request: &[u8], bytes: &[u8], reply: &Reply<'_>) -> bool {
+    const PROOF_KEY: std::ops::Range<usize> = 16..48;
+    let same = |range: std::ops::Range<usize>| request.get(range.clone()) == bytes.get(range);
+    let kind = |kind: FrameType| request.starts_with(&MAGIC.to_be_bytes()) && request.get(3) == Some(&(kind as u8));
+    match reply {
+        Reply::Compact(_) => !request.starts_with(&MAGIC.to_be_bytes()) && same(0..16),
+        Reply::Full(_) => kind(FrameType::Full) && same(12..64),
+        // Count and format.
+        Reply::Batch(_) => kind(FrameType::Batch) && same(8..11),
+        Reply::Proof(_) | Reply::Index(_) | Reply::ProofRefused(..) => {
+            kind(FrameType::Proof) && same(8..10) && same(PROOF_KEY)
+        }
+        // Chain and first height.
+        Reply::Headers(_) => kind(FrameType::Headers) && same(8..9) && same(16..24),
+        Reply::Info(_) => kind(FrameType::Info),
+        Reply::Error(..) => true,
+    }
+}
+
+/// The status of a request that was refused as a whole.
+pub(crate) fn refusal(reply: &Reply<'_>) -> Option<Status> {
+    let status = match reply {
+        Reply::Compact(frame) => frame.status().ok()?,
+        Reply::Full(frame) => frame.operation.status().ok()?,
+        Reply::Batch(batch) => batch.status,
+        Reply::Headers(headers) => headers.status,
+        Reply::Info(info) => info.status().ok()?,
+        Reply::ProofRefused(_, status) | Reply::Error(_, status) => *status,
+        Reply::Proof(_) | Reply::Index(_) => Status::Ok,
+    };
+    (!status.is_ok()).then_some(status)
+}
+
+/// A request that is being filled. Dropped without being submitted, it is as if it had never been.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    window: &'a mut Window,
+    id: u32,
+    buffer: u32,
+}
+
+impl<'a> Draft<'a> {
+    /// The id that the frame has to carry; of a compact frame the transaction id.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Bytes of the longest datagram.
+    pub fn datagram(&self) -> usize {
+        self.window.limits.datagram
+    }
+
+    /// The memory that the datagram is to be written to, with what was there before.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        let length = self.window.limits.datagram;
+        let offset = self.buffer as usize * length;
+        &mut self.window.memory[offset..offset + length]
+    }
+
+    /// Sends the first `length` bytes of the memory, which must hold a frame with this draft's id. `due` is when it should
+    /// have been sent, from which its latency counts, and `now` when it is.
+    pub fn submit(self, length: usize, tag: u64, due: Duration, now: Duration) {
+        let window = &mut *self.window;
+        let slot = Slot {
+            id: self.id,
+            buffer: self.buffer,
+            length: length.min(window.limits.datagram),
+            tag,
+            due,
+            submitted: now,
+            deadline: now + backoff(&window.limits, 0),
+            retries: 0,
+            refused: None,
+        };
+        window.outgoing.push_back(place(&window.limits, &slot));
+        window.next_deadline = window.next_deadline.min(slot.deadline);
+        let index = window.index_of(self.id);
+        window.slots[index] = Some(slot);
+        window.in_flight += 1;
+        window.next_id = self.id.wrapping_add(1);
+        // The slot has the buffer now.
+        std::mem::forget(self);
+    }
+
+    /// Sends a frame. It is cut where it is longer than a datagram.
+    pub fn submit_frame(mut self, frame: &[u8], tag: u64, due: Duration, now: Duration) {
+        let bytes = self.bytes();
+        let length = frame.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&frame[..length]);
+        self.submit(length, tag, due, now);
+    }
+
+    /// Sends a compact frame under this draft's id as its transaction id.
+    pub fn submit_compact(self, mut frame: CompactFrame, tag: u64, due: Duration, now: Duration) {
+        frame.transaction = U32::new(self.id);
+        self.submit_frame(frame.as_bytes(), tag, due, now);
+    }
+
+    /// Makes the request a batch.
+    pub fn batch(self, format: BatchFormat, promise: Promise) -> BatchDraft<'a> {
+        BatchDraft { draft: self, format, promise, count: 0, length: BatchHeader::LENGTH }
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        self.window.free.push(self.buffer);
+    }
+}
+
+/// A batch that is being filled.
+#[derive(Debug)]
+pub struct BatchDraft<'a> {
+    draft: Draft<'a>,
+    format: BatchFormat,
+    promise: Promise,
+    count: u16,
+    length: usize,
+}
+
+impl BatchDraft<'_> {
+    /// Number of entries so far.
+    pub fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Whether there is none yet.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Appends an operation to a batch of format 1, or of format 0 where the operation fits. Gives `false` where there is
+    /// no room, or the format cannot hold it.
+    #[inline]
+    pub fn push(&mut self, operation: &Operation) -> bool {
+        match self.format {
+            BatchFormat::Operation => self.append(operation.as_bytes()),
+            BatchFormat::Compact => {
+                CompactFrame::from_operation(operation).is_some_and(|frame| self.push_compact(frame))
+            }
+            BatchFormat::Signed => false,
+        }
+    }
+
+    /// Appends to a batch of format 0.
+    #[inline]
+    pub fn push_compact(&mut self, frame: CompactFrame) -> bool {
+        self.format == BatchFormat::Compact && self.append(CompactEntry::from(frame).as_bytes())
+    }
+
+    /// Appends to a batch of format 2.
+    pub fn push_signed(&mut self, signed: &SignedOperation) -> bool {
+        self.format == BatchFormat::Signed && self.append(signed.as_bytes())
+    }
+
+    /// Sends the batch, or nothing where it is empty.
+    pub fn submit(mut self, tag: u64, due: Duration, now: Duration) {
+        if self.count == 0 {
+            return;
+        }
+        let header = BatchHeader::new(self.draft.id, self.format, self.count, self.promise);
+        if header.write_to_prefix(self.draft.bytes()).is_ok() {
+            self.draft.submit(self.length, tag, due, now);
+        }
+    }
+
+    fn append(&mut self, entry: &[u8]) -> bool {
+        let (length, count) = (self.length, self.count);
+        let Some(place) = self.draft.bytes().get_mut(length..length + entry.len()) else { return false };
+        let Some(count) = count.checked_add(1) else { return false };
+        place.copy_from_slice(entry);
+        (self.length, self.count) = (length + entry.len(), count);
+        true
+    }
+}
