@@ -24,6 +24,7 @@
 mod client;
 mod error;
 mod headers;
+pub mod load;
 mod options;
 mod pipeline;
 mod proofs;

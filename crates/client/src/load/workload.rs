@@ -1,0 +1,268 @@
+//! What load consists of.
+
+use std::time::Duration;
+
+use wire::{
+    AccountId, BatchEntries, BatchFormat, Chain, CompactFrame, Frame, Operation, Promise, ProofRequest, Query, Reply,
+    Status, TransactionId,
+};
+use zerocopy::IntoBytes;
+
+use super::{Balances, Choice, Report};
+use crate::window::refusal;
+use crate::{Completion, Draft, Error, fresh_transaction_id};
+
+/// Requests of one kind.
+pub trait Workload {
+    /// Fills a draft with at most `most` operations, submits it with their number as the tag, and returns that.
+    fn fill(&mut self, draft: Draft<'_>, most: u64, due: Duration, now: Duration) -> u64;
+
+    /// Counts the operations of a reply.
+    fn take(&mut self, completion: &Completion<'_>, report: &mut Report);
+}
+
+/// What the operations are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// TRANSFER of 1.
+    Transfer,
+    /// REFER.
+    Refer,
+}
+
+/// In which frames they are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Batches of operations, or of compact entries.
+    Batch(BatchFormat),
+    /// Compact transfer frames, one operation each.
+    CompactFrame,
+}
+
+/// Operations between random accounts.
+#[derive(Debug)]
+pub struct Operations {
+    mix: Mix,
+    format: Format,
+    batch: u16,
+    promise: Promise,
+    choice: Choice,
+    /// Upper half of the transaction ids, and the counter in their lower half.
+    series: u64,
+    counter: u64,
+    balances: Option<Balances>,
+    samples: Vec<Operation>,
+    sample_every: u64,
+    until_sample: u64,
+}
+
+impl Operations {
+    /// Batches of up to `batch` operations between accounts that `choice` gives. The transaction ids are a random series.
+    pub fn new(mix: Mix, format: Format, batch: u16, promise: Promise, choice: Choice) -> Result<Self, Error> {
+        let series = (fresh_transaction_id()?.to_u128() >> 64) as u64;
+        let batch = batch.max(1);
+        let (samples, sample_every) = (Vec::new(), u64::MAX);
+        Ok(Self {
+            mix,
+            format,
+            batch,
+            promise,
+            choice,
+            series,
+            counter: series & 0xffff_ffff,
+            balances: None,
+            samples,
+            sample_every,
+            until_sample: sample_every,
+        })
+    }
+
+    /// Follows the balances: with each transfer that is done, `balances` change.
+    pub fn following(mut self, balances: Balances) -> Self {
+        self.balances = Some(balances);
+        self
+    }
+
+    /// Keeps one of `every` operations that were done.
+    pub fn sampling(mut self, every: u64) -> Self {
+        self.sample_every = every.max(1);
+        self.until_sample = self.sample_every;
+        self
+    }
+
+    /// The operations kept, as they were asked for.
+    pub fn samples(&self) -> &[Operation] {
+        &self.samples
+    }
+
+    /// The balances that were followed.
+    pub fn balances(&self) -> Option<&Balances> {
+        self.balances.as_ref()
+    }
+
+    #[inline]
+    fn next(&mut self) -> Operation {
+        self.counter = self.counter.wrapping_add(1);
+        let id = match self.format {
+            Format::Batch(BatchFormat::Operation | BatchFormat::Signed) => {
+                TransactionId::from(u128::from(self.series) << 64 | u128::from(self.counter))
+            }
+            // Compact ids have 32 bits.
+            _ => TransactionId::from(self.counter as u32),
+        };
+        match self.mix {
+            Mix::Transfer => {
+                let (source, destination) = self.choice.pair();
+                Operation::transfer(id, account(source), account(destination), 1)
+            }
+            Mix::Refer => Operation::refer(id, account(self.choice.account())),
+        }
+    }
+
+    /// Whether operations are looked at once more when they are done.
+    fn is_watching(&self) -> bool {
+        self.balances.is_some() || self.sample_every != u64::MAX
+    }
+
+    /// Sees an operation that was done.
+    fn done(&mut self, request: &Operation) {
+        if let Some(balances) = &mut self.balances {
+            balances.apply(request);
+        }
+        self.until_sample -= 1;
+        if self.until_sample == 0 {
+            self.until_sample = self.sample_every;
+            self.samples.push(*request);
+        }
+    }
+}
+
+#[inline]
+fn account(number: u64) -> AccountId {
+    AccountId::from(u128::from(number))
+}
+
+impl Workload for Operations {
+    fn fill(&mut self, draft: Draft<'_>, most: u64, due: Duration, now: Duration) -> u64 {
+        let format = match self.format {
+            Format::CompactFrame => {
+                if let Some(frame) = CompactFrame::from_operation(&self.next()) {
+                    draft.submit_compact(frame, 1, due, now);
+                }
+                return 1;
+            }
+            Format::Batch(format) => format,
+        };
+        let room = format.entries_in(draft.datagram()) as u64;
+        let count = most.min(u64::from(self.batch)).min(room);
+        let mut batch = draft.batch(format, self.promise);
+        for _ in 0..count {
+            batch.push(&self.next());
+        }
+        batch.submit(count, due, now);
+        count
+    }
+
+    fn take(&mut self, completion: &Completion<'_>, report: &mut Report) {
+        let Ok(reply) = &completion.reply else { return };
+        let asked = if self.is_watching() { Frame::parse(completion.request).ok() } else { None };
+        let mut ok = 0;
+        let mut each = |index: usize, status: u16| match Status::try_from(status) {
+            Ok(Status::Ok) => {
+                ok += 1;
+                if let Some(request) = asked.and_then(|asked| operation_of(&asked, index)) {
+                    self.done(&request);
+                }
+            }
+            Ok(status) => report.add(status, 1),
+            Err(_) => report.wrong += 1,
+        };
+        match reply {
+            Reply::Batch(batch) if batch.status.is_ok() => match batch.entries {
+                BatchEntries::Operation(entries) => {
+                    entries.iter().enumerate().for_each(|(index, entry)| each(index, entry.status.get()));
+                }
+                BatchEntries::Compact(entries) => {
+                    entries.iter().enumerate().for_each(|(index, entry)| each(index, entry.frame.status.get()));
+                }
+                BatchEntries::Signed(entries) => {
+                    entries.iter().enumerate().for_each(|(index, entry)| each(index, entry.operation.status.get()));
+                }
+            },
+            Reply::Compact(frame) => each(0, frame.status.get()),
+            other => report.add(refusal(other).unwrap_or(Status::Ok), completion.tag),
+        }
+        report.add(Status::Ok, ok);
+    }
+}
+
+/// The operation at a place of a request.
+fn operation_of(frame: &Frame<'_>, index: usize) -> Option<Operation> {
+    match frame {
+        Frame::Batch(batch) => batch.entries.operation(index),
+        Frame::Compact(frame) => Some(frame.to_operation()),
+        _ => None,
+    }
+}
+
+/// Checks the bytes of a proof.
+type Verifier<'a> = Box<dyn FnMut(&[u8]) -> bool + 'a>;
+
+/// Proof requests for the keys that a function gives.
+pub struct Proofs<'a> {
+    chain: Chain,
+    query: Query,
+    room: usize,
+    key: Box<dyn FnMut() -> [u8; 32] + 'a>,
+    verify: Option<Verifier<'a>>,
+}
+
+impl std::fmt::Debug for Proofs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proofs").field("chain", &self.chain).field("query", &self.query).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Proofs<'a> {
+    /// Requests with room for replies of `room` bytes.
+    pub fn new(chain: Chain, query: Query, room: usize, key: impl FnMut() -> [u8; 32] + 'a) -> Self {
+        Self { chain, query, room, key: Box::new(key), verify: None }
+    }
+
+    /// Requests of the latest transactions of accounts that `choice` gives.
+    pub fn latest(room: usize, mut choice: Choice) -> Self {
+        Self::new(Chain::Own, Query::Latest, room, move || account(choice.account()).into())
+    }
+
+    /// Checks each proof; those that `verify` refuses count as wrong.
+    pub fn verified_by(mut self, verify: impl FnMut(&[u8]) -> bool + 'a) -> Self {
+        self.verify = Some(Box::new(verify));
+        self
+    }
+}
+
+impl Workload for Proofs<'_> {
+    fn fill(&mut self, mut draft: Draft<'_>, _most: u64, due: Duration, now: Duration) -> u64 {
+        let request = ProofRequest::new(draft.id(), self.chain, self.query, (self.key)());
+        let bytes = draft.bytes();
+        let length = self.room.clamp(ProofRequest::LENGTH, bytes.len());
+        let (head, padding) = bytes[..length].split_at_mut(ProofRequest::LENGTH);
+        head.copy_from_slice(request.as_bytes());
+        padding.fill(0);
+        draft.submit(length, 1, due, now);
+        1
+    }
+
+    fn take(&mut self, completion: &Completion<'_>, report: &mut Report) {
+        let Ok(reply) = &completion.reply else { return };
+        match refusal(reply) {
+            Some(status) => report.add(status, 1),
+            None => {
+                report.add(Status::Ok, 1);
+                if self.verify.as_mut().is_some_and(|verify| !verify(completion.bytes)) {
+                    report.wrong += 1;
+                }
+            }
+        }
+    }
+}
