@@ -1,9 +1,21 @@
 //! Verification engines: hashing, signatures.
 //!
+//! - [`sha256`]: tagged hashes and double hashes, many at once, for Merkle trees and header chains.
+//! - [`secp256k1`]: ECDSA signatures.
+//! - [`transfer`]: what a signed operation's signature covers, and the account id that a key stands for.
+//! - [`BatchVerifier`]: the one shape of all signature and proof-of-work schemes; [`WorkQueue`]: several cores.
+//!
 //! Every engine has one interface and several backends behind it. A backend is a kernel, nothing more: which messages
 //! to take, how to pad, what a verdict means is written once above the kernels. The backend is chosen at run time, so
 //! that a program built for any machine is the fastest on this one.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod batch;
+pub mod secp256k1;
 pub mod sha256;
+pub mod transfer;
+mod work;
+
+pub use batch::BatchVerifier;
+pub use work::WorkQueue;

@@ -33,5 +33,9 @@ pub(super) unsafe fn drive_avx2<J: Job>(plan: &Plan<'_>, job: &mut J, range: Ran
 #[target_feature(enable = "sha,sse2,ssse3,sse4.1")]
 pub(super) unsafe fn drive_sha_ni<J: Job>(plan: &Plan<'_>, job: &mut J, range: Range<usize>) {
     // SAFETY: as above.
-    unsafe { drive::<sha_ni::Streams<2>, 2, J>(plan, job, range) }
+    unsafe {
+        let pairs = range.len() / 2 * 2;
+        drive::<sha_ni::Streams<2>, 2, J>(plan, job, range.start..range.start + pairs);
+        drive::<sha_ni::Streams<1>, 1, J>(plan, job, range.start + pairs..range.end);
+    }
 }

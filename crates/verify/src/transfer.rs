@@ -1,0 +1,82 @@
+//! What a signed operation's signature covers, and the account id that a public key stands for.
+
+use crate::sha256::{Digest, Tag};
+
+const ACCOUNT: Tag = Tag::new("turnpike/account");
+const TRANSFER: Tag = Tag::new("turnpike/transfer");
+
+/// The length of a signed operation in front of its signature.
+pub const SIGNED_LENGTH: usize = 120;
+
+/// The id of the keyed account of a compressed public key: the top bit set, then the first 127 bits of the tagged hash.
+pub fn account_id(key: &[u8; 33]) -> [u8; 16] {
+    let mut id = [0; 16];
+    id.copy_from_slice(&ACCOUNT.hash(key)[..16]);
+    (1 << 127 | u128::from_be_bytes(id) >> 1).to_be_bytes()
+}
+
+/// The digest that a transfer's signature is made of: of the network id and the signed operation up to its signature.
+pub fn digest(network: &[u8; 32], signed: &[u8; SIGNED_LENGTH]) -> Digest {
+    TRANSFER.hash_parts(&[network, signed])
+}
+
+/// As [`digest`](digest()), for many operations at once.
+///
+/// # Panics
+///
+/// If there are not as many digests as operations.
+pub fn digests(network: &[u8; 32], signed: &[&[u8; SIGNED_LENGTH]], digests: &mut [Digest]) {
+    assert_eq!(signed.len(), digests.len(), "one digest for each operation");
+    /// As many as the widest backend takes in two passes; their messages fit the first level cache.
+    const AT_ONCE: usize = 64;
+    let mut messages = [[0; 32 + SIGNED_LENGTH]; AT_ONCE];
+    for (signed, digests) in signed.chunks(AT_ONCE).zip(digests.chunks_mut(AT_ONCE)) {
+        for (message, signed) in messages.iter_mut().zip(signed) {
+            message[..32].copy_from_slice(network);
+            message[32..].copy_from_slice(*signed);
+        }
+        TRANSFER.hash_many(&messages[..signed.len()], digests);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest as _, Sha256};
+
+    use super::*;
+
+    fn tagged(name: &str, parts: &[&[u8]]) -> Digest {
+        let tag = Sha256::digest(name);
+        let start = Sha256::new().chain_update(tag).chain_update(tag);
+        parts.iter().fold(start, |hash, part| hash.chain_update(part)).finalize().into()
+    }
+
+    #[test]
+    fn an_account_id_is_a_set_bit_and_127_bits_of_the_hash() {
+        for byte in 0..50 {
+            let key = [byte; 33];
+            let hash = tagged("turnpike/account", &[&key]);
+            let id = account_id(&key);
+            let bit = |bytes: &[u8], bit: usize| bytes[bit / 8] >> (7 - bit % 8) & 1;
+            assert_eq!(bit(&id, 0), 1);
+            for at in 0..127 {
+                assert_eq!(bit(&id, at + 1), bit(&hash, at));
+            }
+        }
+    }
+
+    #[test]
+    fn digests_cover_the_network_and_the_operation() {
+        let network = [7; 32];
+        let operations: Vec<[u8; SIGNED_LENGTH]> = (0..130).map(|byte| [byte; SIGNED_LENGTH]).collect();
+        let expected: Vec<Digest> =
+            operations.iter().map(|operation| tagged("turnpike/transfer", &[&network, operation])).collect();
+        for count in [0, 1, 63, 64, 65, 130] {
+            let signed: Vec<&[u8; SIGNED_LENGTH]> = operations[..count].iter().collect();
+            let mut many = vec![[0; 32]; count];
+            digests(&network, &signed, &mut many);
+            assert_eq!(many, expected[..count]);
+        }
+        assert_eq!(digest(&network, &operations[9]), expected[9]);
+    }
+}

@@ -1,0 +1,181 @@
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+/// Threads that take pieces of work from a queue of bounded length.
+///
+/// Each thread has a worker of its own, made for it when the queue is started, so that its buffers and batches are kept
+/// from one piece of work to the next. Dropping the queue waits until all work in it is done.
+pub struct WorkQueue<T> {
+    shared: Arc<Shared<T>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    /// Signalled when work was added and when the queue is closed.
+    added: Condvar,
+    capacity: usize,
+}
+
+struct State<T> {
+    waiting: VecDeque<T>,
+    closed: bool,
+}
+
+impl<T> Shared<T> {
+    /// No thread panics while it holds the lock, and the state is whole between any two statements.
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next piece of work; none once the queue is closed and empty.
+    fn next(&self) -> Option<T> {
+        let mut state = self.lock();
+        loop {
+            if let Some(work) = state.waiting.pop_front() {
+                return Some(work);
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.added.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.added.notify_all();
+    }
+}
+
+impl<T: Send + 'static> WorkQueue<T> {
+    /// Starts `threads` threads with a worker each, and a queue of at most `capacity` pieces of work before them.
+    ///
+    /// A worker that panics loses the piece of work that it had, and goes on with the next.
+    pub fn start<W: FnMut(T) + Send + 'static>(
+        name: &str,
+        threads: usize,
+        capacity: usize,
+        mut worker: impl FnMut() -> W,
+    ) -> io::Result<Self> {
+        let state = Mutex::new(State { waiting: VecDeque::with_capacity(capacity), closed: false });
+        let shared = Arc::new(Shared { state, added: Condvar::new(), capacity });
+        // Dropping the queue, should a thread fail to start, ends those that did.
+        let mut queue = Self { shared, threads: Vec::with_capacity(threads) };
+        for number in 0..threads {
+            let shared = Arc::clone(&queue.shared);
+            let mut work = worker();
+            let run = move || {
+                while let Some(piece) = shared.next() {
+                    // The panic itself is reported by the panic hook.
+                    let _ = catch_unwind(AssertUnwindSafe(|| work(piece)));
+                }
+            };
+            queue.threads.push(Builder::new().name(format!("{name}-{number}")).spawn(run)?);
+        }
+        Ok(queue)
+    }
+
+    /// Adds a piece of work, or gives it back if the queue is full.
+    pub fn try_push(&self, work: T) -> Result<(), T> {
+        let mut state = self.shared.lock();
+        if state.waiting.len() >= self.shared.capacity {
+            return Err(work);
+        }
+        state.waiting.push_back(work);
+        drop(state);
+        self.shared.added.notify_one();
+        Ok(())
+    }
+
+    /// Number of pieces of work that no thread has taken yet.
+    pub fn len(&self) -> usize {
+        self.shared.lock().waiting.len()
+    }
+
+    /// Whether no piece of work is waiting.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Drop for WorkQueue<T> {
+    fn drop(&mut self) {
+        self.shared.close();
+        for thread in self.threads.drain(..) {
+            // A worker's panic was caught, so the thread ends by returning.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn all_work_is_done_once_before_the_queue_is_gone() {
+        let (sender, receiver) = mpsc::channel();
+        let queue = WorkQueue::start("test", 3, 1000, || {
+            let sender = sender.clone();
+            move |number: u32| sender.send(number).unwrap()
+        })
+        .unwrap();
+        for number in 0..1000 {
+            queue.try_push(number).unwrap();
+        }
+        drop((queue, sender));
+        let mut done: Vec<u32> = receiver.iter().collect();
+        done.sort();
+        assert_eq!(done, (0..1000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_full_queue_gives_the_work_back() {
+        let (started, wait_started) = mpsc::channel();
+        let (go, wait_go) = mpsc::channel::<()>();
+        let mut gate = Some(wait_go);
+        let queue = WorkQueue::start("test", 1, 2, || {
+            let (started, gate) = (started.clone(), gate.take().unwrap());
+            move |_: u32| {
+                started.send(()).unwrap();
+                gate.recv().unwrap();
+            }
+        })
+        .unwrap();
+        queue.try_push(0).unwrap();
+        wait_started.recv().unwrap();
+        queue.try_push(1).unwrap();
+        queue.try_push(2).unwrap();
+        assert_eq!((queue.len(), queue.is_empty()), (2, false));
+        assert_eq!(queue.try_push(3), Err(3));
+        for _ in 0..3 {
+            go.send(()).unwrap();
+        }
+        drop(queue);
+        assert_eq!(wait_started.iter().take(2).count(), 2);
+    }
+
+    #[test]
+    fn a_panic_costs_one_piece_of_work() {
+        let (sender, receiver) = mpsc::channel();
+        let queue = WorkQueue::start("test", 1, 8, || {
+            let sender = sender.clone();
+            move |number: u32| {
+                assert_ne!(number, 1, "a panic that the test wants");
+                sender.send(number).unwrap();
+            }
+        })
+        .unwrap();
+        for number in 0..3 {
+            queue.try_push(number).unwrap();
+        }
+        drop((queue, sender));
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 2]);
+    }
+}
