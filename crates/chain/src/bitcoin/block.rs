@@ -1,0 +1,297 @@
+//! Blocks and transactions as Bitcoin serialises them, parsed in place.
+//!
+//! Everything that can be said about a block without knowing any other is checked: encodings, limits, where the coinbase is. Not
+//! scripts, signatures and amounts: those are what proof of work stands for.
+use spv::Hash;
+use spv::bitcoin::{BlockHeader, CoinbaseError, Encoding, EncodingError, HEADER_SIZE, check_coinbase, sha256d};
+use thiserror::Error;
+
+/// The most bytes that a block can have: its weight is limited to 4,000,000, and no byte weighs less than one.
+pub const MAX_BLOCK_SIZE: usize = 4_000_000;
+/// The greatest weight: bytes of the witness count once, all others four times.
+const MAX_BLOCK_WEIGHT: usize = 4_000_000;
+/// The fewest bytes of a transaction: one input and one output with empty scripts.
+const MIN_TRANSACTION_SIZE: usize = 60;
+/// The fewest bytes of an input: outpoint, empty script, sequence.
+const MIN_INPUT_SIZE: usize = 41;
+/// The fewest bytes of an output: amount, empty script.
+const MIN_OUTPUT_SIZE: usize = 9;
+
+/// Why bytes are no block.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BlockError {
+    /// Too short even for a header.
+    #[error("{0} bytes are too few for a block")]
+    Short(usize),
+    /// More bytes, or more weight, than a block may have.
+    #[error("the block is larger than the rules allow")]
+    TooLarge,
+    /// A block has a coinbase at least.
+    #[error("the block has no transactions")]
+    NoTransactions,
+    /// What surrounds the transactions.
+    #[error("the block {0}")]
+    Encoding(#[from] EncodingError),
+    /// A transaction.
+    #[error("transaction {position}: {error}")]
+    Transaction {
+        /// Its position in the block.
+        position: u32,
+        /// What is wrong with it.
+        error: TransactionError,
+    },
+}
+
+/// Why bytes are no transaction of a block.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TransactionError {
+    /// The bytes encode none.
+    #[error("it {0}")]
+    Encoding(#[from] EncodingError),
+    /// It spends nothing.
+    #[error("it has no inputs")]
+    NoInputs,
+    /// It pays nobody.
+    #[error("it has no outputs")]
+    NoOutputs,
+    /// The byte after the witness marker is not 1.
+    #[error("it has the unknown flag {0}")]
+    Flag(u8),
+    /// It has the form with a witness, but the witness is empty.
+    #[error("it is marked as having a witness, and has none")]
+    EmptyWitness,
+    /// The first transaction is not a coinbase.
+    #[error("it is the first, so it must be a coinbase: {0}")]
+    Coinbase(#[from] CoinbaseError),
+    /// A coinbase that is not the first transaction.
+    #[error("it is a coinbase, but not the first transaction")]
+    CoinbaseAgain,
+}
+
+/// A transaction, in place.
+#[derive(Clone, Copy, Debug)]
+pub struct Transaction<'a> {
+    version: &'a [u8],
+    /// All that a transaction without witness has between version and lock time.
+    body: &'a [u8],
+    lock_time: &'a [u8],
+    inputs: Items<'a>,
+    outputs: Items<'a>,
+}
+
+/// Encoded inputs or outputs, which were checked.
+#[derive(Clone, Copy, Debug)]
+struct Items<'a> {
+    count: usize,
+    bytes: &'a [u8],
+}
+
+/// An input of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input<'a> {
+    /// What it spends: the hash of a transaction, and the number of one of its outputs.
+    pub outpoint: &'a [u8; 36],
+}
+
+/// An output of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output<'a> {
+    /// What has to be fulfilled to spend it.
+    pub script: &'a [u8],
+}
+
+impl<'a> Transaction<'a> {
+    /// Reads a transaction of one of the two forms, with witness or without.
+    pub fn read(encoding: &mut Encoding<'a>) -> Result<Self, TransactionError> {
+        let version = encoding.take(4)?;
+        let has_witness = encoding.rest().first() == Some(&0);
+        if has_witness {
+            match *encoding.array()? {
+                [0, 1] => {}
+                // No inputs and no outputs, in the form without witness.
+                [0, 0] => return Err(TransactionError::NoInputs),
+                [_, flag] => return Err(TransactionError::Flag(flag)),
+            }
+        }
+        let start = encoding.position();
+        let inputs = read_items(encoding, MIN_INPUT_SIZE, read_input)?;
+        let outputs = read_items(encoding, MIN_OUTPUT_SIZE, read_output)?;
+        let body = encoding.since(start);
+        if inputs.count == 0 {
+            return Err(TransactionError::NoInputs);
+        }
+        if outputs.count == 0 {
+            return Err(TransactionError::NoOutputs);
+        }
+        if has_witness {
+            let mut is_empty = true;
+            for _ in 0..inputs.count {
+                for _ in 0..encoding.count(1)? {
+                    encoding.string()?;
+                    is_empty = false;
+                }
+            }
+            if is_empty {
+                return Err(TransactionError::EmptyWitness);
+            }
+        }
+        let lock_time = encoding.take(4)?;
+        Ok(Self { version, body, lock_time, inputs, outputs })
+    }
+
+    /// The transaction's hash, which leaves the witness out.
+    pub fn hash(&self) -> Hash {
+        sha256d(&self.parts())
+    }
+
+    /// The transaction without its witness.
+    pub fn stripped(&self) -> Vec<u8> {
+        self.parts().concat()
+    }
+
+    /// How long it is without its witness.
+    pub fn stripped_size(&self) -> usize {
+        self.parts().iter().map(|part| part.len()).sum()
+    }
+
+    /// Whether it is the size of two hashes, so that an inner node of a Merkle tree could pass for it (CVE-2017-12842).
+    pub fn is_node_sized(&self) -> bool {
+        self.stripped_size() == 2 * size_of::<Hash>()
+    }
+
+    /// What it spends.
+    pub fn inputs(&self) -> impl Iterator<Item = Input<'a>> + use<'a> {
+        self.inputs.iter(read_input)
+    }
+
+    /// What it pays.
+    pub fn outputs(&self) -> impl Iterator<Item = Output<'a>> + use<'a> {
+        self.outputs.iter(read_output)
+    }
+
+    fn parts(&self) -> [&'a [u8]; 3] {
+        [self.version, self.body, self.lock_time]
+    }
+}
+
+impl Input<'_> {
+    /// Whether it spends nothing, which a coinbase's input does.
+    pub fn is_null(&self) -> bool {
+        self.outpoint[..32] == [0; 32] && self.outpoint[32..] == [0xff; 4]
+    }
+}
+
+impl<'a> Items<'a> {
+    /// Reads the items again; they were read without error once, so none is missing.
+    fn iter<T>(self, read: impl Fn(&mut Encoding<'a>) -> Result<T, EncodingError>) -> impl Iterator<Item = T> {
+        let mut encoding = Encoding::new(self.bytes);
+        (0..self.count).map_while(move |_| read(&mut encoding).ok())
+    }
+}
+
+fn read_items<'a, T>(
+    encoding: &mut Encoding<'a>,
+    least: usize,
+    read: impl Fn(&mut Encoding<'a>) -> Result<T, EncodingError>,
+) -> Result<Items<'a>, EncodingError> {
+    let count = encoding.count(least)?;
+    let start = encoding.position();
+    for _ in 0..count {
+        read(encoding)?;
+    }
+    Ok(Items { count, bytes: encoding.since(start) })
+}
+
+fn read_input<'a>(encoding: &mut Encoding<'a>) -> Result<Input<'a>, EncodingError> {
+    let outpoint = encoding.array()?;
+    encoding.string()?;
+    encoding.array::<4>()?;
+    Ok(Input { outpoint })
+}
+
+fn read_output<'a>(encoding: &mut Encoding<'a>) -> Result<Output<'a>, EncodingError> {
+    encoding.array::<8>()?;
+    Ok(Output { script: encoding.string()? })
+}
+
+/// A block, in place.
+#[derive(Clone, Debug)]
+pub struct Block<'a> {
+    bytes: &'a [u8],
+    header: BlockHeader,
+    transactions: Vec<Transaction<'a>>,
+}
+
+impl<'a> Block<'a> {
+    /// Parses a block, all of `bytes`.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, BlockError> {
+        if bytes.len() > MAX_BLOCK_SIZE {
+            return Err(BlockError::TooLarge);
+        }
+        let header = BlockHeader::parse(bytes).ok_or(BlockError::Short(bytes.len()))?;
+        let mut encoding = transactions_of(bytes)?;
+        let count = encoding.count(MIN_TRANSACTION_SIZE)?;
+        if count == 0 {
+            return Err(BlockError::NoTransactions);
+        }
+        let mut stripped_size = encoding.position();
+        let mut transactions = Vec::with_capacity(count);
+        for position in 0..count as u32 {
+            let located = |error| BlockError::Transaction { position, error };
+            let transaction = Transaction::read(&mut encoding).map_err(located)?;
+            check_place(&transaction, position).map_err(located)?;
+            stripped_size += transaction.stripped_size();
+            transactions.push(transaction);
+        }
+        encoding.finish()?;
+        if 3 * stripped_size + bytes.len() > MAX_BLOCK_WEIGHT {
+            return Err(BlockError::TooLarge);
+        }
+        Ok(Self { bytes, header, transactions })
+    }
+
+    /// The block as it was given.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The header.
+    pub fn header(&self) -> &BlockHeader {
+        &self.header
+    }
+
+    /// The transactions; the coinbase is the first.
+    pub fn transactions(&self) -> &[Transaction<'a>] {
+        &self.transactions
+    }
+}
+
+/// The coinbase of a block that was parsed before, without reading the rest of it.
+pub fn coinbase(block: &[u8]) -> Result<Transaction<'_>, BlockError> {
+    let mut encoding = transactions_of(block)?;
+    encoding.count(MIN_TRANSACTION_SIZE)?;
+    Transaction::read(&mut encoding).map_err(|error| BlockError::Transaction { position: 0, error })
+}
+
+/// What comes after the header.
+fn transactions_of(block: &[u8]) -> Result<Encoding<'_>, BlockError> {
+    let mut encoding = Encoding::new(block);
+    encoding.take(HEADER_SIZE).map_err(|_| BlockError::Short(block.len()))?;
+    Ok(encoding)
+}
+
+/// The first transaction is a coinbase, and no other one is.
+fn check_place(transaction: &Transaction<'_>, position: u32) -> Result<(), TransactionError> {
+    if position > 0 {
+        let is_coinbase = transaction.inputs().any(|input| input.is_null());
+        return if is_coinbase { Err(TransactionError::CoinbaseAgain) } else { Ok(()) };
+    }
+    match check_coinbase(&transaction.stripped()) {
+        // It is in the chain if it is mined; that it can't be proved is for the store to say.
+        Ok(()) | Err(CoinbaseError::NodeSized) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

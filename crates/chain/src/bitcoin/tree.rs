@@ -1,0 +1,134 @@
+//! The Merkle tree of a Bitcoin block, all levels of it.
+use spv::{Hash, tree_depth};
+use thiserror::Error;
+use verify::sha256::sha256d_nodes;
+use zerocopy::FromBytes;
+
+/// Two equal nodes side by side: the same root as that of a block without the repetition (CVE-2012-2459).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("two nodes side by side are equal at level {level}: transactions are repeated (CVE-2012-2459)")]
+pub struct Repeated {
+    /// Steps from the leaves.
+    pub level: u8,
+}
+
+/// All levels of a tree one after the other, the leaves first and the root last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    nodes: Vec<Hash>,
+}
+
+impl Tree {
+    /// Builds the tree over `leaves`, of which there is one at least.
+    pub fn build(leaves: Vec<Hash>) -> Result<Self, Repeated> {
+        let transactions = leaves.len() as u32;
+        let mut nodes = leaves;
+        nodes.resize(node_count(transactions), Hash::default());
+        let mut start = 0;
+        for level in 0..tree_depth(transactions) {
+            let width = level_width(transactions, level);
+            let (children, above) = nodes[start..].split_at_mut(width);
+            if children.as_chunks::<2>().0.iter().any(|[left, right]| left == right) {
+                return Err(Repeated { level });
+            }
+            sha256d_nodes(children, &mut above[..width.div_ceil(2)]);
+            start += width;
+        }
+        Ok(Self { nodes })
+    }
+
+    /// All levels, as they are stored.
+    pub fn nodes(&self) -> &[Hash] {
+        &self.nodes
+    }
+
+    /// The root.
+    pub fn root(&self) -> Hash {
+        self.nodes.last().copied().unwrap_or_default()
+    }
+}
+
+/// Number of nodes on all levels.
+pub fn node_count(transactions: u32) -> usize {
+    (0..=tree_depth(transactions)).map(|level| level_width(transactions, level)).sum()
+}
+
+/// A transaction's hash and its path, out of all levels as they are stored. Nothing if they are not of a tree of so many transactions,
+/// or the position is not in it.
+pub fn path(levels: &[u8], transactions: u32, position: u32) -> Option<(Hash, Vec<Hash>)> {
+    let nodes = <[Hash]>::ref_from_bytes(levels).ok()?;
+    if position >= transactions || nodes.len() != node_count(transactions) {
+        return None;
+    }
+    let depth = tree_depth(transactions);
+    let mut path = Vec::with_capacity(depth.into());
+    let (mut start, mut index) = (0, position as usize);
+    for level in 0..depth {
+        let width = level_width(transactions, level);
+        path.push(nodes[start + (index ^ 1).min(width - 1)]);
+        start += width;
+        index /= 2;
+    }
+    Some((nodes[position as usize], path))
+}
+
+fn level_width(transactions: u32, level: u8) -> usize {
+    transactions.div_ceil(1 << level) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use spv::bitcoin::{node_hash, root_of_path, sha256d};
+    use zerocopy::IntoBytes;
+
+    fn leaves(count: u32) -> Vec<Hash> {
+        (0..count).map(|i| sha256d(&[&i.to_le_bytes()])).collect()
+    }
+
+    /// The root as it is defined.
+    fn root(leaves: &[Hash]) -> Hash {
+        match leaves {
+            [root] => *root,
+            _ => root(&leaves.chunks(2).map(|pair| node_hash(&pair[0], &pair[pair.len() - 1])).collect::<Vec<_>>()),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn root_and_paths_are_those_of_the_definition(count in 1..200_u32) {
+            let leaves = leaves(count);
+            let tree = Tree::build(leaves.clone()).unwrap();
+            prop_assert_eq!(tree.root(), root(&leaves));
+            for position in 0..count {
+                let (leaf, path) = path(tree.nodes().as_bytes(), count, position).unwrap();
+                prop_assert_eq!(leaf, leaves[position as usize]);
+                prop_assert_eq!(root_of_path(&leaf, position, count, &path), Ok(tree.root()));
+            }
+            prop_assert!(path(tree.nodes().as_bytes(), count, count).is_none());
+            prop_assert!(path(&tree.nodes().as_bytes()[32..], count, 0).is_none());
+        }
+
+        /// Whatever is repeated to get the same root is found.
+        #[test]
+        fn repetition_is_found(count in 1..100_u32, level in 0..7_u8) {
+            let leaves = leaves(count);
+            let mut repeated = leaves.clone();
+            let from = repeated.len().saturating_sub(1 << level);
+            repeated.extend_from_within(from..);
+            if root(&repeated) == root(&leaves) {
+                prop_assert!(Tree::build(repeated).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn repetition_of_cve_2012_2459() {
+        let [a, b, c] = [leaves(3)[0], leaves(3)[1], leaves(3)[2]];
+        assert_eq!(root(&[a, b, c]), root(&[a, b, c, c]));
+        assert_eq!(Tree::build(vec![a, b, c, c]), Err(Repeated { level: 0 }));
+        assert_eq!(Tree::build(vec![a, b, c, a, b, c, a, b]).err(), None);
+        assert_eq!(Tree::build(vec![a, b, a, b]), Err(Repeated { level: 1 }));
+    }
+}
