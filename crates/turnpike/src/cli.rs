@@ -215,9 +215,13 @@ pub enum ProofCommand {
         /// The proof
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Headers to verify against, as `turnpike headers` writes them; without it a gettxoutproof is checked in itself only
+        /// Headers to verify against, as `turnpike headers` writes them; without them a gettxoutproof is only checked
+        /// in itself
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         headers: Option<PathBuf>,
+        /// Height of the first of the headers, where that is not the genesis block and is trusted
+        #[arg(long, value_name = "HEIGHT", requires = "headers")]
+        first_height: Option<u32>,
     },
 }
 
@@ -230,15 +234,6 @@ pub enum ChainArg {
     Bitcoin,
 }
 
-impl From<ChainArg> for wire::Chain {
-    fn from(chain: ChainArg) -> Self {
-        match chain {
-            ChainArg::Own => Self::Own,
-            ChainArg::Bitcoin => Self::Bitcoin,
-        }
-    }
-}
-
 /// What to fetch a proof of.
 #[derive(Args)]
 pub struct ProofGetArgs {
@@ -249,10 +244,13 @@ pub struct ProofGetArgs {
     /// The source account of --transaction
     #[arg(long, value_name = "ACCOUNT", requires = "transaction")]
     pub source: Option<AccountId>,
+    /// The Bitcoin network
+    #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
+    pub network: NetworkArg,
     /// Write the proof here
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Keep the headers here, so that only new ones are fetched the next time
+    /// Keep the headers here, so that only new ones are fetched the next time, and the chain stays the one trusted first
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub headers: Option<PathBuf>,
 }
@@ -289,6 +287,9 @@ pub struct HeadersArgs {
     /// Which chain
     #[arg(long, value_enum, default_value_t = ChainArg::Own)]
     pub chain: ChainArg,
+    /// The Bitcoin network
+    #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
+    pub network: NetworkArg,
     /// The file to keep them in
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -327,6 +328,17 @@ pub enum NetworkArg {
     Regtest,
 }
 
+impl From<NetworkArg> for spv::bitcoin::Network {
+    fn from(network: NetworkArg) -> Self {
+        match network {
+            NetworkArg::Mainnet => Self::Mainnet,
+            NetworkArg::Testnet => Self::Testnet,
+            NetworkArg::Signet => Self::Signet,
+            NetworkArg::Regtest => Self::Regtest,
+        }
+    }
+}
+
 /// Options of `load`.
 #[derive(Args)]
 pub struct LoadArgs {
@@ -344,7 +356,7 @@ pub struct LoadArgs {
     /// How accounts are chosen
     #[arg(long, value_enum, default_value_t = DistributionArg::Uniform)]
     pub distribution: DistributionArg,
-    /// Operations in one datagram; 1 sends single operations
+    /// Operations in one datagram; 0 sends the paper's frames of one operation each
     #[arg(long, default_value_t = 60)]
     pub batch: u16,
     /// Datagrams in flight (closed loop)
@@ -359,6 +371,9 @@ pub struct LoadArgs {
     /// Seed of the choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Follow every balance, and compare all of them with the node's at the end
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// What load consists of.
@@ -368,6 +383,8 @@ pub enum MixArg {
     Transfer,
     /// REFER only
     Refer,
+    /// Proofs of accounts' latest transactions, one a datagram
+    Proof,
 }
 
 /// How load chooses accounts.

@@ -1,0 +1,70 @@
+//! `turnpike info`: what a node serves and where it stands.
+
+use client::{Client, Options};
+use serde::Serialize;
+use spv::bitcoin;
+
+use crate::cli::NodeArgs;
+use crate::error::Error;
+use crate::output::{Output, hex, thousands};
+
+/// What `info` prints.
+#[derive(Serialize)]
+struct Report {
+    program: String,
+    network: String,
+    promise: &'static str,
+    reads_only: bool,
+    accounts: u64,
+    durable_sequence: u64,
+    height: u64,
+    tip: String,
+    bitcoin_height: Option<u64>,
+    largest_datagram: u32,
+}
+
+/// Runs `turnpike info`.
+pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
+    let mut client = Client::connect(args.node, &Options::default()).map_err(Error::other)?;
+    let info = client.info().map_err(Error::other)?;
+    let report = Report {
+        program: info.program().to_string(),
+        network: hex(&info.network),
+        promise: info.promise().map_or("unknown", wire::Promise::name),
+        reads_only: info.reads_only(),
+        accounts: info.accounts.get(),
+        durable_sequence: info.durable_sequence.get(),
+        height: info.height.get(),
+        tip: hex(&info.tip),
+        bitcoin_height: info.serves_bitcoin().then(|| info.bitcoin_height.get()),
+        largest_datagram: info.largest_datagram.get(),
+    };
+    output.result(&report, describe);
+    Ok(())
+}
+
+fn describe(report: &Report) -> String {
+    let mut text = format!(
+        "program           {}\nnetwork           {}\npromise           {}\naccounts          {}\ndurable sequence  {}\nblocks            {}\n\
+         tip               {}\nlargest datagram  {}\nbitcoin           ",
+        report.program,
+        report.network,
+        report.promise,
+        thousands(report.accounts),
+        thousands(report.durable_sequence),
+        thousands(report.height),
+        report.tip,
+        report.largest_datagram,
+    );
+    match report.bitcoin_height {
+        Some(height) => text.push_str(&format!("up to block {}", thousands(height))),
+        None => text.push_str(&format!(
+            "not served; `turnpike import bitcoin` reads blocks of the {} network",
+            bitcoin::Network::Mainnet.name()
+        )),
+    }
+    if report.reads_only {
+        text.push_str("\nThe journal can't be written: the node answers reads only. Look at its log and its disk.");
+    }
+    text
+}

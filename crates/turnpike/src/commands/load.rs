@@ -1,0 +1,159 @@
+//! `turnpike load`: puts load on a node.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Proofs, Report, Until};
+use client::{Options, Pipeline};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use wire::{BatchFormat, ETHERNET_DATAGRAM, Promise};
+
+use crate::cli::{DistributionArg, LoadArgs, MixArg};
+use crate::error::Error;
+use crate::output::{Output, thousands};
+
+/// What every account of the load is topped up to, so that transfers of 1 do not run dry.
+const FUNDS: u64 = 1_000_000;
+
+/// The number of the first account.
+const FIRST_ACCOUNT: u64 = 1;
+
+/// What `load` prints.
+#[derive(Serialize)]
+struct LoadReport {
+    operations: u64,
+    seconds: f64,
+    operations_per_second: f64,
+    promise: &'static str,
+    datagrams: u64,
+    retries: u64,
+    lost: u64,
+    wrong: u64,
+    statuses: BTreeMap<&'static str, u64>,
+    latency_p50_us: f64,
+    latency_p99_us: f64,
+    latency_p999_us: f64,
+    latency_max_us: f64,
+}
+
+/// Runs `turnpike load`.
+pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
+    let promise = Promise::from(args.promise);
+    let datagram = args.batch_bytes();
+    let options =
+        Options { promise, window: args.in_flight as usize, datagram: Some(datagram), ..Options::default() };
+    let preparing = Options { promise, ..Options::default() };
+    let mut pipeline = Pipeline::connect(args.node.node, &preparing).map_err(Error::other)?;
+    let balances =
+        load::prepare(&mut pipeline, FIRST_ACCOUNT, args.accounts, FUNDS, promise).map_err(Error::other)?;
+    let mut pipeline = Pipeline::connect(args.node.node, &options).map_err(Error::other)?;
+
+    let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, args.seed);
+    let pace = if args.rate == 0 { Pace::Closed } else { Pace::Open(args.rate as f64) };
+    let until = Until::operations(args.operations);
+    let bar = progress_bar(args.operations, output);
+    let progress = |report: &Report| {
+        bar.set_position(report.answered);
+        ControlFlow::Continue(())
+    };
+    let report = match args.mix {
+        MixArg::Proof => {
+            let mut workload = Proofs::latest(ETHERNET_DATAGRAM, choice);
+            load::run(&mut pipeline, &mut workload, pace, until, progress)
+        }
+        MixArg::Transfer | MixArg::Refer => {
+            let mix = if args.mix == MixArg::Transfer { Mix::Transfer } else { Mix::Refer };
+            let format = if args.batch == 0 { Format::CompactFrame } else { Format::Batch(BatchFormat::Compact) };
+            let workload = Operations::new(mix, format, args.batch, promise, choice).map_err(Error::other)?;
+            let mut workload = if args.check { workload.following(balances) } else { workload };
+            let report = load::run(&mut pipeline, &mut workload, pace, until, progress);
+            if let Some(expected) = workload.balances().filter(|_| args.mix == MixArg::Transfer) {
+                let differing = load::check(&mut pipeline, expected).map_err(Error::other)?;
+                if differing > 0 {
+                    return Err(Error::Failed(format!("{differing} balances are not what the replies add up to")));
+                }
+            }
+            report
+        }
+    }
+    .map_err(Error::other)?;
+    bar.finish_and_clear();
+    let report = LoadReport::of(&report, promise);
+    output.result(&report, LoadReport::describe);
+    if report.lost > 0 || report.wrong > 0 {
+        return Err(Error::Failed(format!("{} operations got no answer, {} a wrong one", report.lost, report.wrong)));
+    }
+    Ok(())
+}
+
+fn progress_bar(operations: u64, output: Output) -> ProgressBar {
+    if output.is_json() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} {per_sec} eta {eta}");
+    ProgressBar::new(operations).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+impl LoadArgs {
+    /// Bytes of the longest datagram: what the batch needs, and proofs of any length.
+    fn batch_bytes(&self) -> usize {
+        let header = size_of::<wire::BatchHeader>();
+        (header + usize::from(self.batch) * BatchFormat::Compact.entry_length())
+            .clamp(ETHERNET_DATAGRAM, wire::MAX_DATAGRAM)
+    }
+}
+
+impl From<DistributionArg> for Distribution {
+    fn from(distribution: DistributionArg) -> Self {
+        match distribution {
+            DistributionArg::Uniform => Self::Uniform,
+            DistributionArg::Zipf => Self::Zipf,
+            DistributionArg::HotPair => Self::HotPair,
+        }
+    }
+}
+
+impl LoadReport {
+    fn of(report: &Report, promise: Promise) -> Self {
+        let microseconds = |latency: Duration| latency.as_secs_f64() * 1e6;
+        Self {
+            operations: report.answered,
+            seconds: report.elapsed.as_secs_f64(),
+            operations_per_second: report.rate(),
+            promise: promise.name(),
+            datagrams: report.datagrams,
+            retries: report.retries,
+            lost: report.lost,
+            wrong: report.wrong,
+            statuses: report.statuses().map(|(status, count)| (status.name(), count)).collect(),
+            latency_p50_us: microseconds(report.latency_at(0.5)),
+            latency_p99_us: microseconds(report.latency_at(0.99)),
+            latency_p999_us: microseconds(report.latency_at(0.999)),
+            latency_max_us: microseconds(report.latency_at(1.0)),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let mut text = format!(
+            "{} operations in {:.3} s: {} a second, {}\nlatency of a datagram: p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us, most {:.0} us\n\
+             {} datagrams, {} sent again, {} operations lost",
+            thousands(self.operations),
+            self.seconds,
+            thousands(self.operations_per_second as u64),
+            self.promise,
+            self.latency_p50_us,
+            self.latency_p99_us,
+            self.latency_p999_us,
+            self.latency_max_us,
+            thousands(self.datagrams),
+            thousands(self.retries),
+            thousands(self.lost),
+        );
+        for (status, count) in &self.statuses {
+            text.push_str(&format!("\n  {:>14}  {status}", thousands(*count)));
+        }
+        text
+    }
+}

@@ -1,0 +1,71 @@
+//! `turnpike serve`: runs a node until it is told to stop.
+
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use node::{Config, Node};
+
+use crate::cli::ServeArgs;
+use crate::error::Error;
+use crate::output::{Output, hex};
+
+/// What `serve` prints when it is ready.
+#[derive(Serialize)]
+struct Ready {
+    listen: String,
+    http: Option<String>,
+    network: String,
+}
+
+/// Runs `turnpike serve`.
+pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
+    let config = configuration(args)?;
+    // Taken before the node starts, so that a signal during a long recovery is not lost.
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
+    let node = Node::start(&config).map_err(Error::other)?;
+    let ready = Ready {
+        listen: node.local_address().to_string(),
+        http: node.http_address().map(|address| address.to_string()),
+        network: hex(node.network()),
+    };
+    output.result(&ready, |ready| {
+        let http = ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
+        format!("serving  {}{http}\nnetwork  {}", ready.listen, ready.network)
+    });
+    if let Some(signal) = signals.forever().next() {
+        tracing::info!(signal, "stopping");
+    }
+    node.stop();
+    Ok(())
+}
+
+/// The configuration file, with what the command line overrides.
+fn configuration(args: &ServeArgs) -> Result<Config, Error> {
+    let mut config = match &args.config {
+        Some(file) => Config::load(file).map_err(Error::other)?,
+        None => Config::default(),
+    };
+    if let Some(data) = &args.data {
+        config.data.clone_from(data);
+    }
+    if let Some(listen) = args.listen {
+        config.listen = listen;
+    }
+    if let Some(http) = args.http {
+        config.http = Some(http);
+    }
+    if !args.trusted.is_empty() {
+        let prefixes = args.trusted.iter().map(|text| text.parse());
+        config.trusted = prefixes.collect::<Result<_, _>>().map_err(|error| Error::Input(format!("--trusted: {error}")))?;
+    }
+    if let Some(promise) = args.promise {
+        config.promise = promise.into();
+    }
+    if let Some(accounts) = args.accounts {
+        config.ledger.accounts = accounts;
+    }
+    config.check().map_err(Error::other)?;
+    Ok(config)
+}

@@ -1,0 +1,163 @@
+//! Kills the real program with SIGKILL under load, again and again: every durable reply holds, nothing is done twice.
+//!
+//! Each client has accounts of its own, so it knows what every reply has to be. A lost or repeated operation shows in
+//! the next balance. `KILLS=200 cargo test --test kill_loop` kills more often.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use client::{Client, Options, Receipt};
+use common::Process;
+use wire::{AccountId, Operation, Promise, Status, TransactionId};
+
+const CLIENTS: u32 = 4;
+const ACCOUNTS: u32 = 50;
+const BATCH: u64 = 40;
+const ISSUED: u64 = 1_000;
+
+/// A client with a plain model of its accounts.
+struct Model {
+    client: Client,
+    first: u32,
+    balances: Vec<u64>,
+    next: u64,
+    random: u64,
+}
+
+impl Model {
+    fn new(node: SocketAddr, number: u32) -> Self {
+        let options = Options {
+            promise: Promise::Durable,
+            retry_after: Duration::from_millis(20),
+            retry_at_most: Duration::from_millis(100),
+            // A node that is being started again on a loaded machine may take its time.
+            give_up_after: Duration::from_secs(120),
+            ..Options::default()
+        };
+        let client = Client::connect(node, &options).unwrap();
+        let seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
+        Self { client, first: 1 + number * ACCOUNTS, balances: vec![0; ACCOUNTS as usize], next: 1, random: seed }
+    }
+
+    fn random(&mut self, below: u64) -> u64 {
+        // xorshift64: any even spread will do.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % below
+    }
+
+    fn account(&self, index: usize) -> AccountId {
+        (self.first + index as u32).into()
+    }
+
+    fn fresh(&mut self) -> TransactionId {
+        self.next += 1;
+        TransactionId::from(u128::from(self.next))
+    }
+
+    fn open_accounts(&mut self) {
+        let mut operations = Vec::new();
+        for index in 0..ACCOUNTS as usize {
+            let (create, issue) = (self.fresh(), self.fresh());
+            operations.push(Operation::create(create, self.account(index)));
+            operations.push(Operation::issue(issue, self.account(index), ISSUED));
+            self.balances[index] = ISSUED;
+        }
+        for receipt in self.client.submit(&operations).unwrap() {
+            assert_eq!(receipt.status, Status::Ok);
+        }
+    }
+
+    /// Sends a batch of transfers, some beyond the balance, and checks every reply.
+    fn transfer(&mut self) -> (Vec<Operation>, Vec<Receipt>) {
+        let mut operations = Vec::new();
+        let mut expected = Vec::new();
+        for _ in 0..BATCH {
+            let source = self.random(ACCOUNTS.into()) as usize;
+            let destination = (source + 1 + self.random(u64::from(ACCOUNTS) - 1) as usize) % ACCOUNTS as usize;
+            let amount = 1 + self.random(ISSUED);
+            let transaction = self.fresh();
+            operations.push(Operation::transfer(transaction, self.account(source), self.account(destination), amount));
+            let status = match self.balances[source].checked_sub(amount) {
+                Some(rest) => {
+                    self.balances[source] = rest;
+                    self.balances[destination] += amount;
+                    Status::Ok
+                }
+                None => Status::InsufficientBalance,
+            };
+            expected.push((status, self.balances[source]));
+        }
+        let receipts = self.client.submit(&operations).unwrap();
+        assert_eq!(receipts.len(), expected.len());
+        for (receipt, (status, value)) in receipts.iter().zip(expected) {
+            assert_eq!((receipt.status, receipt.value, receipt.promise), (status, value, Promise::Durable));
+        }
+        (operations, receipts)
+    }
+
+    fn check_balances(&mut self) {
+        for index in 0..ACCOUNTS as usize {
+            let receipt = self.client.refer(self.account(index)).unwrap();
+            assert_eq!(receipt.value, self.balances[index], "account {}", self.account(index));
+        }
+        assert_eq!(self.balances.iter().sum::<u64>(), u64::from(ACCOUNTS) * ISSUED);
+    }
+}
+
+#[test]
+fn every_durable_reply_survives_kill_9() {
+    let kills: u64 = std::env::var("KILLS").ok().map_or(50, |kills| kills.parse().unwrap());
+    let data = tempfile::tempdir().unwrap();
+    let arguments = ["--accounts", "4096"];
+    let mut node = Process::start(data.path(), "127.0.0.1:0".parse().unwrap(), &arguments);
+    let address = node.address;
+    let done = AtomicBool::new(false);
+    let batches = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for number in 0..CLIENTS {
+            let (done, batches) = (&done, &batches);
+            scope.spawn(move || {
+                let mut model = Model::new(address, number);
+                model.open_accounts();
+                let mut last = model.transfer();
+                while !done.load(Ordering::Relaxed) {
+                    // A retry returns the first result and changes nothing, also across a crash.
+                    if model.random(4) == 0 {
+                        assert_eq!(model.client.submit(&last.0).unwrap(), last.1);
+                    }
+                    last = model.transfer();
+                    batches.fetch_add(1, Ordering::Relaxed);
+                }
+                model.check_balances();
+            });
+        }
+        let mut pause = 1_u64;
+        for kill in 0..kills {
+            // From the middle of start-up to well under way.
+            pause = pause.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            thread::sleep(Duration::from_millis((pause >> 33) % 150));
+            if kill % 10 == 9 {
+                // Now and then it comes as far as closing blocks.
+                thread::sleep(Duration::from_millis(1500));
+            }
+            node.kill();
+            node = Process::start(data.path(), address, &arguments);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    println!("{kills} kills, {} batches of {BATCH} durable transfers, none lost", batches.load(Ordering::Relaxed));
+    drop(node);
+    let check = std::process::Command::new(env!("CARGO_BIN_EXE_turnpike"))
+        .arg("check")
+        .arg(data.path())
+        .output()
+        .unwrap();
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
+}
