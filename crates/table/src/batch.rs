@@ -7,14 +7,23 @@ use crate::{
 };
 
 /// Keys that go from step to step together.
-const GROUP: usize = 8;
+const GROUP: usize = 16;
 
-/// Groups between the first step of a key and its last: each of the three waits in between is as long as two groups take, about the
-/// time that memory takes to answer.
+/// Groups between the first step of a key and its last: each of the three waits in between is as long as two groups take, which
+/// is about the time that memory takes to answer.
 const STEPS: usize = 6;
 
-/// Keys under way at once: what a caller that does the steps itself should not exceed. A core has room for some tens of outstanding misses.
-pub const BATCH: usize = GROUP * STEPS;
+/// Keys that a caller which does the steps itself should have under way at once: more would push each other out of the
+/// first-level cache.
+pub const BATCH: usize = 64;
+
+/// Groups under way, and room for one more: a power of two, so that its place in the ring is cheap to find.
+const RING: usize = 8;
+const _: () = assert!(RING > STEPS && RING.is_power_of_two());
+
+/// Bytes of a table that is likely in the second-level cache: a core overlaps such short waits without help, and the steps would only
+/// cost time.
+const CACHED: usize = 1 << 20;
 
 /// What is known of a key under way.
 #[derive(Clone, Copy)]
@@ -33,34 +42,37 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         key: impl Fn(usize) -> &'k [u8; K],
         mut finish: impl FnMut(usize, Hash, Candidate),
     ) {
-        let mut ring = [[Lookup { hash: Hash::default(), candidate: Candidate::None }; GROUP]; STEPS + 1];
+        if self.bytes() <= CACHED {
+            return (0..count).for_each(|i| finish(i, self.hasher.hash(key(i)), Candidate::Unknown));
+        }
+        let mut ring = [[Lookup { hash: Hash::default(), candidate: Candidate::None }; GROUP]; RING];
         let groups = count.div_ceil(GROUP);
         for now in 0..groups + STEPS {
             // The group that is `ago` steps on its way, and where its first key is.
             let group = |ago: usize| now.checked_sub(ago).filter(|group| *group < groups);
             if let Some(group) = group(0) {
                 let start = group * GROUP;
-                let lookups = &mut ring[group % (STEPS + 1)];
+                let lookups = &mut ring[group % RING];
                 for (i, lookup) in (start..count).zip(lookups) {
                     lookup.hash = self.hasher.hash(key(i));
                     self.prefetch_bucket(lookup.hash);
                 }
             }
             if let Some(group) = group(2) {
-                let lookups = &mut ring[group % (STEPS + 1)];
+                let lookups = &mut ring[group % RING];
                 for (_, lookup) in (group * GROUP..count).zip(lookups) {
                     lookup.candidate = self.prefetch_entry(lookup.hash);
                 }
             }
             if let Some(group) = group(4) {
-                for (_, lookup) in (group * GROUP..count).zip(&ring[group % (STEPS + 1)]) {
-                    if lookup.candidate == Candidate::SecondBucket {
+                for (_, lookup) in (group * GROUP..count).zip(&ring[group % RING]) {
+                    if lookup.candidate == Candidate::Unknown {
                         self.prefetch_displaced(lookup.hash);
                     }
                 }
             }
             if let Some(group) = group(STEPS) {
-                for (i, lookup) in (group * GROUP..count).zip(&ring[group % (STEPS + 1)]) {
+                for (i, lookup) in (group * GROUP..count).zip(&ring[group % RING]) {
                     finish(i, lookup.hash, lookup.candidate);
                 }
             }
@@ -98,16 +110,18 @@ impl<const K: usize, const V: usize> Table<K, V> {
         self.find_each(keys.len(), |i| &keys[i], |i, entry| found[i] = entry);
     }
 
-    /// Does the steps of prefetching for some keys, at most [`BATCH`], which can then be found without waiting.
+    /// Does the steps of prefetching for some keys, best up to [`BATCH`], which can then be found without waiting.
     pub fn prefetch_batch(&self, hashes: &[Hash]) {
-        hashes.iter().for_each(|hash| self.prefetch_bucket(*hash));
-        let mut displaced = 0_u64;
-        for (i, hash) in hashes.iter().enumerate() {
-            displaced |= u64::from(!self.prefetch_entry(*hash)) << (i % 64);
-        }
-        while displaced != 0 {
-            self.prefetch_displaced(hashes[displaced.trailing_zeros() as usize]);
-            displaced &= displaced - 1;
+        for hashes in hashes.chunks(BATCH) {
+            hashes.iter().for_each(|hash| self.prefetch_bucket(*hash));
+            let mut displaced = 0_u64;
+            for (i, hash) in hashes.iter().enumerate() {
+                displaced |= u64::from(!self.prefetch_entry(*hash)) << i;
+            }
+            while displaced != 0 {
+                self.prefetch_displaced(hashes[displaced.trailing_zeros() as usize]);
+                displaced &= displaced - 1;
+            }
         }
     }
 }

@@ -75,6 +75,12 @@ impl<const K: usize, const V: usize> Memory<K, V> {
         size_of::<Header>() + size_of_val(&*self.locks) + size_of_val(&*self.buckets)
     }
 
+    /// Bytes in all.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.fixed_bytes() + size_of_val(&*self.entries)
+    }
+
     pub(crate) fn capacity(&self) -> usize {
         self.entries.len() / Self::ENTRY_WORDS
     }
@@ -138,7 +144,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
             return Candidate::None;
         }
         prefetch(self.second(hash, index).1);
-        Candidate::SecondBucket
+        Candidate::Unknown
     }
 
     /// Prefetches the entry of a key that is likely in its second bucket.
@@ -170,7 +176,7 @@ pub(crate) enum Candidate {
     /// In this entry, most likely.
     Entry(u32),
     /// In its second bucket, perhaps.
-    SecondBucket,
+    Unknown,
     /// Nowhere.
     None,
 }

@@ -42,7 +42,7 @@ impl<const K: usize, const V: usize> Reader<K, V> {
     /// Second step of a batch, as [`crate::Table::prefetch_entry`].
     #[inline]
     pub fn prefetch_entry(&self, hash: Hash) -> bool {
-        self.memory.prefetch_entry(hash) != Candidate::SecondBucket
+        self.memory.prefetch_entry(hash) != Candidate::Unknown
     }
 
     /// Third step of a batch, as [`crate::Table::prefetch_displaced`].

@@ -97,7 +97,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
     /// first bucket it asks for the second and returns false: [`Table::prefetch_displaced`] then asks for the entry, in a third step.
     #[inline]
     pub fn prefetch_entry(&self, hash: Hash) -> bool {
-        self.memory.prefetch_entry(hash) != Candidate::SecondBucket
+        self.memory.prefetch_entry(hash) != Candidate::Unknown
     }
 
     /// Third step of a batch, for the few keys for which the second returned false.

@@ -1,7 +1,7 @@
 //! Tables in memory of the caller's, and the same memory mapped twice.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::ptr::NonNull;
+use std::{ptr::NonNull, sync::atomic::AtomicU64};
 
 use rustix::{
     fs::{MemfdFlags, ftruncate, memfd_create},
@@ -11,23 +11,26 @@ use turnpike_table::{Config, Error, Reader, Region, Table};
 
 const SEED: [u8; 16] = *b"memory memory me";
 
+/// Memory that outlives every region made of it, and is not empty at first.
 #[repr(align(64))]
-#[derive(Clone, Copy)]
-struct Line([u8; 64]);
+struct Memory([AtomicU64; 4096]);
 
-/// Memory that outlives every region made of it.
-fn lines(bytes: usize) -> (NonNull<u8>, usize) {
-    let lines = vec![Line([0xa5; 64]); bytes.div_ceil(64)].leak();
-    assert_eq!(lines[0].0[0], 0xa5);
-    (NonNull::new(lines.as_mut_ptr().cast()).unwrap(), lines.len() * 64)
+impl Memory {
+    const fn new() -> Self {
+        Self([const { AtomicU64::new(0xa5a5_a5a5_a5a5_a5a5) }; 4096])
+    }
+
+    fn start(&'static self) -> NonNull<u8> {
+        NonNull::from(&self.0).cast()
+    }
 }
 
 #[test]
 fn memory_given_by_the_caller_serves() {
     let config = Config::new(500).seed(SEED);
-    let (base, len) = lines(config.memory::<16, 8>().unwrap());
-    // SAFETY: the memory is leaked, and nothing else refers to it.
-    let region = unsafe { Region::from_raw(base, len) };
+    static MEMORY: Memory = Memory::new();
+    // SAFETY: the memory is there for ever, and consists of atomics.
+    let region = unsafe { Region::from_raw(MEMORY.start(), size_of::<Memory>()) };
     let mut table = Table::<16, 8>::with_region(&config, region).unwrap();
     assert!(table.is_empty());
     for number in 0..500_u128 {
@@ -40,10 +43,10 @@ fn memory_given_by_the_caller_serves() {
 fn memory_that_does_not_suffice_is_refused() {
     let config = Config::new(500).seed(SEED);
     let needed = config.memory::<16, 8>().unwrap();
-    let (base, len) = lines(needed + 64);
-    for (skip, len) in [(0, needed - 1), (0, 0), (8, len - 8)] {
-        // SAFETY: within the leaked memory, and nothing else refers to it.
-        let region = unsafe { Region::from_raw(base.add(skip), len) };
+    static MEMORY: Memory = Memory::new();
+    for (skip, len) in [(0, needed - 1), (0, 0), (8, needed + 64)] {
+        // SAFETY: within the memory, which is there for ever and consists of atomics.
+        let region = unsafe { Region::from_raw(MEMORY.start().add(skip), len) };
         assert!(matches!(Table::<16, 8>::with_region(&config, region), Err(Error::RegionTooSmall { .. })));
     }
 }
