@@ -149,7 +149,7 @@ impl Committer {
             if state.is_stopping {
                 drop(state);
                 // A seal that fails loses nothing; the next start finds out what the disk is like.
-                let _ = self.journal.seal(now());
+                let _ = self.seal();
                 return None;
             }
             if self.journal.is_sealed() {
@@ -159,16 +159,11 @@ impl Committer {
             let waited = self.shared.work.wait_timeout(state, SEAL_AFTER).unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
             if waited.1.timed_out() && state.batch.is_empty() {
-                state.batch.shrink(IDLE_BYTES);
-                state.space = self.journal.space_after(PAGE);
                 drop(state);
-                self.batch.shrink(IDLE_BYTES);
-                let sealed = self.journal.seal(now());
-                state = self.shared.state();
-                if let Err(error) = sealed {
-                    state.failure = Some(Arc::new(error.clone()));
+                if let Err(error) = self.seal() {
                     return Some(Err(error));
                 }
+                state = self.shared.state();
             }
         }
         std::mem::swap(&mut state.batch, &mut self.batch);
@@ -187,6 +182,26 @@ impl Committer {
             self.shared.preparation.notify_one();
         }
         Some(durable)
+    }
+
+    /// Would [`commit`](Self::commit) return without waiting? For who drives it in simulated time.
+    pub fn has_work(&self) -> bool {
+        let state = self.shared.state();
+        !state.batch.is_empty() || state.is_woken || state.is_stopping
+    }
+
+    /// Seals the journal and gives back memory, as [`commit`](Self::commit) does by itself when it has waited a while.
+    pub fn seal(&mut self) -> Result<(), Error> {
+        self.batch.shrink(IDLE_BYTES);
+        let mut state = self.shared.state();
+        state.batch.shrink(IDLE_BYTES);
+        state.space = self.journal.space_after(PAGE);
+        drop(state);
+        let sealed = self.journal.seal(now());
+        if let Err(error) = &sealed {
+            self.shared.state().failure = Some(Arc::new(error.clone()));
+        }
+        sealed
     }
 }
 
@@ -209,20 +224,25 @@ impl Preparer {
                 return;
             }
             drop(state);
-            let prepared = self.shared.log.prepare();
-            let mut state = self.shared.state();
-            match prepared {
-                Ok(()) => {
-                    state.unprepared = None;
-                    state.space = self.shared.log.batch_bytes();
-                }
-                Err(error) => {
-                    state.unprepared = Some(Arc::new(error));
-                    let waited = self.shared.preparation.wait_timeout(state, PREPARE_AGAIN);
-                    drop(waited.unwrap_or_else(PoisonError::into_inner));
-                }
+            if self.prepare().is_err() {
+                let state = self.shared.state();
+                let waited = self.shared.preparation.wait_timeout(state, PREPARE_AGAIN);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
             }
         }
+    }
+
+    /// Prepares the next segment unless it is, once.
+    pub fn prepare(&self) -> Result<(), Arc<Error>> {
+        // The segment appears under the lock, so that no batch is taken between it and the space that it gives.
+        let prepared = self.shared.log.prepare_under(|| {
+            let mut state = self.shared.state();
+            state.space = self.shared.log.batch_bytes();
+            state
+        });
+        let prepared = prepared.map_err(Arc::new);
+        self.shared.state().unprepared = prepared.as_ref().err().cloned();
+        prepared
     }
 }
 

@@ -148,6 +148,11 @@ impl Log {
     /// Prepares the segment that comes next, unless it is. That takes a while: it is for a thread of its own. After an
     /// error, a full disk in particular, it can be tried again.
     pub fn prepare(&self) -> Result<(), Error> {
+        self.prepare_under(|| ())
+    }
+
+    /// The same; the segment is there for the writer to turn to as soon as `lock` has given a lock.
+    pub(super) fn prepare_under<L>(&self, lock: impl FnOnce() -> L) -> Result<(), Error> {
         let _preparing = self.preparing.lock().unwrap_or_else(PoisonError::into_inner);
         let (number, spare) = {
             let mut state = self.state();
@@ -158,6 +163,7 @@ impl Log {
         };
         match segment::prepare(self, spare.as_deref(), number) {
             Ok(prepared) => {
+                let _lock = lock();
                 self.state().prepared = Some(prepared);
                 Ok(())
             }
