@@ -3,6 +3,9 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bitcoin;
+mod flat;
+mod ids;
 pub mod index;
+pub mod links;
 pub mod merkle;
 mod prefetch;

@@ -1,0 +1,207 @@
+//! A flat file: bytes that are only ever appended, in segments, mapped into memory for reading.
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use storage::{Directory, Error, File, Mode};
+
+/// Bytes of a segment: a mapping each, so large enough to have few, and small enough to be copied and checked one by one.
+pub(crate) const SEGMENT: u64 = 1 << 30;
+
+/// A segment: one file, of which some bytes at the end may not be committed yet.
+#[derive(Debug)]
+struct Segment {
+    file: Arc<dyn File>,
+    map: Option<memmap2::Mmap>,
+}
+
+impl Segment {
+    fn new(file: Arc<dyn File>, size: u64) -> Result<Self, Error> {
+        let map = match (file.descriptor(), usize::try_from(size)) {
+            (Some(descriptor), Ok(size)) => {
+                use std::os::fd::AsRawFd;
+                // SAFETY: the mapping is longer than the file, but only bytes that are committed are read through it:
+                // these exist, and are never written again. The data directory is locked, so no other program of ours
+                // cuts the file.
+                let map = unsafe { memmap2::MmapOptions::new().len(size).map(descriptor.as_raw_fd()) };
+                Some(map.map_err(|source| Error::Failed { path: file.path().into(), operation: "mapping", source })?)
+            }
+            _ => None,
+        };
+        Ok(Self { file, map })
+    }
+}
+
+/// A flat file. One thread appends; any thread reads what is committed.
+#[derive(Debug)]
+pub(crate) struct FlatFile {
+    directory: Arc<dyn Directory>,
+    name: &'static str,
+    segment_size: u64,
+    segments: RwLock<Vec<Arc<Segment>>>,
+    /// What may be read.
+    committed: AtomicU64,
+}
+
+impl FlatFile {
+    /// Opens the file, creates it if nothing is committed of it, and cuts off what is not committed.
+    pub(crate) fn open(
+        directory: Arc<dyn Directory>,
+        name: &'static str,
+        segment_size: u64,
+        committed: u64,
+    ) -> Result<Self, Error> {
+        let file =
+            Self { directory, name, segment_size, segments: RwLock::default(), committed: AtomicU64::new(committed) };
+        let needed = committed.div_ceil(segment_size);
+        for number in 0..needed {
+            let segment = file.open_segment(number, Mode::Write)?;
+            let expected = segment_size.min(committed - number * segment_size);
+            let found = segment.file.len()?;
+            if found < expected {
+                let reason = format!("{expected} bytes were committed, {found} are there");
+                return Err(Error::Corrupt { path: segment.file.path().into(), offset: found, reason });
+            }
+            if found > expected {
+                segment.file.set_len(expected)?;
+            }
+            file.write_segments().push(Arc::new(segment));
+        }
+        let mut beyond = needed;
+        while file.directory.exists(&file.segment_name(beyond))? {
+            file.directory.remove(&file.segment_name(beyond))?;
+            beyond += 1;
+        }
+        Ok(file)
+    }
+
+    fn segment_name(&self, number: u64) -> String {
+        format!("{}-{number:06}", self.name)
+    }
+
+    fn open_segment(&self, number: u64, mode: Mode) -> Result<Segment, Error> {
+        Segment::new(self.directory.open(&self.segment_name(number), mode)?, self.segment_size)
+    }
+
+    fn write_segments(&self) -> std::sync::RwLockWriteGuard<'_, Vec<Arc<Segment>>> {
+        self.segments.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn segment(&self, number: u64) -> Option<Arc<Segment>> {
+        let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner);
+        segments.get(usize::try_from(number).ok()?).cloned()
+    }
+
+    /// The number of bytes that may be read.
+    pub(crate) fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    /// Writes behind what is committed. Nothing of it can be read before [`FlatFile::commit`].
+    pub(crate) fn write(&self, mut offset: u64, mut data: &[u8]) -> Result<(), Error> {
+        while !data.is_empty() {
+            let (number, within) = (offset / self.segment_size, offset % self.segment_size);
+            let room = usize::try_from(self.segment_size - within).unwrap_or(usize::MAX);
+            let (now, later) = data.split_at(room.min(data.len()));
+            self.writable(number)?.file.write_at(now, within)?;
+            offset += now.len() as u64;
+            data = later;
+        }
+        Ok(())
+    }
+
+    /// The segment of this number, made if need be.
+    fn writable(&self, number: u64) -> Result<Arc<Segment>, Error> {
+        if let Some(segment) = self.segment(number) {
+            return Ok(segment);
+        }
+        let segment = Arc::new(self.open_segment(number, Mode::Create)?);
+        self.directory.sync()?;
+        self.write_segments().push(Arc::clone(&segment));
+        Ok(segment)
+    }
+
+    /// Makes what was written between `from` and `to` durable.
+    pub(crate) fn sync(&self, from: u64, to: u64) -> Result<(), Error> {
+        for number in from / self.segment_size..to.div_ceil(self.segment_size) {
+            if let Some(segment) = self.segment(number) {
+                segment.file.sync_data()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets what was written up to `to` be read.
+    pub(crate) fn commit(&self, to: u64) {
+        self.committed.store(to, Ordering::Release);
+    }
+
+    /// Reads committed bytes.
+    pub(crate) fn read(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Error> {
+        let committed = self.committed();
+        let end = offset.checked_add(buffer.len() as u64);
+        if end.is_none_or(|end| end > committed) {
+            let path = self.directory.path().join(self.name);
+            let reason = format!("{} bytes are to be read, but the file ends at {committed}", buffer.len());
+            return Err(Error::Corrupt { path, offset, reason });
+        }
+        while !buffer.is_empty() {
+            let (number, within) = (offset / self.segment_size, offset % self.segment_size);
+            let room = usize::try_from(self.segment_size - within).unwrap_or(usize::MAX);
+            let (now, later) = buffer.split_at_mut(room.min(buffer.len()));
+            let segment = self
+                .segment(number)
+                .ok_or_else(|| Error::NotFound { path: self.directory.path().join(self.segment_name(number)) })?;
+            match &segment.map {
+                Some(map) => now.copy_from_slice(&map[within as usize..within as usize + now.len()]),
+                None => segment.file.read_exact_at(now, within)?,
+            }
+            offset += now.len() as u64;
+            buffer = later;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use storage::{RealDirectory, SimulatedDisk};
+
+    fn check(directory: &Arc<dyn Directory>) {
+        let data: Vec<u8> = (0..1000_u32).map(|n| (n % 251) as u8).collect();
+        let file = FlatFile::open(Arc::clone(directory), "flat", 4096, 0).unwrap();
+        for round in 0..20_u64 {
+            file.write(round * 1000, &data).unwrap();
+            assert!(file.read(round * 1000, &mut [0]).is_err());
+            file.sync(round * 1000, round * 1000 + 1000).unwrap();
+            file.commit(round * 1000 + 1000);
+        }
+        let check = |file: &FlatFile, rounds: u64| {
+            let mut read = vec![0; 1000];
+            for round in 0..rounds {
+                file.read(round * 1000, &mut read).unwrap();
+                assert_eq!(read, data);
+            }
+            assert!(file.read(rounds * 1000 - 1, &mut [0; 2]).is_err());
+            assert!(file.read(u64::MAX, &mut [0]).is_err());
+        };
+        check(&file, 20);
+        drop(file);
+        // What was not committed is gone, and can be written again.
+        let file = FlatFile::open(Arc::clone(directory), "flat", 4096, 7000).unwrap();
+        check(&file, 7);
+        assert_eq!(directory.list().unwrap(), ["flat-000000", "flat-000001"]);
+        file.write(7000, &data).unwrap();
+        file.commit(8000);
+        check(&file, 8);
+        drop(file);
+        let cut = FlatFile::open(Arc::clone(directory), "flat", 4096, 9000);
+        assert!(matches!(cut, Err(Error::Corrupt { .. } | Error::NotFound { .. })));
+    }
+
+    #[test]
+    fn appends_reads_and_truncates() {
+        let real = tempfile::tempdir().unwrap();
+        check(&(Arc::new(RealDirectory::open(real.path()).unwrap()) as Arc<dyn Directory>));
+        check(&SimulatedDisk::new(1).root());
+    }
+}
