@@ -1,0 +1,27 @@
+//! The cases, by the part of the protocol.
+
+mod batch;
+mod compact;
+mod frames;
+mod full;
+mod limits;
+mod queries;
+
+use crate::Case;
+
+/// All cases. Those that fill tables or use up limits come last.
+pub fn all() -> impl Iterator<Item = Case> {
+    [compact::CASES, batch::CASES, full::CASES, queries::CASES, frames::CASES, limits::CASES]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
+/// A list of cases: name and function of each.
+macro_rules! cases {
+    ($($name:literal => $function:ident),* $(,)?) => {
+        pub const CASES: &[$crate::Case] = &[$($crate::Case { name: $name, run: $function }),*];
+    };
+}
+
+use cases;

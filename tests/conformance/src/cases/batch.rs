@@ -1,0 +1,301 @@
+//! Batch frames.
+
+use wire::{
+    AccountId, BatchEntries, BatchFormat, BatchHeader, Command, CompactEntry, CompactFrame, MAX_DATAGRAM, Operation,
+    Promise, Reply, Status, U16,
+};
+use zerocopy::IntoBytes;
+
+use super::cases;
+use crate::link::excerpt;
+use crate::model::Model;
+use crate::session::{Session, batch, batch_refused};
+use crate::{Stop, ensure, ensure_eq};
+
+cases! {
+    "batch: each operation has its status, in order" => statuses,
+    "batch: compact entries" => compact_entries,
+    "batch: OVERFLOW of ISSUE and TRANSFER" => overflow,
+    "batch: a retry gets the same reply" => retry,
+    "batch: an id reused within one batch" => reused_within,
+    "batch: random operations agree with a plain model" => model,
+    "batch: accepted, durable and default promises" => promises,
+    "batch: MALFORMED entries do not touch the others" => malformed_entries,
+    "batch: MALFORMED header" => malformed_header,
+    "batch: MALFORMED length" => malformed_length,
+    "batch: the largest datagram" => largest,
+    "batch: NOT_AUTHORISED for keyed accounts" => keyed,
+    "batch: NOT_TRUSTED" => not_trusted,
+    "batch: the contract code is a part of the operation" => contract,
+}
+
+fn statuses(session: &mut Session) -> Result<(), Stop> {
+    let (a, b, nobody) = (session.fresh_account(), session.fresh_account(), session.fresh_account());
+    let mut id = || session.fresh_transaction();
+    let operations = [
+        Operation::transfer(id(), a, b, 1),
+        Operation::create(id(), a),
+        Operation::create(id(), a),
+        Operation::issue(id(), a, 1 << 40),
+        Operation::transfer(id(), a, nobody, 1),
+        Operation::create(id(), b),
+        Operation::transfer(id(), a, b, 1 << 39),
+        Operation::transfer(id(), a, b, 1 << 40),
+        Operation::transfer(id(), a, a, 1),
+        Operation::transfer(id(), a, b, 0),
+        Operation::refer(id(), b),
+        Operation::refer(id(), nobody),
+    ];
+    let half = 1 << 39;
+    let expected = [
+        (Status::SourceUnknown, 0),
+        (Status::Ok, 0),
+        (Status::AccountExists, 0),
+        (Status::Ok, 1 << 40),
+        (Status::DestinationUnknown, 1 << 40),
+        (Status::Ok, 0),
+        (Status::Ok, half),
+        (Status::InsufficientBalance, half),
+        (Status::SelfTransfer, half),
+        (Status::ZeroAmount, half),
+        (Status::Ok, half),
+        (Status::SourceUnknown, 0),
+    ];
+    let (results, _) = session.operations(&operations, Promise::Default)?;
+    ensure_eq!(results, expected, "results");
+    Ok(())
+}
+
+fn compact_entries(session: &mut Session) -> Result<(), Stop> {
+    let (a, b) = (session.fresh(), session.fresh());
+    let entries: Vec<CompactEntry> = [
+        (Command::Create, a, 0, 0),
+        (Command::Create, b, 0, 0),
+        (Command::Issue, a, 0, 10),
+        (Command::Transfer, a, b, 4),
+        (Command::Transfer, a, b, 7),
+        (Command::Refer, b, 0, 0),
+    ]
+    .map(|(command, source, destination, amount)| {
+        CompactFrame::new(command, session.fresh(), source, destination, amount).into()
+    })
+    .into();
+    let request = batch(session.fresh(), BatchFormat::Compact, entries.as_bytes(), entries.len(), Promise::Default);
+    let reply = session.link.ask(&request)?;
+    let Ok(Reply::Batch(answer)) = Reply::parse(&reply) else {
+        return Err(Stop::Failed(format!("answered with {}", excerpt(&reply))));
+    };
+    let BatchEntries::Compact(answers) = answer.entries else {
+        return Err(Stop::Failed("the reply has another format".to_owned()));
+    };
+    let results: Vec<_> = answers.iter().map(|entry| (entry.frame.status(), entry.frame.value())).collect();
+    let expected = [
+        (Ok(Status::Ok), 0),
+        (Ok(Status::Ok), 0),
+        (Ok(Status::Ok), 10),
+        (Ok(Status::Ok), 6),
+        (Ok(Status::InsufficientBalance), 6),
+        (Ok(Status::Ok), 4),
+    ];
+    ensure_eq!(results, expected, "results");
+    ensure!(answers.iter().all(|entry| entry.reserved.get() == 0), "a reserved field is set in the reply");
+    ensure_eq!(session.balance(b)?, 4, "the balance by a compact frame: the same account");
+    let wide = Operation::refer(session.fresh_transaction(), AccountId::from(b));
+    ensure_eq!(session.operation(wide)?, (Status::Ok, 4), "the balance by its id of 128 bits: the same account");
+    Ok(())
+}
+
+fn overflow(session: &mut Session) -> Result<(), Stop> {
+    let (rich, poor) = (session.funded_account(u64::MAX)?, session.funded_account(1)?);
+    let issue = Operation::issue(session.fresh_transaction(), rich, 1);
+    ensure_eq!(session.operation(issue)?, (Status::Overflow, u64::MAX), "ISSUE beyond 64 bits");
+    let transfer = Operation::transfer(session.fresh_transaction(), poor, rich, 1);
+    ensure_eq!(session.operation(transfer)?, (Status::Overflow, 1), "TRANSFER beyond 64 bits");
+    ensure_eq!(session.operation(transfer)?, (Status::Overflow, 1), "its retry");
+    Ok(())
+}
+
+fn retry(session: &mut Session) -> Result<(), Stop> {
+    let (a, b) = (session.funded_account(100)?, session.funded_account(0)?);
+    let operations: Vec<_> = (0..50).map(|_| Operation::transfer(session.fresh_transaction(), a, b, 3)).collect();
+    let first = session.operations(&operations, Promise::Durable)?;
+    let again = session.operations(&operations, Promise::Durable)?;
+    ensure_eq!(again, first, "results of the retry");
+    let reversed: Vec<_> = operations.iter().rev().copied().collect();
+    let (mut results, _) = session.operations(&reversed, Promise::Durable)?;
+    results.reverse();
+    ensure_eq!(results, first.0, "results of a retry in another order");
+    let refer = Operation::refer(session.fresh_transaction(), b);
+    ensure_eq!(session.operation(refer)?, (Status::Ok, 99), "the receiver's balance");
+    Ok(())
+}
+
+fn reused_within(session: &mut Session) -> Result<(), Stop> {
+    let (a, b, id) = (session.funded_account(9)?, session.funded_account(0)?, session.fresh_transaction());
+    let operations =
+        [Operation::transfer(id, a, b, 4), Operation::transfer(id, a, b, 4), Operation::transfer(id, a, b, 5)];
+    let (results, _) = session.operations(&operations, Promise::Default)?;
+    let expected = [(Status::Ok, 5), (Status::Ok, 5), (Status::TransactionIdReused, 5)];
+    ensure_eq!(results, expected, "results");
+    Ok(())
+}
+
+/// Few accounts and few ids, so that everything that can go wrong does.
+fn model(session: &mut Session) -> Result<(), Stop> {
+    let accounts: Vec<_> = (0..6).map(|_| session.fresh_account()).collect();
+    let ids: Vec<_> = (0..400).map(|_| session.fresh_transaction()).collect();
+    let mut model = Model::default();
+    let mut state = u64::from(session.fresh());
+    let mut random = |below: u64| {
+        // Numerical Recipes' constants.
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for _ in 0..20 {
+        let operations: Vec<_> = (0..100)
+            .map(|_| {
+                let account = accounts[random(6) as usize];
+                let id = ids[random(400) as usize];
+                let amount = if random(20) == 0 { u64::MAX - random(3) } else { random(4) * random(50) };
+                match random(10) {
+                    0 => Operation::create(id, account),
+                    1 | 2 => Operation::issue(id, account, amount),
+                    3 => Operation::refer(id, account),
+                    _ => Operation::transfer(id, account, accounts[random(6) as usize], amount),
+                }
+            })
+            .collect();
+        let (results, _) = session.operations(&operations, Promise::Default)?;
+        for (operation, result) in operations.iter().zip(results) {
+            ensure_eq!(result, model.execute(operation), "{operation:?}");
+        }
+    }
+    Ok(())
+}
+
+fn promises(session: &mut Session) -> Result<(), Stop> {
+    let default = session.info()?.promise().unwrap_or(Promise::Default);
+    ensure!(default != Promise::Default, "the info frame does not tell the promise of compact frames");
+    let account = session.funded_account(1)?;
+    for asked in [Promise::Default, Promise::Accepted, Promise::Durable] {
+        let issue = Operation::issue(session.fresh_transaction(), account, 1);
+        let (_, given) = session.operations(&[issue], asked)?;
+        let least = if asked == Promise::Default { default } else { asked };
+        ensure!(given >= least, "{asked} was asked for, and {given} given");
+    }
+    let refer = Operation::refer(session.fresh_transaction(), account);
+    let (results, given) = session.operations(&[refer], Promise::Durable)?;
+    ensure_eq!((results, given >= Promise::Durable), (vec![(Status::Ok, 4)], true), "a durable REFER");
+    Ok(())
+}
+
+fn malformed_entries(session: &mut Session) -> Result<(), Stop> {
+    let account = session.funded_account(5)?;
+    let mut operations: Vec<_> = (0..4).map(|_| Operation::issue(session.fresh_transaction(), account, 1)).collect();
+    operations[1].destination = account;
+    operations[2].command = U16::new(9);
+    let (results, _) = session.operations(&operations, Promise::Default)?;
+    let statuses: Vec<_> = results.iter().map(|(status, _)| *status).collect();
+    ensure_eq!(statuses, [Status::Ok, Status::Malformed, Status::UnknownCommand, Status::Ok], "statuses");
+    let refer = Operation::refer(session.fresh_transaction(), account);
+    ensure_eq!(session.operation(refer)?, (Status::Ok, 7), "balance");
+    operations[1].destination = AccountId::ZERO;
+    operations[1].status = U16::new(1);
+    let (results, _) = session.operations(&operations[1..2], Promise::Default)?;
+    ensure_eq!(results[0].0, Status::Malformed, "an entry with a status");
+
+    let mut entry = CompactEntry::from(CompactFrame::new(Command::Create, session.fresh(), session.fresh(), 0, 0));
+    entry.reserved = U16::new(1);
+    let request = batch(session.fresh(), BatchFormat::Compact, entry.as_bytes(), 1, Promise::Default);
+    let reply = session.link.ask(&request)?;
+    let Ok(Reply::Batch(answer)) = Reply::parse(&reply) else {
+        return Err(Stop::Failed(format!("answered with {}", excerpt(&reply))));
+    };
+    let BatchEntries::Compact([entry]) = answer.entries else {
+        return Err(Stop::Failed("the reply has another number of entries".to_owned()));
+    };
+    ensure_eq!(entry.frame.status(), Ok(Status::Malformed), "a compact entry with its reserved field set");
+    Ok(())
+}
+
+fn malformed_header(session: &mut Session) -> Result<(), Stop> {
+    let account = session.funded_account(5)?;
+    let issue = Operation::issue(session.fresh_transaction(), account, 1);
+    let right = batch(session.fresh(), BatchFormat::Operation, issue.as_bytes(), 1, Promise::Default);
+    // Format, promise, status, reserved.
+    for (offset, value) in [(10, 3), (10, 255), (11, 4), (11, 255), (12, 1), (13, 1), (14, 1), (15, 255)] {
+        let mut request = right.clone();
+        request[offset] = value;
+        session.expect_batch_refused(&request, Status::Malformed)?;
+    }
+    let empty = BatchHeader::new(session.fresh(), BatchFormat::Operation, 0, Promise::Default);
+    session.expect_batch_refused(empty.as_bytes(), Status::Malformed)?;
+    let refer = Operation::refer(session.fresh_transaction(), account);
+    ensure_eq!(session.operation(refer)?, (Status::Ok, 5), "balance");
+    Ok(())
+}
+
+fn malformed_length(session: &mut Session) -> Result<(), Stop> {
+    let account = session.fresh_account();
+    let create = Operation::create(session.fresh_transaction(), account);
+    let right = batch(session.fresh(), BatchFormat::Operation, create.as_bytes(), 1, Promise::Default);
+    for change in [-1, -64, 1, 64] {
+        let mut request = right.clone();
+        request.resize((right.len() as isize + change) as usize, 0);
+        session.expect_error(&request, Status::Malformed)?;
+    }
+    for count in [2u16, u16::MAX] {
+        let mut request = right.clone();
+        request[8..10].copy_from_slice(&count.to_be_bytes());
+        session.expect_error(&request, Status::Malformed)?;
+    }
+    let refer = Operation::refer(session.fresh_transaction(), account);
+    ensure_eq!(session.operation(refer)?, (Status::SourceUnknown, 0), "the account");
+    Ok(())
+}
+
+fn largest(session: &mut Session) -> Result<(), Stop> {
+    let most = session.info()?.max_datagram.get() as usize;
+    let count = BatchFormat::Operation.entries_in(most.min(MAX_DATAGRAM));
+    let (a, b) = (session.funded_account(count as u64)?, session.funded_account(0)?);
+    let operations: Vec<_> = (0..count).map(|_| Operation::transfer(session.fresh_transaction(), a, b, 1)).collect();
+    let (results, _) = session.operations(&operations, Promise::Durable)?;
+    for (index, result) in results.into_iter().enumerate() {
+        ensure_eq!(result, (Status::Ok, (count - 1 - index) as u64), "operation {index} of {count}");
+    }
+    Ok(())
+}
+
+fn keyed(session: &mut Session) -> Result<(), Stop> {
+    let account = session.signer()?.account();
+    let create = Operation::create(session.fresh_transaction(), account);
+    ensure_eq!(session.operation(create)?, (Status::NotAuthorised, 0), "unsigned CREATE of a keyed account");
+    let issue = Operation::issue(session.fresh_transaction(), account, 1);
+    ensure_eq!(session.operation(issue)?.0, Status::NotAuthorised, "unsigned ISSUE to a keyed account");
+    Ok(())
+}
+
+fn not_trusted(session: &mut Session) -> Result<(), Stop> {
+    let mut stranger = session.stranger()?;
+    let account = session.fresh_account();
+    let create = Operation::create(session.fresh_transaction(), account);
+    let request = batch(session.fresh(), BatchFormat::Operation, create.as_bytes(), 1, Promise::Default);
+    batch_refused(&request, &stranger.ask(&request)?, Status::NotTrusted)?;
+    let entry = CompactEntry::from(CompactFrame::new(Command::Create, session.fresh(), session.fresh(), 0, 0));
+    let request = batch(session.fresh(), BatchFormat::Compact, entry.as_bytes(), 1, Promise::Default);
+    batch_refused(&request, &stranger.ask(&request)?, Status::NotTrusted)?;
+    let refer = Operation::refer(session.fresh_transaction(), account);
+    ensure_eq!(session.operation(refer)?, (Status::SourceUnknown, 0), "the account");
+    Ok(())
+}
+
+fn contract(session: &mut Session) -> Result<(), Stop> {
+    let account = session.funded_account(1)?;
+    let mut issue = Operation::issue(session.fresh_transaction(), account, 1);
+    issue.contract = 7.into();
+    ensure_eq!(session.operation(issue)?, (Status::Ok, 2), "ISSUE with a contract code");
+    ensure_eq!(session.operation(issue)?, (Status::Ok, 2), "its retry");
+    issue.contract = 8.into();
+    ensure_eq!(session.operation(issue)?, (Status::TransactionIdReused, 2), "the same id with another contract code");
+    Ok(())
+}
