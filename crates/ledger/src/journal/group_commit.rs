@@ -47,6 +47,12 @@ struct State {
     unprepared: Option<Arc<Error>>,
 }
 
+impl State {
+    fn has_work(&self) -> bool {
+        !self.batch.is_empty() || self.is_woken
+    }
+}
+
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that holds the lock leaves the state half changed.
@@ -144,26 +150,25 @@ impl Committer {
     /// Waits until there is something to commit and commits it. Gives the sequence of the last durable operation; none
     /// when the journal is closed.
     pub fn commit(&mut self) -> Option<Result<u64, Error>> {
-        let mut state = self.shared.state();
-        while state.batch.is_empty() && !state.is_woken {
-            if state.is_stopping {
-                drop(state);
-                // A seal that fails loses nothing; the next start finds out what the disk is like.
-                let _ = self.seal();
-                return None;
-            }
-            if self.journal.is_sealed() {
-                state = self.shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            let waited = self.shared.work.wait_timeout(state, SEAL_AFTER).unwrap_or_else(PoisonError::into_inner);
-            state = waited.0;
-            if waited.1.timed_out() && state.batch.is_empty() {
-                drop(state);
-                if let Err(error) = self.seal() {
-                    return Some(Err(error));
+        let shared = self.shared.clone();
+        let mut state = shared.state();
+        while !state.has_work() {
+            if !self.journal.is_sealed() {
+                let patience = if state.is_stopping { Duration::ZERO } else { SEAL_AFTER };
+                let waited = shared.work.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner);
+                let (after, timeout) = waited;
+                state = after;
+                if timeout.timed_out() && !state.has_work() {
+                    drop(state);
+                    if let Err(error) = self.seal() {
+                        return Some(Err(error));
+                    }
+                    state = shared.state();
                 }
-                state = self.shared.state();
+            } else if state.is_stopping {
+                return None;
+            } else {
+                state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
         std::mem::swap(&mut state.batch, &mut self.batch);
@@ -187,7 +192,7 @@ impl Committer {
     /// Would [`commit`](Self::commit) return without waiting? For who drives it in simulated time.
     pub fn has_work(&self) -> bool {
         let state = self.shared.state();
-        !state.batch.is_empty() || state.is_woken || state.is_stopping
+        state.has_work() || state.is_stopping
     }
 
     /// Seals the journal and gives back memory, as [`commit`](Self::commit) does by itself when it has waited a while.

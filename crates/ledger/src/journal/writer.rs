@@ -79,15 +79,15 @@ impl Journal {
         Ok(self.log.durable())
     }
 
-    /// Is the last batch one that would be taken for a torn one if it were damaged?
+    /// Is there nothing to [seal](Self::seal), or no way to?
     pub fn is_sealed(&self) -> bool {
-        self.position.is_sealed || self.failed.is_some()
+        self.position.is_sealed || self.failed.is_some() || self.space() < PAGE
     }
 
     /// Appends an empty batch, so that damage to the last one can be told from a torn write. For when the journal is idle,
     /// and before it is closed.
     pub fn seal(&mut self, now: u64) -> Result<(), Error> {
-        if self.is_sealed() || self.space() < PAGE {
+        if self.is_sealed() {
             return Ok(());
         }
         let mut batch = Batch::new();
