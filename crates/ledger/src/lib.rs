@@ -17,5 +17,5 @@ mod testing;
 
 pub use engine::{Executable, Ledger, Limits};
 pub use error::Error;
-pub use recovery::Recovery;
+pub use recovery::{CLOCK_TOLERANCE, Recovery};
 pub use secret::Secret;

@@ -1,5 +1,7 @@
 //! How a ledger comes back: balances as of some operation, then the journal.
 
+use std::time::Duration;
+
 use wire::{AccountId, Status};
 
 use crate::{
@@ -7,6 +9,9 @@ use crate::{
     engine::{Executable, Ledger, Limits},
     secret::Secret,
 };
+
+/// How far ahead of the node's clock the timestamp of a signed operation may be.
+pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(10);
 
 /// A ledger on its way back.
 ///
@@ -29,10 +34,12 @@ impl Recovery {
         Ok(Self { ledger: Ledger::starting_at(limits, first, secret)?, covered })
     }
 
-    /// Tells that operations signed up to `timestamp` may be missing from what the journal still holds, so that their
-    /// retries cannot be recognised.
-    pub fn forgotten_until(&mut self, timestamp: u64) {
-        self.ledger.window.raise_horizon(timestamp);
+    /// Tells when the first operation to be given was written, in microseconds since the Unix epoch. What was signed
+    /// before that may be missing from what the journal still holds, so that retries of it cannot be recognised.
+    pub fn begins_at(&mut self, timestamp: u64) {
+        if self.next_sequence() > 1 {
+            self.ledger.window.raise_horizon(timestamp.saturating_add(CLOCK_TOLERANCE.as_micros() as u64));
+        }
     }
 
     /// Adds an account with its balance.

@@ -1,1 +1,18 @@
 //! The node: ledger, chain, proof service and data path put together.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod admission;
+pub mod config;
+mod controller;
+mod error;
+mod http;
+mod node;
+mod queries;
+mod recovery;
+mod shared;
+mod threads;
+
+pub use config::{Config, ConfigError};
+pub use error::Error;
+pub use node::Node;
+pub use shared::Shared;

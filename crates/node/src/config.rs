@@ -1,0 +1,380 @@
+//! The configuration: keys, defaults, and what values are allowed.
+
+use std::{
+    fmt,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use nic::Prefix;
+use serde::{Deserialize, Serialize};
+use wire::Promise;
+
+/// The configuration file with every key at its default, and what each is for.
+pub const DEFAULT_TOML: &str = include_str!("config.toml");
+
+/// Configuration of a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The data directory.
+    pub data: PathBuf,
+    /// Address of the protocol.
+    pub listen: SocketAddr,
+    /// Address of metrics and health.
+    #[serde(with = "optional_address")]
+    pub http: Option<SocketAddr>,
+    /// Name of the network, for the genesis block.
+    pub network: String,
+    /// Prefixes from which unsigned operations are taken.
+    #[serde(with = "texts")]
+    pub trusted: Vec<Prefix>,
+    /// Keys that may sign ISSUE.
+    #[serde(with = "texts")]
+    pub issuers: Vec<PublicKey>,
+    /// Promise of replies to frames that ask for none.
+    #[serde(with = "promise")]
+    pub promise: Promise,
+    /// Accounts and retries.
+    pub ledger: Ledger,
+    /// The block builder.
+    pub blocks: Blocks,
+    /// Limits for clients.
+    pub limits: Limits,
+    /// The proof service.
+    pub proofs: Proofs,
+    /// The data path.
+    pub io: Io,
+}
+
+/// Accounts and retries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ledger {
+    /// How many accounts the table holds.
+    pub accounts: u64,
+    /// For how many operations retries are recognised.
+    pub window: u64,
+    /// How old a signed operation may be, in seconds.
+    pub replay_window: u64,
+}
+
+/// The block builder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Blocks {
+    /// Most transactions in a block.
+    pub transactions: u32,
+    /// Longest time that a block stays open, in milliseconds.
+    pub interval: u64,
+    /// Time between snapshots, in seconds.
+    pub snapshot: u64,
+}
+
+/// Limits for clients.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Datagrams a second for each prefix; 0 for no limit.
+    pub rate: u32,
+}
+
+/// The proof service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Proofs {
+    /// How many proofs the cache holds.
+    pub cache: u64,
+}
+
+/// The data path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Io {
+    /// What carries datagrams.
+    pub backend: Backend,
+    /// Poll without sleeping.
+    pub busy_poll: bool,
+    /// Processors for the threads `io`, `journal` and `builder`.
+    pub pin: Vec<usize>,
+    /// Threads that check signatures; 0 for as many as there are processors, less one.
+    pub verify_threads: usize,
+}
+
+/// What carries datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// Sockets of the kernel.
+    Udp,
+}
+
+/// A compressed secp256k1 public key, written in hexadecimal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PublicKey(pub [u8; 33]);
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The text is not TOML, or has a key or a kind of value that there is not.
+    #[error("{0}")]
+    Parse(#[from] toml::de::Error),
+    /// A value is out of its range.
+    #[error("`{key}` is {value}, but must be {allowed}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What it may be set to.
+        allowed: String,
+    },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data: "turnpike-data".into(),
+            listen: SocketAddr::from(([127, 0, 0, 1], wire::DEFAULT_PORT)),
+            http: Some(SocketAddr::from(([127, 0, 0, 1], 7480))),
+            network: "turnpike".into(),
+            trusted: Vec::new(),
+            issuers: Vec::new(),
+            promise: Promise::Durable,
+            ledger: Ledger::default(),
+            blocks: Blocks::default(),
+            limits: Limits::default(),
+            proofs: Proofs::default(),
+            io: Io::default(),
+        }
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self { accounts: 1 << 21, window: 1 << 20, replay_window: 300 }
+    }
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self { transactions: spv::MAX_BLOCK_TRANSACTIONS, interval: 1000, snapshot: 60 }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rate: 0 }
+    }
+}
+
+impl Default for Proofs {
+    fn default() -> Self {
+        Self { cache: 1 << 16 }
+    }
+}
+
+impl Default for Io {
+    fn default() -> Self {
+        Self { backend: Backend::Udp, busy_poll: false, pin: Vec::new(), verify_threads: 0 }
+    }
+}
+
+impl Config {
+    /// Reads and checks a configuration file.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+        Self::parse(&text)
+    }
+
+    /// Reads and checks the text of a configuration file.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let config: Self = toml::from_str(text)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Checks that every value is one that a node can run with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        within("ledger.accounts", self.ledger.accounts, 16, table_limit())?;
+        let [smallest, largest] = [ledger::dedup::MIN_CAPACITY, ledger::dedup::MAX_CAPACITY].map(|limit| limit as u64);
+        if !self.ledger.window.is_power_of_two() || !(smallest..=largest).contains(&self.ledger.window) {
+            let allowed = format!("a power of two from {smallest} to {largest}");
+            return Err(ConfigError::Value { key: "ledger.window", value: self.ledger.window.to_string(), allowed });
+        }
+        within("ledger.replay_window", self.ledger.replay_window, 1, 86_400)?;
+        within("blocks.transactions", self.blocks.transactions.into(), 1, spv::MAX_BLOCK_TRANSACTIONS.into())?;
+        within("blocks.interval", self.blocks.interval, 1, 3_600_000)?;
+        within("blocks.snapshot", self.blocks.snapshot, 1, 86_400)?;
+        within("proofs.cache", self.proofs.cache, 16, 1 << 24)?;
+        within("io.verify_threads", self.io.verify_threads as u64, 0, 256)?;
+        if self.network.is_empty() || self.network.len() > 64 {
+            let (value, allowed) = (format!("{:?}", self.network), "a name of 1 to 64 bytes".to_owned());
+            return Err(ConfigError::Value { key: "network", value, allowed });
+        }
+        if self.io.pin.len() > 3 {
+            let (value, allowed) = (format!("{:?}", self.io.pin), "at most three processors".to_owned());
+            return Err(ConfigError::Value { key: "io.pin", value, allowed });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn verify_threads(&self) -> usize {
+        match self.io.verify_threads {
+            0 => std::thread::available_parallelism().map_or(1, |all| all.get() - 1).clamp(1, 256),
+            threads => threads,
+        }
+    }
+}
+
+/// The most accounts that a table can hold.
+fn table_limit() -> u64 {
+    table::MAX_ENTRIES as u64
+}
+
+fn within(key: &'static str, value: u64, smallest: u64, largest: u64) -> Result<(), ConfigError> {
+    if (smallest..=largest).contains(&value) {
+        return Ok(());
+    }
+    Err(ConfigError::Value { key, value: value.to_string(), allowed: format!("from {smallest} to {largest}") })
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PublicKey({self})")
+    }
+}
+
+/// The text is not a public key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a public key is 66 hexadecimal digits, beginning with 02 or 03 (`turnpike key show` prints it)")]
+pub struct ParseKeyError;
+
+impl std::str::FromStr for PublicKey {
+    type Err = ParseKeyError;
+
+    fn from_str(text: &str) -> Result<Self, ParseKeyError> {
+        let mut key = [0; 33];
+        if text.len() != 2 * key.len() || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(ParseKeyError);
+        }
+        for (byte, at) in key.iter_mut().zip((0..).step_by(2)) {
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| ParseKeyError)?;
+        }
+        if !matches!(key[0], 2 | 3) {
+            return Err(ParseKeyError);
+        }
+        Ok(Self(key))
+    }
+}
+
+/// Lists of values that are written as text.
+mod texts {
+    use std::{fmt::Display, str::FromStr};
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<T: Display, S: Serializer>(values: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(ToString::to_string))
+    }
+
+    pub fn deserialize<'de, T, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+    }
+}
+
+/// An address, or an empty text for none.
+mod optional_address {
+    use std::net::SocketAddr;
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(address: &Option<SocketAddr>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&address.map_or(String::new(), |address| address.to_string()))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.as_str() {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| D::Error::custom("an address like 127.0.0.1:7480, or empty")),
+        }
+    }
+}
+
+/// A promise by name.
+mod promise {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use wire::Promise;
+
+    pub fn serialize<S: Serializer>(promise: &Promise, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(promise.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Promise, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let known = [Promise::Accepted, Promise::Durable].into_iter().find(|promise| promise.name() == text);
+        known.ok_or_else(|| D::Error::custom("\"accepted\" or \"durable\""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_file_is_the_default() {
+        assert_eq!(Config::parse(DEFAULT_TOML).unwrap(), Config::default());
+        assert_eq!(Config::parse("").unwrap(), Config::default());
+        // Every key is in it.
+        let written: toml::Table = toml::to_string(&Config::default()).unwrap().parse().unwrap();
+        let documented: toml::Table = DEFAULT_TOML.parse().unwrap();
+        assert_eq!(written, documented);
+    }
+
+    #[test]
+    fn errors_name_the_key_and_what_is_allowed() {
+        for (text, parts) in [
+            ("[ledger]\nwindow = 1000", ["`ledger.window` is 1000", "a power of two from 1024"]),
+            ("[ledger]\naccounts = 0", ["`ledger.accounts` is 0", "from 16 to"]),
+            ("[blocks]\ntransactions = 2_000_000", ["`blocks.transactions`", "from 1 to 1048576"]),
+            ("[blocks]\ninterval = 0", ["`blocks.interval`", "from 1 to"]),
+            ("[io]\npin = [0, 1, 2, 3]", ["`io.pin`", "at most three"]),
+            ("network = \"\"", ["`network`", "1 to 64"]),
+            ("listne = \"127.0.0.1:1\"", ["listne", "expected one of"]),
+            ("promise = \"final\"", ["promise", "\"accepted\" or \"durable\""]),
+            ("trusted = [\"10.0.0.1/8\"]", ["trusted", "did you mean 10.0.0.0/8"]),
+            ("issuers = [\"04ab\"]", ["issuers", "66 hexadecimal digits"]),
+            ("http = \"localhost\"", ["http", "an address like"]),
+        ] {
+            let message = Config::parse(text).unwrap_err().to_string();
+            assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = Config::load(Path::new("does/not/exist.toml")).unwrap_err();
+        assert!(error.to_string().contains("does/not/exist.toml"), "{error}");
+    }
+}

@@ -1,0 +1,138 @@
+//! The store controller: what stands behind the data path of this node.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed, mpsc::Receiver};
+
+use ledger::{
+    Executable, Ledger,
+    journal::{Submission, Submitter},
+};
+use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
+use verify::WorkQueue;
+use wire::{Command, Operation, Promise, SignedOperation, Status};
+
+use crate::{queries::Queries, shared::Shared};
+
+/// Executes operations on the ledger and hands them to the journal.
+pub struct Controller {
+    ledger: Ledger,
+    journal: Submitter,
+    promise: Promise,
+    queries: Queries,
+    workers: Workers,
+    shared: Arc<Shared>,
+    /// The highest sequence that a reply waits for.
+    awaited: u64,
+    /// Up to which sequence the figures are told.
+    told: u64,
+}
+
+/// The threads that work for the data path.
+pub struct Workers {
+    /// Verify signed operations, and send them to `verified`.
+    pub verifiers: WorkQueue<Held>,
+    /// Signed operations that are verified.
+    pub verified: Receiver<Held>,
+    /// Answer queries that cannot be answered at once.
+    pub proofs: WorkQueue<Held>,
+}
+
+impl Controller {
+    /// A controller for `ledger`, whose journal is behind `journal`.
+    pub fn new(
+        ledger: Ledger,
+        journal: Submitter,
+        promise: Promise,
+        queries: Queries,
+        workers: Workers,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let told = ledger.last_sequence();
+        shared.accounts.store(ledger.accounts() as u64, Relaxed);
+        Self { ledger, journal, promise, queries, workers, shared, awaited: 0, told }
+    }
+
+    /// Executes entries while the journal has room for them; refuses the others but for REFER.
+    fn execute_entries<E: Executable>(
+        &mut self,
+        entries: &mut [E],
+        values: &mut [u64],
+        push: impl Fn(&mut Submission<'_>, &E, u64),
+    ) {
+        let mut submission = self.journal.begin();
+        let (room, refusal) = match submission.room() {
+            Ok(room) => (room, Status::Busy),
+            Err(status) => (0, status),
+        };
+        for entry in entries.iter_mut().skip(room) {
+            let operation = entry.operation_mut();
+            if operation.status.get() == 0 && operation.command() != Ok(Command::Refer) {
+                operation.status.set(refusal.code());
+            }
+        }
+        self.ledger.execute(entries, values, |entry, value| push(&mut submission, entry, value));
+    }
+}
+
+impl StoreController for Controller {
+    fn default_promise(&self) -> Promise {
+        self.promise
+    }
+
+    fn execute(&mut self, operations: &mut [Operation], values: &mut [u64]) {
+        self.execute_entries(operations, values, |submission, operation, value| submission.push(operation, value));
+    }
+
+    fn execute_signed(&mut self, operations: &mut [SignedOperation], values: &mut [u64]) {
+        self.execute_entries(operations, values, |submission, signed, value| submission.push_signed(signed, value));
+    }
+
+    fn release(&mut self, promise: Promise) -> Release {
+        // Any answer may depend on everything that was executed before it, a retry or a REFER too.
+        let last = self.ledger.last_sequence();
+        if promise < Promise::Durable {
+            return Release::Now(Promise::Accepted);
+        }
+        if self.journal.durable() >= last {
+            return Release::Now(Promise::Durable);
+        }
+        if self.shared.storage_failed.load(Relaxed) {
+            // It will never be durable: the answer is as good as memory is.
+            return Release::Now(Promise::Accepted);
+        }
+        self.awaited = last;
+        Release::Durable(last)
+    }
+
+    fn answer(&mut self, query: QueryKind, datagram: &mut [u8], _peer: &Peer) -> Answer {
+        self.queries.answer(query, datagram)
+    }
+
+    fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
+        debug_assert_eq!(query, QueryKind::Proof);
+        self.workers.proofs.try_push(held)
+    }
+
+    fn verify(&mut self, held: Held) -> Result<(), Held> {
+        self.workers.verifiers.try_push(held)
+    }
+
+    fn verified(&mut self) -> Option<Held> {
+        self.workers.verified.try_recv().ok()
+    }
+
+    fn commit(&mut self) {
+        if self.awaited != 0 {
+            // What the replies wait for may have become durable before they were parked.
+            if self.journal.durable() >= self.awaited || self.shared.storage_failed.load(Relaxed) {
+                self.journal.begin().wake();
+            }
+            self.awaited = 0;
+        }
+        let last = self.ledger.last_sequence();
+        if last != self.told {
+            self.shared.executed.fetch_add(last - self.told, Relaxed);
+            self.shared.accounts.store(self.ledger.accounts() as u64, Relaxed);
+            self.told = last;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Why a node does not start.
+
+use std::{io, net::SocketAddr};
+
+use crate::config::ConfigError;
+
+/// Why a node does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration has a value that is not allowed.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] ledger::journal::Error),
+    /// The ledger does not come back from the data directory.
+    #[error(transparent)]
+    Ledger(#[from] ledger::Error),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; set `{key}` to an address of this machine that is free")]
+    Listen {
+        /// The key of the address.
+        key: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refuses a thread, a descriptor or random numbers.
+    #[error("the system refuses {what}: {source}")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,209 @@
+//! A node: start, stop.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Release},
+        mpsc,
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use ledger::journal::{Submitter, group_commit};
+use nic::{
+    Backend as _, Counters, DataPath, Held, Pool, UdpBackend, UdpConfig, Waker,
+    held::PoolSize,
+    parking::{self, parking},
+    rate::RateLimit,
+    selector::{Selector, SelectorConfig},
+};
+use verify::WorkQueue;
+
+use crate::{
+    Config, Error,
+    admission::{self, Admission, Rules},
+    controller::{Controller, Workers},
+    http::Http,
+    queries::Queries,
+    recovery::{self, Recovered},
+    shared::Shared,
+    threads::{self, spawn},
+};
+
+/// Messages that are received in one system call.
+const MESSAGES: usize = 64;
+
+/// How long the io thread polls before it sleeps, with `busy_poll`: it does not sleep at all while there is traffic.
+const BUSY_POLL: Duration = Duration::from_millis(50);
+
+/// A running node. Dropping it ends its threads after what was executed is in the journal.
+#[derive(Debug)]
+pub struct Node {
+    local: SocketAddr,
+    http: Option<SocketAddr>,
+    network: [u8; 32],
+    shared: Arc<Shared>,
+    waker: Waker,
+    journal: Submitter,
+    stop: Arc<AtomicBool>,
+    io: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
+    /// Held until everything else is gone.
+    _data: storage::DataDirectory,
+}
+
+impl Node {
+    /// Recovers what is in the data directory and starts to serve.
+    pub fn start(config: &Config) -> Result<Self, Error> {
+        config.check()?;
+        let Recovered { data, network, journal, ledger } = recovery::recover(config)?;
+
+        let counters = Arc::new(Counters::default());
+        let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), config.ledger.accounts));
+        let stop = Arc::new(AtomicBool::new(false));
+        let listen = |key, address| move |source| Error::Listen { key, address, source };
+        let udp = UdpConfig {
+            messages: MESSAGES,
+            spin: if config.io.busy_poll { BUSY_POLL } else { Duration::ZERO },
+            ..UdpConfig::new(config.listen)
+        };
+        let backend = UdpBackend::bind(&udp, counters.clone()).map_err(listen("listen", config.listen))?;
+        let local = backend.local_address().map_err(listen("listen", config.listen))?;
+        let transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
+        let waker = backend.waker();
+
+        let (submitter, committer, preparer) = group_commit(journal);
+        let (parking, departures) = parking(parking::Limits::default());
+        let pool_size = PoolSize::default();
+        let pool = Pool::new(pool_size);
+        let workers = start_workers(config, network, pool_size, &waker, &shared)?;
+        let queries = Queries::new(network, config.promise, shared.clone());
+        let controller = Controller::new(ledger, submitter.clone(), config.promise, queries, workers, shared.clone());
+        let selector = Selector::new(selection(config), local);
+        let path = DataPath::new(backend, selector, controller, parking, pool, counters, MESSAGES);
+
+        let pin = |at: usize| config.io.pin.get(at).copied();
+        let mut node = Self {
+            local,
+            http: None,
+            network,
+            shared: shared.clone(),
+            waker,
+            journal: submitter,
+            stop: stop.clone(),
+            io: None,
+            threads: Vec::new(),
+            _data: data,
+        };
+        // From here on dropping the node ends the threads that were started.
+        node.threads.push(spawn("journal", pin(1), {
+            let shared = shared.clone();
+            move || threads::commit(committer, departures, transmitter, &shared)
+        })?);
+        node.threads.push(spawn("prepare", None, move || preparer.run())?);
+        if let Some(address) = config.http {
+            let http = Http::bind(address, shared.clone()).map_err(listen("http", address))?;
+            node.http = http.local_address().ok();
+            let stop = stop.clone();
+            node.threads.push(spawn("http", None, move || http.run(&stop))?);
+        }
+        node.io = Some(spawn("io", pin(0), move || match path.run(&stop) {
+            Ok(_) => {}
+            Err(error) => {
+                shared.io_failed.store(true, Release);
+                tracing::error!(%error, "the socket failed");
+            }
+        })?);
+        tracing::info!(address = %local, "serving");
+        Ok(node)
+    }
+
+    /// The address that the protocol is served on.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The address of metrics and health.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http
+    }
+
+    /// The network id.
+    pub fn network(&self) -> &[u8; 32] {
+        &self.network
+    }
+
+    /// The node's figures.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Stops: takes no more requests, makes durable what was executed, puts it into blocks.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Release);
+        self.waker.wake();
+        // The writer first, then what follows it.
+        if let Some(io) = self.io.take() {
+            join(io);
+        }
+        self.journal.stop();
+        self.threads.drain(..).for_each(join);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn join(thread: JoinHandle<()>) {
+    let name = thread.thread().name().unwrap_or_default().to_owned();
+    if thread.join().is_err() {
+        tracing::error!(thread = name, "the thread panicked");
+    }
+}
+
+fn selection(config: &Config) -> SelectorConfig {
+    let rate_limit = match config.limits.rate {
+        0 => None,
+        per_second => Some(RateLimit { per_second, ..RateLimit::default() }),
+    };
+    SelectorConfig { trusted: config.trusted.clone(), rate_limit, trusted_rate_limit: None }
+}
+
+fn start_workers(
+    config: &Config,
+    network: [u8; 32],
+    pool: PoolSize,
+    waker: &Waker,
+    shared: &Arc<Shared>,
+) -> Result<Workers, Error> {
+    let system = |source| Error::System { what: "a thread", source };
+    let replay_window = Duration::from_secs(config.ledger.replay_window);
+    let rules = Arc::new(Rules { network, issuers: config.issuers.clone(), replay_window });
+    // As long as the pool of buffers, which is the limit then.
+    let waiting = pool.small + pool.large;
+    let (sender, verified) = mpsc::sync_channel(waiting);
+    let verifiers = WorkQueue::start("verify", config.verify_threads(), waiting, || {
+        let mut admission = Admission::new(rules.clone());
+        let (sender, waker, shared) = (sender.clone(), waker.clone(), shared.clone());
+        move |mut held: Held| {
+            let operations = nic::extractor::signed_operations(&mut held).unwrap_or_default();
+            shared.count_verified(admission.check(operations, admission::now()));
+            // The data path is gone only when the node stops.
+            if sender.send(held).is_ok() {
+                waker.wake();
+            }
+        }
+    })
+    .map_err(system)?;
+    let proofs = WorkQueue::start("proof", 1, waiting, || |_held: Held| {}).map_err(system)?;
+    Ok(Workers { verifiers, verified, proofs })
+}

@@ -1,0 +1,143 @@
+//! What the threads of a node share: figures and states for anybody to look at.
+
+use std::{
+    fmt::Write as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Instant,
+};
+
+use ledger::journal::Log;
+use nic::Counters;
+use wire::Status;
+
+/// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
+#[derive(Debug)]
+pub struct Shared {
+    /// What the data path counts.
+    pub counters: Arc<Counters>,
+    /// The journal, for how far it is durable.
+    pub log: Arc<Log>,
+    /// When the node was started.
+    pub started: Instant,
+    /// Number of accounts.
+    pub accounts: AtomicU64,
+    /// Number of accounts that the table holds.
+    pub accounts_limit: u64,
+    /// Operations that were executed and journalled, since the start.
+    pub executed: AtomicU64,
+    /// Height of the own tip.
+    pub height: AtomicU64,
+    /// Transactions in blocks, since the start.
+    pub settled: AtomicU64,
+    /// Last operation that the block builder has looked at.
+    pub built: AtomicU64,
+    /// Signatures that were checked.
+    pub verified: AtomicU64,
+    /// The journal cannot be written: the node answers reads only.
+    pub storage_failed: AtomicBool,
+    /// The block builder has stopped because of an error.
+    pub builder_failed: AtomicBool,
+    /// The socket failed: nothing is served any more.
+    pub io_failed: AtomicBool,
+}
+
+/// One figure for Prometheus.
+struct Figure {
+    name: &'static str,
+    help: &'static str,
+    kind: &'static str,
+    value: u64,
+}
+
+impl Shared {
+    /// Figures of a node that starts.
+    pub(crate) fn new(counters: Arc<Counters>, log: Arc<Log>, accounts_limit: u64) -> Self {
+        Self {
+            counters,
+            log,
+            started: Instant::now(),
+            accounts: AtomicU64::new(0),
+            accounts_limit,
+            executed: AtomicU64::new(0),
+            height: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            built: AtomicU64::new(0),
+            verified: AtomicU64::new(0),
+            storage_failed: AtomicBool::new(false),
+            builder_failed: AtomicBool::new(false),
+            io_failed: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn count_verified(&self, signatures: usize) {
+        self.verified.fetch_add(signatures as u64, Relaxed);
+    }
+
+    /// The last durable sequence.
+    pub fn durable(&self) -> u64 {
+        self.log.durable()
+    }
+
+    /// Why the node is not ready for work, if it is not.
+    pub fn unready(&self) -> Option<&'static str> {
+        if self.io_failed.load(Relaxed) {
+            return Some("the socket failed: restart the node");
+        }
+        if self.storage_failed.load(Relaxed) {
+            return Some("storage failed: the journal cannot be written; mend the disk and restart the node");
+        }
+        if self.builder_failed.load(Relaxed) {
+            return Some("the block builder failed: see the log");
+        }
+        None
+    }
+
+    /// All figures as Prometheus reads them.
+    pub fn metrics(&self) -> String {
+        let counter = |name, help, value| Figure { name, help, kind: "counter", value };
+        let gauge = |name, help, value| Figure { name, help, kind: "gauge", value };
+        let durable = self.durable();
+        let built = self.built.load(Relaxed);
+        let figures = [
+            counter("messages_total", "Messages received.", self.counters.messages.get()),
+            counter("datagrams_total", "Datagrams received.", self.counters.datagrams.get()),
+            counter("bytes_total", "Bytes received.", self.counters.bytes.get()),
+            counter("operations_total", "Operations received.", self.counters.operations.get()),
+            counter("queries_total", "Proof, headers and info frames received.", self.counters.queries.get()),
+            counter("dropped_total", "Datagrams that got no answer.", self.counters.dropped.get()),
+            counter("replies_total", "Replies sent.", self.counters.replies.get()),
+            counter("lost_total", "Replies that could not be sent.", self.counters.lost.get()),
+            counter("executed_total", "Operations executed and journalled.", self.executed.load(Relaxed)),
+            counter("verified_total", "Signatures checked.", self.verified.load(Relaxed)),
+            counter("settled_total", "Transactions put into blocks.", self.settled.load(Relaxed)),
+            gauge("accounts", "Accounts.", self.accounts.load(Relaxed)),
+            gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit),
+            gauge("durable_sequence", "Last durable operation.", durable),
+            gauge("builder_behind", "Durable operations not yet in a block.", durable.saturating_sub(built)),
+            gauge("height", "Height of the own chain.", self.height.load(Relaxed)),
+            gauge("journal_segments", "Segments of the journal in use.", self.log.segments() as u64),
+            gauge("storage_failed", "1 if the journal cannot be written.", self.storage_failed.load(Relaxed).into()),
+            gauge("builder_failed", "1 if the builder has stopped.", self.builder_failed.load(Relaxed).into()),
+            gauge("uptime_seconds", "Time since the start.", self.started.elapsed().as_secs()),
+        ];
+        let mut text = String::new();
+        for Figure { name, help, kind, value } in figures {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "# HELP turnpike_{name} {help}\n# TYPE turnpike_{name} {kind}");
+            let _ = writeln!(text, "turnpike_{name} {value}");
+        }
+        let _ = writeln!(text, "# HELP turnpike_refused_total Frames refused.\n# TYPE turnpike_refused_total counter");
+        for status in Status::ALL.iter().filter(|status| !status.is_journalled()) {
+            let _ = writeln!(
+                text,
+                "turnpike_refused_total{{status=\"{}\"}} {}",
+                status.name(),
+                self.counters.refused(*status)
+            );
+        }
+        text
+    }
+}
