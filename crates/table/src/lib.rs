@@ -36,7 +36,9 @@ mod reader;
 mod region;
 mod seqlock;
 mod simd;
+mod slabs;
 mod table;
+mod values;
 
 pub use batch::BATCH;
 pub use hash::{Hash, Hasher, Seed};
@@ -44,6 +46,7 @@ pub use layout::{Config, MAX_ENTRIES};
 pub use reader::Reader;
 pub use region::{Pages, Region};
 pub use table::{EntryIndex, Full, Table};
+pub use values::{NotRead, NotStored, ValueHandle, ValueReader, ValueStore};
 
 /// Why a table could not be made, attached to, or added to.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use turnpike_table::{Config, Reader, Table};
+use turnpike_table::{Config, Pages, Reader, Table, ValueHandle, ValueStore};
 
 const SEED: [u8; 16] = *b"storm storm stor";
 
@@ -127,6 +127,46 @@ fn entries_change_hands_unmixed() {
         for round in 0..rounds() {
             table.insert(&key(round % 3), value(round % 3, round)).unwrap();
             assert!(table.remove(&key(round % 3)).is_some());
+        }
+        done.store(true, Release);
+    });
+}
+
+/// Values of many sizes come and go while readers use old handles: they get the value, whole, or nothing.
+#[test]
+fn value_blocks_change_hands_unmixed() {
+    let mut store = ValueStore::with_capacity(256 << 10, 1000, Pages::Small, false).unwrap();
+    let handles: Vec<AtomicU64> = (0..64).map(|_| AtomicU64::new(0)).collect();
+    let done = AtomicBool::new(false);
+    let reader = store.reader();
+    thread::scope(|scope| {
+        for seed in 1..3 {
+            let (reader, handles, done) = (&reader, &handles, &done);
+            scope.spawn(move || {
+                let (mut state, mut room, mut read) = (seed, [0; 1000], 0);
+                while !done.load(Relaxed) || read == 0 {
+                    let handle = handles[random(&mut state) as usize % handles.len()].load(Acquire);
+                    if let Ok(len) = reader.read(ValueHandle::from_bits(handle), &mut room) {
+                        assert!(
+                            len >= 1 && room[..len].iter().all(|byte| usize::from(*byte) == len % 251),
+                            "a mixed value"
+                        );
+                        read += 1;
+                    }
+                }
+            });
+        }
+        let mut state = 7;
+        for round in 0..rounds() as u32 {
+            let (place, len) = (round % 64, 1 + random(&mut state) as usize % 1000);
+            store.remove(ValueHandle::from_bits(handles[place as usize].load(Relaxed)));
+            let handle = loop {
+                match store.insert(&vec![(len % 251) as u8; len], place) {
+                    Ok(handle) => break handle,
+                    Err(_) => store.evict(len, |_| ()),
+                }
+            };
+            handles[place as usize].store(handle.to_bits(), Release);
         }
         done.store(true, Release);
     });

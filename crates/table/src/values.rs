@@ -1,0 +1,412 @@
+//! Values of varying size, in memory of fixed size.
+//!
+//! A value is in a block of lines of 64 bytes. Apart from the blocks, so that no value can be taken for one, there is a head for every
+//! line: if a block starts there, the version of what is in it and the value's length. A [`ValueHandle`] names line and version. The version
+//! changes whenever the block gets another value or none, so that a reader with an old handle gets nothing rather than
+//! something else.
+
+use std::sync::{
+    Arc,
+    atomic::{
+        AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+        fence,
+    },
+};
+
+use crate::{
+    Error, Pages, Region,
+    region::Array,
+    simd,
+    slabs::{CHUNK_LINES, LINE, Slabs},
+};
+
+/// Words of a block before the value: owner, and the mark of having been read.
+const HEADER_WORDS: usize = 1;
+
+/// Words of a line.
+const LINE_WORDS: usize = LINE / 8;
+
+/// Bytes of a chunk, with the heads of its lines.
+const CHUNK_BYTES: usize = CHUNK_LINES * (LINE + size_of::<u64>());
+
+/// Values evicted one by one before a chunk of another size is taken instead: often enough that memory follows the sizes that are asked
+/// for, seldom enough that values are not thrown out by the dozen.
+const REBALANCE: u32 = 64;
+
+/// Marked values passed over before one is evicted nevertheless, so that an eviction takes bounded time.
+const PASSED_OVER: usize = 64;
+
+/// Which value: a block, and a version of what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueHandle {
+    line: u32,
+    version: u32,
+}
+
+impl ValueHandle {
+    /// As a number, to be kept in a table.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.version) << 32 | u64::from(self.line)
+    }
+
+    /// From the number. One that was never given by [`ValueHandle::to_bits`] names no value, or any; reading it is
+    /// harmless.
+    pub fn from_bits(bits: u64) -> Self {
+        Self { line: bits as u32, version: (bits >> 32) as u32 }
+    }
+}
+
+/// Why a value was not taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotStored {
+    /// Blocks of this size are all in use: [`ValueStore::evict`] makes room.
+    #[error("the value store is full")]
+    NoRoom,
+    /// The value is longer than the store was made for.
+    #[error("the value is longer than the store was made for")]
+    TooLong,
+}
+
+/// Why a value was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRead {
+    /// The value is no more.
+    #[error("the value is no more")]
+    Gone,
+    /// The value is longer than the room for it: it has this many bytes.
+    #[error("the value has {0} bytes, more than there is room for")]
+    TooLong(usize),
+}
+
+/// Values of varying size. One thread writes; others read through a [`ValueReader`].
+#[derive(Debug)]
+pub struct ValueStore {
+    blocks: Blocks,
+    slabs: Slabs,
+    longest: usize,
+    evictions: u32,
+}
+
+impl ValueStore {
+    /// Makes a store of so many bytes, for values of up to `longest` bytes, in memory that it maps itself.
+    pub fn with_capacity(bytes: usize, longest: usize, pages: Pages, prefault: bool) -> Result<Self, Error> {
+        Self::with_region(Region::anonymous(bytes, pages, prefault)?, longest)
+    }
+
+    /// Makes a store in memory given. What it held is lost.
+    pub fn with_region(region: Region, longest: usize) -> Result<Self, Error> {
+        let given = region.len();
+        let chunks = (given / CHUNK_BYTES).min(u32::MAX as usize / CHUNK_LINES);
+        let largest = lines(longest);
+        if largest > CHUNK_LINES {
+            return Err(Error::Config("values longer than 16 KiB"));
+        }
+        let blocks = Blocks::new(&Arc::new(region), chunks).filter(|_| chunks > 0);
+        let blocks = blocks.ok_or(Error::RegionTooSmall { given, needed: CHUNK_BYTES })?;
+        Ok(Self { blocks, slabs: Slabs::new(chunks, largest), longest, evictions: 0 })
+    }
+
+    /// A handle to read values from another thread.
+    pub fn reader(&self) -> ValueReader {
+        ValueReader { blocks: self.blocks.clone() }
+    }
+
+    /// Takes a value in. `owner` is what [`ValueStore::evict`] calls it by.
+    pub fn insert(&mut self, value: &[u8], owner: u32) -> Result<ValueHandle, NotStored> {
+        if value.len() > self.longest {
+            return Err(NotStored::TooLong);
+        }
+        let line = self.slabs.take(lines(value.len())).ok_or(NotStored::NoRoom)?;
+        let version = self.blocks.fill(line, value, owner).ok_or(NotStored::NoRoom)?;
+        Ok(ValueHandle { line, version })
+    }
+
+    /// Takes a value out, and tells whether it was there.
+    pub fn remove(&mut self, handle: ValueHandle) -> bool {
+        let present = self.blocks.head(handle.line).is_some_and(|head| Head::load(head).names(handle));
+        if present {
+            self.release(handle.line);
+        }
+        present
+    }
+
+    /// Makes room for a value of so many bytes, and tells the owners of those that went. Values read since the search last came by are passed over, once.
+    pub fn evict(&mut self, len: usize, mut gone: impl FnMut(u32)) {
+        let size = lines(len);
+        self.evictions = self.evictions.wrapping_add(1);
+        if self.evictions.is_multiple_of(REBALANCE) || !self.slabs.has_class(size) {
+            let chunk = self.slabs.next_chunk_but(size);
+            for line in &chunk {
+                gone(self.blocks.owner(*line));
+                self.release(*line);
+            }
+            if !chunk.is_empty() {
+                return;
+            }
+        }
+        for passed_over in 0..=PASSED_OVER {
+            let Some(line) = self.slabs.next_of_class(size) else { return };
+            if !self.blocks.unmark(line) || passed_over == PASSED_OVER {
+                gone(self.blocks.owner(line));
+                self.release(line);
+                return;
+            }
+        }
+    }
+
+    fn release(&mut self, line: u32) {
+        self.blocks.empty(line);
+        self.slabs.give(line);
+    }
+}
+
+/// Reads values while the store's writer goes on, from any number of threads.
+#[derive(Clone, Debug)]
+pub struct ValueReader {
+    blocks: Blocks,
+}
+
+impl ValueReader {
+    /// Asks for the start of a value.
+    #[inline]
+    pub fn prefetch(&self, handle: ValueHandle) {
+        if let (Some(head), Some(block)) = (self.blocks.head(handle.line), self.blocks.block(handle.line)) {
+            simd::prefetch(head);
+            simd::prefetch(&block[0]);
+        }
+    }
+
+    /// Copies a value, whole, to the start of `room`, and gives its length. Where it fails `room` may hold anything.
+    pub fn read(&self, handle: ValueHandle, room: &mut [u8]) -> Result<usize, NotRead> {
+        let cell = self.blocks.head(handle.line).ok_or(NotRead::Gone)?;
+        let head = Head::load(cell);
+        if !head.names(handle) {
+            return Err(NotRead::Gone);
+        }
+        let len = head.len as usize;
+        let room = room.get_mut(..len).ok_or(NotRead::TooLong(len))?;
+        let block = self.blocks.block(handle.line).ok_or(NotRead::Gone)?;
+        for (bytes, cell) in room.chunks_mut(8).zip(&block[HEADER_WORDS..]) {
+            let word = cell.load(Relaxed).to_le_bytes();
+            bytes.copy_from_slice(&word[..bytes.len()]);
+        }
+        if block[0].load(Relaxed) & 1 == 0 {
+            block[0].fetch_or(1, Relaxed);
+        }
+        fence(Acquire);
+        if Head::load(cell) == head { Ok(len) } else { Err(NotRead::Gone) }
+    }
+}
+
+/// Lines that a value of so many bytes takes.
+fn lines(len: usize) -> usize {
+    (HEADER_WORDS * 8 + len).div_ceil(LINE)
+}
+
+/// What is known of a line where a block may start: the version, odd where there is no value, and the value's length.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Head {
+    version: u32,
+    len: u32,
+}
+
+impl Head {
+    fn load(cell: &AtomicU64) -> Self {
+        let bits = cell.load(Acquire);
+        Self { version: (bits >> 32) as u32, len: bits as u32 }
+    }
+
+    fn store(self, cell: &AtomicU64) {
+        cell.store(u64::from(self.version) << 32 | u64::from(self.len), Release);
+    }
+
+    fn names(self, handle: ValueHandle) -> bool {
+        self.version == handle.version && self.version.is_multiple_of(2)
+    }
+}
+
+/// The memory, as words: the heads of all lines, then the lines.
+#[derive(Clone, Debug)]
+struct Blocks {
+    heads: Array<AtomicU64>,
+    words: Array<AtomicU64>,
+}
+
+impl Blocks {
+    fn new(region: &Arc<Region>, chunks: usize) -> Option<Self> {
+        let lines = chunks * CHUNK_LINES;
+        let heads: Array<AtomicU64> = region.array(0, lines)?;
+        let words = region.array(size_of_val(&*heads), lines * LINE_WORDS)?;
+        // No line has a value; versions are odd.
+        heads.iter().for_each(|head| Head { version: 1, len: 0 }.store(head));
+        Some(Self { heads, words })
+    }
+
+    #[inline(always)]
+    fn head(&self, line: u32) -> Option<&AtomicU64> {
+        self.heads.get(line as usize)
+    }
+
+    /// The words from a line on, at least a line's.
+    #[inline(always)]
+    fn block(&self, line: u32) -> Option<&[AtomicU64]> {
+        self.words.get(line as usize * LINE_WORDS..).filter(|words| words.len() >= LINE_WORDS)
+    }
+
+    fn owner(&self, line: u32) -> u32 {
+        self.block(line).map_or(0, |block| (block[0].load(Relaxed) >> 32) as u32)
+    }
+
+    /// Takes a value's mark away, and tells whether it had one.
+    fn unmark(&self, line: u32) -> bool {
+        self.block(line).is_some_and(|block| block[0].fetch_and(!1, Relaxed) & 1 == 1)
+    }
+
+    /// Puts a value into a free block, and gives its version.
+    fn fill(&self, line: u32, value: &[u8], owner: u32) -> Option<u32> {
+        let (head, block) = (self.head(line)?, self.block(line)?);
+        // Whoever sees any of this also sees that the last value went.
+        fence(Release);
+        block[0].store(u64::from(owner) << 32, Relaxed);
+        for (cell, bytes) in block[HEADER_WORDS..].iter().zip(value.chunks(8)) {
+            let mut word = [0; 8];
+            word[..bytes.len()].copy_from_slice(bytes);
+            cell.store(u64::from_le_bytes(word), Relaxed);
+        }
+        let version = Head::load(head).version.wrapping_add(1);
+        Head { version, len: value.len() as u32 }.store(head);
+        Some(version)
+    }
+
+    /// Takes the value out of a block.
+    fn empty(&self, line: u32) {
+        if let Some(head) = self.head(line) {
+            let version = Head::load(head).version | 1;
+            Head { version, len: 0 }.store(head);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    fn store(chunks: usize) -> ValueStore {
+        ValueStore::with_capacity(chunks * CHUNK_BYTES, 1472, Pages::Small, false).unwrap()
+    }
+
+    fn value(seed: u32, len: usize) -> Vec<u8> {
+        (0..len).map(|i| (seed as usize * 31 + i) as u8).collect()
+    }
+
+    #[test]
+    fn values_come_back_until_they_are_removed() {
+        let mut store = store(9);
+        let reader = store.reader();
+        let handles: Vec<_> = (0..9).map(|n| store.insert(&value(n, n as usize * 180), n).unwrap()).collect();
+        let mut room = [0; 1472];
+        for (n, handle) in (0..9).zip(&handles) {
+            reader.prefetch(*handle);
+            assert_eq!(ValueHandle::from_bits(handle.to_bits()), *handle);
+            assert_eq!(reader.read(*handle, &mut room), Ok(n as usize * 180));
+            assert_eq!(room[..n as usize * 180], value(n, n as usize * 180));
+        }
+        assert_eq!(reader.read(handles[2], &mut [0; 359]), Err(NotRead::TooLong(360)));
+        assert!(store.remove(handles[2]));
+        assert!(!store.remove(handles[2]));
+        assert_eq!(reader.read(handles[2], &mut room), Err(NotRead::Gone));
+        let again = store.insert(&value(7, 360), 7).unwrap();
+        assert_eq!((again.line, again.version), (handles[2].line, handles[2].version + 2));
+        assert_eq!(reader.read(handles[2], &mut room), Err(NotRead::Gone));
+        assert_eq!(store.insert(&[0; 1473], 0), Err(NotStored::TooLong));
+    }
+
+    #[test]
+    fn what_was_read_is_evicted_last() {
+        let mut store = store(1);
+        let reader = store.reader();
+        let handles: Vec<_> = (0..).map_while(|n| store.insert(&value(n, 1400), n).ok()).collect();
+        assert!(handles.len() >= 10);
+        for handle in handles.iter().filter(|handle| handle.line < 100) {
+            reader.read(*handle, &mut [0; 1472]).unwrap();
+        }
+        let mut gone = Vec::new();
+        for _ in 0..handles.len() {
+            store.evict(1400, |owner| gone.push(owner));
+        }
+        let unread = handles.iter().filter(|handle| handle.line >= 100).count();
+        assert!(gone[..unread].iter().all(|owner| handles[*owner as usize].line >= 100));
+        gone.sort_unstable();
+        assert_eq!(gone, (0..handles.len() as u32).collect::<Vec<_>>());
+        store.evict(1400, |_| panic!("there is nothing left"));
+    }
+
+    #[test]
+    fn memory_follows_the_sizes_asked_for() {
+        let mut store = store(4);
+        while store.insert(&[1; 200], 1).is_ok() {}
+        assert_eq!(store.insert(&[2; 1400], 2), Err(NotStored::NoRoom));
+        let mut large = 0;
+        for _ in 0..1000 {
+            while let Err(NotStored::NoRoom) = store.insert(&[2; 1400], 2) {
+                store.evict(1400, |owner| large -= i32::from(owner == 2));
+            }
+            large += 1;
+        }
+        assert!(large >= 36, "{large} large values in four chunks");
+    }
+
+    #[test]
+    fn numbers_that_are_no_handles_are_harmless() {
+        let mut store = store(1);
+        store.insert(&[7; 1472], 0).unwrap();
+        for line in (0..300).chain([u32::MAX]) {
+            for version in [0, 1, 3, u32::MAX, 0x0707_0707] {
+                let handle = ValueHandle { line, version };
+                store.reader().prefetch(handle);
+                assert_eq!(store.reader().read(handle, &mut [0; 2000]), Err(NotRead::Gone));
+                assert!(!store.remove(handle));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_store_is_a_map(steps in prop::collection::vec((0..3_u8, 0..1473_usize, any::<prop::sample::Index>()), 0..300)) {
+            let mut store = store(2);
+            let reader = store.reader();
+            let mut model: HashMap<u32, (ValueHandle, Vec<u8>)> = HashMap::new();
+            let mut old = Vec::new();
+            for (owner, (kind, len, which)) in (0..).zip(steps) {
+                match kind {
+                    0 | 1 => {
+                        let bytes = value(owner, len);
+                        let handle = store.insert(&bytes, owner).or_else(|_| {
+                            store.evict(len, |gone| old.push(model.remove(&gone).unwrap().0));
+                            store.insert(&bytes, owner)
+                        });
+                        model.insert(owner, (handle.unwrap(), bytes));
+                    }
+                    _ if !model.is_empty() => {
+                        let owner = *model.keys().nth(which.index(model.len())).unwrap();
+                        let (handle, _) = model.remove(&owner).unwrap();
+                        prop_assert!(store.remove(handle));
+                        old.push(handle);
+                    }
+                    _ => {}
+                }
+            }
+            let mut room = [0; 1472];
+            for (handle, bytes) in model.values() {
+                prop_assert_eq!(reader.read(*handle, &mut room), Ok(bytes.len()));
+                prop_assert_eq!(&room[..bytes.len()], &bytes[..]);
+            }
+            for handle in old {
+                prop_assert_eq!(reader.read(handle, &mut room), Err(NotRead::Gone));
+            }
+        }
+    }
+}
