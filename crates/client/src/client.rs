@@ -219,7 +219,8 @@ impl Client {
     ) -> Result<T, Error> {
         let (node, waited) = (self.node(), self.give_up_after);
         let now = self.pipeline.now();
-        // Nothing else is in flight, so there is always room.
+        // What an error left in flight is of no interest any more, so there is always room.
+        self.pipeline.abandon();
         let draft = match id {
             Some(id) => self.pipeline.begin_as(id),
             None => self.pipeline.begin(),

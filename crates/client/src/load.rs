@@ -62,6 +62,7 @@ pub fn run(
     mut progress: impl FnMut(&Report) -> ControlFlow<()>,
 ) -> Result<Report, Error> {
     let mut report = Report::default();
+    pipeline.abandon();
     let retries = pipeline.window().retries();
     let start = pipeline.now();
     let end = start.saturating_add(until.time);

@@ -69,6 +69,11 @@ impl Pipeline {
         self.window.begin_as(id)
     }
 
+    /// Forgets all that is in flight. It may be executed nevertheless.
+    pub fn abandon(&mut self) {
+        self.window.abandon();
+    }
+
     /// Sends what is submitted, waits up to `wait` for replies, and reports the requests that ended.
     pub fn turn(&mut self, wait: Duration, mut report: impl FnMut(Completion<'_>)) -> Result<(), Error> {
         let node = self.node;

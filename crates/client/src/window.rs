@@ -87,7 +87,8 @@ pub struct Window {
     slots: Vec<Option<Slot>>,
     next_id: u32,
     in_flight: usize,
-    outgoing: VecDeque<Outgoing>,
+    /// Ids of requests to be sent.
+    outgoing: VecDeque<u32>,
     /// No slot's deadline is earlier.
     next_deadline: Duration,
     /// How many may be in flight, in 1/[`FRACTION`]: halved when replies are missing, regained as they come.
@@ -176,7 +177,21 @@ impl Window {
 
     /// Takes a datagram to be sent.
     pub fn next_outgoing(&mut self) -> Option<Outgoing> {
-        self.outgoing.pop_front()
+        while let Some(id) = self.outgoing.pop_front() {
+            // A request may have been answered while it waited to be sent again.
+            if let Some(slot) = self.slots[self.index_of(id)].filter(|slot| slot.id == id) {
+                return Some(place(&self.limits, &slot));
+            }
+        }
+        None
+    }
+
+    /// Forgets all that is in flight: nothing of it is sent again, and replies to it are strays.
+    pub fn abandon(&mut self) {
+        self.outgoing.clear();
+        for index in 0..self.slots.len() {
+            self.release(index);
+        }
     }
 
     /// Takes a datagram that came, and reports the request that it ends.
@@ -234,7 +249,7 @@ impl Window {
             slot.retries += 1;
             slot.deadline = now + backoff(&self.limits, slot.retries);
             self.next_deadline = self.next_deadline.min(slot.deadline);
-            self.outgoing.push_back(place(&self.limits, slot));
+            self.outgoing.push_back(slot.id);
             self.retries += 1;
             if missing && now.saturating_sub(self.halved) >= self.limits.retry_after {
                 self.halved = now;
@@ -358,7 +373,7 @@ impl<'a> Draft<'a> {
             retries: 0,
             refused: None,
         };
-        window.outgoing.push_back(place(&window.limits, &slot));
+        window.outgoing.push_back(self.id);
         window.next_deadline = window.next_deadline.min(slot.deadline);
         let index = window.index_of(self.id);
         window.slots[index] = Some(slot);

@@ -250,3 +250,25 @@ fn ids_may_be_chosen_and_drafts_dropped() {
     while batch.push(&Operation::default()) {}
     assert_eq!(batch.len(), (500 - 16) / 64);
 }
+
+#[test]
+fn what_was_answered_or_abandoned_is_not_sent_again() {
+    let mut client = Window::new(limits(2), 0);
+    let submit = |client: &mut Window, now| {
+        let draft = client.begin().unwrap();
+        let info = InfoFrame::new(draft.id());
+        draft.submit_frame(info.as_bytes(), 0, now, now);
+        info
+    };
+    let mut reply = submit(&mut client, Duration::ZERO);
+    assert!(client.next_outgoing().is_some());
+    client.expire(10 * MILLISECOND, |completion| panic!("{completion:?}"));
+    reply.header.set_reply();
+    client.receive(reply.as_bytes(), 11 * MILLISECOND, |completion| assert_eq!(completion.retries, 1));
+    assert_eq!(client.next_outgoing(), None);
+    submit(&mut client, 12 * MILLISECOND);
+    client.abandon();
+    assert_eq!((client.in_flight(), client.next_outgoing()), (0, None));
+    submit(&mut client, 13 * MILLISECOND);
+    assert_eq!(client.next_outgoing().unwrap().length, InfoFrame::LENGTH);
+}

@@ -93,6 +93,7 @@ fn each(
     operation: impl Fn(usize, AccountId) -> Option<Operation>,
 ) -> Result<(), Error> {
     let node = pipeline.node();
+    pipeline.abandon();
     let mut next = 0;
     let mut failed = None;
     while failed.is_none() {
