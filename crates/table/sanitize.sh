@@ -11,10 +11,10 @@ for sanitizer in ${*:-address thread}; do
     flags="-Zsanitizer=$sanitizer"
     tests="--lib --tests"
     if [ "$sanitizer" = thread ]; then
-        # The standard library is not instrumented, so that the test runner's own threads look like races: run the tests that start
-        # threads, one after the other.
+        # The standard library is not instrumented (see the suppressions), so only the tests that start threads are run.
         flags="$flags -Cunsafe-allow-abi-mismatch=sanitizer"
         tests="--test concurrent"
+        export TSAN_OPTIONS="suppressions=$PWD/sanitize.suppressions"
     fi
     echo "== $sanitizer sanitizer"
     # shellcheck disable=SC2086

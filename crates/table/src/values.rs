@@ -21,8 +21,12 @@ use crate::{
     slabs::{CHUNK_LINES, LINE, Slabs},
 };
 
-/// Words of a block before the value: owner, and the mark of having been read.
+/// Words of a block before the value: the owner's.
 const HEADER_WORDS: usize = 1;
+
+/// In a head: the value has been read since the search for victims last came by. A reader that is late may mark what came after its value; the
+/// mark is not in the block, where it would change a byte of whatever is there then.
+const MARK: u64 = 1 << 31;
 
 /// Words of a line.
 const LINE_WORDS: usize = LINE / 8;
@@ -191,11 +195,15 @@ impl ValueReader {
             let word = cell.load(Relaxed).to_le_bytes();
             bytes.copy_from_slice(&word[..bytes.len()]);
         }
-        if block[0].load(Relaxed) & 1 == 0 {
-            block[0].fetch_or(1, Relaxed);
-        }
         fence(Acquire);
-        if Head::load(cell) == head { Ok(len) } else { Err(NotRead::Gone) }
+        let bits = cell.load(Relaxed);
+        if Head::from_bits(bits) != head {
+            return Err(NotRead::Gone);
+        }
+        if bits & MARK == 0 {
+            cell.fetch_or(MARK, Relaxed);
+        }
+        Ok(len)
     }
 }
 
@@ -213,8 +221,11 @@ struct Head {
 
 impl Head {
     fn load(cell: &AtomicU64) -> Self {
-        let bits = cell.load(Acquire);
-        Self { version: (bits >> 32) as u32, len: bits as u32 }
+        Self::from_bits(cell.load(Acquire))
+    }
+
+    fn from_bits(bits: u64) -> Self {
+        Self { version: (bits >> 32) as u32, len: (bits & (MARK - 1)) as u32 }
     }
 
     fn store(self, cell: &AtomicU64) {
@@ -255,12 +266,12 @@ impl Blocks {
     }
 
     fn owner(&self, line: u32) -> u32 {
-        self.block(line).map_or(0, |block| (block[0].load(Relaxed) >> 32) as u32)
+        self.block(line).map_or(0, |block| block[0].load(Relaxed) as u32)
     }
 
     /// Takes a value's mark away, and tells whether it had one.
     fn unmark(&self, line: u32) -> bool {
-        self.block(line).is_some_and(|block| block[0].fetch_and(!1, Relaxed) & 1 == 1)
+        self.head(line).is_some_and(|head| head.fetch_and(!MARK, Relaxed) & MARK != 0)
     }
 
     /// Puts a value into a free block, and gives its version.
@@ -268,7 +279,7 @@ impl Blocks {
         let (head, block) = (self.head(line)?, self.block(line)?);
         // Whoever sees any of this also sees that the last value went.
         fence(Release);
-        block[0].store(u64::from(owner) << 32, Relaxed);
+        block[0].store(owner.into(), Relaxed);
         for (cell, bytes) in block[HEADER_WORDS..].iter().zip(value.chunks(8)) {
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);

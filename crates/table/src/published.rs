@@ -1,0 +1,87 @@
+//! A small value that one thread publishes and others read, without locks and whole.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use crate::seqlock::Sequence;
+
+#[derive(Debug)]
+struct Shared<const WORDS: usize> {
+    sequence: Sequence,
+    words: [AtomicU64; WORDS],
+}
+
+/// The one who publishes.
+#[derive(Debug)]
+pub struct Publisher<const WORDS: usize>(Arc<Shared<WORDS>>);
+
+/// One of those who read.
+#[derive(Clone, Debug)]
+pub struct Published<const WORDS: usize>(Arc<Shared<WORDS>>);
+
+/// Which of the values published one after the other a reader saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edition(u32);
+
+impl<const WORDS: usize> Publisher<WORDS> {
+    /// Publishes a first value.
+    pub fn new(words: [u64; WORDS]) -> Self {
+        Self(Arc::new(Shared { sequence: Sequence::default(), words: words.map(AtomicU64::new) }))
+    }
+
+    /// Publishes another value in the place of the last.
+    pub fn publish(&mut self, words: [u64; WORDS]) {
+        self.0.sequence.write(|| self.0.words.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed)));
+    }
+
+    /// A handle to read it from other threads.
+    pub fn reader(&self) -> Published<WORDS> {
+        Published(Arc::clone(&self.0))
+    }
+}
+
+impl<const WORDS: usize> Published<WORDS> {
+    /// The value, and which one it is.
+    #[inline]
+    pub fn read(&self) -> ([u64; WORDS], Edition) {
+        loop {
+            let since = self.0.sequence.begin();
+            let words = std::array::from_fn(|i| self.0.words[i].load(Relaxed));
+            if self.0.sequence.unchanged(since) {
+                return (words, Edition(since));
+            }
+        }
+    }
+
+    /// Whether no other value has been published by now, nor was when anything was read before.
+    #[inline]
+    pub fn is_current(&self, edition: Edition) -> bool {
+        self.0.sequence.unchanged(edition.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_see_whole_values_in_order() {
+        let mut publisher = Publisher::new([0; 6]);
+        let reader = publisher.reader();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut last = 0;
+                while last < 50_000 {
+                    let (words, edition) = reader.read();
+                    assert!(words.iter().all(|word| *word == words[0]) && words[0] >= last);
+                    let is_current = reader.is_current(edition);
+                    assert!(is_current || reader.read().1 != edition);
+                    last = words[0];
+                }
+            });
+            (1..=50_000).for_each(|number| publisher.publish([number; 6]));
+        });
+    }
+}
