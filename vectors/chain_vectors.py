@@ -1,0 +1,111 @@
+"""Hashes, signatures and proofs of the own chain."""
+
+import struct
+
+import own_chain
+from frames import *  # The layouts are this module's language.
+
+NETWORK = "vectors"
+GENESIS = own_chain.genesis(NETWORK, bytes(range(16)), 1_700_000_000_000_000)
+SECRET = int.from_bytes(bytes(range(1, 33)), "big")
+SIGNER = own_chain.public_key(SECRET)
+
+
+def signed_by_key(body, timestamp, nonce, promise, network=own_chain.header_hash(GENESIS)):
+    blank = signed(body, timestamp, nonce, promise, SIGNER, bytes(64))
+    digest = own_chain.tagged("turnpike/transfer", network + blank[:120])
+    return blank[:120] + own_chain.sign(SECRET, digest)
+
+
+def signatures():
+    """name, verdict, network id, signed operation"""
+    network = own_chain.header_hash(GENESIS)
+    holder = own_chain.account_of_key(SIGNER)
+    good = signed_by_key(operation(TRANSFER, TRANSACTION, holder, account(9), 77), 1_700_000_000_000_000, 1, 2)
+    yield "transfer", "good", network, good
+    yield "create", "good", network, signed_by_key(operation(CREATE, TRANSACTION, holder), 1_700_000_000_000_001, 2, 0)
+    yield "other_network", "bad", own_chain.header_hash(b"another"), good
+    for name, offset in (("other_amount", 63), ("other_timestamp", 71), ("other_nonce", 75), ("other_promise", 76),
+                         ("other_r", 130), ("other_s", 183), ("other_key", 100)):
+        yield name, "bad", network, flip(good, offset, good[offset] ^ 1)
+    high = own_chain.N - int.from_bytes(good[152:], "big")
+    yield "high_s", "bad", network, good[:152] + high.to_bytes(32, "big")
+    yield "zero_r", "bad", network, good[:120] + bytes(32) + good[152:]
+    yield "zero_s", "bad", network, good[:152] + bytes(32)
+    yield "zero_key", "bad", network, good[:80] + bytes(33) + good[113:]
+
+
+def own_transactions(count):
+    """Transactions of a block, every fifth of them signed."""
+    for number in range(count):
+        body = operation(TRANSFER, account(1000 + number), account(number), account(number + 1), number + 1)
+        yield signed_by_key(body, number, number, 0) if number % 5 == 4 else body
+
+
+def transaction_proofs():
+    """name, verdict, header of the block, reply"""
+    for count in (1, 2, 3, 5, 8, 9, 100):
+        transactions = list(own_transactions(count))
+        leaves = [own_chain.transaction_leaf(transaction) for transaction in transactions]
+        for position in sorted({0, count // 2, count - 1}):
+            root, path = own_chain.transaction_tree(leaves, position)
+            block = own_chain.header(count, 7, 1_700_000_000_000_007, 50, HASHES[5], root, HASHES[6])
+            name = f"{position}_of_{count}"
+
+            def reply(transaction=transactions[position], leaf=leaves[position], path=path, count=count,
+                      position=position, block_hash=own_chain.header_hash(block)):
+                body = struct.pack(">32sQ32sQIIBBHHH32s", HASHES[0], 9, block_hash, 7, count, position, len(path), 0,
+                                   len(transaction), 0, 0, leaf) + b"".join(path) + transaction
+                key = struct.pack(">QI20x", 7, position)
+                return proof(0, 3, key, body=len(body), kind=PROOF | REPLY) + body
+
+            yield name, "good", block, reply()
+            yield f"{name}_other_transaction", "bad", block, reply(transaction=flip(transactions[position], 63, 99))
+            yield f"{name}_other_leaf", "bad", block, reply(leaf=HASHES[7])
+            yield f"{name}_other_count", "bad", block, reply(count=count + 1)
+            yield f"{name}_outside", "bad", block, reply(position=position + 2 ** len(path))
+            yield f"{name}_longer", "bad", block, reply(path=path + [own_chain.ZERO])
+            if path:
+                yield f"{name}_other_position", "bad", block, reply(position=position ^ 1)
+                yield f"{name}_other_path", "bad", block, reply(path=[HASHES[8]] + path[1:])
+                yield f"{name}_shorter", "bad", block, reply(path=path[:-1])
+
+
+def index_proofs():
+    """name, verdict (entry, absent or bad), account, header of the block, reply"""
+    for count in (0, 1, 16, 17, 300):
+        entries = [own_chain.index_entry(account(number), number * 100, number % 7, number) for number in range(count)]
+        for number in sorted({0, count - 1, count + 5, 100_000} - {-1}):
+            of = account(number)
+            root, path, leaf = own_chain.index_tree(entries, own_chain.account_path(of))
+            block = own_chain.header(1, 7, 1_700_000_000_000_007, count, HASHES[5], HASHES[6], root)
+
+            def reply(path=path, leaf=leaf, block_hash=own_chain.header_hash(block)):
+                body = struct.pack(">32sQQBB6x", block_hash, 7, 0, len(path), len(leaf)) + b"".join(path + leaf)
+                return proof(0, 4, of + bytes(16), body=len(body), kind=PROOF | REPLY) + body
+
+            name = f"{number}_of_{count}"
+            held = [entry for entry in leaf if entry[:16] == of]
+            yield name, "entry" if held else "absent", of, block, reply()
+            if leaf:
+                changed = [flip(leaf[0], 23, leaf[0][23] ^ 1)] + leaf[1:]
+                yield f"{name}_other_balance", "bad", of, block, reply(leaf=changed)
+                yield f"{name}_left_out", "bad", of, block, reply(leaf=leaf[1:])
+            if len(leaf) > 1:
+                yield f"{name}_order", "bad", of, block, reply(leaf=[leaf[1], leaf[0], *leaf[2:]])
+            if path:
+                yield f"{name}_other_path", "bad", of, block, reply(path=[HASHES[8]] + path[1:])
+                yield f"{name}_shorter", "bad", of, block, reply(path=path[:-1])
+
+
+def definitions():
+    """name, input, output"""
+    yield "genesis", NETWORK.encode() + bytes(range(16)), GENESIS
+    yield "header", GENESIS, own_chain.header_hash(GENESIS)
+    yield "account", SIGNER, own_chain.account_of_key(SIGNER)
+    for number in (0, 1, 2**32 - 1):
+        yield "path", account(number), own_chain.account_path(account(number)).to_bytes(8, "big")
+    yield "transaction", operation(REFER, TRANSACTION, KEYED), own_chain.transaction_leaf(operation(REFER, TRANSACTION, KEYED))
+    yield "node", HASHES[0] + HASHES[1], own_chain.tagged("turnpike/node", HASHES[0] + HASHES[1])
+    yield "index_node", HASHES[0] + HASHES[1], own_chain.tagged("turnpike/index/node", HASHES[0] + HASHES[1])
+    yield "index_leaf", HASHES[0], own_chain.tagged("turnpike/index/leaf", HASHES[0])

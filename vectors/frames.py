@@ -1,0 +1,90 @@
+"""The frames of docs/protocol.md, described a second time."""
+
+import struct
+
+STATUS = {
+    "OK": 0, "ACCOUNT_EXISTS": 1, "SOURCE_UNKNOWN": 2, "DESTINATION_UNKNOWN": 3, "INSUFFICIENT_BALANCE": 4,
+    "OVERFLOW": 5, "TABLE_FULL": 6, "ZERO_AMOUNT": 16, "SELF_TRANSFER": 17, "TRANSACTION_ID_REUSED": 18,
+    "UNKNOWN_COMMAND": 32, "MALFORMED": 33, "NOT_TRUSTED": 34, "NOT_AUTHORISED": 35, "NOT_ISSUER": 36,
+    "STALE_TIMESTAMP": 37, "BAD_SIGNATURE": 38, "RATE_LIMITED": 39, "BUSY": 40, "STORAGE_FAILED": 41,
+    "UNSUPPORTED_VERSION": 42, "NOT_FOUND": 64, "REPLY_TOO_LARGE": 65, "NOT_PROVABLE": 66, "UNKNOWN_CHAIN": 67,
+}
+CREATE, ISSUE, TRANSFER, REFER = 1, 2, 3, 4
+FULL, BATCH, PROOF, HEADERS, INFO, ERROR = 1, 2, 3, 4, 5, 0xFF
+REPLY = 0x80
+ID = 0x01020304
+
+
+def account(number):
+    return number.to_bytes(16, "big")
+
+
+KEYED = bytes.fromhex("8f00112233445566778899aabbccddee")
+OTHER = bytes.fromhex("80000000000000000000000000000001")
+TRANSACTION = bytes.fromhex("f0e0d0c0b0a090807060504030201000")
+HASHES = [bytes([n]) * 32 for n in range(1, 32)]
+KEY = b"\x02" + bytes(range(32))
+SIGNATURE = bytes(range(64))
+
+
+def compact(command, transaction, source, destination=0, amount=0, status=0):
+    return struct.pack(">IIIIIH", command, transaction, source, destination, amount, status)
+
+
+def header(kind, identity=ID, version=1):
+    return struct.pack(">HBBI", 0x5450, version, kind, identity)
+
+
+def operation(command, transaction, source, destination=bytes(16), amount=0, status=0, contract=0):
+    return struct.pack(">HHI16s16s16sQ", command, status, contract, transaction, source, destination, amount)
+
+
+def signed(body, timestamp=1_700_000_000_000_000, nonce=7, promise=2, key=KEY, signature=SIGNATURE,
+           reserved=bytes(3), reserved_key=bytes(7)):
+    return struct.pack(">64sQIB3s33s7s64s", body, timestamp, nonce, promise, reserved, key, reserved_key, signature)
+
+
+def batch(entries, form, promise=0, status=0, kind=BATCH, count=None, reserved=0):
+    count = len(entries) if count is None else count
+    return header(kind) + struct.pack(">HBBHH", count, form, promise, status, reserved) + b"".join(entries)
+
+
+def proof(chain, query, key, length=48, status=0, body=0, kind=PROOF):
+    return (header(kind) + struct.pack(">BBHI32s", chain, query, status, body, key)).ljust(length, b"\0")
+
+
+def headers(chain, first, count, length=64, status=0, size=0, tip=0, tip_hash=bytes(32), kind=HEADERS, reserved=0):
+    fixed = struct.pack(">BBHHHQQ32s", chain, reserved, status, count, size, first, tip, tip_hash)
+    return (header(kind) + fixed).ljust(length, b"\0")
+
+
+def info(kind=INFO, status=0, promise=0, flags=0, datagram=0, network=bytes(32), tip=0, tip_hash=bytes(32),
+         bitcoin=0, accounts=0, sequence=0, program=b""):
+    return header(kind) + struct.pack(">HBBI32sQ32sQQQ16s", status, promise, flags, datagram, network, tip, tip_hash,
+                                      bitcoin, accounts, sequence, program)
+
+
+def error(status, detail=0, identity=ID, kind=ERROR):
+    return header(kind, identity) + struct.pack(">HHI", STATUS[status], 0, detail)
+
+
+def flip(frame, offset, value):
+    return frame[:offset] + bytes([value]) + frame[offset + 1:]
+
+
+def refuse(frame, status):
+    """The answer in the frame's own shape."""
+    code = struct.pack(">H", STATUS[status])
+    if frame[:2] != b"TP":
+        return frame[:16] + bytes(4) + code
+    kind = frame[3]
+    frame = flip(frame, 3, kind | REPLY)
+    if kind == FULL:
+        return frame[:10] + code + frame[12:64] + bytes(8) + frame[72:84] + b"\0" + frame[85:88]
+    if kind == BATCH:
+        return flip(frame[:12], 11, 0) + code + frame[14:16]
+    if kind == PROOF:
+        return frame[:10] + code + bytes(4) + frame[16:48]
+    if kind == HEADERS:
+        return frame[:10] + code + bytes(2) + frame[14:64]
+    return frame[:8] + code + frame[10:128]

@@ -1,0 +1,222 @@
+"""Datagrams and what a parser must make of them."""
+
+import struct
+
+from frames import *  # The layouts are this module's language.
+
+
+def requests():
+    """name, kind, status, answer (of refused frames), frame"""
+    def good(name, kind, frame):
+        return name, kind, "OK", b"", frame
+
+    def own(name, kind, status, frame):
+        return name, kind, status, refuse(frame, status), frame
+
+    def other(name, kind, status, frame):
+        return name, kind, status, error(status, identity=int.from_bytes(frame[4:8], "big")), frame
+
+    def silent(name, kind, frame, status="MALFORMED"):
+        return name, kind, status, b"", frame
+
+    transfer = compact(TRANSFER, 7, 1, 2, 50)
+    yield "# Compact transfer frames"
+    yield good("compact_create", "compact", compact(CREATE, 1, 0x11223344))
+    yield good("compact_issue", "compact", compact(ISSUE, 2, 0x11223344, 0, 0xFFFFFFFF))
+    yield good("compact_transfer", "compact", compact(TRANSFER, 0xFFFFFFFF, 0x11223344, 0x55667788, 1000))
+    yield good("compact_refer", "compact", compact(REFER, 4, 0))
+    yield own("compact_command_0", "compact", "UNKNOWN_COMMAND", compact(0, 1, 1, 2, 3))
+    yield own("compact_command_5", "compact", "UNKNOWN_COMMAND", compact(5, 1, 1, 2, 3))
+    yield own("compact_command_wide", "compact", "UNKNOWN_COMMAND", compact(0x10003, 1, 1, 2, 3))
+    yield own("compact_status_set", "compact", "MALFORMED", compact(TRANSFER, 1, 1, 2, 3, 1))
+    yield own("compact_command_5_status_set", "compact", "MALFORMED", compact(5, 1, 1, 2, 3, 32))
+    yield silent("compact_status_malformed", "compact", compact(TRANSFER, 1, 1, 2, 3, 33))
+    yield own("compact_create_with_amount", "compact", "MALFORMED", compact(CREATE, 1, 1, 0, 3))
+    yield own("compact_create_with_destination", "compact", "MALFORMED", compact(CREATE, 1, 1, 2, 0))
+    yield own("compact_issue_with_destination", "compact", "MALFORMED", compact(ISSUE, 1, 1, 2, 3))
+    yield own("compact_refer_with_amount", "compact", "MALFORMED", compact(REFER, 1, 1, 0, 3))
+    yield own("compact_refer_with_destination", "compact", "MALFORMED", compact(REFER, 1, 1, 2, 0))
+    yield own("compact_issue_zero", "compact", "ZERO_AMOUNT", compact(ISSUE, 1, 1))
+    yield own("compact_transfer_zero", "compact", "ZERO_AMOUNT", compact(TRANSFER, 1, 1, 2, 0))
+    yield own("compact_transfer_self", "compact", "SELF_TRANSFER", compact(TRANSFER, 1, 2, 2, 3))
+    yield other("compact_short", "compact", "MALFORMED", transfer[:21])
+    yield other("compact_of_16", "compact", "MALFORMED", transfer[:16])
+    yield silent("compact_of_15", "compact", transfer[:15])
+    yield other("compact_long", "compact", "MALFORMED", transfer + b"\0")
+    yield other("compact_padded", "compact", "MALFORMED", transfer + bytes(24))
+
+    yield "# Frames with a header that fits none"
+    yield silent("byte", "none", b"T")
+    yield silent("header_short", "none", header(INFO)[:7])
+    yield silent("header_alone", "none", header(INFO))
+    yield silent("header_of_15", "none", header(BATCH) + bytes(7))
+    yield other("version_0", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 0))
+    yield other("version_2", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 2))
+    yield other("type_0", "none", "UNKNOWN_COMMAND", flip(info(), 3, 0))
+    yield other("type_6", "none", "UNKNOWN_COMMAND", flip(info(), 3, 6))
+    yield silent("type_info_reply", "none", info(INFO | REPLY))
+    yield silent("type_batch_reply", "none", batch([operation(REFER, TRANSACTION, KEYED)], 1, kind=BATCH | REPLY))
+    yield silent("type_error", "none", error("BUSY"))
+    yield silent("type_reply_of_other_version", "none", flip(info(INFO | REPLY), 2, 2))
+
+    wide = operation(TRANSFER, TRANSACTION, KEYED, OTHER, 2**64 - 1, contract=0xC0FFEE)
+    full = header(FULL) + signed(wide)
+    yield "# Full transfer frames"
+    yield good("full_transfer", "full", full)
+    yield good("full_create", "full", header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED), promise=0))
+    yield good("full_issue", "full", header(FULL) + signed(operation(ISSUE, TRANSACTION, KEYED, amount=1), promise=3))
+    yield good("full_refer", "full", header(FULL) + signed(operation(REFER, TRANSACTION, KEYED), promise=1))
+    yield other("full_short", "full", "MALFORMED", full[:-1])
+    yield other("full_long", "full", "MALFORMED", full + b"\0")
+    yield own("full_command_9", "full", "UNKNOWN_COMMAND", flip(full, 9, 9))
+    yield own("full_status_set", "full", "MALFORMED", flip(full, 11, 1))
+    yield own("full_promise_4", "full", "MALFORMED", flip(full, 84, 4))
+    yield own("full_reserved_set", "full", "MALFORMED", flip(full, 87, 1))
+    yield own("full_reserved_key_set", "full", "MALFORMED", flip(full, 121, 1))
+    yield own("full_transfer_zero", "full", "ZERO_AMOUNT",
+              header(FULL) + signed(operation(TRANSFER, TRANSACTION, KEYED, OTHER)))
+    yield own("full_transfer_self", "full", "SELF_TRANSFER",
+              header(FULL) + signed(operation(TRANSFER, TRANSACTION, KEYED, KEYED, 1)))
+
+    refer = operation(REFER, TRANSACTION, account(5))
+    entry = compact(TRANSFER, 7, 1, 2, 50) + bytes(2)
+    two = batch([wide, refer], 1, promise=2)
+    yield "# Batch frames; their entries are checked one by one later"
+    yield good("batch_compact", "batch", batch([entry, compact(REFER, 8, 2) + bytes(2)], 0))
+    yield good("batch_operation", "batch", two)
+    yield good("batch_signed", "batch", batch([signed(wide)], 2, promise=1))
+    yield good("batch_bad_entries", "batch", batch([operation(9, TRANSACTION, KEYED), bytes(64)], 1))
+    yield own("batch_empty", "batch", "MALFORMED", batch([], 1))
+    yield own("batch_format_3", "batch", "MALFORMED", batch([wide], 3))
+    yield own("batch_promise_4", "batch", "MALFORMED", batch([wide], 1, promise=4))
+    yield own("batch_status_set", "batch", "MALFORMED", batch([wide], 1, status=40))
+    yield own("batch_reserved_set", "batch", "MALFORMED", batch([wide], 1, reserved=1))
+    yield other("batch_short", "batch", "MALFORMED", two[:-1])
+    yield other("batch_long", "batch", "MALFORMED", two + b"\0")
+    yield other("batch_count_low", "batch", "MALFORMED", batch([wide, refer], 1, count=1))
+    yield other("batch_count_high", "batch", "MALFORMED", batch([wide, refer], 1, count=3))
+    yield other("batch_count_65535", "batch", "MALFORMED", batch([wide], 1, count=65535))
+
+    own_key = KEYED + bytes(16)
+    yield "# Proof frames"
+    yield good("proof_latest", "proof", proof(0, 1, own_key, 1472))
+    yield good("proof_transaction", "proof", proof(0, 2, TRANSACTION + KEYED, 1000))
+    yield good("proof_locator", "proof", proof(0, 3, struct.pack(">QI20x", 77, 5), 500))
+    yield good("proof_index", "proof", proof(0, 4, own_key, 49))
+    yield good("proof_bitcoin_latest", "proof", proof(1, 1, HASHES[0], 1472))
+    yield good("proof_bitcoin_transaction", "proof", proof(1, 2, HASHES[0], 1472))
+    yield good("proof_without_room", "proof", proof(0, 1, own_key))
+    yield own("proof_chain_2", "proof", "UNKNOWN_CHAIN", proof(2, 1, own_key))
+    yield own("proof_query_0", "proof", "UNKNOWN_COMMAND", proof(0, 0, own_key))
+    yield own("proof_query_5", "proof", "UNKNOWN_COMMAND", proof(0, 5, own_key))
+    yield own("proof_bitcoin_index", "proof", "UNKNOWN_COMMAND", proof(1, 4, HASHES[0]))
+    yield own("proof_status_set", "proof", "MALFORMED", proof(0, 1, own_key, status=64))
+    yield own("proof_body_set", "proof", "MALFORMED", proof(0, 1, own_key, body=1))
+    yield own("proof_key_long", "proof", "MALFORMED", proof(0, 1, KEYED + bytes(15) + b"\1"))
+    yield own("proof_locator_long", "proof", "MALFORMED", proof(0, 3, struct.pack(">QII16x", 77, 5, 1)))
+    yield own("proof_padding_set", "proof", "MALFORMED", proof(0, 1, own_key, 500) + b"\1")
+    yield other("proof_short", "proof", "MALFORMED", proof(0, 1, own_key)[:47])
+
+    yield "# Headers frames"
+    yield good("headers_own", "headers", headers(0, 10, 11, 1472))
+    yield good("headers_bitcoin", "headers", headers(1, 0, 17, 1472))
+    yield good("headers_tip", "headers", headers(0, 0, 0))
+    yield own("headers_chain_9", "headers", "UNKNOWN_CHAIN", headers(9, 0, 1, 200))
+    yield own("headers_reserved_set", "headers", "MALFORMED", headers(0, 0, 1, reserved=1))
+    yield own("headers_status_set", "headers", "MALFORMED", headers(0, 0, 1, status=1))
+    yield own("headers_size_set", "headers", "MALFORMED", headers(0, 0, 1, size=128))
+    yield own("headers_tip_set", "headers", "MALFORMED", headers(0, 0, 1, tip=1))
+    yield own("headers_tip_hash_set", "headers", "MALFORMED", headers(0, 0, 1, tip_hash=HASHES[0]))
+    yield own("headers_padding_set", "headers", "MALFORMED", headers(0, 0, 1, 127) + b"\1")
+    yield other("headers_short", "headers", "MALFORMED", headers(0, 0, 1)[:63])
+
+    yield "# Info frames"
+    yield good("info", "info", info())
+    yield own("info_set", "info", "MALFORMED", info(program=b"1"))
+    yield own("info_status_set", "info", "MALFORMED", info(status=33))
+    yield other("info_short", "info", "MALFORMED", info()[:127])
+    yield other("info_long", "info", "MALFORMED", info() + b"\0")
+
+
+def replies():
+    """name, kind ("bad": to be refused), status, frame"""
+    wide = operation(TRANSFER, TRANSACTION, KEYED, OTHER, 42, contract=0xC0FFEE)
+    failed = operation(TRANSFER, TRANSACTION, KEYED, OTHER, 7, status=4)
+    yield "# Compact transfer frames"
+    yield "compact", "compact", "OK", compact(TRANSFER, 7, 1, 2, 950)
+    yield "compact_saturated", "compact", "OK", compact(REFER, 7, 1, 0, 0xFFFFFFFF)
+    for name, code in STATUS.items():
+        yield f"compact_{name.lower()}", "compact", name, compact(TRANSFER, 7, 1, 2, 0, code)
+    yield "compact_status_7", "bad", "-", compact(TRANSFER, 7, 1, 2, 0, 7)
+    yield "compact_short", "bad", "-", compact(TRANSFER, 7, 1, 2, 0)[:21]
+
+    full = header(FULL | REPLY) + signed(wide)[:80]
+    yield "# Full transfer frames"
+    yield "full", "full", "OK", full
+    yield "full_insufficient_balance", "full", "INSUFFICIENT_BALANCE", header(FULL | REPLY) + signed(failed)[:80]
+    yield "full_short", "bad", "-", full[:-1]
+    yield "full_long", "bad", "-", full + b"\0"
+    yield "full_status_999", "bad", "-", full[:10] + struct.pack(">H", 999) + full[12:]
+    yield "full_request", "bad", "-", header(FULL) + signed(wide)
+
+    blank = signed(wide, key=bytes(33), signature=bytes(64))
+    two = batch([wide, failed], 1, promise=2, kind=BATCH | REPLY)
+    yield "# Batch frames"
+    yield "batch_compact", "batch", "OK", batch([compact(TRANSFER, 7, 1, 2, 950) + bytes(2)], 0, 1, kind=BATCH | REPLY)
+    yield "batch_operation", "batch", "OK", two
+    yield "batch_signed", "batch", "OK", batch([blank], 2, promise=2, kind=BATCH | REPLY)
+    yield "batch_busy", "batch", "BUSY", batch([], 1, status=40, count=2, kind=BATCH | REPLY)
+    yield "batch_short", "bad", "-", two[:-1]
+    yield "batch_long", "bad", "-", two + b"\0"
+    yield "batch_format_3", "bad", "-", batch([wide], 3, kind=BATCH | REPLY)
+
+    transaction = operation(TRANSFER, TRANSACTION, KEYED, OTHER, 42)
+    fixed = struct.pack(">32sQ32sQIIBBHHH32s", HASHES[0], 90, HASHES[1], 77, 5, 3, 3, 0, 64, 0, 0, HASHES[2])
+    body = fixed + b"".join(HASHES[3:6]) + transaction
+    own = proof(0, 1, KEYED + bytes(16), body=len(body), kind=PROOF | REPLY) + body
+    coinbase = bytes(range(100))
+    fixed = struct.pack(">32sQ32sQIIBBHHH32s", HASHES[0], 90, HASHES[1], 77, 2, 1, 1, 0, 0, len(coinbase), 0, HASHES[2])
+    body = fixed + HASHES[3] + HASHES[4] + coinbase
+    bitcoin = proof(1, 2, HASHES[2], body=len(body), kind=PROOF | REPLY) + body
+    yield "# Proof frames"
+    yield "proof_own", "proof", "OK", own
+    yield "proof_own_padded", "proof", "OK", own + bytes(100)
+    yield "proof_bitcoin", "proof", "OK", bitcoin
+    yield "proof_not_found", "proof", "NOT_FOUND", proof(0, 1, KEYED + bytes(16), status=64, kind=PROOF | REPLY)
+    yield "proof_short", "bad", "-", own[:-1]
+    yield "proof_cut_in_path", "bad", "-", own[:200]
+    yield "proof_depth_255", "bad", "-", flip(own, 136, 255)
+    yield "proof_body_wrong", "bad", "-", flip(own, 15, own[15] - 1) + bytes(64)
+    yield "proof_length_wrong", "bad", "-", flip(bitcoin, 141, 101)
+
+    entries = struct.pack(">16sQII", KEYED, 42, 77, 3) + struct.pack(">16sQII", OTHER, 0, 1, 0)
+    body = struct.pack(">32sQQBB6x", HASHES[1], 90, 0, 2, 2) + HASHES[3] + HASHES[4] + entries
+    index = proof(0, 4, KEYED + bytes(16), body=len(body), kind=PROOF | REPLY) + body
+    yield "index", "index", "OK", index
+    yield "index_short", "bad", "-", index[:-1]
+    yield "index_entries_255", "bad", "-", flip(index, 97, 255)
+
+    yield "# Headers frames"
+    given = headers(0, 10, 2, size=128, tip=11, tip_hash=HASHES[0], kind=HEADERS | REPLY) + bytes(range(256))
+    yield "headers_own", "headers", "OK", given
+    yield "headers_bitcoin", "headers", "OK", headers(1, 5, 1, 144, size=80, tip=5, kind=HEADERS | REPLY)
+    yield "headers_tip", "headers", "OK", headers(0, 0, 0, size=128, tip=11, tip_hash=HASHES[0], kind=HEADERS | REPLY)
+    yield "headers_unknown_chain", "headers", "UNKNOWN_CHAIN", headers(9, 0, 0, status=67, kind=HEADERS | REPLY)
+    yield "headers_short", "bad", "-", given[:-1]
+    yield "headers_size_0", "bad", "-", headers(0, 5, 1, 192, kind=HEADERS | REPLY)
+
+    yield "# Info frames"
+    told = info(INFO | REPLY, 0, 2, 3, 65507, HASHES[0], 11, HASHES[1], 14131, 2_000_000, 123456789, b"0.1.0")
+    yield "info", "info", "OK", told
+    yield "info_malformed", "info", "MALFORMED", info(INFO | REPLY, status=33)
+    yield "info_short", "bad", "-", told[:-1]
+    yield "info_version_2", "bad", "-", flip(told, 2, 2)
+    yield "info_request", "bad", "-", info()
+
+    yield "# Error frames"
+    yield "error_version", "error", "UNSUPPORTED_VERSION", error("UNSUPPORTED_VERSION")
+    yield "error_too_large", "error", "REPLY_TOO_LARGE", error("REPLY_TOO_LARGE", detail=592)
+    yield "error_short", "bad", "-", error("BUSY")[:-1]
+    yield "error_status_7", "bad", "-", flip(error("BUSY"), 9, 7)
+    yield "type_6", "bad", "-", error("BUSY", kind=0x86)
+    yield "empty", "bad", "-", b""
