@@ -229,7 +229,8 @@ impl<'a> Block<'a> {
             return Err(BlockError::TooLarge);
         }
         let header = BlockHeader::parse(bytes).ok_or(BlockError::Short(bytes.len()))?;
-        let mut encoding = transactions_of(bytes)?;
+        let mut encoding = Encoding::new(bytes);
+        encoding.take(HEADER_SIZE)?;
         let count = encoding.count(MIN_TRANSACTION_SIZE)?;
         if count == 0 {
             return Err(BlockError::NoTransactions);
@@ -266,18 +267,12 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The coinbase of a block that was parsed before, without reading the rest of it.
-pub fn coinbase(block: &[u8]) -> Result<Transaction<'_>, BlockError> {
-    let mut encoding = transactions_of(block)?;
-    encoding.count(MIN_TRANSACTION_SIZE)?;
-    Transaction::read(&mut encoding).map_err(|error| BlockError::Transaction { position: 0, error })
-}
-
-/// What comes after the header.
-fn transactions_of(block: &[u8]) -> Result<Encoding<'_>, BlockError> {
-    let mut encoding = Encoding::new(block);
-    encoding.take(HEADER_SIZE).map_err(|_| BlockError::Short(block.len()))?;
-    Ok(encoding)
+/// The coinbase of a block that was parsed before, from the block's first bytes.
+pub(super) fn coinbase(start: &[u8]) -> Result<Transaction<'_>, TransactionError> {
+    let mut encoding = Encoding::new(start);
+    encoding.take(HEADER_SIZE)?;
+    encoding.compact_size()?;
+    Transaction::read(&mut encoding)
 }
 
 /// The first transaction is a coinbase, and no other one is.

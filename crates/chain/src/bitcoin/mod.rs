@@ -1,9 +1,26 @@
 //! Bitcoin: import, the most-work chain, address history.
+//!
+//! [`Importer`] takes blocks from [`BlockFiles`], or one by one, in any order, and checks what can be checked without running scripts:
+//! proof of work and all other rules of headers, the form of blocks and transactions, Merkle roots. It follows the branch with the
+//! most work. [`BitcoinChain`] is the store that it writes; a [`View`] of it answers where a transaction is, which one touched a
+//! script last, and proves both. Blocks and their Merkle levels are in a flat file, everything that is looked up by key in
+//! an index. A commit of the index holds the flat file's length and the tip, so the two never disagree after a crash.
 mod block;
+mod connect;
+mod error;
 mod files;
-mod flat_file;
+mod import;
+mod index;
+mod orphans;
+mod pending;
+mod records;
 mod tree;
+mod view;
 
 pub use block::{Block, BlockError, Input, MAX_BLOCK_SIZE, Output, Transaction, TransactionError};
+pub use connect::script_hash;
+pub use error::{Error, InvalidBlock, Origin};
 pub use files::{BlockFiles, BlockReader, FileError, FrameError, Key, RawBlock};
+pub use import::{Change, ChangeKind, Importer, Observer, Progress, Summary};
 pub use tree::{Repeated, Tree};
+pub use view::{BitcoinChain, BlockInfo, DEFAULT_CACHE_SIZE, Options, Proof, Start, Tip, View};

@@ -2,7 +2,6 @@
 use spv::{Hash, tree_depth};
 use thiserror::Error;
 use verify::sha256::sha256d_nodes;
-use zerocopy::FromBytes;
 
 /// Two equal nodes side by side: the same root as that of a block without the repetition (CVE-2012-2459).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -49,27 +48,19 @@ impl Tree {
 }
 
 /// Number of nodes on all levels.
-pub fn node_count(transactions: u32) -> usize {
+pub(super) fn node_count(transactions: u32) -> usize {
     (0..=tree_depth(transactions)).map(|level| level_width(transactions, level)).sum()
 }
 
-/// A transaction's hash and its path, out of all levels as they are stored. Nothing if they are not of a tree of so many transactions,
-/// or the position is not in it.
-pub fn path(levels: &[u8], transactions: u32, position: u32) -> Option<(Hash, Vec<Hash>)> {
-    let nodes = <[Hash]>::ref_from_bytes(levels).ok()?;
-    if position >= transactions || nodes.len() != node_count(transactions) {
-        return None;
-    }
-    let depth = tree_depth(transactions);
-    let mut path = Vec::with_capacity(depth.into());
-    let (mut start, mut index) = (0, position as usize);
-    for level in 0..depth {
-        let width = level_width(transactions, level);
-        path.push(nodes[start + (index ^ 1).min(width - 1)]);
+/// Where on all levels, one after the other, the nodes of a transaction's path are.
+pub(super) fn path_places(transactions: u32, position: u32) -> impl Iterator<Item = u32> {
+    let mut start = 0;
+    (0..tree_depth(transactions)).map(move |level| {
+        let width = level_width(transactions, level) as u32;
+        let place = start + ((position >> level) ^ 1).min(width - 1);
         start += width;
-        index /= 2;
-    }
-    Some((nodes[position as usize], path))
+        place
+    })
 }
 
 fn level_width(transactions: u32, level: u8) -> usize {
@@ -81,7 +72,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use spv::bitcoin::{node_hash, root_of_path, sha256d};
-    use zerocopy::IntoBytes;
 
     fn leaves(count: u32) -> Vec<Hash> {
         (0..count).map(|i| sha256d(&[&i.to_le_bytes()])).collect()
@@ -102,12 +92,11 @@ mod tests {
             let tree = Tree::build(leaves.clone()).unwrap();
             prop_assert_eq!(tree.root(), root(&leaves));
             for position in 0..count {
-                let (leaf, path) = path(tree.nodes().as_bytes(), count, position).unwrap();
-                prop_assert_eq!(leaf, leaves[position as usize]);
-                prop_assert_eq!(root_of_path(&leaf, position, count, &path), Ok(tree.root()));
+                let path: Vec<Hash> = path_places(count, position).map(|place| tree.nodes()[place as usize]).collect();
+                prop_assert_eq!(root_of_path(&leaves[position as usize], position, count, &path), Ok(tree.root()));
             }
-            prop_assert!(path(tree.nodes().as_bytes(), count, count).is_none());
-            prop_assert!(path(&tree.nodes().as_bytes()[32..], count, 0).is_none());
+            prop_assert_eq!(tree.nodes()[..count as usize], leaves);
+            prop_assert_eq!(tree.nodes().len(), node_count(count));
         }
 
         /// Whatever is repeated to get the same root is found.

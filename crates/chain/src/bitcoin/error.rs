@@ -1,0 +1,128 @@
+//! What can go wrong with an import and its store.
+use super::block::BlockError;
+use super::files::FileError;
+use super::tree::Repeated;
+use spv::Hash;
+use spv::bitcoin::{HeaderError, display};
+use std::fmt;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Where a block came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The file.
+    pub path: PathBuf,
+    /// Where in the file the block begins.
+    pub offset: u64,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, byte {}", self.path.display(), self.offset)
+    }
+}
+
+/// Why a block is not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum InvalidBlock {
+    /// Its bytes are none.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// Its header breaks a rule.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// Its transactions are not those that the header commits to.
+    #[error("block {} does not have the transactions that its header commits to", display(.hash))]
+    Root {
+        /// The block's hash.
+        hash: Hash,
+    },
+    /// Its transactions are repeated such that the root stays the same.
+    #[error("block {}: {error}", display(.hash))]
+    Repeated {
+        /// The block's hash.
+        hash: Hash,
+        /// Where in the tree.
+        error: Repeated,
+    },
+}
+
+/// An error of the import or of the store.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A block file can't be read, or is none.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A block is not taken. Those before it are.
+    #[error("{origin}: {error}")]
+    Block {
+        /// Where it came from.
+        origin: Origin,
+        /// What is wrong with it.
+        error: InvalidBlock,
+    },
+    /// Blocks were left whose previous ones were in none of the files. All others are imported.
+    #[error(
+        "{count} blocks follow none that was imported; the first is {} ({origin}), which follows {}: add the files with the blocks \
+         before it, or name the first block to trust",
+        display(.hash), display(.previous)
+    )]
+    Unlinked {
+        /// How many.
+        count: usize,
+        /// Hash of the first of them.
+        hash: Hash,
+        /// The hash that it names as the previous one.
+        previous: Hash,
+        /// Where it came from.
+        origin: Origin,
+    },
+    /// More blocks than fit in memory wait for the ones before them.
+    #[error("{origin}: more than {limit} bytes of blocks wait for the ones before them: are files missing?")]
+    TooManyUnlinked {
+        /// Where the first one too many came from.
+        origin: Origin,
+        /// The limit.
+        limit: usize,
+    },
+    /// A branch with more work forks off where there is no undo data any more.
+    #[error(
+        "a branch with more work would undo {depth} blocks, and the data to undo is kept for {limit}: import into a new directory"
+    )]
+    ReorganisationTooDeep {
+        /// How many blocks it would undo.
+        depth: usize,
+        /// How many can be undone.
+        limit: u32,
+    },
+    /// The store is of another network, or begins with another block.
+    #[error("the directory holds blocks of {found}, not of {expected}: name another directory")]
+    OtherChain {
+        /// What it holds.
+        found: String,
+        /// What was asked for.
+        expected: String,
+    },
+    /// The block has a transaction of 64 bytes, so that no proof in it is unambiguous.
+    #[error("block {} has a transaction of 64 bytes, for which proofs are ambiguous (CVE-2017-12842)", display(.hash))]
+    NotProvable {
+        /// The block's hash.
+        hash: Hash,
+    },
+    /// The store contradicts itself.
+    #[error("the Bitcoin store is damaged: {0}: remove it and import again")]
+    Damaged(String),
+    /// Another importer works on the store.
+    #[error("another import into the same store is running: wait for its end")]
+    AlreadyImporting,
+    /// An earlier error left the importer in an unknown state.
+    #[error("the import was given up after an error: open it again")]
+    GivenUp,
+    /// The files of the store.
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+    /// The key-value store.
+    #[error("the index of the Bitcoin store: {0}")]
+    Index(#[from] fjall::Error),
+}

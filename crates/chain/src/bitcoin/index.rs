@@ -1,0 +1,150 @@
+//! The key-value side of the store: what is committed, where blocks and transactions are, who was paid and spent when.
+//!
+//! | keyspace       | key                              | value |
+//! |----------------|----------------------------------|-------|
+//! | `catalog`      | `state`                          | [`Catalog`] |
+//! | `blocks`       | block hash                       | [`BlockRecord`], of every block stored, active or not |
+//! | `active`       | height                           | block hash |
+//! | `transactions` | transaction hash                 | locator, on the active branch |
+//! | `latest`       | script hash                      | locator of the last transaction that paid to the script or spent from it |
+//! | `history`      | script hash, locator             | nothing |
+//! | `outputs`      | outpoint                         | script hash, of every output that is not spent |
+//! | `undo`         | height                           | what it takes to disconnect the block |
+//!
+//! Numbers are big-endian, so that keys are in their order.
+use super::error::Error;
+use super::records::Span;
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
+use spv::bitcoin::BlockHeader;
+use spv::{Hash, Locator};
+use std::path::Path;
+use zerocopy::byteorder::big_endian::{U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// A memtable is written out at this size. There are eight, and a node should be small while it is idle.
+const MEMTABLE_SIZE: u64 = 16 << 20;
+const CATALOG_KEY: &[u8] = b"state";
+
+/// An outpoint as it is serialised.
+pub(super) type Outpoint = [u8; 36];
+/// A script hash, then a locator.
+pub(super) type HistoryKey = [u8; 40];
+/// An encoded locator.
+pub(super) type LocatorBytes = [u8; 8];
+
+/// What a commit leaves as the state of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct Catalog {
+    /// The network's magic.
+    pub magic: [u8; 4],
+    /// Height of the block that the store begins with.
+    pub first_height: U32,
+    /// Its hash.
+    pub first_hash: Hash,
+    /// Bytes of the block file that count.
+    pub length: U64,
+    /// Height of the tip; the first block's as long as there are none.
+    pub tip_height: U32,
+    /// Its hash; zero as long as there are no blocks.
+    pub tip_hash: Hash,
+}
+
+/// Where a block is, and what has to be known of it to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct BlockRecord {
+    pub header: BlockHeader,
+    pub height: U32,
+    pub transactions: U32,
+    /// Offset of the record in the block file: the block, then all levels of its Merkle tree.
+    pub offset: U64,
+    /// Length of the block.
+    pub block_length: U32,
+    /// 1 if a transaction has 64 bytes.
+    pub not_provable: u8,
+}
+
+impl BlockRecord {
+    /// The record in the block file.
+    pub fn span(&self) -> Span {
+        let levels = super::tree::node_count(self.transactions.get()) * size_of::<Hash>();
+        Span { offset: self.offset.get(), length: self.block_length.get() + levels as u32 }
+    }
+}
+
+/// The keyspaces.
+#[derive(Clone)]
+pub(super) struct Index {
+    pub database: Database,
+    pub catalog: Keyspace,
+    pub blocks: Keyspace,
+    pub active: Keyspace,
+    pub transactions: Keyspace,
+    pub latest: Keyspace,
+    pub history: Keyspace,
+    pub outputs: Keyspace,
+    pub undo: Keyspace,
+}
+
+impl Index {
+    pub fn open(path: &Path, cache_size: u64) -> Result<Self, Error> {
+        let database = Database::builder(path).cache_size(cache_size).open()?;
+        let open = |name| database.keyspace(name, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_SIZE));
+        Ok(Self {
+            catalog: open("catalog")?,
+            blocks: open("blocks")?,
+            active: open("active")?,
+            transactions: open("transactions")?,
+            latest: open("latest")?,
+            history: open("history")?,
+            outputs: open("outputs")?,
+            undo: open("undo")?,
+            database,
+        })
+    }
+
+    pub fn read_catalog(&self) -> Result<Option<Catalog>, Error> {
+        let Some(value) = self.catalog.get(CATALOG_KEY)? else { return Ok(None) };
+        Catalog::read_from_bytes(&value).map(Some).map_err(|_| damaged("the catalog has another size"))
+    }
+
+    /// Applies a batch, with the catalog, atomically and durably.
+    pub fn commit(&self, mut batch: fjall::OwnedWriteBatch, catalog: &Catalog) -> Result<(), Error> {
+        batch.insert(&self.catalog, CATALOG_KEY, catalog.as_bytes());
+        Ok(batch.durability(Some(PersistMode::SyncAll)).commit()?)
+    }
+}
+
+pub(super) fn damaged(reason: impl Into<String>) -> Error {
+    Error::Damaged(reason.into())
+}
+
+/// Reads a value of a fixed size.
+pub(super) fn get<T: FromBytes>(snapshot: &Snapshot, keyspace: &Keyspace, key: &[u8]) -> Result<Option<T>, Error> {
+    let Some(value) = snapshot.get(keyspace, key)? else { return Ok(None) };
+    T::read_from_bytes(&value)
+        .map(Some)
+        .map_err(|_| damaged(format!("a value in {} has another size", keyspace.name())))
+}
+
+pub(super) fn encode_locator(locator: Locator) -> LocatorBytes {
+    (u64::from(locator.height) << 32 | u64::from(locator.position)).to_be_bytes()
+}
+
+pub(super) fn decode_locator(bytes: LocatorBytes) -> Locator {
+    let value = u64::from_be_bytes(bytes);
+    Locator { height: (value >> 32) as u32, position: value as u32 }
+}
+
+pub(super) fn history_key(script: &Hash, locator: Locator) -> HistoryKey {
+    let mut key = [0; 40];
+    key[..32].copy_from_slice(script);
+    key[32..].copy_from_slice(&encode_locator(locator));
+    key
+}
+
+/// The locator at the end of a history key.
+pub(super) fn locator_of_key(key: &[u8]) -> Result<Locator, Error> {
+    key.last_chunk().map(|bytes| decode_locator(*bytes)).ok_or_else(|| damaged("a history key is too short"))
+}

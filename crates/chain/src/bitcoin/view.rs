@@ -1,0 +1,366 @@
+//! Reading the store: what the proof service asks for.
+use super::block::{Block, TransactionError, coinbase};
+use super::connect::script_hash;
+use super::error::Error;
+use super::index::{BlockRecord, Catalog, Index, damaged, decode_locator, get, history_key, locator_of_key};
+use super::records::{read_array, read_checked, read_start};
+use super::tree::{self, Tree};
+use crate::flat::{FlatFile, SEGMENT};
+use fjall::{Readable, Snapshot};
+use spv::bitcoin::{BlockHeader, EncodingError, Network, TransactionProof, display};
+use spv::{Hash, Locator};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use storage::Directory;
+use zerocopy::IntoBytes;
+
+/// Name of the block file's segments.
+const BLOCK_FILE: &str = "blocks";
+/// Read of a block to find its coinbase; more only if it is longer.
+const COINBASE_READ: u32 = 4096;
+/// Memory for blocks of the index that were read.
+pub const DEFAULT_CACHE_SIZE: u64 = 32 << 20;
+
+/// The block that a store begins with. It is trusted: nothing shows that it has this height.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Its height.
+    pub height: u32,
+    /// Its hash.
+    pub hash: Hash,
+}
+
+/// How a store is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The network.
+    pub network: Network,
+    /// The first block, for a new store that shall not begin with genesis. Inputs that spend what was paid before it are
+    /// left out of the history, and counted.
+    pub start: Option<Start>,
+    /// Bytes of memory for what was read of the index.
+    pub cache_size: u64,
+}
+
+impl Options {
+    /// The whole chain of a network.
+    pub fn new(network: Network) -> Self {
+        Self { network, start: None, cache_size: DEFAULT_CACHE_SIZE }
+    }
+}
+
+/// The last block of the active branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// Its height.
+    pub height: u32,
+    /// Its hash.
+    pub hash: Hash,
+}
+
+/// A block of the active branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// Its hash.
+    pub hash: Hash,
+    /// Its header.
+    pub header: BlockHeader,
+    /// How many transactions it has.
+    pub transactions: u32,
+    /// Whether proofs in it are unambiguous.
+    pub is_provable: bool,
+}
+
+/// All that proves that a transaction is in a block; see [`TransactionProof`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The block.
+    pub block: BlockInfo,
+    /// Where the transaction is.
+    pub locator: Locator,
+    /// Its hash.
+    pub leaf: Hash,
+    /// Its path.
+    pub path: Vec<Hash>,
+    /// The block's coinbase without witness.
+    pub coinbase: Vec<u8>,
+    /// The coinbase's path.
+    pub coinbase_path: Vec<Hash>,
+}
+
+impl Proof {
+    /// What a verifier works on.
+    pub fn as_transaction_proof(&self) -> TransactionProof<'_> {
+        TransactionProof {
+            leaf: &self.leaf,
+            position: self.locator.position,
+            transactions: self.block.transactions,
+            path: &self.path,
+            coinbase: &self.coinbase,
+            coinbase_path: &self.coinbase_path,
+        }
+    }
+}
+
+/// The store of Bitcoin blocks. Clones are the same store; any thread may read while one imports.
+#[derive(Clone)]
+pub struct BitcoinChain {
+    shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    pub network: Network,
+    pub start: Start,
+    pub index: Index,
+    pub file: Arc<FlatFile>,
+    /// What readers see: the last commit.
+    state: RwLock<Arc<State>>,
+    /// Whether there is an importer.
+    pub is_importing: AtomicBool,
+}
+
+struct State {
+    snapshot: Snapshot,
+    tip: Option<Tip>,
+}
+
+impl State {
+    fn new(index: &Index, catalog: &Catalog) -> Arc<Self> {
+        let tip = Tip { height: catalog.tip_height.get(), hash: catalog.tip_hash };
+        Arc::new(Self { snapshot: index.database.snapshot(), tip: (tip.hash != Hash::default()).then_some(tip) })
+    }
+}
+
+impl BitcoinChain {
+    /// Opens the store, or makes a new one. Flat files are in `directory`, the index is in the folder `index`.
+    ///
+    /// What a crash left behind of a commit that was not finished is cut off.
+    pub fn open(directory: Arc<dyn Directory>, index: &Path, options: &Options) -> Result<Self, Error> {
+        let index = Index::open(index, options.cache_size)?;
+        let genesis = || Start { height: 0, hash: options.network.genesis().hash() };
+        let catalog = match index.read_catalog()? {
+            Some(catalog) => catalog,
+            None => {
+                let start = options.start.unwrap_or_else(genesis);
+                let catalog = Catalog {
+                    magic: options.network.magic(),
+                    first_height: start.height.into(),
+                    first_hash: start.hash,
+                    length: 0.into(),
+                    tip_height: start.height.into(),
+                    tip_hash: Hash::default(),
+                };
+                index.commit(index.database.batch(), &catalog)?;
+                catalog
+            }
+        };
+        let start = Start { height: catalog.first_height.get(), hash: catalog.first_hash };
+        if catalog.magic != options.network.magic() || options.start.is_some_and(|expected| expected != start) {
+            let found = Network::of_magic(catalog.magic).map_or("an unknown network", Network::name);
+            let expected = options.start.unwrap_or_else(genesis);
+            return Err(Error::OtherChain {
+                found: format!("{found} from block {} on", display(&start.hash)),
+                expected: format!("{} from block {} on", options.network.name(), display(&expected.hash)),
+            });
+        }
+        let file = Arc::new(FlatFile::open(directory, BLOCK_FILE, SEGMENT, catalog.length.get())?);
+        let state = RwLock::new(State::new(&index, &catalog));
+        let shared =
+            Shared { network: options.network, start, index, file, state, is_importing: AtomicBool::new(false) };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The network.
+    pub fn network(&self) -> Network {
+        self.shared.network
+    }
+
+    /// The block that the store begins with.
+    pub fn start(&self) -> Start {
+        self.shared.start
+    }
+
+    /// The store as of the last commit. It stays as it is, whatever is imported meanwhile.
+    pub fn view(&self) -> View {
+        let state = Arc::clone(&self.shared.state.read().unwrap_or_else(PoisonError::into_inner));
+        View { shared: Arc::clone(&self.shared), state }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
+impl Shared {
+    /// Shows readers what was committed.
+    pub fn publish(&self, catalog: &Catalog) {
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = State::new(&self.index, catalog);
+    }
+
+    /// Claims the one place for an importer.
+    pub fn begin_import(&self) -> bool {
+        !self.is_importing.swap(true, Ordering::AcqRel)
+    }
+
+    /// The bytes of a block that is committed, and its Merkle levels.
+    pub fn read_block(&self, record: &BlockRecord) -> Result<(Vec<u8>, Vec<u8>), Error> {
+        let mut block = read_checked(&self.file, record.span())?;
+        let levels = block.split_off(record.block_length.get() as usize);
+        Ok((block, levels))
+    }
+}
+
+/// The store as of one commit.
+#[derive(Clone)]
+pub struct View {
+    shared: Arc<Shared>,
+    state: Arc<State>,
+}
+
+impl View {
+    /// The tip; nothing before the first block is imported.
+    pub fn tip(&self) -> Option<Tip> {
+        self.state.tip
+    }
+
+    /// The last transaction that paid to a script or spent from it; `script` is the SHA-256 of the output script.
+    pub fn latest(&self, script: &Hash) -> Result<Option<Locator>, Error> {
+        Ok(get(&self.state.snapshot, &self.shared.index.latest, script)?.map(decode_locator))
+    }
+
+    /// Where a transaction is.
+    pub fn transaction(&self, hash: &Hash) -> Result<Option<Locator>, Error> {
+        Ok(get(&self.state.snapshot, &self.shared.index.transactions, hash)?.map(decode_locator))
+    }
+
+    /// Transactions that paid to a script or spent from it: the last ones before `before`, newest first, at most `limit`.
+    pub fn history(&self, script: &Hash, before: Option<Locator>, limit: usize) -> Result<Vec<Locator>, Error> {
+        let first = history_key(script, Locator { height: 0, position: 0 });
+        let end = before.map(|before| history_key(script, before));
+        let last = history_key(script, Locator { height: u32::MAX, position: u32::MAX });
+        let keys = &self.shared.index.history;
+        let range = match end {
+            Some(end) => self.state.snapshot.range(keys, first..end),
+            None => self.state.snapshot.range(keys, first..=last),
+        };
+        range.rev().take(limit).map(|entry| locator_of_key(&entry.key()?)).collect()
+    }
+
+    /// The block at a height of the active branch.
+    pub fn block(&self, height: u32) -> Result<Option<BlockInfo>, Error> {
+        Ok(self.record(height)?.map(|(hash, record)| info(hash, &record)))
+    }
+
+    /// The headers of the active branch from a height on: as many as asked for, or as there are.
+    pub fn headers(&self, first: u32, count: u32) -> Result<Vec<BlockHeader>, Error> {
+        let heights = first..first.saturating_add(count);
+        heights.map_while(|height| self.record(height).map(|found| Some(found?.1.header)).transpose()).collect()
+    }
+
+    /// The proof of a transaction, checked before it is returned: a damaged file proves nothing.
+    pub fn proof(&self, locator: Locator) -> Result<Option<Proof>, Error> {
+        let Some((hash, record)) = self.record(locator.height)? else { return Ok(None) };
+        if locator.position >= record.transactions.get() {
+            return Ok(None);
+        }
+        let block = info(hash, &record);
+        if !block.is_provable {
+            return Err(Error::NotProvable { hash });
+        }
+        let (leaf, path) = self.path(&record, locator.position)?;
+        let (_, coinbase_path) = self.path(&record, 0)?;
+        let coinbase = self.coinbase(&record)?;
+        let proof = Proof { block, locator, leaf, path, coinbase, coinbase_path };
+        match proof.as_transaction_proof().verify(&record.header) {
+            Ok(()) => Ok(Some(proof)),
+            Err(error) => Err(damaged(format!("a proof in block {}: {error}", display(&hash)))),
+        }
+    }
+
+    /// Checks everything: checksums, blocks, links, Merkle levels, and that the index knows each transaction and script. Calls
+    /// `each` with the height of every block checked. Returns the number of transactions.
+    pub fn audit(&self, mut each: impl FnMut(u32)) -> Result<u64, Error> {
+        let Some(tip) = self.tip() else { return Ok(0) };
+        let mut transactions = 0;
+        let mut previous = None;
+        for height in self.shared.start.height..=tip.height {
+            let (hash, record) = self.record(height)?.ok_or_else(|| damaged(format!("block {height} is missing")))?;
+            let wrong = |what: &str| damaged(format!("block {height}: {what}"));
+            if previous.is_some_and(|previous| previous != record.header.previous) || record.header.hash() != hash {
+                return Err(wrong("it does not link to the one before it"));
+            }
+            previous = Some(hash);
+            let (bytes, levels) = self.shared.read_block(&record)?;
+            let block = Block::parse(&bytes).map_err(|error| wrong(&error.to_string()))?;
+            let leaves: Vec<Hash> = block.transactions().iter().map(|transaction| transaction.hash()).collect();
+            let tree = Tree::build(leaves).map_err(|error| wrong(&error.to_string()))?;
+            if *block.header() != record.header
+                || tree.root() != record.header.merkle_root
+                || tree.nodes().as_bytes() != levels
+            {
+                return Err(wrong("its Merkle tree is not that of its transactions"));
+            }
+            for (position, transaction) in block.transactions().iter().enumerate() {
+                let locator = Locator { height, position: position as u32 };
+                // A later coinbase may have the same hash.
+                if self.transaction(&tree.nodes()[position])?.is_none_or(|found| found < locator) {
+                    return Err(wrong("a transaction is not in the index"));
+                }
+                for output in transaction.outputs() {
+                    let script = script_hash(output.script);
+                    let is_known =
+                        self.state.snapshot.contains_key(&self.shared.index.history, history_key(&script, locator))?;
+                    if !is_known || self.latest(&script)?.is_none_or(|latest| latest < locator) {
+                        return Err(wrong("a payment is not in the history of its script"));
+                    }
+                }
+            }
+            transactions += block.transactions().len() as u64;
+            each(height);
+        }
+        if previous == Some(tip.hash) { Ok(transactions) } else { Err(damaged("the tip is not the last block")) }
+    }
+
+    fn record(&self, height: u32) -> Result<Option<(Hash, BlockRecord)>, Error> {
+        let index = &self.shared.index;
+        let Some(hash) = get::<Hash>(&self.state.snapshot, &index.active, &height.to_be_bytes())? else {
+            return Ok(None);
+        };
+        let record = get(&self.state.snapshot, &index.blocks, &hash)?;
+        record.map(|record| Some((hash, record))).ok_or_else(|| damaged(format!("block {} is missing", display(&hash))))
+    }
+
+    /// A transaction's hash and path.
+    fn path(&self, record: &BlockRecord, position: u32) -> Result<(Hash, Vec<Hash>), Error> {
+        let node = |place: u32| {
+            let from = record.block_length.get() + place * size_of::<Hash>() as u32;
+            read_array(&self.shared.file, record.span(), from)
+        };
+        let leaf = node(position)?;
+        let places = tree::path_places(record.transactions.get(), position);
+        Ok((leaf, places.map(node).collect::<Result<_, _>>()?))
+    }
+
+    fn coinbase(&self, record: &BlockRecord) -> Result<Vec<u8>, Error> {
+        let read = |length| read_start(&self.shared.file, record.span(), length);
+        let length = record.block_length.get();
+        let start = read(length.min(COINBASE_READ))?;
+        let found = match coinbase(&start) {
+            Err(TransactionError::Encoding(EncodingError::Truncated(_) | EncodingError::TooLong(_))) => {
+                coinbase(&read(length)?).map(|coinbase| coinbase.stripped())
+            }
+            found => found.map(|coinbase| coinbase.stripped()),
+        };
+        found.map_err(|error| damaged(format!("a coinbase: {error}")))
+    }
+}
+
+fn info(hash: Hash, record: &BlockRecord) -> BlockInfo {
+    BlockInfo {
+        hash,
+        header: record.header,
+        transactions: record.transactions.get(),
+        is_provable: record.not_provable == 0,
+    }
+}

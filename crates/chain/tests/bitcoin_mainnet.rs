@@ -1,0 +1,411 @@
+//! The import of real blocks: mainnet's first 14,132, and btcd's made-up ones with reorganisations.
+//!
+//! `scripts/fetch-blocks` gets them; where they are missing these tests say so and check nothing.
+#![allow(clippy::unwrap_used)]
+
+use chain::bitcoin::{
+    BitcoinChain, Block, BlockFiles, Change, ChangeKind, Error, FileError, FrameError, Importer, InvalidBlock,
+    Observer, Options, Origin, Progress, Start, View, script_hash,
+};
+use spv::bitcoin::{HeaderChain, HeaderError, Network};
+use spv::{Hash, Locator};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use storage::RealDirectory;
+use turnpike_chain as chain;
+
+const BLOCKS: u32 = 14_132;
+const TRANSACTIONS: u64 = 14_247;
+
+fn input(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("TURNPIKE_BLOCKS").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"));
+    let path = folder.join(name);
+    if !path.exists() {
+        eprintln!("skipped: {} is not there; scripts/fetch-blocks gets it", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+fn blocks() -> Option<PathBuf> {
+    input("blk_0_to_14131.dat")
+}
+
+fn open(folder: &Path, options: &Options) -> Result<BitcoinChain, Error> {
+    BitcoinChain::open(Arc::new(RealDirectory::create(folder).unwrap()), &folder.join("index"), options)
+}
+
+fn open_mainnet(folder: &Path) -> BitcoinChain {
+    open(folder, &Options::new(Network::Mainnet)).unwrap()
+}
+
+fn import(chain: &BitcoinChain, path: &Path) -> Result<chain::bitcoin::Summary, Error> {
+    let files = BlockFiles::find(path, chain.network())?;
+    Importer::new(chain, ())?.import(&files)
+}
+
+/// Every block of a file, in its order.
+fn read_all(path: &Path) -> Vec<Vec<u8>> {
+    let mut blocks = Vec::new();
+    let files = BlockFiles::find(path, Network::Mainnet).unwrap();
+    files
+        .read(|_, block, _| {
+            blocks.push(block.bytes.to_vec());
+            Ok::<(), FileError>(())
+        })
+        .unwrap();
+    blocks
+}
+
+/// What the index should say, from plain maps.
+#[derive(Default)]
+struct Model {
+    outputs: HashMap<[u8; 36], Hash>,
+    transactions: HashMap<Hash, Locator>,
+    history: HashMap<Hash, Vec<Locator>>,
+}
+
+impl Model {
+    fn connect(&mut self, height: u32, bytes: &[u8]) {
+        let block = Block::parse(bytes).unwrap();
+        for (position, transaction) in block.transactions().iter().enumerate() {
+            let locator = Locator { height, position: position as u32 };
+            let hash = transaction.hash();
+            self.transactions.insert(hash, locator);
+            let spent = transaction.inputs().filter_map(|input| self.outputs.remove(input.outpoint));
+            let mut scripts: Vec<Hash> = spent.collect();
+            for (number, output) in transaction.outputs().enumerate() {
+                let outpoint = [&hash[..], &(number as u32).to_le_bytes()].concat().try_into().unwrap();
+                self.outputs.insert(outpoint, script_hash(output.script));
+                scripts.push(script_hash(output.script));
+            }
+            for script in scripts {
+                let history = self.history.entry(script).or_default();
+                if history.last() != Some(&locator) {
+                    history.push(locator);
+                }
+            }
+        }
+    }
+
+    fn of<'a>(first: u32, blocks: impl IntoIterator<Item = &'a Vec<u8>>) -> Self {
+        let mut model = Self::default();
+        for (height, bytes) in (first..).zip(blocks) {
+            model.connect(height, bytes);
+        }
+        model
+    }
+
+    fn check(&self, view: &View) {
+        for (hash, locator) in &self.transactions {
+            assert_eq!(view.transaction(hash).unwrap(), Some(*locator));
+        }
+        for (script, history) in &self.history {
+            assert_eq!(view.latest(script).unwrap(), history.last().copied());
+            let newest_first: Vec<Locator> = history.iter().rev().copied().collect();
+            assert_eq!(view.history(script, None, usize::MAX).unwrap(), newest_first);
+            assert_eq!(
+                view.history(script, history.last().copied(), 2).unwrap(),
+                newest_first[1..].iter().copied().take(2).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+#[test]
+fn the_first_blocks_of_mainnet() {
+    let Some(path) = blocks() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let chain = open_mainnet(folder.path());
+    assert_eq!(chain.view().tip(), None);
+
+    #[derive(Default)]
+    struct Seen {
+        last: Progress,
+        connected: u32,
+    }
+    impl Observer for Seen {
+        fn progress(&mut self, progress: &Progress) {
+            assert!(progress.bytes > self.last.bytes && progress.bytes <= progress.total_bytes);
+            self.last = *progress;
+        }
+        fn changed(&mut self, change: &Change) {
+            assert_eq!((change.kind, change.height), (ChangeKind::Connected, self.connected));
+            assert!(!change.scripts.is_empty());
+            self.connected += 1;
+        }
+    }
+    let mut importer = Importer::new(&chain, Seen::default()).unwrap();
+    let summary = importer.import(&BlockFiles::find(&path, Network::Mainnet).unwrap()).unwrap();
+    assert_eq!((summary.stored, summary.connected, summary.transactions), (BLOCKS.into(), BLOCKS.into(), TRANSACTIONS));
+    assert_eq!((summary.unresolved_inputs, summary.not_provable, summary.reorganisations), (0, 0, 0));
+    assert_eq!((importer.observer().connected, importer.observer().last.blocks), (BLOCKS, BLOCKS.into()));
+    drop(importer);
+
+    let view = chain.view();
+    assert_eq!(view.tip().unwrap().height, BLOCKS - 1);
+    assert_eq!(view.audit(|_| ()).unwrap(), TRANSACTIONS);
+    let blocks = read_all(&path);
+    Model::of(0, &blocks).check(&view);
+
+    // A client that knows nothing but genesis takes the headers, and then verifies a proof of every transaction.
+    let mut headers = HeaderChain::new(Network::Mainnet);
+    while headers.height() + 1 < BLOCKS {
+        for header in view.headers(headers.height() + 1, 2000).unwrap() {
+            headers.insert(header, u64::MAX).unwrap();
+        }
+    }
+    assert_eq!(*headers.tip_hash(), view.tip().unwrap().hash);
+    let mut proved = 0;
+    for (height, bytes) in blocks.iter().enumerate() {
+        let block = Block::parse(bytes).unwrap();
+        for transaction in block.transactions() {
+            let locator = view.transaction(&transaction.hash()).unwrap().unwrap();
+            let proof = view.proof(locator).unwrap().unwrap();
+            assert_eq!((proof.leaf, proof.locator.height as usize), (transaction.hash(), height));
+            proof.as_transaction_proof().verify(headers.header(locator.height).unwrap()).unwrap();
+            proved += 1;
+        }
+    }
+    assert_eq!(proved, TRANSACTIONS);
+
+    assert_eq!(view.transaction(&[0; 32]).unwrap(), None);
+    assert_eq!(view.latest(&[0; 32]).unwrap(), None);
+    assert_eq!(view.block(BLOCKS).unwrap(), None);
+    assert_eq!(view.proof(Locator { height: BLOCKS, position: 0 }).unwrap(), None);
+    assert_eq!(view.proof(Locator { height: 1, position: 1 }).unwrap(), None);
+
+    // Once more: everything is known.
+    let again = import(&chain, &path).unwrap();
+    assert_eq!((again.stored, again.known, again.commits), (0, BLOCKS.into(), 0));
+}
+
+#[test]
+fn an_import_goes_on_where_it_was_interrupted() {
+    let Some(path) = blocks() else { return };
+    let blocks = read_all(&path);
+    let folder = tempfile::tempdir().unwrap();
+    let origin = Origin { path: path.clone(), offset: 0 };
+    // Twice some blocks are committed, and some more are not.
+    for round in 0..2 {
+        let chain = open_mainnet(folder.path());
+        let mut importer = Importer::new(&chain, ()).unwrap();
+        for (height, bytes) in blocks[..3000 * (round + 1)].iter().enumerate() {
+            importer.add(bytes, &origin).unwrap();
+            if height == 2000 * (round + 1) {
+                importer.commit().unwrap();
+            }
+        }
+        assert!(matches!(Importer::new(&chain, ()), Err(Error::AlreadyImporting)));
+    }
+    let chain = open_mainnet(folder.path());
+    assert_eq!(chain.view().tip().unwrap().height, 4000);
+    let summary = import(&chain, &path).unwrap();
+    assert_eq!((summary.known, summary.stored), (4001, u64::from(BLOCKS) - 4001));
+    assert_eq!(chain.view().audit(|_| ()).unwrap(), TRANSACTIONS);
+    Model::of(0, &blocks).check(&chain.view());
+}
+
+#[test]
+fn blocks_in_any_order_and_from_any_start() {
+    let Some(path) = blocks() else { return };
+    let blocks = read_all(&path);
+    let start = Start { height: 1000, hash: Block::parse(&blocks[1000]).unwrap().header().hash() };
+    let options = Options { start: Some(start), ..Options::new(Network::Mainnet) };
+    let folder = tempfile::tempdir().unwrap();
+    let chain = open(folder.path(), &options).unwrap();
+    let mut importer = Importer::new(&chain, ()).unwrap();
+    let origin = Origin { path, offset: 0 };
+    // Windows of blocks backwards, as a node writes them down that downloads from several others.
+    for window in blocks[1000..3000].chunks(37) {
+        for bytes in window.iter().rev() {
+            importer.add(bytes, &origin).unwrap();
+        }
+    }
+    importer.commit().unwrap();
+    // What was paid in the first thousand blocks is not known here.
+    let unresolved = importer.summary().unresolved_inputs;
+    assert!(unresolved > 0);
+    drop(importer);
+    let view = chain.view();
+    assert_eq!(view.tip().unwrap().height, 2999);
+    assert_eq!((view.block(999).unwrap(), view.headers(1000, 5).unwrap().len()), (None, 5));
+    Model::of(1000, &blocks[1000..3000]).check(&view);
+    view.audit(|_| ()).unwrap();
+    drop((view, chain));
+
+    assert!(matches!(open(folder.path(), &Options::new(Network::Testnet)), Err(Error::OtherChain { .. })));
+    let other = Options { start: Some(Start { height: 1001, ..start }), ..options };
+    assert!(matches!(open(folder.path(), &other), Err(Error::OtherChain { .. })));
+    assert_eq!(open_mainnet(folder.path()).start(), start);
+}
+
+/// Each fault in the block file is a typed error with its place, and what came before it is imported.
+#[test]
+fn faults_in_block_files() {
+    let Some(path) = blocks() else { return };
+    let bytes = std::fs::read(&path).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut changed = bytes[..40_000].to_vec();
+        change(&mut changed);
+        let file = folder.path().join(format!("blk-{name}.dat"));
+        std::fs::write(&file, changed).unwrap();
+        let chain = open_mainnet(&folder.path().join(name));
+        let error = import(&chain, &file).unwrap_err();
+        (error, chain.view().tip().unwrap().height)
+    };
+    // The 100th block's place in the file.
+    let mut offset = 0;
+    for block in &read_all(&path)[..100] {
+        offset += 8 + block.len();
+    }
+
+    let (error, height) = run("truncated", &|_| ());
+    assert!(matches!(error, Error::File(FileError::Frame { error: FrameError::Truncated { .. }, .. })), "{error}");
+    assert!(height > 100);
+    let (error, height) = run("magic", &|bytes| bytes[offset] ^= 1);
+    assert!(
+        matches!(&error, Error::File(FileError::Frame { error: FrameError::WrongMagic { offset: at, .. }, .. }) if *at == offset as u64)
+    );
+    assert_eq!(height, 99);
+    let (error, height) = run("proof-of-work", &|bytes| bytes[offset + 8 + 76] ^= 1);
+    assert!(
+        matches!(error, Error::Block { error: InvalidBlock::Header(HeaderError::ProofOfWork { .. }), .. }),
+        "{error}"
+    );
+    assert_eq!(height, 99);
+    let (error, height) = run("root", &|bytes| {
+        // The last byte of the coinbase's lock time.
+        let length = u32::from_le_bytes(bytes[offset + 4..offset + 8].try_into().unwrap()) as usize;
+        bytes[offset + 7 + length] ^= 1;
+    });
+    assert!(
+        matches!(&error, Error::Block { error: InvalidBlock::Root { .. }, origin } if origin.offset == offset as u64),
+        "{error}"
+    );
+    assert_eq!(height, 99);
+    let (error, height) = run("encoding", &|bytes| bytes[offset + 8 + 80] = 2);
+    assert!(matches!(error, Error::Block { error: InvalidBlock::Block(_), .. }), "{error}");
+    assert_eq!(height, 99);
+    // The 100th block is missing, so that none of those after it links.
+    let (error, height) = run("link", &|bytes| {
+        let length = u32::from_le_bytes(bytes[offset + 4..offset + 8].try_into().unwrap()) as usize;
+        bytes.drain(offset..offset + 8 + length);
+        let mut end = 0;
+        while let Some(length) =
+            bytes.get(end + 4..end + 8).map(|length| u32::from_le_bytes(length.try_into().unwrap()) as usize)
+        {
+            if end + 8 + length > bytes.len() {
+                break;
+            }
+            end += 8 + length;
+        }
+        bytes.truncate(end);
+    });
+    let Error::Unlinked { count, origin, .. } = &error else { panic!("{error}") };
+    assert_eq!((origin.offset, height), (offset as u64, 99));
+    assert!(*count > 10);
+
+    let chain = open_mainnet(&folder.path().join("waiting"));
+    let mut importer = Importer::new(&chain, ()).unwrap();
+    importer.limit_waiting(1000);
+    let waiting = importer.import(&BlockFiles::find(&folder.path().join("blk-link.dat"), Network::Mainnet).unwrap());
+    assert!(matches!(waiting, Err(Error::TooManyUnlinked { limit: 1000, .. })));
+}
+
+#[test]
+fn files_of_bitcoin_core_that_are_xored() {
+    let Some(path) = blocks() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // Begins like a magic, so that zeros before a block may belong to it.
+    let key = [0xf9, 0xbe, 0x13, 0, 0xf9, 0x80, 0xff, 1];
+    let all = std::fs::read(path).unwrap();
+    let used = all.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    // The last block's lock time is zero.
+    let (used, reserved) = all.split_at(used + 4);
+    let mut xored: Vec<u8> = used.iter().enumerate().map(|(i, byte)| byte ^ key[i % 8]).collect();
+    xored.extend(&reserved[..5000]);
+    std::fs::write(folder.path().join("blk00000.dat"), xored).unwrap();
+    std::fs::write(folder.path().join("xor.dat"), key).unwrap();
+    let chain = open_mainnet(&folder.path().join("chain"));
+    assert_eq!(import(&chain, folder.path()).unwrap().stored, BLOCKS.into());
+}
+
+/// Genesis to block 4 of a made-up chain, a second block 3 with 4 and 5 after it, which wins.
+#[test]
+fn reorganisation_of_btcd() {
+    let Some(folder) = input("reorganisations") else { return };
+    let store = tempfile::tempdir().unwrap();
+    let chain = open_mainnet(store.path());
+    let first = read_all(&folder.join("blk_0_to_4.dat"));
+    import(&chain, &folder.join("blk_0_to_4.dat")).unwrap();
+    Model::of(0, &first).check(&chain.view());
+    let before = chain.view();
+    assert_eq!(import(&chain, &folder.join("blk_3A.dat")).unwrap().connected, 0);
+    assert_eq!(import(&chain, &folder.join("blk_4A.dat")).unwrap().connected, 0);
+    assert_eq!(chain.view().tip(), before.tip());
+
+    let summary = import(&chain, &folder.join("blk_5A.dat")).unwrap();
+    assert_eq!((summary.reorganisations, summary.disconnected, summary.connected), (1, 2, 3));
+    let mut second = first[..3].to_vec();
+    for name in ["blk_3A.dat", "blk_4A.dat", "blk_5A.dat"] {
+        second.extend(read_all(&folder.join(name)));
+    }
+    let view = chain.view();
+    assert_eq!(view.tip().unwrap().height, 5);
+    Model::of(0, &second).check(&view);
+    view.audit(|_| ()).unwrap();
+    // Nothing of the old branch is left, and the earlier view still sees it.
+    let old = Model::of(0, &first);
+    for hash in old.transactions.keys().filter(|hash| !Model::of(0, &second).transactions.contains_key(*hash)) {
+        assert_eq!(view.transaction(hash).unwrap(), None);
+    }
+    old.check(&before);
+}
+
+/// Full blocks of recent years, with witnesses. The crate has one; more may lie beside the repository.
+#[test]
+fn full_blocks() {
+    let block = bitcoin_test_data::blocks::mainnet_702861();
+    check_full_blocks(702_861, &[block.to_vec()]);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/bitcoin/blocks");
+    for (height, names) in [
+        (830_000, &["0830000.bin"][..]),
+        (831_328, &["0831328.bin", "0831329.bin", "0831330.bin", "0831331.bin", "0831332.bin"]),
+        (413_567, &["block413567.raw"]),
+        (227_835, &["bitcoinj_227835.dat"]),
+        (363_703, &["bitcoinj_363703.dat"]),
+    ] {
+        let paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
+        if paths.iter().all(|path| path.exists()) {
+            check_full_blocks(height, &paths.iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>());
+        } else {
+            eprintln!("skipped: block {height} is not there");
+        }
+    }
+}
+
+fn check_full_blocks(height: u32, blocks: &[Vec<u8>]) {
+    let folder = tempfile::tempdir().unwrap();
+    let start = Start { height, hash: Block::parse(&blocks[0]).unwrap().header().hash() };
+    let options = Options { start: Some(start), ..Options::new(Network::Mainnet) };
+    let chain = open(&folder.path().join("chain"), &options).unwrap();
+    for (i, bytes) in blocks.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("{i}.bin")), bytes).unwrap();
+    }
+    let summary = import(&chain, folder.path()).unwrap();
+    assert_eq!(summary.connected, blocks.len() as u64);
+    let view = chain.view();
+    Model::of(height, blocks).check(&view);
+    assert_eq!(view.audit(|_| ()).unwrap(), summary.transactions);
+    for (height, bytes) in (height..).zip(blocks) {
+        let transactions = Block::parse(bytes).unwrap().transactions().len() as u32;
+        for position in (0..transactions).step_by(7).chain([transactions - 1]) {
+            let proof = view.proof(Locator { height, position }).unwrap().unwrap();
+            proof.as_transaction_proof().verify(&proof.block.header).unwrap();
+        }
+    }
+}
