@@ -1,10 +1,10 @@
 //! What a transaction costs the block builder: index, tree, table of ids, store. Prints the medians.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use chain::index::Index;
-use chain::links::Links;
-use chain::merkle::{Tree, leaves};
 use std::time::Instant;
+use turnpike_chain::index::Index;
+use turnpike_chain::links::Links;
+use turnpike_chain::merkle::{Tree, leaves};
 use wire::{AccountId, Operation, TransactionId};
 
 const ACCOUNTS: u32 = 2_000_000;

@@ -8,4 +8,5 @@ mod ids;
 pub mod index;
 pub mod links;
 pub mod merkle;
+pub mod own;
 mod prefetch;

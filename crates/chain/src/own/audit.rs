@@ -1,0 +1,105 @@
+//! The audit of a chain: everything that can be checked, checked.
+use super::chain::{OwnChain, Tip, issued};
+use super::error::{Damage, Error};
+use super::record::{Record, Section, Tail};
+use super::store::{Store, damaged, ids_key};
+use crate::ids;
+use crate::index::Index;
+use crate::links::Links;
+use crate::merkle::{SignedTail, Tree, leaves};
+use spv::{Hash, HeaderChain};
+use wire::Operation;
+use zerocopy::byteorder::little_endian::U32;
+
+/// What an audit has found to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// The tip, up to which everything was checked.
+    pub tip: Tip,
+    /// The sum of all balances, which is the sum of all amounts issued.
+    pub total: u128,
+}
+
+/// Checks all blocks from genesis on: checksums, links of headers, transaction roots, stored nodes, tables of ids, back-links,
+/// index roots; that every balance follows from the operations and never falls below zero, and that the balances add up to what
+/// was issued. `progress` is told the height of each block that holds.
+pub fn audit(chain: &OwnChain, mut progress: impl FnMut(u64)) -> Result<Audit, Error> {
+    let (store, tip) = (chain.store(), chain.tip());
+    let genesis = store.record(0)?;
+    let mut headers = HeaderChain::new(&chain.network_id(), genesis.header)
+        .map_err(|_| Error::Damaged { height: 0, damage: Damage::Header })?;
+    let mut state = Replay { index: Index::new(), issued: 0, transactions: 0, end: genesis.end(), sequence: 0 };
+    for height in 1..=tip.height() {
+        let record = store.record(height)?;
+        headers.append(record.header).map_err(|_| damaged(&record, Damage::Header))?;
+        state.check(store, &record)?;
+        progress(height);
+    }
+    let total = state.index.total();
+    let replayed = (*headers.tip_hash(), state.issued, state.transactions);
+    if replayed != (tip.hash, tip.issued, tip.transactions) || total != tip.issued {
+        return Err(Error::Damaged { height: tip.height(), damage: Damage::Conservation });
+    }
+    Ok(Audit { tip, total })
+}
+
+/// The state that follows from the blocks so far.
+struct Replay {
+    index: Index,
+    issued: u128,
+    transactions: u64,
+    /// Where the last block ends in its file.
+    end: u64,
+    sequence: u64,
+}
+
+impl Replay {
+    fn check(&mut self, store: &Store, record: &Record) -> Result<(), Error> {
+        let height = record.header.height.get();
+        let operations: Vec<Operation> = store.section(record, Section::Operations)?;
+        check_commitments(store, record, &operations)?;
+
+        let mut links = vec![Links::NONE; operations.len()];
+        self.index.apply(height as u32, &operations, &mut links)?;
+        if links != store.section::<Links>(record, Section::Links)? {
+            return Err(damaged(record, Damage::Links));
+        }
+        if self.index.root() != record.header.index_root || self.index.accounts() != record.header.accounts.get() {
+            return Err(damaged(record, Damage::Index));
+        }
+        let follows = record.transactions_before.get() == self.transactions
+            && record.offset.get() == self.end
+            && record.end_sequence.get() >= self.sequence;
+        self.transactions += operations.len() as u64;
+        self.issued += issued(&operations);
+        (self.end, self.sequence) = (record.end(), record.end_sequence.get());
+        if !follows {
+            return Err(damaged(record, Damage::Record));
+        }
+        if record.issued.get() == self.issued { Ok(()) } else { Err(damaged(record, Damage::Conservation)) }
+    }
+}
+
+/// Checks what a block holds besides its operations against them.
+fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -> Result<(), Error> {
+    let tails: Vec<SignedTail> = store
+        .section::<Tail>(record, Section::Tails)?
+        .iter()
+        .map(|tail| SignedTail { position: tail.position.get(), tail: tail.tail })
+        .collect();
+    let ascending = tails.is_sorted_by(|a, b| a.position < b.position);
+    if !ascending || tails.last().is_some_and(|tail| tail.position as usize >= operations.len()) {
+        return Err(damaged(record, Damage::Tails));
+    }
+    let tree = Tree::new(&leaves(operations, &tails));
+    if tree.root != record.header.transaction_root {
+        return Err(damaged(record, Damage::Operations));
+    }
+    if tree.stored != store.section::<Hash>(record, Section::Nodes)? {
+        return Err(damaged(record, Damage::Nodes));
+    }
+    if ids::build(&ids_key(&record.header.previous), operations) != store.section::<U32>(record, Section::Ids)? {
+        return Err(damaged(record, Damage::Ids));
+    }
+    Ok(())
+}

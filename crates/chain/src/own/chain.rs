@@ -1,0 +1,264 @@
+//! The block builder's handle to the own chain.
+use super::catalog::Catalog;
+use super::error::{Damage, Error};
+use super::reader::OwnReader;
+use super::record::Section;
+use super::snapshot;
+use super::store::{Completion, Options, Store, damaged, ids_key};
+use crate::ids;
+use crate::index::Index;
+use crate::links::Links;
+use crate::merkle::{SignedTail, Tree, leaves};
+use spv::{BlockHeader, HEADER_VERSION, Hash, MAX_BLOCK_TRANSACTIONS};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use storage::Directory;
+use wire::{Command, Operation};
+
+/// Snapshots that are kept: the newest, and the one before it in case that the newest is damaged.
+const SNAPSHOTS: usize = 2;
+
+/// The last block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// Its header.
+    pub header: BlockHeader,
+    /// The header's hash.
+    pub hash: Hash,
+    /// The last operation of the journal that is in a block.
+    pub end_sequence: u64,
+    /// The number of transactions in all blocks.
+    pub transactions: u64,
+    /// The sum of all amounts issued.
+    pub issued: u128,
+}
+
+impl Tip {
+    /// Height of the block.
+    pub fn height(&self) -> u64 {
+        self.header.height.get()
+    }
+}
+
+/// The operations of the next block.
+#[derive(Clone, Copy, Debug)]
+pub struct NextBlock<'a> {
+    /// The operations, all of which succeeded, in their order: with status 0, and the amount as requested.
+    pub operations: &'a [Operation],
+    /// Of those that were signed what follows the operation, in ascending order of position.
+    pub tails: &'a [SignedTail],
+    /// The last operation of the journal that this block covers, whether or not it succeeded.
+    pub end_sequence: u64,
+    /// Microseconds since the Unix epoch. Where the clock was set back, the block gets the time of the one before it.
+    pub timestamp: u64,
+}
+
+/// What readers and the builder share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) store: Store,
+    pub(super) genesis: BlockHeader,
+    state: RwLock<State>,
+    /// The tip once more, for those who need no index: they do not wait while a block is applied to it.
+    tip: RwLock<Tip>,
+}
+
+/// The index, and the block that it is as of.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) index: Index,
+    pub(super) tip: Tip,
+}
+
+impl Shared {
+    pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn tip(&self) -> Tip {
+        *self.tip.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The own chain, to be appended to. There is one in a process; readers are made of it.
+#[derive(Debug)]
+pub struct OwnChain {
+    shared: Arc<Shared>,
+    directory: Arc<dyn Directory>,
+}
+
+impl OwnChain {
+    /// Opens the chain in `directory`, whose tip is in `catalog`. Where there is none, a chain is begun with the header that
+    /// `genesis` gives; without one that is [`Error::NoChain`].
+    pub fn open(
+        directory: Arc<dyn Directory>,
+        catalog: Box<dyn Catalog>,
+        options: Options,
+        genesis: Option<BlockHeader>,
+    ) -> Result<Self, Error> {
+        let (store, last) = Store::open(&directory, catalog, options)?;
+        if last.is_none() {
+            begin(&store, genesis.ok_or(Error::NoChain)?)?;
+        }
+        let height = store.len() - 1;
+        let genesis = store.record(0)?.header;
+        let tip = tip_at(&store, height)?;
+        let index = load_index(&directory, &store, &tip)?;
+        let shared = Shared { store, genesis, state: RwLock::new(State { index, tip }), tip: RwLock::new(tip) };
+        Ok(Self { shared: Arc::new(shared), directory })
+    }
+
+    /// A handle for reading.
+    pub fn reader(&self) -> OwnReader {
+        OwnReader::new(Arc::clone(&self.shared))
+    }
+
+    /// The last block.
+    pub fn tip(&self) -> Tip {
+        self.shared.tip()
+    }
+
+    /// The network id: the hash of the genesis header.
+    pub fn network_id(&self) -> Hash {
+        self.shared.genesis.hash()
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// Looks at the index as of the tip. Proofs go on meanwhile; the next block waits.
+    pub fn with_index<T>(&self, look: impl FnOnce(&Index) -> T) -> T {
+        look(&self.shared.state().index)
+    }
+
+    /// Builds the next block and commits it durably. After an error the chain is as it was before, and the same block can be
+    /// tried again once its reason, a full disk say, is gone.
+    pub fn append(&mut self, block: NextBlock<'_>) -> Result<Tip, Error> {
+        let before = self.tip();
+        check(&block, &before)?;
+        let operations = block.operations;
+        let tree = Tree::new(&leaves(operations, block.tails));
+        let ids = ids::build(&ids_key(&before.hash), operations);
+        let staged = self.shared.store.stage(operations, &tree, &ids, block.tails)?;
+        drop(ids);
+
+        let mut links = vec![Links::NONE; operations.len()];
+        let mut state = self.shared.state_mut();
+        let height = before.height() + 1;
+        if let Err(error) = state.index.apply(height as u32, operations, &mut links) {
+            let applied = error.position as usize;
+            state.index.undo(&operations[..applied], &links[..applied]);
+            state.index.root();
+            return Err(error.into());
+        }
+        let header = BlockHeader {
+            version: HEADER_VERSION.into(),
+            transactions: (operations.len() as u32).into(),
+            height: height.into(),
+            timestamp: block.timestamp.max(before.header.timestamp.get()).into(),
+            accounts: state.index.accounts().into(),
+            previous: before.hash,
+            transaction_root: tree.root,
+            index_root: state.index.root(),
+        };
+        let tip = Tip {
+            header,
+            hash: header.hash(),
+            end_sequence: block.end_sequence,
+            transactions: before.transactions + operations.len() as u64,
+            issued: before.issued + issued(operations),
+        };
+        let completion = Completion {
+            header,
+            hash: tip.hash,
+            end_sequence: block.end_sequence,
+            transactions_before: before.transactions,
+            issued: tip.issued,
+            links: &links,
+        };
+        if let Err(error) = self.shared.store.complete(&staged, &completion) {
+            state.index.undo(operations, &links);
+            state.index.root();
+            return Err(error);
+        }
+        state.tip = tip;
+        *self.shared.tip.write().unwrap_or_else(PoisonError::into_inner) = tip;
+        Ok(tip)
+    }
+
+    /// Writes a snapshot of the index as of the tip, so that the next start has only the blocks after it to apply. Proofs go
+    /// on meanwhile.
+    pub fn snapshot(&self) -> Result<(), Error> {
+        let state = self.shared.state();
+        snapshot::write(&self.directory, &state.index, &state.tip)?;
+        snapshot::remove_old(&self.directory, SNAPSHOTS)
+    }
+}
+
+/// Writes the genesis block.
+fn begin(store: &Store, genesis: BlockHeader) -> Result<(), Error> {
+    let hash = genesis.hash();
+    if spv::HeaderChain::new(&hash, genesis).is_err() {
+        return Err(Error::InvalidBlock("the genesis header is not that of an empty chain"));
+    }
+    let staged = store.stage(&[], &Tree::new(&[]), &[], &[])?;
+    let completion =
+        Completion { header: genesis, hash, end_sequence: 0, transactions_before: 0, issued: 0, links: &[] };
+    store.complete(&staged, &completion)
+}
+
+/// What makes a block one that can follow.
+fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
+    let count = block.operations.len();
+    let ascending = block.tails.is_sorted_by(|a, b| a.position < b.position);
+    let reason = if count > MAX_BLOCK_TRANSACTIONS as usize {
+        "more transactions than a block may have"
+    } else if !ascending || block.tails.last().is_some_and(|tail| tail.position as usize >= count) {
+        "signed tails out of order"
+    } else if block.operations.iter().any(|operation| operation.status.get() != 0) {
+        "an operation that did not succeed"
+    } else if block.end_sequence < before.end_sequence {
+        "it ends before the block before it in the journal"
+    } else if before.height() + 1 >= u64::from(u32::MAX) {
+        "the chain is as long as heights of 32 bits allow"
+    } else {
+        return Ok(());
+    };
+    Err(Error::InvalidBlock(reason))
+}
+
+/// The sum that operations issue.
+pub(super) fn issued(operations: &[Operation]) -> u128 {
+    let issues = operations.iter().filter(|operation| operation.command.get() == Command::Issue.code());
+    issues.map(|operation| u128::from(operation.amount.get())).sum()
+}
+
+pub(super) fn tip_at(store: &Store, height: u64) -> Result<Tip, Error> {
+    let record = store.record(height)?;
+    Ok(Tip {
+        header: record.header,
+        hash: record.header.hash(),
+        end_sequence: record.end_sequence.get(),
+        transactions: record.transactions_before.get() + u64::from(record.transactions()),
+        issued: record.issued.get(),
+    })
+}
+
+/// The index as of the tip: the newest snapshot that holds, and the blocks after it.
+fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Result<Index, Error> {
+    let (mut index, from) = snapshot::load_newest(directory, store)?.unwrap_or_default();
+    for height in from + 1..=tip.height() {
+        let record = store.record(height)?;
+        let operations: Vec<Operation> = store.section(&record, Section::Operations)?;
+        index.apply(height as u32, &operations, &mut vec![Links::NONE; operations.len()])?;
+    }
+    if index.root() == tip.header.index_root && index.accounts() == tip.header.accounts.get() {
+        Ok(index)
+    } else {
+        Err(damaged(&store.record(tip.height())?, Damage::Index))
+    }
+}

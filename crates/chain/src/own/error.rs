@@ -1,0 +1,68 @@
+//! What can go wrong with the own chain.
+use crate::index::EffectError;
+use thiserror::Error;
+
+/// What is damaged in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Damage {
+    /// The record does not have its checksum.
+    #[error("its record does not have its checksum")]
+    Record,
+    /// The header does not follow the one before.
+    #[error("its header does not follow the one before it")]
+    Header,
+    /// The operations do not have their checksum, or are not what the header commits to.
+    #[error("its operations are not what its header commits to")]
+    Operations,
+    /// The back-links do not have their checksum, or lead elsewhere.
+    #[error("its back-links are not what was written")]
+    Links,
+    /// The stored nodes do not have their checksum, or are not those of the tree.
+    #[error("its Merkle nodes are not what its header commits to")]
+    Nodes,
+    /// The table of ids does not have its checksum.
+    #[error("its table of transaction ids is not what was written")]
+    Ids,
+    /// The signed tails do not have their checksum, or are out of order.
+    #[error("its signatures are not what was written")]
+    Tails,
+    /// The index after the block does not have the root that the header commits to.
+    #[error("the accounts after it are not what its header commits to")]
+    Index,
+    /// The sum of balances after the block is not the sum issued.
+    #[error("the sum of balances after it is not the sum that was issued")]
+    Conservation,
+}
+
+/// An error of the own chain.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+    /// The key-value store of the catalog fails.
+    #[error("the catalog of the chain fails: {0}; check the disk, then start again")]
+    Catalog(#[from] fjall::Error),
+    /// What the catalog says is not what was written.
+    #[error("the catalog of the chain is damaged; restore the data directory from a copy")]
+    CatalogDamaged,
+    /// A block is damaged.
+    #[error(
+        "block {height} is damaged: {damage}; restore the data directory from a copy, `turnpike check` tells what else is"
+    )]
+    Damaged {
+        /// Its height.
+        height: u64,
+        /// What is damaged.
+        damage: Damage,
+    },
+    /// A block's operations contradict the state before it.
+    #[error(transparent)]
+    Effect(#[from] EffectError),
+    /// There is no chain in the directory, and no genesis header was given to begin one.
+    #[error("there is no chain in this directory; initialise it, or name another directory")]
+    NoChain,
+    /// A block that nobody may build.
+    #[error("a block cannot be built: {0}")]
+    InvalidBlock(&'static str),
+}

@@ -1,0 +1,29 @@
+//! The own chain: its store, its index, and the two handles to them.
+//!
+//! [`OwnChain`] is the block builder's: it appends blocks and writes snapshots. [`OwnReader`] is for everybody else: any
+//! number of them answer proof requests on other threads.
+//!
+//! ```text
+//! records-000000     256 bytes a block: header, position in the journal, checksums    [`record`]
+//! blocks-000000      operations, links, stored nodes, table of ids, signed tails      [`record`]
+//! index-0000000042   the index after a block                                          [`snapshot`]
+//! catalog            what of the above is committed                                   [`catalog`]
+//! ```
+
+mod audit;
+mod catalog;
+mod chain;
+mod error;
+mod reader;
+mod record;
+mod snapshot;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use audit::{Audit, audit};
+pub use catalog::{Catalog, Commit, FileCatalog, KeyValueCatalog};
+pub use chain::{NextBlock, OwnChain, Tip};
+pub use error::{Damage, Error};
+pub use reader::{History, IndexEntryAnswer, OwnReader, TransactionAnswer};
+pub use store::{Levels, Options};

@@ -1,0 +1,190 @@
+//! Answers from the own chain, on any thread.
+use super::chain::{Shared, Tip};
+use super::error::{Damage, Error};
+use super::record::Record;
+use super::store::{Proven, damaged};
+use crate::index::IndexAnswer;
+use crate::links::Link;
+use crate::merkle::TAIL_SIZE;
+use spv::{BlockHeader, Hash, IndexEntry, Locator};
+use std::sync::Arc;
+use wire::{AccountId, Command, Operation, TransactionId};
+
+/// A transaction and its path to its block's transaction root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransactionAnswer {
+    /// Hash of the tip that the answer is as of.
+    pub tip_hash: Hash,
+    /// Height of that tip.
+    pub tip_height: u64,
+    /// Hash of the block.
+    pub block_hash: Hash,
+    /// Height of the block.
+    pub height: u64,
+    /// Number of transactions in the block.
+    pub transactions: u32,
+    /// Position of the transaction.
+    pub position: u32,
+    /// The transaction's hash.
+    pub leaf: Hash,
+    /// The siblings from the leaf up.
+    pub path: Vec<Hash>,
+    /// The operation.
+    pub operation: Operation,
+    /// Where it was signed, what follows the operation.
+    pub tail: Option<[u8; TAIL_SIZE]>,
+}
+
+/// What the index holds of an account as of the tip, with the proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexEntryAnswer {
+    /// Hash of the tip.
+    pub block_hash: Hash,
+    /// Its height.
+    pub height: u64,
+    /// The leaf, and its path to the tip's index root.
+    pub proof: IndexAnswer,
+}
+
+/// A handle for reading the own chain. Clones are cheap.
+#[derive(Clone, Debug)]
+pub struct OwnReader(Arc<Shared>);
+
+impl OwnReader {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// The last block.
+    pub fn tip(&self) -> Tip {
+        self.0.tip()
+    }
+
+    /// The network id: the hash of the genesis header.
+    pub fn network_id(&self) -> Hash {
+        self.0.genesis.hash()
+    }
+
+    /// The headers from height `first` on, at most `count` of them.
+    pub fn headers(&self, first: u64, count: usize) -> Result<Vec<BlockHeader>, Error> {
+        let end = self.tip().height().saturating_add(1).min(first.saturating_add(count as u64));
+        (first..end).map(|height| Ok(self.0.store.record(height)?.header)).collect()
+    }
+
+    /// What the index holds of an account as of the tip.
+    pub fn account(&self, account: &AccountId) -> Option<IndexEntry> {
+        self.0.state().index.get(account)
+    }
+
+    /// The latest transaction of an account, as of the tip; nothing where there is no such account.
+    pub fn latest(&self, account: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
+        let (tip, latest) = {
+            let state = self.0.state();
+            (state.tip, state.index.get(account).map(|entry| entry.latest()))
+        };
+        let Some(locator) = latest else { return Ok(None) };
+        let record = self.0.store.record(locator.height.into())?;
+        if locator.position >= record.transactions() {
+            return Err(damaged(&record, Damage::Index));
+        }
+        self.answer(&tip, &record, locator.position).map(Some)
+    }
+
+    /// The transaction that `source` named `transaction`.
+    pub fn by_id(&self, transaction: &TransactionId, source: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
+        match self.0.store.find(transaction, source)? {
+            Some(locator) => self.by_locator(locator.height.into(), locator.position),
+            None => Ok(None),
+        }
+    }
+
+    /// The transaction at a position of a block.
+    pub fn by_locator(&self, height: u64, position: u32) -> Result<Option<TransactionAnswer>, Error> {
+        let tip = self.tip();
+        if height > tip.height() {
+            return Ok(None);
+        }
+        let record = self.0.store.record(height)?;
+        if position >= record.transactions() {
+            return Ok(None);
+        }
+        self.answer(&tip, &record, position).map(Some)
+    }
+
+    /// What the index holds of an account, or that it does not exist, with the proof.
+    pub fn index_entry(&self, account: &AccountId) -> IndexEntryAnswer {
+        let state = self.0.state();
+        let proof = state.index.prove(account);
+        IndexEntryAnswer { block_hash: state.tip.hash, height: state.tip.height(), proof }
+    }
+
+    /// The transactions of an account, the latest first.
+    pub fn history(&self, account: &AccountId) -> History {
+        let latest = self.account(account).map(|entry| entry.latest());
+        History { shared: Arc::clone(&self.0), account: *account, next: latest }
+    }
+
+    fn answer(&self, tip: &Tip, record: &Record, position: u32) -> Result<TransactionAnswer, Error> {
+        let Proven { operation, tail, leaf, path } = self.0.store.prove(record, position)?;
+        Ok(TransactionAnswer {
+            tip_hash: tip.hash,
+            tip_height: tip.height(),
+            block_hash: record.header.hash(),
+            height: record.header.height.get(),
+            transactions: record.transactions(),
+            position,
+            leaf,
+            path,
+            operation,
+            tail,
+        })
+    }
+}
+
+/// The transactions of an account, the latest first: a walk along the back-links.
+#[derive(Debug)]
+pub struct History {
+    shared: Arc<Shared>,
+    account: AccountId,
+    next: Option<Locator>,
+}
+
+impl History {
+    fn step(&mut self, at: Locator) -> Result<(Locator, Operation), Error> {
+        let store = &self.shared.store;
+        let record = store.record(at.height.into())?;
+        if at.position >= record.transactions() {
+            return Err(damaged(&record, Damage::Links));
+        }
+        let operation = store.operation(&record, at.position)?;
+        let links = store.links(&record, at.position)?;
+        let link = if operation.source == self.account {
+            links.source
+        } else if operation.command.get() == Command::Transfer.code() && operation.destination == self.account {
+            links.destination
+        } else {
+            // Whatever led here was not what was written.
+            return Err(damaged(&record, Damage::Links));
+        };
+        let is_create = operation.command.get() == Command::Create.code();
+        // Links lead back, so the walk ends; and it ends where the account began, and nowhere else.
+        let holds = match link.locator() {
+            Some(before) => before < at && !is_create,
+            None => is_create,
+        };
+        if !holds {
+            return Err(damaged(&record, Damage::Links));
+        }
+        self.next = Link::locator(link);
+        Ok((at, operation))
+    }
+}
+
+impl Iterator for History {
+    type Item = Result<(Locator, Operation), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.next.take()?;
+        Some(self.step(at))
+    }
+}

@@ -1,0 +1,154 @@
+//! How a block is laid out in the flat files.
+use super::error::{Damage, Error};
+use crate::ids;
+use crate::links::Links;
+use crate::merkle::{TAIL_SIZE, stored_nodes};
+use spv::BlockHeader;
+use std::ops::Range;
+use wire::Operation;
+use zerocopy::byteorder::little_endian::{U32, U64, U128};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Bytes of a record.
+pub(crate) const RECORD_SIZE: u64 = size_of::<Record>() as u64;
+
+/// The first eight bytes of a BLAKE3 hash.
+pub(crate) type Checksum = [u8; 8];
+
+/// The checksum of some bytes.
+pub(crate) fn checksum(bytes: &[u8]) -> Checksum {
+    let mut checksum = [0; 8];
+    checksum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..8]);
+    checksum
+}
+
+/// The parts of a block in the blocks file, in their order there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// The operations.
+    Operations,
+    /// The nodes of the transaction tree that are stored.
+    Nodes,
+    /// The table of transaction ids.
+    Ids,
+    /// Of the signed operations: position, and what follows the operation.
+    Tails,
+    /// The back-links.
+    Links,
+}
+
+impl Section {
+    pub(crate) const ALL: [Self; 5] = [Self::Operations, Self::Nodes, Self::Ids, Self::Tails, Self::Links];
+
+    /// What is damaged when this section is.
+    pub(crate) fn damage(self) -> Damage {
+        match self {
+            Self::Operations => Damage::Operations,
+            Self::Nodes => Damage::Nodes,
+            Self::Ids => Damage::Ids,
+            Self::Tails => Damage::Tails,
+            Self::Links => Damage::Links,
+        }
+    }
+
+    /// Bytes of the section in a block.
+    fn size(self, transactions: u32, tails: u32) -> u64 {
+        let count = u64::from(transactions);
+        match self {
+            Self::Operations => count * Operation::LENGTH as u64,
+            Self::Nodes => u64::from(stored_nodes(transactions)) * 32,
+            Self::Ids => ids::size(transactions),
+            Self::Tails => u64::from(tails) * size_of::<Tail>() as u64,
+            Self::Links => count * size_of::<Links>() as u64,
+        }
+    }
+}
+
+/// A signed operation's bytes behind the operation, with its position in the block.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Tail {
+    pub(crate) position: U32,
+    pub(crate) tail: [u8; TAIL_SIZE],
+}
+
+/// A block's record in the records file: number `height` of them.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(crate) struct Record {
+    pub(crate) header: BlockHeader,
+    /// The last operation of the journal that the blocks up to this one cover.
+    pub(crate) end_sequence: U64,
+    /// Where the block begins in the blocks file.
+    pub(crate) offset: U64,
+    /// Transactions in all blocks before.
+    pub(crate) transactions_before: U64,
+    /// Sum of all amounts issued up to this block.
+    pub(crate) issued: U128,
+    /// Number of signed transactions.
+    pub(crate) tails: U32,
+    reserved: [u8; 36],
+    pub(crate) checksums: [Checksum; Section::ALL.len()],
+    checksum: Checksum,
+}
+
+const _: () = assert!(RECORD_SIZE == 256);
+
+/// What a record is made of, besides its checksums.
+pub(crate) struct RecordParts {
+    pub(crate) header: BlockHeader,
+    pub(crate) end_sequence: u64,
+    pub(crate) offset: u64,
+    pub(crate) transactions_before: u64,
+    pub(crate) issued: u128,
+    pub(crate) tails: u32,
+}
+
+impl Record {
+    pub(crate) fn new(parts: RecordParts, checksums: [Checksum; Section::ALL.len()]) -> Self {
+        let mut record = Self {
+            header: parts.header,
+            end_sequence: parts.end_sequence.into(),
+            offset: parts.offset.into(),
+            transactions_before: parts.transactions_before.into(),
+            issued: parts.issued.into(),
+            tails: parts.tails.into(),
+            reserved: [0; 36],
+            checksums,
+            checksum: [0; 8],
+        };
+        record.checksum = record.own_checksum();
+        record
+    }
+
+    fn own_checksum(&self) -> Checksum {
+        let bytes = self.as_bytes();
+        checksum(&bytes[..bytes.len() - size_of::<Checksum>()])
+    }
+
+    /// The record, if it is the undamaged one of this height.
+    pub(crate) fn check(self, height: u64) -> Result<Self, Error> {
+        if self.checksum == self.own_checksum() && self.header.height.get() == height {
+            Ok(self)
+        } else {
+            Err(Error::Damaged { height, damage: Damage::Record })
+        }
+    }
+
+    pub(crate) fn transactions(&self) -> u32 {
+        self.header.transactions.get()
+    }
+
+    /// The bytes of a section in the blocks file.
+    pub(crate) fn section(&self, section: Section) -> Range<u64> {
+        let (transactions, tails) = (self.transactions(), self.tails.get());
+        let before = Section::ALL.iter().take_while(|other| **other != section);
+        let start = self.offset.get() + before.map(|other| other.size(transactions, tails)).sum::<u64>();
+        start..start + section.size(transactions, tails)
+    }
+
+    /// Where the block ends in the blocks file.
+    pub(crate) fn end(&self) -> u64 {
+        self.section(Section::Links).end
+    }
+}

@@ -1,0 +1,186 @@
+//! Snapshots: the index after a block, in a file. The block's header authenticates it, a checksum tells damage apart from fraud.
+//!
+//! The file is a header, all entries in their order, and the BLAKE3 hash of both.
+use super::chain::Tip;
+use super::error::Error;
+use super::store::Store;
+use crate::index::Index;
+use spv::{Hash, IndexEntry};
+use std::sync::Arc;
+use storage::{Directory, File, Mode};
+use zerocopy::byteorder::big_endian::U64;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+const MAGIC: [u8; 8] = *b"TPindex1";
+
+/// What is before the height in the name of a snapshot.
+const PREFIX: &str = "index-";
+
+/// How much is written and read at once: large enough for system calls not to count.
+const BUFFER: usize = 1 << 20;
+
+/// The first bytes of a snapshot.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Header {
+    magic: [u8; 8],
+    height: U64,
+    block: Hash,
+    accounts: U64,
+    reserved: [u8; 8],
+}
+
+/// Ten digits hold every height of 32 bits, so that names sort as heights do.
+fn name(height: u64) -> String {
+    format!("{PREFIX}{height:010}")
+}
+
+/// The heights of all snapshots, ascending.
+fn heights(directory: &Arc<dyn Directory>) -> Result<Vec<u64>, Error> {
+    let names = directory.list()?;
+    let number = |name: &String| name.strip_prefix(PREFIX).filter(|digits| digits.len() == 10)?.parse().ok();
+    Ok(names.iter().filter_map(number).collect())
+}
+
+/// Writes the snapshot of the index as of `tip`.
+pub(super) fn write(directory: &Arc<dyn Directory>, index: &Index, tip: &Tip) -> Result<(), Error> {
+    let temporary = format!("{}.new", name(tip.height()));
+    let file = directory.open(&temporary, Mode::Create)?;
+    file.set_len(0)?;
+    let mut writer =
+        Writer { file: &*file, offset: 0, buffer: Vec::with_capacity(BUFFER), hasher: blake3::Hasher::new() };
+    let header = Header {
+        magic: MAGIC,
+        height: tip.header.height,
+        block: tip.hash,
+        accounts: index.accounts().into(),
+        reserved: [0; 8],
+    };
+    writer.write(header.as_bytes())?;
+    for entries in index.chunks() {
+        writer.write(entries.as_bytes())?;
+    }
+    writer.finish()?;
+    file.sync()?;
+    directory.rename(&temporary, &name(tip.height()))?;
+    Ok(directory.sync()?)
+}
+
+/// Removes all snapshots but the newest few, and what a crash left of one that was being written.
+pub(super) fn remove_old(directory: &Arc<dyn Directory>, keep: usize) -> Result<(), Error> {
+    let heights = heights(directory)?;
+    for height in &heights[..heights.len().saturating_sub(keep)] {
+        directory.remove(&name(*height))?;
+    }
+    for unfinished in directory.list()?.iter().filter(|name| name.starts_with(PREFIX) && name.ends_with(".new")) {
+        directory.remove(unfinished)?;
+    }
+    Ok(())
+}
+
+/// The newest snapshot that holds, with its height. Damaged ones are passed over: everything is in the blocks as well.
+pub(super) fn load_newest(directory: &Arc<dyn Directory>, store: &Store) -> Result<Option<(Index, u64)>, Error> {
+    for height in heights(directory)?.into_iter().rev().filter(|height| *height < store.len()) {
+        match load(directory, store, height)? {
+            Some(index) => return Ok(Some((index, height))),
+            None => tracing::warn!(height, "the snapshot of the index is damaged, it is made anew from the blocks"),
+        }
+    }
+    Ok(None)
+}
+
+/// The index of a snapshot, if it holds.
+fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Option<Index>, Error> {
+    let file = directory.open(&name(height), Mode::Read)?;
+    let mut reader = Reader { file: &*file, offset: 0, hasher: blake3::Hasher::new() };
+    let mut header = Header::new_zeroed();
+    let size = file.len()?;
+    if size < size_of::<Header>() as u64 {
+        return Ok(None);
+    }
+    reader.read(header.as_mut_bytes())?;
+    let accounts = header.accounts.get();
+    let block = store.record(height)?.header;
+    let expected = accounts.checked_mul(32).and_then(|entries| entries.checked_add(size_of::<Header>() as u64 + 32));
+    if header.magic != MAGIC
+        || header.height.get() != height
+        || header.block != block.hash()
+        || block.accounts.get() != accounts
+        || expected != Some(size)
+    {
+        return Ok(None);
+    }
+    let mut failed = None;
+    let mut left = accounts;
+    let chunks = std::iter::from_fn(|| {
+        let count = left.min((BUFFER / size_of::<IndexEntry>()) as u64);
+        if count == 0 {
+            return None;
+        }
+        left -= count;
+        let mut entries = vec![IndexEntry::new_zeroed(); count as usize];
+        match reader.read(entries.as_mut_bytes()) {
+            Ok(()) => Some(entries),
+            Err(error) => {
+                failed = Some(error);
+                None
+            }
+        }
+    });
+    let index = Index::from_entries(accounts, chunks.flatten());
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let Ok(mut index) = index else { return Ok(None) };
+    let mut sum = [0; 32];
+    file.read_exact_at(&mut sum, reader.offset)?;
+    let holds = sum == *reader.hasher.finalize().as_bytes() && index.root() == block.index_root;
+    Ok(holds.then_some(index))
+}
+
+/// Collects what is written, and hashes it.
+struct Writer<'a> {
+    file: &'a dyn File,
+    offset: u64,
+    buffer: Vec<u8>,
+    hasher: blake3::Hasher,
+}
+
+impl Writer<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.buffer.len() + bytes.len() > BUFFER {
+            self.flush()?;
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.hasher.update(&self.buffer);
+        self.file.write_at(&self.buffer, self.offset)?;
+        self.offset += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        self.flush()?;
+        Ok(self.file.write_at(self.hasher.finalize().as_bytes(), self.offset)?)
+    }
+}
+
+/// Hashes what is read.
+struct Reader<'a> {
+    file: &'a dyn File,
+    offset: u64,
+    hasher: blake3::Hasher,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, into: &mut [u8]) -> Result<(), storage::Error> {
+        self.file.read_exact_at(into, self.offset)?;
+        self.hasher.update(into);
+        self.offset += into.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,308 @@
+//! The blocks of the own chain in flat files.
+use super::catalog::{Catalog, Commit};
+use super::error::{Damage, Error};
+use super::record::{Checksum, RECORD_SIZE, Record, RecordParts, Section, Tail, checksum};
+use crate::flat::{FlatFile, SEGMENT};
+use crate::ids;
+use crate::links::Links;
+use crate::merkle::{SignedTail, Tree, group, leaves, path, path_from_leaves};
+use spv::{BlockHeader, Hash, Locator, ZERO_HASH, verify_path};
+use std::ops::Range;
+use std::sync::Arc;
+use storage::Directory;
+use wire::{AccountId, Operation, TransactionId};
+use zerocopy::byteorder::little_endian::U32;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
+
+/// Whether paths come from stored nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Levels {
+    /// From the stored nodes.
+    #[default]
+    Stored,
+    /// From the whole block, hashed anew for each path: the baseline that stored nodes are measured against.
+    Rebuilt,
+}
+
+/// How a chain is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Bytes of a segment of the flat files; cannot be changed for a chain that exists.
+    pub segment_size: u64,
+    /// Where paths come from.
+    pub levels: Levels,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { segment_size: SEGMENT, levels: Levels::Stored }
+    }
+}
+
+/// A block whose greater part is in the blocks file already, but not committed.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    offset: u64,
+    /// Of the sections before the links.
+    checksums: [Checksum; 4],
+    tails: u32,
+    end: u64,
+}
+
+/// What completes a staged block.
+pub(crate) struct Completion<'a> {
+    pub(crate) header: BlockHeader,
+    pub(crate) hash: Hash,
+    pub(crate) end_sequence: u64,
+    pub(crate) transactions_before: u64,
+    pub(crate) issued: u128,
+    pub(crate) links: &'a [Links],
+}
+
+/// The store.
+#[derive(Debug)]
+pub(crate) struct Store {
+    records: FlatFile,
+    blocks: FlatFile,
+    catalog: Box<dyn Catalog>,
+    levels: Levels,
+}
+
+impl Store {
+    /// Opens the store with what is committed; cuts off what is not.
+    pub(crate) fn open(
+        directory: &Arc<dyn Directory>,
+        catalog: Box<dyn Catalog>,
+        options: Options,
+    ) -> Result<(Self, Option<Commit>), Error> {
+        let last = catalog.last()?;
+        let (records, blocks) = last.map_or((0, 0), |commit| (commit.records.get(), commit.blocks.get()));
+        let store = Self {
+            records: FlatFile::open(Arc::clone(directory), "records", options.segment_size, records)?,
+            blocks: FlatFile::open(Arc::clone(directory), "blocks", options.segment_size, blocks)?,
+            catalog,
+            levels: options.levels,
+        };
+        if let Some(commit) = last {
+            let tip = store.record(commit.height.get())?;
+            let fits = (commit.height.get() + 1) * RECORD_SIZE == records && tip.end() == blocks;
+            if !fits || tip.header.hash() != commit.hash || tip.end_sequence.get() != commit.end_sequence.get() {
+                return Err(Error::CatalogDamaged);
+            }
+        }
+        Ok((store, last))
+    }
+
+    /// Writes all of the next block that does not depend on the state before it, durably.
+    pub(crate) fn stage(
+        &self,
+        operations: &[Operation],
+        tree: &Tree,
+        ids: &[U32],
+        tails: &[SignedTail],
+    ) -> Result<Staged, Error> {
+        let offset = self.blocks.committed();
+        let tails: Vec<Tail> =
+            tails.iter().map(|tail| Tail { position: tail.position.into(), tail: tail.tail }).collect();
+        let mut end = offset;
+        let mut write = |bytes: &[u8]| {
+            self.blocks.write(end, bytes)?;
+            end += bytes.len() as u64;
+            Ok::<_, Error>(checksum(bytes))
+        };
+        let checksums = [
+            write(operations.as_bytes())?,
+            write(tree.stored.as_flattened())?,
+            write(ids.as_bytes())?,
+            write(tails.as_bytes())?,
+        ];
+        self.blocks.sync(offset, end)?;
+        Ok(Staged { offset, checksums, tails: tails.len() as u32, end })
+    }
+
+    /// Writes the rest of a staged block and commits it.
+    pub(crate) fn complete(&self, staged: &Staged, block: &Completion<'_>) -> Result<(), Error> {
+        self.blocks.write(staged.end, block.links.as_bytes())?;
+        let [operations, nodes, ids, tails] = staged.checksums;
+        let checksums = [operations, nodes, ids, tails, checksum(block.links.as_bytes())];
+        let parts = RecordParts {
+            header: block.header,
+            end_sequence: block.end_sequence,
+            offset: staged.offset,
+            transactions_before: block.transactions_before,
+            issued: block.issued,
+            tails: staged.tails,
+        };
+        let record = Record::new(parts, checksums);
+        let place = self.records.committed();
+        self.records.write(place, record.as_bytes())?;
+        self.blocks.sync(staged.end, record.end())?;
+        self.records.sync(place, place + RECORD_SIZE)?;
+        self.catalog.commit(&Commit {
+            height: block.header.height,
+            hash: block.hash,
+            end_sequence: block.end_sequence.into(),
+            records: (place + RECORD_SIZE).into(),
+            blocks: record.end().into(),
+        })?;
+        self.blocks.commit(record.end());
+        self.records.commit(place + RECORD_SIZE);
+        Ok(())
+    }
+
+    /// The number of blocks.
+    pub(crate) fn len(&self) -> u64 {
+        self.records.committed() / RECORD_SIZE
+    }
+
+    /// The record of a block.
+    pub(crate) fn record(&self, height: u64) -> Result<Record, Error> {
+        let mut record = Record::new_zeroed();
+        let place = height.checked_mul(RECORD_SIZE).ok_or(Error::Damaged { height, damage: Damage::Record })?;
+        self.records.read(place, record.as_mut_bytes())?;
+        record.check(height)
+    }
+
+    /// Reads elements of a section.
+    fn read<T: FromBytes + IntoBytes>(
+        &self,
+        record: &Record,
+        section: Section,
+        first: u64,
+        into: &mut [T],
+    ) -> Result<(), Error> {
+        let bytes = record.section(section);
+        let start = bytes.start + first * size_of::<T>() as u64;
+        if start + size_of_val(into) as u64 > bytes.end {
+            return Err(damaged(record, section.damage()));
+        }
+        Ok(self.blocks.read(start, into.as_mut_bytes())?)
+    }
+
+    /// Some operations of a block, unchecked.
+    fn operations(&self, record: &Record, range: Range<u32>) -> Result<Vec<Operation>, Error> {
+        let mut operations = vec![Operation::default(); range.len()];
+        self.read(record, Section::Operations, range.start.into(), &mut operations)?;
+        Ok(operations)
+    }
+
+    /// A whole section of a block, checked against its checksum.
+    pub(crate) fn section<T: FromBytes + IntoBytes + Immutable + Clone>(
+        &self,
+        record: &Record,
+        section: Section,
+    ) -> Result<Vec<T>, Error> {
+        let bytes = record.section(section);
+        let count = (bytes.end - bytes.start) as usize / size_of::<T>();
+        let mut elements = vec![T::new_zeroed(); count];
+        self.read(record, section, 0, &mut elements)?;
+        if checksum(elements.as_bytes()) == record.checksums[section as usize] {
+            Ok(elements)
+        } else {
+            Err(damaged(record, section.damage()))
+        }
+    }
+
+    /// The links of a transaction, unchecked: whoever follows one checks where it leads.
+    pub(crate) fn links(&self, record: &Record, position: u32) -> Result<Links, Error> {
+        let mut links = [Links::NONE];
+        self.read(record, Section::Links, position.into(), &mut links)?;
+        Ok(links[0])
+    }
+
+    /// The signed tails among some positions of a block, which are in ascending order; positions count from the first.
+    fn tails(&self, record: &Record, range: &Range<u32>) -> Result<Vec<SignedTail>, Error> {
+        let read = |number: u32| {
+            let mut tail = [Tail::new_zeroed()];
+            self.read(record, Section::Tails, number.into(), &mut tail)?;
+            Ok::<_, Error>(tail[0])
+        };
+        let (mut low, mut high) = (0, record.tails.get());
+        while low < high {
+            let middle = low.midpoint(high);
+            if read(middle)?.position.get() < range.start {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let mut tails = Vec::new();
+        for number in low..record.tails.get().min(low + range.len() as u32) {
+            let tail = read(number)?;
+            if !range.contains(&tail.position.get()) {
+                break;
+            }
+            tails.push(SignedTail { position: tail.position.get() - range.start, tail: tail.tail });
+        }
+        Ok(tails)
+    }
+
+    /// A transaction with its path, checked against the block's header: whatever the disk did to it, it is not wrong.
+    pub(crate) fn prove(&self, record: &Record, position: u32) -> Result<Proven, Error> {
+        let transactions = record.transactions();
+        let range = match self.levels {
+            Levels::Stored => group(transactions, position),
+            Levels::Rebuilt => 0..transactions,
+        };
+        let within = (position - range.start) as usize;
+        let operations = self.operations(record, range.clone())?;
+        let tails = self.tails(record, &range)?;
+        if tails.iter().any(|tail| tail.position as usize >= operations.len()) {
+            return Err(damaged(record, Damage::Tails));
+        }
+        let leaves = leaves(&operations, &tails);
+        let path = match self.levels {
+            Levels::Rebuilt => path_from_leaves(&leaves, position),
+            Levels::Stored => path(transactions, position, &leaves, |place| {
+                let mut node = [ZERO_HASH];
+                self.read(record, Section::Nodes, place.into(), &mut node).map(|()| node[0])
+            })?,
+        };
+        let leaf = leaves[within];
+        if verify_path(&record.header.transaction_root, transactions, position, &leaf, &path).is_err() {
+            return Err(damaged(record, Damage::Operations));
+        }
+        let tail = tails.iter().find(|tail| tail.position as usize == within).map(|tail| tail.tail);
+        Ok(Proven { operation: operations[within], tail, leaf, path })
+    }
+
+    /// An operation, unchecked.
+    pub(crate) fn operation(&self, record: &Record, position: u32) -> Result<Operation, Error> {
+        Ok(self.operations(record, position..position + 1)?[0])
+    }
+
+    /// Where a transaction is. Looks into the tables of all blocks, the newest first.
+    pub(crate) fn find(&self, transaction: &TransactionId, source: &AccountId) -> Result<Option<Locator>, Error> {
+        for height in (0..self.len()).rev() {
+            let record = self.record(height)?;
+            let read = |first: u64, words: &mut [U32]| self.read(&record, Section::Ids, first, words);
+            let key = ids_key(&record.header.previous);
+            for position in ids::candidates(&key, record.transactions(), transaction, source, read)? {
+                let operation = self.operation(&record, position)?;
+                if operation.transaction == *transaction && operation.source == *source {
+                    return Ok(Some(Locator { height: height as u32, position }));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A transaction, with what proves that it is in its block.
+pub(crate) struct Proven {
+    pub(crate) operation: Operation,
+    pub(crate) tail: Option<[u8; crate::merkle::TAIL_SIZE]>,
+    pub(crate) leaf: Hash,
+    pub(crate) path: Vec<Hash>,
+}
+
+/// The key of a block's table of ids.
+pub(crate) fn ids_key(previous: &Hash) -> ids::Key {
+    let mut key = ids::Key::default();
+    key.copy_from_slice(&previous[..16]);
+    key
+}
+
+pub(crate) fn damaged(record: &Record, damage: Damage) -> Error {
+    Error::Damaged { height: record.header.height.get(), damage }
+}

@@ -1,0 +1,407 @@
+//! The own chain from block to proof, on real files and on a simulated disk that crashes.
+use super::*;
+use crate::merkle::{SignedTail, TAIL_SIZE};
+use spv::{BlockHeader, HeaderChain, IndexProof, Locator, TransactionProof};
+use std::collections::HashMap;
+use std::sync::Arc;
+use storage::{Directory, Faults, Random, RealDirectory, SimulatedDisk};
+use wire::{AccountId, Operation, TransactionId};
+use zerocopy::IntoBytes;
+
+/// Small, so that blocks cross segments.
+const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored };
+
+fn genesis() -> BlockHeader {
+    BlockHeader::genesis("test", &[3; 16], 1000)
+}
+
+fn open(directory: &Arc<dyn Directory>) -> Result<OwnChain, Error> {
+    open_with(directory, OPTIONS)
+}
+
+fn open_with(directory: &Arc<dyn Directory>, options: Options) -> Result<OwnChain, Error> {
+    let catalog = Box::new(FileCatalog::new(Arc::clone(directory)));
+    OwnChain::open(Arc::clone(directory), catalog, options, Some(genesis()))
+}
+
+fn account(n: u64) -> AccountId {
+    AccountId::from(u128::from(n) << 70 | u128::from(n))
+}
+
+/// Makes valid blocks, and keeps what they do in a plain way.
+struct Model {
+    random: Random,
+    balances: HashMap<AccountId, u64>,
+    history: HashMap<AccountId, Vec<(Locator, Operation)>>,
+    headers: HeaderChain,
+    next_id: u32,
+}
+
+/// A block of the model's.
+#[derive(Clone)]
+struct ModelBlock {
+    operations: Vec<Operation>,
+    tails: Vec<SignedTail>,
+}
+
+impl ModelBlock {
+    fn next(&self, height: u64) -> NextBlock<'_> {
+        NextBlock {
+            operations: &self.operations,
+            tails: &self.tails,
+            end_sequence: height * 10_000,
+            timestamp: 1000 + height,
+        }
+    }
+}
+
+impl Model {
+    fn new(seed: u64) -> Self {
+        Self {
+            random: Random::new(seed),
+            balances: HashMap::new(),
+            history: HashMap::new(),
+            headers: HeaderChain::new(&genesis().hash(), genesis()).unwrap(),
+            next_id: 0,
+        }
+    }
+
+    fn height(&self) -> u64 {
+        self.headers.height()
+    }
+
+    /// The next block; the model is ahead of the chain until [`Model::built`].
+    fn block(&mut self, size: u64) -> ModelBlock {
+        let height = self.height() as u32 + 1;
+        let mut block = ModelBlock { operations: Vec::new(), tails: Vec::new() };
+        while (block.operations.len() as u64) < size {
+            let position = block.operations.len() as u32;
+            self.next_id += 1;
+            let id = TransactionId::from(self.next_id);
+            let accounts = self.balances.len() as u64;
+            let [a, b] = [(); 2].map(|()| account(self.random.below(accounts.max(1))));
+            let amount = self.random.below(50) + 1;
+            let operation = match self.random.below(10) {
+                0 => Operation::create(id, account(accounts)),
+                1 | 2 if accounts > 0 => Operation::issue(id, a, amount),
+                _ if accounts > 0 && a != b && self.balances[&a] >= amount => Operation::transfer(id, a, b, amount),
+                _ if accounts < 4 => Operation::create(id, account(accounts)),
+                _ => continue,
+            };
+            if self.random.below(5) == 0 {
+                block.tails.push(SignedTail { position, tail: [self.next_id as u8; TAIL_SIZE] });
+            }
+            self.apply(&operation, Locator { height, position });
+            block.operations.push(operation);
+        }
+        block
+    }
+
+    fn apply(&mut self, operation: &Operation, at: Locator) {
+        let amount = operation.amount.get();
+        self.history.entry(operation.source).or_default().push((at, *operation));
+        let balance = self.balances.entry(operation.source).or_default();
+        match operation.command.get() {
+            2 => *balance += amount,
+            3 => {
+                *balance -= amount;
+                *self.balances.get_mut(&operation.destination).unwrap() += amount;
+                self.history.get_mut(&operation.destination).unwrap().push((at, *operation));
+            }
+            _ => {}
+        }
+    }
+
+    fn built(&mut self, tip: &Tip) {
+        self.headers.append(tip.header).unwrap();
+        assert_eq!(*self.headers.tip_hash(), tip.hash);
+    }
+
+    /// Checks that the chain is at the model's height, and all that it answers.
+    fn check(&self, chain: &OwnChain) {
+        let reader = chain.reader();
+        assert_eq!(reader.tip().hash, *self.headers.tip_hash());
+        assert_eq!(reader.tip().header.accounts.get(), self.balances.len() as u64);
+        for (account, balance) in &self.balances {
+            let entry = self.check_index(&reader, account).unwrap();
+            assert_eq!(entry.balance.get(), *balance);
+            let history = &self.history[account];
+            let (latest, operation) = history[history.len() - 1];
+            assert_eq!(entry.latest(), latest);
+            let answer = reader.latest(account).unwrap().unwrap();
+            assert_eq!(
+                (answer.operation, answer.height, answer.position),
+                (operation, latest.height.into(), latest.position)
+            );
+            self.check_transaction(&answer);
+            let walked: Vec<_> = reader.history(account).map(Result::unwrap).collect();
+            assert!(walked.iter().eq(history.iter().rev()));
+        }
+        for n in self.balances.len() as u64..self.balances.len() as u64 + 20 {
+            assert_eq!(self.check_index(&reader, &account(n)), None);
+            assert_eq!(reader.latest(&account(n)).unwrap(), None);
+        }
+        let headers = reader.headers(0, usize::MAX).unwrap();
+        assert_eq!(headers.len() as u64, self.height() + 1);
+        assert_eq!(headers.last(), Some(self.headers.tip()));
+        assert!(reader.headers(self.height() + 1, 5).unwrap().is_empty());
+        let total: u128 = self.balances.values().map(|balance| u128::from(*balance)).sum();
+        assert_eq!(audit(chain, |_| ()).unwrap(), Audit { tip: chain.tip(), total });
+    }
+
+    fn check_index(&self, reader: &OwnReader, account: &AccountId) -> Option<spv::IndexEntry> {
+        let answer = reader.index_entry(account);
+        let proof = IndexProof {
+            block_hash: answer.block_hash,
+            height: answer.height,
+            path: &answer.proof.path,
+            entries: &answer.proof.entries,
+        };
+        let entry = proof.verify(&account.0, &self.headers).unwrap();
+        assert_eq!(entry, reader.account(account));
+        entry
+    }
+
+    fn check_transaction(&self, answer: &TransactionAnswer) {
+        let bytes = [answer.operation.as_bytes(), answer.tail.as_ref().map_or(&[], |tail| tail)].concat();
+        let proof = TransactionProof {
+            tip_hash: answer.tip_hash,
+            tip_height: answer.tip_height,
+            block_hash: answer.block_hash,
+            height: answer.height,
+            transactions: answer.transactions,
+            position: answer.position,
+            leaf: answer.leaf,
+            path: &answer.path,
+            transaction: &bytes,
+        };
+        proof.verify(&self.headers).unwrap();
+    }
+}
+
+fn real() -> (tempfile::TempDir, Arc<dyn Directory>) {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = Arc::new(RealDirectory::open(folder.path()).unwrap());
+    (folder, directory)
+}
+
+#[test]
+fn blocks_of_every_shape_are_proved_and_survive_a_restart() {
+    let (_folder, directory) = real();
+    let mut model = Model::new(1);
+    let mut chain = open(&directory).unwrap();
+    for size in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 300, 0, 1000] {
+        let block = model.block(size);
+        let tip = chain.append(block.next(model.height() + 1)).unwrap();
+        model.built(&tip);
+        let reader = chain.reader();
+        for position in 0..size as u32 {
+            let answer = reader.by_locator(tip.height(), position).unwrap().unwrap();
+            assert_eq!(answer.operation, block.operations[position as usize]);
+            let signed = block.tails.iter().find(|tail| tail.position == position);
+            assert_eq!(answer.tail, signed.map(|tail| tail.tail));
+            model.check_transaction(&answer);
+            let found = reader.by_id(&answer.operation.transaction, &answer.operation.source).unwrap();
+            assert_eq!(found, Some(answer));
+        }
+        assert_eq!(reader.by_locator(tip.height(), size as u32).unwrap(), None);
+    }
+    assert_eq!(chain.reader().by_id(&TransactionId::from(77_777_u32), &account(0)).unwrap(), None);
+    assert_eq!(chain.reader().by_locator(u64::MAX, 0).unwrap(), None);
+    model.check(&chain);
+    let tip = chain.tip();
+    drop(chain);
+    let chain = open(&directory).unwrap();
+    assert_eq!(chain.tip(), tip);
+    model.check(&chain);
+    drop(chain);
+    let rebuilt = open_with(&directory, Options { levels: Levels::Rebuilt, ..OPTIONS }).unwrap();
+    model.check(&rebuilt);
+}
+
+#[test]
+fn a_snapshot_stands_in_for_the_blocks_before_it_and_damage_to_it_does_not_matter() {
+    let (folder, directory) = real();
+    let mut model = Model::new(2);
+    let mut chain = open(&directory).unwrap();
+    for height in 1..=8 {
+        let block = model.block(400);
+        model.built(&chain.append(block.next(height)).unwrap());
+        if height % 2 == 0 {
+            chain.snapshot().unwrap();
+        }
+    }
+    drop(chain);
+    let snapshots = || directory.list().unwrap().into_iter().filter(|name| name.starts_with("index-"));
+    assert_eq!(snapshots().collect::<Vec<_>>(), ["index-0000000006", "index-0000000008"]);
+    model.check(&open(&directory).unwrap());
+    for snapshot in snapshots() {
+        let path = folder.path().join(snapshot);
+        let mut content = std::fs::read(&path).unwrap();
+        let middle = content.len() / 2;
+        content[middle] ^= 4;
+        std::fs::write(&path, content).unwrap();
+        model.check(&open(&directory).unwrap());
+    }
+    std::fs::write(folder.path().join("index-0000000008"), b"short").unwrap();
+    model.check(&open(&directory).unwrap());
+}
+
+#[test]
+fn blocks_that_cannot_be_are_refused_and_change_nothing() {
+    let (_folder, directory) = real();
+    let mut model = Model::new(3);
+    let mut chain = open(&directory).unwrap();
+    let block = model.block(100);
+    model.built(&chain.append(block.next(1)).unwrap());
+    let transfer = Operation::transfer(TransactionId::ZERO, account(0), account(1), 1 << 40);
+    let create = Operation::create(TransactionId::ZERO, account(7777));
+    let mut failed = create;
+    failed.status = 4.into();
+    let tail = |position| SignedTail { position, tail: [0; TAIL_SIZE] };
+    let attempt = |chain: &mut OwnChain, operations: &[Operation], tails: &[SignedTail], end_sequence| {
+        chain.append(NextBlock { operations, tails, end_sequence, timestamp: 0 }).unwrap_err()
+    };
+    assert!(
+        matches!(attempt(&mut chain, &[create, transfer], &[], 20_000), Error::Effect(error) if error.position == 1)
+    );
+    assert!(matches!(attempt(&mut chain, &[failed], &[], 20_000), Error::InvalidBlock(_)));
+    assert!(matches!(attempt(&mut chain, &[create], &[tail(1)], 20_000), Error::InvalidBlock(_)));
+    assert!(matches!(attempt(&mut chain, &[create; 3], &[tail(1), tail(1)], 20_000), Error::InvalidBlock(_)));
+    assert!(matches!(attempt(&mut chain, &[create], &[], 9_999), Error::InvalidBlock(_)));
+    model.check(&chain);
+    let block = model.block(50);
+    let clock_set_back = NextBlock { timestamp: 5, ..block.next(2) };
+    model.built(&chain.append(clock_set_back).unwrap());
+    assert_eq!(chain.tip().header.timestamp.get(), 1001);
+    model.check(&chain);
+}
+
+#[test]
+fn a_directory_without_a_chain_is_told_apart() {
+    let (_folder, directory) = real();
+    let catalog = || Box::new(FileCatalog::new(Arc::clone(&directory)));
+    let none = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, None);
+    assert!(matches!(none, Err(Error::NoChain)));
+    let wrong = BlockHeader { accounts: 3.into(), ..genesis() };
+    let refused = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, Some(wrong));
+    assert!(matches!(refused, Err(Error::InvalidBlock(_))));
+    open(&directory).unwrap();
+    // The genesis of a chain that exists stays what it is.
+    let other = BlockHeader::genesis("other", &[9; 16], 5);
+    let chain = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, Some(other)).unwrap();
+    assert_eq!(chain.network_id(), genesis().hash());
+}
+
+#[test]
+fn the_key_value_catalog_remembers_the_last_commit() {
+    let (folder, directory) = real();
+    let mut model = Model::new(4);
+    for height in 1..=3 {
+        let database = fjall::Database::builder(folder.path().join("catalog")).open().unwrap();
+        let catalog = Box::new(KeyValueCatalog::new(&database).unwrap());
+        let mut chain = OwnChain::open(Arc::clone(&directory), catalog, OPTIONS, Some(genesis())).unwrap();
+        assert_eq!(chain.tip().height(), height - 1);
+        let block = model.block(60);
+        model.built(&chain.append(block.next(height)).unwrap());
+        model.check(&chain);
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let disk = SimulatedDisk::new(5);
+    let mut model = Model::new(5);
+    let mut chain = open(&disk.root()).unwrap();
+    for height in 1..=3 {
+        let block = model.block(60);
+        model.built(&chain.append(block.next(height)).unwrap());
+    }
+    model.check(&chain);
+    let mut random = Random::new(6);
+    for name in ["/records-000000", "/blocks-000000", "/blocks-000001", "/catalog"] {
+        let directory = disk.root();
+        let length = directory.read(&name[1..]).unwrap().len() as u64;
+        for _ in 0..40 {
+            let (offset, mask) = (random.below(length), 1 << random.below(8));
+            disk.damage(name, offset, mask).unwrap();
+            let noticed = open(&directory).and_then(|chain| {
+                // What can be read of it at all is right.
+                for account in model.balances.keys() {
+                    if let Ok(Some(answer)) = chain.reader().latest(account) {
+                        model.check_transaction(&answer);
+                    }
+                    let walked = chain.reader().history(account).map_while(Result::ok);
+                    assert!(walked.zip(model.history[account].iter().rev()).all(|(a, b)| a.0 == b.0));
+                }
+                audit(&chain, |_| ())
+            });
+            assert!(noticed.is_err(), "bit of byte {offset} in {name}");
+            disk.damage(name, offset, mask).unwrap();
+        }
+    }
+    model.check(&open(&disk.root()).unwrap());
+}
+
+#[test]
+fn a_crash_at_any_change_leaves_a_chain_of_whole_blocks() {
+    let mut crash_at = 0;
+    loop {
+        let disk = SimulatedDisk::new(crash_at);
+        let mut model = Model::new(7);
+        let mut tips = Vec::new();
+        disk.crash_at(crash_at);
+        let result = (|| {
+            let mut chain = open(&disk.root())?;
+            for height in 1..=3 {
+                let block = model.block(30);
+                let tip = chain.append(block.next(height))?;
+                model.built(&tip);
+                tips.push(tip);
+                chain.snapshot()?;
+            }
+            Ok::<_, Error>(())
+        })();
+        let crashed = result.is_err();
+        disk.crash();
+        let mut chain = open(&disk.root()).unwrap();
+        // The block that was being committed may be there or not; those before it are.
+        let height = chain.tip().height();
+        assert!(height as usize == tips.len() || height as usize == tips.len() + 1, "crash at {crash_at}");
+        if let Some(tip) = (height as usize).checked_sub(1).and_then(|last| tips.get(last)) {
+            assert_eq!(chain.tip(), *tip);
+        }
+        audit(&chain, |_| ()).unwrap();
+        let create = Operation::create(TransactionId::ZERO, account(1 << 40));
+        let next = NextBlock { operations: &[create], tails: &[], end_sequence: 50_000, timestamp: 9 };
+        chain.append(next).unwrap();
+        drop(chain);
+        audit(&open(&disk.root()).unwrap(), |_| ()).unwrap();
+        if !crashed {
+            break;
+        }
+        crash_at += 1;
+    }
+    assert!(crash_at > 30);
+}
+
+#[test]
+fn a_full_disk_is_an_error_after_which_the_same_block_can_be_built() {
+    let disk = SimulatedDisk::new(8);
+    let mut model = Model::new(8);
+    let mut chain = open(&disk.root()).unwrap();
+    let block = model.block(200);
+    model.built(&chain.append(block.next(1)).unwrap());
+    let block = model.block(500);
+    for capacity in [20_000, 30_000, 40_000, 50_000] {
+        disk.set_faults(Faults { capacity, ..Faults::default() });
+        let error = chain.append(block.next(2)).unwrap_err();
+        assert!(matches!(error, Error::Storage(storage::Error::Full { .. })), "{error}");
+        assert_eq!(chain.tip().height(), 1);
+    }
+    disk.set_faults(Faults::default());
+    model.built(&chain.append(block.next(2)).unwrap());
+    model.check(&chain);
+    drop(chain);
+    model.check(&open(&disk.root()).unwrap());
+}
