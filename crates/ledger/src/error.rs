@@ -30,6 +30,20 @@ pub enum Error {
         /// First operation in the journal.
         first: u64,
     },
+    /// The balances are not worth what was issued.
+    #[error("the balances add up to {balances}, but {issued} was issued: the index is damaged; run `turnpike check`")]
+    Conservation {
+        /// Sum of the balances.
+        balances: u128,
+        /// Sum of what was issued.
+        issued: u128,
+    },
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] crate::journal::Error),
+    /// The chain cannot be read or written.
+    #[error(transparent)]
+    Chain(#[from] chain::own::Error),
     /// Executing the journal again gave something else than what was recorded.
     #[error(
         "operation {sequence} was recorded as {recorded} with value {recorded_value}, but comes to {status} with value \

@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;
+pub mod builder;
 pub mod dedup;
 mod engine;
 mod error;
@@ -17,5 +18,5 @@ mod testing;
 
 pub use engine::{Executable, Ledger, Limits};
 pub use error::Error;
-pub use recovery::{CLOCK_TOLERANCE, Recovery};
+pub use recovery::{CLOCK_TOLERANCE, Recovery, recover};
 pub use secret::Secret;

@@ -1,17 +1,50 @@
 //! How a ledger comes back: balances as of some operation, then the journal.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use chain::own::OwnChain;
 use wire::{AccountId, Status};
 
 use crate::{
     Error,
     engine::{Executable, Ledger, Limits},
+    journal::Log,
     secret::Secret,
 };
 
 /// How far ahead of the node's clock the timestamp of a signed operation may be.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(10);
+
+/// The ledger of a data directory: the accounts as of the tip of `chain`, and the operations of the journal since. Retries
+/// are recognised of all that the journal still holds, as far as the window reaches.
+pub fn recover(limits: Limits, secret: Secret, chain: &OwnChain, log: &Arc<Log>) -> Result<Ledger, Error> {
+    let tip = chain.tip();
+    let window = (log.durable() + 1).saturating_sub(limits.window as u64);
+    let first = log.first_sequence().max(window).min(tip.end_sequence + 1);
+    let mut recovery = Recovery::new(limits, secret, tip.end_sequence, first)?;
+    chain.with_index(|index| {
+        let mut entries = index.entries();
+        entries.try_for_each(|entry| recovery.account(&AccountId(entry.account), entry.balance.get()))
+    })?;
+    let balances = recovery.ledger.issued();
+    if balances != tip.issued {
+        return Err(Error::Conservation { balances, issued: tip.issued });
+    }
+    let mut reader = log.reader(first)?;
+    while let Some(batch) = reader.next()? {
+        if batch.first_sequence == first {
+            recovery.begins_at(batch.timestamp);
+        }
+        let mut signed = batch.signed().peekable();
+        for (at, record) in batch.records.iter().enumerate() {
+            match signed.next_if(|(position, _)| *position == at) {
+                Some((_, signed)) => recovery.operation(&signed, record.value.get())?,
+                None => recovery.operation(&record.operation, record.value.get())?,
+            }
+        }
+    }
+    recovery.finish()
+}
 
 /// A ledger on its way back.
 ///

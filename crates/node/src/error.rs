@@ -19,6 +19,9 @@ pub enum Error {
     /// The ledger does not come back from the data directory.
     #[error(transparent)]
     Ledger(#[from] ledger::Error),
+    /// The chain cannot be used.
+    #[error(transparent)]
+    Chain(#[from] chain::own::Error),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; set `{key}` to an address of this machine that is free")]
     Listen {

@@ -4,14 +4,20 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::Release},
+        atomic::{
+            AtomicBool, AtomicU8,
+            Ordering::{Relaxed, Release},
+        },
         mpsc,
     },
     thread::JoinHandle,
     time::Duration,
 };
 
-use ledger::journal::{Submitter, group_commit};
+use ledger::{
+    builder::{self, BlockBuilder},
+    journal::{Submitter, group_commit},
+};
 use nic::{
     Backend as _, Counters, DataPath, Held, Pool, UdpBackend, UdpConfig, Waker,
     held::PoolSize,
@@ -48,7 +54,9 @@ pub struct Node {
     waker: Waker,
     journal: Submitter,
     stop: Arc<AtomicBool>,
+    order: Arc<AtomicU8>,
     io: Option<JoinHandle<()>>,
+    builder: Option<JoinHandle<()>>,
     threads: Vec<JoinHandle<()>>,
     /// Held until everything else is gone.
     _data: storage::DataDirectory,
@@ -58,10 +66,15 @@ impl Node {
     /// Recovers what is in the data directory and starts to serve.
     pub fn start(config: &Config) -> Result<Self, Error> {
         config.check()?;
-        let Recovered { data, network, journal, ledger } = recovery::recover(config)?;
+        let Recovered { data, chain, journal, ledger } = recovery::recover(config)?;
+        let network = chain.network_id();
+        let reader = chain.reader();
+        let height = chain.tip().height();
+        let builder = BlockBuilder::new(chain, journal.log().clone(), builder_options(config), admission::now())?;
 
         let counters = Arc::new(Counters::default());
         let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), config.ledger.accounts));
+        shared.height.store(height, Relaxed);
         let stop = Arc::new(AtomicBool::new(false));
         let listen = |key, address| move |source| Error::Listen { key, address, source };
         let udp = UdpConfig {
@@ -79,7 +92,7 @@ impl Node {
         let pool_size = PoolSize::default();
         let pool = Pool::new(pool_size);
         let workers = start_workers(config, network, pool_size, &waker, &shared)?;
-        let queries = Queries::new(network, config.promise, shared.clone());
+        let queries = Queries::new(reader, config.promise, shared.clone());
         let controller = Controller::new(ledger, submitter.clone(), config.promise, queries, workers, shared.clone());
         let selector = Selector::new(selection(config), local);
         let path = DataPath::new(backend, selector, controller, parking, pool, counters, MESSAGES);
@@ -93,7 +106,9 @@ impl Node {
             waker,
             journal: submitter,
             stop: stop.clone(),
+            order: Arc::new(AtomicU8::new(threads::BUILD)),
             io: None,
+            builder: None,
             threads: Vec::new(),
             _data: data,
         };
@@ -103,6 +118,10 @@ impl Node {
             move || threads::commit(committer, departures, transmitter, &shared)
         })?);
         node.threads.push(spawn("prepare", None, move || preparer.run())?);
+        node.builder = Some(spawn("builder", pin(2), {
+            let (order, shared) = (node.order.clone(), shared.clone());
+            move || threads::build(builder, &order, &shared)
+        })?);
         if let Some(address) = config.http {
             let http = Http::bind(address, shared.clone()).map_err(listen("http", address))?;
             node.http = http.local_address().ok();
@@ -140,12 +159,27 @@ impl Node {
         &self.shared
     }
 
-    /// Stops: takes no more requests, makes durable what was executed, puts it into blocks.
-    pub fn stop(mut self) {
-        self.end();
+    /// Number of durable operations that are not yet in a block.
+    pub fn behind(&self) -> u64 {
+        self.shared.durable().saturating_sub(self.shared.built.load(Relaxed))
     }
 
-    fn end(&mut self) {
+    /// Whether there are transactions in a block that is not closed yet.
+    pub fn is_open(&self) -> bool {
+        self.shared.open.load(Relaxed)
+    }
+
+    /// Height of the own chain.
+    pub fn height(&self) -> u64 {
+        self.shared.height.load(Relaxed)
+    }
+
+    /// Stops: takes no more requests, makes durable what was executed, puts it into blocks.
+    pub fn stop(mut self) {
+        self.end(threads::DRAIN);
+    }
+
+    fn end(&mut self, order: u8) {
         self.stop.store(true, Release);
         self.waker.wake();
         // The writer first, then what follows it.
@@ -154,12 +188,16 @@ impl Node {
         }
         self.journal.stop();
         self.threads.drain(..).for_each(join);
+        self.order.store(order, Release);
+        if let Some(builder) = self.builder.take() {
+            join(builder);
+        }
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.end();
+        self.end(threads::STOP);
     }
 }
 
@@ -167,6 +205,15 @@ fn join(thread: JoinHandle<()>) {
     let name = thread.thread().name().unwrap_or_default().to_owned();
     if thread.join().is_err() {
         tracing::error!(thread = name, "the thread panicked");
+    }
+}
+
+fn builder_options(config: &Config) -> builder::Options {
+    builder::Options {
+        transactions: config.blocks.transactions,
+        interval: Duration::from_millis(config.blocks.interval),
+        snapshot: Duration::from_secs(config.blocks.snapshot),
+        window: config.ledger.window,
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Shared {
     pub settled: AtomicU64,
     /// Last operation that the block builder has looked at.
     pub built: AtomicU64,
+    /// There are transactions in a block that is not closed yet.
+    pub open: AtomicBool,
     /// Signatures that were checked.
     pub verified: AtomicU64,
     /// The journal cannot be written: the node answers reads only.
@@ -65,6 +67,7 @@ impl Shared {
             height: AtomicU64::new(0),
             settled: AtomicU64::new(0),
             built: AtomicU64::new(0),
+            open: AtomicBool::new(false),
             verified: AtomicU64::new(0),
             storage_failed: AtomicBool::new(false),
             builder_failed: AtomicBool::new(false),

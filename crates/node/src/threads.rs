@@ -1,15 +1,30 @@
 //! What the threads of a node do, one function each.
 
 use std::{
-    sync::atomic::Ordering::Relaxed,
+    sync::atomic::{AtomicU8, Ordering::Relaxed},
     thread::{Builder, JoinHandle},
+    time::Duration,
 };
 
-use ledger::journal::Committer;
+use ledger::{builder::BlockBuilder, journal::Committer};
 use nic::{Departures, Transmit};
 use wire::Status;
 
-use crate::{Error, shared::Shared};
+use crate::{Error, admission, shared::Shared};
+
+/// How long the builder sleeps when there is nothing to do: a fraction of a sensible block interval, and long enough for
+/// batches to be worth while.
+const NAP: Duration = Duration::from_millis(5);
+
+/// How long the builder sleeps after an error before it tries again.
+const NAP_AFTER_ERROR: Duration = Duration::from_secs(1);
+
+/// The builder is to go on.
+pub const BUILD: u8 = 0;
+/// The builder is to end after what is durable is in blocks.
+pub const DRAIN: u8 = 1;
+/// The builder is to end.
+pub const STOP: u8 = 2;
 
 /// Starts a thread; `processor` pins it.
 pub fn spawn<T: Send + 'static>(
@@ -45,4 +60,47 @@ pub fn commit(mut committer: Committer, mut departures: Departures, mut transmit
             }
         }
     }
+}
+
+/// Builds blocks until told otherwise. A disk that fails is tried again: the journal holds what is not in blocks.
+pub fn build(mut builder: BlockBuilder, order: &AtomicU8, shared: &Shared) {
+    loop {
+        let order = order.load(Relaxed);
+        let result = match order {
+            BUILD => builder.step(admission::now()),
+            DRAIN => drain(&mut builder).map(|()| false),
+            _ => return,
+        };
+        shared.open.store(builder.is_open(), Relaxed);
+        shared.built.store(builder.sequence(), Relaxed);
+        shared.height.store(builder.tip().height(), Relaxed);
+        shared.settled.store(builder.tip().transactions, Relaxed);
+        match result {
+            Ok(progress) => {
+                if shared.builder_failed.swap(false, Relaxed) {
+                    tracing::info!("blocks are built again");
+                }
+                if order == DRAIN {
+                    return;
+                }
+                if !progress {
+                    std::thread::sleep(NAP);
+                }
+            }
+            Err(error) => {
+                if !shared.builder_failed.swap(true, Relaxed) {
+                    tracing::error!(%error, "no blocks are built; transfers are kept in the journal");
+                }
+                if order == DRAIN {
+                    return;
+                }
+                std::thread::sleep(NAP_AFTER_ERROR);
+            }
+        }
+    }
+}
+
+fn drain(builder: &mut BlockBuilder) -> Result<(), ledger::Error> {
+    while builder.step(admission::now())? {}
+    builder.finish()
 }

@@ -1,36 +1,11 @@
 //! A node on a temporary data directory and the client library, over loopback.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::path::Path;
+mod common;
 
-use client::{Client, Options};
-use turnpike_node::{Config, Node};
-use wire::{AccountId, CompactFrame, Operation, Promise, Status, TransactionId};
-
-/// A small node that takes any free port.
-fn config(data: &Path) -> Config {
-    let mut config = Config::default();
-    config.data = data.into();
-    config.listen = "127.0.0.1:0".parse().unwrap();
-    config.http = None;
-    config.trusted = vec!["127.0.0.0/8".parse().unwrap()];
-    config.ledger.accounts = 10_000;
-    config.ledger.window = 1 << 14;
-    config.blocks.interval = 20;
-    config
-}
-
-fn connect(node: &Node, promise: Promise) -> Client {
-    Client::connect(node.local_address(), &Options { promise, ..Options::default() }).unwrap()
-}
-
-fn account(number: u32) -> AccountId {
-    AccountId::from(number)
-}
-
-fn id(number: u32) -> TransactionId {
-    TransactionId::from(number)
-}
+use common::{account, config, connect, id};
+use turnpike_node::Node;
+use wire::{CompactFrame, Operation, Promise, Status};
 
 #[test]
 fn every_command_is_answered_under_the_promise_asked_for() {

@@ -1,0 +1,176 @@
+//! The block builder: follows the journal and makes blocks of what succeeded.
+//!
+//! It owns no thread: [`BlockBuilder::step`] does one piece of work, so that a simulator can drive it as well as a thread.
+//! A block is closed when it has as many transactions as it may, or when its first one has waited long enough. All that
+//! is in it comes from the journal, and its commit tells up to which operation, so that a restart goes on behind it.
+
+use std::{sync::Arc, time::Duration};
+
+use chain::{
+    merkle::{SignedTail, TAIL_SIZE},
+    own::{NextBlock, OwnChain, OwnReader, Tip},
+};
+use wire::{Operation, SignedOperation, Status};
+use zerocopy::IntoBytes;
+
+use crate::{
+    Error,
+    journal::{JournalBatch, JournalReader, Log},
+};
+
+/// When blocks are closed and snapshots are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Most transactions in a block.
+    pub transactions: u32,
+    /// How long the first transaction of a block waits at most for others.
+    pub interval: Duration,
+    /// How long after a snapshot the next one is written.
+    pub snapshot: Duration,
+    /// Number of operations that stay in the journal in any case: those that retries are recognised for.
+    pub window: u64,
+}
+
+/// The transactions of the next block.
+#[derive(Debug, Default)]
+struct Open {
+    operations: Vec<Operation>,
+    tails: Vec<SignedTail>,
+    /// When the first one was read, in microseconds.
+    since: u64,
+    /// When the last one was journalled.
+    timestamp: u64,
+    /// The last operation of the journal that was looked at.
+    end_sequence: u64,
+}
+
+/// The block builder.
+#[derive(Debug)]
+pub struct BlockBuilder {
+    chain: OwnChain,
+    log: Arc<Log>,
+    reader: JournalReader,
+    options: Options,
+    open: Open,
+    /// When the last snapshot was written, or the builder was made.
+    snapshot_at: u64,
+    /// Height of the last snapshot, or of the tip that the builder began with.
+    snapshot_height: u64,
+}
+
+impl BlockBuilder {
+    /// A builder that goes on where the chain ends. `now` is the time in microseconds since the Unix epoch.
+    pub fn new(chain: OwnChain, log: Arc<Log>, options: Options, now: u64) -> Result<Self, Error> {
+        let tip = chain.tip();
+        let reader = log.reader(tip.end_sequence + 1)?;
+        let open = Open { end_sequence: tip.end_sequence, ..Open::default() };
+        Ok(Self { chain, log, reader, options, open, snapshot_at: now, snapshot_height: tip.height() })
+    }
+
+    /// The last block.
+    pub fn tip(&self) -> Tip {
+        self.chain.tip()
+    }
+
+    /// A handle for reading the chain.
+    pub fn chain(&self) -> OwnReader {
+        self.chain.reader()
+    }
+
+    /// The last operation that the builder has looked at; it may be in a block that is still open.
+    pub fn sequence(&self) -> u64 {
+        self.open.end_sequence
+    }
+
+    /// Whether there are transactions in a block that is not closed yet.
+    pub fn is_open(&self) -> bool {
+        !self.open.operations.is_empty()
+    }
+
+    /// Does one piece of work: closes the block or reads a batch of the journal. Whether there was any.
+    ///
+    /// After an error nothing is lost: the next step tries again.
+    pub fn step(&mut self, now: u64) -> Result<bool, Error> {
+        let waited = Duration::from_micros(now.saturating_sub(self.open.since));
+        if self.is_full() || self.is_open() && waited >= self.options.interval {
+            self.close()?;
+            self.maintain(now)?;
+            return Ok(true);
+        }
+        let Some(batch) = self.reader.next()? else { return Ok(false) };
+        let last = batch.last_sequence();
+        self.open.take(&batch, self.options.transactions as usize, now);
+        if self.open.end_sequence < last {
+            // The block is full before the batch is over; what is left of it goes into the next.
+            self.reader = self.log.reader(self.open.end_sequence + 1)?;
+        }
+        Ok(true)
+    }
+
+    /// Closes the block that is open and writes a snapshot, so that the next start has little to do.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        if self.is_open() {
+            self.close()?;
+        }
+        if self.tip().height() > self.snapshot_height {
+            self.chain.snapshot()?;
+        }
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.open.operations.len() >= self.options.transactions as usize
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        let Open { operations, tails, end_sequence, timestamp, .. } = &self.open;
+        let (end_sequence, timestamp) = (*end_sequence, *timestamp);
+        self.chain.append(NextBlock { operations, tails, end_sequence, timestamp })?;
+        self.open.operations.clear();
+        self.open.tails.clear();
+        Ok(())
+    }
+
+    /// Writes a snapshot if it is time, and gives free what the journal need not keep.
+    fn maintain(&mut self, now: u64) -> Result<(), Error> {
+        if Duration::from_micros(now.saturating_sub(self.snapshot_at)) >= self.options.snapshot {
+            self.chain.snapshot()?;
+            (self.snapshot_at, self.snapshot_height) = (now, self.tip().height());
+        }
+        let remembered = (self.log.durable() + 1).saturating_sub(self.options.window);
+        self.log.prune(remembered.min(self.tip().end_sequence + 1))?;
+        Ok(())
+    }
+}
+
+impl Open {
+    /// Takes the operations that succeeded, until there are `limit`.
+    fn take(&mut self, batch: &JournalBatch<'_>, limit: usize, now: u64) {
+        if self.operations.is_empty() {
+            self.since = now;
+        }
+        let mut signed = batch.signed().peekable();
+        for (at, record) in batch.records.iter().enumerate() {
+            if self.operations.len() == limit {
+                return;
+            }
+            self.end_sequence = batch.first_sequence + at as u64;
+            let tail = signed.next_if(|(position, _)| *position == at);
+            if record.operation.status.get() != Status::Ok.code() {
+                continue;
+            }
+            if let Some((_, signed)) = tail {
+                self.tails.push(SignedTail { position: self.operations.len() as u32, tail: tail_of(&signed) });
+            }
+            self.operations.push(record.operation);
+            self.timestamp = batch.timestamp;
+        }
+    }
+}
+
+/// The bytes behind the operation.
+fn tail_of(signed: &SignedOperation) -> [u8; TAIL_SIZE] {
+    let mut tail = [0; TAIL_SIZE];
+    tail.copy_from_slice(&signed.as_bytes()[Operation::LENGTH..]);
+    tail
+}

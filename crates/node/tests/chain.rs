@@ -1,0 +1,76 @@
+//! What a node settles into blocks, and what it proves of them.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{account, config, connect, id};
+use turnpike_node::Node;
+use wire::{Operation, Promise, Status};
+
+/// Waits until everything durable is in blocks.
+fn settle(node: &Node) {
+    let start = Instant::now();
+    while node.behind() > 0 || node.is_open() {
+        assert!(start.elapsed() < Duration::from_secs(30), "the builder does not catch up");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn transfers_settle_into_blocks_that_clients_can_follow() {
+    let data = tempfile::tempdir().unwrap();
+    let config = config(data.path());
+    let mut network = None;
+    for start in 0..3u32 {
+        let node = Node::start(&config).unwrap();
+        assert_eq!(*network.get_or_insert(*node.network()), *node.network());
+        let mut client = connect(&node, Promise::Durable);
+        let mut chain = client.open_chain(network).unwrap();
+        let heights = chain.height();
+        for round in 0..5 {
+            let number = start * 10 + round + 1;
+            let operations = [
+                Operation::create(id(1), account(number)),
+                Operation::issue(id(2), account(number), 100),
+                // Refused: not in a block.
+                Operation::issue(id(3), account(900), 100),
+            ];
+            let answers = client.submit(&operations).unwrap();
+            assert_eq!(answers[2].status, Status::SourceUnknown);
+            settle(&node);
+        }
+        client.sync_headers(&mut chain).unwrap();
+        assert!(chain.height() > heights);
+        let tip = chain.header(chain.height()).unwrap();
+        assert_eq!(tip.accounts.get(), u64::from(start + 1) * 5);
+        assert_eq!(client.info().unwrap().tip_height.get(), chain.height());
+        if start % 2 == 0 { node.stop() } else { drop(node) }
+    }
+}
+
+#[test]
+fn blocks_are_closed_when_they_are_full() {
+    let data = tempfile::tempdir().unwrap();
+    let mut config = config(data.path());
+    config.blocks.transactions = 100;
+    config.blocks.interval = 3_600_000;
+    let node = Node::start(&config).unwrap();
+    let mut client = connect(&node, Promise::Durable);
+    let operations: Vec<_> = (1..=1050).map(|number| Operation::create(id(1), account(number))).collect();
+    client.submit(&operations).unwrap();
+    let start = Instant::now();
+    while node.height() < 10 {
+        assert!(start.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // What is left waits for more, or for the end.
+    let mut chain = client.open_chain(None).unwrap();
+    client.sync_headers(&mut chain).unwrap();
+    assert_eq!(chain.height(), 10);
+    assert!((1..=10).all(|height| chain.header(height).unwrap().transactions.get() == 100));
+    node.stop();
+    let node = Node::start(&config).unwrap();
+    assert_eq!(node.height(), 11);
+}

@@ -1,0 +1,33 @@
+//! What the tests of a node need.
+#![allow(dead_code, reason = "not every test file needs all of it")]
+
+use std::path::Path;
+
+use client::{Client, Options};
+use turnpike_node::{Config, Node};
+use wire::{AccountId, Promise, TransactionId};
+
+/// A small node that takes any free port.
+pub fn config(data: &Path) -> Config {
+    let mut config = Config::default();
+    config.data = data.into();
+    config.listen = "127.0.0.1:0".parse().unwrap();
+    config.http = None;
+    config.trusted = vec!["127.0.0.0/8".parse().unwrap()];
+    config.ledger.accounts = 10_000;
+    config.ledger.window = 1 << 14;
+    config.blocks.interval = 20;
+    config
+}
+
+pub fn connect(node: &Node, promise: Promise) -> Client {
+    Client::connect(node.local_address(), &Options { promise, ..Options::default() }).unwrap()
+}
+
+pub fn account(number: u32) -> AccountId {
+    AccountId::from(number)
+}
+
+pub fn id(number: u32) -> TransactionId {
+    TransactionId::from(number)
+}
