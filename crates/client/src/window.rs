@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use wire::{
-    BatchFormat, BatchHeader, CompactEntry, CompactFrame, FrameType, MAGIC, Operation, Promise, Reply, SignedOperation,
-    Status, U32,
+    BatchEntries, BatchFormat, BatchHeader, CompactEntry, CompactFrame, FrameType, MAGIC, Operation, Promise, Reply,
+    SignedOperation, Status, U32,
 };
 use zerocopy::IntoBytes;
 
@@ -32,7 +32,7 @@ pub struct Limits {
 pub enum Failure {
     /// None came, however often it was sent. It may have been executed nevertheless.
     NoReply,
-    /// The node had no room for it until the end: nothing was done.
+    /// The node had no room for it until the end: what it refused was not done. Of a batch, some may have been.
     Refused(Status),
 }
 
@@ -73,7 +73,9 @@ struct Slot {
     submitted: Duration,
     deadline: Duration,
     retries: u32,
-    /// The last refusal, where it was refused for want of room.
+    /// How often it was refused for want of room.
+    refusals: u32,
+    /// The last refusal, where no try has gone without a reply since.
     refused: Option<Status>,
 }
 
@@ -94,7 +96,7 @@ pub struct Window {
     /// How many may be in flight, in 1/[`FRACTION`]: halved when replies are missing, regained as they come.
     allowed: usize,
     /// When `allowed` was halved last: losses of one moment count once.
-    halved: Duration,
+    halved: Option<Duration>,
     retries: u64,
     strays: u64,
 }
@@ -115,7 +117,7 @@ impl Window {
             outgoing: VecDeque::with_capacity(limits.window),
             next_deadline: Duration::MAX,
             allowed: limits.window * FRACTION,
-            halved: Duration::ZERO,
+            halved: None,
             retries: 0,
             strays: 0,
             limits,
@@ -210,7 +212,9 @@ impl Window {
             self.strays += 1;
             return;
         }
-        if let Some(status) = refusal(&reply).filter(|status| status.is_transient()) {
+        if now.saturating_sub(slot.submitted) < self.limits.give_up_after
+            && let Some(status) = want_of_room(&reply)
+        {
             return self.postpone(index, status, now);
         }
         let latency = now.saturating_sub(slot.due);
@@ -245,26 +249,37 @@ impl Window {
                 self.release(index);
                 continue;
             }
-            let missing = slot.refused.take().is_none();
+            let missing = slot.refused.is_none();
             slot.retries += 1;
-            slot.deadline = now + backoff(&self.limits, slot.retries);
+            slot.deadline = now + backoff(&self.limits, self.limits.retry_after, slot.retries);
+            slot.refused = None;
             self.next_deadline = self.next_deadline.min(slot.deadline);
             self.outgoing.push_back(slot.id);
             self.retries += 1;
-            if missing && now.saturating_sub(self.halved) >= self.limits.retry_after {
-                self.halved = now;
-                self.allowed = (self.allowed / 2).max(FRACTION);
+            if missing {
+                self.halve(now, self.limits.retry_after);
             }
         }
     }
 
     /// Waits before a request is sent again that the node had no room for.
     fn postpone(&mut self, index: usize, status: Status, now: Duration) {
+        // A node that has no room now has some soon, sooner than a datagram that was lost is missed.
+        let first = self.limits.retry_after / 64;
         if let Some(slot) = &mut self.slots[index] {
             slot.refused = Some(status);
-            // A node that has no room now may have some soon: the wait is shorter than for a datagram that was lost.
-            slot.deadline = now + backoff(&self.limits, slot.retries) / 8;
+            slot.deadline = now + backoff(&self.limits, first, slot.refusals);
+            slot.refusals += 1;
             self.next_deadline = self.next_deadline.min(slot.deadline);
+        }
+        self.halve(now, first);
+    }
+
+    /// Lets half as many be in flight, but only once in a while.
+    fn halve(&mut self, now: Duration, once_in: Duration) {
+        if self.halved.is_none_or(|halved| now.saturating_sub(halved) >= once_in) {
+            self.halved = Some(now);
+            self.allowed = (self.allowed / 2).max(FRACTION);
         }
     }
 
@@ -292,10 +307,10 @@ fn buffer<'a>(memory: &'a [u8], limits: &Limits, slot: &Slot) -> &'a [u8] {
     &memory[offset..offset + length]
 }
 
-/// The wait after so many retries.
-fn backoff(limits: &Limits, retries: u32) -> Duration {
+/// The wait after so many retries, from the first on.
+fn backoff(limits: &Limits, first: Duration, retries: u32) -> Duration {
     // 2^16 times the first wait is beyond every limit already.
-    limits.retry_after.saturating_mul(1 << retries.min(16)).min(limits.retry_at_most)
+    first.saturating_mul(1 << retries.min(16)).min(limits.retry_at_most)
 }
 
 /// Whether a reply is one to the request, so far as its id leaves that open.
@@ -315,6 +330,21 @@ fn answers(request: &[u8], bytes: &[u8], reply: &Reply<'_>) -> bool {
         Reply::Headers(_) => kind(FrameType::Headers) && same(8..9) && same(16..24),
         Reply::Info(_) => kind(FrameType::Info),
         Reply::Error(..) => true,
+    }
+}
+
+/// The status of what may be tried again soon, be it of the whole or of an entry: the others of the batch were done or refused,
+/// and get the same result again.
+fn want_of_room(reply: &Reply<'_>) -> Option<Status> {
+    let transient = |status: Status| status.is_transient().then_some(status);
+    let of_entry = |code: u16| Status::try_from(code).ok().and_then(transient);
+    match reply {
+        Reply::Batch(batch) if batch.status.is_ok() => match batch.entries {
+            BatchEntries::Compact(entries) => entries.iter().find_map(|entry| of_entry(entry.frame.status.get())),
+            BatchEntries::Operation(entries) => entries.iter().find_map(|entry| of_entry(entry.status.get())),
+            BatchEntries::Signed(entries) => entries.iter().find_map(|entry| of_entry(entry.operation.status.get())),
+        },
+        _ => refusal(reply).and_then(transient),
     }
 }
 
@@ -369,8 +399,9 @@ impl<'a> Draft<'a> {
             tag,
             due,
             submitted: now,
-            deadline: now + backoff(&window.limits, 0),
+            deadline: now + window.limits.retry_after,
             retries: 0,
+            refusals: 0,
             refused: None,
         };
         window.outgoing.push_back(self.id);

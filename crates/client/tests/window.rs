@@ -94,12 +94,16 @@ proptest! {
                     header.set_reply(Status::Busy, Promise::Default);
                     datagram.truncate(BatchHeader::LENGTH);
                 } else {
+                    header.set_reply(Status::Ok, Promise::Durable);
                     for index in 0..entries.as_ref().len() {
                         let id = entries.as_ref().operation(index).unwrap().transaction.to_u128();
+                        if back.random() < busy / 4 {
+                            entries.set_reply(index, Status::Busy, 0, Promise::Durable);
+                            continue;
+                        }
                         *executed.entry(id).or_default() += 1;
                         entries.set_reply(index, Status::Ok, id as u64, Promise::Durable);
                     }
-                    header.set_reply(Status::Ok, Promise::Durable);
                 }
                 back.send(&datagram, now);
             }
