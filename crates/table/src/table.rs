@@ -132,6 +132,12 @@ impl<const K: usize, const V: usize> Table<K, V> {
         self.find(self.hash(key), key).map(|index| self.value(index))
     }
 
+    /// The entry of a number, as [`EntryIndex::get`] gave it.
+    #[inline]
+    pub fn entry(&self, number: u32) -> Option<EntryIndex> {
+        ((number as usize) < self.capacity()).then_some(EntryIndex(number))
+    }
+
     /// The key of an entry; zeros where there is none.
     #[inline]
     pub fn key(&self, index: EntryIndex) -> [u8; K] {

@@ -49,6 +49,9 @@ pub struct ValueHandle {
 }
 
 impl ValueHandle {
+    /// Names no value, ever.
+    pub const NONE: Self = Self { line: u32::MAX, version: 1 };
+
     /// As a number, to be kept in a table.
     pub fn to_bits(self) -> u64 {
         u64::from(self.version) << 32 | u64::from(self.line)

@@ -1,0 +1,383 @@
+//! The cache: replies to proof frames, by all that the request says.
+//!
+//! # What keeps it coherent
+//!
+//! The cache knows the tip of each chain, as it was last announced. The tip that a reply is as of is its generation:
+//!
+//! - A reply is taken in only if it is as of the tip that the cache knows. So one that was computed before an announcement and comes
+//!   after it, however late, is refused, and never replaces what is newer.
+//! - [`Cache::announce`] forgets the replies for the addresses that the block touched, and then makes the new tip known.
+//!   What is left is still true, as of the new tip: a hit is sent with the tip of the moment in it. Proofs by transaction id and by locator stay true
+//!   whatever is announced. Entries of the index are proved against the tip's own root, so each tip makes them all stale; they carry the number of
+//!   their tip.
+//! - [`Cache::reorganise`] makes all replies of the chain stale at once, by a new epoch: nothing of a block that is no
+//!   longer in the chain can be proved any more, and reorganisations are rare.
+//! - A hit reads the tip first, then the reply, and then checks that the tip is still the one it read: so both are of one moment.
+//!
+//! Forgetting costs one lookup for each address of a block, almost all of which miss and touch one cache line; they are done in
+//! batches. A generation kept for each address instead would make every hit pay for one more cache miss, and would need memory for addresses
+//! that nobody asks about.
+
+use std::sync::{Mutex, PoisonError, TryLockError};
+
+use table::{
+    EntryIndex, NotRead, NotStored, Pages, Published, Publisher, Reader, Table, ValueHandle, ValueReader, ValueStore,
+};
+use wire::{Chain, ProofReply, ProofRequest, Query};
+
+use crate::counters::{Counters, Counting};
+
+/// Bytes of a request that decide its answer: chain and query in one, and the key.
+const KEY: usize = 33;
+
+/// Bytes of a table entry: which value, and the epoch and the tip's number that it was taken in under.
+const ENTRY: usize = 16;
+
+/// Bytes of a reply's body that name the tip: its hash and its height.
+const TIP: usize = 40;
+
+/// The longest body taken in: what fits a datagram that passes an Ethernet undivided. Longer ones are rare, and would cost the room of several.
+const LONGEST: usize = wire::ETHERNET_DATAGRAM - ProofRequest::LENGTH;
+
+/// The shortest body there is, about: a proof in a block of four transactions. There are entries for as many as fit.
+const SHORTEST: usize = ProofReply::LENGTH - ProofRequest::LENGTH + 2 * 32 + 64;
+
+/// Addresses forgotten at a time.
+const ADDRESSES: usize = 1024;
+
+/// Values evicted for one fill, before it is given up.
+const EVICTIONS: usize = 8;
+
+/// The tip of a chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tip {
+    /// Hash of its header.
+    pub hash: [u8; 32],
+    /// Its height.
+    pub height: u64,
+}
+
+/// How large a cache is.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Bytes of memory for replies. The table in front of them takes about a quarter more.
+    pub bytes: usize,
+    /// Pages that the memory is made of.
+    pub pages: Pages,
+}
+
+impl Default for Config {
+    /// 64 MiB: the replies of some hundred thousand addresses.
+    fn default() -> Self {
+        Self { bytes: 64 << 20, pages: Pages::default() }
+    }
+}
+
+/// What the cache knows of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The reply's body: so many bytes, which are where they were asked to be.
+    Hit(usize),
+    /// The reply's body has so many bytes, more than there is room for.
+    TooLarge(usize),
+    /// Nothing.
+    Miss,
+}
+
+/// Replies to proof frames. Any thread may look up, without waiting; fills and announcements take turns.
+#[derive(Debug)]
+pub struct Cache {
+    table: Reader<KEY, ENTRY>,
+    values: ValueReader,
+    tips: [Published<6>; 2],
+    writer: Mutex<Writer>,
+    counting: Counting,
+}
+
+impl Cache {
+    /// Makes an empty cache. It takes replies of a chain once it knows the chain's tip.
+    pub fn new(config: &Config) -> Result<Self, table::Error> {
+        let entries = (config.bytes / SHORTEST).max(1);
+        let table = Table::with_capacity(&table::Config::new(entries).pages(config.pages))?;
+        let values = ValueStore::with_capacity(config.bytes, LONGEST, config.pages, false)?;
+        let tips = [Generation::default(), Generation::default()];
+        let publishers = tips.map(|tip| Publisher::new(tip.to_words()));
+        Ok(Self {
+            table: table.reader(),
+            values: values.reader(),
+            tips: publishers.each_ref().map(Publisher::reader),
+            writer: Mutex::new(Writer { table, values, tips, publishers }),
+            counting: Counting::default(),
+        })
+    }
+
+    /// What it did.
+    pub fn counters(&self) -> Counters {
+        self.counting.read()
+    }
+
+    /// The tip of a chain, as it was last announced.
+    pub fn tip(&self, chain: Chain) -> Option<Tip> {
+        let generation = Generation::from_words(self.tips[usize::from(chain.code())].read().0);
+        (generation.number > 0).then_some(generation.tip)
+    }
+
+    /// Looks up the reply to a request, and writes its body to the start of `room`. Where it is not a hit, `room` is as it was
+    /// if it was all zeros, as the padding of a request is.
+    pub fn get(&self, chain: Chain, query: Query, key: &[u8; 32], room: &mut [u8]) -> Lookup {
+        let lookup = self.find(chain, query, key, room);
+        match lookup {
+            Lookup::Hit(_) => self.counting.hits.add(1),
+            Lookup::TooLarge(_) => {}
+            Lookup::Miss => self.counting.misses.add(1),
+        }
+        lookup
+    }
+
+    fn find(&self, chain: Chain, query: Query, key: &[u8; 32], room: &mut [u8]) -> Lookup {
+        let key = entry_key(chain, query, key);
+        let published = &self.tips[usize::from(chain.code())];
+        let (words, edition) = published.read();
+        let generation = Generation::from_words(words);
+        let Some((_, bytes)) = self.table.find(self.table.hash(&key), &key) else { return Lookup::Miss };
+        let entry = Entry::from_bytes(bytes);
+        if !generation.covers(query, &entry) {
+            return Lookup::Miss;
+        }
+        match self.values.read(entry.value, room) {
+            Ok(len) => {
+                if len >= TIP && published.is_current(edition) {
+                    generation.tip.write(&mut room[..TIP]);
+                    return Lookup::Hit(len);
+                }
+                room[..len].fill(0);
+                Lookup::Miss
+            }
+            Err(NotRead::TooLong(len)) => Lookup::TooLarge(len),
+            Err(NotRead::Gone) => {
+                // The value went while it was copied; how much of it there is is not known.
+                let written = room.len().min(LONGEST);
+                room[..written].fill(0);
+                Lookup::Miss
+            }
+        }
+    }
+
+    /// Takes in the body of the reply to a request. It must be true as of the tip that it names, and is refused unless that is the tip that was announced last.
+    pub fn fill(&self, chain: Chain, query: Query, key: &[u8; 32], body: &[u8]) {
+        // Whoever has the lock is about to make this fill late, or fills as well: waiting is not worth it.
+        let mut writer = match self.writer.try_lock() {
+            Ok(writer) => writer,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return self.counting.late_fills.add(1),
+        };
+        let generation = writer.tips[usize::from(chain.code())];
+        if generation.number == 0 || body.get(..TIP) != Some(&generation.tip.to_bytes()) {
+            return self.counting.late_fills.add(1);
+        }
+        let (filled, evictions) = writer.fill(&entry_key(chain, query, key), generation, body);
+        self.counting.evictions.add(evictions);
+        if filled { self.counting.fills.add(1) } else { self.counting.refused_fills.add(1) }
+    }
+
+    /// Announces a block that extends the chain: `parent` is the tip before, `touched` the addresses of all its transactions, as requests for their latest
+    /// transaction name them. Where the cache knows another tip than `parent`, it missed something, and treats this as a reorganisation.
+    pub fn announce(&self, chain: Chain, parent: &[u8; 32], tip: Tip, touched: impl IntoIterator<Item = [u8; 32]>) {
+        let mut writer = self.lock();
+        let generation = writer.tips[usize::from(chain.code())];
+        if generation.number == 0 || generation.tip.hash != *parent {
+            return writer.publish(chain, generation.reorganised(tip));
+        }
+        let invalidations = writer.forget(chain, touched);
+        self.counting.invalidations.add(invalidations);
+        writer.publish(chain, generation.extended(tip));
+    }
+
+    /// Announces that blocks have left the chain, that a chain has begun, or that the tip is another one for any other reason. All replies of the chain are stale from
+    /// now on.
+    pub fn reorganise(&self, chain: Chain, tip: Tip) {
+        let mut writer = self.lock();
+        let generation = writer.tips[usize::from(chain.code())];
+        writer.publish(chain, generation.reorganised(tip));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The table's key of a request.
+fn entry_key(chain: Chain, query: Query, key: &[u8; 32]) -> [u8; KEY] {
+    let mut bytes = [0; KEY];
+    bytes[0] = chain.code() << 4 | query.code();
+    bytes[1..].copy_from_slice(key);
+    bytes
+}
+
+/// What only one thread at a time may use.
+#[derive(Debug)]
+struct Writer {
+    table: Table<KEY, ENTRY>,
+    values: ValueStore,
+    tips: [Generation; 2],
+    publishers: [Publisher<6>; 2],
+}
+
+impl Writer {
+    fn publish(&mut self, chain: Chain, generation: Generation) {
+        let chain = usize::from(chain.code());
+        self.tips[chain] = generation;
+        self.publishers[chain].publish(generation.to_words());
+    }
+
+    /// Stores a reply, and tells whether there was room and how many others went for it.
+    fn fill(&mut self, key: &[u8; KEY], generation: Generation, body: &[u8]) -> (bool, u64) {
+        let mut evictions = 0;
+        if body.len() > LONGEST {
+            return (false, evictions);
+        }
+        if let Some(bytes) = self.table.get(key) {
+            self.values.remove(Entry::from_bytes(bytes).value);
+        }
+        for _ in 0..EVICTIONS {
+            // Until it has its value the entry names none.
+            let Ok(index) = self.table.insert(key, Entry::default().to_bytes()) else {
+                evictions += self.evict(body.len());
+                continue;
+            };
+            match self.values.insert(body, index.get()) {
+                Ok(value) => {
+                    let entry = Entry { value, epoch: generation.epoch, number: generation.number };
+                    self.table.set_value(index, entry.to_bytes());
+                    return (true, evictions);
+                }
+                Err(NotStored::TooLong) => break,
+                Err(NotStored::NoRoom) => evictions += self.evict(body.len()),
+            }
+        }
+        self.table.remove(key);
+        (false, evictions)
+    }
+
+    fn evict(&mut self, len: usize) -> u64 {
+        let mut evictions = 0;
+        let table = &mut self.table;
+        self.values.evict(len, |owner| {
+            if let Some(index) = table.entry(owner) {
+                table.remove(&table.key(index));
+                evictions += 1;
+            }
+        });
+        evictions
+    }
+
+    /// Forgets the latest transactions of addresses, and tells of how many there was one.
+    fn forget(&mut self, chain: Chain, touched: impl IntoIterator<Item = [u8; 32]>) -> u64 {
+        if self.table.is_empty() {
+            return 0;
+        }
+        let mut forgotten = 0;
+        let mut keys = Vec::with_capacity(ADDRESSES);
+        let mut found: Vec<EntryIndex> = Vec::new();
+        let mut touched = touched.into_iter();
+        loop {
+            keys.clear();
+            keys.extend(touched.by_ref().take(ADDRESSES).map(|address| entry_key(chain, Query::Latest, &address)));
+            if keys.is_empty() {
+                return forgotten;
+            }
+            found.clear();
+            self.table.find_each(keys.len(), |i| &keys[i], |_, index| found.extend(index));
+            for index in &found {
+                let key = self.table.key(*index);
+                if let Some(bytes) = self.table.remove(&key) {
+                    self.values.remove(Entry::from_bytes(bytes).value);
+                    forgotten += 1;
+                }
+            }
+        }
+    }
+}
+
+/// A tip, its number in the order of announcements (0 before the first), and the number of reorganisations before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Generation {
+    tip: Tip,
+    epoch: u32,
+    number: u32,
+}
+
+impl Generation {
+    fn extended(self, tip: Tip) -> Self {
+        // Numbers are compared for being equal only; 0 stays what it is before the first.
+        Self { tip, epoch: self.epoch, number: self.number.wrapping_add(1).max(1) }
+    }
+
+    fn reorganised(self, tip: Tip) -> Self {
+        Self { epoch: self.epoch.wrapping_add(1), ..self.extended(tip) }
+    }
+
+    /// Whether a reply is true as of this tip.
+    fn covers(&self, query: Query, entry: &Entry) -> bool {
+        entry.epoch == self.epoch && (query != Query::Index || entry.number == self.number)
+    }
+
+    fn to_words(self) -> [u64; 6] {
+        let mut words = [0; 6];
+        for (word, bytes) in words.iter_mut().zip(self.tip.hash.chunks_exact(8)) {
+            *word = bytes.try_into().map_or(0, u64::from_le_bytes);
+        }
+        words[4] = self.tip.height;
+        words[5] = u64::from(self.epoch) << 32 | u64::from(self.number);
+        words
+    }
+
+    fn from_words(words: [u64; 6]) -> Self {
+        let mut hash = [0; 32];
+        for (bytes, word) in hash.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        Self { tip: Tip { hash, height: words[4] }, epoch: (words[5] >> 32) as u32, number: words[5] as u32 }
+    }
+}
+
+impl Tip {
+    fn to_bytes(self) -> [u8; TIP] {
+        let mut bytes = [0; TIP];
+        self.write(&mut bytes);
+        bytes
+    }
+
+    /// Writes it as all bodies have it at their start.
+    fn write(&self, body: &mut [u8]) {
+        body[..32].copy_from_slice(&self.hash);
+        body[32..TIP].copy_from_slice(&self.height.to_be_bytes());
+    }
+}
+
+/// What the table has for a request.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    value: ValueHandle,
+    epoch: u32,
+    number: u32,
+}
+
+impl Default for Entry {
+    /// Names no value.
+    fn default() -> Self {
+        Self { value: ValueHandle::NONE, epoch: 0, number: 0 }
+    }
+}
+
+impl Entry {
+    fn to_bytes(self) -> [u8; ENTRY] {
+        let numbers = u64::from(self.epoch) << 32 | u64::from(self.number);
+        (u128::from(numbers) << 64 | u128::from(self.value.to_bits())).to_le_bytes()
+    }
+
+    fn from_bytes(bytes: [u8; ENTRY]) -> Self {
+        let bits = u128::from_le_bytes(bytes);
+        Self { value: ValueHandle::from_bits(bits as u64), epoch: (bits >> 96) as u32, number: (bits >> 64) as u32 }
+    }
+}

@@ -1,0 +1,138 @@
+//! The service: from a request to its reply.
+
+use std::{error::Error, sync::Arc};
+
+use wire::{Chain, ErrorFrame, ProofRequest, Query, Status};
+use zerocopy::FromBytes;
+
+use crate::{Cache, Lookup};
+
+/// A chain's store, as the proof service needs it.
+pub trait Source: Send + Sync {
+    /// Writes the body of a reply, all that comes after the first 48 bytes, to the end of `body`, which is empty.
+    ///
+    /// All of it must be true as of one tip, the one that its first 40 bytes name.
+    fn prove(&self, query: Query, key: &[u8; 32], body: &mut Vec<u8>) -> Result<(), Refusal>;
+}
+
+/// Why there is no proof.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such account, transaction or block.
+    #[error("there is no such account, transaction or block")]
+    NotFound,
+    /// The block has a shape for which a proof would be ambiguous.
+    #[error("a proof in this block would be ambiguous")]
+    NotProvable,
+    /// The chain has no such query.
+    #[error("the chain does not answer this query")]
+    NoSuchQuery,
+    /// The key has bits set that must be zero.
+    #[error("the key is malformed")]
+    Malformed,
+    /// The store failed.
+    #[error("the store cannot be read: {0}")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl Refusal {
+    /// What the client is told.
+    pub fn status(&self) -> Status {
+        match self {
+            Self::NotFound => Status::NotFound,
+            Self::NotProvable => Status::NotProvable,
+            Self::NoSuchQuery => Status::UnknownCommand,
+            Self::Malformed => Status::Malformed,
+            Self::Failed(_) => Status::StorageFailed,
+        }
+    }
+}
+
+/// Answers proof frames. Clones answer from the same cache and sources; each has memory of its own for the reply under way.
+#[derive(Clone)]
+pub struct Service {
+    sources: [Option<Arc<dyn Source>>; 2],
+    cache: Option<Arc<Cache>>,
+    body: Vec<u8>,
+}
+
+impl Service {
+    /// A service without a chain yet. Without a cache it has the source prove every reply.
+    pub fn new(cache: Option<Arc<Cache>>) -> Self {
+        Self { sources: [None, None], cache, body: Vec::new() }
+    }
+
+    /// Adds a chain.
+    pub fn with(mut self, chain: Chain, source: Arc<dyn Source>) -> Self {
+        self.sources[usize::from(chain.code())] = Some(source);
+        self
+    }
+
+    /// The cache.
+    pub fn cache(&self) -> Option<&Cache> {
+        self.cache.as_deref()
+    }
+
+    /// Answers a request from the cache, over the request itself: the length of the answer, or `None` where the cache does not know
+    /// it and the request is as it was. Never waits for a disk: meant for the data path's own thread.
+    pub fn answer_cached(&self, datagram: &mut [u8]) -> Option<usize> {
+        let (request, room) = ProofRequest::mut_from_prefix(datagram).ok()?;
+        let (chain, query) = (request.chain().ok()?, request.query().ok()?);
+        match self.cache.as_ref()?.get(chain, query, &request.key, room) {
+            Lookup::Hit(len) => Some(reply(request, len)),
+            Lookup::TooLarge(len) => Some(too_large(datagram, len)),
+            Lookup::Miss => None,
+        }
+    }
+
+    /// Answers a request, over the request itself, and returns the answer's length; 0 where the request is too short to be one. What the source has to prove goes to the
+    /// cache.
+    pub fn answer(&mut self, datagram: &mut [u8]) -> usize {
+        if let Some(len) = self.answer_cached(datagram) {
+            return len;
+        }
+        let Ok((request, room)) = ProofRequest::mut_from_prefix(datagram) else { return 0 };
+        match self.prove(request) {
+            Ok(()) => match room.get_mut(..self.body.len()) {
+                Some(room) => {
+                    room.copy_from_slice(&self.body);
+                    reply(request, self.body.len())
+                }
+                None => too_large(datagram, self.body.len()),
+            },
+            Err(status) => {
+                request.set_reply(status, 0);
+                ProofRequest::LENGTH
+            }
+        }
+    }
+
+    /// Has the source write the body of the reply, and fills the cache with it.
+    fn prove(&mut self, request: &ProofRequest) -> Result<(), Status> {
+        let (chain, query) = (request.chain()?, request.query()?);
+        let source = self.sources[usize::from(chain.code())].as_ref().ok_or(Status::UnknownChain)?;
+        self.body.clear();
+        source.prove(query, &request.key, &mut self.body).map_err(|refusal| {
+            if matches!(refusal, Refusal::Failed(_)) {
+                tracing::error!(%chain, %query, error = %refusal, "no proof");
+            }
+            refusal.status()
+        })?;
+        if let Some(cache) = &self.cache {
+            cache.fill(chain, query, &request.key, &self.body);
+        }
+        Ok(())
+    }
+}
+
+/// Makes the request the head of its reply, with a body of so many bytes behind it, and gives the reply's length.
+fn reply(request: &mut ProofRequest, body: usize) -> usize {
+    request.set_reply(Status::Ok, body as u32);
+    ProofRequest::LENGTH + body
+}
+
+/// Tells how long the request would have to be for a body of so many bytes.
+fn too_large(datagram: &mut [u8], body: usize) -> usize {
+    let id = ProofRequest::ref_from_prefix(datagram).map_or(0, |(request, _)| request.header.id.get());
+    ErrorFrame::new(id, Status::ReplyTooLarge, (ProofRequest::LENGTH + body) as u32).write_over(datagram)
+}
