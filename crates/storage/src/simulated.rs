@@ -102,6 +102,11 @@ impl SimulatedDisk {
         self.state().faults = faults;
     }
 
+    /// The number of bytes that are taken, in whole sectors.
+    pub fn used(&self) -> u64 {
+        self.state().inodes.values().map(Inode::sectors).sum::<u64>() * SECTOR as u64
+    }
+
     /// The number of changes made so far: writes, syncs, and changes of names and lengths.
     pub fn changes(&self) -> u64 {
         self.state().changes

@@ -22,7 +22,7 @@ pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
     let log = journal.log().clone();
     let state = State { space: journal.space(), ..State::default() };
     let shared = Arc::new(Shared { log, state: Mutex::new(state), work: Condvar::new(), preparation: Condvar::new() });
-    let committer = Committer { shared: shared.clone(), journal, batch: Batch::new() };
+    let committer = Committer { shared: shared.clone(), journal, batch: Batch::new(), clock: Box::new(now) };
     (Submitter { shared: shared.clone() }, committer, Preparer { shared })
 }
 
@@ -139,14 +139,22 @@ impl Drop for Submission<'_> {
 }
 
 /// The side that makes operations durable.
-#[derive(Debug)]
 pub struct Committer {
     shared: Arc<Shared>,
     journal: Journal,
     batch: Batch,
+    clock: Clock,
 }
 
+/// Tells the time, in microseconds since the Unix epoch.
+type Clock = Box<dyn Fn() -> u64 + Send>;
+
 impl Committer {
+    /// Stamps batches with the time of another clock than the system's.
+    pub fn with_clock(self, clock: impl Fn() -> u64 + Send + 'static) -> Self {
+        Self { clock: Box::new(clock), ..self }
+    }
+
     /// Waits until there is something to commit and commits it. Gives the sequence of the last durable operation; none
     /// when the journal is closed.
     pub fn commit(&mut self) -> Option<Result<u64, Error>> {
@@ -176,7 +184,7 @@ impl Committer {
         state.space = self.journal.space_after(self.batch.bytes());
         drop(state);
 
-        let durable = self.journal.commit(&mut self.batch, now());
+        let durable = self.journal.commit(&mut self.batch, (self.clock)());
         if let Err(error) = &durable {
             self.batch.clear();
             self.shared.state().failure.get_or_insert_with(|| Arc::new(error.clone()));
@@ -202,11 +210,17 @@ impl Committer {
         state.batch.shrink(IDLE_BYTES);
         state.space = self.journal.space_after(PAGE);
         drop(state);
-        let sealed = self.journal.seal(now());
+        let sealed = self.journal.seal((self.clock)());
         if let Err(error) = &sealed {
             self.shared.state().failure = Some(Arc::new(error.clone()));
         }
         sealed
+    }
+}
+
+impl std::fmt::Debug for Committer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Committer").field("journal", &self.journal).finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,249 @@
+//! A client: the real window with its retries, and a workload.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use client::{Failure, Limits, Window};
+use storage::Random;
+use wire::{
+    AccountId, BatchEntries, BatchFormat, BatchHeader, CompactFrame, Operation, Promise, Reply, Status, TransactionId,
+};
+
+use crate::schedule::SECOND;
+
+/// How long a client tries a request before it gives up.
+pub const GIVE_UP: u64 = 20 * SECOND;
+
+/// Accounts of each client.
+const ACCOUNTS: u64 = 50;
+
+/// One operation that was replied to.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered {
+    /// As it was requested.
+    pub operation: Operation,
+    pub status: Status,
+    pub value: u64,
+    /// Compact frames cut the value to 32 bits.
+    pub is_compact: bool,
+    pub promise: Promise,
+}
+
+/// A client with accounts of its own.
+pub struct Client {
+    pub address: SocketAddr,
+    index: u64,
+    clients: u64,
+    window: Window,
+    random: Random,
+    transactions: u64,
+    /// Operations whose outcome the client never learned; it may try again later.
+    unknown: Vec<Operation>,
+    pub completed: u64,
+    pub given_up: u64,
+}
+
+impl Client {
+    pub fn new(index: u64, clients: u64, mut random: Random) -> Self {
+        Self {
+            address: format!("10.0.1.{}:9000", index + 1).parse().unwrap(),
+            index,
+            clients,
+            window: window(&mut random),
+            random,
+            transactions: 0,
+            unknown: Vec::new(),
+            completed: 0,
+            given_up: 0,
+        }
+    }
+
+    /// The client dies with everything in flight, and starts again.
+    pub fn restart(&mut self) {
+        self.window = window(&mut self.random);
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.window.in_flight()
+    }
+
+    /// Asks for something, if the window allows it.
+    pub fn ask(&mut self, now: Duration) {
+        let again = !self.unknown.is_empty() && self.random.chance(0.3);
+        let count = if self.random.chance(0.7) { 1 } else { 1 + self.random.below(20) };
+        let operations: Vec<_> = if again {
+            self.unknown.drain(..self.unknown.len().min(20)).collect()
+        } else {
+            (0..count).map(|_| self.operation()).collect()
+        };
+        let promise = [Promise::Default, Promise::Accepted, Promise::Durable][self.random.below(3) as usize];
+        let as_compact = !again && self.random.chance(0.2);
+        let Some(draft) = self.window.begin() else {
+            if again {
+                self.unknown.extend(operations);
+            }
+            return;
+        };
+        let compact = CompactFrame::from_operation(&operations[0]).filter(|_| as_compact);
+        if let Some(frame) = compact {
+            return draft.submit_compact(frame, 0, now, now);
+        }
+        let mut batch = draft.batch(BatchFormat::Operation, promise);
+        for operation in &operations {
+            assert!(batch.push(operation));
+        }
+        batch.submit(0, now, now);
+    }
+
+    /// Datagrams to be sent now.
+    pub fn outgoing(&mut self) -> Vec<Vec<u8>> {
+        let mut datagrams = Vec::new();
+        while let Some(outgoing) = self.window.next_outgoing() {
+            datagrams.push(self.window.memory()[outgoing.offset..outgoing.offset + outgoing.length].to_vec());
+        }
+        datagrams
+    }
+
+    /// Takes a reply; gives what it tells.
+    pub fn receive(&mut self, datagram: &[u8], now: Duration) -> Vec<Answered> {
+        let mut answered = Vec::new();
+        let (completed, unknown) = (&mut self.completed, &mut self.unknown);
+        self.window.receive(datagram, now, |completion| {
+            *completed += 1;
+            answered = answers(completion.request, completion.reply.unwrap());
+            if answered.is_empty() {
+                unknown.extend(requested(completion.request));
+            }
+        });
+        answered
+    }
+
+    /// When [`Self::expire`] is due.
+    pub fn next_deadline(&self) -> Duration {
+        self.window.next_deadline()
+    }
+
+    /// Sends again what has waited long enough, and gives up what has waited too long.
+    pub fn expire(&mut self, now: Duration) {
+        let (unknown, given_up) = (&mut self.unknown, &mut self.given_up);
+        self.window.expire(now, |completion| {
+            *given_up += 1;
+            assert!(matches!(completion.reply, Err(Failure::NoReply | Failure::Refused(_))));
+            unknown.extend(requested(completion.request));
+        });
+    }
+
+    fn account(&mut self, client: u64) -> AccountId {
+        account(client, self.random.below(ACCOUNTS))
+    }
+
+    fn own(&mut self) -> AccountId {
+        self.account(self.index)
+    }
+
+    fn anyones(&mut self) -> AccountId {
+        let client = self.random.below(self.clients);
+        self.account(client)
+    }
+
+    /// Something sensible, or something that has to fail.
+    fn operation(&mut self) -> Operation {
+        self.transactions += 1;
+        // Now and then an id that the node still knows is used again for something else.
+        let back = if self.random.chance(0.01) { self.random.below(100) } else { 0 };
+        let number = self.transactions.saturating_sub(back);
+        let transaction = TransactionId((u128::from(self.index + 1) << 64 | u128::from(number)).to_be_bytes());
+        let source = self.own();
+        match self.random.below(100) {
+            0..15 => Operation::create(transaction, source),
+            15..30 => Operation::issue(transaction, source, 1 + self.random.below(1000)),
+            30..40 => Operation::refer(transaction, source),
+            40 => Operation::issue(transaction, source, u64::MAX - self.random.below(1 << 20)),
+            41 => Operation::issue(transaction, source, 0),
+            42 => Operation::transfer(transaction, source, source, 1),
+            43 => Operation::transfer(transaction, source, account(99, 99), 1),
+            44 => Operation::transfer(transaction, source, self.anyones(), u64::MAX),
+            _ => Operation::transfer(transaction, source, self.anyones(), 1 + self.random.below(200)),
+        }
+    }
+}
+
+fn window(random: &mut Random) -> Window {
+    let limits = Limits {
+        datagram: 2048,
+        window: 8,
+        retry_after: Duration::from_millis(50),
+        retry_at_most: Duration::from_secs(2),
+        give_up_after: Duration::from_micros(GIVE_UP),
+    };
+    // Below 2^31, so that no compact frame looks like one of the others.
+    Window::new(limits, random.number() as u32 >> 3)
+}
+
+/// An account that compact frames can name.
+fn account(client: u64, number: u64) -> AccountId {
+    AccountId(u128::from((client + 1) << 16 | number).to_be_bytes())
+}
+
+/// The operations of a request.
+fn requested(request: &[u8]) -> Vec<Operation> {
+    match wire::Frame::parse(request).unwrap() {
+        wire::Frame::Compact(frame) => vec![frame.to_operation()],
+        wire::Frame::Batch(batch) => (0..batch.entries.len()).map(|at| batch.entries.operation(at).unwrap()).collect(),
+        _ => unreachable!("only operations are asked for"),
+    }
+}
+
+/// What a reply tells about the operations of its request.
+fn answers(request: &[u8], reply: Reply<'_>) -> Vec<Answered> {
+    let requested = requested(request);
+    match reply {
+        Reply::Compact(frame) => {
+            let (status, value) = (frame.status().unwrap(), u64::from(frame.value()));
+            vec![Answered { operation: requested[0], status, value, is_compact: true, promise: Promise::Durable }]
+        }
+        Reply::Batch(batch) => {
+            if batch.status != Status::Ok {
+                // What was being committed when the journal failed may or may not be there after the next start.
+                return Vec::new();
+            }
+            let BatchEntries::Operation(entries) = batch.entries else { unreachable!("another format") };
+            let promise = BatchHeader::promise(batch.header).unwrap();
+            let answered = requested.into_iter().zip(entries).map(|(operation, entry)| Answered {
+                operation,
+                status: entry.status().unwrap(),
+                value: entry.value(),
+                is_compact: false,
+                promise,
+            });
+            answered.collect()
+        }
+        Reply::Error(_, status) => {
+            assert!(!status.is_ok());
+            Vec::new()
+        }
+        _ => unreachable!("another reply than was asked for"),
+    }
+}
+
+/// The operations that a reply promises to be durable.
+pub fn promised(datagram: &[u8]) -> Vec<(AccountId, TransactionId)> {
+    let durable = |operation: Operation| {
+        let is_durable = operation.status().unwrap().is_journalled();
+        is_durable.then_some((operation.source, operation.transaction))
+    };
+    match Reply::parse(datagram).unwrap() {
+        Reply::Compact(frame) => {
+            let mut request = *frame;
+            request.status.set(0);
+            let mut operation = request.to_operation();
+            operation.status = frame.status;
+            durable(operation).into_iter().collect()
+        }
+        Reply::Batch(batch) if batch.header.promise() == Ok(Promise::Durable) => {
+            let operations = (0..batch.entries.len()).map(|at| batch.entries.operation(at).unwrap());
+            operations.filter_map(durable).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,41 @@
+//! Simulated time: events in the order in which they happen.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// One second in microseconds, the unit of simulated time.
+pub const SECOND: u64 = 1_000_000;
+
+/// Events that are to happen.
+pub struct Schedule<E> {
+    now: u64,
+    order: BinaryHeap<Reverse<(u64, u64)>>,
+    /// By the number that they were scheduled under, which decides between events of the same moment.
+    events: BTreeMap<u64, E>,
+    scheduled: u64,
+}
+
+impl<E> Schedule<E> {
+    pub fn new() -> Self {
+        Self { now: 0, order: BinaryHeap::new(), events: BTreeMap::new(), scheduled: 0 }
+    }
+
+    /// The time, in microseconds since the start.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Lets an event happen after a while.
+    pub fn after(&mut self, delay: u64, event: E) {
+        self.order.push(Reverse((self.now + delay, self.scheduled)));
+        self.events.insert(self.scheduled, event);
+        self.scheduled += 1;
+    }
+
+    /// Goes on to the next event.
+    pub fn next(&mut self) -> Option<E> {
+        let Reverse((time, number)) = self.order.pop()?;
+        self.now = time;
+        self.events.remove(&number)
+    }
+}

@@ -1,0 +1,399 @@
+//! The simulation itself: what happens when.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ledger::journal::Error;
+use storage::{Faults, Random, SimulatedDisk};
+use wire::{Command, Promise};
+
+use crate::client::{Answered, Client, GIVE_UP, promised};
+use crate::model::Model;
+use crate::network::Network;
+use crate::node::{ACCOUNTS, Process};
+use crate::schedule::{SECOND, Schedule};
+
+/// What to simulate.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Everything follows from it.
+    pub seed: u64,
+    /// Simulated time.
+    pub duration: Duration,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Requests that were given up.
+    pub given_up: u64,
+    /// Operations in the journal at the end.
+    pub operations: u64,
+    /// Commits of the journal.
+    pub commits: u64,
+    /// Times that the node died.
+    pub crashes: u64,
+    /// Operations that were accepted and lost with a crash.
+    pub lost: u64,
+    /// Times that the journal failed because of the disk.
+    pub storage_failures: u64,
+    /// Starts of the node that failed because of the disk.
+    pub failed_starts: u64,
+}
+
+const CLIENTS: u64 = 4;
+
+/// The Unix time at which the simulation starts: any.
+const EPOCH: u64 = 1_700_000_000 * SECOND;
+
+enum Event {
+    ToNode {
+        client: usize,
+        datagram: Vec<u8>,
+    },
+    ToClient {
+        client: usize,
+        datagram: Vec<u8>,
+        epoch: u64,
+    },
+    /// A client asks for something.
+    Ask {
+        client: usize,
+    },
+    /// A client looks at what is overdue.
+    Expire {
+        client: usize,
+    },
+    RestartClient {
+        client: usize,
+    },
+    /// The node looks at what has arrived.
+    Receive {
+        epoch: u64,
+    },
+    /// A commit is finished.
+    Committed {
+        epoch: u64,
+        result: Result<u64, Error>,
+    },
+    /// Once in a while: the journal is sealed if it is idle, and a segment is prepared.
+    Housekeeping {
+        epoch: u64,
+    },
+    Crash,
+    Start,
+    /// Network and disk change for better or worse.
+    Weather,
+}
+
+struct Simulation {
+    schedule: Schedule<Event>,
+    random: Random,
+    network: Network,
+    disk: SimulatedDisk,
+    time: Arc<AtomicU64>,
+    model: Arc<Mutex<Model>>,
+    clients: Vec<Client>,
+    node: Option<Process>,
+    /// Counts the lives of the node.
+    epoch: u64,
+    is_receiving: bool,
+    is_committing: bool,
+    /// The end: no more faults, no more requests.
+    is_closing: bool,
+    report: Report,
+}
+
+/// Simulates; panics if something is found that must not be.
+pub fn run(settings: Settings) -> Report {
+    let mut random = Random::new(settings.seed);
+    let mut simulation = Simulation {
+        schedule: Schedule::new(),
+        network: Network::new(random.fork()),
+        disk: SimulatedDisk::new(random.number()),
+        time: Arc::new(AtomicU64::new(EPOCH)),
+        model: Arc::new(Mutex::new(Model::new(ACCOUNTS))),
+        clients: (0..CLIENTS).map(|index| Client::new(index, CLIENTS, random.fork())).collect(),
+        node: None,
+        epoch: 0,
+        is_receiving: false,
+        is_committing: false,
+        is_closing: false,
+        report: Report::default(),
+        random,
+    };
+    simulation.begin();
+    simulation.run_until(settings.duration.as_micros() as u64);
+    simulation.close();
+    simulation.report
+}
+
+impl Simulation {
+    fn begin(&mut self) {
+        self.schedule.after(0, Event::Start);
+        for client in 0..self.clients.len() {
+            self.schedule.after(SECOND, Event::Ask { client });
+            self.schedule.after(SECOND, Event::RestartClient { client });
+        }
+        self.schedule.after(10 * SECOND, Event::Weather);
+        self.schedule.after(20 * SECOND, Event::Crash);
+    }
+
+    fn run_until(&mut self, end: u64) {
+        while self.schedule.now() < end {
+            let Some(event) = self.schedule.next() else { return };
+            self.time.store(EPOCH + self.schedule.now(), Ordering::Relaxed);
+            self.happen(event);
+        }
+    }
+
+    /// No more faults: everything that is still in flight has to come to its end.
+    fn close(&mut self) {
+        self.is_closing = true;
+        self.network.calm();
+        self.disk.set_faults(Faults::default());
+        if self.node.as_ref().is_none_or(Process::has_failed) {
+            self.die(true);
+            self.schedule.after(0, Event::Start);
+        }
+        self.run_until(self.schedule.now() + 2 * GIVE_UP);
+        assert!(self.clients.iter().all(|client| client.in_flight() == 0), "a request never came to its end");
+        let node = self.node.as_ref().unwrap();
+        let model = self.model.lock().unwrap();
+        assert_eq!(node.durable(), model.last_sequence(), "something was never committed");
+        node.check_journal(&model);
+        self.report.operations = model.last_sequence();
+        self.report.requests = self.clients.iter().map(|client| client.completed).sum();
+        self.report.given_up = self.clients.iter().map(|client| client.given_up).sum();
+    }
+
+    fn now(&self) -> Duration {
+        Duration::from_micros(self.schedule.now())
+    }
+
+    /// A delay around a mean, now and then much longer.
+    fn around(&mut self, mean: u64) -> u64 {
+        let part = 1 + self.random.below(1000);
+        (mean as f64 * -(part as f64 / 1001.0).ln()) as u64
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::ToNode { client, datagram } => self.arrive(client, datagram),
+            Event::ToClient { client, datagram, epoch } => {
+                let now = self.now();
+                let answered = self.clients[client].receive(&datagram, now);
+                answered.iter().for_each(|answered| self.check(answered, epoch));
+            }
+            Event::Ask { client } => self.ask(client),
+            Event::Expire { client } => {
+                let now = self.now();
+                self.clients[client].expire(now);
+                self.send(client);
+            }
+            Event::RestartClient { client } => {
+                if !self.is_closing {
+                    self.clients[client].restart();
+                    let delay = self.around(60 * SECOND);
+                    self.schedule.after(delay, Event::RestartClient { client });
+                }
+            }
+            Event::Receive { epoch } if epoch == self.epoch => {
+                self.is_receiving = false;
+                if let Some(node) = &mut self.node {
+                    node.receive();
+                }
+                self.transmit();
+                self.commit();
+            }
+            Event::Committed { epoch, result } if epoch == self.epoch => {
+                self.is_committing = false;
+                let has_failed = result.is_err();
+                if let Some(node) = &mut self.node {
+                    node.release(result);
+                }
+                self.transmit();
+                if has_failed && !self.is_closing {
+                    // The operator looks after it.
+                    self.report.storage_failures += 1;
+                    self.schedule.after(2 * SECOND, Event::Crash);
+                } else {
+                    self.commit();
+                }
+            }
+            Event::Housekeeping { epoch } if epoch == self.epoch => self.keep_house(),
+            Event::Crash => self.crash(),
+            Event::Start => self.start(),
+            Event::Weather => self.change_weather(),
+            // What another life of the node was to do.
+            Event::Receive { .. } | Event::Committed { .. } | Event::Housekeeping { .. } => {}
+        }
+    }
+
+    fn ask(&mut self, client: usize) {
+        if self.is_closing {
+            return;
+        }
+        let now = self.now();
+        self.clients[client].ask(now);
+        self.send(client);
+        let delay = self.around(150_000);
+        self.schedule.after(delay, Event::Ask { client });
+    }
+
+    /// Sends what a client wants to be sent.
+    fn send(&mut self, client: usize) {
+        for datagram in self.clients[client].outgoing() {
+            for delay in self.network.send() {
+                self.schedule.after(delay, Event::ToNode { client, datagram: datagram.clone() });
+            }
+        }
+        let deadline = self.clients[client].next_deadline();
+        if deadline != Duration::MAX {
+            let delay = deadline.saturating_sub(self.now()).as_micros() as u64;
+            self.schedule.after(delay.max(1), Event::Expire { client });
+        }
+    }
+
+    fn arrive(&mut self, client: usize, datagram: Vec<u8>) {
+        let Some(node) = &self.node else { return };
+        node.port.deliver((self.clients[client].address, datagram));
+        if !std::mem::replace(&mut self.is_receiving, true) {
+            let (delay, epoch) = (5 + self.random.below(50), self.epoch);
+            self.schedule.after(delay, Event::Receive { epoch });
+        }
+    }
+
+    /// Sends what the node wants to be sent.
+    fn transmit(&mut self) {
+        let Some(node) = &self.node else { return };
+        let durable = node.durable();
+        for (address, datagram) in node.port.take_sent() {
+            let client = self.clients.iter().position(|client| client.address == address).unwrap();
+            for (source, transaction) in promised(&datagram) {
+                self.model.lock().unwrap().promise(source, transaction, durable);
+            }
+            for delay in self.network.send() {
+                let (datagram, epoch) = (datagram.clone(), self.epoch);
+                self.schedule.after(delay, Event::ToClient { client, datagram, epoch });
+            }
+        }
+    }
+
+    /// Begins to commit, if there is something and nothing is being committed.
+    fn commit(&mut self) {
+        if self.is_committing || !self.node.as_ref().is_some_and(Process::has_work) {
+            return;
+        }
+        // Some crashes are in the middle of it.
+        if !self.is_closing && self.random.chance(0.0005) {
+            self.disk.crash_at(self.disk.changes() + self.random.below(3));
+            self.schedule.after(0, Event::Crash);
+        }
+        let Some(node) = &mut self.node else { return };
+        let result = node.commit();
+        self.report.commits += 1;
+        self.is_committing = true;
+        let latency = if self.random.chance(0.01) { 50_000 } else { 80 + self.random.below(200) };
+        self.schedule.after(latency, Event::Committed { epoch: self.epoch, result });
+    }
+
+    fn keep_house(&mut self) {
+        let Some(node) = &mut self.node else { return };
+        node.prepare();
+        // A failure shows at the next commit.
+        let is_idle = !self.is_committing && !node.has_work();
+        if is_idle && self.random.chance(0.5) {
+            let _ = node.seal();
+        }
+        if self.random.chance(0.02) {
+            node.check_journal(&self.model.lock().unwrap());
+        }
+        let delay = self.around(100_000);
+        self.schedule.after(delay, Event::Housekeeping { epoch: self.epoch });
+    }
+
+    /// The process dies, or the whole machine.
+    fn die(&mut self, machine: bool) {
+        self.node = None;
+        self.epoch += 1;
+        (self.is_receiving, self.is_committing) = (false, false);
+        if machine {
+            self.disk.crash()
+        } else {
+            self.disk.kill()
+        }
+        self.report.crashes += 1;
+    }
+
+    fn crash(&mut self) {
+        if self.is_closing || self.node.is_none() {
+            return;
+        }
+        let machine = self.random.chance(0.5);
+        self.die(machine);
+        let (down, next) = (self.around(2 * SECOND), self.around(30 * SECOND));
+        self.schedule.after(down, Event::Start);
+        self.schedule.after(down + next, Event::Crash);
+    }
+
+    fn start(&mut self) {
+        if self.node.is_some() {
+            return;
+        }
+        let before = self.model.lock().unwrap().last_sequence();
+        match Process::start(&self.disk, &self.model, &mut self.random, self.time.clone()) {
+            Ok(node) => {
+                self.report.lost += before - self.model.lock().unwrap().last_sequence();
+                self.node = Some(node);
+                self.schedule.after(1000, Event::Housekeeping { epoch: self.epoch });
+            }
+            // The disk still fails: the operator tries again.
+            Err(Error::Storage(_)) => {
+                self.report.failed_starts += 1;
+                self.die(false);
+                self.schedule.after(SECOND, Event::Start);
+            }
+            Err(error) => panic!("the node does not start: {error}"),
+        }
+    }
+
+    fn change_weather(&mut self) {
+        if self.is_closing {
+            return;
+        }
+        self.network.change();
+        let faults = match self.random.below(6) {
+            0 => Faults { write: 0.001, sync: 0.001, ..Faults::default() },
+            1 => Faults { capacity: self.disk.used() + self.random.below(300 << 10), ..Faults::default() },
+            _ => Faults::default(),
+        };
+        self.disk.set_faults(faults);
+        let delay = self.around(15 * SECOND);
+        self.schedule.after(delay, Event::Weather);
+    }
+
+    /// What a client is told is what the model says.
+    fn check(&self, answered: &Answered, epoch: u64) {
+        let &Answered { operation, status, value, is_compact, promise } = answered;
+        if !status.is_journalled() || operation.command() == Ok(Command::Refer) {
+            return;
+        }
+        let model = self.model.lock().unwrap();
+        let found = model.find(&operation).filter(|(_, executed)| executed.operation == operation);
+        let Some((sequence, executed)) = found else {
+            let is_excused = promise == Promise::Accepted && epoch < self.epoch;
+            assert!(is_excused, "told {promise:?}, but never executed: {answered:?}");
+            return;
+        };
+        let expected = if is_compact { executed.value.min(u32::MAX.into()) } else { executed.value };
+        let is_right = (status, value) == (executed.status, expected);
+        // What was accepted only may have been lost with a crash, and come to something else when it was tried again.
+        let is_excused = promise == Promise::Accepted && epoch < self.epoch;
+        assert!(is_right || is_excused, "{answered:?}, but the model has {executed:?}");
+        assert!(promise < Promise::Durable || sequence <= model.promised(), "durable, but not promised: {answered:?}");
+    }
+}

@@ -1,0 +1,23 @@
+//! A fixed set of seeds.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use turnpike_simulator::{Settings, run};
+
+fn simulate(seed: u64) {
+    println!("seed {seed}");
+    let report = run(Settings { seed, duration: Duration::from_secs(600) });
+    assert!(report.operations > 1000 && report.crashes > 5 && report.commits > 1000, "{report:?}");
+}
+
+#[test]
+fn fixed_seeds() {
+    (1..=10).for_each(simulate);
+}
+
+#[test]
+fn the_same_seed_is_the_same_simulation() {
+    let settings = Settings { seed: 11, duration: Duration::from_secs(300) };
+    assert_eq!(run(settings), run(settings));
+}
