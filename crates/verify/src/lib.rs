@@ -2,6 +2,7 @@
 //!
 //! - [`sha256`]: tagged hashes and double hashes, many at once, for Merkle trees and header chains.
 //! - [`secp256k1`]: ECDSA signatures.
+//! - [`equihash`]: the proof of work of Zcash.
 //! - [`transfer`]: what a signed operation's signature covers, and the account id that a key stands for.
 //! - [`BatchVerifier`]: the one shape of all signature and proof-of-work schemes; [`WorkQueue`]: several cores.
 //!
@@ -12,6 +13,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batch;
+pub mod equihash;
 pub mod secp256k1;
 pub mod sha256;
 pub mod transfer;

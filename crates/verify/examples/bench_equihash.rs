@@ -1,0 +1,48 @@
+//! Microseconds of one Zcash header's Equihash check on each backend and in crate `equihash`, in turns, in one run.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use turnpike_verify::equihash::{Backend, Parameters, Solution, verify_on};
+
+const VECTORS: &str = include_str!("../tests/vectors/equihash.txt");
+const ROUNDS: usize = 101;
+const TIMES: usize = 20;
+
+fn from_hex(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+/// Microseconds of one call, as the mean of a few.
+fn time(mut run: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    for _ in 0..TIMES {
+        run();
+    }
+    start.elapsed().as_nanos() as f64 / 1e3 / TIMES as f64
+}
+
+fn main() {
+    // The first vector is the header of mainnet block 415000.
+    let line = VECTORS.lines().find(|line| line.starts_with("200 9 valid")).unwrap();
+    let fields: Vec<&str> = line.split(' ').collect();
+    let (input, indices) = (from_hex(fields[3]), from_hex(fields[4]));
+    let solution = Solution { input: &input, indices: &indices };
+    let backends: Vec<Backend> = Backend::ALL.into_iter().filter(|backend| backend.is_available()).collect();
+    let mut times = vec![Vec::new(); backends.len() + 1];
+    for _ in 0..ROUNDS {
+        times[0].push(time(|| equihash::is_valid_solution(200, 9, black_box(&input), &[], &indices).unwrap()));
+        for (backend, times) in backends.iter().zip(&mut times[1..]) {
+            times.push(time(|| verify_on(*backend, &Parameters::ZCASH, black_box(&solution)).unwrap()));
+        }
+    }
+    let names = ["crate equihash".to_owned()].into_iter().chain(backends.iter().map(|backend| format!("{backend:?}")));
+    let mut peer = None;
+    for (name, times) in names.zip(&mut times) {
+        times.sort_by(f64::total_cmp);
+        let median = times[ROUNDS / 2];
+        let peer = *peer.get_or_insert(median);
+        println!("{name:<16}{median:>9.2} us {:>7.2}x", peer / median);
+    }
+}

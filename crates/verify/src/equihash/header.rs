@@ -1,0 +1,115 @@
+//! Headers of Zcash: the Equihash solution and the difficulty target.
+
+use thiserror::Error;
+
+use super::{Parameters, Rule, Solution, verify};
+use crate::sha256::sha256d;
+
+/// The length of a header with a (200,9) solution.
+pub const ZCASH_HEADER_LENGTH: usize = INPUT + 3 + Parameters::ZCASH.solution_length();
+
+/// Bytes up to and with the nonce.
+const INPUT: usize = 140;
+
+/// Where the target is, in compact form.
+const BITS: usize = 104;
+
+/// A header of Zcash.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a>(&'a [u8; ZCASH_HEADER_LENGTH]);
+
+/// A rule that a header may break. They are checked in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum HeaderRule {
+    /// The solution's length is given in three bytes, and is 1,344.
+    #[error("the solution's length is not 1344 bytes")]
+    SolutionLength,
+    /// The target is a positive number of 256 bits.
+    #[error("the difficulty target is zero, negative or too large")]
+    Target,
+    /// The header's hash is not above the target.
+    #[error("the header's hash is above the difficulty target")]
+    Difficulty,
+    /// The solution is one.
+    #[error(transparent)]
+    Solution(#[from] Rule),
+}
+
+impl<'a> Header<'a> {
+    /// The header that a block begins with; none if there are not enough bytes.
+    pub fn first_of(block: &'a [u8]) -> Option<Self> {
+        block.first_chunk().map(Self)
+    }
+
+    /// The Equihash problem and its solution.
+    pub fn solution(&self) -> Solution<'a> {
+        Solution { input: &self.0[..INPUT], indices: &self.0[INPUT + 3..] }
+    }
+
+    /// The hash, in the order that it is hashed in.
+    pub fn hash(&self) -> [u8; 32] {
+        sha256d(self.0)
+    }
+
+    /// Checks that the header shows the work that its own target asks for. Whether that target is the one that the
+    /// chain asks for is for the caller to check.
+    pub fn verify(&self) -> Result<(), HeaderRule> {
+        if self.0[INPUT..INPUT + 3] != [0xfd, 0x40, 0x05] {
+            return Err(HeaderRule::SolutionLength);
+        }
+        let mut bits = [0; 4];
+        bits.copy_from_slice(&self.0[BITS..BITS + 4]);
+        let target = target(u32::from_le_bytes(bits)).ok_or(HeaderRule::Target)?;
+        // The hash before the solution: it is the cheaper of the two.
+        let mut hash = self.hash();
+        hash.reverse();
+        if hash > target {
+            return Err(HeaderRule::Difficulty);
+        }
+        Ok(verify(&Parameters::ZCASH, &self.solution())?)
+    }
+}
+
+/// A target in compact form, big-endian: a length in bytes, and the first three of them with a sign.
+fn target(bits: u32) -> Option<[u8; 32]> {
+    let length = (bits >> 24) as usize;
+    let digits = bits & 0x7f_ffff;
+    let negative = bits & 0x80_0000 != 0;
+    let mut target = [0; 32];
+    for (place, digit) in digits.to_be_bytes()[1..].iter().enumerate() {
+        // The digit's place from the right.
+        match (length.checked_sub(place + 1), digit) {
+            (_, 0) | (None, _) => {}
+            (Some(place), digit) => *target.get_mut(31_usize.checked_sub(place)?)? = *digit,
+        }
+    }
+    (!negative && target != [0; 32]).then_some(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets() {
+        let at = |place: usize, bytes: &[u8]| {
+            let mut target = [0; 32];
+            target[place..place + bytes.len()].copy_from_slice(bytes);
+            Some(target)
+        };
+        assert_eq!(target(0x1d00ffff), at(4, &[0xff, 0xff]));
+        assert_eq!(target(0x1f07ffff), at(1, &[0x07, 0xff, 0xff]));
+        assert_eq!(target(0x2007ffff), at(0, &[0x07, 0xff, 0xff]));
+        assert_eq!(target(0x207fffff), at(0, &[0x7f, 0xff, 0xff]));
+        assert_eq!(target(0x2100ffff), at(0, &[0xff, 0xff]));
+        assert_eq!(target(0x220000ff), at(0, &[0xff]));
+        assert_eq!(target(0x2101ffff), None, "too large");
+        assert_eq!(target(0x230000ff), None, "too large");
+        assert_eq!(target(0xff0000ff), None, "too large");
+        assert_eq!(target(0x01123456), at(31, &[0x12]));
+        assert_eq!(target(0x02123456), at(30, &[0x12, 0x34]));
+        assert_eq!(target(0x00123456), None, "zero");
+        assert_eq!(target(0x1d000000), None, "zero");
+        assert_eq!(target(0x1d800001), None, "negative");
+    }
+}

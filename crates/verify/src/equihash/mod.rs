@@ -1,0 +1,142 @@
+//! Equihash, the proof of work of Zcash and its relatives, checked as their consensus rules ask.
+//!
+//! A solution is a list of 2^k indices. Each stands for n bits of a BLAKE2b hash of the header, and the indices are the
+//! leaves of a tree: at height h the two halves of every subtree agree in the first h × n / (k + 1) bits, the half with
+//! the lower first index comes first, and no index is in both. The XOR of all leaves is zero.
+
+mod avx512;
+mod blake2b;
+mod header;
+mod tree;
+
+pub use blake2b::Backend;
+pub use header::{Header, HeaderRule, ZCASH_HEADER_LENGTH};
+
+use thiserror::Error;
+
+use crate::BatchVerifier;
+use blake2b::LeafHash;
+
+/// The parameters of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    n: usize,
+    k: usize,
+    personalisation: [u8; 8],
+}
+
+impl Parameters {
+    /// Those of Zcash.
+    pub const ZCASH: Self = Self { n: 200, k: 9, personalisation: *b"ZcashPoW" };
+
+    /// n is a multiple of 8 and of k + 1, and neither is beyond what chains use: n is at most 256, k from 3 to 10, and an
+    /// index has at most 31 bits. None for others.
+    pub const fn new(n: usize, k: usize, personalisation: [u8; 8]) -> Option<Self> {
+        let good = n > 0
+            && n.is_multiple_of(8)
+            && n <= 256
+            && k >= 3
+            && k <= 10
+            && n.is_multiple_of(k + 1)
+            && n / (k + 1) < 31;
+        if good { Some(Self { n, k, personalisation }) } else { None }
+    }
+
+    /// Bits that the two halves of a subtree agree in, for each level.
+    const fn collision_bits(&self) -> usize {
+        self.n / (self.k + 1)
+    }
+
+    /// The length of a solution in bytes.
+    pub const fn solution_length(&self) -> usize {
+        (1 << self.k) * (self.collision_bits() + 1) / 8
+    }
+
+    /// How many leaves a hash is cut into.
+    const fn leaves_per_hash(&self) -> usize {
+        512 / self.n
+    }
+}
+
+/// A header and its solution.
+#[derive(Clone, Copy, Debug)]
+pub struct Solution<'a> {
+    /// The header up to and with the nonce.
+    pub input: &'a [u8],
+    /// The indices, each of one bit more than the halves agree in.
+    pub indices: &'a [u8],
+}
+
+/// A rule that a solution may break. Subtrees are checked from the leaves up and from left to right, each of them in
+/// this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Rule {
+    /// The solution is as long as the parameters ask.
+    #[error("the solution has the wrong length")]
+    Length,
+    /// The two halves of a subtree agree in the bits of its level.
+    #[error("two halves of the tree do not agree in the bits of their level")]
+    Collision,
+    /// The half with the lower first index comes first.
+    #[error("two halves of the tree are in the wrong order")]
+    Order,
+    /// No index is in both halves.
+    #[error("an index is there twice")]
+    Duplicate,
+    /// The XOR of all leaves is zero.
+    #[error("the XOR of all leaves is not zero")]
+    Root,
+}
+
+/// Verifies one solution.
+pub fn verify(parameters: &Parameters, solution: &Solution<'_>) -> Result<(), Rule> {
+    verify_on(Backend::fastest(), parameters, solution)
+}
+
+/// As [`verify`], on a backend of the caller's choice, which must be available.
+pub fn verify_on(backend: Backend, parameters: &Parameters, solution: &Solution<'_>) -> Result<(), Rule> {
+    if solution.indices.len() != parameters.solution_length() {
+        return Err(Rule::Length);
+    }
+    let indices = tree::decode(parameters, solution.indices);
+    let hash = LeafHash::new(backend, parameters, solution.input);
+    tree::check(parameters, &indices, &hash)
+}
+
+/// A batch of solutions of one chain.
+#[derive(Debug)]
+pub struct Verifier<'a> {
+    parameters: Parameters,
+    solutions: Vec<Solution<'a>>,
+    verdicts: Vec<Result<(), Rule>>,
+}
+
+impl Verifier<'_> {
+    /// An empty batch.
+    pub fn new(parameters: Parameters) -> Self {
+        Self { parameters, solutions: Vec::new(), verdicts: Vec::new() }
+    }
+}
+
+impl<'a> BatchVerifier for Verifier<'a> {
+    type Item = Solution<'a>;
+    type Rule = Rule;
+
+    fn push(&mut self, solution: Solution<'a>) {
+        self.solutions.push(solution);
+    }
+
+    fn len(&self) -> usize {
+        self.solutions.len()
+    }
+
+    /// A single solution has leaves for all lanes, so there is nothing to gain from sharing them among solutions.
+    fn verify_each(&mut self) -> &[Result<(), Rule>] {
+        self.verdicts.clear();
+        self.verdicts.extend(self.solutions.drain(..).map(|solution| verify(&self.parameters, &solution)));
+        &self.verdicts
+    }
+}
+
+#[cfg(test)]
+mod tests;

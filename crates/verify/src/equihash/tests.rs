@@ -1,0 +1,286 @@
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::blake2b::AT_ONCE;
+use super::*;
+
+const VECTORS: &str = include_str!("../../tests/vectors/equihash.txt");
+
+const fn zcash(n: usize, k: usize) -> Option<Parameters> {
+    Parameters::new(n, k, *b"ZcashPoW")
+}
+
+fn from_hex(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+/// The solution's bytes: the inverse of `tree::decode`.
+fn encode(parameters: &Parameters, indices: &[u32]) -> Vec<u8> {
+    let width = parameters.collision_bits() + 1;
+    let mut bytes = vec![0; parameters.solution_length()];
+    for (number, index) in indices.iter().enumerate() {
+        for bit in 0..width {
+            let place = number * width + bit;
+            bytes[place / 8] |= ((index >> (width - 1 - bit) & 1) as u8) << (7 - place % 8);
+        }
+    }
+    bytes
+}
+
+/// The verdict of crate `equihash`.
+fn oracle(parameters: &Parameters, input: &[u8], indices: &[u8]) -> Result<(), Rule> {
+    let (n, k) = (parameters.n as u32, parameters.k as u32);
+    equihash::is_valid_solution(n, k, input, &[], indices).map_err(|error| match error.to_string().as_str() {
+        "Invalid solution: invalid parameters" => Rule::Length,
+        "Invalid solution: invalid collision length between StepRows" => Rule::Collision,
+        "Invalid solution: Index tree incorrectly ordered" => Rule::Order,
+        "Invalid solution: duplicate indices" => Rule::Duplicate,
+        "Invalid solution: root hash of tree is non-zero" => Rule::Root,
+        other => panic!("the oracle says {other}"),
+    })
+}
+
+/// The verdict, which is the same on all backends and the oracle's.
+fn verdict(parameters: &Parameters, input: &[u8], indices: &[u8]) -> Result<(), Rule> {
+    let expected = oracle(parameters, input, indices);
+    for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+        assert_eq!(verify_on(backend, parameters, &Solution { input, indices }), expected, "on {backend:?}");
+    }
+    expected
+}
+
+struct Vector {
+    parameters: Parameters,
+    expected: Result<(), Rule>,
+    input: Vec<u8>,
+    indices: Vec<u8>,
+}
+
+fn vectors() -> Vec<Vector> {
+    let vector = |line: &str| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let parameters = zcash(fields[0].parse().unwrap(), fields[1].parse().unwrap()).unwrap();
+        let expected = match fields[2] {
+            "valid" => Ok(()),
+            "Collision" => Err(Rule::Collision),
+            "Order" => Err(Rule::Order),
+            "Duplicate" => Err(Rule::Duplicate),
+            other => panic!("no such rule: {other}"),
+        };
+        let indices = match fields[4].contains(',') {
+            true => encode(&parameters, &fields[4].split(',').map(|index| index.parse().unwrap()).collect::<Vec<_>>()),
+            false => from_hex(fields[4]),
+        };
+        Vector { parameters, expected, input: from_hex(fields[3]), indices }
+    };
+    VECTORS.lines().filter(|line| !line.starts_with('#')).map(vector).collect()
+}
+
+#[test]
+fn published_vectors_fail_for_the_rule_that_they_name() {
+    let vectors = vectors();
+    assert!(vectors.len() > 10);
+    for (number, vector) in vectors.iter().enumerate() {
+        assert_eq!(verdict(&vector.parameters, &vector.input, &vector.indices), vector.expected, "vector {number}");
+    }
+}
+
+#[test]
+fn every_bit_of_a_solution_counts() {
+    for vector in vectors().iter().filter(|vector| vector.expected.is_ok()).take(3) {
+        for bit in (0..8 * vector.indices.len()).step_by(if vector.parameters.n == 200 { 37 } else { 1 }) {
+            let mut indices = vector.indices.clone();
+            indices[bit / 8] ^= 0x80 >> (bit % 8);
+            assert!(verdict(&vector.parameters, &vector.input, &indices).is_err());
+        }
+        for bit in (0..8 * vector.input.len()).step_by(13) {
+            let mut input = vector.input.clone();
+            input[bit / 8] ^= 0x80 >> (bit % 8);
+            assert!(verdict(&vector.parameters, &input, &vector.indices).is_err());
+        }
+    }
+}
+
+#[test]
+fn a_solution_has_one_length() {
+    for vector in vectors().iter().take(3) {
+        let longer = [&vector.indices[..], &[0]].concat();
+        let shorter = &vector.indices[1..];
+        for indices in [&longer[..], shorter, &[]] {
+            assert_eq!(verdict(&vector.parameters, &vector.input, indices), Err(Rule::Length));
+        }
+    }
+}
+
+#[test]
+fn swapped_and_repeated_subtrees_of_a_real_header() {
+    let vector = &vectors()[0];
+    let indices = tree::decode(&vector.parameters, &vector.indices);
+    for height in 0..9 {
+        let size = 1 << height;
+        for first in (0..512).step_by(2 * size).step_by(5) {
+            let mut swapped = indices.clone();
+            swapped[first..first + 2 * size].rotate_left(size);
+            let bytes = encode(&vector.parameters, &swapped);
+            assert_eq!(verdict(&vector.parameters, &vector.input, &bytes), Err(Rule::Order));
+            let mut repeated = indices.clone();
+            repeated.copy_within(first..first + size, first + size);
+            let bytes = encode(&vector.parameters, &repeated);
+            assert_eq!(verdict(&vector.parameters, &vector.input, &bytes), Err(Rule::Duplicate));
+        }
+    }
+}
+
+#[test]
+fn parameters_that_cannot_be_verified_are_refused() {
+    for (n, k) in [(200, 9), (144, 5), (192, 7), (96, 5), (48, 5), (96, 3), (240, 7)] {
+        assert!(zcash(n, k).is_some(), "({n},{k})");
+    }
+    for (n, k) in [(0, 5), (512, 7), (264, 10), (200, 8), (100, 4), (96, 2), (48, 47), (256, 3), (144, 11), (8, 7000)] {
+        assert!(zcash(n, k).is_none(), "({n},{k})");
+    }
+}
+
+#[test]
+fn batches() {
+    let vectors = vectors();
+    let vectors: Vec<&Vector> = vectors.iter().filter(|vector| vector.parameters.n == 96).collect();
+    let mut verifier = Verifier::new(vectors[0].parameters);
+    for _ in 0..2 {
+        for vector in &vectors {
+            verifier.push(Solution { input: &vector.input, indices: &vector.indices });
+        }
+        assert_eq!(verifier.len(), vectors.len());
+        let expected: Vec<_> = vectors.iter().map(|vector| vector.expected).collect();
+        assert_eq!(verifier.verify_each(), expected);
+        assert!(verifier.is_empty());
+    }
+}
+
+#[test]
+fn a_header_is_checked_as_a_whole() {
+    let vector = &vectors()[0];
+    let header = [&vector.input[..], &[0xfd, 0x40, 0x05], &vector.indices].concat();
+    assert!(Header::first_of(&header[1..]).is_none());
+    let with = |at: usize, byte: u8| {
+        let mut header = header.clone();
+        header[at] = byte;
+        header
+    };
+    assert_eq!(Header::first_of(&header).unwrap().verify(), Ok(()));
+    let rule = |header: &[u8]| Header::first_of(header).unwrap().verify().unwrap_err();
+    assert_eq!(rule(&with(142, 6)), HeaderRule::SolutionLength);
+    assert_eq!(rule(&with(106, 0x80)), HeaderRule::Target);
+    assert_eq!(rule(&with(107, 0x1b)), HeaderRule::Difficulty);
+    assert_eq!(rule(&with(200, !header[200])), HeaderRule::Difficulty);
+    // The easiest target, with a nonce that meets it.
+    let solution_fails = (0..=255).any(|nonce| {
+        let mut header = with(107, 0x20);
+        header[104..107].fill(0x7f);
+        header[139] = nonce;
+        rule(&header) == HeaderRule::Solution(Rule::Collision)
+    });
+    assert!(solution_fails);
+}
+
+/// Blocks of Zcash's main and test networks, for who has them.
+#[test]
+fn local_blocks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/zcash");
+    let Ok(blocks) = fs::read_dir(folder.join("blocks")) else {
+        eprintln!("skipped: no blocks of Zcash beside the repository");
+        return;
+    };
+    for block in blocks {
+        let path = block.unwrap().path();
+        let block = fs::read(&path).unwrap();
+        let header = Header::first_of(&block).unwrap();
+        assert_eq!(header.verify(), Ok(()), "{}", path.display());
+        let Solution { input, indices } = header.solution();
+        assert_eq!(verdict(&Parameters::ZCASH, input, indices), Ok(()));
+    }
+    let parameters = zcash(144, 5).unwrap();
+    let problems = fs::read(folder.join("equihash/equihash144_5.bin")).unwrap();
+    for problem in problems.chunks_exact(240) {
+        assert_eq!(verdict(&parameters, &problem[..140], &problem[140..]), Ok(()));
+    }
+}
+
+/// Solutions by Wagner's algorithm, each the first that comes up for its first index.
+fn solve(parameters: &Parameters, input: &[u8]) -> Vec<Vec<u32>> {
+    let bits = parameters.collision_bits();
+    let hash = LeafHash::new(Backend::Portable, parameters, input);
+    let per_hash = parameters.leaves_per_hash();
+    let mut rows: Vec<(u128, Vec<u32>)> = Vec::new();
+    let numbers: Vec<u32> = (0..(2u32 << bits).div_ceil(per_hash as u32)).collect();
+    for some in numbers.chunks(AT_ONCE) {
+        let mut hashes = [[0; 64]; AT_ONCE];
+        hash.hash(some, &mut hashes);
+        for (number, hash) in some.iter().zip(&hashes) {
+            for part in 0..per_hash {
+                let mut bytes = [0; 16];
+                bytes[..parameters.n / 8].copy_from_slice(&hash[part * parameters.n / 8..][..parameters.n / 8]);
+                rows.push((u128::from_be_bytes(bytes), vec![number * per_hash as u32 + part as u32]));
+            }
+        }
+    }
+    rows.truncate(2 << bits);
+    for height in 1..=parameters.k {
+        rows.sort();
+        let agree = |row: u128| row >> (128 - height * bits);
+        let mut next = Vec::new();
+        for group in rows.chunk_by(|a, b| agree(a.0) == agree(b.0)) {
+            for (at, left) in group.iter().enumerate() {
+                for right in &group[at + 1..] {
+                    if next.len() < 3 << bits && !left.1.iter().any(|index| right.1.contains(index)) {
+                        let mut halves = [&left.1[..], &right.1];
+                        halves.sort();
+                        next.push((left.0 ^ right.0, halves.concat()));
+                    }
+                }
+            }
+        }
+        rows = next;
+    }
+    rows.into_iter().filter(|row| row.0 == 0).map(|row| row.1).collect()
+}
+
+#[test]
+fn own_solutions_of_inputs_of_any_length() {
+    let mut solved = 0;
+    // Around a block's end, where the index is in two blocks, and where the last block is short.
+    for length in [0, 1, 60, 104, 121, 123, 124, 125, 126, 127, 128, 129, 136, 140, 141, 200, 252, 255, 256, 268] {
+        let input: Vec<u8> = (0..length).map(|at| (at * 7 + length) as u8).collect();
+        let parameters = zcash(48, 5).unwrap();
+        for indices in solve(&parameters, &input) {
+            let indices = encode(&parameters, &indices);
+            assert_eq!(verdict(&parameters, &input, &indices), Ok(()), "input of {length} bytes");
+            solved += 1;
+        }
+    }
+    assert!(solved > 5, "only {solved} solutions");
+    let parameters = zcash(96, 5).unwrap();
+    for indices in solve(&parameters, b"an input of the solver") {
+        assert_eq!(verdict(&parameters, b"an input of the solver", &encode(&parameters, &indices)), Ok(()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    #[test]
+    fn noise_gets_the_verdict_of_the_oracle(
+        sizes in prop::sample::select(vec![(200, 9), (144, 5), (192, 7), (96, 5), (48, 5)]),
+        input in prop::collection::vec(any::<u8>(), 0..300), seed in any::<u64>(), zero in any::<bool>(),
+    ) {
+        let parameters = zcash(sizes.0, sizes.1).unwrap();
+        let mut state = seed;
+        let indices: Vec<u8> = (0..parameters.solution_length()).map(|_| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            if zero { 0 } else { (state >> 56) as u8 }
+        }).collect();
+        prop_assert!(verdict(&parameters, &input, &indices).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! The tree of a solution.
+
+use super::blake2b::{AT_ONCE, LeafHash};
+use super::{Parameters, Rule};
+
+/// The n bits of a leaf, or of the XOR of a subtree's leaves, in the order of their bytes; zeros behind them.
+type Row = [u64; 4];
+
+/// The indices of a solution of the right length.
+pub(super) fn decode(parameters: &Parameters, solution: &[u8]) -> Vec<u32> {
+    let width = parameters.collision_bits() + 1;
+    let index = |number: usize| {
+        let first = number * width;
+        let mut bytes = [0; 8];
+        let rest = &solution[first / 8..];
+        match rest.first_chunk() {
+            Some(chunk) => bytes = *chunk,
+            None => bytes[..rest.len()].copy_from_slice(rest),
+        }
+        (u64::from_be_bytes(bytes) << (first % 8) >> (64 - width)) as u32
+    };
+    (0..1 << parameters.k).map(index).collect()
+}
+
+/// A row with the first `bits` bits set.
+fn prefix(bits: usize) -> Row {
+    let mut bytes = [0; 32];
+    for bit in 0..bits {
+        bytes[bit / 8] |= 0x80 >> (bit % 8);
+    }
+    from_bytes(&bytes)
+}
+
+fn from_bytes(bytes: &[u8; 32]) -> Row {
+    let mut row = [0; 4];
+    for (word, bytes) in row.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    row
+}
+
+fn xor(a: Row, b: Row) -> Row {
+    [a[0] ^ b[0], a[1] ^ b[1], a[2] ^ b[2], a[3] ^ b[3]]
+}
+
+fn and(a: Row, b: Row) -> Row {
+    [a[0] & b[0], a[1] & b[1], a[2] & b[2], a[3] & b[3]]
+}
+
+fn is_zero(a: Row) -> bool {
+    a[0] | a[1] | a[2] | a[3] == 0
+}
+
+/// Whether no index is there twice.
+fn all_distinct(indices: &[u32]) -> bool {
+    /// A table four times as large as the most indices that there may be, so that few places are taken already.
+    const PLACES: usize = 4 << 10;
+    /// No index is as large.
+    const EMPTY: u32 = u32::MAX;
+    let mut table = [EMPTY; PLACES];
+    indices.iter().all(|&index| {
+        // A solution made for it can have all its indices meet in one place: that costs 2^(2k - 1) steps, not more.
+        let mut place = (index.wrapping_mul(0x9e37_79b1) >> 20) as usize;
+        while table[place] != EMPTY && table[place] != index {
+            place = (place + 1) % PLACES;
+        }
+        let new = table[place] == EMPTY;
+        table[place] = index;
+        new
+    })
+}
+
+/// Checks the tree, subtree by subtree: each is checked as soon as its last leaf is there.
+pub(super) fn check(parameters: &Parameters, indices: &[u32], leaf_hash: &LeafHash) -> Result<(), Rule> {
+    let distinct = all_distinct(indices);
+    let leaves_per_hash = parameters.leaves_per_hash() as u32;
+    let leaf_length = parameters.n / 8;
+    let whole = prefix(parameters.n);
+    let mut agree = [[0; 4]; 11];
+    for (height, agree) in agree.iter_mut().enumerate().take(parameters.k) {
+        *agree = prefix((height + 1) * parameters.collision_bits());
+    }
+    // The left half, at each height, of the subtree whose right half is not complete.
+    let mut waiting = [[0; 4]; 11];
+    let mut numbers = [0; AT_ONCE];
+    // One hash more than is used, because rows are read at full length.
+    let mut hashes = [[0; 64]; AT_ONCE + 1];
+    for (batch, some) in indices.chunks(AT_ONCE).enumerate() {
+        for (number, index) in numbers.iter_mut().zip(some) {
+            *number = index / leaves_per_hash;
+        }
+        if let Some(hashes) = hashes.first_chunk_mut() {
+            leaf_hash.hash(&numbers[..some.len()], hashes);
+        }
+        for (offset, &index) in some.iter().enumerate() {
+            let leaf = batch * AT_ONCE + offset;
+            let start = 64 * offset + (index % leaves_per_hash) as usize * leaf_length;
+            let mut bytes = [0; 32];
+            bytes.copy_from_slice(&hashes.as_flattened()[start..start + 32]);
+            let mut row = and(from_bytes(&bytes), whole);
+            let mut height = 0;
+            // A set bit of the leaf's number is a left half that waits for it.
+            while leaf >> height & 1 == 1 {
+                let right = leaf + 1 - (1 << height);
+                let left = right - (1 << height);
+                row = xor(row, waiting[height]);
+                if !is_zero(and(row, agree[height])) {
+                    return Err(Rule::Collision);
+                }
+                if indices[right] < indices[left] {
+                    return Err(Rule::Order);
+                }
+                if !distinct && indices[left..right].iter().any(|index| indices[right..=leaf].contains(index)) {
+                    return Err(Rule::Duplicate);
+                }
+                height += 1;
+            }
+            waiting[height] = row;
+        }
+    }
+    if is_zero(waiting[parameters.k]) { Ok(()) } else { Err(Rule::Root) }
+}
