@@ -5,6 +5,7 @@ mod capture;
 mod cli;
 mod commands;
 mod error;
+mod header_file;
 mod output;
 
 use std::io;

@@ -34,10 +34,10 @@ pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
         reads_only: info.reads_only(),
         accounts: info.accounts.get(),
         durable_sequence: info.durable_sequence.get(),
-        height: info.height.get(),
-        tip: hex(&info.tip),
+        height: info.tip_height.get(),
+        tip: hex(&info.tip_hash),
         bitcoin_height: info.serves_bitcoin().then(|| info.bitcoin_height.get()),
-        largest_datagram: info.largest_datagram.get(),
+        largest_datagram: info.max_datagram.get(),
     };
     output.result(&report, describe);
     Ok(())

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use secp256k1::{PublicKey, SecretKey};
 use serde::Serialize;
+use spv::hash::account_of_key;
+use wire::AccountId;
 
 use crate::cli::KeyCommand;
 use crate::error::Error;
@@ -31,7 +33,7 @@ pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
     };
     let public = PublicKey::from_secret_key_global(&key).serialize();
     let report =
-        KeyReport { account: verify::secp256k1::account_id(&public).to_string(), public_key: hex(&public) };
+        KeyReport { account: AccountId(account_of_key(&public)).to_string(), public_key: hex(&public) };
     output.result(&report, |report| format!("account     {}\npublic key  {}", report.account, report.public_key));
     Ok(())
 }

@@ -1,8 +1,15 @@
 //! The commands, a file for each.
 
+mod account;
+mod config;
+mod headers;
+mod info;
 mod key;
+mod load;
 mod manual;
+mod proof;
 mod replay;
+mod serve;
 
 use crate::cli::Command;
 use crate::error::Error;
@@ -11,13 +18,20 @@ use crate::output::Output;
 /// Runs a command.
 pub fn run(command: Command, output: Output) -> Result<(), Error> {
     match command {
+        Command::Serve(args) => serve::run(&args, output),
+        Command::Account(command) => account::run(&command, output),
         Command::Key(command) => key::run(&command, output),
+        Command::Proof(command) => proof::run(&command, output),
+        Command::Headers(args) => headers::run(&args, output),
+        Command::Load(args) => load::run(&args, output),
         Command::Replay(args) => replay::run(&args, output),
+        Command::Info(args) => info::run(&args, output),
+        Command::Config(command) => config::run(&command, output),
         Command::Completions { shell } => {
             manual::completions(shell);
             Ok(())
         }
         Command::Man { directory } => manual::man(&directory),
-        _ => todo!(),
+        Command::Import(_) | Command::Check(_) | Command::Demo(_) => todo!(),
     }
 }
