@@ -84,15 +84,16 @@ fn insufficient_balance(session: &mut Session) -> Result<(), Stop> {
 
 fn zero_amount(session: &mut Session) -> Result<(), Stop> {
     let (sender, receiver) = (session.funded(10)?, session.funded(0)?);
-    ensure_eq!(session.command(Command::Issue, sender, 0, 0)?, (Status::ZeroAmount, 10), "ISSUE of 0");
-    ensure_eq!(session.command(Command::Transfer, sender, receiver, 0)?, (Status::ZeroAmount, 10), "TRANSFER of 0");
+    ensure_eq!(session.command(Command::Issue, sender, 0, 0)?, (Status::ZeroAmount, 0), "ISSUE of 0");
+    ensure_eq!(session.command(Command::Transfer, sender, receiver, 0)?, (Status::ZeroAmount, 0), "TRANSFER of 0");
+    ensure_eq!(session.balance(sender)?, 10, "balance");
     Ok(())
 }
 
 fn self_transfer(session: &mut Session) -> Result<(), Stop> {
     let account = session.funded(10)?;
     let reply = session.command(Command::Transfer, account, account, 5)?;
-    ensure_eq!(reply, (Status::SelfTransfer, 10), "TRANSFER to the sender");
+    ensure_eq!(reply, (Status::SelfTransfer, 0), "TRANSFER to the sender");
     ensure_eq!(session.balance(account)?, 10, "balance");
     Ok(())
 }

@@ -121,8 +121,14 @@ fn no_amplification(session: &mut Session) -> Result<(), Stop> {
             1 => request.resize(random(request.len()) + 1, 0),
             _ => {}
         }
+        if request.len() < 8 {
+            // A late reply to another request could not be told from one to this.
+            Link::open(session.target.trusted, 0, session.target.node)?.expect_silence(&request)?;
+            continue;
+        }
+        request[4..8].copy_from_slice(&session.fresh().to_be_bytes());
         // The question that shows that nothing more comes must not be taken for the request.
-        if request.get(3) == Some(&(FrameType::Info as u8)) && request.len() == InfoFrame::LENGTH {
+        if request[3] == FrameType::Info as u8 && request.len() == InfoFrame::LENGTH {
             continue;
         }
         if let Some(reply) = session.link.ask_or_silence(&request)? {

@@ -1,0 +1,45 @@
+//! The suite against a node in this process, on loopback.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use node::{Config, Node};
+use turnpike_conformance::{Summary, Target, run};
+
+/// The issuer's secret key and its public key: the generator of the curve.
+const ISSUER: [u8; 32] = {
+    let mut key = [0; 32];
+    key[31] = 1;
+    key
+};
+const ISSUER_KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+
+#[test]
+fn the_node_conforms() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = Config {
+        data: directory.path().join("data"),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        http: None,
+        trusted: vec!["127.0.0.1/32".parse().unwrap()],
+        issuers: vec![ISSUER_KEY.parse().unwrap()],
+        ..Config::default()
+    };
+    config.ledger.accounts = 4096;
+    config.blocks.interval = 50;
+    config.limits.rate = 2000;
+    let node = Node::start(&config).unwrap();
+    let target = Target {
+        node: node.local_address(),
+        trusted: "127.0.0.1".parse().unwrap(),
+        stranger: Some("127.0.0.2".parse().unwrap()),
+        issuer: Some(ISSUER),
+        small_table: true,
+        rate_limited: true,
+        block_patience: Duration::from_secs(60),
+    };
+    let outcomes = run(&target, "", |outcome| println!("{outcome}"));
+    let summary = Summary::of(&outcomes);
+    node.stop();
+    assert_eq!((summary.failed, summary.skipped), (0, 0), "{summary}");
+}
