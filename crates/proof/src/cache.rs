@@ -66,6 +66,13 @@ pub struct Config {
     pub pages: Pages,
 }
 
+impl Config {
+    /// For so many replies, or more where they are short: 1 KiB each.
+    pub fn for_replies(count: usize) -> Self {
+        Self { bytes: count.saturating_mul(1 << 10).max(1 << 20), ..Self::default() }
+    }
+}
+
 impl Default for Config {
     /// 64 MiB: the replies of some hundred thousand addresses.
     fn default() -> Self {

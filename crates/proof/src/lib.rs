@@ -5,10 +5,16 @@
 //! block to the cache, which forgets what the block made stale.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod bitcoin;
 mod cache;
 mod counters;
+mod own;
 mod service;
+mod source;
 
+pub use bitcoin::{BitcoinAnnouncer, BitcoinSource};
 pub use cache::{Cache, Config, Lookup, Tip};
 pub use counters::Counters;
-pub use service::{Refusal, Service, Source};
+pub use own::OwnSource;
+pub use service::Service;
+pub use source::{Refusal, Source};

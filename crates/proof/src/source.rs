@@ -1,0 +1,65 @@
+//! What every source of proofs needs.
+
+use std::error::Error;
+
+use wire::{ProofRequest, Query, Status};
+use zerocopy::FromZeros;
+
+/// A chain's store, as the proof service needs it.
+pub trait Source: Send + Sync {
+    /// Writes the body of a reply, all that comes after the first 48 bytes, to the end of `body`, which is empty.
+    ///
+    /// All of it must be true as of one tip, the one that its first 40 bytes name.
+    fn prove(&self, query: Query, key: &[u8; 32], body: &mut Vec<u8>) -> Result<(), Refusal>;
+}
+
+/// Why there is no proof.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such account, transaction or block.
+    #[error("there is no such account, transaction or block")]
+    NotFound,
+    /// The block has a shape for which a proof would be ambiguous.
+    #[error("a proof in this block would be ambiguous")]
+    NotProvable,
+    /// The chain has no such query.
+    #[error("the chain does not answer this query")]
+    NoSuchQuery,
+    /// The key has bits set that must be zero.
+    #[error("the key is malformed")]
+    Malformed,
+    /// The store failed.
+    #[error("the store cannot be read: {0}")]
+    Failed(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl Refusal {
+    /// What the client is told.
+    pub fn status(&self) -> Status {
+        match self {
+            Self::NotFound => Status::NotFound,
+            Self::NotProvable => Status::NotProvable,
+            Self::NoSuchQuery => Status::UnknownCommand,
+            Self::Malformed => Status::Malformed,
+            Self::Failed(_) => Status::StorageFailed,
+        }
+    }
+}
+
+/// The request with a key, for what its parts mean.
+pub(crate) fn request_of(key: &[u8; 32]) -> ProofRequest {
+    ProofRequest { key: *key, ..ProofRequest::new_zeroed() }
+}
+
+/// Appends what is behind the first 48 bytes of a reply's fixed part.
+pub(crate) fn behind_request(fixed: &[u8], body: &mut Vec<u8>) {
+    body.extend_from_slice(fixed.get(ProofRequest::LENGTH..).unwrap_or_default());
+}
+
+pub(crate) fn malformed(_: Status) -> Refusal {
+    Refusal::Malformed
+}
+
+pub(crate) fn failed(error: impl Error + Send + Sync + 'static) -> Refusal {
+    Refusal::Failed(Box::new(error))
+}
