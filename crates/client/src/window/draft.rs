@@ -1,0 +1,152 @@
+//! Requests that are being filled.
+
+use std::time::Duration;
+
+use wire::{BatchFormat, BatchHeader, CompactEntry, CompactFrame, Operation, Promise, SignedOperation, U32};
+use zerocopy::IntoBytes;
+
+use super::{Slot, Window};
+
+/// A request that is being filled. Dropped without being submitted, it is as if it had never been.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    pub(super) window: &'a mut Window,
+    pub(super) id: u32,
+    pub(super) buffer: u32,
+}
+
+impl<'a> Draft<'a> {
+    /// The id that the frame has to carry; of a compact frame the transaction id.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Bytes of the longest datagram.
+    pub fn datagram(&self) -> usize {
+        self.window.limits.datagram
+    }
+
+    /// The memory that the datagram is to be written to, with what was there before.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        let length = self.window.limits.datagram;
+        let offset = self.buffer as usize * length;
+        &mut self.window.memory[offset..offset + length]
+    }
+
+    /// Sends the first `length` bytes of the memory, which must hold a frame with this draft's id. `due` is when it should
+    /// have been sent, from which its latency counts, and `now` when it is.
+    pub fn submit(self, length: usize, tag: u64, due: Duration, now: Duration) {
+        let window = &mut *self.window;
+        let slot = Slot {
+            id: self.id,
+            buffer: self.buffer,
+            length: length.min(window.limits.datagram),
+            tag,
+            due,
+            submitted: now,
+            deadline: now + window.limits.retry_after,
+            retries: 0,
+            refusals: 0,
+            refused: None,
+        };
+        window.outgoing.push_back(self.id);
+        window.next_deadline = window.next_deadline.min(slot.deadline);
+        let index = window.index_of(self.id);
+        window.slots[index] = Some(slot);
+        window.in_flight += 1;
+        window.next_id = self.id.wrapping_add(1);
+        // The slot has the buffer now.
+        std::mem::forget(self);
+    }
+
+    /// Sends a frame. It is cut where it is longer than a datagram.
+    pub fn submit_frame(mut self, frame: &[u8], tag: u64, due: Duration, now: Duration) {
+        let bytes = self.bytes();
+        let length = frame.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&frame[..length]);
+        self.submit(length, tag, due, now);
+    }
+
+    /// Sends a compact frame under this draft's id as its transaction id.
+    pub fn submit_compact(self, mut frame: CompactFrame, tag: u64, due: Duration, now: Duration) {
+        frame.transaction = U32::new(self.id);
+        self.submit_frame(frame.as_bytes(), tag, due, now);
+    }
+
+    /// Makes the request a batch.
+    pub fn batch(self, format: BatchFormat, promise: Promise) -> BatchDraft<'a> {
+        BatchDraft { draft: self, format, promise, count: 0, length: BatchHeader::LENGTH }
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        self.window.free.push(self.buffer);
+    }
+}
+
+/// A batch that is being filled.
+#[derive(Debug)]
+pub struct BatchDraft<'a> {
+    draft: Draft<'a>,
+    format: BatchFormat,
+    promise: Promise,
+    count: u16,
+    length: usize,
+}
+
+impl BatchDraft<'_> {
+    /// Number of entries so far.
+    pub fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Whether there is none yet.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Appends an operation to a batch of format 1, or of format 0 where the operation fits. Gives `false` where there is
+    /// no room, or the format cannot hold it.
+    #[inline]
+    pub fn push(&mut self, operation: &Operation) -> bool {
+        match self.format {
+            BatchFormat::Operation => self.append(operation.as_bytes()),
+            BatchFormat::Compact => {
+                CompactFrame::from_operation(operation).is_some_and(|frame| self.push_compact(frame))
+            }
+            BatchFormat::Signed => false,
+        }
+    }
+
+    /// Appends to a batch of format 0.
+    #[inline]
+    pub fn push_compact(&mut self, frame: CompactFrame) -> bool {
+        self.format == BatchFormat::Compact && self.append(CompactEntry::from(frame).as_bytes())
+    }
+
+    /// Appends to a batch of format 2.
+    pub fn push_signed(&mut self, signed: &SignedOperation) -> bool {
+        self.format == BatchFormat::Signed && self.append(signed.as_bytes())
+    }
+
+    /// Sends the batch, or nothing where it is empty.
+    pub fn submit(mut self, tag: u64, due: Duration, now: Duration) {
+        if self.count == 0 {
+            return;
+        }
+        let header = BatchHeader::new(self.draft.id, self.format, self.count, self.promise);
+        if header.write_to_prefix(self.draft.bytes()).is_ok() {
+            self.draft.submit(self.length, tag, due, now);
+        }
+    }
+
+    fn append(&mut self, entry: &[u8]) -> bool {
+        let (length, count) = (self.length, self.count);
+        let Some(place) = self.draft.bytes().get_mut(length..length + entry.len()) else { return false };
+        let Some(count) = count.checked_add(1) else { return false };
+        place.copy_from_slice(entry);
+        (self.length, self.count) = (length + entry.len(), count);
+        true
+    }
+}
