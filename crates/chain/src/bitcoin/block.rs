@@ -91,6 +91,8 @@ struct Items<'a> {
 pub struct Input<'a> {
     /// What it spends: the hash of a transaction, and the number of one of its outputs.
     pub outpoint: &'a [u8; 36],
+    /// What fulfils the script of the output that it spends. A coinbase may have anything here.
+    pub script: &'a [u8],
 }
 
 /// An output of a transaction.
@@ -203,10 +205,9 @@ fn read_items<'a, T>(
 }
 
 fn read_input<'a>(encoding: &mut Encoding<'a>) -> Result<Input<'a>, EncodingError> {
-    let outpoint = encoding.array()?;
-    encoding.string()?;
+    let input = Input { outpoint: encoding.array()?, script: encoding.string()? };
     encoding.array::<4>()?;
-    Ok(Input { outpoint })
+    Ok(input)
 }
 
 fn read_output<'a>(encoding: &mut Encoding<'a>) -> Result<Output<'a>, EncodingError> {

@@ -104,6 +104,15 @@ pub enum Error {
         /// What was asked for.
         expected: String,
     },
+    /// The first block of an import does not tell its height.
+    #[error("{origin}: the block is too old to tell its height: import from genesis, or name its height")]
+    HeightUnknown {
+        /// Where the block came from.
+        origin: Origin,
+    },
+    /// There is not a single block in the files.
+    #[error("there are no blocks in the files")]
+    NoBlocks,
     /// The block has a transaction of 64 bytes, so that no proof in it is unambiguous.
     #[error("block {} has a transaction of 64 bytes, for which proofs are ambiguous (CVE-2017-12842)", display(.hash))]
     NotProvable {

@@ -14,6 +14,7 @@ mod index;
 mod orphans;
 mod pending;
 mod records;
+mod start;
 mod tree;
 mod view;
 
@@ -22,5 +23,6 @@ pub use connect::script_hash;
 pub use error::{Error, InvalidBlock, Origin};
 pub use files::{BlockFiles, BlockReader, FileError, FrameError, Key, RawBlock};
 pub use import::{Change, ChangeKind, Importer, Observer, Progress, Summary};
+pub use start::Start;
 pub use tree::{Repeated, Tree};
-pub use view::{BitcoinChain, BlockInfo, DEFAULT_CACHE_SIZE, Options, Proof, Start, Tip, View};
+pub use view::{BitcoinChain, BlockInfo, DEFAULT_CACHE_SIZE, Options, Proof, Tip, View};

@@ -4,6 +4,7 @@ use super::connect::script_hash;
 use super::error::Error;
 use super::index::{BlockRecord, Catalog, Index, damaged, decode_locator, get, history_key, locator_of_key};
 use super::records::{read_array, read_checked, read_start};
+use super::start::Start;
 use super::tree::{self, Tree};
 use crate::flat::{FlatFile, SEGMENT};
 use fjall::{Readable, Snapshot};
@@ -21,15 +22,6 @@ const BLOCK_FILE: &str = "blocks";
 const COINBASE_READ: u32 = 4096;
 /// Memory for blocks of the index that were read.
 pub const DEFAULT_CACHE_SIZE: u64 = 32 << 20;
-
-/// The block that a store begins with. It is trusted: nothing shows that it has this height.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// Its height.
-    pub height: u32,
-    /// Its hash.
-    pub hash: Hash,
-}
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug)]
