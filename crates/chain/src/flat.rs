@@ -18,9 +18,9 @@ impl Segment {
         let map = match (file.descriptor(), usize::try_from(size)) {
             (Some(descriptor), Ok(size)) => {
                 use std::os::fd::AsRawFd;
-                // SAFETY: the mapping is longer than the file, but only bytes that are committed are read through it:
-                // these exist, and are never written again. The data directory is locked, so no other program of ours
-                // cuts the file.
+                // SAFETY: the mapping is longer than the file, but only bytes that were written are read through it, and they
+                // are not written again while they are read: committed bytes never are. The data directory is locked, so
+                // no other program of ours cuts the file.
                 let map = unsafe { memmap2::MmapOptions::new().len(size).map(descriptor.as_raw_fd()) };
                 Some(map.map_err(|source| Error::Failed { path: file.path().into(), operation: "mapping", source })?)
             }
@@ -135,7 +135,7 @@ impl FlatFile {
     }
 
     /// Reads committed bytes.
-    pub(crate) fn read(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Error> {
+    pub(crate) fn read(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Error> {
         let committed = self.committed();
         let end = offset.checked_add(buffer.len() as u64);
         if end.is_none_or(|end| end > committed) {
@@ -143,6 +143,11 @@ impl FlatFile {
             let reason = format!("{} bytes are to be read, but the file ends at {committed}", buffer.len());
             return Err(Error::Corrupt { path, offset, reason });
         }
+        self.read_written(offset, buffer)
+    }
+
+    /// Reads bytes that the caller knows to be written, committed or not, and not to be written again meanwhile.
+    pub(crate) fn read_written(&self, mut offset: u64, mut buffer: &mut [u8]) -> Result<(), Error> {
         while !buffer.is_empty() {
             let (number, within) = (offset / self.segment_size, offset % self.segment_size);
             let room = usize::try_from(self.segment_size - within).unwrap_or(usize::MAX);

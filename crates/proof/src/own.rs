@@ -20,7 +20,7 @@ impl OwnSource {
     }
 
     fn prove_entry(&self, request: &ProofRequest, body: &mut Vec<u8>) -> Result<(), Refusal> {
-        let answer = self.0.index_entry(&request.account().map_err(malformed)?);
+        let answer = self.0.index_entry(&request.account().map_err(malformed)?).map_err(failed)?;
         let fixed = IndexReply {
             block_hash: answer.block_hash,
             block_height: U64::new(answer.height),

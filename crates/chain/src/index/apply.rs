@@ -1,7 +1,7 @@
 //! Applying the operations of a block to the index, and taking them back.
-use super::Index;
 use super::group::fingerprint;
 use super::paths::account_paths;
+use super::{Index, Pending};
 use crate::links::{Link, Links};
 use crate::prefetch::prefetch;
 use spv::{IndexEntry, Locator};
@@ -50,26 +50,29 @@ struct Place {
 }
 
 impl Index {
-    /// Applies the operations of the block at `height`, in order, and writes where their accounts' transactions before them
-    /// are. After an error the operations before the one it names are applied; [`Index::undo`] takes them back.
+    /// Applies operations of the block at `height`, in order, the first of which has the given position; and writes where their
+    /// accounts' transactions before them are. After an error the operations before the one it names are applied;
+    /// [`Index::undo`] takes them back.
     ///
     /// # Panics
     ///
     /// If there are not as many links as operations.
-    pub fn apply(&mut self, height: u32, operations: &[Operation], links: &mut [Links]) -> Result<(), EffectError> {
+    pub fn apply(
+        &mut self,
+        pending: &mut Pending,
+        first: Locator,
+        operations: &[Operation],
+        links: &mut [Links],
+    ) -> Result<(), EffectError> {
         assert_eq!(operations.len(), links.len(), "links for each operation");
-        let is_create = |operation: &&Operation| operation.command.get() == Command::Create.code();
-        self.grow(operations.iter().filter(is_create).count() as u64);
-        let mut position = 0;
+        let Locator { height, mut position } = first;
         for (operations, links) in operations.chunks(BATCH).zip(links.chunks_mut(BATCH)) {
             let places = self.look_up(operations);
             for ((operation, links), [source, destination]) in operations.iter().zip(links).zip(&places) {
                 let latest = Locator { height, position };
-                *links = self.apply_one(operation, latest, source, destination).map_err(|effect| EffectError {
-                    height,
-                    position,
-                    effect,
-                })?;
+                *links = self
+                    .apply_one(pending, operation, latest, source, destination)
+                    .map_err(|effect| EffectError { height, position, effect })?;
                 position += 1;
             }
         }
@@ -105,6 +108,7 @@ impl Index {
     #[inline]
     fn apply_one(
         &mut self,
+        pending: &mut Pending,
         operation: &Operation,
         latest: Locator,
         source: &Place,
@@ -117,19 +121,19 @@ impl Index {
                 let to = self.settle(destination, &operation.destination).ok_or(Effect::AccountUnknown)?;
                 let from_balance = self.balance(&from).checked_sub(amount).ok_or(Effect::Underflow)?;
                 let to_balance = self.balance(&to).checked_add(amount).ok_or(Effect::Overflow)?;
-                let source = self.update(&from, from_balance, latest);
-                Ok(Links { source, destination: self.update(&to, to_balance, latest) })
+                let source = self.update(pending, &from, from_balance, latest);
+                Ok(Links { source, destination: self.update(pending, &to, to_balance, latest) })
             }
             Ok(Command::Issue) => {
                 let to = self.settle(source, &operation.source).ok_or(Effect::AccountUnknown)?;
                 let balance = self.balance(&to).checked_add(amount).ok_or(Effect::Overflow)?;
-                Ok(Links { source: self.update(&to, balance, latest), destination: Link::NONE })
+                Ok(Links { source: self.update(pending, &to, balance, latest), destination: Link::NONE })
             }
             Ok(Command::Create) => {
                 if self.settle(source, &operation.source).is_some() {
                     return Err(Effect::AccountExists);
                 }
-                self.create(source, &operation.source, latest);
+                self.create(pending, source, &operation.source, latest);
                 Ok(Links::NONE)
             }
             _ => Err(Effect::NotATransaction),
@@ -154,17 +158,17 @@ impl Index {
 
     /// Changes an entry, and returns what it had as its latest transaction.
     #[inline]
-    fn update(&mut self, place: &Place, balance: u64, latest: Locator) -> Link {
+    fn update(&mut self, pending: &mut Pending, place: &Place, balance: u64, latest: Locator) -> Link {
         let entry = self.groups[place.group].entry_mut(place.place);
         let before = entry.latest();
         entry.balance = balance.into();
         entry.height = latest.height.into();
         entry.position = latest.position.into();
-        self.mark(self.cell_of(place.path));
+        pending.mark(self.cell_of(place.path));
         before.into()
     }
 
-    fn create(&mut self, place: &Place, account: &AccountId, latest: Locator) {
+    fn create(&mut self, pending: &mut Pending, place: &Place, account: &AccountId, latest: Locator) {
         let entry = IndexEntry {
             account: account.0,
             balance: 0.into(),
@@ -172,25 +176,22 @@ impl Index {
             position: latest.position.into(),
         };
         self.groups[place.group].insert(place.path, fingerprint(place.path, self.group_depth), entry);
-        let cell = self.cell_of(place.path);
-        let node = self.first_cell() + cell;
-        self.counts[node] += 1;
+        pending.mark(self.cell_of(place.path));
         self.accounts += 1;
-        self.mark(cell);
     }
 
     /// Takes back operations that [`Index::apply`] applied with these links, as long as nothing was applied since.
-    pub fn undo(&mut self, operations: &[Operation], links: &[Links]) {
+    pub fn undo(&mut self, pending: &mut Pending, operations: &[Operation], links: &[Links]) {
         for (operation, links) in operations.iter().zip(links).rev() {
             let amount = operation.amount.get();
             match (operation.command(), links.source.locator(), links.destination.locator()) {
-                (Ok(Command::Create), ..) => self.forget(&operation.source),
+                (Ok(Command::Create), ..) => self.forget(pending, &operation.source),
                 (Ok(Command::Issue), Some(before), _) => {
-                    self.revert(&operation.source, before, |balance| balance.wrapping_sub(amount));
+                    self.revert(pending, &operation.source, before, |balance| balance.wrapping_sub(amount));
                 }
                 (Ok(Command::Transfer), Some(source), Some(destination)) => {
-                    self.revert(&operation.source, source, |balance| balance.wrapping_add(amount));
-                    self.revert(&operation.destination, destination, |balance| balance.wrapping_sub(amount));
+                    self.revert(pending, &operation.source, source, |balance| balance.wrapping_add(amount));
+                    self.revert(pending, &operation.destination, destination, |balance| balance.wrapping_sub(amount));
                 }
                 _ => {}
             }
@@ -204,21 +205,18 @@ impl Index {
         Some(Place { path, group, place })
     }
 
-    fn revert(&mut self, account: &AccountId, before: Locator, balance: impl Fn(u64) -> u64) {
+    fn revert(&mut self, pending: &mut Pending, account: &AccountId, before: Locator, balance: impl Fn(u64) -> u64) {
         if let Some(place) = self.find(account) {
             let balance = balance(self.balance(&place));
-            self.update(&place, balance, before);
+            self.update(pending, &place, balance, before);
         }
     }
 
-    fn forget(&mut self, account: &AccountId) {
+    fn forget(&mut self, pending: &mut Pending, account: &AccountId) {
         if let Some(place) = self.find(account) {
             self.groups[place.group].remove(place.place);
-            let cell = self.cell_of(place.path);
-            let node = self.first_cell() + cell;
-            self.counts[node] -= 1;
+            pending.mark(self.cell_of(place.path));
             self.accounts -= 1;
-            self.mark(cell);
         }
     }
 }

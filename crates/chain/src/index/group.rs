@@ -125,29 +125,23 @@ impl Group {
         self.fingerprints.remove(place);
     }
 
-    /// Puts an entry after all others; the caller sees to the order.
-    pub(super) fn push(&mut self, fingerprint: u16, entry: IndexEntry) {
-        self.entries.push(Aligned(entry));
-        self.fingerprints.push(fingerprint);
-    }
-
-    pub(super) fn reserve(&mut self, entries: usize) {
-        self.entries.reserve_exact(entries);
-        self.fingerprints.reserve_exact(entries);
+    /// The group of these entries, which are in order, with their fingerprints.
+    pub(super) fn new(entries: &[(u16, IndexEntry)]) -> Self {
+        Self {
+            fingerprints: entries.iter().map(|(fingerprint, _)| *fingerprint).collect(),
+            entries: entries.iter().map(|(_, entry)| Aligned(*entry)).collect(),
+        }
     }
 
     /// The two halves of the group, by the first bit of the fingerprints; `depth` is the number of bits before that.
     pub(super) fn split(self, depth: u32) -> [Self; 2] {
         let middle = self.fingerprints.partition_point(|fingerprint| fingerprint >> 15 == 0);
         [0..middle, middle..self.len()].map(|half| {
-            let mut group = Self::default();
-            group.reserve(half.len());
-            for place in half {
-                let entry = self.entries[place].0;
-                let path = account_path(&AccountId(entry.account));
-                group.push(fingerprint(path, depth + 1), entry);
-            }
-            group
+            let entries: Vec<_> = self.entries[half]
+                .iter()
+                .map(|Aligned(entry)| (fingerprint(account_path(&AccountId(entry.account)), depth + 1), *entry))
+                .collect();
+            Self::new(&entries)
         })
     }
 

@@ -1,6 +1,6 @@
 //! The root of the index: hashing what has changed, many leaves and nodes at once.
 use super::group::Group;
-use super::{CELL_BITS, Index};
+use super::{CELL_BITS, Index, Nodes};
 use spv::hash::{INDEX_LEAF_TAG, INDEX_NODE_TAG};
 use spv::{Hash, IndexEntry, MAX_DEPTH, MAX_LEAF_ENTRIES, ZERO_HASH};
 use std::ops::Range;
@@ -18,66 +18,91 @@ pub(super) fn is_leaf(accounts: usize, depth: u32) -> bool {
     accounts <= MAX_LEAF_ENTRIES || depth as usize == MAX_DEPTH
 }
 
-impl Index {
-    /// The root. Hashes what has changed since it was last asked for.
-    pub fn root(&mut self) -> Hash {
-        let mut nodes = self.take_dirty();
+/// What is ahead of the published hashes: the block builder's part of the index.
+#[derive(Debug)]
+pub struct Pending {
+    /// Those above dirty cells are out of date.
+    nodes: Nodes,
+    /// A bit for each cell.
+    dirty: Vec<u64>,
+    /// Nodes that were hashed since the last publication.
+    changed: Vec<usize>,
+}
+
+impl Pending {
+    /// For this index, with everything still to be hashed.
+    pub fn new(index: &Index) -> Self {
+        let mut pending = Self {
+            nodes: Nodes::new(index.group_depth),
+            dirty: vec![0; index.first_cell().div_ceil(64)],
+            changed: Vec::new(),
+        };
+        for cell in 0..index.first_cell() {
+            pending.mark(cell);
+        }
+        pending
+    }
+
+    /// Notes that an account of the cell has changed.
+    #[inline]
+    pub(super) fn mark(&mut self, cell: usize) {
+        self.dirty[cell / 64] |= 1 << (cell % 64);
+    }
+
+    /// The root of the index after all that was applied. Hashes what has changed since it was last asked for.
+    pub fn root(&mut self, index: &Index) -> Hash {
+        let mut nodes = self.take_dirty(index.first_cell());
         for round in nodes.chunks(ROUND) {
-            let mut forest = Forest::new(self.group_depth, round.len());
+            let mut forest = Forest::new(index.group_depth, round.len());
             for (target, node) in round.iter().enumerate() {
-                let (group, range) = self.cell(*node);
-                forest.add(&self.groups[group], range, self.cell_depth(), target);
+                let (group, range) = index.cell(*node);
+                self.nodes.counts[*node] = range.len() as u32;
+                forest.add(&index.groups[group], range, index.cell_depth(), target);
             }
             for (node, digest) in round.iter().zip(forest.hash()) {
-                self.hashes[*node] = digest;
+                self.nodes.hashes[*node] = digest;
             }
         }
-        for depth in (0..self.cell_depth()).rev() {
+        self.changed.extend_from_slice(&nodes);
+        for depth in (0..index.cell_depth()).rev() {
             for node in &mut nodes {
                 *node /= 2;
             }
             nodes.dedup();
             for round in nodes.chunks(ROUND) {
-                self.hash_nodes(round, depth);
+                self.hash_nodes(index, round, depth);
             }
+            self.changed.extend_from_slice(&nodes);
         }
-        self.hashes[1]
+        self.nodes.hashes[1]
     }
 
     /// The nodes of the dirty cells, which are clean from now on.
-    fn take_dirty(&mut self) -> Vec<usize> {
-        let first = self.first_cell();
+    fn take_dirty(&mut self, first_cell: usize) -> Vec<usize> {
         let mut nodes = Vec::new();
         for (number, word) in self.dirty.iter_mut().enumerate() {
             let mut bits = std::mem::take(word);
             while bits != 0 {
-                nodes.push(first + number * 64 + bits.trailing_zeros() as usize);
+                nodes.push(first_cell + number * 64 + bits.trailing_zeros() as usize);
                 bits &= bits - 1;
             }
         }
         nodes
     }
 
-    /// The group of a cell, and its entries there.
-    pub(super) fn cell(&self, node: usize) -> (usize, Range<usize>) {
-        let cell = node - self.first_cell();
-        let group = cell >> CELL_BITS;
-        (group, self.groups[group].with_prefix(cell as u16 & ((1 << CELL_BITS) - 1), CELL_BITS))
-    }
-
     /// Hashes nodes above the cells, whose children are up to date.
-    fn hash_nodes(&mut self, nodes: &[usize], depth: u32) {
-        let mut leaves = Vec::new();
-        let mut inner = Vec::new();
-        let mut pairs: Vec<[u8; 64]> = Vec::new();
+    fn hash_nodes(&mut self, index: &Index, nodes: &[usize], depth: u32) {
+        let Nodes { hashes, counts } = &mut self.nodes;
+        let mut inner = Vec::with_capacity(nodes.len());
+        let mut pairs: Vec<[u8; 64]> = Vec::with_capacity(nodes.len());
         for node in nodes {
-            let count = self.counts[2 * node] + self.counts[2 * node + 1];
-            self.counts[*node] = count;
-            if is_leaf(count as usize, depth) {
-                leaves.push(*node);
+            counts[*node] = counts[2 * node] + counts[2 * node + 1];
+            if is_leaf(counts[*node] as usize, depth) {
+                let entries: Vec<_> = index.below(*node, depth).flatten().copied().collect();
+                hashes[*node] = leaf_hash(&entries);
             } else {
                 let mut pair = [0; 64];
-                pair.copy_from_slice(self.hashes[2 * node..2 * node + 2].as_flattened());
+                pair.copy_from_slice(hashes[2 * node..2 * node + 2].as_flattened());
                 pairs.push(pair);
                 inner.push(*node);
             }
@@ -85,29 +110,41 @@ impl Index {
         let mut digests = vec![ZERO_HASH; pairs.len()];
         INDEX_NODE.hash_many(&pairs, &mut digests);
         for (node, digest) in inner.into_iter().zip(digests) {
-            self.hashes[node] = digest;
-        }
-        for node in leaves {
-            self.hashes[node] = leaf_hash(&self.entries_below(node, depth));
+            hashes[node] = digest;
         }
     }
 
-    /// The entries below a node, in order.
-    pub(super) fn entries_below(&self, node: usize, depth: u32) -> Vec<IndexEntry> {
+    /// Brings published nodes up to date.
+    pub(super) fn publish_to(&mut self, published: &mut Nodes) {
+        if published.hashes.len() == self.nodes.hashes.len() {
+            for node in &self.changed {
+                published.hashes[*node] = self.nodes.hashes[*node];
+                published.counts[*node] = self.nodes.counts[*node];
+            }
+        } else {
+            published.clone_from(&self.nodes);
+        }
+        // Given free, since a block of another size may not come for long.
+        self.changed = Vec::new();
+    }
+}
+
+impl Index {
+    /// The group of a cell, and its entries there.
+    pub(super) fn cell(&self, node: usize) -> (usize, Range<usize>) {
+        let cell = node - self.first_cell();
+        let group = cell >> CELL_BITS;
+        (group, self.groups[group].with_prefix(cell as u16 & ((1 << CELL_BITS) - 1), CELL_BITS))
+    }
+
+    /// The entries below a node, cell by cell.
+    pub(super) fn below(&self, node: usize, depth: u32) -> impl Iterator<Item = &[IndexEntry]> {
         let below = self.cell_depth() - depth;
         let cells = node << below..(node + 1) << below;
-        let entries = cells.flat_map(|cell| {
+        cells.map(|cell| {
             let (group, range) = self.cell(cell);
             self.groups[group].entries(range)
-        });
-        entries.copied().collect()
-    }
-
-    /// The hash of a part of a cell, at `depth`.
-    pub(super) fn subtree(&self, group: usize, range: Range<usize>, depth: u32) -> Hash {
-        let mut forest = Forest::new(self.group_depth, 1);
-        forest.add(&self.groups[group], range, depth, 0);
-        forest.hash().first().copied().unwrap_or(ZERO_HASH)
+        })
     }
 }
 

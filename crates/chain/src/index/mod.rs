@@ -9,6 +9,10 @@
 //!   the lowest nodes whose hashes are kept. A cell with more accounts than a leaf may hold is a small subtree that is
 //!   hashed as a whole;
 //! * the hashes and the numbers of accounts of all nodes from the cells up, as a heap: node i has the children 2i and 2i + 1.
+//!
+//! These are there twice. [`Index`] has the entries, and the hashes as they were last published; it is shared with readers.
+//! [`Pending`] has the hashes as they are to become, and belongs to the block builder. While a block is applied, entries run ahead
+//! of the published hashes; a reader takes back what the open block did to the few entries that it needs ([`Index::prove`]).
 
 mod apply;
 mod group;
@@ -19,13 +23,14 @@ mod proof;
 mod tests;
 
 pub use apply::{Effect, EffectError};
+pub use hashing::Pending;
 pub use proof::IndexAnswer;
 
 use group::{Group, fingerprint};
 use paths::account_path;
 use spv::{Hash, IndexEntry, ZERO_HASH};
 use thiserror::Error;
-use wire::AccountId;
+use wire::{AccountId, Command, Operation};
 
 /// The mean size of groups at which they are split. Between this and half of it, groups are large enough for their
 /// overhead to vanish and small enough for insertions to move little.
@@ -46,12 +51,22 @@ pub struct Index {
     group_depth: u32,
     groups: Vec<Group>,
     accounts: u64,
-    /// The hashes of nodes down to the cells; those above dirty cells are out of date.
+    published: Nodes,
+}
+
+/// The nodes from the cells up.
+#[derive(Clone, Debug)]
+struct Nodes {
     hashes: Vec<Hash>,
-    /// The numbers of accounts below nodes; as `hashes`, but those of cells are always up to date.
+    /// The numbers of accounts below.
     counts: Vec<u32>,
-    /// A bit for each cell.
-    dirty: Vec<u64>,
+}
+
+impl Nodes {
+    fn new(group_depth: u32) -> Self {
+        let nodes = 2 << (group_depth + CELL_BITS);
+        Self { hashes: vec![ZERO_HASH; nodes], counts: vec![0; nodes] }
+    }
 }
 
 impl Default for Index {
@@ -67,48 +82,40 @@ impl Index {
     }
 
     fn with_depth(group_depth: u32) -> Self {
-        let nodes = 2 << (group_depth + CELL_BITS);
-        Self {
-            group_depth,
-            groups: std::iter::repeat_with(Group::default).take(1 << group_depth).collect(),
-            accounts: 0,
-            hashes: vec![ZERO_HASH; nodes],
-            counts: vec![0; nodes],
-            dirty: vec![0; (nodes / 2).div_ceil(64)],
-        }
+        let groups = std::iter::repeat_with(Group::default).take(1 << group_depth).collect();
+        Self { group_depth, groups, accounts: 0, published: Nodes::new(group_depth) }
     }
 
-    /// The index of these entries, which must be in ascending order of path, then id. `accounts` is how many are to come.
+    /// The index of these entries, which must be in ascending order of path, then id; nothing is published yet. `accounts` is
+    /// how many are to come.
     pub fn from_entries(accounts: u64, entries: impl IntoIterator<Item = IndexEntry>) -> Result<Self, OrderError> {
         let mut index = Self::with_depth(group_depth_of(accounts));
-        let expected = (accounts >> index.group_depth) as usize;
         let mut before = None;
+        let (mut number, mut group) = (0, Vec::new());
         for entry in entries {
             let path = account_path(&AccountId(entry.account));
             if before.is_some_and(|before| before >= (path, entry.account)) {
                 return Err(OrderError(index.accounts));
             }
             before = Some((path, entry.account));
-            let (number, cell) = (index.group_of(path), index.cell_of(path));
-            let group = &mut index.groups[number];
-            if group.len() == 0 {
-                group.reserve(expected);
+            if index.group_of(path) != number {
+                index.groups[number] = Group::new(&group);
+                group.clear();
+                number = index.group_of(path);
             }
-            group.push(fingerprint(path, index.group_depth), entry);
-            let node = index.first_cell() + cell;
-            index.counts[node] += 1;
+            group.push((fingerprint(path, index.group_depth), entry));
             index.accounts += 1;
         }
-        index.mark_all();
+        index.groups[number] = Group::new(&group);
         Ok(index)
     }
 
-    /// The number of accounts.
+    /// The number of accounts, those of an open block among them.
     pub fn accounts(&self) -> u64 {
         self.accounts
     }
 
-    /// What the index holds of an account.
+    /// What the index holds of an account, after what is applied of an open block.
     pub fn get(&self, account: &AccountId) -> Option<IndexEntry> {
         let path = account_path(account);
         let group = &self.groups[self.group_of(path)];
@@ -150,33 +157,27 @@ impl Index {
         (path >> (64 - self.cell_depth())) as usize
     }
 
-    #[inline]
-    fn mark(&mut self, cell: usize) {
-        self.dirty[cell / 64] |= 1 << (cell % 64);
+    /// Makes room for the accounts that the operations of a block create: splits all groups until their mean size is in its
+    /// bounds. To be called before anything of the block is applied.
+    pub fn prepare(&mut self, pending: &mut Pending, operations: &[Operation]) {
+        let is_create = |operation: &&Operation| operation.command.get() == Command::Create.code();
+        let depth = group_depth_of(self.accounts + operations.iter().filter(is_create).count() as u64);
+        if depth <= self.group_depth {
+            return;
+        }
+        while self.group_depth < depth {
+            let groups = std::mem::take(&mut self.groups);
+            self.groups = groups.into_iter().flat_map(|group| group.split(self.group_depth)).collect();
+            self.group_depth += 1;
+        }
+        *pending = Pending::new(self);
+        pending.root(self);
+        self.publish(pending);
     }
 
-    fn mark_all(&mut self) {
-        for cell in 0..self.first_cell() {
-            self.mark(cell);
-        }
-    }
-
-    /// Makes room for `created` accounts more: splits all groups until their mean size is in its bounds.
-    fn grow(&mut self, created: u64) {
-        while self.group_depth < group_depth_of(self.accounts + created) {
-            let mut grown = Self::with_depth(self.group_depth + 1);
-            grown.accounts = self.accounts;
-            grown.groups =
-                std::mem::take(&mut self.groups).into_iter().flat_map(|group| group.split(self.group_depth)).collect();
-            for cell in 0..grown.first_cell() {
-                let (number, prefix) = (cell >> CELL_BITS, cell as u16 & ((1 << CELL_BITS) - 1));
-                let count = grown.groups[number].with_prefix(prefix, CELL_BITS).len();
-                let node = grown.first_cell() + cell;
-                grown.counts[node] = count as u32;
-            }
-            grown.mark_all();
-            *self = grown;
-        }
+    /// Lets readers see the hashes as they have become. All entries are as of them from now on.
+    pub fn publish(&mut self, pending: &mut Pending) {
+        pending.publish_to(&mut self.published);
     }
 }
 

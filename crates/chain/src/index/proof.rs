@@ -1,5 +1,5 @@
 //! Proofs out of the index.
-use super::hashing::is_leaf;
+use super::hashing::{INDEX_NODE, is_leaf, leaf_hash};
 use super::{Index, account_path};
 use spv::{Hash, IndexEntry};
 use wire::AccountId;
@@ -14,38 +14,48 @@ pub struct IndexAnswer {
 }
 
 impl Index {
-    /// The proof of what the index holds of `account`. The root must have been asked for since the last change.
-    pub fn prove(&self, account: &AccountId) -> IndexAnswer {
+    /// The proof of what the index holds of `account`, as of the last publication. `before` tells what an entry was then,
+    /// or that it was not there; where nothing was applied since, entries are what they were.
+    pub fn prove<E>(
+        &self,
+        account: &AccountId,
+        mut before: impl FnMut(&IndexEntry) -> Result<Option<IndexEntry>, E>,
+    ) -> Result<IndexAnswer, E> {
         let route = account_path(account);
         let mut path = Vec::new();
         let (mut node, mut depth) = (1, 0);
-        while depth < self.cell_depth() && !is_leaf(self.counts[node] as usize, depth) {
+        while depth < self.cell_depth() && !is_leaf(self.published.counts[node] as usize, depth) {
             node = 2 * node + (route >> (63 - depth) & 1) as usize;
-            path.push(self.hashes[node ^ 1]);
+            path.push(self.published.hashes[node ^ 1]);
             depth += 1;
         }
-        let entries = if depth == self.cell_depth() {
-            self.prove_in_cell(route, node, &mut path)
-        } else {
-            self.entries_below(node, depth)
-        };
-        path.reverse();
-        IndexAnswer { path, entries }
-    }
-
-    /// Goes on inside a cell, where hashes are not kept.
-    fn prove_in_cell(&self, route: u64, node: usize, path: &mut Vec<Hash>) -> Vec<IndexEntry> {
-        let (number, mut range) = self.cell(node);
-        let group = &self.groups[number];
-        let mut depth = self.cell_depth();
-        while !is_leaf(range.len(), depth) {
-            let middle = group.middle(range.clone(), depth, self.group_depth);
-            let (left, right) = (range.start..middle, middle..range.end);
+        let mut entries = Vec::new();
+        for entry in self.below(node, depth).flatten() {
+            entries.extend(before(entry)?);
+        }
+        // Inside a cell hashes are not kept.
+        while !is_leaf(entries.len(), depth) {
+            let right = entries.split_off(middle(&entries, depth));
+            depth += 1;
             let sibling;
-            (range, sibling) = if route >> (63 - depth) & 1 == 0 { (left, right) } else { (right, left) };
-            depth += 1;
-            path.push(self.subtree(number, sibling, depth));
+            (entries, sibling) = if route >> (64 - depth) & 1 == 0 { (entries, right) } else { (right, entries) };
+            path.push(subtree(&sibling, depth));
         }
-        group.entries(range).to_vec()
+        path.reverse();
+        Ok(IndexAnswer { path, entries })
     }
+}
+
+/// The number of entries whose path has a 0 in bit `depth`; all paths are alike before that bit.
+fn middle(entries: &[IndexEntry], depth: u32) -> usize {
+    entries.partition_point(|entry| account_path(&AccountId(entry.account)) >> (63 - depth) & 1 == 0)
+}
+
+/// The hash of the subtree at `depth` over these entries.
+fn subtree(entries: &[IndexEntry], depth: u32) -> Hash {
+    if is_leaf(entries.len(), depth) {
+        return leaf_hash(entries);
+    }
+    let (left, right) = entries.split_at(middle(entries, depth));
+    INDEX_NODE.hash([subtree(left, depth + 1), subtree(right, depth + 1)].as_flattened())
 }

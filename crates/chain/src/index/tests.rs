@@ -5,8 +5,45 @@ use proptest::prelude::*;
 use spv::hash::{index_leaf, index_node};
 use spv::{BlockHeader, IndexProof, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use wire::{Operation, TransactionId};
 use zerocopy::IntoBytes;
+
+/// An index with its pending part.
+struct Whole {
+    index: Index,
+    pending: Pending,
+}
+
+impl Whole {
+    fn new() -> Self {
+        Self::of(Index::new())
+    }
+
+    fn of(index: Index) -> Self {
+        Self { pending: Pending::new(&index), index }
+    }
+
+    fn apply(&mut self, height: u32, operations: &[Operation], links: &mut [Links]) -> Result<(), EffectError> {
+        self.index.prepare(&mut self.pending, operations);
+        self.index.apply(&mut self.pending, Locator { height, position: 0 }, operations, links)
+    }
+
+    fn undo(&mut self, operations: &[Operation], links: &[Links]) {
+        self.index.undo(&mut self.pending, operations, links);
+    }
+
+    /// The root, published.
+    fn root(&mut self) -> Hash {
+        let root = self.pending.root(&self.index);
+        self.index.publish(&mut self.pending);
+        root
+    }
+
+    fn prove(&self, account: &AccountId) -> IndexAnswer {
+        self.index.prove(account, |entry| Ok::<_, Infallible>(Some(*entry))).unwrap()
+    }
+}
 
 /// Accounts in the index's order.
 type Model = BTreeMap<(u64, [u8; 16]), IndexEntry>;
@@ -81,21 +118,21 @@ fn operation((command, source, destination, amount): (u16, u32, u32, u64)) -> Op
     }
 }
 
-fn check_against(index: &mut Index, model: &Model) {
+fn check_against(index: &mut Whole, model: &Model) {
     let root = index.root();
     assert_eq!(root, root_of(model));
-    assert_eq!(index.accounts(), model.len() as u64);
-    assert!(index.entries().eq(model.values()));
+    assert_eq!(index.index.accounts(), model.len() as u64);
+    assert!(index.index.entries().eq(model.values()));
 }
 
-fn check_proofs(index: &mut Index, accounts: impl Iterator<Item = AccountId>) {
+fn check_proofs(index: &mut Whole, accounts: impl Iterator<Item = AccountId>) {
     let mut header = BlockHeader::genesis("test", &[0; 16], 0);
     header.index_root = index.root();
-    header.accounts = index.accounts().into();
+    header.accounts = index.index.accounts().into();
     for account in accounts {
         let answer = index.prove(&account);
         let proof = IndexProof { block_hash: header.hash(), height: 0, path: &answer.path, entries: &answer.entries };
-        assert_eq!(proof.verify_in(&account.0, &header), Ok(index.get(&account)));
+        assert_eq!(proof.verify_in(&account.0, &header), Ok(index.index.get(&account)));
     }
 }
 
@@ -109,7 +146,7 @@ proptest! {
             1..5,
         ),
     ) {
-        let (mut index, mut model) = (Index::new(), Model::new());
+        let (mut index, mut model) = (Whole::new(), Model::new());
         for (height, block) in blocks.into_iter().enumerate() {
             let height = height as u32 + 1;
             let mut operations = Vec::new();
@@ -127,7 +164,8 @@ proptest! {
             check_against(&mut index, &model);
         }
         check_proofs(&mut index, (0..1000).step_by(13).map(account));
-        let mut again = Index::from_entries(index.accounts(), index.entries().copied().collect::<Vec<_>>()).unwrap();
+        let entries: Vec<_> = index.index.entries().copied().collect();
+        let mut again = Whole::of(Index::from_entries(index.index.accounts(), entries).unwrap());
         prop_assert_eq!(again.root(), index.root());
     }
 
@@ -136,7 +174,7 @@ proptest! {
         first in prop::collection::vec((1_u16..4, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
         second in prop::collection::vec((1_u16..4, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
     ) {
-        let (mut index, mut model) = (Index::new(), Model::new());
+        let (mut index, mut model) = (Whole::new(), Model::new());
         let mut keep = |height, block: Vec<_>, model: &mut Model| {
             let mut operations = Vec::new();
             for candidate in block.into_iter().map(operation) {
@@ -158,7 +196,7 @@ proptest! {
 
 #[test]
 fn every_size_up_to_a_few_hundred() {
-    let (mut index, mut model) = (Index::new(), Model::new());
+    let (mut index, mut model) = (Whole::new(), Model::new());
     for n in 0..600 {
         let create = operation((1, n, 0, 0));
         apply_plainly(&mut model, &create, Locator { height: n, position: 0 }).unwrap();
@@ -175,7 +213,7 @@ fn accounts_with_paths_alike_make_a_deep_trie() {
     // More accounts than a leaf holds whose paths agree in more bits than a fingerprint has: found by search.
     let alike = (0_u32..).map(account).filter(|account| spv::account_path(&account.0) >> 46 == 0x1_2345);
     let accounts: Vec<_> = alike.take(20).chain((0..30).map(account)).collect();
-    let (mut index, mut model) = (Index::new(), Model::new());
+    let (mut index, mut model) = (Whole::new(), Model::new());
     for (height, account) in accounts.iter().enumerate() {
         let create = Operation::create(TransactionId::ZERO, *account);
         apply_plainly(&mut model, &create, Locator { height: height as u32, position: 0 }).unwrap();
@@ -200,7 +238,7 @@ fn contradictions_are_errors_and_can_be_taken_back() {
         (Operation::refer(TransactionId::ZERO, account(1)), Effect::NotATransaction),
     ];
     for (bad, effect) in cases {
-        let mut index = Index::new();
+        let mut index = Whole::new();
         index.apply(1, &good, &mut [Links::NONE; 3]).unwrap();
         let before = index.root();
         let mut links = [Links::NONE; 2];
@@ -219,10 +257,10 @@ fn contradictions_are_errors_and_can_be_taken_back() {
 
 #[test]
 fn entries_out_of_order_are_refused() {
-    let mut index = Index::new();
+    let mut index = Whole::new();
     let creates: Vec<_> = (0..500).map(|n| operation((1, n, 0, 0))).collect();
     index.apply(1, &creates, &mut vec![Links::NONE; 500]).unwrap();
-    let mut entries: Vec<_> = index.entries().copied().collect();
+    let mut entries: Vec<_> = index.index.entries().copied().collect();
     entries.swap(300, 301);
     assert_eq!(Index::from_entries(500, entries.clone()).err(), Some(OrderError(301)));
     entries.swap(300, 301);

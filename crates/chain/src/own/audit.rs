@@ -4,10 +4,10 @@ use super::error::{Damage, Error};
 use super::record::{Record, Section, Tail};
 use super::store::{Store, damaged, ids_key};
 use crate::ids;
-use crate::index::Index;
+use crate::index::{Index, Pending};
 use crate::links::Links;
 use crate::merkle::{SignedTail, Tree, leaves};
-use spv::{Hash, HeaderChain};
+use spv::{Hash, HeaderChain, Locator};
 use wire::Operation;
 use zerocopy::byteorder::little_endian::U32;
 
@@ -28,7 +28,9 @@ pub fn audit(chain: &OwnChain, mut progress: impl FnMut(u64)) -> Result<Audit, E
     let genesis = store.record(0)?;
     let mut headers = HeaderChain::new(&chain.network_id(), genesis.header)
         .map_err(|_| Error::Damaged { height: 0, damage: Damage::Header })?;
-    let mut state = Replay { index: Index::new(), issued: 0, transactions: 0, end: genesis.end(), sequence: 0 };
+    let index = Index::new();
+    let pending = Pending::new(&index);
+    let mut state = Replay { index, pending, issued: 0, transactions: 0, end: genesis.end(), sequence: 0 };
     for height in 1..=tip.height() {
         let record = store.record(height)?;
         headers.append(record.header).map_err(|_| damaged(&record, Damage::Header))?;
@@ -46,6 +48,7 @@ pub fn audit(chain: &OwnChain, mut progress: impl FnMut(u64)) -> Result<Audit, E
 /// The state that follows from the blocks so far.
 struct Replay {
     index: Index,
+    pending: Pending,
     issued: u128,
     transactions: u64,
     /// Where the last block ends in its file.
@@ -60,11 +63,14 @@ impl Replay {
         check_commitments(store, record, &operations)?;
 
         let mut links = vec![Links::NONE; operations.len()];
-        self.index.apply(height as u32, &operations, &mut links)?;
+        let first = Locator { height: height as u32, position: 0 };
+        self.index.prepare(&mut self.pending, &operations);
+        self.index.apply(&mut self.pending, first, &operations, &mut links)?;
         if links != store.section::<Links>(record, Section::Links)? {
             return Err(damaged(record, Damage::Links));
         }
-        if self.index.root() != record.header.index_root || self.index.accounts() != record.header.accounts.get() {
+        let root = self.pending.root(&self.index);
+        if root != record.header.index_root || self.index.accounts() != record.header.accounts.get() {
             return Err(damaged(record, Damage::Index));
         }
         let follows = record.transactions_before.get() == self.transactions

@@ -3,19 +3,23 @@ use super::catalog::Catalog;
 use super::error::{Damage, Error};
 use super::reader::OwnReader;
 use super::record::Section;
+use super::shared::{Open, Shared};
 use super::snapshot;
-use super::store::{Completion, Options, Store, damaged, ids_key};
+use super::store::{Completion, Options, Staged, Store, damaged, ids_key};
 use crate::ids;
-use crate::index::Index;
+use crate::index::{EffectError, Index, Pending};
 use crate::links::Links;
 use crate::merkle::{SignedTail, Tree, leaves};
-use spv::{BlockHeader, HEADER_VERSION, Hash, MAX_BLOCK_TRANSACTIONS};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use spv::{BlockHeader, HEADER_VERSION, Hash, Locator, MAX_BLOCK_TRANSACTIONS};
+use std::sync::Arc;
 use storage::Directory;
 use wire::{Command, Operation};
 
 /// Snapshots that are kept: the newest, and the one before it in case that the newest is damaged.
 const SNAPSHOTS: usize = 2;
+
+/// Operations that are applied before readers get a turn: less than half a millisecond.
+const TURN: usize = 4096;
 
 /// The last block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,41 +56,11 @@ pub struct NextBlock<'a> {
     pub timestamp: u64,
 }
 
-/// What readers and the builder share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) store: Store,
-    pub(super) genesis: BlockHeader,
-    state: RwLock<State>,
-    /// The tip once more, for those who need no index: they do not wait while a block is applied to it.
-    tip: RwLock<Tip>,
-}
-
-/// The index, and the block that it is as of.
-#[derive(Debug)]
-pub(super) struct State {
-    pub(super) index: Index,
-    pub(super) tip: Tip,
-}
-
-impl Shared {
-    pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn tip(&self) -> Tip {
-        *self.tip.read().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The own chain, to be appended to. There is one in a process; readers are made of it.
 #[derive(Debug)]
 pub struct OwnChain {
     shared: Arc<Shared>,
+    pending: Pending,
     directory: Arc<dyn Directory>,
 }
 
@@ -106,9 +80,8 @@ impl OwnChain {
         let height = store.len() - 1;
         let genesis = store.record(0)?.header;
         let tip = tip_at(&store, height)?;
-        let index = load_index(&directory, &store, &tip)?;
-        let shared = Shared { store, genesis, state: RwLock::new(State { index, tip }), tip: RwLock::new(tip) };
-        Ok(Self { shared: Arc::new(shared), directory })
+        let (index, pending) = load_index(&directory, &store, &tip)?;
+        Ok(Self { shared: Arc::new(Shared::new(store, genesis, index, tip)), pending, directory })
     }
 
     /// A handle for reading.
@@ -130,7 +103,7 @@ impl OwnChain {
         &self.shared.store
     }
 
-    /// Looks at the index as of the tip. Proofs go on meanwhile; the next block waits.
+    /// Looks at the index as of the tip. Proofs go on meanwhile.
     pub fn with_index<T>(&self, look: impl FnOnce(&Index) -> T) -> T {
         look(&self.shared.state().index)
     }
@@ -146,31 +119,55 @@ impl OwnChain {
         let staged = self.shared.store.stage(operations, &tree, &ids, block.tails)?;
         drop(ids);
 
-        let mut links = vec![Links::NONE; operations.len()];
-        let mut state = self.shared.state_mut();
-        let height = before.height() + 1;
-        if let Err(error) = state.index.apply(height as u32, operations, &mut links) {
-            let applied = error.position as usize;
-            state.index.undo(&operations[..applied], &links[..applied]);
-            state.index.root();
+        if let Err(error) = self.apply(&before, staged.offset(), operations) {
+            self.undo(operations, error.position as usize);
             return Err(error.into());
         }
+        let result = self.commit(&block, &before, &tree, &staged);
+        if result.is_err() {
+            self.undo(operations, operations.len());
+        }
+        result
+    }
+
+    /// Applies the operations of the next block to the index, in turns with readers, who take them back.
+    fn apply(&mut self, before: &Tip, offset: u64, operations: &[Operation]) -> Result<(), EffectError> {
+        let height = before.height() as u32 + 1;
+        let open = Open { height, offset, links: vec![Links::NONE; operations.len()] };
+        let mut state = self.shared.state_mut();
+        state.index.prepare(&mut self.pending, operations);
+        state.open = Some(open);
+        drop(state);
+        for (turn, operations) in operations.chunks(TURN).enumerate() {
+            self.shared.let_readers_in();
+            let first = turn * TURN;
+            let state = &mut *self.shared.state_mut();
+            let links = state.open.as_mut().map(|open| &mut open.links[first..first + operations.len()]);
+            let first = Locator { height, position: first as u32 };
+            state.index.apply(&mut self.pending, first, operations, links.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Commits the block whose operations are applied, and shows it to readers.
+    fn commit(&mut self, block: &NextBlock<'_>, before: &Tip, tree: &Tree, staged: &Staged) -> Result<Tip, Error> {
+        let state = self.shared.state();
         let header = BlockHeader {
             version: HEADER_VERSION.into(),
-            transactions: (operations.len() as u32).into(),
-            height: height.into(),
+            transactions: (block.operations.len() as u32).into(),
+            height: (before.height() + 1).into(),
             timestamp: block.timestamp.max(before.header.timestamp.get()).into(),
             accounts: state.index.accounts().into(),
             previous: before.hash,
             transaction_root: tree.root,
-            index_root: state.index.root(),
+            index_root: self.pending.root(&state.index),
         };
         let tip = Tip {
             header,
             hash: header.hash(),
             end_sequence: block.end_sequence,
-            transactions: before.transactions + operations.len() as u64,
-            issued: before.issued + issued(operations),
+            transactions: before.transactions + block.operations.len() as u64,
+            issued: before.issued + issued(block.operations),
         };
         let completion = Completion {
             header,
@@ -178,16 +175,24 @@ impl OwnChain {
             end_sequence: block.end_sequence,
             transactions_before: before.transactions,
             issued: tip.issued,
-            links: &links,
+            links: state.open.as_ref().map_or(&[], |open| &open.links),
         };
-        if let Err(error) = self.shared.store.complete(&staged, &completion) {
-            state.index.undo(operations, &links);
-            state.index.root();
-            return Err(error);
-        }
+        self.shared.store.complete(staged, &completion)?;
+        drop(state);
+        let state = &mut *self.shared.state_mut();
+        state.index.publish(&mut self.pending);
+        state.open = None;
         state.tip = tip;
-        *self.shared.tip.write().unwrap_or_else(PoisonError::into_inner) = tip;
+        self.shared.set_tip(tip);
         Ok(tip)
+    }
+
+    /// Takes back the first `applied` operations of the open block. Readers never saw them.
+    fn undo(&mut self, operations: &[Operation], applied: usize) {
+        let state = &mut *self.shared.state_mut();
+        if let Some(open) = state.open.take() {
+            state.index.undo(&mut self.pending, &operations[..applied], &open.links[..applied]);
+        }
     }
 
     /// Writes a snapshot of the index as of the tip, so that the next start has only the blocks after it to apply. Proofs go
@@ -249,16 +254,20 @@ pub(super) fn tip_at(store: &Store, height: u64) -> Result<Tip, Error> {
 }
 
 /// The index as of the tip: the newest snapshot that holds, and the blocks after it.
-fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Result<Index, Error> {
-    let (mut index, from) = snapshot::load_newest(directory, store)?.unwrap_or_default();
+fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Result<(Index, Pending), Error> {
+    let loaded = snapshot::load_newest(directory, store)?;
+    let (mut index, from) = loaded.unwrap_or_default();
+    let mut pending = Pending::new(&index);
     for height in from + 1..=tip.height() {
         let record = store.record(height)?;
         let operations: Vec<Operation> = store.section(&record, Section::Operations)?;
-        index.apply(height as u32, &operations, &mut vec![Links::NONE; operations.len()])?;
+        let first = Locator { height: height as u32, position: 0 };
+        index.prepare(&mut pending, &operations);
+        index.apply(&mut pending, first, &operations, &mut vec![Links::NONE; operations.len()])?;
     }
-    if index.root() == tip.header.index_root && index.accounts() == tip.header.accounts.get() {
-        Ok(index)
-    } else {
-        Err(damaged(&store.record(tip.height())?, Damage::Index))
+    if pending.root(&index) != tip.header.index_root || index.accounts() != tip.header.accounts.get() {
+        return Err(damaged(&store.record(tip.height())?, Damage::Index));
     }
+    index.publish(&mut pending);
+    Ok((index, pending))
 }

@@ -16,6 +16,7 @@ mod chain;
 mod error;
 mod reader;
 mod record;
+mod shared;
 mod snapshot;
 mod store;
 #[cfg(test)]

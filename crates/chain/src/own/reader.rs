@@ -1,14 +1,14 @@
 //! Answers from the own chain, on any thread.
-use super::chain::{Shared, Tip};
+use super::chain::Tip;
 use super::error::{Damage, Error};
 use super::record::Record;
+use super::shared::Shared;
 use super::store::{Proven, damaged};
 use crate::index::IndexAnswer;
-use crate::links::Link;
 use crate::merkle::TAIL_SIZE;
 use spv::{BlockHeader, Hash, IndexEntry, Locator};
 use std::sync::Arc;
-use wire::{AccountId, Command, Operation, TransactionId};
+use wire::{AccountId, Operation, TransactionId};
 
 /// A transaction and its path to its block's transaction root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,17 +72,14 @@ impl OwnReader {
     }
 
     /// What the index holds of an account as of the tip.
-    pub fn account(&self, account: &AccountId) -> Option<IndexEntry> {
-        self.0.state().index.get(account)
+    pub fn account(&self, account: &AccountId) -> Result<Option<IndexEntry>, Error> {
+        Ok(self.0.account(account)?.1)
     }
 
     /// The latest transaction of an account, as of the tip; nothing where there is no such account.
     pub fn latest(&self, account: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
-        let (tip, latest) = {
-            let state = self.0.state();
-            (state.tip, state.index.get(account).map(|entry| entry.latest()))
-        };
-        let Some(locator) = latest else { return Ok(None) };
+        let (tip, entry) = self.0.account(account)?;
+        let Some(locator) = entry.map(|entry| entry.latest()) else { return Ok(None) };
         let record = self.0.store.record(locator.height.into())?;
         if locator.position >= record.transactions() {
             return Err(damaged(&record, Damage::Index));
@@ -112,16 +109,15 @@ impl OwnReader {
     }
 
     /// What the index holds of an account, or that it does not exist, with the proof.
-    pub fn index_entry(&self, account: &AccountId) -> IndexEntryAnswer {
-        let state = self.0.state();
-        let proof = state.index.prove(account);
-        IndexEntryAnswer { block_hash: state.tip.hash, height: state.tip.height(), proof }
+    pub fn index_entry(&self, account: &AccountId) -> Result<IndexEntryAnswer, Error> {
+        let (tip, proof) = self.0.prove(account)?;
+        Ok(IndexEntryAnswer { block_hash: tip.hash, height: tip.height(), proof })
     }
 
     /// The transactions of an account, the latest first.
-    pub fn history(&self, account: &AccountId) -> History {
-        let latest = self.account(account).map(|entry| entry.latest());
-        History { shared: Arc::clone(&self.0), account: *account, next: latest }
+    pub fn history(&self, account: &AccountId) -> Result<History, Error> {
+        let latest = self.account(account)?.map(|entry| entry.latest());
+        Ok(History { shared: Arc::clone(&self.0), account: *account, next: latest })
     }
 
     fn answer(&self, tip: &Tip, record: &Record, position: u32) -> Result<TransactionAnswer, Error> {
@@ -149,42 +145,14 @@ pub struct History {
     next: Option<Locator>,
 }
 
-impl History {
-    fn step(&mut self, at: Locator) -> Result<(Locator, Operation), Error> {
-        let store = &self.shared.store;
-        let record = store.record(at.height.into())?;
-        if at.position >= record.transactions() {
-            return Err(damaged(&record, Damage::Links));
-        }
-        let operation = store.operation(&record, at.position)?;
-        let links = store.links(&record, at.position)?;
-        let link = if operation.source == self.account {
-            links.source
-        } else if operation.command.get() == Command::Transfer.code() && operation.destination == self.account {
-            links.destination
-        } else {
-            // Whatever led here was not what was written.
-            return Err(damaged(&record, Damage::Links));
-        };
-        let is_create = operation.command.get() == Command::Create.code();
-        // Links lead back, so the walk ends; and it ends where the account began, and nowhere else.
-        let holds = match link.locator() {
-            Some(before) => before < at && !is_create,
-            None => is_create,
-        };
-        if !holds {
-            return Err(damaged(&record, Damage::Links));
-        }
-        self.next = Link::locator(link);
-        Ok((at, operation))
-    }
-}
-
 impl Iterator for History {
     type Item = Result<(Locator, Operation), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let at = self.next.take()?;
-        Some(self.step(at))
+        Some(self.shared.step(&self.account, at).map(|(operation, before)| {
+            self.next = before;
+            (at, operation)
+        }))
     }
 }

@@ -4,7 +4,7 @@
 use super::chain::Tip;
 use super::error::Error;
 use super::store::Store;
-use crate::index::Index;
+use crate::index::{Index, Pending};
 use spv::{Hash, IndexEntry};
 use std::sync::Arc;
 use storage::{Directory, File, Mode};
@@ -131,10 +131,10 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
     if let Some(error) = failed {
         return Err(error.into());
     }
-    let Ok(mut index) = index else { return Ok(None) };
+    let Ok(index) = index else { return Ok(None) };
     let mut sum = [0; 32];
     file.read_exact_at(&mut sum, reader.offset)?;
-    let holds = sum == *reader.hasher.finalize().as_bytes() && index.root() == block.index_root;
+    let holds = sum == *reader.hasher.finalize().as_bytes() && Pending::new(&index).root(&index) == block.index_root;
     Ok(holds.then_some(index))
 }
 

@@ -49,6 +49,13 @@ pub(crate) struct Staged {
     end: u64,
 }
 
+impl Staged {
+    /// Where its operations are.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
 /// What completes a staged block.
 pub(crate) struct Completion<'a> {
     pub(crate) header: BlockHeader,
@@ -264,6 +271,14 @@ impl Store {
         }
         let tail = tails.iter().find(|tail| tail.position as usize == within).map(|tail| tail.tail);
         Ok(Proven { operation: operations[within], tail, leaf, path })
+    }
+
+    /// An operation of a block that is staged at `offset`.
+    pub(crate) fn staged_operation(&self, offset: u64, position: u32) -> Result<Operation, Error> {
+        let mut operation = Operation::default();
+        let place = offset + u64::from(position) * Operation::LENGTH as u64;
+        self.blocks.read_written(place, operation.as_mut_bytes())?;
+        Ok(operation)
     }
 
     /// An operation, unchecked.

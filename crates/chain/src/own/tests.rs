@@ -134,7 +134,7 @@ impl Model {
                 (operation, latest.height.into(), latest.position)
             );
             self.check_transaction(&answer);
-            let walked: Vec<_> = reader.history(account).map(Result::unwrap).collect();
+            let walked: Vec<_> = reader.history(account).unwrap().map(Result::unwrap).collect();
             assert!(walked.iter().eq(history.iter().rev()));
         }
         for n in self.balances.len() as u64..self.balances.len() as u64 + 20 {
@@ -150,7 +150,7 @@ impl Model {
     }
 
     fn check_index(&self, reader: &OwnReader, account: &AccountId) -> Option<spv::IndexEntry> {
-        let answer = reader.index_entry(account);
+        let answer = reader.index_entry(account).unwrap();
         let proof = IndexProof {
             block_hash: answer.block_hash,
             height: answer.height,
@@ -158,7 +158,7 @@ impl Model {
             entries: &answer.proof.entries,
         };
         let entry = proof.verify(&account.0, &self.headers).unwrap();
-        assert_eq!(entry, reader.account(account));
+        assert_eq!(entry, reader.account(account).unwrap());
         entry
     }
 
@@ -331,7 +331,7 @@ fn every_flipped_bit_is_noticed() {
                     if let Ok(Some(answer)) = chain.reader().latest(account) {
                         model.check_transaction(&answer);
                     }
-                    let walked = chain.reader().history(account).map_while(Result::ok);
+                    let walked = chain.reader().history(account).into_iter().flatten().map_while(Result::ok);
                     assert!(walked.zip(model.history[account].iter().rev()).all(|(a, b)| a.0 == b.0));
                 }
                 audit(&chain, |_| ())
@@ -404,4 +404,47 @@ fn a_full_disk_is_an_error_after_which_the_same_block_can_be_built() {
     model.check(&chain);
     drop(chain);
     model.check(&open(&disk.root()).unwrap());
+}
+
+#[test]
+fn readers_see_whole_blocks_only() {
+    let (_folder, directory) = real();
+    let mut model = Model::new(9);
+    let mut chain = open_with(&directory, Options::default()).unwrap();
+    let reader = chain.reader();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for seed in [1, 2] {
+            let (reader, done) = (reader.clone(), &done);
+            scope.spawn(move || {
+                let mut random = Random::new(seed);
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let account = account(random.below(3000));
+                    let answer = reader.index_entry(&account).unwrap();
+                    let header = reader.headers(answer.height, 1).unwrap()[0];
+                    assert_eq!(header.hash(), answer.block_hash);
+                    let proof = IndexProof {
+                        block_hash: answer.block_hash,
+                        height: answer.height,
+                        path: &answer.proof.path,
+                        entries: &answer.proof.entries,
+                    };
+                    proof.verify_in(&account.0, &header).unwrap();
+                    if let Some(latest) = reader.latest(&account).unwrap() {
+                        assert!(latest.operation.source == account || latest.operation.destination == account);
+                    }
+                }
+            });
+        }
+        for height in 1..=6 {
+            let block = model.block(15_000);
+            let last = block.operations.len() - 1;
+            let mut broken = block.clone();
+            broken.operations[last].source = account(1 << 50);
+            chain.append(broken.next(height)).unwrap_err();
+            model.built(&chain.append(block.next(height)).unwrap());
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    model.check(&chain);
 }
