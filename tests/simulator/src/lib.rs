@@ -25,6 +25,7 @@ mod model;
 mod network;
 mod node;
 mod schedule;
+mod settled;
 mod simulation;
 
 pub use simulation::{Report, Settings, run};

@@ -4,10 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ledger::journal::{Committer, Error, Journal, Log, Options, Preparer, Record, Submitter, group_commit};
-use ledger::{Ledger, Limits, Recovery, Secret};
+use chain::own::{FileCatalog, OwnChain, OwnReader};
+use ledger::builder::{self, BlockBuilder};
+use ledger::journal::{self, Committer, Journal, Log, Preparer, Record, Submitter, group_commit};
+use ledger::{Ledger, Limits, Secret};
 use nic::selector::{Selector, SelectorConfig};
 use nic::{Counters, DataPath, Departures, Pool, Prefix, held, parking};
+use spv::BlockHeader;
 use storage::{Random, SimulatedDisk};
 use wire::{Operation, Status};
 
@@ -21,6 +24,20 @@ pub const ACCOUNTS: usize = 150;
 /// Operations that retries are recognised for: more than are executed while a client tries or a datagram travels.
 const WINDOW: usize = 1 << 14;
 
+/// Small blocks and segments, so that there are many.
+const BLOCK_TRANSACTIONS: u32 = 40;
+const CHAIN_SEGMENT: u64 = 1 << 20;
+const JOURNAL_SEGMENT: u64 = 128 << 10;
+const JOURNAL_BATCH: usize = 32 << 10;
+
+/// Pieces of work of the block builder in one go.
+const BUILDER_STEPS: usize = 200;
+
+/// The first block of every simulation.
+pub fn genesis() -> BlockHeader {
+    BlockHeader::genesis("simulation", &[7; 16], 0)
+}
+
 /// The parts of a running node, without threads.
 pub struct Process {
     pub port: Port,
@@ -29,7 +46,9 @@ pub struct Process {
     preparer: Preparer,
     departures: Departures,
     submitter: Submitter,
+    builder: BlockBuilder,
     log: Arc<Log>,
+    time: Arc<AtomicU64>,
 }
 
 impl Process {
@@ -39,15 +58,32 @@ impl Process {
         model: &Arc<Mutex<Model>>,
         random: &mut Random,
         time: Arc<AtomicU64>,
-    ) -> Result<Self, Error> {
-        let options = Options { segment_bytes: 128 << 10, batch_bytes: 32 << 10, key: [random.number() as u8; 32] };
-        let (journal, opened) = Journal::open(disk.root().directory("journal")?, &options)?;
-        let ledger = recover(&journal, opened.first_sequence, random)?;
+    ) -> Result<Self, ledger::Error> {
+        let root = disk.root();
+        let key = [random.number() as u8; 32];
+        let options = journal::Options { segment_bytes: JOURNAL_SEGMENT, batch_bytes: JOURNAL_BATCH, key };
+        let (journal, opened) = Journal::open(root.directory("journal").map_err(journal::Error::from)?, &options)?;
+        let directory = root.directory("chain").map_err(journal::Error::from)?;
+        let catalog = Box::new(FileCatalog::new(directory.clone()));
+        let options = chain::own::Options { segment_size: CHAIN_SEGMENT, ..chain::own::Options::default() };
+        let chain = OwnChain::open(directory, catalog, options, Some(genesis()))?;
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&random.number().to_le_bytes());
+        let limits = Limits { accounts: ACCOUNTS, window: WINDOW };
         let log = journal.log().clone();
+        let ledger = ledger::recover(limits, Secret::from_seed(seed), &chain, &log)?;
         compare(&ledger, opened.last_sequence, &mut model.lock().unwrap());
 
+        let options = builder::Options {
+            transactions: BLOCK_TRANSACTIONS,
+            interval: Duration::from_secs(1),
+            snapshot: Duration::from_secs(60),
+            window: WINDOW as u64,
+        };
+        let builder = BlockBuilder::new(chain, log.clone(), options, (), time.load(Ordering::Relaxed))?;
         let (submitter, committer, preparer) = group_commit(journal);
-        let committer = committer.with_clock(move || time.load(Ordering::Relaxed));
+        let clock = time.clone();
+        let committer = committer.with_clock(move || clock.load(Ordering::Relaxed));
         let port = Port::default();
         let (parking, departures) = parking::parking(parking::Limits { bytes: 1 << 20, replies: 256 });
         let trusted: Prefix = "10.0.0.0/8".parse().unwrap();
@@ -61,7 +97,7 @@ impl Process {
             Arc::new(Counters::default()),
             16,
         );
-        Ok(Self { port, path, committer, preparer, departures, submitter, log })
+        Ok(Self { port, path, committer, preparer, departures, submitter, builder, log, time })
     }
 
     /// Works on what has arrived.
@@ -77,12 +113,12 @@ impl Process {
     }
 
     /// Writes and syncs what there is to commit.
-    pub fn commit(&mut self) -> Result<u64, Error> {
+    pub fn commit(&mut self) -> Result<u64, journal::Error> {
         self.committer.commit().unwrap()
     }
 
     /// Sends the replies that waited for a commit.
-    pub fn release(&mut self, result: Result<u64, Error>) {
+    pub fn release(&mut self, result: Result<u64, journal::Error>) {
         match result {
             Ok(durable) => self.departures.release(durable, &mut self.port),
             Err(_) => self.departures.refuse(Status::StorageFailed, &mut self.port),
@@ -90,7 +126,7 @@ impl Process {
     }
 
     /// Seals the idle journal.
-    pub fn seal(&mut self) -> Result<(), Error> {
+    pub fn seal(&mut self) -> Result<(), journal::Error> {
         self.committer.seal()
     }
 
@@ -105,25 +141,42 @@ impl Process {
         self.log.durable()
     }
 
+    /// Lets the block builder work; after an error it tries again the next time.
+    pub fn build(&mut self) -> Result<(), ledger::Error> {
+        for _ in 0..BUILDER_STEPS {
+            if !self.builder.step(self.time.load(Ordering::Relaxed))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The chain, to be read.
+    pub fn chain(&self) -> OwnReader {
+        self.builder.chain()
+    }
+
     /// Has the journal failed, so that the node has to be started again?
     pub fn has_failed(&self) -> bool {
-        self.submitter.failure().is_some_and(|failure| matches!(*failure, Error::Failed(_)) || !failure.is_full())
+        self.submitter.failure().is_some_and(|failure| {
+            let is_final = matches!(*failure, journal::Error::Failed(_));
+            is_final || !failure.is_full()
+        })
     }
-}
 
-/// Executes the journal again.
-fn recover(journal: &Journal, first: u64, random: &mut Random) -> Result<Ledger, Error> {
-    let mut seed = [0; 16];
-    seed[..8].copy_from_slice(&random.number().to_le_bytes());
-    let limits = Limits { accounts: ACCOUNTS, window: WINDOW };
-    let mut recovery = Recovery::new(limits, Secret::from_seed(seed), 0, first).unwrap();
-    let mut reader = journal.log().reader(first)?;
-    while let Some(batch) = reader.next()? {
-        for record in batch.records {
-            recovery.operation(&record.operation, record.value.get()).unwrap();
+    /// The journal holds what the model executed, with its results.
+    pub fn check_journal(&self, model: &Model) {
+        let mut reader = self.log.reader(self.log.first_sequence()).unwrap();
+        while let Some(batch) = reader.next().unwrap() {
+            let executed = &model.log()[batch.first_sequence as usize - 1..];
+            for (&Record { operation, value }, executed) in batch.records.iter().zip(executed) {
+                let requested = Operation { status: 0.into(), ..operation };
+                assert_eq!((requested, operation.status()), (executed.operation, Ok(executed.status)));
+                assert_eq!(value.get(), executed.value);
+            }
         }
+        assert_eq!(reader.next_sequence(), self.log.durable() + 1);
     }
-    Ok(recovery.finish().unwrap())
 }
 
 /// After a start, the ledger is what the model was as of the last operation in the journal.
@@ -133,25 +186,4 @@ fn compare(ledger: &Ledger, last_sequence: u64, model: &mut Model) {
     assert_eq!(ledger.issued(), model.issued());
     let balances = ledger.iter().collect();
     assert_eq!(*model.balances(), balances);
-}
-
-/// The journal holds what the model executed, with its results.
-pub fn check_journal(log: &Arc<Log>, model: &Model) {
-    let mut reader = log.reader(log.first_sequence()).unwrap();
-    while let Some(batch) = reader.next().unwrap() {
-        let executed = &model.log()[batch.first_sequence as usize - 1..];
-        for (&Record { operation, value }, executed) in batch.records.iter().zip(executed) {
-            let requested = Operation { status: 0.into(), ..operation };
-            assert_eq!((requested, operation.status()), (executed.operation, Ok(executed.status)));
-            assert_eq!(value.get(), executed.value);
-        }
-    }
-    assert_eq!(reader.next_sequence(), log.durable() + 1);
-}
-
-impl Process {
-    /// Compares the journal with the model.
-    pub fn check_journal(&self, model: &Model) {
-        check_journal(&self.log, model);
-    }
 }

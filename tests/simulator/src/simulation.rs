@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ledger::journal::Error;
+use ledger::journal;
 use storage::{Faults, Random, SimulatedDisk};
 use wire::{Command, Promise};
 
 use crate::client::{Answered, Client, GIVE_UP, promised};
 use crate::model::Model;
 use crate::network::Network;
-use crate::node::{ACCOUNTS, Process};
+use crate::node::{ACCOUNTS, Process, genesis};
 use crate::schedule::{SECOND, Schedule};
+use crate::settled::Settled;
 
 /// What to simulate.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,12 @@ pub struct Report {
     pub lost: u64,
     /// Times that the journal failed because of the disk.
     pub storage_failures: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Transactions in blocks.
+    pub settled: u64,
+    /// Proofs that were verified.
+    pub proofs: u64,
     /// Starts of the node that failed because of the disk.
     pub failed_starts: u64,
 }
@@ -48,6 +55,14 @@ const CLIENTS: u64 = 4;
 
 /// The Unix time at which the simulation starts: any.
 const EPOCH: u64 = 1_700_000_000 * SECOND;
+
+/// Is it an error that goes away when the disk gets better?
+fn is_of_disk(error: &ledger::Error) -> bool {
+    matches!(
+        error,
+        ledger::Error::Journal(journal::Error::Storage(_)) | ledger::Error::Chain(chain::own::Error::Storage(_))
+    )
+}
 
 enum Event {
     ToNode {
@@ -77,7 +92,7 @@ enum Event {
     /// A commit is finished.
     Committed {
         epoch: u64,
-        result: Result<u64, Error>,
+        result: Result<u64, journal::Error>,
     },
     /// Once in a while: the journal is sealed if it is idle, and a segment is prepared.
     Housekeeping {
@@ -96,6 +111,7 @@ struct Simulation {
     disk: SimulatedDisk,
     time: Arc<AtomicU64>,
     model: Arc<Mutex<Model>>,
+    settled: Settled,
     clients: Vec<Client>,
     node: Option<Process>,
     /// Counts the lives of the node.
@@ -117,6 +133,7 @@ pub fn run(settings: Settings) -> Report {
         time: Arc::new(AtomicU64::new(EPOCH)),
         model: Arc::new(Mutex::new(Model::new(ACCOUNTS))),
         clients: (0..CLIENTS).map(|index| Client::new(index, CLIENTS, random.fork())).collect(),
+        settled: Settled::new(genesis()),
         node: None,
         epoch: 0,
         is_receiving: false,
@@ -165,6 +182,9 @@ impl Simulation {
         let model = self.model.lock().unwrap();
         assert_eq!(node.durable(), model.last_sequence(), "something was never committed");
         node.check_journal(&model);
+        (self.report.blocks, self.report.settled, self.report.proofs) = self.settled.figures();
+        let succeeded = model.log().iter().filter(|executed| executed.status.is_ok()).count();
+        assert_eq!(self.report.settled, succeeded as u64, "something was never settled");
         self.report.operations = model.last_sequence();
         self.report.requests = self.clients.iter().map(|client| client.completed).sum();
         self.report.given_up = self.clients.iter().map(|client| client.given_up).sum();
@@ -312,6 +332,21 @@ impl Simulation {
         if self.random.chance(0.02) {
             node.check_journal(&self.model.lock().unwrap());
         }
+        // Some crashes are in the middle of building.
+        if !self.is_closing && self.random.chance(0.002) {
+            self.disk.crash_at(self.disk.changes() + self.random.below(20));
+            self.schedule.after(0, Event::Crash);
+        }
+        let (Ok(()), mut random) = (node.build(), self.random.fork()) else {
+            // The disk fails: it is tried again.
+            self.schedule.after(SECOND, Event::Housekeeping { epoch: self.epoch });
+            return;
+        };
+        let (chain, model) = (node.chain(), self.model.lock().unwrap());
+        // What cannot be read any more is that of a process that is about to be declared dead.
+        let followed = self.settled.follow(&chain, &model);
+        let _ = followed.and_then(|()| self.settled.prove(&chain, &model, &mut random));
+        drop(model);
         let delay = self.around(100_000);
         self.schedule.after(delay, Event::Housekeeping { epoch: self.epoch });
     }
@@ -347,12 +382,14 @@ impl Simulation {
         let before = self.model.lock().unwrap().last_sequence();
         match Process::start(&self.disk, &self.model, &mut self.random, self.time.clone()) {
             Ok(node) => {
+                // Whatever was in a block still is.
+                self.settled.follow(&node.chain(), &self.model.lock().unwrap()).unwrap();
                 self.report.lost += before - self.model.lock().unwrap().last_sequence();
                 self.node = Some(node);
                 self.schedule.after(1000, Event::Housekeeping { epoch: self.epoch });
             }
             // The disk still fails: the operator tries again.
-            Err(Error::Storage(_)) => {
+            Err(error) if is_of_disk(&error) => {
                 self.report.failed_starts += 1;
                 self.die(false);
                 self.schedule.after(SECOND, Event::Start);

@@ -8,7 +8,9 @@ use turnpike_simulator::{Settings, run};
 fn simulate(seed: u64) {
     println!("seed {seed}");
     let report = run(Settings { seed, duration: Duration::from_secs(600) });
+    println!("{report:?}");
     assert!(report.operations > 1000 && report.crashes > 5 && report.commits > 1000, "{report:?}");
+    assert!(report.blocks > 100 && report.settled > 500 && report.proofs > 1000, "{report:?}");
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub struct Log {
     state: Mutex<State>,
     /// Held by who prepares a segment, so that none is prepared twice.
     preparing: Mutex<()>,
+    /// The same for who prunes.
+    pruning: Mutex<()>,
 }
 
 /// The files of a journal.
@@ -65,6 +67,7 @@ impl Log {
             durable,
             state,
             preparing: Mutex::new(()),
+            pruning: Mutex::new(()),
         }
     }
 
@@ -93,31 +96,35 @@ impl Log {
         JournalReader::new(self.clone(), sequence)
     }
 
-    /// Gives free the segments whose operations all have a sequence below `sequence`.
+    /// Gives free the segments whose operations all have a sequence below `sequence`. After an error it can be tried again.
     pub fn prune(&self, sequence: u64) -> Result<(), Error> {
-        loop {
-            let (oldest, keep) = {
-                let mut state = self.state();
-                // One with a durable batch always stays, as the chain of digests goes on from there.
-                let is_free = |next: &Segment| next.first_sequence <= sequence && next.end > PAGE;
-                if !state.segments.get(1).is_some_and(is_free) {
-                    return Ok(());
-                }
-                let Some(oldest) = state.segments.pop_front() else { return Ok(()) };
-                (oldest, state.spares.len() < SPARES)
-            };
+        let _pruning = self.pruning.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some((oldest, keep)) = self.prunable(sequence) {
             let name = segment::name(oldest.number);
-            if keep && oldest.file.len()? == self.segment_bytes {
-                let spare = segment::spare_name(oldest.number);
+            let spare = segment::spare_name(oldest.number);
+            let keep = keep && oldest.file.len()? == self.segment_bytes;
+            if keep {
                 self.directory.rename(&name, &spare)?;
-                // It must not turn up again under its old name once it has another header.
-                self.directory.sync()?;
-                self.return_spare(spare);
             } else {
                 self.directory.remove(&name)?;
-                self.directory.sync()?;
+            }
+            self.state().segments.pop_front();
+            // It must not turn up again under its old name once it has another header.
+            self.directory.sync()?;
+            if keep {
+                self.return_spare(spare);
             }
         }
+        Ok(())
+    }
+
+    /// The oldest segment if it can be given free, and whether it is kept as a spare.
+    fn prunable(&self, sequence: u64) -> Option<(Segment, bool)> {
+        let state = self.state();
+        // One with a durable batch always stays, as the chain of digests goes on from there.
+        let next = state.segments.get(1)?;
+        let is_free = next.first_sequence <= sequence && next.end > PAGE;
+        is_free.then(|| (state.segments[0].clone(), state.spares.len() < SPARES))
     }
 
     pub(super) fn directory(&self) -> &dyn Directory {

@@ -1,0 +1,155 @@
+//! What is in blocks, and has to stay there: followed from outside, with the headers that a client would have.
+
+use std::collections::BTreeMap;
+
+use chain::own::{Error, OwnReader, TransactionAnswer};
+use spv::{BlockHeader, HeaderChain, IndexProof, Locator, TransactionProof};
+use storage::Random;
+use wire::{AccountId, Command, Operation, Status};
+use zerocopy::IntoBytes;
+
+use crate::model::Model;
+
+/// An account as of the last block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Account {
+    balance: u64,
+    latest: Option<Locator>,
+    transactions: usize,
+}
+
+/// Everything that was ever seen in a block.
+pub struct Settled {
+    headers: HeaderChain,
+    /// The last operation of the model that is in a block.
+    sequence: u64,
+    accounts: BTreeMap<AccountId, Account>,
+    transactions: u64,
+    proofs: u64,
+}
+
+impl Settled {
+    pub fn new(genesis: BlockHeader) -> Self {
+        Self {
+            headers: HeaderChain::new(&genesis.hash(), genesis).unwrap(),
+            sequence: 0,
+            accounts: BTreeMap::new(),
+            transactions: 0,
+            proofs: 0,
+        }
+    }
+
+    /// Number of blocks behind genesis, of transactions in them, and of proofs that were verified.
+    pub fn figures(&self) -> (u64, u64, u64) {
+        (self.headers.height(), self.transactions, self.proofs)
+    }
+
+    /// Looks at the blocks that are new, and checks that the others are still there.
+    pub fn follow(&mut self, chain: &OwnReader, model: &Model) -> Result<(), Error> {
+        let known = self.headers.height();
+        let headers = chain.headers(known, usize::MAX)?;
+        assert_eq!(headers.first().map(BlockHeader::hash).as_ref(), Some(self.headers.tip_hash()), "a block was lost");
+        for header in &headers[1..] {
+            let height = header.height.get();
+            let transactions = (0..header.transactions.get()).map(|position| chain.by_locator(height, position));
+            let transactions: Vec<_> = transactions.collect::<Result<_, _>>()?;
+            self.headers.append(*header).unwrap();
+            for transaction in transactions {
+                self.take(&transaction.unwrap(), model);
+            }
+        }
+        // What is left of the model up to the tip must have failed, or it would be in a block.
+        let end = chain.tip().end_sequence;
+        assert!(self.sequence <= end && end <= model.last_sequence());
+        let rest = &model.log()[self.sequence as usize..end as usize];
+        assert!(rest.iter().all(|executed| executed.status != Status::Ok), "a transaction is in no block");
+        assert_eq!(chain.tip().transactions, self.transactions);
+        Ok(())
+    }
+
+    /// The next transaction has to be the next of the model that succeeded.
+    fn take(&mut self, answer: &TransactionAnswer, model: &Model) {
+        let rest = &model.log()[self.sequence as usize..];
+        let skipped = rest.iter().position(|executed| executed.status == Status::Ok).unwrap();
+        assert_eq!(answer.operation, rest[skipped].operation, "another transaction than the model's");
+        self.sequence += skipped as u64 + 1;
+        self.transactions += 1;
+        self.verify(answer, &answer.operation);
+
+        let Operation { source, destination, .. } = answer.operation;
+        let amount = answer.operation.amount();
+        let here = Locator { height: answer.height as u32, position: answer.position };
+        let command = answer.operation.command().unwrap();
+        let mut change = |account, change: &dyn Fn(u64) -> u64| {
+            let account = self.accounts.entry(account).or_default();
+            account.balance = change(account.balance);
+            (account.latest, account.transactions) = (Some(here), account.transactions + 1);
+        };
+        match command {
+            Command::Create => change(source, &|_| 0),
+            Command::Issue => change(source, &|balance| balance + amount),
+            Command::Transfer => {
+                change(source, &|balance| balance - amount);
+                change(destination, &|balance| balance + amount);
+            }
+            Command::Refer => panic!("a REFER is in a block"),
+        }
+    }
+
+    /// The proof has to verify against the headers, and be one of `operation`.
+    fn verify(&mut self, answer: &TransactionAnswer, operation: &Operation) {
+        let proof = TransactionProof {
+            tip_hash: answer.tip_hash,
+            tip_height: answer.tip_height,
+            block_hash: answer.block_hash,
+            height: answer.height,
+            transactions: answer.transactions,
+            position: answer.position,
+            leaf: answer.leaf,
+            path: &answer.path,
+            transaction: operation.as_bytes(),
+        };
+        proof.verify(&self.headers).unwrap();
+        self.proofs += 1;
+    }
+
+    /// Asks for proofs of anything, as of the tip that was followed.
+    pub fn prove(&mut self, chain: &OwnReader, model: &Model, random: &mut Random) -> Result<(), Error> {
+        if self.sequence == 0 {
+            return Ok(());
+        }
+        // Of a transaction by its id, or that it is in no block.
+        let executed = &model.log()[random.below(self.sequence) as usize];
+        let found = chain.by_id(&executed.operation.transaction, &executed.operation.source)?;
+        match &found {
+            Some(answer) => self.verify(answer, &executed.operation),
+            None => assert_ne!(executed.status, Status::Ok, "settled, but not found: {executed:?}"),
+        }
+        // Of an account's latest transaction and its balance.
+        let (&id, &account) = self.accounts.iter().nth(random.below(self.accounts.len() as u64) as usize).unwrap();
+        let latest = chain.latest(&id)?.unwrap();
+        self.verify(&latest, &latest.operation);
+        let at = Locator { height: latest.height as u32, position: latest.position };
+        assert_eq!(Some(at), account.latest);
+        let entry = self.entry(chain, &id)?.unwrap();
+        assert_eq!((entry.balance.get(), Some(entry.latest())), (account.balance, account.latest));
+        let history = chain.history(&id)?.collect::<Result<Vec<_>, _>>()?;
+        assert_eq!(history.len(), account.transactions);
+        // Of an account that does not exist.
+        let absent = AccountId((u128::from(random.number()) << 32 | 1 << 120).to_be_bytes());
+        assert!(self.entry(chain, &absent)?.is_none());
+        Ok(())
+    }
+
+    fn entry(&mut self, chain: &OwnReader, account: &AccountId) -> Result<Option<spv::IndexEntry>, Error> {
+        let answer = chain.index_entry(account)?;
+        let proof = IndexProof {
+            block_hash: answer.block_hash,
+            height: answer.height,
+            path: &answer.proof.path,
+            entries: &answer.proof.entries,
+        };
+        self.proofs += 1;
+        Ok(proof.verify(&account.0, &self.headers).unwrap())
+    }
+}
