@@ -31,6 +31,15 @@ pub struct Options {
     pub window: u64,
 }
 
+/// Who wants to know about new blocks.
+pub trait Observer {
+    /// A block was committed behind `parent`.
+    fn closed(&mut self, _parent: &Tip, _tip: &Tip, _operations: &[Operation]) {}
+}
+
+/// Nobody wants to know.
+impl Observer for () {}
+
 /// The transactions of the next block.
 #[derive(Debug, Default)]
 struct Open {
@@ -46,11 +55,12 @@ struct Open {
 
 /// The block builder.
 #[derive(Debug)]
-pub struct BlockBuilder {
+pub struct BlockBuilder<O = ()> {
     chain: OwnChain,
     log: Arc<Log>,
     reader: JournalReader,
     options: Options,
+    observer: O,
     open: Open,
     /// When the last snapshot was written, or the builder was made.
     snapshot_at: u64,
@@ -58,13 +68,13 @@ pub struct BlockBuilder {
     snapshot_height: u64,
 }
 
-impl BlockBuilder {
+impl<O: Observer> BlockBuilder<O> {
     /// A builder that goes on where the chain ends. `now` is the time in microseconds since the Unix epoch.
-    pub fn new(chain: OwnChain, log: Arc<Log>, options: Options, now: u64) -> Result<Self, Error> {
+    pub fn new(chain: OwnChain, log: Arc<Log>, options: Options, observer: O, now: u64) -> Result<Self, Error> {
         let tip = chain.tip();
         let reader = log.reader(tip.end_sequence + 1)?;
         let open = Open { end_sequence: tip.end_sequence, ..Open::default() };
-        Ok(Self { chain, log, reader, options, open, snapshot_at: now, snapshot_height: tip.height() })
+        Ok(Self { chain, log, reader, options, observer, open, snapshot_at: now, snapshot_height: tip.height() })
     }
 
     /// The last block.
@@ -97,7 +107,13 @@ impl BlockBuilder {
             self.maintain(now)?;
             return Ok(true);
         }
-        let Some(batch) = self.reader.next()? else { return Ok(false) };
+        let Some(batch) = self.reader.next()? else {
+            if !self.is_open() {
+                // An idle node holds no memory for the next block.
+                self.open.operations = Vec::new();
+            }
+            return Ok(false);
+        };
         let last = batch.last_sequence();
         self.open.take(&batch, self.options.transactions as usize, now);
         if self.open.end_sequence < last {
@@ -125,7 +141,9 @@ impl BlockBuilder {
     fn close(&mut self) -> Result<(), Error> {
         let Open { operations, tails, end_sequence, timestamp, .. } = &self.open;
         let (end_sequence, timestamp) = (*end_sequence, *timestamp);
-        self.chain.append(NextBlock { operations, tails, end_sequence, timestamp })?;
+        let parent = self.chain.tip();
+        let tip = self.chain.append(NextBlock { operations, tails, end_sequence, timestamp })?;
+        self.observer.closed(&parent, &tip, operations);
         self.open.operations.clear();
         self.open.tails.clear();
         Ok(())

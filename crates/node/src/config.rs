@@ -83,8 +83,10 @@ pub struct Limits {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Proofs {
-    /// How many proofs the cache holds.
+    /// Megabytes of memory for the cache; 0 for none.
     pub cache: u64,
+    /// Rebuild the tree of the whole block for each proof instead of reading stored nodes.
+    pub rebuild: bool,
 }
 
 /// The data path.
@@ -178,7 +180,7 @@ impl Default for Limits {
 
 impl Default for Proofs {
     fn default() -> Self {
-        Self { cache: 1 << 16 }
+        Self { cache: 32, rebuild: false }
     }
 }
 
@@ -215,7 +217,7 @@ impl Config {
         within("blocks.transactions", self.blocks.transactions.into(), 1, spv::MAX_BLOCK_TRANSACTIONS.into())?;
         within("blocks.interval", self.blocks.interval, 1, 3_600_000)?;
         within("blocks.snapshot", self.blocks.snapshot, 1, 86_400)?;
-        within("proofs.cache", self.proofs.cache, 16, 1 << 24)?;
+        within("proofs.cache", self.proofs.cache, 0, 1 << 16)?;
         within("io.verify_threads", self.io.verify_threads as u64, 0, 256)?;
         if self.network.is_empty() || self.network.len() > 64 {
             let (value, allowed) = (format!("{:?}", self.network), "a name of 1 to 64 bytes".to_owned());

@@ -19,6 +19,12 @@ pub enum Error {
     /// The ledger does not come back from the data directory.
     #[error(transparent)]
     Ledger(#[from] ledger::Error),
+    /// There is no memory for the proof cache.
+    #[error("there is no memory for the cache of proofs: {0}; lower `proofs.cache`")]
+    ProofCache(#[source] table::Error),
+    /// The Bitcoin blocks cannot be used.
+    #[error(transparent)]
+    Bitcoin(#[from] chain::bitcoin::Error),
     /// The chain cannot be used.
     #[error(transparent)]
     Chain(#[from] chain::own::Error),

@@ -6,10 +6,12 @@ pub mod config;
 mod controller;
 mod error;
 mod http;
+pub mod layout;
 mod node;
 mod queries;
 mod recovery;
 mod shared;
+mod sources;
 mod threads;
 
 pub use config::{Config, ConfigError};

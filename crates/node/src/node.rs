@@ -14,18 +14,21 @@ use std::{
     time::Duration,
 };
 
+use chain::{bitcoin::BitcoinChain, own::OwnChain};
 use ledger::{
     builder::{self, BlockBuilder},
     journal::{Submitter, group_commit},
 };
 use nic::{
-    Backend as _, Counters, DataPath, Held, Pool, UdpBackend, UdpConfig, Waker,
+    Backend as _, Counters, DataPath, Held, Pool, Reply, Transmit, UdpBackend, UdpConfig, Waker,
     held::PoolSize,
     parking::{self, parking},
     rate::RateLimit,
     selector::{Selector, SelectorConfig},
 };
+use proof::{Cache, Service};
 use verify::WorkQueue;
+use wire::Chain;
 
 use crate::{
     Config, Error,
@@ -35,7 +38,8 @@ use crate::{
     queries::Queries,
     recovery::{self, Recovered},
     shared::Shared,
-    threads::{self, spawn},
+    sources::{BitcoinSource, OwnSource},
+    threads::{self, Announcer, spawn},
 };
 
 /// Messages that are received in one system call.
@@ -66,11 +70,17 @@ impl Node {
     /// Recovers what is in the data directory and starts to serve.
     pub fn start(config: &Config) -> Result<Self, Error> {
         config.check()?;
-        let Recovered { data, chain, journal, ledger } = recovery::recover(config)?;
+        let Recovered { data, chain, bitcoin, journal, ledger } = recovery::recover(config)?;
         let network = chain.network_id();
         let reader = chain.reader();
         let height = chain.tip().height();
-        let builder = BlockBuilder::new(chain, journal.log().clone(), builder_options(config), admission::now())?;
+        let cache = make_cache(config, &chain, bitcoin.as_ref())?;
+        let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource(reader.clone())));
+        if let Some(bitcoin) = &bitcoin {
+            proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource(bitcoin.clone())));
+        }
+        let (log, announcer) = (journal.log().clone(), Announcer(cache.clone()));
+        let builder = BlockBuilder::new(chain, log, builder_options(config), announcer, admission::now())?;
 
         let counters = Arc::new(Counters::default());
         let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), config.ledger.accounts));
@@ -91,8 +101,10 @@ impl Node {
         let (parking, departures) = parking(parking::Limits::default());
         let pool_size = PoolSize::default();
         let pool = Pool::new(pool_size);
-        let workers = start_workers(config, network, pool_size, &waker, &shared)?;
-        let queries = Queries::new(reader, config.promise, shared.clone());
+        let proof_transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
+        let proof_worker = proof_worker(proofs.clone(), proof_transmitter);
+        let workers = start_workers(config, network, pool_size, &waker, &shared, proof_worker)?;
+        let queries = Queries::new(reader, bitcoin, proofs, config.promise, shared.clone());
         let controller = Controller::new(ledger, submitter.clone(), config.promise, queries, workers, shared.clone());
         let selector = Selector::new(selection(config), local);
         let path = DataPath::new(backend, selector, controller, parking, pool, counters, MESSAGES);
@@ -208,6 +220,31 @@ fn join(thread: JoinHandle<()>) {
     }
 }
 
+/// Answers proof requests that the cache does not know, and sends the replies.
+fn proof_worker(mut proofs: Service, mut transmit: impl Transmit) -> impl FnMut(Held) {
+    move |mut held: Held| {
+        let length = proofs.answer(&mut held);
+        if length > 0 {
+            transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
+        }
+    }
+}
+
+/// The cache of proofs, if there is to be one, with the tips as they are now.
+fn make_cache(config: &Config, own: &OwnChain, bitcoin: Option<&BitcoinChain>) -> Result<Option<Arc<Cache>>, Error> {
+    if config.proofs.cache == 0 {
+        return Ok(None);
+    }
+    let size = proof::Config { bytes: (config.proofs.cache as usize) << 20, ..proof::Config::default() };
+    let cache = Cache::new(&size).map_err(Error::ProofCache)?;
+    let tip = own.tip();
+    cache.reorganise(Chain::Own, proof::Tip { hash: tip.hash, height: tip.height() });
+    if let Some(tip) = bitcoin.and_then(|bitcoin| bitcoin.view().tip()) {
+        cache.reorganise(Chain::Bitcoin, proof::Tip { hash: tip.hash, height: tip.height.into() });
+    }
+    Ok(Some(Arc::new(cache)))
+}
+
 fn builder_options(config: &Config) -> builder::Options {
     builder::Options {
         transactions: config.blocks.transactions,
@@ -231,6 +268,7 @@ fn start_workers(
     pool: PoolSize,
     waker: &Waker,
     shared: &Arc<Shared>,
+    prove: impl FnMut(Held) + Send + 'static,
 ) -> Result<Workers, Error> {
     let system = |source| Error::System { what: "a thread", source };
     let replay_window = Duration::from_secs(config.ledger.replay_window);
@@ -251,6 +289,15 @@ fn start_workers(
         }
     })
     .map_err(system)?;
-    let proofs = WorkQueue::start("proof", 1, waiting, || |_held: Held| {}).map_err(system)?;
+    let mut prove = Some(prove);
+    let proofs = WorkQueue::start("proof", 1, waiting, move || {
+        let mut prove = prove.take();
+        move |held: Held| {
+            if let Some(prove) = &mut prove {
+                prove(held);
+            }
+        }
+    })
+    .map_err(system)?;
     Ok(Workers { verifiers, verified, proofs })
 }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-use chain::own::OwnReader;
+use chain::{bitcoin::BitcoinChain, own::OwnReader};
 use nic::{Answer, QueryKind};
-use spv::HEADER_SIZE;
+use proof::Service;
 use wire::{Chain, FrameMut, HeadersFrame, InfoFrame, MAX_DATAGRAM, Promise, Status};
 use zerocopy::IntoBytes;
 
@@ -13,20 +13,28 @@ use crate::shared::Shared;
 /// Answers queries in place.
 pub struct Queries {
     own: OwnReader,
+    bitcoin: Option<BitcoinChain>,
+    proofs: Service,
     promise: Promise,
     shared: Arc<Shared>,
 }
 
 impl Queries {
-    /// Answers out of the own chain.
-    pub fn new(own: OwnReader, promise: Promise, shared: Arc<Shared>) -> Self {
-        Self { own, promise, shared }
+    /// Answers out of the chains; proofs out of the cache of `proofs`.
+    pub fn new(
+        own: OwnReader,
+        bitcoin: Option<BitcoinChain>,
+        proofs: Service,
+        promise: Promise,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self { own, bitcoin, proofs, promise, shared }
     }
 
     /// Answers a query, or tells who can.
     pub fn answer(&self, query: QueryKind, datagram: &mut [u8]) -> Answer {
         if query == QueryKind::Proof {
-            return Answer::Defer;
+            return self.proofs.answer_cached(datagram).map_or(Answer::Defer, Answer::Reply);
         }
         match FrameMut::parse(datagram) {
             Ok(FrameMut::Info(info)) => {
@@ -41,10 +49,14 @@ impl Queries {
 
     fn info(&self, info: &mut InfoFrame) {
         let tip = self.own.tip();
-        info.header.kind |= wire::REPLY_BIT;
+        info.header.set_reply();
         info.status.set(Status::Ok.code());
         info.promise = self.promise.code();
         info.flags = if self.shared.storage_failed.load(Relaxed) { InfoFrame::READS_ONLY } else { 0 };
+        if let Some(bitcoin) = &self.bitcoin {
+            info.flags |= InfoFrame::SERVES_BITCOIN;
+            info.bitcoin_height.set(bitcoin.view().tip().map_or(0, |tip| tip.height.into()));
+        }
         info.max_datagram.set(MAX_DATAGRAM as u32);
         info.network = self.own.network_id();
         info.tip_height.set(tip.height());
@@ -56,22 +68,60 @@ impl Queries {
 
     /// As many headers as asked for, as there are and as there is room for.
     fn headers(&self, request: &mut HeadersFrame, room: &mut [u8]) -> Answer {
-        if request.chain != Chain::Own.code() {
-            return Answer::Refuse(Status::UnknownChain, 0);
-        }
-        let tip = self.own.tip();
-        let count = usize::from(request.count.get()).min(room.len() / HEADER_SIZE);
-        let Ok(headers) = self.own.headers(request.first_height.get(), count) else {
-            return Answer::Refuse(Status::StorageFailed, 0);
+        let written = match (request.chain(), &self.bitcoin) {
+            (Ok(Chain::Own), _) => self.own_headers(request, room),
+            (Ok(Chain::Bitcoin), Some(bitcoin)) => bitcoin_headers(bitcoin, request, room),
+            _ => return Answer::Refuse(Status::UnknownChain, 0),
         };
-        let bytes = headers.as_bytes();
-        room[..bytes.len()].copy_from_slice(bytes);
-        request.header.kind |= wire::REPLY_BIT;
-        request.status.set(Status::Ok.code());
-        request.count.set(headers.len() as u16);
-        request.header_size.set(HEADER_SIZE as u16);
+        match written {
+            Ok(bytes) => {
+                request.header.set_reply();
+                request.status.set(Status::Ok.code());
+                Answer::Reply(HeadersFrame::LENGTH + bytes)
+            }
+            Err(status) => Answer::Refuse(status, 0),
+        }
+    }
+
+    fn own_headers(&self, request: &mut HeadersFrame, room: &mut [u8]) -> Result<usize, Status> {
+        let tip = self.own.tip();
         request.tip_height.set(tip.height());
         request.tip_hash = tip.hash;
-        Answer::Reply(HeadersFrame::LENGTH + bytes.len())
+        let count = count(request, Chain::Own, room);
+        let headers = self.own.headers(request.first_height.get(), count).map_err(|error| {
+            tracing::error!(%error, "headers cannot be read");
+            Status::StorageFailed
+        })?;
+        Ok(write(request, room, Chain::Own, headers.as_bytes()))
     }
+}
+
+fn bitcoin_headers(bitcoin: &BitcoinChain, request: &mut HeadersFrame, room: &mut [u8]) -> Result<usize, Status> {
+    let view = bitcoin.view();
+    let tip = view.tip().ok_or(Status::NotFound)?;
+    request.tip_height.set(tip.height.into());
+    request.tip_hash = tip.hash;
+    let count = count(request, Chain::Bitcoin, room);
+    let headers = match u32::try_from(request.first_height.get()) {
+        Ok(first) => view.headers(first, count as u32).map_err(|error| {
+            tracing::error!(%error, "headers cannot be read");
+            Status::StorageFailed
+        })?,
+        Err(_) => Vec::new(),
+    };
+    Ok(write(request, room, Chain::Bitcoin, headers.as_bytes()))
+}
+
+/// How many headers are asked for and have room.
+fn count(request: &HeadersFrame, chain: Chain, room: &[u8]) -> usize {
+    usize::from(request.count.get()).min(room.len() / HeadersFrame::size_of_header(chain))
+}
+
+/// Writes headers into the room behind the frame; gives their bytes.
+fn write(request: &mut HeadersFrame, room: &mut [u8], chain: Chain, headers: &[u8]) -> usize {
+    let size = HeadersFrame::size_of_header(chain);
+    room[..headers.len()].copy_from_slice(headers);
+    request.count.set((headers.len() / size) as u16);
+    request.header_size.set(size as u16);
+    headers.len()
 }

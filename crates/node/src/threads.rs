@@ -1,14 +1,22 @@
 //! What the threads of a node do, one function each.
 
 use std::{
-    sync::atomic::{AtomicU8, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering::Relaxed},
+    },
     thread::{Builder, JoinHandle},
     time::Duration,
 };
 
-use ledger::{builder::BlockBuilder, journal::Committer};
+use chain::own::Tip;
+use ledger::{
+    builder::{BlockBuilder, Observer},
+    journal::Committer,
+};
 use nic::{Departures, Transmit};
-use wire::Status;
+use proof::Cache;
+use wire::{Chain, Command, Operation, Status};
 
 use crate::{Error, admission, shared::Shared};
 
@@ -62,8 +70,23 @@ pub fn commit(mut committer: Committer, mut departures: Departures, mut transmit
     }
 }
 
+/// Tells the proof cache of new blocks.
+pub struct Announcer(pub Option<Arc<Cache>>);
+
+impl Observer for Announcer {
+    fn closed(&mut self, parent: &Tip, tip: &Tip, operations: &[Operation]) {
+        let Some(cache) = &self.0 else { return };
+        let touched = operations.iter().flat_map(|operation| {
+            let is_transfer = operation.command() == Ok(Command::Transfer);
+            std::iter::once(operation.source).chain(is_transfer.then_some(operation.destination))
+        });
+        let new = proof::Tip { hash: tip.hash, height: tip.height() };
+        cache.announce(Chain::Own, &parent.hash, new, touched.map(Into::into));
+    }
+}
+
 /// Builds blocks until told otherwise. A disk that fails is tried again: the journal holds what is not in blocks.
-pub fn build(mut builder: BlockBuilder, order: &AtomicU8, shared: &Shared) {
+pub fn build(mut builder: BlockBuilder<Announcer>, order: &AtomicU8, shared: &Shared) {
     loop {
         let order = order.load(Relaxed);
         let result = match order {
@@ -100,7 +123,7 @@ pub fn build(mut builder: BlockBuilder, order: &AtomicU8, shared: &Shared) {
     }
 }
 
-fn drain(builder: &mut BlockBuilder) -> Result<(), ledger::Error> {
+fn drain(builder: &mut BlockBuilder<Announcer>) -> Result<(), ledger::Error> {
     while builder.step(admission::now())? {}
     builder.finish()
 }

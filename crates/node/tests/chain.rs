@@ -74,3 +74,44 @@ fn blocks_are_closed_when_they_are_full() {
     let node = Node::start(&config).unwrap();
     assert_eq!(node.height(), 11);
 }
+
+#[test]
+fn what_is_in_blocks_is_proved() {
+    let data = tempfile::tempdir().unwrap();
+    let config = config(data.path());
+    let mut network = None;
+    for start in 0..2u32 {
+        let node = Node::start(&config).unwrap();
+        let mut client = connect(&node, Promise::Durable);
+        let mut chain = client.open_chain(*network.get_or_insert(Some(*node.network()))).unwrap();
+        let operations: Vec<_> = (1..=200)
+            .flat_map(|number| {
+                [
+                    Operation::create(id(1), account(number)),
+                    Operation::issue(id(2), account(number), 10),
+                    Operation::transfer(id(10 + start), account(number), account(1 + number % 200), 1),
+                ]
+            })
+            .collect();
+        client.submit(&operations).unwrap();
+        settle(&node);
+        // Twice, the second time out of the cache.
+        for _ in 0..2 {
+            for number in [1, 2, 77, 200] {
+                let latest = client.prove_latest(&mut chain, account(number)).unwrap();
+                let involved = [latest.operation.source, latest.operation.destination];
+                assert!(involved.contains(&account(number)));
+                let proved = client.prove_transaction(&mut chain, id(2), account(number)).unwrap();
+                assert_eq!(proved.operation, Operation::issue(id(2), account(number), 10));
+                let again = client.prove_locator(&mut chain, proved.height, proved.position).unwrap();
+                assert_eq!(again.operation, proved.operation);
+                let entry = client.prove_index(&mut chain, account(number)).unwrap().entry.unwrap();
+                assert_eq!(entry.balance.get(), client.refer(account(number)).unwrap().value);
+                assert_eq!((u64::from(entry.height.get()), entry.position.get()), (latest.height, latest.position));
+            }
+            assert_eq!(client.prove_index(&mut chain, account(999)).unwrap().entry, None);
+            assert_eq!(client.prove_latest(&mut chain, account(999)).unwrap_err().status(), Some(Status::NotFound));
+        }
+        node.stop();
+    }
+}

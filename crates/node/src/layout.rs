@@ -1,0 +1,85 @@
+//! What is where in a data directory. The node opens it, and so do the commands that work on it while no node runs.
+//!
+//! ```text
+//! FORMAT, LOCK   version of the layout; who has the directory
+//! journal/       segments of the journal
+//! chain/         flat files and snapshots of the own chain
+//! catalog/       key-value store with the catalog of the own chain
+//! bitcoin/       flat files of Bitcoin blocks, with their key-value store in index/
+//! ```
+
+use std::{path::Path, sync::Arc};
+
+use chain::{
+    bitcoin::{self, BitcoinChain},
+    own::{self, KeyValueCatalog, OwnChain},
+};
+use ledger::journal::{self, Journal};
+use spv::{BlockHeader, bitcoin::Network};
+use storage::{DataDirectory, Directory, RealDirectory};
+
+use crate::Error;
+
+/// The version of the layout.
+pub const FORMAT: u32 = 1;
+
+/// Memory for the catalog of the own chain, which has a few hundred bytes a block.
+const CATALOG_CACHE: u64 = 4 << 20;
+
+/// The folder of Bitcoin blocks.
+const BITCOIN: &str = "bitcoin";
+
+/// Opens a data directory, or makes one, and locks it.
+pub fn open(path: &Path) -> Result<DataDirectory, Error> {
+    Ok(DataDirectory::open(path, FORMAT)?)
+}
+
+/// Opens the journal, or makes one; checks all of it.
+pub fn open_journal(data: &DataDirectory) -> Result<(Journal, journal::Opened), Error> {
+    let directory = data.directory().directory("journal")?;
+    Ok(Journal::open(directory, &journal::Options::new(random()?))?)
+}
+
+/// Opens the own chain. Where there is none, one begins with `genesis`.
+pub fn open_chain(
+    data: &DataDirectory,
+    options: own::Options,
+    genesis: Option<BlockHeader>,
+) -> Result<OwnChain, Error> {
+    let database = fjall::Database::builder(data.path().join("catalog"))
+        .cache_size(CATALOG_CACHE)
+        .open()
+        .map_err(own::Error::from)?;
+    let catalog = Box::new(KeyValueCatalog::new(&database)?);
+    Ok(OwnChain::open(data.directory().directory("chain")?, catalog, options, genesis)?)
+}
+
+/// Opens the Bitcoin blocks, or begins a store for them.
+pub fn open_bitcoin(data: &DataDirectory, options: &bitcoin::Options) -> Result<BitcoinChain, Error> {
+    let path = data.path().join(BITCOIN);
+    let directory: Arc<dyn Directory> = Arc::new(RealDirectory::create(&path)?);
+    Ok(BitcoinChain::open(directory, &path.join("index"), options)?)
+}
+
+/// Opens the Bitcoin blocks of whatever network, if there are any.
+pub fn find_bitcoin(data: &DataDirectory) -> Result<Option<BitcoinChain>, Error> {
+    if !data.path().join(BITCOIN).join("index").is_dir() {
+        return Ok(None);
+    }
+    let mut networks = Network::ALL.into_iter();
+    loop {
+        let Some(network) = networks.next() else { return Ok(None) };
+        match open_bitcoin(data, &bitcoin::Options::new(network)) {
+            Err(Error::Bitcoin(bitcoin::Error::OtherChain { .. })) => {}
+            result => return result.map(Some),
+        }
+    }
+}
+
+/// Random bytes of the system.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::System { what: "random numbers", source: std::io::Error::other(error) })?;
+    Ok(bytes)
+}
