@@ -9,6 +9,7 @@ mod bitcoin;
 mod cache;
 mod counters;
 mod own;
+pub mod paper;
 mod service;
 mod source;
 
