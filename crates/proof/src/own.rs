@@ -25,7 +25,8 @@ impl OwnSource {
             block_hash: answer.block_hash,
             block_height: U64::new(answer.height),
             depth: answer.proof.path.len() as u8,
-            entry_count: answer.proof.entries.len() as u8,
+            // More than 16 only where that many accounts have the same path, all 64 bits of it.
+            entry_count: u8::try_from(answer.proof.entries.len()).map_err(|_| Refusal::NotProvable)?,
             ..IndexReply::new_zeroed()
         };
         behind_request(fixed.as_bytes(), body);
