@@ -2,6 +2,8 @@
 //! compact signatures with a low s, 33-byte compressed keys. One encoding of each, so that a signature that was seen
 //! cannot be turned into another one that is valid too.
 
+#[cfg(target_arch = "x86_64")]
+mod ifma;
 mod portable;
 
 use thiserror::Error;
@@ -80,11 +82,55 @@ pub fn verify(item: &Signed) -> Result<(), Rule> {
     portable::verify(item)
 }
 
+/// A way of verifying signatures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// 8 signatures at once, in lanes of AVX-512 IFMA.
+    Avx512Ifma,
+    /// libsecp256k1, one after the other, on any processor.
+    Portable,
+}
+
+impl Backend {
+    /// All backends, the fastest first.
+    pub const ALL: [Self; 2] = [Self::Avx512Ifma, Self::Portable];
+
+    /// Whether this processor has the instructions that it needs.
+    pub fn is_available(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Ifma => ifma::is_available(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512Ifma => false,
+            Self::Portable => true,
+        }
+    }
+
+    /// The fastest on this processor.
+    pub fn fastest() -> Self {
+        Self::ALL.into_iter().find(|backend| backend.is_available()).unwrap_or(Self::Portable)
+    }
+}
+
 /// A batch of signatures.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Verifier {
+    backend: Backend,
     items: Vec<Signed>,
     verdicts: Vec<Result<(), Rule>>,
+}
+
+impl Default for Verifier {
+    fn default() -> Self {
+        Self { backend: Backend::fastest(), items: Vec::new(), verdicts: Vec::new() }
+    }
+}
+
+impl Verifier {
+    /// An empty batch for a backend of the caller's choice; none if it is not available.
+    pub fn on(backend: Backend) -> Option<Self> {
+        backend.is_available().then(|| Self { backend, items: Vec::new(), verdicts: Vec::new() })
+    }
 }
 
 impl BatchVerifier for Verifier {
@@ -101,7 +147,13 @@ impl BatchVerifier for Verifier {
 
     fn verify_each(&mut self) -> &[Result<(), Rule>] {
         self.verdicts.clear();
-        self.verdicts.extend(self.items.drain(..).map(|item| verify(&item)));
+        self.verdicts.extend(self.items.iter().map(check_encoding));
+        match self.backend {
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512Ifma => ifma::verify_each(&self.items, &mut self.verdicts),
+            _ => portable::verify_each(&self.items, &mut self.verdicts),
+        }
+        self.items.clear();
         &self.verdicts
     }
 }

@@ -12,3 +12,12 @@ pub(super) fn verify(item: &Signed) -> Result<(), Rule> {
     let message = Message::from_digest(item.digest);
     SECP256K1.verify_ecdsa(message, &signature, &key).map_err(|_| Rule::Mismatch)
 }
+
+/// Verifies those items whose verdict is good so far.
+pub(super) fn verify_each(items: &[Signed], verdicts: &mut [Result<(), Rule>]) {
+    for (item, verdict) in items.iter().zip(verdicts) {
+        if verdict.is_ok() {
+            *verdict = verify(item);
+        }
+    }
+}

@@ -158,62 +158,68 @@ pub(super) struct Plan<'a> {
 #[repr(align(64))]
 struct Aligned<T>(T);
 
-/// Hashes the messages of `range`, `LANES` at a time.
+/// Hashes one message in each lane.
 ///
 /// # Safety
 ///
 /// That of [`Kernel`].
 #[inline(always)]
-pub(super) unsafe fn drive<K: Kernel<LANES>, const LANES: usize, J: Job>(
+pub(super) unsafe fn hash_lanes<K: Kernel<LANES>, const LANES: usize>(
     plan: &Plan<'_>,
-    job: &mut J,
-    range: Range<usize>,
+    messages: &[&[u8]; LANES],
+    digests: &mut [Digest; LANES],
 ) {
-    let whole = plan.length / 64;
     let bits = (8 * (plan.function.prefix + plan.length) as u64).to_be_bytes();
     let mut staging = Aligned([[0; 64]; LANES]);
+    let mut blocks = [&[0; 64]; LANES];
+    // SAFETY: the caller's promise is that of the kernel.
+    unsafe {
+        let mut state = K::splat(&plan.function.initial);
+        for number in 0..plan.length / 64 {
+            for (block, message) in blocks.iter_mut().zip(messages) {
+                *block = &message.as_chunks().0[number];
+            }
+            state = K::compress(state, &blocks);
+        }
+        if !plan.length.is_multiple_of(64) {
+            for (block, message) in staging.0.iter_mut().zip(messages) {
+                let tail = message.as_chunks::<64>().1;
+                block[..tail.len()].copy_from_slice(tail);
+                block[tail.len()] = 0x80;
+                if plan.padding.is_none() {
+                    block[56..].copy_from_slice(&bits);
+                }
+            }
+            for (block, staging) in blocks.iter_mut().zip(&staging.0) {
+                *block = staging;
+            }
+            state = K::compress(state, &blocks);
+        }
+        if let Some(padding) = plan.padding {
+            state = K::compress_padding(state, padding);
+        }
+        if plan.function.double {
+            state = K::second(state);
+        }
+        K::digests(state, digests);
+    }
+}
+
+/// Hashes the messages of `range`, `LANES` at a time, with a backend's [`hash_lanes`].
+fn drive<const LANES: usize>(
+    hash_lanes: impl Fn(&[&[u8]; LANES], &mut [Digest; LANES]),
+    job: &mut impl Job,
+    range: Range<usize>,
+) {
     let mut digests = [[0; 32]; LANES];
     for first in range.clone().step_by(LANES) {
         let used = LANES.min(range.end - first);
-        {
-            // Lanes beyond the last message hash it again; their digests are dropped.
-            let mut messages: [(&[[u8; 64]], &[u8]); LANES] = [(&[], &[]); LANES];
-            for (lane, message) in messages.iter_mut().enumerate() {
-                *message = job.message(first + lane.min(used - 1)).as_chunks();
-            }
-            // SAFETY: the caller's promise is that of the kernel.
-            unsafe {
-                let mut state = K::splat(&plan.function.initial);
-                let mut blocks = [&[0; 64]; LANES];
-                for block in 0..whole {
-                    for (lane, (whole, _)) in blocks.iter_mut().zip(&messages) {
-                        *lane = &whole[block];
-                    }
-                    state = K::compress(state, &blocks);
-                }
-                if !plan.length.is_multiple_of(64) {
-                    for (block, (_, tail)) in staging.0.iter_mut().zip(messages) {
-                        *block = [0; 64];
-                        block[..tail.len()].copy_from_slice(tail);
-                        block[tail.len()] = 0x80;
-                        if plan.padding.is_none() {
-                            block[56..].copy_from_slice(&bits);
-                        }
-                    }
-                    for (block, staging) in blocks.iter_mut().zip(&staging.0) {
-                        *block = staging;
-                    }
-                    state = K::compress(state, &blocks);
-                }
-                if let Some(padding) = plan.padding {
-                    state = K::compress_padding(state, padding);
-                }
-                if plan.function.double {
-                    state = K::second(state);
-                }
-                K::digests(state, &mut digests);
-            }
+        // Lanes beyond the last message hash it again; their digests are dropped.
+        let mut messages: [&[u8]; LANES] = [&[]; LANES];
+        for (lane, message) in messages.iter_mut().enumerate() {
+            *message = job.message(first + lane.min(used - 1));
         }
+        hash_lanes(&messages, &mut digests);
         for (lane, digest) in digests[..used].iter().enumerate() {
             job.put(first + lane, digest);
         }
@@ -264,17 +270,33 @@ impl Backend {
     /// # Safety
     ///
     /// The backend must be available.
-    unsafe fn drive<J: Job>(self, plan: &Plan<'_>, job: &mut J, range: Range<usize>) {
-        // SAFETY: the caller has checked for the backend's instructions.
-        unsafe {
-            match self {
-                #[cfg(target_arch = "x86_64")]
-                Self::Avx512 => x86::drive_avx512(plan, job, range),
-                #[cfg(target_arch = "x86_64")]
-                Self::Avx2 => x86::drive_avx2(plan, job, range),
-                #[cfg(target_arch = "x86_64")]
-                Self::ShaNi => x86::drive_sha_ni(plan, job, range),
-                _ => drive::<Portable, 1, J>(plan, job, range),
+    unsafe fn drive(self, plan: &Plan<'_>, job: &mut impl Job, range: Range<usize>) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                // SAFETY: the caller has checked that the instructions are there, here and below.
+                drive::<32>(|messages, digests| unsafe { x86::avx512(plan, messages, digests) }, job, range);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                // SAFETY: as above.
+                drive::<8>(|messages, digests| unsafe { x86::avx2(plan, messages, digests) }, job, range);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::ShaNi => {
+                let (pairs, last) = (range.start..range.end - range.len() % 2, range.end - range.len() % 2..range.end);
+                // SAFETY: as above.
+                drive::<2>(|messages, digests| unsafe { x86::sha_ni_two(plan, messages, digests) }, job, pairs);
+                // SAFETY: as above.
+                drive::<1>(|messages, digests| unsafe { x86::sha_ni_one(plan, messages, digests) }, job, last);
+            }
+            _ => {
+                // SAFETY: this one needs no special instructions.
+                drive::<1>(
+                    |messages, digests| unsafe { hash_lanes::<Portable, 1>(plan, messages, digests) },
+                    job,
+                    range,
+                );
             }
         }
     }
