@@ -98,7 +98,10 @@ enum Event {
     Housekeeping {
         epoch: u64,
     },
-    Crash,
+    /// The node dies; `again` if it is to die again some time later.
+    Crash {
+        again: bool,
+    },
     Start,
     /// Network and disk change for better or worse.
     Weather,
@@ -118,6 +121,8 @@ struct Simulation {
     epoch: u64,
     is_receiving: bool,
     is_committing: bool,
+    /// The journal has failed.
+    is_failed: bool,
     /// The end: no more faults, no more requests.
     is_closing: bool,
     report: Report,
@@ -138,6 +143,7 @@ pub fn run(settings: Settings) -> Report {
         epoch: 0,
         is_receiving: false,
         is_committing: false,
+        is_failed: false,
         is_closing: false,
         report: Report::default(),
         random,
@@ -156,7 +162,7 @@ impl Simulation {
             self.schedule.after(SECOND, Event::RestartClient { client });
         }
         self.schedule.after(10 * SECOND, Event::Weather);
-        self.schedule.after(20 * SECOND, Event::Crash);
+        self.schedule.after(20 * SECOND, Event::Crash { again: true });
     }
 
     fn run_until(&mut self, end: u64) {
@@ -236,16 +242,15 @@ impl Simulation {
                     node.release(result);
                 }
                 self.transmit();
-                if has_failed && !self.is_closing {
+                if has_failed && !std::mem::replace(&mut self.is_failed, true) {
                     // The operator looks after it.
                     self.report.storage_failures += 1;
-                    self.schedule.after(2 * SECOND, Event::Crash);
-                } else {
-                    self.commit();
+                    self.schedule.after(2 * SECOND, Event::Crash { again: false });
                 }
+                self.commit();
             }
             Event::Housekeeping { epoch } if epoch == self.epoch => self.keep_house(),
-            Event::Crash => self.crash(),
+            Event::Crash { again } => self.crash(again),
             Event::Start => self.start(),
             Event::Weather => self.change_weather(),
             // What another life of the node was to do.
@@ -311,13 +316,17 @@ impl Simulation {
         // Some crashes are in the middle of it.
         if !self.is_closing && self.random.chance(0.0005) {
             self.disk.crash_at(self.disk.changes() + self.random.below(3));
-            self.schedule.after(0, Event::Crash);
+            self.schedule.after(0, Event::Crash { again: false });
         }
         let Some(node) = &mut self.node else { return };
         let result = node.commit();
         self.report.commits += 1;
         self.is_committing = true;
-        let latency = if self.random.chance(0.01) { 50_000 } else { 80 + self.random.below(200) };
+        let latency = if self.random.chance(0.03) { 80_000 } else { 80 + self.random.below(200) };
+        // Some are when more has been executed while the disk is slow.
+        if latency > 1000 && self.random.chance(0.03) {
+            self.schedule.after(self.random.below(latency), Event::Crash { again: false });
+        }
         self.schedule.after(latency, Event::Committed { epoch: self.epoch, result });
     }
 
@@ -335,7 +344,7 @@ impl Simulation {
         // Some crashes are in the middle of building.
         if !self.is_closing && self.random.chance(0.002) {
             self.disk.crash_at(self.disk.changes() + self.random.below(20));
-            self.schedule.after(0, Event::Crash);
+            self.schedule.after(0, Event::Crash { again: false });
         }
         let (Ok(()), mut random) = (node.build(), self.random.fork()) else {
             // The disk fails: it is tried again.
@@ -355,7 +364,7 @@ impl Simulation {
     fn die(&mut self, machine: bool) {
         self.node = None;
         self.epoch += 1;
-        (self.is_receiving, self.is_committing) = (false, false);
+        (self.is_receiving, self.is_committing, self.is_failed) = (false, false, false);
         if machine {
             self.disk.crash()
         } else {
@@ -364,15 +373,18 @@ impl Simulation {
         self.report.crashes += 1;
     }
 
-    fn crash(&mut self) {
+    fn crash(&mut self, again: bool) {
+        if again {
+            let next = self.around(30 * SECOND);
+            self.schedule.after(next, Event::Crash { again });
+        }
         if self.is_closing || self.node.is_none() {
             return;
         }
         let machine = self.random.chance(0.5);
         self.die(machine);
-        let (down, next) = (self.around(2 * SECOND), self.around(30 * SECOND));
+        let down = self.around(2 * SECOND);
         self.schedule.after(down, Event::Start);
-        self.schedule.after(down + next, Event::Crash);
     }
 
     fn start(&mut self) {

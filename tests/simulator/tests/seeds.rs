@@ -7,19 +7,19 @@ use turnpike_simulator::{Settings, run};
 
 fn simulate(seed: u64) {
     println!("seed {seed}");
-    let report = run(Settings { seed, duration: Duration::from_secs(600) });
+    let report = run(Settings { seed, duration: Duration::from_secs(300) });
     println!("{report:?}");
-    assert!(report.operations > 1000 && report.crashes > 5 && report.commits > 1000, "{report:?}");
-    assert!(report.blocks > 100 && report.settled > 500 && report.proofs > 1000, "{report:?}");
+    assert!(report.operations > 1000 && report.crashes > 3 && report.commits > 1000, "{report:?}");
+    assert!(report.blocks > 50 && report.settled > 500 && report.proofs > 1000, "{report:?}");
 }
 
 #[test]
 fn fixed_seeds() {
-    (1..=10).for_each(simulate);
+    (1..=8).for_each(simulate);
 }
 
 #[test]
 fn the_same_seed_is_the_same_simulation() {
-    let settings = Settings { seed: 11, duration: Duration::from_secs(300) };
+    let settings = Settings { seed: 9, duration: Duration::from_secs(200) };
     assert_eq!(run(settings), run(settings));
 }
