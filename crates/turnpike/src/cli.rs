@@ -436,7 +436,7 @@ pub struct DemoArgs {
     /// Folder with blk*.dat files to import
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub blocks: Option<PathBuf>,
-    /// Transfers to make
+    /// Transfers to make, twice: undisturbed, and with a kill -9 in the middle
     #[arg(long, default_value_t = 1_000_000)]
     pub transfers: u64,
     /// Accounts to make them between

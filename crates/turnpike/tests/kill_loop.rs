@@ -154,10 +154,7 @@ fn every_durable_reply_survives_kill_9() {
     });
     println!("{kills} kills, {} batches of {BATCH} durable transfers, none lost", batches.load(Ordering::Relaxed));
     drop(node);
-    let check = std::process::Command::new(env!("CARGO_BIN_EXE_turnpike"))
-        .arg("check")
-        .arg(data.path())
-        .output()
-        .unwrap();
+    let check =
+        std::process::Command::new(env!("CARGO_BIN_EXE_turnpike")).arg("check").arg(data.path()).output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
 }

@@ -12,8 +12,7 @@ use crate::output::Output;
 pub fn run(command: &ConfigCommand, output: Output) -> Result<(), Error> {
     match command {
         ConfigCommand::Check { file } => {
-            let config = Config::load(file)
-                .map_err(|error| Error::Input(format!("{}: {error}", file.display())))?;
+            let config = Config::load(file).map_err(|error| Error::Input(format!("{}: {error}", file.display())))?;
             output.result(&config, |_| format!("{} is a valid configuration", file.display()));
         }
         ConfigCommand::Default => output.result(&json!({ "toml": DEFAULT_TOML }), |_| DEFAULT_TOML.trim_end().into()),

@@ -32,8 +32,7 @@ pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
         KeyCommand::Show { file } => read(file)?,
     };
     let public = PublicKey::from_secret_key_global(&key).serialize();
-    let report =
-        KeyReport { account: AccountId(account_of_key(&public)).to_string(), public_key: hex(&public) };
+    let report = KeyReport { account: AccountId(account_of_key(&public)).to_string(), public_key: hex(&public) };
     output.result(&report, |report| format!("account     {}\npublic key  {}", report.account, report.public_key));
     Ok(())
 }
@@ -50,7 +49,8 @@ pub fn read(file: &Path) -> Result<SecretKey, Error> {
 fn generate() -> Result<SecretKey, Error> {
     loop {
         let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|error| Error::Input(format!("no random numbers from the system: {error}")))?;
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Error::Input(format!("no random numbers from the system: {error}")))?;
         // Fails for zero and for what is not below the group's order: once in 2^127.
         if let Ok(key) = SecretKey::from_byte_array(bytes) {
             return Ok(key);

@@ -42,12 +42,10 @@ struct LoadReport {
 pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
     let promise = Promise::from(args.promise);
     let datagram = args.batch_bytes();
-    let options =
-        Options { promise, window: args.in_flight as usize, datagram: Some(datagram), ..Options::default() };
+    let options = Options { promise, window: args.in_flight as usize, datagram: Some(datagram), ..Options::default() };
     let preparing = Options { promise, ..Options::default() };
     let mut pipeline = Pipeline::connect(args.node.node, &preparing).map_err(Error::other)?;
-    let balances =
-        load::prepare(&mut pipeline, FIRST_ACCOUNT, args.accounts, FUNDS, promise).map_err(Error::other)?;
+    let balances = load::prepare(&mut pipeline, FIRST_ACCOUNT, args.accounts, FUNDS, promise).map_err(Error::other)?;
     let mut pipeline = Pipeline::connect(args.node.node, &options).map_err(Error::other)?;
 
     let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, args.seed);

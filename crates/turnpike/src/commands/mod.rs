@@ -1,8 +1,11 @@
 //! The commands, a file for each.
 
 mod account;
+mod check;
 mod config;
+mod demo;
 mod headers;
+mod import;
 mod info;
 mod key;
 mod load;
@@ -32,6 +35,8 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
             Ok(())
         }
         Command::Man { directory } => manual::man(&directory),
-        Command::Import(_) | Command::Check(_) | Command::Demo(_) => todo!(),
+        Command::Import(command) => import::run(&command, output),
+        Command::Check(args) => check::run(&args, output),
+        Command::Demo(args) => demo::run(&args, output),
     }
 }

@@ -115,7 +115,8 @@ fn get_transaction(
         return client.prove_transaction(chain, transaction, source).map_err(Error::other);
     }
     let locator = subject.locator.as_deref().unwrap_or_default();
-    let parsed = locator.split_once(':').and_then(|(height, position)| Some((height.parse().ok()?, position.parse().ok()?)));
+    let parsed =
+        locator.split_once(':').and_then(|(height, position)| Some((height.parse().ok()?, position.parse().ok()?)));
     let (height, position) =
         parsed.ok_or_else(|| Error::Input(format!("{locator} is no locator: HEIGHT:POSITION, such as 17:3")))?;
     client.prove_locator(chain, height, position).map_err(Error::other)
@@ -215,10 +216,7 @@ fn read_bitcoin_headers(file: &Path, first_height: Option<u32>) -> Result<bitcoi
     header_file::read_bitcoin(file, network, first_height)
 }
 
-fn active<'a>(
-    chain: &'a bitcoin::HeaderChain,
-    block: &[u8; 32],
-) -> Result<(u32, &'a bitcoin::BlockHeader), Error> {
+fn active<'a>(chain: &'a bitcoin::HeaderChain, block: &[u8; 32]) -> Result<(u32, &'a bitcoin::BlockHeader), Error> {
     chain.is_active(block).then(|| chain.find(block)).flatten().ok_or_else(|| {
         Error::Failed(format!(
             "block {} is not in the chain of the headers; synchronise them with `turnpike headers`",
@@ -252,7 +250,9 @@ impl TransactionReport {
             height,
             block: hex(block),
             position,
-            command: operation.command().map_or_else(|_| "unknown".into(), |command| format!("{command:?}").to_uppercase()),
+            command: operation
+                .command()
+                .map_or_else(|_| "unknown".into(), |command| format!("{command:?}").to_uppercase()),
             transaction: operation.transaction.to_string(),
             source: operation.source.to_string(),
             destination: operation.destination.to_string(),

@@ -68,7 +68,8 @@ pub fn run(args: &ReplayArgs, output: Output) -> Result<(), Error> {
         skipped,
         replies: replay.replies,
         lost: count - replay.replies,
-        requests_per_second: replay.replies as f64 / replay.last_reply.map_or(seconds, |last| (last - started).as_secs_f64()),
+        requests_per_second: replay.replies as f64
+            / replay.last_reply.map_or(seconds, |last| (last - started).as_secs_f64()),
         seconds,
         latency_p50_us: microseconds(0.5),
         latency_p99_us: microseconds(0.99),
@@ -166,7 +167,9 @@ impl Replay {
         self.socket.set_read_timeout(Some(timeout.max(Duration::from_micros(1))))?;
         let length = match self.socket.recv(&mut self.buffer) {
             Ok(length) => length,
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => return Ok(false),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                return Ok(false);
+            }
             Err(error) => return Err(error),
         };
         let Ok(reply) = Reply::parse(&self.buffer[..length]) else {

@@ -31,7 +31,8 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
         network: hex(node.network()),
     };
     output.result(&ready, |ready| {
-        let http = ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
+        let http =
+            ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
         format!("serving  {}{http}\nnetwork  {}", ready.listen, ready.network)
     });
     if let Some(signal) = signals.forever().next() {
@@ -58,7 +59,8 @@ fn configuration(args: &ServeArgs) -> Result<Config, Error> {
     }
     if !args.trusted.is_empty() {
         let prefixes = args.trusted.iter().map(|text| text.parse());
-        config.trusted = prefixes.collect::<Result<_, _>>().map_err(|error| Error::Input(format!("--trusted: {error}")))?;
+        config.trusted =
+            prefixes.collect::<Result<_, _>>().map_err(|error| Error::Input(format!("--trusted: {error}")))?;
     }
     if let Some(promise) = args.promise {
         config.promise = promise.into();

@@ -1,0 +1,103 @@
+//! `turnpike check`: audits a data directory.
+
+use std::path::Path;
+
+use chain::own::{self, Levels};
+use ledger::{Limits, Secret};
+use node::{Config, layout};
+use serde::Serialize;
+
+use crate::cli::CheckArgs;
+use crate::error::Error;
+use crate::output::{Output, hex, thousands};
+
+/// What `check` prints.
+#[derive(Serialize)]
+struct Report {
+    height: u64,
+    tip: String,
+    transactions: u64,
+    accounts: usize,
+    total: String,
+    journal_from: u64,
+    journal_to: u64,
+    torn: bool,
+    bitcoin_height: Option<u32>,
+    bitcoin_transactions: u64,
+}
+
+/// Runs `turnpike check`.
+pub fn run(args: &CheckArgs, output: Output) -> Result<(), Error> {
+    let report = check(&args.directory)?;
+    output.result(&report, describe);
+    Ok(())
+}
+
+fn check(directory: &Path) -> Result<Report, Error> {
+    if !directory.is_dir() {
+        return Err(Error::Input(format!("{} is no data directory: there is no such folder", directory.display())));
+    }
+    let data = layout::open(directory).map_err(Error::other)?;
+    let (journal, opened) = layout::open_journal(&data).map_err(Error::other)?;
+    let options = own::Options { levels: Levels::Stored, ..own::Options::default() };
+    let chain = layout::open_chain(&data, options, None).map_err(Error::other)?;
+    let audit = own::audit(&chain, |height| tracing::debug!(height, "block holds")).map_err(Error::other)?;
+    // What the journal has beyond the chain is executed again, and has to give the results that were recorded.
+    let capacity = chain.with_index(|index| index.accounts()) as usize + journal_operations(&journal);
+    let limits = Limits { accounts: capacity.max(16), window: Config::default().ledger.window as usize };
+    let secret = Secret::from_seed([0; 16]);
+    let ledger = ledger::recover(limits, secret, &chain, journal.log()).map_err(Error::other)?;
+
+    let bitcoin = layout::find_bitcoin(&data).map_err(Error::other)?;
+    let (bitcoin_height, bitcoin_transactions) = match &bitcoin {
+        Some(bitcoin) => {
+            let view = bitcoin.view();
+            let audited = view.audit(|height| tracing::debug!(height, "Bitcoin block holds")).map_err(Error::other)?;
+            (view.tip().map(|tip| tip.height), audited)
+        }
+        None => (None, 0),
+    };
+    Ok(Report {
+        height: audit.tip.height(),
+        tip: hex(&audit.tip.hash),
+        transactions: audit.tip.transactions,
+        accounts: ledger.accounts(),
+        total: ledger.issued().to_string(),
+        journal_from: journal.log().first_sequence(),
+        journal_to: journal.log().durable(),
+        torn: opened.torn.is_some(),
+        bitcoin_height,
+        bitcoin_transactions,
+    })
+}
+
+/// How many operations the journal holds: more accounts than that it cannot create.
+fn journal_operations(journal: &ledger::journal::Journal) -> usize {
+    let log = journal.log();
+    usize::try_from((log.durable() + 1).saturating_sub(log.first_sequence())).unwrap_or(usize::MAX)
+}
+
+fn describe(report: &Report) -> String {
+    let mut text = format!(
+        "own chain  {} blocks, {} transactions; sums, links, roots and the index hold\nledger     {} accounts hold {}, which is what was issued\n\
+         journal    operations {} to {}; sums and links hold, and the results follow from the operations",
+        thousands(report.height),
+        thousands(report.transactions),
+        thousands(report.accounts as u64),
+        report.total,
+        thousands(report.journal_from),
+        thousands(report.journal_to),
+    );
+    if report.torn {
+        text.push_str("\n           a batch at its end was torn by a crash before it was durable, and was cut off");
+    }
+    match report.bitcoin_height {
+        Some(height) => text.push_str(&format!(
+            "\nbitcoin    blocks to {}, {} transactions; sums, links, proof of work and roots hold",
+            thousands(height.into()),
+            thousands(report.bitcoin_transactions)
+        )),
+        None => text.push_str("\nbitcoin    none"),
+    }
+    text
+}
