@@ -1,0 +1,241 @@
+//! The commands of the program, used as a person would.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use common::Process;
+use serde_json::Value;
+use wire::{CompactFrame, Operation};
+use zerocopy::IntoBytes;
+
+fn turnpike(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_turnpike")).args(["--json", "--log", "error"]).args(arguments).output().unwrap()
+}
+
+/// The first line that a command prints, which has to succeed.
+fn json(arguments: &[&str]) -> Value {
+    let output = turnpike(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(output.stdout.split(|&byte| byte == b'\n').next().unwrap()).unwrap()
+}
+
+/// What a command says that has to fail.
+fn error(arguments: &[&str]) -> String {
+    let output = turnpike(arguments);
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Asks for a proof until the block is closed.
+fn proof(arguments: &[&str]) -> Value {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let output = turnpike(arguments);
+        if output.status.success() {
+            return serde_json::from_slice(&output.stdout).unwrap();
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("NOT_FOUND") && Instant::now() < deadline, "{arguments:?}: {said}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_session_from_an_account_to_a_verified_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let address = node.address.to_string();
+    let at = ["--node", &address];
+
+    json(&[&["account", "create", "1"][..], &at].concat());
+    json(&[&["account", "create", "2"][..], &at].concat());
+    assert_eq!(json(&[&["account", "issue", "1", "1000"][..], &at].concat())["balance"], 1000);
+    let transfer = [&["account", "transfer", "1", "2", "250", "--transaction", "77"][..], &at].concat();
+    let first = json(&transfer);
+    assert_eq!((&first["balance"], &first["promise"]), (&750.into(), &"durable".into()));
+    assert_eq!(json(&transfer), first, "a retry returns the first result");
+    assert_eq!(json(&[&["account", "refer", "2"][..], &at].concat())["balance"], 250);
+    assert!(error(&[&["account", "transfer", "1", "2", "751"][..], &at].concat()).contains("INSUFFICIENT_BALANCE"));
+    assert!(error(&[&["account", "transfer", "1", "3", "1"][..], &at].concat()).contains("DESTINATION_UNKNOWN"));
+
+    // A keyed account: its own key can create it, nobody can debit it unsigned, and its key is no issuer.
+    let key = folder.path().join("alice.key");
+    let account = json(&["key", "new", text(&key)])["account"].as_str().unwrap().to_string();
+    assert_eq!(json(&["key", "show", text(&key)])["account"], account.as_str());
+    assert!(error(&["key", "new", text(&key)]).contains("alice.key"), "a key is never overwritten");
+    let signed = [&at[..], &["--key", text(&key)]].concat();
+    assert_eq!(json(&[&["account", "create"][..], &signed].concat())["account"], account.as_str());
+    json(&[&["account", "issue", &account, "90"][..], &at].concat());
+    assert!(error(&[&["account", "transfer", &account, "1", "5"][..], &at].concat()).contains("NOT_AUTHORISED"));
+    assert!(error(&[&["account", "issue", &account, "5"][..], &signed].concat()).contains("NOT_ISSUER"));
+    assert_eq!(json(&[&["account", "transfer", &account, "1", "5"][..], &signed].concat())["balance"], 85);
+
+    // Proofs, with headers that are kept, and verified without a node.
+    let (headers, kept) = (folder.path().join("headers"), folder.path().join("proof"));
+    let keep = ["--headers", text(&headers), "--out", text(&kept)];
+    let proved = proof(&[&["proof", "get", "--transaction", "77", "--source", "1"][..], &at, &keep].concat());
+    assert_eq!((&proved["verified"], &proved["amount"]), (&true.into(), &250.into()));
+    assert_eq!(json(&["proof", "verify", text(&kept), "--headers", text(&headers)]), proved);
+    let mut tampered = fs::read(&kept).unwrap();
+    *tampered.last_mut().unwrap() ^= 1;
+    fs::write(&kept, tampered).unwrap();
+    assert!(!turnpike(&["proof", "verify", text(&kept), "--headers", text(&headers)]).status.success());
+    let balance = proof(&[&["proof", "get", "--balance", &account][..], &at, &keep].concat());
+    assert_eq!(balance["exists"], true);
+    assert_eq!(json(&["proof", "verify", text(&kept), "--headers", text(&headers)]), balance);
+    let absent = proof(&[&["proof", "get", "--balance", "3"][..], &at, &keep].concat());
+    assert_eq!(absent["exists"], false);
+    assert!(json(&[&["headers", text(&headers)][..], &at].concat())["height"].as_u64() >= Some(1));
+
+    let info = json(&[&["info"][..], &at].concat());
+    assert_eq!((&info["accounts"], &info["bitcoin_height"]), (&3.into(), &Value::Null));
+    assert!(error(&["check", text(&data)]).contains("use"), "the node has the data directory");
+    drop(node);
+    let check = json(&["check", text(&data)]);
+    assert_eq!((&check["accounts"], &check["total"]), (&3.into(), &"1090".into()));
+}
+
+/// A capture in the classic format, with Ethernet, IPv4 and UDP headers around the payloads.
+fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        file.extend(word.to_le_bytes());
+    }
+    for (time, payload) in payloads.iter().enumerate() {
+        let mut packet = vec![0; 12];
+        packet.extend([0x08, 0x00, 0x45, 0x00]);
+        packet.extend(((28 + payload.len()) as u16).to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        packet.extend([0x12, 0x34]);
+        packet.extend(7400_u16.to_be_bytes());
+        packet.extend(((8 + payload.len()) as u16).to_be_bytes());
+        packet.extend([0, 0]);
+        packet.extend(payload);
+        for word in [0, time as u32 * 100, packet.len() as u32, packet.len() as u32] {
+            file.extend(word.to_le_bytes());
+        }
+        file.extend(packet);
+    }
+    file
+}
+
+#[test]
+fn a_capture_is_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let address = node.address.to_string();
+    let mut payloads = Vec::new();
+    for account in 1..=20 {
+        let frames = [Operation::create(account.into(), account.into()), Operation::issue((100 + account).into(), account.into(), 50)];
+        payloads.extend(frames.map(|operation| CompactFrame::from_operation(&operation).unwrap().as_bytes().to_vec()));
+    }
+    payloads.push(b"not a transaction".to_vec());
+    let file = folder.path().join("transactions.pcap");
+    fs::write(&file, capture(&payloads)).unwrap();
+    let report = json(&["replay", text(&file), "--node", &address]);
+    assert_eq!((&report["requests"], &report["skipped"], &report["lost"]), (&40.into(), &1.into(), &0.into()));
+    assert_eq!(report["statuses"]["OK"], 40);
+    assert_eq!(json(&["replay", text(&file), "--node", &address, "--timed", "--port", "7400"])["statuses"]["OK"], 40);
+    assert!(error(&["replay", text(&file), "--node", &address, "--port", "9"]).contains("no transactions"));
+    assert_eq!(json(&["account", "refer", "20", "--node", &address])["balance"], 50, "retries changed nothing");
+    fs::write(&file, b"no capture at all, whatever it is called").unwrap();
+    assert!(error(&["replay", text(&file), "--node", &address]).contains("not a capture"));
+}
+
+#[test]
+fn load_is_put_on_a_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let address = node.address.to_string();
+    let load = ["load", "--node", &address, "--accounts", "500", "--operations", "20000", "--check"];
+    for more in [&["--distribution", "hot-pair"][..], &["--batch", "0"], &["--mix", "refer", "--promise", "accepted"]] {
+        let report = json(&[&load[..], more].concat());
+        assert_eq!((&report["statuses"]["OK"], &report["lost"]), (&20_000.into(), &0.into()), "{more:?}");
+    }
+    let open = ["--rate", "20000", "--distribution", "zipf"];
+    assert_eq!(json(&[&load[..], &open].concat())["operations"], 20_000);
+}
+
+#[test]
+fn configuration_and_manuals() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("turnpike.toml");
+    fs::write(&file, json(&["config", "default"])["toml"].as_str().unwrap()).unwrap();
+    assert_eq!(json(&["config", "check", text(&file)])["promise"], "durable");
+    fs::write(&file, "promise = \"final\"").unwrap();
+    assert!(error(&["config", "check", text(&file)]).contains("promise"));
+    assert!(error(&["serve", "--config", text(&file)]).contains("promise"));
+    assert!(error(&["serve", "--data", text(folder.path()), "--trusted", "10.0.0.1/8"]).contains("10.0.0.0/8"));
+
+    let pages = folder.path().join("man");
+    assert!(turnpike(&["man", text(&pages)]).status.success());
+    assert!(fs::read_to_string(pages.join("turnpike-proof-get.1")).unwrap().contains("Merkle") || pages.join("turnpike-proof-get.1").exists());
+    for shell in ["bash", "zsh", "fish"] {
+        let script = turnpike(&["completions", shell]).stdout;
+        assert!(String::from_utf8(script).unwrap().contains("transfer"), "{shell}");
+    }
+}
+
+#[test]
+fn data_directories_of_others_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    assert!(error(&["check", text(&data)]).contains("no such folder"));
+    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let second = error(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+    assert!(second.contains("use"), "{second}");
+    drop(node);
+    fs::write(data.join("FORMAT"), "turnpike 999\n").unwrap();
+    let other = error(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"]);
+    assert!(other.contains("version"), "{other}");
+}
+
+#[test]
+fn bitcoin_blocks_are_imported_and_proved() {
+    let blocks = std::env::var_os("TURNPIKE_BLOCKS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"),
+        std::path::PathBuf::from,
+    );
+    if !blocks.join("blk_0_to_14131.dat").exists() {
+        println!("skipped: scripts/fetch-blocks has not been run");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let file = blocks.join("blk_0_to_14131.dat");
+    let report = json(&["import", "bitcoin", text(&file), "--data", text(&data)]);
+    assert_eq!((&report["height"], &report["transactions"]), (&14_131.into(), &14_247.into()));
+    assert_eq!(json(&["import", "bitcoin", text(&file), "--data", text(&data)])["stored"], 0, "a second time is none");
+    assert!(!turnpike(&["import", "bitcoin", text(&file), "--data", text(&data), "--network", "testnet"]).status.success());
+
+    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let address = node.address.to_string();
+    let (headers, kept) = (folder.path().join("headers"), folder.path().join("proof"));
+    // The first payment, in block 170, and the script of the one who got it.
+    let transaction = "f4184fc596403b9d638783cf57adfe4c75c605f6356fbc91338530e9831e9e16";
+    let keep = ["--node", &address, "--headers", text(&headers), "--out", text(&kept)];
+    let proved = json(&[&["proof", "get", "--bitcoin-transaction", transaction][..], &keep].concat());
+    assert_eq!((&proved["height"], &proved["position"]), (&170.into(), &1.into()));
+    assert_eq!(json(&["proof", "verify", text(&kept), "--headers", text(&headers)]), proved);
+    let script = "4104ae1a62fe09c5f51b13905f07f06b99a2f7159b2225f374cd378d71302fa28414e7aab37397f554a7df5f142c21c1b7303b8a0626f1ba\
+                  ded5c72a704f7e6cd84cac";
+    let latest = json(&[&["proof", "get", "--bitcoin-script", script][..], &keep].concat());
+    assert_eq!(latest["verified"], true);
+    assert_eq!(json(&["headers", "--chain", "bitcoin", text(&headers), "--node", &address])["height"], 14_131);
+    let unknown = "00".repeat(32);
+    assert!(error(&["proof", "get", "--bitcoin-transaction", &unknown, "--node", &address]).contains("NOT_FOUND"));
+    drop(node);
+    assert_eq!(json(&["check", text(&data)])["bitcoin_transactions"], 14_247);
+}
