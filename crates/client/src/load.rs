@@ -53,7 +53,8 @@ impl Until {
 }
 
 /// Runs a workload until it has sent what it should and all of that was answered or given up. `progress` sees the counts
-/// about ten times a second and can end the run early.
+/// about ten times a second and can end the run early. A node that is gone ends it too: a request was given up, and nothing
+/// was answered in all the time that it was tried.
 pub fn run(
     pipeline: &mut Pipeline,
     workload: &mut impl Workload,
@@ -68,6 +69,7 @@ pub fn run(
     let end = start.saturating_add(until.time);
     let mut beat = start + BEAT;
     let mut stopped = false;
+    let mut answered = start;
     loop {
         let now = pipeline.now();
         if now >= beat {
@@ -94,7 +96,16 @@ pub fn run(
         if pipeline.window().in_flight() == 0 && (stopped || report.sent >= until.operations) {
             break;
         }
-        pipeline.turn(wait, |completion| report.take(workload, &completion))?;
+        let mut gone = false;
+        pipeline.turn(wait, |completion| {
+            if completion.reply.is_ok() {
+                answered = now;
+            } else {
+                gone |= answered <= completion.due;
+            }
+            report.take(workload, &completion);
+        })?;
+        stopped |= gone;
     }
     report.elapsed = pipeline.now() - start;
     report.retries = pipeline.window().retries() - retries;

@@ -46,7 +46,9 @@ pub struct Completion<'a> {
     pub reply: Result<Reply<'a>, Failure>,
     /// The bytes of the reply; none where there is no reply.
     pub bytes: &'a [u8],
-    /// Time since the request was due.
+    /// When the request was due.
+    pub due: Duration,
+    /// Time since then.
     pub latency: Duration,
     /// How often it was sent again.
     pub retries: u32,
@@ -217,7 +219,8 @@ impl Window {
             return self.postpone(index, status, now);
         }
         let latency = now.saturating_sub(slot.due);
-        report(Completion { tag: slot.tag, request, reply: Ok(reply), bytes, latency, retries: slot.retries });
+        let Slot { tag, due, retries, .. } = slot;
+        report(Completion { tag, request, reply: Ok(reply), bytes, due, latency, retries });
         self.release(index);
         if slot.retries == 0 {
             let more = FRACTION * FRACTION / self.allowed.max(1);
@@ -244,7 +247,8 @@ impl Window {
                 let request = buffer(&self.memory, &self.limits, &ended);
                 let latency = now.saturating_sub(ended.due);
                 let reply = Err(failure);
-                report(Completion { tag: ended.tag, request, reply, bytes: &[], latency, retries: ended.retries });
+                let Slot { tag, due, retries, .. } = ended;
+                report(Completion { tag, request, reply, bytes: &[], due, latency, retries });
                 self.release(index);
                 continue;
             }

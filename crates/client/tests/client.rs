@@ -188,6 +188,19 @@ fn open_loops_keep_their_rate() {
 }
 
 #[test]
+fn load_on_a_node_that_is_gone_ends() {
+    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let impatient = Options { give_up_after: Duration::from_millis(100), ..options() };
+    let mut pipeline = Pipeline::connect(nobody, &impatient).unwrap();
+    let choice = Choice::new(Distribution::Uniform, 1, 10, 1);
+    let mut refers = Operations::new(Mix::Refer, Format::CompactFrame, 1, Promise::Default, choice).unwrap();
+    let until = Until::operations(u64::MAX);
+    let report = load::run(&mut pipeline, &mut refers, Pace::Closed, until, |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((report.answered, report.lost), (0, report.sent));
+    assert!(load::prepare(&mut pipeline, 1, 10, 5, Promise::Default).is_err());
+}
+
+#[test]
 fn headers_follow_the_node() {
     let node = TestNode::start(FAULTS);
     for number in 0..20 {
