@@ -8,7 +8,7 @@ mod bitcoin_model;
 use bitcoin_model::Model;
 use chain::bitcoin::{
     BitcoinChain, Block, BlockFiles, Change, ChangeKind, Error, FileError, FrameError, Importer, InvalidBlock,
-    Observer, Options, Origin, Progress, Start, View, script_hash,
+    Observer, Options, Origin, Progress, Start,
 };
 use spv::Locator;
 use spv::bitcoin::{HeaderChain, HeaderError, Network};

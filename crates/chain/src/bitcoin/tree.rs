@@ -95,7 +95,7 @@ mod tests {
                 let path: Vec<Hash> = path_places(count, position).map(|place| tree.nodes()[place as usize]).collect();
                 prop_assert_eq!(root_of_path(&leaves[position as usize], position, count, &path), Ok(tree.root()));
             }
-            prop_assert_eq!(tree.nodes()[..count as usize], leaves);
+            prop_assert_eq!(&tree.nodes()[..count as usize], &leaves[..]);
             prop_assert_eq!(tree.nodes().len(), node_count(count));
         }
 

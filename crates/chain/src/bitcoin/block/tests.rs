@@ -121,7 +121,7 @@ fn every_rule_has_its_error() {
     let at = |position, error: TransactionError| BlockError::Transaction { position, error };
     let plain = Model { inputs: vec![([1; 36], vec![])], outputs: vec![vec![]], witness: None };
     assert_eq!(check(&[]), BlockError::NoTransactions);
-    assert_eq!(check(&[plain.clone()]), at(0, CoinbaseError::Spends.into()));
+    assert_eq!(check(std::slice::from_ref(&plain)), at(0, CoinbaseError::Spends.into()));
     assert_eq!(check(&[Model::coinbase(), Model::coinbase()]), at(1, TransactionError::CoinbaseAgain));
     let no_outputs = Model { outputs: vec![], inputs: vec![([1; 36], vec![0; 30])], ..plain.clone() };
     assert_eq!(check(&[Model::coinbase(), no_outputs]), at(1, TransactionError::NoOutputs));
