@@ -270,3 +270,50 @@ struct Place {
     slot: usize,
     entry: EntryIndex,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::alternate;
+
+    /// Keys that whoever knows the seed could choose: all with the same hash.
+    #[test]
+    fn the_seventeenth_of_colliding_keys_is_refused_and_nothing_is_lost() {
+        let mut table = Table::<16, 8>::with_capacity(&Config::new(1000).seed([1; 16])).unwrap();
+        for number in 0..800_u64 {
+            table.insert(&u128::from(number).to_be_bytes(), number.to_le_bytes()).unwrap();
+        }
+        let hash = Hash(0x1234_5678_9abc_def0);
+        let buckets = table.memory.bucket_count();
+        let first = hash.bucket(buckets);
+        assert_ne!(alternate(first, hash.tag(), buckets), first);
+        let key = |number: u64| (1 << 100 | u128::from(number)).to_be_bytes();
+        for number in 0..16 {
+            table.insert_new(hash, &key(number), number.to_le_bytes()).unwrap();
+        }
+        for number in 16..40 {
+            assert_eq!(table.insert_new(hash, &key(number), [0; 8]), Err(Full));
+            assert_eq!(table.find(hash, &key(number)), None);
+        }
+        for number in 0..16 {
+            let index = table.find(hash, &key(number)).unwrap();
+            assert_eq!(table.value(index), number.to_le_bytes());
+            assert_eq!(table.reader().find(hash, &key(number)), Some((index, number.to_le_bytes())));
+        }
+        for number in 0..800_u64 {
+            assert_eq!(table.get(&u128::from(number).to_be_bytes()), Some(number.to_le_bytes()));
+        }
+        assert!(table.remove_hashed(hash, &key(3)).is_some());
+        assert_eq!(table.insert_new(hash, &key(16), [0; 8]).map(|index| table.key(index)), Ok(key(16)));
+        assert_eq!(table.len(), 816);
+    }
+
+    #[test]
+    fn entries_of_other_tables_are_harmless() {
+        let mut table = Table::<16, 12>::with_capacity(&Config::new(4).seed([1; 16])).unwrap();
+        let beyond = EntryIndex(u32::MAX);
+        table.set_value(beyond, [1; 12]);
+        assert_eq!((table.key(beyond), table.value(beyond)), ([0; 16], [0; 12]));
+        assert_eq!((table.entry(3), table.entry(4)), (Some(EntryIndex(3)), None));
+    }
+}
