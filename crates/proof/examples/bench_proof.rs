@@ -1,7 +1,8 @@
 //! Measures the proof service: `bench_proof [transactions in a block] [accounts]`.
 //!
-//! Prints medians of nanoseconds a request, on one core and without a network: hits, misses with stored levels, and the baseline without cache and
-//! without stored levels, where the tree is rebuilt for each request; then the announcement of a block, and the paper's own frame.
+//! Prints medians of nanoseconds a request, on one core and without a network: hits, misses with stored levels, and
+//! the baseline without cache and without stored levels, where the tree is rebuilt for each request; then the
+//! announcement of a block, and the paper's own frame.
 #![allow(clippy::unwrap_used)]
 
 use std::{hint::black_box, sync::Arc, time::Instant};

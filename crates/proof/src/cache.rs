@@ -4,19 +4,20 @@
 //!
 //! The cache knows the tip of each chain, as it was last announced. The tip that a reply is as of is its generation:
 //!
-//! - A reply is taken in only if it is as of the tip that the cache knows. So one that was computed before an announcement and comes
-//!   after it, however late, is refused, and never replaces what is newer.
-//! - [`Cache::announce`] forgets the replies for the addresses that the block touched, and then makes the new tip known.
-//!   What is left is still true, as of the new tip: a hit is sent with the tip of the moment in it. Proofs by transaction id and by locator stay true
-//!   whatever is announced. Entries of the index are proved against the tip's own root, so each tip makes them all stale; they carry the number of
-//!   their tip.
+//! - A reply is taken in only if it is as of the tip that the cache knows. So one that was computed before an
+//!   announcement and comes after it, however late, is refused, and never replaces what is newer.
+//! - [`Cache::announce`] forgets the replies for the addresses that the block touched, and then makes the new tip
+//!   known. What is left is still true, as of the new tip: a hit is sent with the tip of the moment in it. Proofs by
+//!   transaction id and by locator stay true whatever is announced. Entries of the index are proved against the tip's
+//!   own root, so each tip makes them all stale; they carry the number of their tip.
 //! - [`Cache::reorganise`] makes all replies of the chain stale at once, by a new epoch: nothing of a block that is no
 //!   longer in the chain can be proved any more, and reorganisations are rare.
-//! - A hit reads the tip first, then the reply, and then checks that the tip is still the one it read: so both are of one moment.
+//! - A hit reads the tip first, then the reply, and then checks that the tip is still the one it read: so both are of
+//!   one moment.
 //!
-//! Forgetting costs one lookup for each address of a block, almost all of which miss and touch one cache line; they are done in
-//! batches. A generation kept for each address instead would make every hit pay for one more cache miss, and would need memory for addresses
-//! that nobody asks about.
+//! Forgetting costs one lookup for each address of a block, almost all of which miss and touch one cache line; they
+//! are done in batches. A generation kept for each address instead would make every hit pay for one more cache miss,
+//! and would need memory for addresses that nobody asks about.
 
 use std::sync::{Mutex, PoisonError, TryLockError};
 
@@ -36,7 +37,8 @@ const ENTRY: usize = 16;
 /// Bytes of a reply's body that name the tip: its hash and its height.
 const TIP: usize = 40;
 
-/// The longest body taken in: what fits a datagram that passes an Ethernet undivided. Longer ones are rare, and would cost the room of several.
+/// The longest body taken in: what fits a datagram that passes an Ethernet undivided. Longer ones are rare, and would
+/// cost the room of several.
 const LONGEST: usize = wire::ETHERNET_DATAGRAM - ProofRequest::LENGTH;
 
 /// The shortest body there is, about: a proof in a block of four transactions. There are entries for as many as fit.
@@ -129,8 +131,8 @@ impl Cache {
         (generation.number > 0).then_some(generation.tip)
     }
 
-    /// Looks up the reply to a request, and writes its body to the start of `room`. Where it is not a hit, `room` is as it was
-    /// if it was all zeros, as the padding of a request is.
+    /// Looks up the reply to a request, and writes its body to the start of `room`. Where it is not a hit, `room` is
+    /// as it was if it was all zeros, as the padding of a request is.
     pub fn get(&self, chain: Chain, query: Query, key: &[u8; 32], room: &mut [u8]) -> Lookup {
         let lookup = self.find(chain, query, key, room);
         match lookup {
@@ -170,7 +172,8 @@ impl Cache {
         }
     }
 
-    /// Takes in the body of the reply to a request. It must be true as of the tip that it names, and is refused unless that is the tip that was announced last.
+    /// Takes in the body of the reply to a request. It must be true as of the tip that it names, and is refused
+    /// unless that is the tip that was announced last.
     pub fn fill(&self, chain: Chain, query: Query, key: &[u8; 32], body: &[u8]) {
         // Whoever has the lock is about to make this fill late, or fills as well: waiting is not worth it.
         let mut writer = match self.writer.try_lock() {
@@ -187,8 +190,9 @@ impl Cache {
         if filled { self.counting.fills.add(1) } else { self.counting.refused_fills.add(1) }
     }
 
-    /// Announces a block that extends the chain: `parent` is the tip before, `touched` the addresses of all its transactions, as requests for their latest
-    /// transaction name them. Where the cache knows another tip than `parent`, it missed something, and treats this as a reorganisation.
+    /// Announces a block that extends the chain: `parent` is the tip before, `touched` the addresses of all its
+    /// transactions, as requests for their latest transaction name them. Where the cache knows another tip than
+    /// `parent`, it missed something, and treats this as a reorganisation.
     pub fn announce(&self, chain: Chain, parent: &[u8; 32], tip: Tip, touched: impl IntoIterator<Item = [u8; 32]>) {
         let mut writer = self.lock();
         let generation = writer.tips[usize::from(chain.code())];
@@ -200,8 +204,8 @@ impl Cache {
         writer.publish(chain, generation.extended(tip));
     }
 
-    /// Announces that blocks have left the chain, that a chain has begun, or that the tip is another one for any other reason. All replies of the chain are stale from
-    /// now on.
+    /// Announces that blocks have left the chain, that a chain has begun, or that the tip is another one for any
+    /// other reason. All replies of the chain are stale from now on.
     pub fn reorganise(&self, chain: Chain, tip: Tip) {
         let mut writer = self.lock();
         let generation = writer.tips[usize::from(chain.code())];

@@ -1,8 +1,10 @@
-//! The cache as the FPGA-NIC paper has it (HEART 2017, section 3.2), to be measured beside this crate's own. For benchmarks only.
+//! The cache as the FPGA-NIC paper has it (HEART 2017, section 3.2), to be measured beside this crate's own. For
+//! benchmarks only.
 //!
-//! Its frame is 32 bytes of UDP payload, a packet of 74 bytes with the headers: the address in the request, the Merkle root of the address's latest
-//! transaction in the reply. The memory is addressed by 24 bits of the address. Nothing compares the whole address, so two of them
-//! with the same 24 bits get each other's answer; nothing invalidates; and a bare root proves nothing. So no node serves this.
+//! Its frame is 32 bytes of UDP payload, a packet of 74 bytes with the headers: the address in the request, the
+//! Merkle root of the address's latest transaction in the reply. The memory is addressed by 24 bits of the address.
+//! Nothing compares the whole address, so two of them with the same 24 bits get each other's answer; nothing
+//! invalidates; and a bare root proves nothing. So no node serves this.
 
 /// Bytes of the payload, both ways.
 pub const FRAME: usize = 32;

@@ -7,7 +7,8 @@ use zerocopy::FromBytes;
 
 use crate::{Cache, Lookup, Refusal, Source};
 
-/// Answers proof frames. Clones answer from the same cache and sources; each has memory of its own for the reply under way.
+/// Answers proof frames. Clones answer from the same cache and sources; each has memory of its own for the reply
+/// under way.
 #[derive(Clone)]
 pub struct Service {
     sources: [Option<Arc<dyn Source>>; 2],
@@ -32,8 +33,8 @@ impl Service {
         self.cache.as_deref()
     }
 
-    /// Answers a request from the cache, over the request itself: the length of the answer, or `None` where the cache does not know
-    /// it and the request is as it was. Never waits for a disk: meant for the data path's own thread.
+    /// Answers a request from the cache, over the request itself: the length of the answer, or `None` where the cache
+    /// does not know it and the request is as it was. Never waits for a disk: meant for the data path's own thread.
     pub fn answer_cached(&self, datagram: &mut [u8]) -> Option<usize> {
         let (request, room) = ProofRequest::mut_from_prefix(datagram).ok()?;
         let (chain, query) = (request.chain().ok()?, request.query().ok()?);
@@ -44,8 +45,8 @@ impl Service {
         }
     }
 
-    /// Answers a request, over the request itself, and returns the answer's length; 0 where the request is too short to be one. What the source has to prove goes to the
-    /// cache.
+    /// Answers a request, over the request itself, and returns the answer's length; 0 where the request is too short
+    /// to be one. What the source has to prove goes to the cache.
     pub fn answer(&mut self, datagram: &mut [u8]) -> usize {
         if let Some(len) = self.answer_cached(datagram) {
             return len;

@@ -10,7 +10,8 @@ use wire::{Chain, Query};
 /// Addresses, transactions and locators that there are.
 const KEYS: u8 = 12;
 
-/// A chain at one tip. What is true of a key is when it was last touched; all of it changes with the state, if the query is about the index.
+/// A chain at one tip. What is true of a key is when it was last touched; all of it changes with the state, if the
+/// query is about the index.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     id: u16,
@@ -68,8 +69,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         2 => (chain.clone(), touched).prop_map(|(chain, touched)| Step::Build(chain, touched)),
         2 => chain.clone().prop_map(Step::Announce),
-        1 => (chain.clone(), 0..8_u8).prop_map(|(chain, dice)| if dice == 0 { Step::Lose(chain) } else { Step::Announce(chain) }),
-        1 => (chain.clone(), any::<Index>(), any::<bool>()).prop_map(|(chain, to, same)| Step::Reorganise(chain, to, same)),
+        1 => (chain.clone(), 0..4_u8)
+            .prop_map(|(chain, dice)| if dice == 0 { Step::Lose(chain) } else { Step::Announce(chain) }),
+        1 => (chain.clone(), any::<Index>(), any::<bool>())
+            .prop_map(|(chain, to, same)| Step::Reorganise(chain, to, same)),
         6 => (chain.clone(), query.clone(), 0..KEYS).prop_map(|(chain, query, key)| Step::Compute(chain, query, key)),
         6 => any::<Index>().prop_map(Step::Fill),
         8 => (chain, query, 0..KEYS).prop_map(|(chain, query, key)| Step::Get(chain, query, key)),

@@ -107,7 +107,9 @@ fn refusals_are_told_in_the_reply() {
 
 proptest! {
     #[test]
-    fn no_bytes_do_harm(mut bytes in prop::collection::vec(any::<u8>(), 0..300), ours in any::<bool>(), cached in any::<bool>()) {
+    fn no_bytes_do_harm(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..300), ours in any::<bool>(), cached in any::<bool>(),
+    ) {
         let (mut service, _) = service(cached);
         if ours && bytes.len() >= 18 {
             bytes[..8].copy_from_slice(&[0x54, 0x50, 1, 3, 0, 0, 0, 1]);

@@ -1,13 +1,15 @@
 //! Measures lookups and two-account transfers, in batches, at several sizes: `bench_table [keys ...]`.
 //!
-//! Prints medians of nanoseconds an operation. Keys are chosen at random, so that beyond the caches every operation misses.
+//! Prints medians of nanoseconds an operation. Keys are chosen at random, so that beyond the caches every operation
+//! misses.
 #![allow(clippy::unwrap_used)]
 
 use std::{hint::black_box, time::Instant};
 
 use turnpike_table::{Config, EntryIndex, Table};
 
-/// Operations timed together: enough that the clock costs nothing, and short enough that other programs rarely interrupt.
+/// Operations timed together: enough that the clock costs nothing, and short enough that other programs rarely
+/// interrupt.
 const RUN: usize = 1 << 12;
 
 /// Transfers of which the accounts are found together: a batch as the data path takes it.

@@ -9,8 +9,8 @@ use crate::{
 /// Keys that go from step to step together.
 const GROUP: usize = 16;
 
-/// Groups between the first step of a key and its last: each of the three waits in between is as long as two groups take, which
-/// is about the time that memory takes to answer.
+/// Groups between the first step of a key and its last: each of the three waits in between is as long as two groups
+/// take, which is about the time that memory takes to answer.
 const STEPS: usize = 6;
 
 /// Keys that a caller which does the steps itself should have under way at once: more would push each other out of the
@@ -21,8 +21,8 @@ pub const BATCH: usize = 64;
 const RING: usize = 8;
 const _: () = assert!(RING > STEPS && RING.is_power_of_two());
 
-/// Bytes of a table that is likely in the second-level cache: a core overlaps such short waits without help, and the steps would only
-/// cost time.
+/// Bytes of a table that is likely in the second-level cache: a core overlaps such short waits without help, and the
+/// steps would only cost time.
 const CACHED: usize = 1 << 20;
 
 /// What is known of a key under way.

@@ -19,8 +19,8 @@ pub(crate) struct Bucket {
     /// Protects everything in the bucket, and which key an entry that it names belongs to.
     pub(crate) sequence: Sequence,
     displaced: AtomicU32,
-    /// Sixteen counters of four bits: keys with this first bucket that are in their second, by the low bits of their tags. A
-    /// counter that is full stays so.
+    /// Sixteen counters of four bits: keys with this first bucket that are in their second, by the low bits of their
+    /// tags. A counter that is full stays so.
     overflow: AtomicU64,
 }
 
@@ -77,8 +77,8 @@ impl Bucket {
         self.displaced.load(Relaxed) >> slot & 1 == 1
     }
 
-    /// Whether a key with this tag whose first bucket is this one may be in its second. With eight slots used of ten, forty-nine
-    /// times of fifty it is not.
+    /// Whether a key with this tag whose first bucket is this one may be in its second. With eight slots used of ten,
+    /// forty-nine times of fifty it is not.
     #[inline(always)]
     pub(crate) fn has_overflow(&self, tag: u16) -> bool {
         self.overflow.load(Relaxed) >> counter(tag) & COUNTER != 0

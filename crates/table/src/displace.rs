@@ -2,8 +2,8 @@
 
 use crate::{hash::alternate, memory::Memory, simd::SLOTS};
 
-/// Buckets looked at before the table counts as full. At 99 per cent of the slots used about one bucket in fifteen has a free slot, so that a
-/// search of this length fails once in e^60 times; it takes some microseconds at most.
+/// Buckets looked at before the table counts as full. At 99 per cent of the slots used about one bucket in fifteen
+/// has a free slot, so that a search of this length fails once in e^60 times; it takes some microseconds at most.
 const LIMIT: usize = 1024;
 
 /// No parent: a bucket of the new key's own.
@@ -28,7 +28,8 @@ impl Displacer {
         Self { steps: Vec::with_capacity(LIMIT) }
     }
 
-    /// Frees a slot in one of two full buckets. Gives the bucket and the slot, or `None` where no way was found, and then nothing has moved.
+    /// Frees a slot in one of two full buckets. Gives the bucket and the slot, or `None` where no way was found, and
+    /// then nothing has moved.
     ///
     /// The search is breadth first, so no bucket is on a way twice. The keys move from the far end: each is in both
     /// of its buckets for a moment, and never in none.

@@ -7,11 +7,11 @@
 //!
 //! # Chosen keys
 //!
-//! The secret words come from a 128-bit seed through SipHash-2-4, and nothing that a client can see depends on the hash:
-//! replies do not carry it, and the time of one lookup is bounded by two buckets whatever the keys are. Without the
-//! secret, keys that collide cannot be told from others. Should somebody find some anyway, lookups keep their bound,
-//! the search for a place keeps its limit, and the insertion of the seventeenth such key is refused; nothing that is in the table is
-//! lost. This is not a cryptographic hash: do not publish its values.
+//! The secret words come from a 128-bit seed through SipHash-2-4, and nothing that a client can see depends on the
+//! hash: replies do not carry it, and the time of one lookup is bounded by two buckets whatever the keys are. Without
+//! the secret, keys that collide cannot be told from others. Should somebody find some anyway, lookups keep their
+//! bound, the search for a place keeps its limit, and the insertion of the seventeenth such key is refused; nothing
+//! that is in the table is lost. This is not a cryptographic hash: do not publish its values.
 
 use std::hash::Hasher as _;
 
@@ -158,7 +158,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_alternate_of_the_alternate_is_the_bucket(buckets in 1..u32::MAX, pick in any::<u32>(), tag in 1..=u16::MAX) {
+        fn the_alternate_of_the_alternate_is_the_bucket(
+            buckets in 1..u32::MAX, pick in any::<u32>(), tag in 1..=u16::MAX,
+        ) {
             let bucket = pick % buckets;
             let other = alternate(bucket, tag, buckets);
             prop_assert!(other < buckets);

@@ -1,8 +1,8 @@
 //! How a table lies in its memory.
 //!
-//! The memory starts with a [`Header`]. It names everything behind it by its offset from the header, so that the memory means the same
-//! wherever it is mapped: the locks of the values, the buckets, the entries. Integers are little-endian. An entry is the
-//! key and the value, each padded with zeros to a multiple of 8 bytes.
+//! The memory starts with a header. It names everything behind it by its offset from the header, so that the memory
+//! means the same wherever it is mapped: the locks of the values, the buckets, the entries. Integers are
+//! little-endian. An entry is the key and the value, each padded with zeros to a multiple of 8 bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -21,13 +21,13 @@ const MAGIC: u64 = u64::from_be_bytes(*b"TPTABLE\x01");
 /// Most entries that a table can hold: the slots' indices have 32 bits, and the last is kept as a mark.
 pub const MAX_ENTRIES: usize = u32::MAX as usize - 1;
 
-/// Locks that the values share, by the low bits of the entry's index. They take 4 KiB, which stay in the writer's first-level cache;
-/// a lock in each entry would cost memory, and the bucket's lock a second cache miss.
+/// Locks that the values share, by the low bits of the entry's index. They take 4 KiB, which stay in the writer's
+/// first-level cache; a lock in each entry would cost memory, and the bucket's lock a second cache miss.
 pub(crate) const VALUE_LOCKS: usize = 1024;
 
-/// Slots used, per cent, when the configured number of entries is reached. Displacement finds a place up to 99, but at 80 only one
-/// key in twenty-five is outside of its first bucket, against one in four at 95: a cache miss and a mispredicted branch
-/// saved, for 1.6 bytes an entry.
+/// Slots used, per cent, when the configured number of entries is reached. Displacement finds a place up to 99, but
+/// at 80 only one key in twenty-five is outside of its first bucket, against one in four at 95: a cache miss and a
+/// mispredicted branch saved, for 1.6 bytes an entry.
 const LOAD: u32 = 80;
 
 /// What a table is made for.
@@ -51,8 +51,8 @@ impl Config {
         Self { load: per_cent, ..self }
     }
 
-    /// Sets the seed of the hash function, which is random otherwise: for tests that must be repeatable. Whoever knows the
-    /// seed can choose keys that collide.
+    /// Sets the seed of the hash function, which is random otherwise: for tests that must be repeatable. Whoever
+    /// knows the seed can choose keys that collide.
     pub fn seed(self, seed: Seed) -> Self {
         Self { seed: Some(seed), ..self }
     }

@@ -10,8 +10,8 @@ use crate::{
 
 /// Reads a table while its writer goes on writing, from any number of threads.
 ///
-/// What it gives was in the table at one moment during the call: never half a value, never the value of another key, and
-/// never nothing because a key was on its way from one bucket to the other.
+/// What it gives was in the table at one moment during the call: never half a value, never the value of another key,
+/// and never nothing because a key was on its way from one bucket to the other.
 #[derive(Clone, Debug)]
 pub struct Reader<const K: usize, const V: usize> {
     memory: Memory<K, V>,

@@ -21,8 +21,8 @@ pub enum Pages {
 
 /// Memory for a table or a value store.
 ///
-/// Nothing holds a plain reference into a region: every access goes through [`Cells`], atomics that another process
-/// may change at any time without harm to memory safety.
+/// Nothing holds a plain reference into a region: every access goes through atomics that another process may change at
+/// any time without harm to memory safety.
 #[derive(Debug)]
 pub struct Region {
     base: NonNull<u8>,
@@ -73,9 +73,9 @@ impl Region {
     ///
     /// # Safety
     ///
-    /// `base` to `base + len` must stay mapped, readable and writable, for as long as the region or anything made from it
-    /// lives, and Rust code must not hold references into it other than to atomics. A [`crate::Reader`] only reads, so
-    /// for one the memory may be mapped without write permission.
+    /// `base` to `base + len` must stay mapped, readable and writable, for as long as the region or anything made
+    /// from it lives, and Rust code must not hold references into it other than to atomics. A [`crate::Reader`] only
+    /// reads, so for one the memory may be mapped without write permission.
     pub unsafe fn from_raw(base: NonNull<u8>, len: usize) -> Self {
         Self { base, len, owned: false }
     }
@@ -118,8 +118,8 @@ impl Drop for Region {
 /// Unmaps pages of an anonymous region of ours.
 fn trim(start: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: only called with pages that `Region::anonymous` mapped and that nothing refers to any more. An error leaves
-        // address space mapped, which is harmless.
+        // SAFETY: only called with pages that `Region::anonymous` mapped and that nothing refers to any more. An
+        // error leaves address space mapped, which is harmless.
         let _ = unsafe { munmap(start.cast(), len) };
     }
 }
@@ -161,8 +161,8 @@ impl<T: Cells> Deref for Array<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: `Region::array` checked bounds and alignment, any bit pattern is a valid cell, the region is mapped for as
-        // long as `self` lives, and cells may change behind a shared reference.
+        // SAFETY: `Region::array` checked bounds and alignment, any bit pattern is a valid cell, the region is mapped
+        // for as long as `self` lives, and cells may change behind a shared reference.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
     }
 }

@@ -1,7 +1,7 @@
 //! Sequence locks: one writer, readers that never make it wait.
 //!
-//! What a lock protects is kept in atomics and read with relaxed loads, so a reader that races with the writer sees some mix
-//! of old and new, never undefined behaviour; the sequence then tells it to try again.
+//! What a lock protects is kept in atomics and read with relaxed loads, so a reader that races with the writer sees
+//! some mix of old and new, never undefined behaviour; the sequence then tells it to try again.
 
 use std::{
     hint::spin_loop,

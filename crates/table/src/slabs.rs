@@ -5,7 +5,8 @@
 /// Bytes of a line, the unit of everything here.
 pub(crate) const LINE: usize = 64;
 
-/// Lines of a chunk: 16 KiB. Of blocks of 1.5 KiB ten fit, and little is left over; cutting one anew evicts at most 256 values.
+/// Lines of a chunk: 16 KiB. Of blocks of 1.5 KiB ten fit, and little is left over; cutting one anew evicts at most
+/// 256 values.
 pub(crate) const CHUNK_LINES: usize = 256;
 
 /// A chunk that is not cut has this class.
@@ -204,7 +205,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_never_overlap(steps in prop::collection::vec((any::<bool>(), 1..9_usize, any::<prop::sample::Index>()), 0..800)) {
+        fn blocks_never_overlap(
+            steps in prop::collection::vec((any::<bool>(), 1..9_usize, any::<prop::sample::Index>()), 0..800),
+        ) {
             let mut slabs = Slabs::new(3, 8);
             let mut used = BTreeMap::new();
             for (take, lines, which) in steps {

@@ -33,8 +33,8 @@ pub struct Full;
 ///
 /// Entries never move; what moves are the 4-byte indices in the buckets.
 ///
-/// Values of up to 8 bytes change in one store. Longer ones are protected by one of a few locks that the entries share, rather than by
-/// their bucket's, so that [`Table::set_value`] needs no more than the index.
+/// Values of up to 8 bytes change in one store. Longer ones are protected by one of a few locks that the entries
+/// share, rather than by their bucket's, so that [`Table::set_value`] needs no more than the index.
 #[derive(Debug)]
 pub struct Table<const K: usize, const V: usize> {
     memory: Memory<K, V>,
@@ -93,8 +93,9 @@ impl<const K: usize, const V: usize> Table<K, V> {
         self.memory.prefetch_bucket(hash);
     }
 
-    /// Second step of a batch, once the bucket is there: asks for the entry that is likely the key's. Where the key seems not to be in its
-    /// first bucket it asks for the second and returns false: [`Table::prefetch_displaced`] then asks for the entry, in a third step.
+    /// Second step of a batch, once the bucket is there: asks for the entry that is likely the key's. Where the key
+    /// seems not to be in its first bucket it asks for the second and returns false: [`Table::prefetch_displaced`]
+    /// then asks for the entry, in a third step.
     #[inline]
     pub fn prefetch_entry(&self, hash: Hash) -> bool {
         self.memory.prefetch_entry(hash) != Candidate::Unknown

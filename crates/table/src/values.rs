@@ -1,9 +1,9 @@
 //! Values of varying size, in memory of fixed size.
 //!
-//! A value is in a block of lines of 64 bytes. Apart from the blocks, so that no value can be taken for one, there is a head for every
-//! line: if a block starts there, the version of what is in it and the value's length. A [`ValueHandle`] names line and version. The version
-//! changes whenever the block gets another value or none, so that a reader with an old handle gets nothing rather than
-//! something else.
+//! A value is in a block of lines of 64 bytes. Apart from the blocks, so that no value can be taken for one, there is
+//! a head for every line: if a block starts there, the version of what is in it and the value's length. A
+//! [`ValueHandle`] names line and version. The version changes whenever the block gets another value or none, so that
+//! a reader with an old handle gets nothing rather than something else.
 
 use std::sync::{
     Arc,
@@ -24,8 +24,8 @@ use crate::{
 /// Words of a block before the value: the owner's.
 const HEADER_WORDS: usize = 1;
 
-/// In a head: the value has been read since the search for victims last came by. A reader that is late may mark what came after its value; the
-/// mark is not in the block, where it would change a byte of whatever is there then.
+/// In a head: the value has been read since the search for victims last came by. A reader that is late may mark what
+/// came after its value; the mark is not in the block, where it would change a byte of whatever is there then.
 const MARK: u64 = 1 << 31;
 
 /// Words of a line.
@@ -34,8 +34,8 @@ const LINE_WORDS: usize = LINE / 8;
 /// Bytes of a chunk, with the heads of its lines.
 const CHUNK_BYTES: usize = CHUNK_LINES * (LINE + size_of::<u64>());
 
-/// Values evicted one by one before a chunk of another size is taken instead: often enough that memory follows the sizes that are asked
-/// for, seldom enough that values are not thrown out by the dozen.
+/// Values evicted one by one before a chunk of another size is taken instead: often enough that memory follows the
+/// sizes that are asked for, seldom enough that values are not thrown out by the dozen.
 const REBALANCE: u32 = 64;
 
 /// Marked values passed over before one is evicted nevertheless, so that an eviction takes bounded time.
@@ -138,7 +138,8 @@ impl ValueStore {
         present
     }
 
-    /// Makes room for a value of so many bytes, and tells the owners of those that went. Values read since the search last came by are passed over, once.
+    /// Makes room for a value of so many bytes, and tells the owners of those that went. Values read since the search
+    /// last came by are passed over, once.
     pub fn evict(&mut self, len: usize, mut gone: impl FnMut(u32)) {
         let size = lines(len);
         self.evictions = self.evictions.wrapping_add(1);
@@ -389,7 +390,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_store_is_a_map(steps in prop::collection::vec((0..3_u8, 0..1473_usize, any::<prop::sample::Index>()), 0..300)) {
+        fn the_store_is_a_map(
+            steps in prop::collection::vec((0..3_u8, 0..1473_usize, any::<prop::sample::Index>()), 0..300),
+        ) {
             let mut store = store(2);
             let reader = store.reader();
             let mut model: HashMap<u32, (ValueHandle, Vec<u8>)> = HashMap::new();
