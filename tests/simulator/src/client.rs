@@ -6,8 +6,10 @@ use std::time::Duration;
 use client::{Failure, Limits, Window};
 use storage::Random;
 use wire::{
-    AccountId, BatchEntries, BatchFormat, BatchHeader, CompactFrame, Operation, Promise, Reply, Status, TransactionId,
+    AccountId, BatchEntries, BatchFormat, BatchHeader, Chain, CompactFrame, ETHERNET_DATAGRAM, Operation, Promise,
+    ProofRequest, Query, Reply, Status, TransactionId,
 };
+use zerocopy::{FromBytes, IntoBytes};
 
 use crate::schedule::SECOND;
 
@@ -27,6 +29,15 @@ pub struct Answered {
     /// Compact frames cut the value to 32 bits.
     pub is_compact: bool,
     pub promise: Promise,
+}
+
+/// What a reply told.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// What operations came to; nothing if the request was refused as a whole.
+    Operations(Vec<Answered>),
+    /// The frame of a proof about an account.
+    Proof(AccountId, Vec<u8>),
 }
 
 /// A client with accounts of its own.
@@ -69,6 +80,9 @@ impl Client {
 
     /// Asks for something, if the window allows it.
     pub fn ask(&mut self, now: Duration) {
+        if self.random.chance(0.2) {
+            return self.ask_for_proof(now);
+        }
         let again = !self.unknown.is_empty() && self.random.chance(0.3);
         let count = if self.random.chance(0.7) { 1 } else { 1 + self.random.below(20) };
         let operations: Vec<_> = if again {
@@ -95,6 +109,17 @@ impl Client {
         batch.submit(0, now, now);
     }
 
+    fn ask_for_proof(&mut self, now: Duration) {
+        let query = if self.random.chance(0.5) { Query::Latest } else { Query::Index };
+        let mut key = [0; 32];
+        key[..16].copy_from_slice(&self.anyones().0);
+        let Some(draft) = self.window.begin() else { return };
+        // Padded, as the reply is written over it.
+        let mut frame = [0; ETHERNET_DATAGRAM];
+        frame[..ProofRequest::LENGTH].copy_from_slice(ProofRequest::new(draft.id(), Chain::Own, query, key).as_bytes());
+        draft.submit_frame(&frame, 0, now, now);
+    }
+
     /// Datagrams to be sent now.
     pub fn outgoing(&mut self) -> Vec<Vec<u8>> {
         let mut datagrams = Vec::new();
@@ -105,17 +130,27 @@ impl Client {
     }
 
     /// Takes a reply; gives what it tells.
-    pub fn receive(&mut self, datagram: &[u8], now: Duration) -> Vec<Answered> {
-        let mut answered = Vec::new();
+    pub fn receive(&mut self, datagram: &[u8], now: Duration) -> Option<Told> {
+        let mut told = None;
         let (completed, unknown) = (&mut self.completed, &mut self.unknown);
         self.window.receive(datagram, now, |completion| {
             *completed += 1;
-            answered = answers(completion.request, completion.reply.unwrap());
-            if answered.is_empty() {
-                unknown.extend(requested(completion.request));
-            }
+            told = match completion.reply.unwrap() {
+                Reply::Proof(_) | Reply::Index(_) => {
+                    let request = ProofRequest::read_from_prefix(completion.request).unwrap().0;
+                    Some(Told::Proof(request.account().unwrap(), completion.bytes.to_vec()))
+                }
+                Reply::ProofRefused(..) => None,
+                reply => {
+                    let answers = answers(completion.request, reply);
+                    if answers.is_empty() {
+                        unknown.extend(requested(completion.request));
+                    }
+                    Some(Told::Operations(answers))
+                }
+            };
         });
-        answered
+        told
     }
 
     /// When [`Self::expire`] is due.
@@ -185,12 +220,12 @@ fn account(client: u64, number: u64) -> AccountId {
     AccountId(u128::from((client + 1) << 16 | number).to_be_bytes())
 }
 
-/// The operations of a request.
+/// The operations of a request; none if it asks for a proof.
 fn requested(request: &[u8]) -> Vec<Operation> {
     match wire::Frame::parse(request).unwrap() {
         wire::Frame::Compact(frame) => vec![frame.to_operation()],
         wire::Frame::Batch(batch) => (0..batch.entries.len()).map(|at| batch.entries.operation(at).unwrap()).collect(),
-        _ => unreachable!("only operations are asked for"),
+        _ => Vec::new(),
     }
 }
 

@@ -2,10 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use chain::own::OwnReader;
 use ledger::Ledger;
 use ledger::journal::Submitter;
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
-use wire::{Command, Operation, Promise, SignedOperation, Status};
+use proof::Service;
+use wire::{Command, Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status};
+use zerocopy::FromBytes;
 
 use crate::model::{Model, Outcome};
 
@@ -13,14 +16,39 @@ use crate::model::{Model, Outcome};
 pub struct Controller {
     ledger: Ledger,
     journal: Submitter,
+    proofs: Service,
+    chain: OwnReader,
     model: Arc<Mutex<Model>>,
     /// Replies were parked that may have to be sent by now.
     is_awaited: bool,
 }
 
 impl Controller {
-    pub fn new(ledger: Ledger, journal: Submitter, model: Arc<Mutex<Model>>) -> Self {
-        Self { ledger, journal, model, is_awaited: false }
+    pub fn new(
+        ledger: Ledger,
+        journal: Submitter,
+        proofs: Service,
+        chain: OwnReader,
+        model: Arc<Mutex<Model>>,
+    ) -> Self {
+        Self { ledger, journal, proofs, chain, model, is_awaited: false }
+    }
+
+    /// Whether it came from the cache or not, an answer is as of the tip.
+    fn check_proof(&self, request: &ProofRequest, reply: &[u8]) {
+        let account = request.account().unwrap();
+        match Reply::parse(reply).unwrap() {
+            Reply::Proof(proof) => {
+                let latest = self.chain.latest(&account).unwrap().unwrap();
+                assert_eq!((proof.fixed.block_hash, proof.fixed.position.get()), (latest.block_hash, latest.position));
+            }
+            Reply::Index(proof) => assert_eq!(proof.fixed.block_hash, self.chain.tip().hash),
+            Reply::ProofRefused(_, status) => {
+                assert_eq!((request.query(), status), (Ok(Query::Latest), Status::NotFound));
+                assert!(self.chain.account(&account).unwrap().is_none());
+            }
+            other => panic!("not a proof: {other:?}"),
+        }
     }
 }
 
@@ -80,8 +108,12 @@ impl StoreController for Controller {
         Release::Durable(last)
     }
 
-    fn answer(&mut self, _query: QueryKind, _datagram: &mut [u8], _peer: &Peer) -> Answer {
-        Answer::Refuse(Status::UnknownChain, 0)
+    fn answer(&mut self, query: QueryKind, datagram: &mut [u8], _peer: &Peer) -> Answer {
+        assert_eq!(query, QueryKind::Proof, "nothing else is asked for");
+        let request = ProofRequest::read_from_prefix(datagram).unwrap().0;
+        let length = self.proofs.answer(datagram);
+        self.check_proof(&request, &datagram[..length]);
+        Answer::Reply(length)
     }
 
     fn defer(&mut self, _query: QueryKind, held: Held) -> Result<(), Held> {

@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use chain::own::{FileCatalog, OwnChain, OwnReader};
-use ledger::builder::{self, BlockBuilder};
+use chain::own::{FileCatalog, OwnChain, OwnReader, Tip};
+use ledger::builder::{self, BlockBuilder, Observer};
 use ledger::journal::{self, Committer, Journal, Log, Preparer, Record, Submitter, group_commit};
 use ledger::{Ledger, Limits, Secret};
 use nic::selector::{Selector, SelectorConfig};
 use nic::{Counters, DataPath, Departures, Pool, Prefix, held, parking};
+use proof::{Cache, OwnSource, Service};
 use spv::BlockHeader;
 use storage::{Random, SimulatedDisk};
-use wire::{Operation, Status};
+use wire::{Chain, Operation, Status};
 
 use crate::backend::{NODE, Port};
 use crate::controller::Controller;
@@ -38,6 +39,15 @@ pub fn genesis() -> BlockHeader {
     BlockHeader::genesis("simulation", &[7; 16], 0)
 }
 
+/// Tells the proof cache of new blocks.
+struct Announcer(Arc<Cache>);
+
+impl Observer for Announcer {
+    fn closed(&mut self, _parent: &Tip, tip: &Tip, operations: &[Operation]) {
+        self.0.announce_own(tip, operations);
+    }
+}
+
 /// The parts of a running node, without threads.
 pub struct Process {
     pub port: Port,
@@ -46,7 +56,7 @@ pub struct Process {
     preparer: Preparer,
     departures: Departures,
     submitter: Submitter,
-    builder: BlockBuilder,
+    builder: BlockBuilder<Announcer>,
     log: Arc<Log>,
     time: Arc<AtomicU64>,
 }
@@ -80,7 +90,11 @@ impl Process {
             snapshot: Duration::from_secs(60),
             window: WINDOW as u64,
         };
-        let builder = BlockBuilder::new(chain, log.clone(), options, (), time.load(Ordering::Relaxed))?;
+        let cache = Arc::new(Cache::new(&proof::Config::for_replies(1000)).unwrap());
+        cache.begin_own(&chain.tip());
+        let reader = chain.reader();
+        let proofs = Service::new(Some(cache.clone())).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
+        let builder = BlockBuilder::new(chain, log.clone(), options, Announcer(cache), time.load(Ordering::Relaxed))?;
         let (submitter, committer, preparer) = group_commit(journal);
         let clock = time.clone();
         let committer = committer.with_clock(move || clock.load(Ordering::Relaxed));
@@ -91,7 +105,7 @@ impl Process {
         let path = DataPath::new(
             port.clone(),
             Selector::new(selector, NODE.parse().unwrap()),
-            Controller::new(ledger, submitter.clone(), model.clone()),
+            Controller::new(ledger, submitter.clone(), proofs, reader, model.clone()),
             parking,
             Pool::new(held::PoolSize { small: 16, large: 1 }),
             Arc::new(Counters::default()),

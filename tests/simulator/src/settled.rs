@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chain::own::{Error, OwnReader, TransactionAnswer};
 use spv::{BlockHeader, HeaderChain, IndexProof, Locator, TransactionProof};
 use storage::Random;
-use wire::{AccountId, Command, Operation, Status};
+use wire::{AccountId, Command, Operation, Reply, Status};
 use zerocopy::IntoBytes;
 
 use crate::model::Model;
@@ -110,6 +110,18 @@ impl Settled {
             transaction: operation.as_bytes(),
         };
         proof.verify(&self.headers).unwrap();
+        self.proofs += 1;
+    }
+
+    /// A proof that a client got has to verify, be it as of an older tip, and be about the account.
+    pub fn verify_frame(&mut self, account: &AccountId, frame: &[u8]) {
+        if let Ok(Reply::Index(_)) = Reply::parse(frame) {
+            IndexProof::parse(frame).unwrap().verify(&account.0, &self.headers).unwrap();
+        } else {
+            let proof = TransactionProof::parse(frame).unwrap();
+            proof.verify(&self.headers).unwrap();
+            assert!(proof.involves(&account.0));
+        }
         self.proofs += 1;
     }
 

@@ -8,7 +8,7 @@ use ledger::journal;
 use storage::{Faults, Random, SimulatedDisk};
 use wire::{Command, Promise};
 
-use crate::client::{Answered, Client, GIVE_UP, promised};
+use crate::client::{Answered, Client, GIVE_UP, Told, promised};
 use crate::model::Model;
 use crate::network::Network;
 use crate::node::{ACCOUNTS, Process, genesis};
@@ -211,8 +211,11 @@ impl Simulation {
             Event::ToNode { client, datagram } => self.arrive(client, datagram),
             Event::ToClient { client, datagram, epoch } => {
                 let now = self.now();
-                let answered = self.clients[client].receive(&datagram, now);
-                answered.iter().for_each(|answered| self.check(answered, epoch));
+                match self.clients[client].receive(&datagram, now) {
+                    Some(Told::Operations(told)) => told.iter().for_each(|told| self.check(told, epoch)),
+                    Some(Told::Proof(account, frame)) => self.settled.verify_frame(&account, &frame),
+                    None => {}
+                }
             }
             Event::Ask { client } => self.ask(client),
             Event::Expire { client } => {
