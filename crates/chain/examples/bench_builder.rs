@@ -107,6 +107,11 @@ fn main() {
         (processor_time() - start - created) / 1e6,
         resident() - before,
     );
+    let entries: Vec<_> = index.entries().copied().collect();
+    let before = resident();
+    let loaded = Index::from_entries(entries.len() as u64, entries.iter().copied()).unwrap();
+    println!("{} MiB resident for an index that is loaded", resident() - before);
+    drop((loaded, entries));
     let mut times = Times::default();
     for round in 0..ROUNDS {
         let operations = transfers(&mut numbers);

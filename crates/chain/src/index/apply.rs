@@ -100,7 +100,7 @@ impl Index {
         for place in flat {
             let group = &self.groups[place.group];
             place.place = group.place(fingerprint(place.path, self.group_depth));
-            group.prefetch_entry(place.place);
+            group.prefetch_entry(&self.pages, place.place);
         }
         places
     }
@@ -144,22 +144,22 @@ impl Index {
     #[inline]
     fn settle(&self, place: &Place, account: &AccountId) -> Option<Place> {
         let group = &self.groups[place.group];
-        if group.holds(place.place, account) {
+        if group.holds(&self.pages, place.place, account) {
             return Some(*place);
         }
-        let found = group.find(fingerprint(place.path, self.group_depth), account)?;
+        let found = group.find(&self.pages, fingerprint(place.path, self.group_depth), account)?;
         Some(Place { place: found, ..*place })
     }
 
     #[inline]
     fn balance(&self, place: &Place) -> u64 {
-        self.groups[place.group].entry(place.place).balance.get()
+        self.groups[place.group].entry(&self.pages, place.place).balance.get()
     }
 
     /// Changes an entry, and returns what it had as its latest transaction.
     #[inline]
     fn update(&mut self, pending: &mut Pending, place: &Place, balance: u64, latest: Locator) -> Link {
-        let entry = self.groups[place.group].entry_mut(place.place);
+        let entry = self.groups[place.group].entry_mut(&mut self.pages, place.place);
         let before = entry.latest();
         entry.balance = balance.into();
         entry.height = latest.height.into();
@@ -175,7 +175,8 @@ impl Index {
             height: latest.height.into(),
             position: latest.position.into(),
         };
-        self.groups[place.group].insert(place.path, fingerprint(place.path, self.group_depth), entry);
+        let fingerprint = fingerprint(place.path, self.group_depth);
+        self.groups[place.group].insert(&mut self.pages, place.path, fingerprint, entry);
         pending.mark(self.cell_of(place.path));
         self.accounts += 1;
     }
@@ -201,7 +202,7 @@ impl Index {
     fn find(&self, account: &AccountId) -> Option<Place> {
         let path = super::account_path(account);
         let group = self.group_of(path);
-        let place = self.groups[group].find(fingerprint(path, self.group_depth), account)?;
+        let place = self.groups[group].find(&self.pages, fingerprint(path, self.group_depth), account)?;
         Some(Place { path, group, place })
     }
 
@@ -214,7 +215,7 @@ impl Index {
 
     fn forget(&mut self, pending: &mut Pending, account: &AccountId) {
         if let Some(place) = self.find(account) {
-            self.groups[place.group].remove(place.place);
+            self.groups[place.group].remove(&mut self.pages, place.place);
             pending.mark(self.cell_of(place.path));
             self.accounts -= 1;
         }

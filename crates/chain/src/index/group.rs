@@ -1,63 +1,82 @@
 //! A group of accounts: the unit that the index stores entries in.
+use super::pages::{PAGE, Pages};
 use super::paths::account_path;
 use crate::prefetch::prefetch;
 use spv::IndexEntry;
 use std::ops::Range;
 use wire::AccountId;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Fingerprints looked at around the place where one is to be expected. Fingerprints are spread evenly, so in a group of
 /// n the true place is off by half the root of n or less two times in three: 64 are three to four times as wide to either
 /// side as in the largest usual group.
 const WINDOW: usize = 64;
 
-/// Spare room that a full group is given, as a part of its size: little, since the index is meant to be small.
+/// Spare room for fingerprints that a full group is given, as a part of its size: little, since the index is meant to be
+/// small.
 const SPARE: usize = 16;
-
-/// An entry that lies within one cache line.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
-#[repr(C, align(32))]
-struct Aligned(IndexEntry);
 
 /// All accounts whose path begins with the group's number, in ascending order of path, then id.
 ///
-/// Beside the entries, which are kept as they are encoded and hashed, are 16-bit fingerprints: what follows in the path. They
-/// are ascending too, so an account is found by one look into a few cache lines of fingerprints and one at its entry.
+/// The entries are kept as they are encoded and hashed, in pages that are full but for the last. Beside them are 16-bit
+/// fingerprints: what follows in the path. They are ascending too, so an account is found by one look into a few cache lines
+/// of fingerprints and one at its entry.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Group {
     fingerprints: Vec<u16>,
-    entries: Vec<Aligned>,
+    pages: Vec<u32>,
 }
 
 impl Group {
+    /// The group of these entries, which are in order, with their fingerprints.
+    pub(super) fn new(pages: &mut Pages, entries: &[(u16, IndexEntry)]) -> Self {
+        let fingerprints = entries.iter().map(|(fingerprint, _)| *fingerprint).collect();
+        let fill = |part: &[(u16, IndexEntry)]| {
+            let number = pages.take();
+            for (place, (_, entry)) in pages.page_mut(number).iter_mut().zip(part) {
+                *place = *entry;
+            }
+            number
+        };
+        Self { fingerprints, pages: entries.chunks(PAGE).map(fill).collect() }
+    }
+
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// The entries at the places of `range`.
-    pub(super) fn entries(&self, range: Range<usize>) -> &[IndexEntry] {
-        // The layouts are the same, so this cannot fail.
-        <[IndexEntry]>::ref_from_bytes(self.entries[range].as_bytes()).unwrap_or(&[])
+        self.fingerprints.len()
     }
 
     #[inline]
-    pub(super) fn entry(&self, place: usize) -> &IndexEntry {
-        &self.entries[place].0
+    pub(super) fn entry<'a>(&self, pages: &'a Pages, place: usize) -> &'a IndexEntry {
+        &pages.page(self.pages[place / PAGE])[place % PAGE]
     }
 
     #[inline]
-    pub(super) fn entry_mut(&mut self, place: usize) -> &mut IndexEntry {
-        &mut self.entries[place].0
+    pub(super) fn entry_mut<'a>(&self, pages: &'a mut Pages, place: usize) -> &'a mut IndexEntry {
+        &mut pages.page_mut(self.pages[place / PAGE])[place % PAGE]
+    }
+
+    /// The entries at the places of `range`, page by page.
+    pub(super) fn entries<'a>(
+        &'a self,
+        pages: &'a Pages,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = &'a [IndexEntry]> {
+        let first = range.start / PAGE;
+        let numbers = self.pages[first..range.end.div_ceil(PAGE).max(first)].iter();
+        numbers.enumerate().map(move |(number, page)| {
+            let before = (first + number) * PAGE;
+            let within = range.start.max(before) - before..range.end.min(before + PAGE) - before;
+            &pages.page(*page)[within]
+        })
     }
 
     /// Whether the entry at `place` is this account's.
     #[inline]
-    pub(super) fn holds(&self, place: usize, account: &AccountId) -> bool {
-        self.entries.get(place).is_some_and(|entry| entry.0.account == account.0)
+    pub(super) fn holds(&self, pages: &Pages, place: usize, account: &AccountId) -> bool {
+        place < self.len() && self.entry(pages, place).account == account.0
     }
 
-    /// Starts to load the fingerprints that [`Group::place`] will look at.
+    /// Starts to load the fingerprints that [`Group::place`] will look at, and where the pages are.
     #[inline]
     pub(super) fn prefetch_window(&self, fingerprint: u16) {
         let start = self.window_start(fingerprint);
@@ -66,13 +85,16 @@ impl Group {
             prefetch(&window[WINDOW / 2]);
             prefetch(&window[WINDOW - 1]);
         }
+        if let Some(page) = self.pages.first() {
+            prefetch(page);
+        }
     }
 
     /// Starts to load the entry at `place`.
     #[inline]
-    pub(super) fn prefetch_entry(&self, place: usize) {
-        if let Some(entry) = self.entries.get(place) {
-            prefetch(entry);
+    pub(super) fn prefetch_entry(&self, pages: &Pages, place: usize) {
+        if place < self.len() {
+            prefetch(self.entry(pages, place));
         }
     }
 
@@ -97,64 +119,87 @@ impl Group {
         if is_first && is_within { place } else { self.fingerprints.partition_point(|other| *other < fingerprint) }
     }
 
+    /// The places of the entries with this fingerprint.
+    #[inline]
+    fn alike(&self, fingerprint: u16) -> Range<usize> {
+        let first = self.place(fingerprint);
+        let count = self.fingerprints[first..].iter().take_while(|other| **other == fingerprint).count();
+        first..first + count
+    }
+
     /// The place of the account.
     #[inline]
-    pub(super) fn find(&self, fingerprint: u16, account: &AccountId) -> Option<usize> {
-        let first = self.place(fingerprint);
-        let alike = self.fingerprints[first..].iter().take_while(|other| **other == fingerprint).count();
-        (first..first + alike).find(|place| self.holds(*place, account))
+    pub(super) fn find(&self, pages: &Pages, fingerprint: u16, account: &AccountId) -> Option<usize> {
+        self.alike(fingerprint).find(|place| self.holds(pages, *place, account))
     }
 
     /// Puts in an entry of an account that is not there yet.
-    pub(super) fn insert(&mut self, path: u64, fingerprint: u16, entry: IndexEntry) {
-        let first = self.place(fingerprint);
-        let alike = self.fingerprints[first..].iter().take_while(|other| **other == fingerprint).count();
-        let before = |other: &Aligned| order(&other.0) < (path, entry.account);
-        let place = first + self.entries[first..first + alike].partition_point(before);
-        if self.entries.len() == self.entries.capacity() {
-            let spare = (self.len() / SPARE).max(2);
-            self.entries.reserve_exact(spare);
-            self.fingerprints.reserve_exact(spare);
+    pub(super) fn insert(&mut self, pages: &mut Pages, path: u64, fingerprint: u16, entry: IndexEntry) {
+        let alike = self.alike(fingerprint);
+        let place = partition(alike, |place| order(self.entry(pages, place)) < (path, entry.account));
+        let len = self.len();
+        if len == self.fingerprints.capacity() {
+            self.fingerprints.reserve_exact((len / SPARE).max(2));
         }
-        self.entries.insert(place, Aligned(entry));
         self.fingerprints.insert(place, fingerprint);
+        if len.is_multiple_of(PAGE) {
+            self.pages.push(pages.take());
+        }
+        // What falls out at the end of a page goes to the beginning of the next.
+        let (mut carried, mut start) = (entry, place % PAGE);
+        for number in &self.pages[place / PAGE..] {
+            let page = pages.page_mut(*number);
+            let fallen = page[PAGE - 1];
+            page.copy_within(start..PAGE - 1, start + 1);
+            page[start] = carried;
+            (carried, start) = (fallen, 0);
+        }
     }
 
-    pub(super) fn remove(&mut self, place: usize) {
-        self.entries.remove(place);
+    pub(super) fn remove(&mut self, pages: &mut Pages, place: usize) {
         self.fingerprints.remove(place);
-    }
-
-    /// The group of these entries, which are in order, with their fingerprints.
-    pub(super) fn new(entries: &[(u16, IndexEntry)]) -> Self {
-        Self {
-            fingerprints: entries.iter().map(|(fingerprint, _)| *fingerprint).collect(),
-            entries: entries.iter().map(|(_, entry)| Aligned(*entry)).collect(),
+        let mut start = place % PAGE;
+        for number in place / PAGE..self.pages.len() {
+            let next = self.pages.get(number + 1).map(|next| pages.page(*next)[0]);
+            let page = pages.page_mut(self.pages[number]);
+            page.copy_within(start + 1.., start);
+            if let Some(next) = next {
+                page[PAGE - 1] = next;
+            }
+            start = 0;
+        }
+        if self.pages.len() > self.len().div_ceil(PAGE)
+            && let Some(empty) = self.pages.pop()
+        {
+            pages.give(empty);
         }
     }
 
     /// The two halves of the group, by the first bit of the fingerprints; `depth` is the number of bits before that.
-    pub(super) fn split(self, depth: u32) -> [Self; 2] {
-        let middle = self.fingerprints.partition_point(|fingerprint| fingerprint >> 15 == 0);
-        [0..middle, middle..self.len()].map(|half| {
-            let entries: Vec<_> = self.entries[half]
-                .iter()
-                .map(|Aligned(entry)| (fingerprint(account_path(&AccountId(entry.account)), depth + 1), *entry))
-                .collect();
-            Self::new(&entries)
-        })
+    pub(super) fn split(self, pages: &mut Pages, depth: u32) -> [Self; 2] {
+        let entries: Vec<_> = self
+            .entries(pages, 0..self.len())
+            .flatten()
+            .map(|entry| (fingerprint(account_path(&AccountId(entry.account)), depth + 1), *entry))
+            .collect();
+        for page in self.pages {
+            pages.give(page);
+        }
+        let (left, right) = entries.split_at(self.fingerprints.partition_point(|fingerprint| fingerprint >> 15 == 0));
+        [left, right].map(|half| Self::new(pages, half))
     }
 
     /// The entries among `range` whose path has a 0 in bit `depth` are before the returned place, the others from it on.
     /// All paths in the range are alike before that bit. The group is at depth `group_depth`.
-    pub(super) fn middle(&self, range: Range<usize>, depth: u32, group_depth: u32) -> usize {
+    pub(super) fn middle(&self, pages: &Pages, range: Range<usize>, depth: u32, group_depth: u32) -> usize {
         let bit = depth - group_depth;
-        let left = if bit < u16::BITS {
-            self.fingerprints[range.clone()].partition_point(|fingerprint| fingerprint >> (15 - bit) & 1 == 0)
-        } else {
-            self.entries[range.clone()].partition_point(|entry| order(&entry.0).0 >> (63 - depth) & 1 == 0)
-        };
-        range.start + left
+        partition(range, |place| {
+            if bit < u16::BITS {
+                self.fingerprints[place] >> (15 - bit) & 1 == 0
+            } else {
+                order(self.entry(pages, place)).0 >> (63 - depth) & 1 == 0
+            }
+        })
     }
 
     /// The entries whose fingerprint begins with the `bits` bits of `prefix`; at most 16 bits.
@@ -167,6 +212,20 @@ impl Group {
         let end = if last == u16::MAX { self.len() } else { self.place(last + 1) };
         self.place(first)..end
     }
+}
+
+/// The first place in `range` that is not `before`; those that are come first.
+fn partition(range: Range<usize>, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (range.start, range.end);
+    while low < high {
+        let middle = low.midpoint(high);
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 /// What entries are ordered by.

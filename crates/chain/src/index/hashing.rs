@@ -53,7 +53,7 @@ impl Pending {
     pub fn root(&mut self, index: &Index) -> Hash {
         let mut nodes = self.take_dirty(index.first_cell());
         for round in nodes.chunks(ROUND) {
-            let mut forest = Forest::new(index.group_depth, round.len());
+            let mut forest = Forest::new(index, round.len());
             for (target, node) in round.iter().enumerate() {
                 let (group, range) = index.cell(*node);
                 self.nodes.counts[*node] = range.len() as u32;
@@ -141,9 +141,9 @@ impl Index {
     pub(super) fn below(&self, node: usize, depth: u32) -> impl Iterator<Item = &[IndexEntry]> {
         let below = self.cell_depth() - depth;
         let cells = node << below..(node + 1) << below;
-        cells.map(|cell| {
+        cells.flat_map(|cell| {
             let (group, range) = self.cell(cell);
-            self.groups[group].entries(range)
+            self.groups[group].entries(&self.pages, range)
         })
     }
 }
@@ -155,13 +155,14 @@ pub(super) fn leaf_hash(entries: &[IndexEntry]) -> Hash {
 
 /// Parts of groups, each a subtree of the index, whose leaves are hashed together, and then their nodes.
 struct Forest<'a> {
-    group_depth: u32,
+    index: &'a Index,
     /// The hashes of the parts, then those of nodes and leaves inside them.
     digests: Vec<Hash>,
     parts: usize,
-    /// The encoded entries of leaves, and where their digests go.
-    leaves: Vec<&'a [u8]>,
-    leaf_targets: Vec<usize>,
+    /// The entries of all leaves.
+    entries: Vec<IndexEntry>,
+    /// Where in these each leaf ends, and where its digest goes.
+    leaves: Vec<(usize, usize)>,
     nodes: Vec<Node>,
 }
 
@@ -173,31 +174,33 @@ struct Node {
 }
 
 impl<'a> Forest<'a> {
-    fn new(group_depth: u32, parts: usize) -> Self {
+    fn new(index: &'a Index, parts: usize) -> Self {
         Self {
-            group_depth,
+            index,
             digests: vec![ZERO_HASH; parts],
             parts,
-            leaves: Vec::with_capacity(parts),
-            leaf_targets: Vec::with_capacity(parts),
+            entries: Vec::with_capacity(2 * parts * MAX_LEAF_ENTRIES),
+            leaves: Vec::with_capacity(2 * parts),
             nodes: Vec::new(),
         }
     }
 
     /// Adds the subtree at `depth` over the entries of `range`.
-    fn add(&mut self, group: &'a Group, range: Range<usize>, depth: u32, target: usize) {
+    fn add(&mut self, group: &Group, range: Range<usize>, depth: u32, target: usize) {
         if range.is_empty() {
             return;
         }
         if is_leaf(range.len(), depth) {
-            self.leaves.push(group.entries(range).as_bytes());
-            self.leaf_targets.push(target);
+            for entries in group.entries(&self.index.pages, range) {
+                self.entries.extend_from_slice(entries);
+            }
+            self.leaves.push((self.entries.len(), target));
             return;
         }
         let children = self.digests.len();
         self.digests.extend([ZERO_HASH; 2]);
         self.nodes.push(Node { children, target, depth });
-        let middle = group.middle(range.clone(), depth, self.group_depth);
+        let middle = group.middle(&self.index.pages, range.clone(), depth, self.index.group_depth);
         self.add(group, range.start..middle, depth + 1, children);
         self.add(group, middle..range.end, depth + 1, children + 1);
     }
@@ -205,8 +208,11 @@ impl<'a> Forest<'a> {
     /// The hashes of the parts.
     fn hash(mut self) -> Vec<Hash> {
         let mut digests = vec![ZERO_HASH; self.leaves.len()];
-        INDEX_LEAF.hash_each(&self.leaves, &mut digests);
-        for (target, digest) in self.leaf_targets.iter().zip(&digests) {
+        let mut start = 0;
+        let leaf = |(end, _): &(usize, usize)| self.entries[std::mem::replace(&mut start, *end)..*end].as_bytes();
+        let messages: Vec<_> = self.leaves.iter().map(leaf).collect();
+        INDEX_LEAF.hash_each(&messages, &mut digests);
+        for ((_, target), digest) in self.leaves.iter().zip(&digests) {
             self.digests[*target] = *digest;
         }
         self.nodes.sort_by_key(|node| std::cmp::Reverse(node.depth));

@@ -5,7 +5,7 @@
 //!
 //! * **groups**: one for each prefix of some length, each a sorted array of its accounts. Where a leaf begins and ends in
 //!   such an array follows from the order, so that leaves need no structure of their own;
-//! * **cells**: prefixes a few bits longer, about the size of a leaf. They are what is marked when an account changes, and
+//! * **cells**: prefixes a few bits longer, about the size of two leaves. They are what is marked when an account changes, and
 //!   the lowest nodes whose hashes are kept. A cell with more accounts than a leaf may hold is a small subtree that is
 //!   hashed as a whole;
 //! * the hashes and the numbers of accounts of all nodes from the cells up, as a heap: node i has the children 2i and 2i + 1.
@@ -17,6 +17,7 @@
 mod apply;
 mod group;
 mod hashing;
+mod pages;
 mod paths;
 mod proof;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use hashing::Pending;
 pub use proof::IndexAnswer;
 
 use group::{Group, fingerprint};
+use pages::Pages;
 use paths::account_path;
 use spv::{Hash, IndexEntry, ZERO_HASH};
 use thiserror::Error;
@@ -36,8 +38,8 @@ use wire::{AccountId, Command, Operation};
 /// overhead to vanish and small enough for insertions to move little.
 const MAX_MEAN_GROUP: u64 = 192;
 
-/// Bits of a cell's prefix behind those of its group: cells hold 12 to 24 accounts in the mean, of which a leaf holds 16.
-const CELL_BITS: u32 = 3;
+/// Bits of a cell's prefix behind those of its group: cells hold 24 to 48 accounts in the mean, two leaves or four.
+const CELL_BITS: u32 = 2;
 
 /// Entries that are not those of an index in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -50,6 +52,7 @@ pub struct Index {
     /// Bits of the path that number the groups.
     group_depth: u32,
     groups: Vec<Group>,
+    pages: Pages,
     accounts: u64,
     published: Nodes,
 }
@@ -83,7 +86,7 @@ impl Index {
 
     fn with_depth(group_depth: u32) -> Self {
         let groups = std::iter::repeat_with(Group::default).take(1 << group_depth).collect();
-        Self { group_depth, groups, accounts: 0, published: Nodes::new(group_depth) }
+        Self { group_depth, groups, pages: Pages::default(), accounts: 0, published: Nodes::new(group_depth) }
     }
 
     /// The index of these entries, which must be in ascending order of path, then id; nothing is published yet. `accounts` is
@@ -99,14 +102,14 @@ impl Index {
             }
             before = Some((path, entry.account));
             if index.group_of(path) != number {
-                index.groups[number] = Group::new(&group);
+                index.groups[number] = Group::new(&mut index.pages, &group);
                 group.clear();
                 number = index.group_of(path);
             }
             group.push((fingerprint(path, index.group_depth), entry));
             index.accounts += 1;
         }
-        index.groups[number] = Group::new(&group);
+        index.groups[number] = Group::new(&mut index.pages, &group);
         Ok(index)
     }
 
@@ -119,7 +122,9 @@ impl Index {
     pub fn get(&self, account: &AccountId) -> Option<IndexEntry> {
         let path = account_path(account);
         let group = &self.groups[self.group_of(path)];
-        group.find(fingerprint(path, self.group_depth), account).map(|place| *group.entry(place))
+        group
+            .find(&self.pages, fingerprint(path, self.group_depth), account)
+            .map(|place| *group.entry(&self.pages, place))
     }
 
     /// All entries, in ascending order of path, then id.
@@ -127,9 +132,9 @@ impl Index {
         self.chunks().flatten()
     }
 
-    /// All entries in their order, some hundred at a time.
+    /// All entries in their order, a few at a time.
     pub fn chunks(&self) -> impl Iterator<Item = &[IndexEntry]> {
-        self.groups.iter().map(|group| group.entries(0..group.len()))
+        self.groups.iter().flat_map(|group| group.entries(&self.pages, 0..group.len()))
     }
 
     /// The sum of all balances.
@@ -167,7 +172,8 @@ impl Index {
         }
         while self.group_depth < depth {
             let groups = std::mem::take(&mut self.groups);
-            self.groups = groups.into_iter().flat_map(|group| group.split(self.group_depth)).collect();
+            let halves = groups.into_iter().flat_map(|group| group.split(&mut self.pages, self.group_depth));
+            self.groups = halves.collect();
             self.group_depth += 1;
         }
         *pending = Pending::new(self);

@@ -88,11 +88,25 @@ impl OwnReader {
     }
 
     /// The transaction that `source` named `transaction`.
+    ///
+    /// It is looked for in two ways in turn, along the source's history and in the blocks' tables of ids, the newest first
+    /// in both. So it costs as many steps as the account has transactions or the chain has blocks, whichever are fewer.
     pub fn by_id(&self, transaction: &TransactionId, source: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
-        match self.0.store.find(transaction, source)? {
-            Some(locator) => self.by_locator(locator.height.into(), locator.position),
-            None => Ok(None),
+        let mut blocks = (0..=self.tip().height()).rev();
+        for step in self.history(source)? {
+            let (at, operation) = step?;
+            let found = if operation.transaction == *transaction && operation.source == *source {
+                Some(at)
+            } else if let Some(height) = blocks.next() {
+                self.0.store.find(height, transaction, source)?
+            } else {
+                return Ok(None);
+            };
+            if let Some(at) = found {
+                return self.by_locator(at.height.into(), at.position);
+            }
         }
+        Ok(None)
     }
 
     /// The transaction at a position of a block.

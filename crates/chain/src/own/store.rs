@@ -286,17 +286,20 @@ impl Store {
         Ok(self.operations(record, position..position + 1)?[0])
     }
 
-    /// Where a transaction is. Looks into the tables of all blocks, the newest first.
-    pub(crate) fn find(&self, transaction: &TransactionId, source: &AccountId) -> Result<Option<Locator>, Error> {
-        for height in (0..self.len()).rev() {
-            let record = self.record(height)?;
-            let read = |first: u64, words: &mut [U32]| self.read(&record, Section::Ids, first, words);
-            let key = ids_key(&record.header.previous);
-            for position in ids::candidates(&key, record.transactions(), transaction, source, read)? {
-                let operation = self.operation(&record, position)?;
-                if operation.transaction == *transaction && operation.source == *source {
-                    return Ok(Some(Locator { height: height as u32, position }));
-                }
+    /// Where in a block the transaction is that `source` named `transaction`.
+    pub(crate) fn find(
+        &self,
+        height: u64,
+        transaction: &TransactionId,
+        source: &AccountId,
+    ) -> Result<Option<Locator>, Error> {
+        let record = self.record(height)?;
+        let read = |first: u64, words: &mut [U32]| self.read(&record, Section::Ids, first, words);
+        let key = ids_key(&record.header.previous);
+        for position in ids::candidates(&key, record.transactions(), transaction, source, read)? {
+            let operation = self.operation(&record, position)?;
+            if operation.transaction == *transaction && operation.source == *source {
+                return Ok(Some(Locator { height: height as u32, position }));
             }
         }
         Ok(None)
