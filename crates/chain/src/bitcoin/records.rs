@@ -129,7 +129,7 @@ mod tests {
         assert!(read_checked(&file, Span { length: 5, ..first }).is_err());
         let third = writer.append(&[b"x"]).unwrap();
         assert_eq!(third.start(), length);
-        disk.damage("records-000000", first.offset + 2, 1).unwrap();
+        disk.damage(&disk.files()[0], first.offset + 2, 1).unwrap();
         assert!(matches!(read_checked(&file, first), Err(Error::Damaged(_))));
     }
 }
