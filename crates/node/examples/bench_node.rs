@@ -55,9 +55,10 @@ fn main() {
     let options = Options { window, promise, ..Options::default() };
     let mut pipeline = Pipeline::connect(node.local_address(), &options).unwrap();
     load::prepare(&mut pipeline, 1, accounts, 1 << 32, Promise::Durable).unwrap();
-    while node.behind() > 0 {
+    while node.behind() > 0 || node.is_open() {
         std::thread::sleep(Duration::from_millis(10));
     }
+    std::thread::sleep(Duration::from_secs(2));
     println!("{accounts} accounts, {} MiB resident at idle", resident() >> 10);
 
     let choice = Choice::new(Distribution::Uniform, 1, accounts, 1);

@@ -1,6 +1,9 @@
 //! The store controller: what stands behind the data path of this node.
 
-use std::sync::{Arc, atomic::Ordering::Relaxed, mpsc::Receiver};
+use std::{
+    sync::{Arc, atomic::Ordering::Relaxed, mpsc::Receiver},
+    time::Duration,
+};
 
 use ledger::{
     Executable, Ledger,
@@ -11,6 +14,15 @@ use verify::WorkQueue;
 use wire::{Command, Operation, Promise, SignedOperation, Status};
 
 use crate::{queries::Queries, shared::Shared};
+
+/// How long the data path sleeps, and how often, before operations for which the journal has no room are `BUSY`: long
+/// enough for a sync of a disk to end, which makes room, and short enough for reads.
+const NAP: Duration = Duration::from_micros(500);
+const NAPS: u32 = 10;
+
+/// How many operations the block builder may be behind before the data path slows down: some seconds of full load, and
+/// 300 MB of journal.
+const BEHIND: u64 = 1 << 22;
 
 /// Executes operations on the ledger and hands them to the journal.
 pub struct Controller {
@@ -51,6 +63,15 @@ impl Controller {
         Self { ledger, journal, promise, queries, workers, shared, awaited: 0, told }
     }
 
+    /// Lets the block builder catch up where it is far behind, so that the journal does not grow without bound: the further
+    /// behind, the longer.
+    fn wait_for_builder(&self) {
+        let excess = self.shared.behind().saturating_sub(BEHIND);
+        if excess > 0 && !self.shared.builder_failed.load(Relaxed) {
+            std::thread::sleep((NAP * (1 + excess / (BEHIND / 8)) as u32).min(NAP * NAPS));
+        }
+    }
+
     /// Executes entries while the journal has room for them; refuses the others but for REFER.
     fn execute_entries<E: Executable>(
         &mut self,
@@ -58,8 +79,10 @@ impl Controller {
         values: &mut [u64],
         push: impl Fn(&mut Submission<'_>, &E, u64),
     ) {
-        let mut submission = self.journal.begin();
-        let (room, refusal) = match submission.room() {
+        self.wait_for_builder();
+        let (mut submission, room) = wait_for_room(&self.journal, entries.len());
+        self.shared.tell_reads_only(room.is_err());
+        let (room, refusal) = match room {
             Ok(room) => (room, Status::Busy),
             Err(status) => (0, status),
         };
@@ -134,5 +157,20 @@ impl StoreController for Controller {
             self.shared.accounts.store(self.ledger.accounts() as u64, Relaxed);
             self.told = last;
         }
+    }
+}
+
+/// Begins to append, once the journal has room for so many operations or patience is over.
+fn wait_for_room(journal: &Submitter, operations: usize) -> (Submission<'_>, Result<usize, Status>) {
+    let mut naps = 0;
+    loop {
+        let submission = journal.begin();
+        let room = submission.room();
+        if naps == NAPS || room.is_err() || room.is_ok_and(|room| room >= operations) {
+            return (submission, room);
+        }
+        drop(submission);
+        std::thread::sleep(NAP);
+        naps += 1;
     }
 }

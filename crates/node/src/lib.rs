@@ -11,7 +11,6 @@ mod node;
 mod queries;
 mod recovery;
 mod shared;
-mod sources;
 mod threads;
 
 pub use config::{Config, ConfigError};

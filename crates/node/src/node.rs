@@ -26,7 +26,7 @@ use nic::{
     rate::RateLimit,
     selector::{Selector, SelectorConfig},
 };
-use proof::{Cache, Service};
+use proof::{BitcoinAnnouncer, BitcoinSource, Cache, OwnSource, Service};
 use verify::WorkQueue;
 use wire::Chain;
 
@@ -38,7 +38,6 @@ use crate::{
     queries::Queries,
     recovery::{self, Recovered},
     shared::Shared,
-    sources::{BitcoinSource, OwnSource},
     threads::{self, Announcer, spawn},
 };
 
@@ -75,15 +74,16 @@ impl Node {
         let reader = chain.reader();
         let height = chain.tip().height();
         let cache = make_cache(config, &chain, bitcoin.as_ref())?;
-        let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource(reader.clone())));
+        let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
         if let Some(bitcoin) = &bitcoin {
-            proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource(bitcoin.clone())));
+            proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone())));
         }
         let (log, announcer) = (journal.log().clone(), Announcer(cache.clone()));
         let builder = BlockBuilder::new(chain, log, builder_options(config), announcer, admission::now())?;
 
         let counters = Arc::new(Counters::default());
-        let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), config.ledger.accounts));
+        let shared = Shared::new(counters.clone(), journal.log().clone(), cache.clone(), config.ledger.accounts);
+        let shared = Arc::new(shared);
         shared.height.store(height, Relaxed);
         let stop = Arc::new(AtomicBool::new(false));
         let listen = |key, address| move |source| Error::Listen { key, address, source };
@@ -173,7 +173,7 @@ impl Node {
 
     /// Number of durable operations that are not yet in a block.
     pub fn behind(&self) -> u64 {
-        self.shared.durable().saturating_sub(self.shared.built.load(Relaxed))
+        self.shared.behind()
     }
 
     /// Whether there are transactions in a block that is not closed yet.
@@ -237,12 +237,13 @@ fn make_cache(config: &Config, own: &OwnChain, bitcoin: Option<&BitcoinChain>) -
     }
     let size = proof::Config { bytes: (config.proofs.cache as usize) << 20, ..proof::Config::default() };
     let cache = Cache::new(&size).map_err(Error::ProofCache)?;
-    let tip = own.tip();
-    cache.reorganise(Chain::Own, proof::Tip { hash: tip.hash, height: tip.height() });
-    if let Some(tip) = bitcoin.and_then(|bitcoin| bitcoin.view().tip()) {
-        cache.reorganise(Chain::Bitcoin, proof::Tip { hash: tip.hash, height: tip.height.into() });
+    cache.begin_own(&own.tip());
+    let cache = Arc::new(cache);
+    if let Some(bitcoin) = bitcoin {
+        // Nothing is imported while a node runs, so what it would announce is never needed.
+        BitcoinAnnouncer::new(cache.clone(), bitcoin);
     }
-    Ok(Some(Arc::new(cache)))
+    Ok(Some(cache))
 }
 
 fn builder_options(config: &Config) -> builder::Options {

@@ -52,7 +52,7 @@ impl Queries {
         info.header.set_reply();
         info.status.set(Status::Ok.code());
         info.promise = self.promise.code();
-        info.flags = if self.shared.storage_failed.load(Relaxed) { InfoFrame::READS_ONLY } else { 0 };
+        info.flags = if self.shared.is_reads_only() { InfoFrame::READS_ONLY } else { 0 };
         if let Some(bitcoin) = &self.bitcoin {
             info.flags |= InfoFrame::SERVES_BITCOIN;
             info.bitcoin_height.set(bitcoin.view().tip().map_or(0, |tip| tip.height.into()));

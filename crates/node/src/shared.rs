@@ -11,6 +11,7 @@ use std::{
 
 use ledger::journal::Log;
 use nic::Counters;
+use proof::Cache;
 use wire::Status;
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
@@ -20,6 +21,8 @@ pub struct Shared {
     pub counters: Arc<Counters>,
     /// The journal, for how far it is durable.
     pub log: Arc<Log>,
+    /// The cache of proofs, if there is one.
+    pub cache: Option<Arc<Cache>>,
     /// When the node was started.
     pub started: Instant,
     /// Number of accounts.
@@ -38,8 +41,10 @@ pub struct Shared {
     pub open: AtomicBool,
     /// Signatures that were checked.
     pub verified: AtomicU64,
-    /// The journal cannot be written: the node answers reads only.
+    /// The journal failed: what was not durable by then never will be.
     pub storage_failed: AtomicBool,
+    /// The journal has no room for operations, because it failed or the disk is full: the node answers reads only.
+    pub reads_only: AtomicBool,
     /// The block builder has stopped because of an error.
     pub builder_failed: AtomicBool,
     /// The socket failed: nothing is served any more.
@@ -56,10 +61,11 @@ struct Figure {
 
 impl Shared {
     /// Figures of a node that starts.
-    pub(crate) fn new(counters: Arc<Counters>, log: Arc<Log>, accounts_limit: u64) -> Self {
+    pub(crate) fn new(counters: Arc<Counters>, log: Arc<Log>, cache: Option<Arc<Cache>>, accounts_limit: u64) -> Self {
         Self {
             counters,
             log,
+            cache,
             started: Instant::now(),
             accounts: AtomicU64::new(0),
             accounts_limit,
@@ -70,6 +76,7 @@ impl Shared {
             open: AtomicBool::new(false),
             verified: AtomicU64::new(0),
             storage_failed: AtomicBool::new(false),
+            reads_only: AtomicBool::new(false),
             builder_failed: AtomicBool::new(false),
             io_failed: AtomicBool::new(false),
         }
@@ -84,6 +91,26 @@ impl Shared {
         self.log.durable()
     }
 
+    /// Number of durable operations that the block builder has not looked at.
+    pub fn behind(&self) -> u64 {
+        self.durable().saturating_sub(self.built.load(Relaxed))
+    }
+
+    /// Whether only reads are answered.
+    pub fn is_reads_only(&self) -> bool {
+        self.storage_failed.load(Relaxed) || self.reads_only.load(Relaxed)
+    }
+
+    /// Tells whether the journal has no room and gets none.
+    pub(crate) fn tell_reads_only(&self, reads_only: bool) {
+        if self.reads_only.swap(reads_only, Relaxed) != reads_only {
+            match reads_only {
+                true => tracing::error!("the journal cannot be written: reads only"),
+                false => tracing::info!("the journal can be written again"),
+            }
+        }
+    }
+
     /// Why the node is not ready for work, if it is not.
     pub fn unready(&self) -> Option<&'static str> {
         if self.io_failed.load(Relaxed) {
@@ -91,6 +118,9 @@ impl Shared {
         }
         if self.storage_failed.load(Relaxed) {
             return Some("storage failed: the journal cannot be written; mend the disk and restart the node");
+        }
+        if self.reads_only.load(Relaxed) {
+            return Some("the disk has no room for the journal: reads only; free some space");
         }
         if self.builder_failed.load(Relaxed) {
             return Some("the block builder failed: see the log");
@@ -102,8 +132,7 @@ impl Shared {
     pub fn metrics(&self) -> String {
         let counter = |name, help, value| Figure { name, help, kind: "counter", value };
         let gauge = |name, help, value| Figure { name, help, kind: "gauge", value };
-        let durable = self.durable();
-        let built = self.built.load(Relaxed);
+        let cache = self.cache.as_ref().map(|cache| cache.counters()).unwrap_or_default();
         let figures = [
             counter("messages_total", "Messages received.", self.counters.messages.get()),
             counter("datagrams_total", "Datagrams received.", self.counters.datagrams.get()),
@@ -116,13 +145,18 @@ impl Shared {
             counter("executed_total", "Operations executed and journalled.", self.executed.load(Relaxed)),
             counter("verified_total", "Signatures checked.", self.verified.load(Relaxed)),
             counter("settled_total", "Transactions put into blocks.", self.settled.load(Relaxed)),
+            counter("proof_hits_total", "Proofs answered from the cache.", cache.hits),
+            counter("proof_misses_total", "Proofs that the cache did not hold.", cache.misses),
+            counter("proof_invalidations_total", "Proofs forgotten because of new blocks.", cache.invalidations),
+            counter("proof_evictions_total", "Proofs forgotten to make room.", cache.evictions),
             gauge("accounts", "Accounts.", self.accounts.load(Relaxed)),
             gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit),
-            gauge("durable_sequence", "Last durable operation.", durable),
-            gauge("builder_behind", "Durable operations not yet in a block.", durable.saturating_sub(built)),
+            gauge("durable_sequence", "Last durable operation.", self.durable()),
+            gauge("builder_behind", "Durable operations not yet in a block.", self.behind()),
             gauge("height", "Height of the own chain.", self.height.load(Relaxed)),
             gauge("journal_segments", "Segments of the journal in use.", self.log.segments() as u64),
             gauge("storage_failed", "1 if the journal cannot be written.", self.storage_failed.load(Relaxed).into()),
+            gauge("reads_only", "1 if only reads are answered.", self.reads_only.load(Relaxed).into()),
             gauge("builder_failed", "1 if the builder has stopped.", self.builder_failed.load(Relaxed).into()),
             gauge("uptime_seconds", "Time since the start.", self.started.elapsed().as_secs()),
         ];

@@ -16,7 +16,7 @@ use ledger::{
 };
 use nic::{Departures, Transmit};
 use proof::Cache;
-use wire::{Chain, Command, Operation, Status};
+use wire::{Operation, Status};
 
 use crate::{Error, admission, shared::Shared};
 
@@ -74,14 +74,10 @@ pub fn commit(mut committer: Committer, mut departures: Departures, mut transmit
 pub struct Announcer(pub Option<Arc<Cache>>);
 
 impl Observer for Announcer {
-    fn closed(&mut self, parent: &Tip, tip: &Tip, operations: &[Operation]) {
-        let Some(cache) = &self.0 else { return };
-        let touched = operations.iter().flat_map(|operation| {
-            let is_transfer = operation.command() == Ok(Command::Transfer);
-            std::iter::once(operation.source).chain(is_transfer.then_some(operation.destination))
-        });
-        let new = proof::Tip { hash: tip.hash, height: tip.height() };
-        cache.announce(Chain::Own, &parent.hash, new, touched.map(Into::into));
+    fn closed(&mut self, _parent: &Tip, tip: &Tip, operations: &[Operation]) {
+        if let Some(cache) = &self.0 {
+            cache.announce_own(tip, operations);
+        }
     }
 }
 

@@ -10,8 +10,9 @@ use super::format::PAGE;
 use super::segment::{self, Prepared};
 use super::{Error, JournalReader, Options};
 
-/// Spare files that are kept: one to be prepared next, one more as segments may be given free in pairs.
-const SPARES: usize = 2;
+/// Spare files that are kept. Under full load a block gives four segments free at once, and as many are needed until the
+/// next one: to use a file again spares the disk writing a segment of zeros.
+const SPARES: usize = 6;
 
 /// The segments of a journal, and how far it is durable. For any thread.
 #[derive(Debug)]

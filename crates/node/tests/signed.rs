@@ -1,0 +1,113 @@
+//! Signed operations: who may do what, and what is refused.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use client::{Client, Options, Signer};
+use common::{config, connect, id};
+use secp256k1::SecretKey;
+use turnpike_node::{Node, config::PublicKey};
+use wire::{AccountId, Operation, Promise, SignedOperation, Status};
+
+fn signer(seed: u8, network: [u8; 32]) -> Signer {
+    Signer::new(SecretKey::from_byte_array([seed; 32]).unwrap(), network)
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64
+}
+
+fn status(client: &mut Client, signed: &SignedOperation) -> Status {
+    client.execute_signed(signed).unwrap().status
+}
+
+#[test]
+fn keys_move_their_own_money_and_issuers_make_it() {
+    let data = tempfile::tempdir().unwrap();
+    let mut config = config(data.path());
+    // Nobody is trusted: everything has to be signed.
+    config.trusted.clear();
+    config.issuers = vec![PublicKey(*signer(9, [0; 32]).public_key())];
+    let node = Node::start(&config).unwrap();
+    let [mut alice, mut bob, mut issuer] = [1, 2, 9].map(|seed| signer(seed, *node.network()));
+    for promise in [Promise::Accepted, Promise::Durable] {
+        let mut client = connect(&node, promise);
+        let first = promise == Promise::Accepted;
+        let number = u32::from(first) * 100;
+        let create = |account| Operation::create(id(number + 1), account);
+        let expected = if first { Status::Ok } else { Status::AccountExists };
+        for signer in [&mut alice, &mut bob] {
+            let signed = signer.sign(create(signer.account()), promise).unwrap();
+            assert_eq!(status(&mut client, &signed), expected);
+        }
+        let issue = Operation::issue(id(number + 2), alice.account(), 100);
+        let receipt = client.execute_signed(&issuer.sign(issue, promise).unwrap()).unwrap();
+        assert_eq!((receipt.status, receipt.promise >= promise), (Status::Ok, true));
+        let transfer = Operation::transfer(id(number + 3), alice.account(), bob.account(), 60);
+        let signed = alice.sign(transfer, promise).unwrap();
+        // And a retry, as it was and signed again.
+        let first_receipt = client.execute_signed(&signed).unwrap();
+        assert_eq!(client.execute_signed(&signed).unwrap().value, first_receipt.value);
+        let again = alice.sign(transfer, promise).unwrap();
+        assert_eq!(client.execute_signed(&again).unwrap().value, first_receipt.value);
+    }
+    let mut client = connect(&node, Promise::Durable);
+    let refer = alice.sign(Operation::refer(id(1), alice.account()), Promise::Durable).unwrap();
+    assert_eq!(client.execute_signed(&refer).unwrap().value, 80);
+
+    let mut refused = |signed: &SignedOperation| status(&mut client, signed);
+    let (from, to) = (alice.account(), bob.account());
+    let transfer = |number| Operation::transfer(id(number), from, to, 1);
+    let theft = bob.sign(transfer(500), Promise::Durable).unwrap();
+    assert_eq!(refused(&theft), Status::NotAuthorised);
+    let forged = alice.sign(Operation::issue(id(501), from, 1), Promise::Durable).unwrap();
+    assert_eq!(refused(&forged), Status::NotIssuer);
+    let replay_window = config.ledger.replay_window * 1_000_000;
+    for timestamp in [0, 1, now() - replay_window - 1_000_000, now() + 60_000_000, u64::MAX] {
+        let stale = alice.sign_at(transfer(502), timestamp, 0, Promise::Durable);
+        assert_eq!(refused(&stale), Status::StaleTimestamp, "{timestamp}");
+    }
+    let mut changed = alice.sign(transfer(503), Promise::Durable).unwrap();
+    changed.operation.amount.set(2);
+    assert_eq!(refused(&changed), Status::BadSignature);
+    let elsewhere = signer(1, [7; 32]).sign(transfer(504), Promise::Durable).unwrap();
+    assert_eq!(refused(&elsewhere), Status::BadSignature);
+    let other_account = alice.sign(Operation::create(id(505), AccountId::from(7_u32)), Promise::Durable).unwrap();
+    assert_eq!(refused(&other_account), Status::NotAuthorised);
+    node.stop();
+}
+
+#[test]
+fn unsigned_operations_need_trust_and_open_accounts() {
+    let data = tempfile::tempdir().unwrap();
+    let node = Node::start(&config(data.path())).unwrap();
+    let keyed = signer(1, *node.network()).account();
+    let mut client = connect(&node, Promise::Durable);
+    assert_eq!(client.execute(&Operation::create(id(1), keyed)).unwrap().status, Status::NotAuthorised);
+    drop(node);
+
+    let mut config = config(data.path());
+    config.trusted.clear();
+    let node = Node::start(&config).unwrap();
+    let mut client = Client::connect(node.local_address(), &Options::default()).unwrap();
+    let error = client.execute(&Operation::create(id(1), AccountId::from(5_u32))).unwrap_err();
+    assert_eq!(error.status(), Some(Status::NotTrusted));
+}
+
+#[test]
+fn signed_operations_are_not_replayed_after_a_restart() {
+    let data = tempfile::tempdir().unwrap();
+    let config = config(data.path());
+    let node = Node::start(&config).unwrap();
+    let mut alice = signer(1, *node.network());
+    let create = alice.sign(Operation::create(id(1), alice.account()), Promise::Durable).unwrap();
+    assert_eq!(status(&mut connect(&node, Promise::Durable), &create), Status::Ok);
+    node.stop();
+    let node = Node::start(&config).unwrap();
+    let mut client = connect(&node, Promise::Durable);
+    let executed = client.info().unwrap().durable_sequence.get();
+    assert_eq!(status(&mut client, &create), Status::Ok);
+    assert_eq!(client.info().unwrap().durable_sequence.get(), executed);
+}
