@@ -1,5 +1,7 @@
 //! Imports block files into a new store and prints how long it took: what `bench/import` compares with btcd.
 //!
+//! Files that do not begin with genesis are imported from their first block on, if it tells its height.
+//!
 //! usage: bench_import FILE|FOLDER STORE
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use storage::RealDirectory;
-use turnpike_chain::bitcoin::{BitcoinChain, BlockFiles, Importer, Options};
+use turnpike_chain::bitcoin::{BitcoinChain, BlockFiles, Importer, Options, Start};
 
 fn main() {
     let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
@@ -17,10 +19,11 @@ fn main() {
         std::process::exit(2);
     };
     let started = Instant::now();
-    let directory = Arc::new(RealDirectory::create(&store).unwrap());
-    let chain = BitcoinChain::open(directory, &store.join("index"), &Options::new(Network::Mainnet)).unwrap();
-    let opened = started.elapsed();
     let files = BlockFiles::find(&blocks, Network::Mainnet).unwrap();
+    let options = Options { start: Start::first_of(&files).ok(), ..Options::new(Network::Mainnet) };
+    let directory = Arc::new(RealDirectory::create(&store).unwrap());
+    let chain = BitcoinChain::open(directory, &store.join("index"), &options).unwrap();
+    let opened = started.elapsed();
     let mut importer = Importer::new(&chain, ()).unwrap();
     let summary = importer.import(&files).unwrap();
     let imported = started.elapsed();
