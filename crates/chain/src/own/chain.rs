@@ -108,8 +108,9 @@ impl OwnChain {
         look(&self.shared.state().index)
     }
 
-    /// Builds the next block and commits it durably. After an error the chain is as it was before, and the same block can be
-    /// tried again once its reason, a full disk say, is gone.
+    /// Builds the next block and commits it durably. After an error the chain is as it was before. Where the files or the
+    /// catalog failed, a full disk say, the same block is to be tried again once the reason is gone, and no other: the
+    /// commit may have got through, and then it is what a restart finds.
     pub fn append(&mut self, block: NextBlock<'_>) -> Result<Tip, Error> {
         let before = self.tip();
         check(&block, &before)?;

@@ -43,8 +43,8 @@ pub enum Error {
     /// The key-value store of the catalog fails.
     #[error("the catalog of the chain fails: {0}; check the disk, then start again")]
     Catalog(#[from] fjall::Error),
-    /// What the catalog says is not what was written.
-    #[error("the catalog of the chain is damaged; restore the data directory from a copy")]
+    /// What the catalog says is not what was written, or it is missing.
+    #[error("the catalog of the chain does not fit its files; restore the whole data directory from a copy")]
     CatalogDamaged,
     /// A block is damaged.
     #[error(

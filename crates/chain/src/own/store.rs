@@ -9,7 +9,7 @@ use crate::merkle::{SignedTail, Tree, group, leaves, path, path_from_leaves};
 use spv::{BlockHeader, Hash, Locator, ZERO_HASH, verify_path};
 use std::ops::Range;
 use std::sync::Arc;
-use storage::Directory;
+use storage::{Directory, Mode};
 use wire::{AccountId, Operation, TransactionId};
 use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
@@ -83,6 +83,9 @@ impl Store {
         options: Options,
     ) -> Result<(Self, Option<Commit>), Error> {
         let last = catalog.last()?;
+        if last.is_none() && has_blocks(directory)? {
+            return Err(Error::CatalogDamaged);
+        }
         let (records, blocks) = last.map_or((0, 0), |commit| (commit.records.get(), commit.blocks.get()));
         let store = Self {
             records: FlatFile::open(Arc::clone(directory), "records", options.segment_size, records)?,
@@ -303,6 +306,15 @@ impl Store {
             }
         }
         Ok(None)
+    }
+}
+
+/// Whether there are blocks besides genesis, which may be there without a commit since a crash.
+fn has_blocks(directory: &Arc<dyn Directory>) -> Result<bool, Error> {
+    match directory.open("records-000000", Mode::Read) {
+        Ok(file) => Ok(file.len()? > RECORD_SIZE),
+        Err(storage::Error::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

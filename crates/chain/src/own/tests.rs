@@ -407,6 +407,49 @@ fn a_full_disk_is_an_error_after_which_the_same_block_can_be_built() {
 }
 
 #[test]
+fn blocks_without_their_catalog_are_not_thrown_away() {
+    let (folder, directory) = real();
+    let mut model = Model::new(10);
+    let mut chain = open(&directory).unwrap();
+    let block = model.block(20);
+    model.built(&chain.append(block.next(1)).unwrap());
+    drop(chain);
+    let catalog = folder.path().join("catalog");
+    let aside = folder.path().join("aside");
+    std::fs::rename(&catalog, &aside).unwrap();
+    assert!(matches!(open(&directory), Err(Error::CatalogDamaged)));
+    std::fs::rename(&aside, &catalog).unwrap();
+    model.check(&open(&directory).unwrap());
+}
+
+#[test]
+fn failing_writes_and_syncs_only_delay_blocks() {
+    for seed in 0..20 {
+        let disk = SimulatedDisk::new(seed);
+        let mut model = Model::new(seed);
+        let mut chain = open(&disk.root()).unwrap();
+        disk.set_faults(Faults { write: 0.1, sync: 0.1, ..Faults::default() });
+        for height in 1..=6 {
+            let block = model.block(40);
+            let tip = loop {
+                match chain.append(block.next(height)) {
+                    Ok(tip) => break tip,
+                    Err(error) => assert!(matches!(error, Error::Storage(_)), "{error}"),
+                }
+            };
+            model.built(&tip);
+            // A snapshot that could not be written is none.
+            let _ = chain.snapshot();
+        }
+        model.check(&chain);
+        drop(chain);
+        disk.crash();
+        disk.set_faults(Faults::default());
+        model.check(&open(&disk.root()).unwrap());
+    }
+}
+
+#[test]
 fn readers_see_whole_blocks_only() {
     let (_folder, directory) = real();
     let mut model = Model::new(9);
