@@ -28,6 +28,14 @@ fn open(parent: &tempfile::TempDir, name: &str) -> Journal {
     journal
 }
 
+/// Processor time of all threads of this process, in ticks of 10 ms.
+fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    Duration::from_millis(ticks * 10)
+}
+
 fn print_latencies(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |part: f64| times[(times.len() as f64 * part) as usize].as_secs_f64() * 1e6;
@@ -80,7 +88,7 @@ fn bench_throughput(parent: &tempfile::TempDir, total: u64, follows: bool) {
     let journal = open(parent, &format!("throughput-{follows}"));
     let log = journal.log().clone();
     let (submitter, mut committer, preparer) = group_commit(journal);
-    let start = Instant::now();
+    let (start, processor) = (Instant::now(), processor_time());
     std::thread::scope(|scope| {
         scope.spawn(|| preparer.run());
         let commits = scope.spawn(move || {
@@ -120,21 +128,20 @@ fn bench_throughput(parent: &tempfile::TempDir, total: u64, follows: bool) {
         while submitter.durable() < total {
             std::thread::sleep(Duration::from_micros(50));
         }
-        let elapsed = start.elapsed();
+        let (elapsed, processor) = (start.elapsed(), processor_time() - processor);
         submitter.stop();
         let commits = commits.join().unwrap();
         let rate = total as f64 / elapsed.as_secs_f64();
+        let each = |time: Duration| time.as_secs_f64() * 1e9 / total as f64;
+        let reading = if follows { format!(", {:.0} to read", each(reader.join().unwrap())) } else { String::new() };
         println!(
-            "{:<44} {:.2} M operations/s, {:.0} MB/s, {commits} commits, {:.0} ns each to push{}",
+            "{:<44} {:.2} M operations/s, {:.0} MB/s, {commits} commits; ns of processor time each: {:.0}; \
+             of them {:.0} to push{reading}",
             if follows { "throughput with a reader that follows" } else { "throughput without a reader" },
             rate / 1e6,
             rate * Record::LENGTH as f64 / 1e6,
-            pushing.as_secs_f64() * 1e9 / total as f64,
-            if follows {
-                format!(", {:.0} ns each to read", reader.join().unwrap().as_secs_f64() * 1e9 / total as f64)
-            } else {
-                String::new()
-            },
+            each(processor),
+            each(pushing),
         );
     });
 }
