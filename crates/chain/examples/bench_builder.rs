@@ -31,7 +31,7 @@ impl Numbers {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        ((self.0 >> 32) * u64::from(bound) >> 32) as u32
+        (((self.0 >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
 
@@ -83,7 +83,7 @@ impl Times {
 
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096 >> 20
+    (pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096) >> 20
 }
 
 fn main() {
