@@ -261,22 +261,20 @@ fn reduce(low: [Vector; 10], high: [Vector; 10]) -> Element {
     for i in 1..10 {
         column[i] = low[i] + high[i];
     }
-    let (limb, top) = (low[0].with(LIMB), low[0].with(TOP));
-    // The upper half, to limbs of 52 bits; the product is below 2^520, so the last one is as short.
-    for i in 5..9 {
-        column[i + 1] = column[i + 1] + column[i].right::<52>();
-        column[i] = column[i] & limb;
-    }
-    // 2^260 is 16 times 2^256.
+    let top = low[0].with(TOP);
+    // 2^260 is 16 times 2^256. Of the upper half's columns the multiplication takes the lower 52 bits; the few above go to
+    // the next column, so that there is no carrying first. The product is below 2^520, so the last column has none.
     let fold = low[0].with(16 * FOLD);
-    let mut over = low[0].with(0);
     for i in 0..5 {
         column[i] = column[i].add_low(column[5 + i], fold);
     }
     for i in 0..4 {
         column[i + 1] = column[i + 1].add_high(column[5 + i], fold);
     }
-    over = over.add_high(column[9], fold);
+    for i in 0..4 {
+        column[i + 1] = column[i + 1].add_low(column[5 + i].right::<52>(), fold);
+    }
+    let over = low[0].with(0).add_high(column[9], fold);
     // What is above 2^256 has at most 42 bits.
     let over = over.left::<4>() + column[4].right::<48>();
     let fold = low[0].with(FOLD);

@@ -6,8 +6,8 @@
 //! branch apart, so all of them do the same.
 //!
 //! The limit: 129 doublings, 107 additions, the square root and the rest are 1,296 multiplications and 1,099 squarings, of
-//! 62 and 42 fused multiply-adds. A Zen 5 core does two of those a cycle: 63,300 cycles for eight signatures, 1.8 us each
-//! at 4.34 GHz.
+//! 66 and 46 fused multiply-adds. A Zen 5 core does two of those a cycle: 68,000 cycles for eight signatures, 2.0 us each
+//! at 4.34 GHz. What keeps it from that is that the multiplications of a point wait for each other.
 
 mod field;
 mod point;
@@ -21,7 +21,7 @@ use self::field::{Element, square_root};
 use self::point::{Affine, Jacobian};
 use self::scalar::{Half, Scalar};
 use self::table::Table;
-use self::vector::{Mask, Vector};
+use self::vector::{Mask, Vector, align_stack};
 use super::{Rule, Signed, portable};
 
 /// The factor that the curve's endomorphism multiplies x with.
@@ -149,6 +149,7 @@ unsafe fn verify_lanes(lanes: &[Prepared; 8]) -> Findings {
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline(never)]
 unsafe fn decompress(x: &Element, odd: Mask) -> (Affine, Mask) {
+    align_stack();
     let square = x.square().multiply(x).times::<0>().plus(&Element::small(x.any(), 7)).tight();
     let y = square_root(&square);
     let on_curve = y.square().times::<0>().minus::<0>(&square).tight().is_zero();
@@ -182,12 +183,14 @@ unsafe fn generator_times(lanes: &[Prepared; 8]) -> Jacobian {
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline(never)]
 unsafe fn add_affine(point: &Jacobian, other: &Affine) -> Jacobian {
+    align_stack();
     point.add_affine(other).0
 }
 
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline(never)]
 unsafe fn double_four_times(point: &Jacobian) -> Jacobian {
+    align_stack();
     let mut point = *point;
     for _ in 0..4 {
         point = point.double();
@@ -207,6 +210,7 @@ impl Multiples {
     #[target_feature(enable = "avx512f,avx512ifma")]
     #[inline(never)]
     unsafe fn new(key: &Affine) -> Self {
+        align_stack();
         // First to coordinates where twice the key has z = 1.
         let twice = key.to_jacobian().double();
         let scale = |x: &Element, y: &Element, by: &Element| {

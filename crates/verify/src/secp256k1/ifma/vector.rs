@@ -1,6 +1,8 @@
 //! Eight 64-bit words.
 
 use std::arch::x86_64::*;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
 /// One bit for each lane.
@@ -125,6 +127,13 @@ impl Vector {
         unsafe { _mm512_storeu_si512(words.as_mut_ptr().cast(), self.0) };
         words
     }
+}
+
+/// Has the stack of the function that this is called in aligned as vectors are. The compiler keeps vectors there, but does
+/// not ask for that by itself, and they would straddle cache lines.
+#[inline(always)]
+pub(super) fn align_stack() {
+    black_box(&mut MaybeUninit::<Vector>::uninit());
 }
 
 /// Word `i` of row `j` to word `j` of row `i`.
