@@ -15,8 +15,11 @@ use turnpike_proof as proof;
 use wire::{AccountId, Chain, Command, Operation, ProofRequest, Query, TransactionId, U16};
 use zerocopy::{FromZeros, IntoBytes};
 
-/// Requests of a run.
-const RUN: usize = 1000;
+/// Requests of a run: a batch of the data path, and short enough that other programs rarely interrupt.
+const RUN: usize = 64;
+
+/// Runs of which the median is taken.
+const RUNS: usize = 2001;
 
 fn main() {
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<usize>().unwrap());
@@ -31,14 +34,14 @@ fn main() {
         cached.answer(&mut request(number));
     }
     let hits = cache.counters().hits;
-    report("hit, reply over the request", 201, RUN, || {
+    report("hit, reply over the request", RUNS, RUN, || {
         let mut requests: Vec<_> = (0..RUN).map(|_| request(random.below(accounts))).collect();
         time(|| requests.iter_mut().for_each(|request| _ = black_box(cached.answer_cached(request))))
     });
-    assert_eq!(cache.counters().hits - hits, 201 * RUN as u64, "{:?}", cache.counters());
+    assert_eq!(cache.counters().hits - hits, (RUNS * RUN) as u64, "{:?}", cache.counters());
     for (name, levels, runs, run) in [
-        ("no cache, stored levels", Levels::Stored, 21, RUN),
-        ("no cache, tree rebuilt (baseline)", Levels::Rebuilt, 21, 10),
+        ("no cache, stored levels", Levels::Stored, 101, RUN),
+        ("no cache, tree rebuilt (baseline)", Levels::Rebuilt, 101, 10),
     ] {
         let fixture = if levels == Levels::Stored { &stored } else { &Fixture::new(levels, transactions, accounts) };
         let mut service = fixture.service(None);
@@ -60,7 +63,7 @@ fn main() {
     let mut paper = PaperCache::new();
     let key = |number: usize| <[u8; 32]>::try_from(account(number).0.repeat(2)).unwrap();
     (0..accounts).for_each(|number| paper.set(&key(number), &[1; 32]));
-    report("the paper's own frame (benchmark only)", 201, RUN, || {
+    report("the paper's own frame (benchmark only)", RUNS, RUN, || {
         let mut frames: Vec<_> = (0..RUN).map(|_| key(random.below(accounts))).collect();
         time(|| frames.iter_mut().for_each(|frame| _ = black_box(paper.answer(frame))))
     });

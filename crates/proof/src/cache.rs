@@ -153,6 +153,7 @@ impl Cache {
         if !generation.covers(query, &entry) {
             return Lookup::Miss;
         }
+        self.values.prefetch(entry.value);
         match self.values.read(entry.value, room) {
             Ok(len) => {
                 if len >= TIP && published.is_current(edition) {

@@ -34,6 +34,9 @@ const LINE_WORDS: usize = LINE / 8;
 /// Bytes of a chunk, with the heads of its lines.
 const CHUNK_BYTES: usize = CHUNK_LINES * (LINE + size_of::<u64>());
 
+/// Lines of a value asked for ahead: half a kilobyte, after which the processor's own prefetcher knows where this goes.
+const PREFETCHED: usize = 8;
+
 /// Values evicted one by one before a chunk of another size is taken instead: often enough that memory follows the
 /// sizes that are asked for, seldom enough that values are not thrown out by the dozen.
 const REBALANCE: u32 = 64;
@@ -176,12 +179,12 @@ pub struct ValueReader {
 }
 
 impl ValueReader {
-    /// Asks for the start of a value.
+    /// Asks for the head and the first lines of a value, which then come at the same time and not one after the other.
     #[inline]
     pub fn prefetch(&self, handle: ValueHandle) {
         if let (Some(head), Some(block)) = (self.blocks.head(handle.line), self.blocks.block(handle.line)) {
             simd::prefetch(head);
-            simd::prefetch(&block[0]);
+            block.iter().step_by(LINE_WORDS).take(PREFETCHED).for_each(simd::prefetch);
         }
     }
 
@@ -195,10 +198,10 @@ impl ValueReader {
         let len = head.len as usize;
         let room = room.get_mut(..len).ok_or(NotRead::TooLong(len))?;
         let block = self.blocks.block(handle.line).ok_or(NotRead::Gone)?;
-        for (bytes, cell) in room.chunks_mut(8).zip(&block[HEADER_WORDS..]) {
-            let word = cell.load(Relaxed).to_le_bytes();
-            bytes.copy_from_slice(&word[..bytes.len()]);
-        }
+        let (whole, rest) = room.as_chunks_mut::<8>();
+        let mut cells = block[HEADER_WORDS..].iter().map(|cell| cell.load(Relaxed).to_le_bytes());
+        whole.iter_mut().zip(&mut cells).for_each(|(bytes, word)| *bytes = word);
+        rest.iter_mut().zip(cells.next().unwrap_or_default()).for_each(|(byte, last)| *byte = last);
         fence(Acquire);
         let bits = cell.load(Relaxed);
         if Head::from_bits(bits) != head {
@@ -284,10 +287,13 @@ impl Blocks {
         // Whoever sees any of this also sees that the last value went.
         fence(Release);
         block[0].store(owner.into(), Relaxed);
-        for (cell, bytes) in block[HEADER_WORDS..].iter().zip(value.chunks(8)) {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            cell.store(u64::from_le_bytes(word), Relaxed);
+        let (whole, rest) = value.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        // What is behind the value's last word may be another block.
+        let words = whole.iter().chain((!rest.is_empty()).then_some(&last));
+        for (cell, bytes) in block[HEADER_WORDS..].iter().zip(words) {
+            cell.store(u64::from_le_bytes(*bytes), Relaxed);
         }
         let version = Head::load(head).version.wrapping_add(1);
         Head { version, len: value.len() as u32 }.store(head);
@@ -337,6 +343,21 @@ mod tests {
         assert_eq!((again.line, again.version), (handles[2].line, handles[2].version + 2));
         assert_eq!(reader.read(handles[2], &mut room), Err(NotRead::Gone));
         assert_eq!(store.insert(&[0; 1473], 0), Err(NotStored::TooLong));
+    }
+
+    #[test]
+    fn a_value_that_fills_its_block_leaves_the_next_one_alone() {
+        let mut store = store(1);
+        let len = 2 * LINE - HEADER_WORDS * 8;
+        let first = store.insert(&value(1, len), 1).unwrap();
+        let second = store.insert(&value(2, len), 2).unwrap();
+        assert_eq!(second.line, first.line + 2);
+        assert!(store.remove(first));
+        assert_eq!(store.insert(&value(3, len), 3).unwrap().line, first.line);
+        let mut gone = Vec::new();
+        store.evict(len, |owner| gone.push(owner));
+        store.evict(len, |owner| gone.push(owner));
+        assert_eq!(gone, [3, 2]);
     }
 
     #[test]
