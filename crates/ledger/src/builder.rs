@@ -18,6 +18,9 @@ use crate::{
     journal::{JournalBatch, JournalReader, Log},
 };
 
+/// Transactions after which a snapshot is written even if it is not time yet: a restart applies as many in a second or two.
+const SNAPSHOT_TRANSACTIONS: u64 = 1 << 23;
+
 /// When blocks are closed and snapshots are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -64,8 +67,8 @@ pub struct BlockBuilder<O = ()> {
     open: Open,
     /// When the last snapshot was written, or the builder was made.
     snapshot_at: u64,
-    /// Height of the last snapshot, or of the tip that the builder began with.
-    snapshot_height: u64,
+    /// The tip of the last snapshot, or the one that the builder began with.
+    snapshot_tip: Tip,
 }
 
 impl<O: Observer> BlockBuilder<O> {
@@ -74,7 +77,7 @@ impl<O: Observer> BlockBuilder<O> {
         let tip = chain.tip();
         let reader = log.reader(tip.end_sequence + 1)?;
         let open = Open { end_sequence: tip.end_sequence, ..Open::default() };
-        Ok(Self { chain, log, reader, options, observer, open, snapshot_at: now, snapshot_height: tip.height() })
+        Ok(Self { chain, log, reader, options, observer, open, snapshot_at: now, snapshot_tip: tip })
     }
 
     /// The last block.
@@ -128,7 +131,7 @@ impl<O: Observer> BlockBuilder<O> {
         if self.is_open() {
             self.close()?;
         }
-        if self.tip().height() > self.snapshot_height {
+        if self.tip() != self.snapshot_tip {
             self.chain.snapshot()?;
         }
         Ok(())
@@ -151,12 +154,16 @@ impl<O: Observer> BlockBuilder<O> {
 
     /// Writes a snapshot if it is time, and gives free what the journal need not keep.
     fn maintain(&mut self, now: u64) -> Result<(), Error> {
-        if Duration::from_micros(now.saturating_sub(self.snapshot_at)) >= self.options.snapshot {
+        let tip = self.tip();
+        let waited = Duration::from_micros(now.saturating_sub(self.snapshot_at));
+        // What a restart has to apply again is limited, but a snapshot costs in proportion to the accounts.
+        let most = SNAPSHOT_TRANSACTIONS.max(4 * tip.header.accounts.get());
+        if waited >= self.options.snapshot || tip.transactions - self.snapshot_tip.transactions >= most {
             self.chain.snapshot()?;
-            (self.snapshot_at, self.snapshot_height) = (now, self.tip().height());
+            (self.snapshot_at, self.snapshot_tip) = (now, tip);
         }
         let remembered = (self.log.durable() + 1).saturating_sub(self.options.window);
-        self.log.prune(remembered.min(self.tip().end_sequence + 1))?;
+        self.log.prune(remembered.min(tip.end_sequence + 1))?;
         Ok(())
     }
 }

@@ -12,8 +12,9 @@ use crate::{
     secret::Secret,
 };
 
-/// How far ahead of the node's clock the timestamp of a signed operation may be.
-pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(10);
+/// How far ahead of the node's clock the timestamp of a signed operation may be. Clocks that follow NTP are closer than
+/// this; with more, a client whose clock is ahead could move the horizon past what others sign.
+pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 
 /// The ledger of a data directory: the accounts as of the tip of `chain`, and the operations of the journal since. Retries
 /// are recognised of all that the journal still holds, as far as the window reaches.

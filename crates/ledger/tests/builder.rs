@@ -1,0 +1,209 @@
+//! Journal, builder and recovery together, on a disk in memory: what is durable ends up in blocks, each operation once and in
+//! order, and a restart at any moment finds the ledger as it was.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::time::Duration;
+
+use chain::own::{FileCatalog, OwnChain};
+use common::{Model, account, transaction};
+use proptest::prelude::*;
+use spv::BlockHeader;
+use storage::{Faults, SimulatedDisk};
+use turnpike_ledger::{
+    Ledger, Limits, Secret,
+    builder::{self, BlockBuilder},
+    journal::{self, Batch, Journal, PAGE},
+    recover,
+};
+use wire::{Operation, Promise, SignedOperation, Status};
+
+const LIMITS: Limits = Limits { accounts: 40, window: 1024 };
+const SECOND: u64 = 1_000_000;
+
+fn options(transactions: u32) -> builder::Options {
+    let (interval, snapshot) = (Duration::from_secs(1), Duration::from_secs(5));
+    builder::Options { transactions, interval, snapshot, window: LIMITS.window as u64 }
+}
+
+/// A node without network and threads.
+struct Machine {
+    disk: SimulatedDisk,
+    journal: Journal,
+    batch: Batch,
+    ledger: Ledger,
+    builder: BlockBuilder,
+    transactions: u32,
+    now: u64,
+    /// The timestamp of signed operations, if it is not `now`.
+    signed_at: Option<u64>,
+}
+
+impl Machine {
+    fn start(disk: SimulatedDisk, transactions: u32, now: u64) -> Self {
+        let root = disk.root();
+        let options_of_journal =
+            journal::Options { segment_bytes: 16 * PAGE, batch_bytes: 8 * PAGE as usize, key: [7; 32] };
+        let (journal, _) = Journal::open(root.directory("journal").unwrap(), &options_of_journal).unwrap();
+        let directory = root.directory("chain").unwrap();
+        let catalog = Box::new(FileCatalog::new(directory.clone()));
+        let genesis = BlockHeader::genesis("test", &[1; 16], 0);
+        let options_of_chain = chain::own::Options { segment_size: 1 << 20, ..Default::default() };
+        let chain = OwnChain::open(directory, catalog, options_of_chain, Some(genesis)).unwrap();
+        let ledger = recover(LIMITS, Secret::default(), &chain, journal.log()).unwrap();
+        let builder = BlockBuilder::new(chain, journal.log().clone(), options(transactions), (), now).unwrap();
+        Self { disk, journal, batch: Batch::new(), ledger, builder, transactions, now, signed_at: None }
+    }
+
+    fn restart(self) -> Self {
+        let Self { disk, journal, builder, transactions, now, .. } = self;
+        drop((journal, builder));
+        disk.crash();
+        // For as long as a clock may be ahead, what was signed before the restart may be forgotten.
+        Self::start(disk, transactions, now + 3 * SECOND)
+    }
+
+    /// Executes operations and makes them durable; every third is signed. Statuses and values.
+    fn execute(&mut self, operations: &[Operation]) -> Vec<(Status, u64)> {
+        let mut answers = Vec::new();
+        for operation in operations {
+            self.now += 1;
+            let (mut values, batch) = ([0], &mut self.batch);
+            let status = if operation.transaction.to_u128().is_multiple_of(3) {
+                let signed_at = self.signed_at.unwrap_or(self.now);
+                let signed = SignedOperation::unsigned(*operation, signed_at, 0, Promise::Durable, [3; 33]);
+                let mut entries = [signed];
+                self.ledger.execute(&mut entries, &mut values, |signed, value| batch.push_signed(signed, value));
+                entries[0].operation.status()
+            } else {
+                let mut entries = [*operation];
+                self.ledger.execute(&mut entries, &mut values, |operation, value| batch.push(operation, value));
+                entries[0].status()
+            };
+            answers.push((status.unwrap(), values[0]));
+            if self.batch.len() == 50 {
+                self.journal.commit(&mut self.batch, self.now).unwrap();
+            }
+        }
+        self.journal.commit(&mut self.batch, self.now).unwrap();
+        answers
+    }
+
+    /// Builds until there is nothing to do, and closes the block that is open then.
+    fn settle(&mut self) {
+        while self.builder.step(self.now).unwrap() {}
+        self.now += 2 * SECOND;
+        while self.builder.step(self.now).unwrap() {}
+        assert!(!self.builder.is_open());
+    }
+
+    /// All transactions of the chain.
+    fn settled(&self) -> Vec<Operation> {
+        let reader = self.builder.chain();
+        let heights = 1..=self.builder.tip().height();
+        let positions = |height| {
+            let reader = reader.clone();
+            (0..).map_while(move |position| reader.by_locator(height, position).unwrap().map(|found| found.operation))
+        };
+        heights.flat_map(positions).collect()
+    }
+}
+
+fn operations(random: &mut impl FnMut(u64) -> u64, count: usize, ids: &mut u64) -> Vec<Operation> {
+    let operation = |_| {
+        // Some ids are used again: retries, and reuses for something else.
+        *ids += 1;
+        let id = transaction(if random(10) == 0 { random(*ids) } else { *ids });
+        let (source, destination) = (account(random(45)), account(random(45)));
+        match random(8) {
+            0 => Operation::create(id, source),
+            1 => Operation::issue(id, source, 1 + random(1000)),
+            _ => Operation::transfer(id, source, destination, random(300)),
+        }
+    };
+    (0..count).map(operation).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn what_is_durable_is_settled_once(
+        seed: u64, transactions in 1u32..200, rounds in prop::collection::vec((0usize..400, 0usize..30, any::<bool>()), 1..12),
+    ) {
+        let mut state = storage::Random::new(seed);
+        let mut random = |limit: u64| state.number() % limit;
+        let mut machine = Machine::start(SimulatedDisk::new(seed), transactions, SECOND);
+        let mut model = Model::new(LIMITS.accounts, LIMITS.window);
+        let (mut expected, mut ids) = (Vec::new(), 0);
+        for (count, steps, restart) in rounds {
+            let operations = operations(&mut random, count, &mut ids);
+            let answers = machine.execute(&operations);
+            for (operation, answer) in operations.iter().zip(answers) {
+                let (status, value, fresh) = model.execute(operation);
+                prop_assert_eq!(answer, (status, value));
+                if fresh && status == Status::Ok {
+                    expected.push(*operation);
+                }
+            }
+            for _ in 0..steps {
+                machine.now += SECOND / 10;
+                machine.builder.step(machine.now).unwrap();
+            }
+            if restart {
+                machine = machine.restart();
+                prop_assert_eq!(machine.ledger.iter().collect::<std::collections::HashMap<_, _>>(), model.balances.clone());
+                prop_assert_eq!(machine.ledger.issued(), model.issued);
+            }
+        }
+        machine.settle();
+        prop_assert!(machine.settled() == expected);
+        prop_assert_eq!(machine.builder.tip().issued, model.issued);
+    }
+}
+
+#[test]
+fn a_full_disk_holds_blocks_up_and_loses_nothing() {
+    let mut machine = Machine::start(SimulatedDisk::new(5), 100, SECOND);
+    let creates: Vec<_> = (0..40).map(|number| Operation::create(transaction(number), account(number))).collect();
+    machine.execute(&creates);
+    let issues: Vec<_> = (0..400).map(|id| Operation::issue(transaction(100 + id), account(id % 40), 1)).collect();
+    machine.execute(&issues);
+    let capacity = machine.disk.used() + 100;
+    machine.disk.set_faults(Faults { capacity, ..Faults::default() });
+    let mut failed = 0;
+    for _ in 0..20 {
+        failed += usize::from(machine.builder.step(machine.now).is_err());
+    }
+    assert!(failed > 10, "{failed}");
+    assert_eq!(machine.builder.tip().height(), 0);
+    machine.disk.set_faults(Faults::default());
+    machine.settle();
+    assert_eq!(machine.settled(), [creates, issues].concat());
+}
+
+#[test]
+fn the_journal_keeps_what_is_not_settled_and_what_is_remembered() {
+    let mut machine = Machine::start(SimulatedDisk::new(6), 100, SECOND);
+    let creates: Vec<_> = (0..40).map(|number| Operation::create(transaction(number), account(number))).collect();
+    machine.execute(&creates);
+    let mut issue = |machine: &mut Machine, ids: std::ops::Range<u64>| {
+        let issues: Vec<_> = ids.map(|id| Operation::issue(transaction(100 + id), account(id % 40), 1)).collect();
+        machine.execute(&issues)
+    };
+    let first = issue(&mut machine, 0..6000);
+    assert_eq!(machine.journal.log().first_sequence(), 1);
+    machine.settle();
+    let kept = machine.journal.log().first_sequence();
+    assert!((4000..=6040 - LIMITS.window as u64 + 1).contains(&kept), "{kept}");
+
+    let mut machine = machine.restart();
+    let last = machine.ledger.last_sequence();
+    assert_eq!(issue(&mut machine, 5100..6000), first[5100..6000]);
+    assert_eq!(machine.ledger.last_sequence(), last, "retries were executed again");
+    // What is forgotten cannot be told from something new, unless it is signed.
+    machine.signed_at = Some(SECOND + 1);
+    let forgotten = issue(&mut machine, 0..30);
+    assert!((0..30).filter(|id| (100 + id) % 3 == 0).all(|id| forgotten[id].0 == Status::StaleTimestamp));
+}
