@@ -73,9 +73,13 @@ def transaction_proofs():
 
 def index_proofs():
     """name, verdict (entry, absent or bad), account, header of the block, reply"""
-    for count in (0, 1, 16, 17, 300):
-        entries = [own_chain.index_entry(account(number), number * 100, number % 7, number) for number in range(count)]
-        for number in sorted({0, count - 1, count + 5, 100_000} - {-1}):
+    # The last are accounts of the trie's left half only: the right half is an empty leaf.
+    left = [number for number in range(100) if own_chain.account_path(account(number)) < 2**63]
+    right = next(number for number in range(100) if number not in left)
+    for label, numbers in [*((count, range(count)) for count in (0, 1, 16, 17, 300)), ("left", left)]:
+        count = len(numbers)
+        entries = [own_chain.index_entry(account(number), number * 100, number % 7, number) for number in numbers]
+        for number in sorted({0, count - 1, count + 5, 100_000, right if numbers is left else 0} - {-1}):
             of = account(number)
             root, path, leaf = own_chain.index_tree(entries, own_chain.account_path(of))
             block = own_chain.header(1, 7, 1_700_000_000_000_007, count, HASHES[5], HASHES[6], root)
@@ -84,7 +88,7 @@ def index_proofs():
                 body = struct.pack(">32sQQBB6x", block_hash, 7, 0, len(path), len(leaf)) + b"".join(path + leaf)
                 return proof(0, 4, of + bytes(16), body=len(body), kind=PROOF | REPLY) + body
 
-            name = f"{number}_of_{count}"
+            name = f"{number}_of_{label}"
             held = [entry for entry in leaf if entry[:16] == of]
             yield name, "entry" if held else "absent", of, block, reply()
             if leaf:

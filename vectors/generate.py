@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the golden vectors of the protocol: `vectors/generate.py`, or `--check` to compare with what is there.
 
-`--seeds DIR` writes the frames as binary files into DIR/wire_request and DIR/wire_reply, for fuzzers to start from.
+`--seeds DIR` writes the frames as binary files into a folder of DIR for each fuzz target that takes them.
 
 All is described here a second time, from docs/protocol.md and not from the Rust code, so that a mistake in one of the two
 shows. The files are plain text with one record a line and fields parted by spaces, for fscanf("%s") in C and $fscanf in
@@ -60,12 +60,17 @@ def files():
 
 
 def seeds(directory):
-    for target, records, frame in (("wire_request", requests(), 4), ("wire_reply", replies(), 3)):
+    starts = {
+        "wire_request": ((record[0], record[4]) for record in requests() if not isinstance(record, str)),
+        "wire_reply": ((record[0], record[3]) for record in replies() if not isinstance(record, str)),
+        "own_proof": [*((record[0], bytes(16) + record[3]) for record in transaction_proofs()),
+                      *((f"index_{record[0]}", record[2] + record[4]) for record in index_proofs())],
+    }
+    for target, frames in starts.items():
         path = Path(directory) / target
         path.mkdir(parents=True, exist_ok=True)
-        for record in records:
-            if not isinstance(record, str):
-                (path / record[0]).write_bytes(record[frame])
+        for name, frame in frames:
+            (path / name).write_bytes(frame)
 
 
 def main():

@@ -155,8 +155,11 @@ impl<'a> IndexProof<'a> {
             return Err(IndexProofError::Depth(depth));
         }
         let small = entries <= MAX_LEAF_ENTRIES;
-        let count_fits =
-            if depth == 0 { accounts == entries as u64 } else { accounts > MAX_LEAF_ENTRIES.max(entries - 1) as u64 };
+        let count_fits = if depth == 0 {
+            accounts == entries as u64
+        } else {
+            accounts > MAX_LEAF_ENTRIES.max(entries.saturating_sub(1)) as u64
+        };
         if !(small || depth == MAX_DEPTH) || !count_fits {
             return Err(IndexProofError::Entries { entries, depth });
         }
