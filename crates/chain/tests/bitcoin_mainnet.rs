@@ -165,6 +165,12 @@ fn blocks_in_any_order_and_from_any_start() {
     let chain = open(folder.path(), &options).unwrap();
     let mut importer = Importer::new(&chain, ()).unwrap();
     let origin = Origin { path, offset: 0 };
+    // Old blocks don't tell their height, genesis does not have to.
+    assert_eq!(Start::first_of(&BlockFiles::find(&origin.path, Network::Mainnet).unwrap()).unwrap().height, 0);
+    let block = folder.path().join("block.bin");
+    std::fs::write(&block, &blocks[1000]).unwrap();
+    let unknown = Start::first_of(&BlockFiles::find(&block, Network::Mainnet).unwrap());
+    assert!(matches!(unknown, Err(Error::HeightUnknown { .. })));
     // Windows of blocks backwards, as a node writes them down that downloads from several others.
     for window in blocks[1000..3000].chunks(37) {
         for bytes in window.iter().rev() {

@@ -271,6 +271,11 @@ impl BlockFiles {
         Ok(Self { network, files, total_bytes })
     }
 
+    /// The network that the blocks should be of.
+    pub fn network(&self) -> Network {
+        self.network
+    }
+
     /// Size of all files.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes

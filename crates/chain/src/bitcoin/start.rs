@@ -26,7 +26,8 @@ impl From<FileError> for End {
 }
 
 impl Start {
-    /// The first block of some files, with the height that its coinbase tells. Blocks tell it since BIP34, on mainnet from 227,931 on.
+    /// The first block of some files. Unless it is genesis, its coinbase has to tell its height: blocks do since BIP34, on mainnet all from
+    /// 227,931 on.
     pub fn first_of(files: &BlockFiles) -> Result<Self, Error> {
         let read = files.read(|path, raw, _| -> Result<(), End> {
             let origin = Origin { path: path.to_path_buf(), offset: raw.offset };
@@ -34,8 +35,8 @@ impl Start {
                 Ok(block) => block,
                 Err(error) => return Err(End::Failed(Error::Block { origin, error: error.into() })),
             };
-            let mut inputs = block.transactions().iter().flat_map(|transaction| transaction.inputs());
-            Err(match inputs.next().and_then(|input| height_of(input.script)) {
+            let height = if *block.header() == files.network().genesis() { Some(0) } else { height_of(&block) };
+            Err(match height {
                 Some(height) => End::Found(Self { height, hash: block.header().hash() }),
                 None => End::Failed(Error::HeightUnknown { origin }),
             })
@@ -48,16 +49,21 @@ impl Start {
     }
 }
 
-/// The height that a coinbase's script begins with: its length in bytes, then the number.
-fn height_of(script: &[u8]) -> Option<u32> {
+/// The height that a block tells: blocks of version 2 and above begin the script of their coinbase with it.
+fn height_of(block: &Block<'_>) -> Option<u32> {
+    let coinbase = block.transactions().first()?.inputs().next()?;
+    if (block.header().version.get() as i32) < 2 { None } else { first_number(coinbase.script) }
+}
+
+/// The number that a script begins with: its length in bytes, then the number. Three bytes are enough for the next century.
+fn first_number(script: &[u8]) -> Option<u32> {
     let (length, rest) = script.split_first()?;
-    let mut bytes = [0; 4];
     let (number, _) = rest.split_at_checked((*length).into())?;
-    // Heights of BIP34 begin where three bytes are needed.
-    if !(3..=4).contains(&number.len()) {
-        return None;
+    let mut bytes = [0; 4];
+    match number.len() {
+        length @ 1..=3 => bytes[..length].copy_from_slice(number),
+        _ => return None,
     }
-    bytes[..number.len()].copy_from_slice(number);
     Some(u32::from_le_bytes(bytes))
 }
 
@@ -80,9 +86,10 @@ mod tests {
 
     #[test]
     fn heights() {
-        assert_eq!(height_of(&[3, 0x6d, 0xb9, 0x0a, 9]), Some(702_829));
-        for none in [&[][..], &[3, 1, 2], &[2, 1, 2], &[5, 1, 2, 3, 4, 5], &[0xff, 1]] {
-            assert_eq!(height_of(none), None);
+        assert_eq!(first_number(&[3, 0x6d, 0xb9, 0x0a, 9]), Some(702_829));
+        assert_eq!(first_number(&[2, 0x77, 0x52]), Some(21_111));
+        for none in [&[][..], &[3, 1, 2], &[0, 1, 2], &[4, 0xff, 0xff, 0, 0x1d], &[0xff, 1]] {
+            assert_eq!(first_number(none), None);
         }
     }
 }
