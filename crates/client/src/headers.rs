@@ -110,8 +110,9 @@ impl Client {
     pub fn sync_bitcoin_headers(&mut self, chain: &mut bitcoin::HeaderChain) -> Result<u64, Error> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Error::Clock)?.as_secs();
         let lowest = u64::from(chain.first_height());
-        let (mut from, mut step, mut came) = (u64::from(chain.height()), 1, 0);
-        while came < MAX_HEADERS {
+        let (mut from, mut step, mut came, mut seen) = (u64::from(chain.height()), 1, 0, 0);
+        // Those seen are counted too: a node could send known ones for ever.
+        while seen < MAX_HEADERS {
             let given = self.headers(Chain::Bitcoin, from, u16::MAX)?;
             let headers = <[bitcoin::BlockHeader]>::ref_from_bytes(&given.headers).map_err(|_| Error::WrongReply)?;
             let known = headers.first().is_some_and(|first| chain.find(&first.hash()).is_some());
@@ -124,6 +125,7 @@ impl Client {
                 step *= 2;
                 continue;
             }
+            seen += headers.len() as u64;
             for header in headers.iter().skip(1) {
                 let inserted = chain.insert(*header, now)?;
                 came += u64::from(inserted != bitcoin::Inserted::Known);
