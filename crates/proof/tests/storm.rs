@@ -3,7 +3,7 @@
 
 use std::{
     sync::atomic::{
-        AtomicU64,
+        AtomicBool, AtomicU64,
         Ordering::{Acquire, Release},
     },
     thread,
@@ -14,9 +14,10 @@ use wire::{Chain, Query};
 
 const ADDRESSES: u64 = 64;
 
-/// Sanitizers slow everything down; `TURNPIKE_STORM` then makes the storm shorter.
+/// Blocks between which replies come and go. Sanitizers slow everything down; `TURNPIKE_STORM` then makes the storm
+/// shorter.
 fn blocks() -> u64 {
-    std::env::var("TURNPIKE_STORM").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20_000)
+    std::env::var("TURNPIKE_STORM").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1500)
 }
 
 fn mix(number: u64) -> u64 {
@@ -53,19 +54,32 @@ fn key(address: u64) -> [u8; 32] {
     [address as u8; 32]
 }
 
+/// Says so when the announcements are over, also when they failed.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Release);
+    }
+}
+
 #[test]
 fn hits_are_true_as_of_the_tip_they_name() {
     let cache = Cache::new(&Config { bytes: 48 << 10, ..Config::default() }).unwrap();
     let announced = AtomicU64::new(0);
+    let done = AtomicBool::new(false);
     let last = blocks();
     cache.reorganise(Chain::Own, tip(0));
     thread::scope(|scope| {
         scope.spawn(|| {
+            let _done = Done(&done);
             for height in 1..=last {
                 let touched = (0..ADDRESSES).filter(|address| touches(height, *address)).map(key);
                 cache.announce(Chain::Own, &tip(height - 1).hash, tip(height), touched);
                 announced.store(height, Release);
-                if height % 16 == 0 {
+                // Some replies between two blocks, of which some come while the next one is announced.
+                let before = cache.counters().fills;
+                while cache.counters().fills < before + 4 {
                     thread::yield_now();
                 }
             }
@@ -74,7 +88,7 @@ fn hits_are_true_as_of_the_tip_they_name() {
         scope.spawn(|| {
             let mut late = Vec::new();
             let mut number = 0;
-            while announced.load(Acquire) < last {
+            while !done.load(Acquire) {
                 number += 1;
                 let address = mix(number) % ADDRESSES;
                 let reply = body(announced.load(Acquire), address);
@@ -92,7 +106,7 @@ fn hits_are_true_as_of_the_tip_they_name() {
         });
         let mut hits = 0_u64;
         let mut number = 1 << 40;
-        while announced.load(Acquire) < last || hits == 0 {
+        while !done.load(Acquire) {
             number += 1;
             let address = mix(number) % ADDRESSES;
             let before = announced.load(Acquire);
@@ -103,9 +117,7 @@ fn hits_are_true_as_of_the_tip_they_name() {
                 assert_eq!(room[..len], body(height, address));
                 hits += 1;
             }
-            if announced.load(Acquire) == last {
-                cache.fill(Chain::Own, Query::Latest, &key(address), &body(last, address));
-            }
         }
+        assert!(hits > 0, "nobody asked for anything");
     });
 }
