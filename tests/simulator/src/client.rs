@@ -6,12 +6,12 @@ use std::time::Duration;
 use client::{Failure, Limits, Window};
 use storage::Random;
 use wire::{
-    AccountId, BatchEntries, BatchFormat, BatchHeader, Chain, CompactFrame, ETHERNET_DATAGRAM, Operation, Promise,
-    ProofRequest, Query, Reply, Status, TransactionId,
+    AccountId, Batch, BatchEntries, BatchFormat, Chain, CompactFrame, ETHERNET_DATAGRAM, FullFrame, Operation, Promise,
+    ProofRequest, Query, Reply, SignedOperation, Status, TransactionId,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::schedule::SECOND;
+use crate::schedule::{EPOCH, SECOND};
 
 /// How long a client tries a request before it gives up.
 pub const GIVE_UP: u64 = 20 * SECOND;
@@ -50,6 +50,7 @@ pub struct Client {
     transactions: u64,
     /// Operations whose outcome the client never learned; it may try again later.
     unknown: Vec<Operation>,
+    unknown_signed: Vec<SignedOperation>,
     pub completed: u64,
     pub given_up: u64,
 }
@@ -64,6 +65,7 @@ impl Client {
             random,
             transactions: 0,
             unknown: Vec::new(),
+            unknown_signed: Vec::new(),
             completed: 0,
             given_up: 0,
         }
@@ -80,8 +82,10 @@ impl Client {
 
     /// Asks for something, if the window allows it.
     pub fn ask(&mut self, now: Duration) {
-        if self.random.chance(0.2) {
-            return self.ask_for_proof(now);
+        match self.random.below(10) {
+            0 | 1 => return self.ask_for_proof(now),
+            2 => return self.ask_signed(now),
+            _ => {}
         }
         let again = !self.unknown.is_empty() && self.random.chance(0.3);
         let count = if self.random.chance(0.7) { 1 } else { 1 + self.random.below(20) };
@@ -109,6 +113,43 @@ impl Client {
         batch.submit(0, now, now);
     }
 
+    fn ask_signed(&mut self, now: Duration) {
+        let mut operations = std::mem::take(&mut self.unknown_signed);
+        operations.truncate(5);
+        if operations.is_empty() {
+            let count = 1 + self.random.below(3);
+            operations = (0..count).map(|_| self.signed(now)).collect();
+        }
+        let Some(draft) = self.window.begin() else {
+            self.unknown_signed = operations;
+            return;
+        };
+        if operations.len() == 1 {
+            let frame = FullFrame::new(draft.id(), operations[0]);
+            return draft.submit_frame(frame.as_bytes(), 0, now, now);
+        }
+        let mut batch = draft.batch(BatchFormat::Signed, Promise::Durable);
+        for operation in &operations {
+            assert!(batch.push_signed(operation));
+        }
+        batch.submit(0, now, now);
+    }
+
+    /// A signed operation on an account that a key binds; nobody looks at the signature.
+    fn signed(&mut self, now: Duration) -> SignedOperation {
+        let keyed = |account: AccountId| AccountId((account.to_u128() | 1 << 127).to_be_bytes());
+        let mut operation = self.operation();
+        operation.source = keyed(operation.source);
+        if !operation.destination.is_zero() && self.random.chance(0.5) {
+            operation.destination = keyed(operation.destination);
+        }
+        let timestamp = EPOCH + now.as_micros() as u64;
+        let nonce = self.random.number() as u32;
+        let mut signed = SignedOperation::unsigned(operation, timestamp, nonce, Promise::Durable, [2; 33]);
+        signed.signature[..8].copy_from_slice(&self.random.number().to_be_bytes());
+        signed
+    }
+
     fn ask_for_proof(&mut self, now: Duration) {
         let query = if self.random.chance(0.5) { Query::Latest } else { Query::Index };
         let mut key = [0; 32];
@@ -133,6 +174,7 @@ impl Client {
     pub fn receive(&mut self, datagram: &[u8], now: Duration) -> Option<Told> {
         let mut told = None;
         let (completed, unknown) = (&mut self.completed, &mut self.unknown);
+        let unknown_signed = &mut self.unknown_signed;
         self.window.receive(datagram, now, |completion| {
             *completed += 1;
             told = match completion.reply.unwrap() {
@@ -145,6 +187,7 @@ impl Client {
                     let answers = answers(completion.request, reply);
                     if answers.is_empty() {
                         unknown.extend(requested(completion.request));
+                        unknown_signed.extend(requested_signed(completion.request));
                     }
                     Some(Told::Operations(answers))
                 }
@@ -161,10 +204,12 @@ impl Client {
     /// Sends again what has waited long enough, and gives up what has waited too long.
     pub fn expire(&mut self, now: Duration) {
         let (unknown, given_up) = (&mut self.unknown, &mut self.given_up);
+        let unknown_signed = &mut self.unknown_signed;
         self.window.expire(now, |completion| {
             *given_up += 1;
             assert!(matches!(completion.reply, Err(Failure::NoReply | Failure::Refused(_))));
             unknown.extend(requested(completion.request));
+            unknown_signed.extend(requested_signed(completion.request));
         });
     }
 
@@ -220,30 +265,47 @@ fn account(client: u64, number: u64) -> AccountId {
     AccountId(u128::from((client + 1) << 16 | number).to_be_bytes())
 }
 
-/// The operations of a request; none if it asks for a proof.
+/// The unsigned operations of a request.
 fn requested(request: &[u8]) -> Vec<Operation> {
-    match wire::Frame::parse(request).unwrap() {
-        wire::Frame::Compact(frame) => vec![frame.to_operation()],
-        wire::Frame::Batch(batch) => (0..batch.entries.len()).map(|at| batch.entries.operation(at).unwrap()).collect(),
+    match wire::Frame::parse(request) {
+        Ok(wire::Frame::Compact(frame)) => vec![frame.to_operation()],
+        Ok(wire::Frame::Batch(Batch { entries: BatchEntries::Operation(operations), .. })) => operations.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// The signed operations of a request.
+fn requested_signed(request: &[u8]) -> Vec<SignedOperation> {
+    match wire::Frame::parse(request) {
+        Ok(wire::Frame::Full(frame)) => vec![frame.signed],
+        Ok(wire::Frame::Batch(Batch { entries: BatchEntries::Signed(operations), .. })) => operations.to_vec(),
+        // A frame of one operation that makes no sense is not taken apart.
+        Err(_) => FullFrame::read_from_bytes(request).map(|frame| frame.signed).into_iter().collect(),
         _ => Vec::new(),
     }
 }
 
 /// What a reply tells about the operations of its request.
 fn answers(request: &[u8], reply: Reply<'_>) -> Vec<Answered> {
-    let requested = requested(request);
+    let mut requested = requested(request);
+    requested.extend(requested_signed(request).iter().map(|signed| signed.operation));
     match reply {
         Reply::Compact(frame) => {
             let (status, value) = (frame.status().unwrap(), u64::from(frame.value()));
             vec![Answered { operation: requested[0], status, value, is_compact: true, promise: Promise::Durable }]
+        }
+        Reply::Full(frame) => {
+            let (status, value) = (frame.operation.status().unwrap(), frame.operation.value());
+            let promise = Promise::try_from(frame.promise).unwrap();
+            vec![Answered { operation: requested[0], status, value, is_compact: false, promise }]
         }
         Reply::Batch(batch) => {
             if batch.status != Status::Ok {
                 // What was being committed when the journal failed may or may not be there after the next start.
                 return Vec::new();
             }
-            let BatchEntries::Operation(entries) = batch.entries else { unreachable!("another format") };
-            let promise = BatchHeader::promise(batch.header).unwrap();
+            let promise = batch.header.promise().unwrap();
+            let entries = (0..batch.entries.len()).map(|at| batch.entries.operation(at).unwrap());
             let answered = requested.into_iter().zip(entries).map(|(operation, entry)| Answered {
                 operation,
                 status: entry.status().unwrap(),
@@ -274,6 +336,9 @@ pub fn promised(datagram: &[u8]) -> Vec<(AccountId, TransactionId)> {
             let mut operation = request.to_operation();
             operation.status = frame.status;
             durable(operation).into_iter().collect()
+        }
+        Reply::Full(frame) if Promise::try_from(frame.promise) == Ok(Promise::Durable) => {
+            durable(frame.operation).into_iter().collect()
         }
         Reply::Batch(batch) if batch.header.promise() == Ok(Promise::Durable) => {
             let operations = (0..batch.entries.len()).map(|at| batch.entries.operation(at).unwrap());

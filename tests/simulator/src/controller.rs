@@ -1,10 +1,11 @@
 //! The store controller: the ledger and the journal, with the model beside them.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use chain::own::OwnReader;
-use ledger::Ledger;
-use ledger::journal::Submitter;
+use ledger::journal::{Submission, Submitter};
+use ledger::{Executable, Ledger};
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use proof::Service;
 use wire::{Command, Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status};
@@ -18,6 +19,8 @@ pub struct Controller {
     journal: Submitter,
     proofs: Service,
     chain: OwnReader,
+    /// Signed operations; who verifies them is not simulated, and finds all signatures right.
+    verified: VecDeque<Held>,
     model: Arc<Mutex<Model>>,
     /// Replies were parked that may have to be sent by now.
     is_awaited: bool,
@@ -31,7 +34,51 @@ impl Controller {
         chain: OwnReader,
         model: Arc<Mutex<Model>>,
     ) -> Self {
-        Self { ledger, journal, proofs, chain, model, is_awaited: false }
+        Self { ledger, journal, proofs, chain, verified: VecDeque::new(), model, is_awaited: false }
+    }
+
+    fn execute_entries<E: Executable + Clone>(
+        &mut self,
+        entries: &mut [E],
+        values: &mut [u64],
+        signed: impl Fn(&E) -> Option<SignedOperation>,
+        push: impl Fn(&mut Submission<'_>, &E, u64),
+    ) {
+        let mut submission = self.journal.begin();
+        let (room, refusal) = match submission.room() {
+            Ok(room) => (room, Status::Busy),
+            Err(status) => (0, status),
+        };
+        for entry in entries.iter_mut().skip(room) {
+            let operation = entry.operation_mut();
+            if operation.status.get() == 0 && operation.command() != Ok(Command::Refer) {
+                operation.status.set(refusal.code());
+            }
+        }
+        let requested = entries.to_vec();
+        let mut recorded = Vec::new();
+        self.ledger.execute(entries, values, |entry, value| {
+            recorded.push(entry.operation().transaction);
+            push(&mut submission, entry, value);
+        });
+
+        let mut model = self.model.lock().unwrap();
+        let mut recorded = recorded.into_iter();
+        for ((requested, entry), &value) in requested.iter().zip(entries.iter()).zip(values.iter()) {
+            let (operation, status) = (requested.operation(), entry.operation().status());
+            // What was signed before all that the window still holds may have been executed: that is known to the ledger only.
+            if operation.status.get() != 0 || status == Ok(Status::StaleTimestamp) {
+                continue;
+            }
+            let Outcome { status: expected, value: expected_value, is_fresh } =
+                model.execute(operation, signed(requested));
+            assert_eq!((status, value), (Ok(expected), expected_value), "{operation:?}");
+            if is_fresh {
+                assert_eq!(recorded.next(), Some(operation.transaction), "not recorded: {operation:?}");
+            }
+        }
+        assert_eq!(recorded.next(), None, "recorded twice");
+        assert_eq!(model.last_sequence(), self.ledger.last_sequence());
     }
 
     /// Whether it came from the cache or not, an answer is as of the tip.
@@ -58,41 +105,14 @@ impl StoreController for Controller {
     }
 
     fn execute(&mut self, operations: &mut [Operation], values: &mut [u64]) {
-        let mut submission = self.journal.begin();
-        let (room, refusal) = match submission.room() {
-            Ok(room) => (room, Status::Busy),
-            Err(status) => (0, status),
-        };
-        for operation in operations.iter_mut().skip(room) {
-            if operation.status.get() == 0 && operation.command() != Ok(Command::Refer) {
-                operation.status.set(refusal.code());
-            }
-        }
-        let requested = operations.to_vec();
-        let mut recorded = Vec::new();
-        self.ledger.execute(operations, values, |operation, value| {
-            recorded.push(operation.transaction);
-            submission.push(operation, value);
-        });
-
-        let mut model = self.model.lock().unwrap();
-        let mut recorded = recorded.into_iter();
-        for ((requested, operation), &value) in requested.iter().zip(operations.iter()).zip(values.iter()) {
-            if requested.status.get() != 0 {
-                continue;
-            }
-            let Outcome { status, value: expected, is_fresh } = model.execute(requested);
-            assert_eq!((operation.status(), value), (Ok(status), expected), "{requested:?}");
-            if is_fresh {
-                assert_eq!(recorded.next(), Some(requested.transaction), "not recorded: {requested:?}");
-            }
-        }
-        assert_eq!(recorded.next(), None, "recorded twice");
-        assert_eq!(model.last_sequence(), self.ledger.last_sequence());
+        let push = |submission: &mut Submission<'_>, operation: &Operation, value| submission.push(operation, value);
+        self.execute_entries(operations, values, |_| None, push);
     }
 
-    fn execute_signed(&mut self, _operations: &mut [SignedOperation], _values: &mut [u64]) {
-        unreachable!("no client signs");
+    fn execute_signed(&mut self, operations: &mut [SignedOperation], values: &mut [u64]) {
+        let push =
+            |submission: &mut Submission<'_>, signed: &SignedOperation, value| submission.push_signed(signed, value);
+        self.execute_entries(operations, values, |signed| Some(*signed), push);
     }
 
     fn release(&mut self, promise: Promise) -> Release {
@@ -121,11 +141,12 @@ impl StoreController for Controller {
     }
 
     fn verify(&mut self, held: Held) -> Result<(), Held> {
-        Err(held)
+        self.verified.push_back(held);
+        Ok(())
     }
 
     fn verified(&mut self) -> Option<Held> {
-        None
+        self.verified.pop_front()
     }
 
     fn commit(&mut self) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use wire::{AccountId, Command, Operation, Status, TransactionId};
+use wire::{AccountId, Command, Operation, SignedOperation, Status, TransactionId};
 
 /// What an operation comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Outcome {
 pub struct Executed {
     /// As it was requested.
     pub operation: Operation,
+    /// The same with its signature, if it was signed.
+    pub signed: Option<SignedOperation>,
     pub status: Status,
     pub value: u64,
 }
@@ -90,7 +92,7 @@ impl Model {
         }
     }
 
-    pub fn execute(&mut self, operation: &Operation) -> Outcome {
+    pub fn execute(&mut self, operation: &Operation, signed: Option<SignedOperation>) -> Outcome {
         let balance = self.balances.get(&operation.source).copied();
         let untraced = |status| Outcome { status, value: balance.unwrap_or(0), is_fresh: false };
         let status = operation.check();
@@ -117,7 +119,7 @@ impl Model {
         }
         let status = changes.err().unwrap_or(Status::Ok);
         let value = self.balances.get(&operation.source).copied().unwrap_or(0);
-        self.log.push(Executed { operation: *operation, status, value });
+        self.log.push(Executed { operation: *operation, signed, status, value });
         self.undo.push(undo);
         self.sequences.insert((operation.source, operation.transaction), self.last_sequence());
         Outcome { status, value, is_fresh: true }

@@ -20,7 +20,7 @@ use crate::controller::Controller;
 use crate::model::Model;
 
 /// Accounts that the node holds: fewer than the clients try to create.
-pub const ACCOUNTS: usize = 150;
+pub const ACCOUNTS: usize = 200;
 
 /// Operations that retries are recognised for: more than are executed while a client tries or a datagram travels.
 const WINDOW: usize = 1 << 14;
@@ -183,11 +183,17 @@ impl Process {
         let mut reader = self.log.reader(self.log.first_sequence()).unwrap();
         while let Some(batch) = reader.next().unwrap() {
             let executed = &model.log()[batch.first_sequence as usize - 1..];
+            let mut tails = batch.signed();
             for (&Record { operation, value }, executed) in batch.records.iter().zip(executed) {
+                if let Some(mut signed) = executed.signed {
+                    signed.operation.status = operation.status;
+                    assert_eq!(tails.next().map(|(_, tail)| tail), Some(signed));
+                }
                 let requested = Operation { status: 0.into(), ..operation };
                 assert_eq!((requested, operation.status()), (executed.operation, Ok(executed.status)));
                 assert_eq!(value.get(), executed.value);
             }
+            assert!(tails.next().is_none());
         }
         assert_eq!(reader.next_sequence(), self.log.durable() + 1);
     }

@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// One second in microseconds, the unit of simulated time.
 pub const SECOND: u64 = 1_000_000;
 
+/// The Unix time at which simulations start: any.
+pub const EPOCH: u64 = 1_700_000_000 * SECOND;
+
 /// Events that are to happen.
 pub struct Schedule<E> {
     now: u64,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chain::own::{Error, OwnReader, TransactionAnswer};
 use spv::{BlockHeader, HeaderChain, IndexProof, Locator, TransactionProof};
 use storage::Random;
-use wire::{AccountId, Command, Operation, Reply, Status};
+use wire::{AccountId, Command, Operation, Reply, SignedOperation, Status};
 use zerocopy::IntoBytes;
 
 use crate::model::Model;
@@ -72,9 +72,10 @@ impl Settled {
         let rest = &model.log()[self.sequence as usize..];
         let skipped = rest.iter().position(|executed| executed.status == Status::Ok).unwrap();
         assert_eq!(answer.operation, rest[skipped].operation, "another transaction than the model's");
+        let signed = rest[skipped].signed;
         self.sequence += skipped as u64 + 1;
         self.transactions += 1;
-        self.verify(answer, &answer.operation);
+        self.verify(answer, &answer.operation, signed);
 
         let Operation { source, destination, .. } = answer.operation;
         let amount = answer.operation.amount();
@@ -96,8 +97,12 @@ impl Settled {
         }
     }
 
-    /// The proof has to verify against the headers, and be one of `operation`.
-    fn verify(&mut self, answer: &TransactionAnswer, operation: &Operation) {
+    /// The proof has to verify against the headers, and be one of the operation as it was requested.
+    fn verify(&mut self, answer: &TransactionAnswer, operation: &Operation, signed: Option<SignedOperation>) {
+        let transaction = match &signed {
+            Some(signed) => signed.as_bytes(),
+            None => operation.as_bytes(),
+        };
         let proof = TransactionProof {
             tip_hash: answer.tip_hash,
             tip_height: answer.tip_height,
@@ -107,7 +112,7 @@ impl Settled {
             position: answer.position,
             leaf: answer.leaf,
             path: &answer.path,
-            transaction: operation.as_bytes(),
+            transaction,
         };
         proof.verify(&self.headers).unwrap();
         self.proofs += 1;
@@ -134,13 +139,14 @@ impl Settled {
         let executed = &model.log()[random.below(self.sequence) as usize];
         let found = chain.by_id(&executed.operation.transaction, &executed.operation.source)?;
         match &found {
-            Some(answer) => self.verify(answer, &executed.operation),
+            Some(answer) => self.verify(answer, &executed.operation, executed.signed),
             None => assert_ne!(executed.status, Status::Ok, "settled, but not found: {executed:?}"),
         }
         // Of an account's latest transaction and its balance.
         let (&id, &account) = self.accounts.iter().nth(random.below(self.accounts.len() as u64) as usize).unwrap();
         let latest = chain.latest(&id)?.unwrap();
-        self.verify(&latest, &latest.operation);
+        let executed = model.find(&latest.operation).unwrap().1;
+        self.verify(&latest, &executed.operation, executed.signed);
         let at = Locator { height: latest.height as u32, position: latest.position };
         assert_eq!(Some(at), account.latest);
         let entry = self.entry(chain, &id)?.unwrap();

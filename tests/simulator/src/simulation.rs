@@ -12,7 +12,7 @@ use crate::client::{Answered, Client, GIVE_UP, Told, promised};
 use crate::model::Model;
 use crate::network::Network;
 use crate::node::{ACCOUNTS, Process, genesis};
-use crate::schedule::{SECOND, Schedule};
+use crate::schedule::{EPOCH, SECOND, Schedule};
 use crate::settled::Settled;
 
 /// What to simulate.
@@ -52,9 +52,6 @@ pub struct Report {
 }
 
 const CLIENTS: u64 = 4;
-
-/// The Unix time at which the simulation starts: any.
-const EPOCH: u64 = 1_700_000_000 * SECOND;
 
 /// Is it an error that goes away when the disk gets better?
 fn is_of_disk(error: &ledger::Error) -> bool {
