@@ -10,8 +10,9 @@ use zerocopy::IntoBytes;
 pub(super) static INDEX_LEAF: Tag = Tag::new(INDEX_LEAF_TAG);
 pub(super) static INDEX_NODE: Tag = Tag::new(INDEX_NODE_TAG);
 
-/// Cells and nodes hashed together: many times the lanes of any engine, and few enough for the second-level cache.
-const ROUND: usize = 1024;
+/// Cells and nodes hashed together: many times the lanes of any engine, for each length of leaves; and few enough for the
+/// second-level cache.
+const ROUND: usize = 512;
 
 /// Whether so many accounts at some depth are a leaf, rather than an inner node.
 pub(super) fn is_leaf(accounts: usize, depth: u32) -> bool {
@@ -52,15 +53,16 @@ impl Pending {
     /// The root of the index after all that was applied. Hashes what has changed since it was last asked for.
     pub fn root(&mut self, index: &Index) -> Hash {
         let mut nodes = self.take_dirty(index.first_cell());
+        let mut forest = Forest::new(index);
         for round in nodes.chunks(ROUND) {
-            let mut forest = Forest::new(index, round.len());
+            forest.begin(round.len());
             for (target, node) in round.iter().enumerate() {
                 let (group, range) = index.cell(*node);
                 self.nodes.counts[*node] = range.len() as u32;
                 forest.add(&index.groups[group], range, index.cell_depth(), target);
             }
-            for (node, digest) in round.iter().zip(forest.hash()) {
-                self.nodes.hashes[*node] = digest;
+            for (node, digest) in round.iter().zip(forest.hash(round.len())) {
+                self.nodes.hashes[*node] = *digest;
             }
         }
         self.changed.extend_from_slice(&nodes);
@@ -158,7 +160,6 @@ struct Forest<'a> {
     index: &'a Index,
     /// The hashes of the parts, then those of nodes and leaves inside them.
     digests: Vec<Hash>,
-    parts: usize,
     /// The entries of all leaves.
     entries: Vec<IndexEntry>,
     /// Where in these each leaf ends, and where its digest goes.
@@ -174,15 +175,17 @@ struct Node {
 }
 
 impl<'a> Forest<'a> {
-    fn new(index: &'a Index, parts: usize) -> Self {
-        Self {
-            index,
-            digests: vec![ZERO_HASH; parts],
-            parts,
-            entries: Vec::with_capacity(2 * parts * MAX_LEAF_ENTRIES),
-            leaves: Vec::with_capacity(2 * parts),
-            nodes: Vec::new(),
-        }
+    fn new(index: &'a Index) -> Self {
+        Self { index, digests: Vec::new(), entries: Vec::new(), leaves: Vec::new(), nodes: Vec::new() }
+    }
+
+    /// Begins anew, in the same memory, with this number of parts.
+    fn begin(&mut self, parts: usize) {
+        self.digests.clear();
+        self.digests.resize(parts, ZERO_HASH);
+        self.entries.clear();
+        self.leaves.clear();
+        self.nodes.clear();
     }
 
     /// Adds the subtree at `depth` over the entries of `range`.
@@ -206,7 +209,7 @@ impl<'a> Forest<'a> {
     }
 
     /// The hashes of the parts.
-    fn hash(mut self) -> Vec<Hash> {
+    fn hash(&mut self, parts: usize) -> &[Hash] {
         let mut digests = vec![ZERO_HASH; self.leaves.len()];
         let mut start = 0;
         let leaf = |(end, _): &(usize, usize)| self.entries[std::mem::replace(&mut start, *end)..*end].as_bytes();
@@ -231,7 +234,6 @@ impl<'a> Forest<'a> {
                 self.digests[node.target] = *digest;
             }
         }
-        self.digests.truncate(self.parts);
-        self.digests
+        &self.digests[..parts]
     }
 }
