@@ -107,8 +107,10 @@ impl UdpBackend {
         match self.receiver.receive(self.socket.as_fd(), &mut batch.memory, limit, &mut batch.messages) {
             Ok(()) => Ok(!batch.messages.is_empty()),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
-            // An ICMP answer to a reply: about a peer that is gone, not about this socket.
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused) => Ok(false),
+            // An ICMP answer to a reply is about a peer that is gone, and memory comes back: not about this socket.
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::OutOfMemory) => {
+                Ok(false)
+            }
             Err(error) => Err(error),
         }
     }
@@ -218,18 +220,20 @@ impl UdpTransmitter {
                 Ok(count) => {
                     sent += rest[..count].iter().map(|message| message.datagrams).sum::<usize>();
                     rest = &rest[count..];
-                    patient = true;
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && patient => {
-                    let mut ready = [PollFd::new(&*self.socket, PollFlags::OUT)];
-                    // If it fails or takes too long, the next attempt fails for good.
-                    patient = poll(&mut ready, Some(&SEND_PATIENCE)).is_ok_and(|count| count > 0);
-                    continue;
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if patient {
+                        let mut ready = [PollFd::new(&*self.socket, PollFlags::OUT)];
+                        let _ = poll(&mut ready, Some(&SEND_PATIENCE));
+                        // Once for all of these messages: requests are waiting as well.
+                        patient = false;
+                        continue;
+                    }
                 }
-                Err(_) if first.datagrams > 1 => {
-                    // Too large to be cut, or a device that cannot: one by one, and no more of this size.
+                Err(error) if first.datagrams > 1 && cannot_cut(&error) => {
+                    // Too large for the path, or a device that cannot: one by one, and no more of this size.
                     self.max_segment = self.max_segment.min(first.segment - 1);
                     sent += self.send_singly(first, slices);
                 }
@@ -266,6 +270,11 @@ impl UdpTransmitter {
             && length + reply.bytes.len() <= MAX_MESSAGE
             && message.datagrams < MAX_SEGMENTS
     }
+}
+
+/// Whether a message failed because of its segments, not because of its peer.
+fn cannot_cut(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EMSGSIZE | libc::EIO | libc::EOPNOTSUPP))
 }
 
 impl Transmit for UdpTransmitter {
