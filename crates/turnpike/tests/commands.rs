@@ -136,8 +136,11 @@ fn a_capture_is_replayed() {
     let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
     let address = node.address.to_string();
     let mut payloads = Vec::new();
-    for account in 1..=20 {
-        let frames = [Operation::create(account.into(), account.into()), Operation::issue((100 + account).into(), account.into(), 50)];
+    for account in 1..=20_u32 {
+        let frames = [
+            Operation::create(account.into(), account.into()),
+            Operation::issue((100 + account).into(), account.into(), 50),
+        ];
         payloads.extend(frames.map(|operation| CompactFrame::from_operation(&operation).unwrap().as_bytes().to_vec()));
     }
     payloads.push(b"not a transaction".to_vec());
@@ -181,7 +184,10 @@ fn configuration_and_manuals() {
 
     let pages = folder.path().join("man");
     assert!(turnpike(&["man", text(&pages)]).status.success());
-    assert!(fs::read_to_string(pages.join("turnpike-proof-get.1")).unwrap().contains("Merkle") || pages.join("turnpike-proof-get.1").exists());
+    assert!(
+        fs::read_to_string(pages.join("turnpike-proof-get.1")).unwrap().contains("Merkle")
+            || pages.join("turnpike-proof-get.1").exists()
+    );
     for shell in ["bash", "zsh", "fish"] {
         let script = turnpike(&["completions", shell]).stdout;
         assert!(String::from_utf8(script).unwrap().contains("transfer"), "{shell}");
@@ -204,10 +210,8 @@ fn data_directories_of_others_are_refused() {
 
 #[test]
 fn bitcoin_blocks_are_imported_and_proved() {
-    let blocks = std::env::var_os("TURNPIKE_BLOCKS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"),
-        std::path::PathBuf::from,
-    );
+    let blocks = std::env::var_os("TURNPIKE_BLOCKS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"), std::path::PathBuf::from);
     if !blocks.join("blk_0_to_14131.dat").exists() {
         println!("skipped: scripts/fetch-blocks has not been run");
         return;
@@ -218,7 +222,9 @@ fn bitcoin_blocks_are_imported_and_proved() {
     let report = json(&["import", "bitcoin", text(&file), "--data", text(&data)]);
     assert_eq!((&report["height"], &report["transactions"]), (&14_131.into(), &14_247.into()));
     assert_eq!(json(&["import", "bitcoin", text(&file), "--data", text(&data)])["stored"], 0, "a second time is none");
-    assert!(!turnpike(&["import", "bitcoin", text(&file), "--data", text(&data), "--network", "testnet"]).status.success());
+    assert!(
+        !turnpike(&["import", "bitcoin", text(&file), "--data", text(&data), "--network", "testnet"]).status.success()
+    );
 
     let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
     let address = node.address.to_string();
