@@ -188,7 +188,7 @@ fn the_journal_keeps_what_is_not_settled_and_what_is_remembered() {
     let mut machine = Machine::start(SimulatedDisk::new(6), 100, SECOND);
     let creates: Vec<_> = (0..40).map(|number| Operation::create(transaction(number), account(number))).collect();
     machine.execute(&creates);
-    let mut issue = |machine: &mut Machine, ids: std::ops::Range<u64>| {
+    let issue = |machine: &mut Machine, ids: std::ops::Range<u64>| {
         let issues: Vec<_> = ids.map(|id| Operation::issue(transaction(100 + id), account(id % 40), 1)).collect();
         machine.execute(&issues)
     };

@@ -44,11 +44,13 @@ fn main() {
     let promise = if argument(3, String::new()) == "accepted" { Promise::Accepted } else { Promise::Durable };
     let (batch, window): (u16, usize) = (argument(4, 1000), argument(5, 16));
     let directory = tempfile::tempdir_in(".").unwrap();
-    let mut config = Config::default();
-    config.data = argument(6, PathBuf::from(directory.path()));
-    config.listen = "127.0.0.1:0".parse().unwrap();
-    config.http = None;
-    config.trusted = vec!["127.0.0.0/8".parse().unwrap()];
+    let mut config = Config {
+        data: argument(6, PathBuf::from(directory.path())),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        http: None,
+        trusted: vec!["127.0.0.0/8".parse().unwrap()],
+        ..Config::default()
+    };
     config.ledger.accounts = u64::from(accounts);
     let node = Node::start(&config).unwrap();
 

@@ -72,7 +72,7 @@ pub struct Blocks {
 }
 
 /// Limits for clients.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Datagrams a second for each prefix; 0 for no limit.
@@ -169,12 +169,6 @@ impl Default for Ledger {
 impl Default for Blocks {
     fn default() -> Self {
         Self { transactions: spv::MAX_BLOCK_TRANSACTIONS, interval: 1000, snapshot: 60 }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { rate: 0 }
     }
 }
 

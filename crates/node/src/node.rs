@@ -1,6 +1,7 @@
 //! A node: start, stop.
 
 use std::{
+    io,
     net::SocketAddr,
     sync::{
         Arc,
@@ -72,7 +73,6 @@ impl Node {
         let Recovered { data, chain, bitcoin, journal, ledger } = recovery::recover(config)?;
         let network = chain.network_id();
         let reader = chain.reader();
-        let height = chain.tip().height();
         let cache = make_cache(config, &chain, bitcoin.as_ref())?;
         let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
         if let Some(bitcoin) = &bitcoin {
@@ -84,31 +84,26 @@ impl Node {
         let counters = Arc::new(Counters::default());
         let shared = Shared::new(counters.clone(), journal.log().clone(), cache.clone(), config.ledger.accounts);
         let shared = Arc::new(shared);
-        shared.height.store(height, Relaxed);
-        let stop = Arc::new(AtomicBool::new(false));
-        let listen = |key, address| move |source| Error::Listen { key, address, source };
-        let udp = UdpConfig {
-            messages: MESSAGES,
-            spin: if config.io.busy_poll { BUSY_POLL } else { Duration::ZERO },
-            ..UdpConfig::new(config.listen)
-        };
-        let backend = UdpBackend::bind(&udp, counters.clone()).map_err(listen("listen", config.listen))?;
-        let local = backend.local_address().map_err(listen("listen", config.listen))?;
-        let transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
+        shared.tell_built(&builder);
+        let backend = bind(config, counters.clone())?;
+        let local = backend.local_address().map_err(listening("listen", config.listen))?;
+        let [transmitter, proof_transmitter] = [backend.transmitter(), backend.transmitter()]
+            .map(|transmitter| transmitter.map_err(|source| Error::System { what: "a socket", source }));
         let waker = backend.waker();
 
         let (submitter, committer, preparer) = group_commit(journal);
         let (parking, departures) = parking(parking::Limits::default());
         let pool_size = PoolSize::default();
         let pool = Pool::new(pool_size);
-        let proof_transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
-        let proof_worker = proof_worker(proofs.clone(), proof_transmitter);
+        let proof_worker = proof_worker(proofs.clone(), proof_transmitter?);
         let workers = start_workers(config, network, pool_size, &waker, &shared, proof_worker)?;
         let queries = Queries::new(reader, bitcoin, proofs, config.promise, shared.clone());
         let controller = Controller::new(ledger, submitter.clone(), config.promise, queries, workers, shared.clone());
         let selector = Selector::new(selection(config), local);
         let path = DataPath::new(backend, selector, controller, parking, pool, counters, MESSAGES);
 
+        let stop = Arc::new(AtomicBool::new(false));
+        let transmitter = transmitter?;
         let pin = |at: usize| config.io.pin.get(at).copied();
         let mut node = Self {
             local,
@@ -135,7 +130,7 @@ impl Node {
             move || threads::build(builder, &order, &shared)
         })?);
         if let Some(address) = config.http {
-            let http = Http::bind(address, shared.clone()).map_err(listen("http", address))?;
+            let http = Http::bind(address, shared.clone()).map_err(listening("http", address))?;
             node.http = http.local_address().ok();
             let stop = stop.clone();
             node.threads.push(spawn("http", None, move || http.run(&stop))?);
@@ -253,6 +248,20 @@ fn builder_options(config: &Config) -> builder::Options {
         snapshot: Duration::from_secs(config.blocks.snapshot),
         window: config.ledger.window,
     }
+}
+
+/// What to say when an address cannot be listened on.
+fn listening(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> Error {
+    move |source| Error::Listen { key, address, source }
+}
+
+fn bind(config: &Config, counters: Arc<Counters>) -> Result<UdpBackend, Error> {
+    let udp = UdpConfig {
+        messages: MESSAGES,
+        spin: if config.io.busy_poll { BUSY_POLL } else { Duration::ZERO },
+        ..UdpConfig::new(config.listen)
+    };
+    UdpBackend::bind(&udp, counters).map_err(listening("listen", config.listen))
 }
 
 fn selection(config: &Config) -> SelectorConfig {

@@ -4,12 +4,18 @@ use std::{
     fmt::Write as _,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
     time::Instant,
 };
 
-use ledger::journal::Log;
+use ledger::{
+    builder::{BlockBuilder, Observer},
+    journal::Log,
+};
 use nic::Counters;
 use proof::Cache;
 use wire::Status;
@@ -33,7 +39,7 @@ pub struct Shared {
     pub executed: AtomicU64,
     /// Height of the own tip.
     pub height: AtomicU64,
-    /// Transactions in blocks, since the start.
+    /// Transactions in all blocks.
     pub settled: AtomicU64,
     /// Last operation that the block builder has looked at.
     pub built: AtomicU64,
@@ -91,9 +97,19 @@ impl Shared {
         self.log.durable()
     }
 
+    /// Tells where the block builder is.
+    pub(crate) fn tell_built<O: Observer>(&self, builder: &BlockBuilder<O>) {
+        let tip = builder.tip();
+        self.open.store(builder.is_open(), Relaxed);
+        self.height.store(tip.height(), Relaxed);
+        self.settled.store(tip.transactions, Relaxed);
+        // Last: who sees it sees the others as well.
+        self.built.store(builder.sequence(), Release);
+    }
+
     /// Number of durable operations that the block builder has not looked at.
     pub fn behind(&self) -> u64 {
-        self.durable().saturating_sub(self.built.load(Relaxed))
+        self.durable().saturating_sub(self.built.load(Acquire))
     }
 
     /// Whether only reads are answered.
@@ -144,7 +160,7 @@ impl Shared {
             counter("lost_total", "Replies that could not be sent.", self.counters.lost.get()),
             counter("executed_total", "Operations executed and journalled.", self.executed.load(Relaxed)),
             counter("verified_total", "Signatures checked.", self.verified.load(Relaxed)),
-            counter("settled_total", "Transactions put into blocks.", self.settled.load(Relaxed)),
+            gauge("transactions", "Transactions in all blocks.", self.settled.load(Relaxed)),
             counter("proof_hits_total", "Proofs answered from the cache.", cache.hits),
             counter("proof_misses_total", "Proofs that the cache did not hold.", cache.misses),
             counter("proof_invalidations_total", "Proofs forgotten because of new blocks.", cache.invalidations),

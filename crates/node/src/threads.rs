@@ -90,10 +90,7 @@ pub fn build(mut builder: BlockBuilder<Announcer>, order: &AtomicU8, shared: &Sh
             DRAIN => drain(&mut builder).map(|()| false),
             _ => return,
         };
-        shared.open.store(builder.is_open(), Relaxed);
-        shared.built.store(builder.sequence(), Relaxed);
-        shared.height.store(builder.tip().height(), Relaxed);
-        shared.settled.store(builder.tip().transactions, Relaxed);
+        shared.tell_built(&builder);
         match result {
             Ok(progress) => {
                 if shared.builder_failed.swap(false, Relaxed) {

@@ -9,11 +9,13 @@ use wire::{AccountId, Promise, TransactionId};
 
 /// A small node that takes any free port.
 pub fn config(data: &Path) -> Config {
-    let mut config = Config::default();
-    config.data = data.into();
-    config.listen = "127.0.0.1:0".parse().unwrap();
-    config.http = None;
-    config.trusted = vec!["127.0.0.0/8".parse().unwrap()];
+    let mut config = Config {
+        data: data.into(),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        http: None,
+        trusted: vec!["127.0.0.0/8".parse().unwrap()],
+        ..Config::default()
+    };
     config.ledger.accounts = 10_000;
     config.ledger.window = 1 << 14;
     config.blocks.interval = 20;
