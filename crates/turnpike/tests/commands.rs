@@ -53,7 +53,12 @@ fn proof(arguments: &[&str]) -> Value {
 fn a_session_from_an_account_to_a_verified_proof() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let bank = folder.path().join("bank.key");
+    let issuer = json(&["key", "new", text(&bank)])["public_key"].clone();
+    let config = folder.path().join("turnpike.toml");
+    fs::write(&config, format!("issuers = [{issuer}]")).unwrap();
+    let arguments = ["--accounts", "1000", "--config", text(&config)];
+    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &arguments);
     let address = node.address.to_string();
     let at = ["--node", &address];
 
@@ -75,7 +80,9 @@ fn a_session_from_an_account_to_a_verified_proof() {
     assert!(error(&["key", "new", text(&key)]).contains("alice.key"), "a key is never overwritten");
     let signed = [&at[..], &["--key", text(&key)]].concat();
     assert_eq!(json(&[&["account", "create"][..], &signed].concat())["account"], account.as_str());
-    json(&[&["account", "issue", &account, "90"][..], &at].concat());
+    let issue = [&["account", "issue", &account, "90"][..], &at].concat();
+    assert!(error(&issue).contains("NOT_AUTHORISED"));
+    json(&[&issue[..], &["--key", text(&bank)]].concat());
     assert!(error(&[&["account", "transfer", &account, "1", "5"][..], &at].concat()).contains("NOT_AUTHORISED"));
     assert!(error(&[&["account", "issue", &account, "5"][..], &signed].concat()).contains("NOT_ISSUER"));
     assert_eq!(json(&[&["account", "transfer", &account, "1", "5"][..], &signed].concat())["balance"], 85);
@@ -203,9 +210,10 @@ fn data_directories_of_others_are_refused() {
     let second = error(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
     assert!(second.contains("use"), "{second}");
     drop(node);
-    fs::write(data.join("FORMAT"), "turnpike 999\n").unwrap();
+    let mark = fs::read_to_string(data.join("FORMAT")).unwrap();
+    fs::write(data.join("FORMAT"), mark.replace('1', "999")).unwrap();
     let other = error(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"]);
-    assert!(other.contains("version"), "{other}");
+    assert!(other.contains("format 999"), "{other}");
 }
 
 #[test]
