@@ -86,15 +86,30 @@ pub struct Submitter {
 /// parked meanwhile are there when the batch is durable.
 #[derive(Debug)]
 pub struct Submission<'a> {
-    shared: &'a Shared,
     state: MutexGuard<'a, State>,
-    is_new: bool,
+    /// Behind the lock, so that it is dropped after it: the committer does not wake up only to wait for the lock.
+    wake: Wake<'a>,
+}
+
+/// Wakes the committer at the end of a submission, if there is something for it.
+#[derive(Debug)]
+struct Wake<'a> {
+    work: &'a Condvar,
+    is_due: bool,
+}
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        if self.is_due {
+            self.work.notify_one();
+        }
+    }
 }
 
 impl Submitter {
     /// Begins to append.
     pub fn begin(&self) -> Submission<'_> {
-        Submission { shared: &self.shared, state: self.shared.state(), is_new: false }
+        Submission { state: self.shared.state(), wake: Wake { work: &self.shared.work, is_due: false } }
     }
 
     /// Sequence of the last durable operation.
@@ -129,29 +144,20 @@ impl Submission<'_> {
     #[inline]
     pub fn push(&mut self, operation: &Operation, value: u64) {
         self.state.batch.push(operation, value);
-        self.is_new = true;
+        self.wake.is_due = true;
     }
 
     /// Appends a signed operation.
     pub fn push_signed(&mut self, signed: &SignedOperation, value: u64) {
         self.state.batch.push_signed(signed, value);
-        self.is_new = true;
+        self.wake.is_due = true;
     }
 
     /// Lets the committer return even if nothing is appended: for replies that were parked because of operations which
     /// may have become durable just now.
     pub fn wake(&mut self) {
         self.state.is_woken = true;
-        self.is_new = true;
-    }
-}
-
-impl Drop for Submission<'_> {
-    fn drop(&mut self) {
-        if self.is_new {
-            self.shared.is_submitted.store(true, Ordering::Release);
-            self.shared.work.notify_one();
-        }
+        self.wake.is_due = true;
     }
 }
 
