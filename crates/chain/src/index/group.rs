@@ -98,6 +98,15 @@ impl Group {
         }
     }
 
+    /// Starts to load all entries.
+    pub(super) fn prefetch_entries(&self, pages: &Pages) {
+        /// Entries in a cache line.
+        const LINE: usize = 2;
+        for number in &self.pages {
+            pages.page(*number).iter().step_by(LINE).for_each(prefetch);
+        }
+    }
+
     #[inline]
     fn window_start(&self, fingerprint: u16) -> usize {
         let expected = (usize::from(fingerprint) * self.len()) >> 16;

@@ -54,10 +54,18 @@ impl Pending {
     pub fn root(&mut self, index: &Index) -> Hash {
         let mut nodes = self.take_dirty(index.first_cell());
         let mut forest = Forest::new(index);
+        // The last group behind which the next one was asked for, so that it is there when its turn comes: mostly it does.
+        let mut loaded = usize::MAX;
         for round in nodes.chunks(ROUND) {
             forest.begin(round.len());
             for (target, node) in round.iter().enumerate() {
                 let (group, range) = index.cell(*node);
+                if group != loaded
+                    && let Some(next) = index.groups.get(group + 1)
+                {
+                    next.prefetch_entries(&index.pages);
+                    loaded = group;
+                }
                 self.nodes.counts[*node] = range.len() as u32;
                 forest.add(&index.groups[group], range, index.cell_depth(), target);
             }
