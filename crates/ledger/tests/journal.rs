@@ -447,6 +447,43 @@ fn a_full_disk_refuses_before_anything_is_executed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
+    fn damage_of_any_kind_is_an_error_or_harmless(seed: u64, spots in 1..6u64, length in 1..200u64, is_header: bool) {
+        let mut random = Random::new(seed);
+        let disk = SimulatedDisk::new(random.number());
+        let mut model = Model::default();
+        let (mut journal, _) = open(&disk).unwrap();
+        work(&mut journal, &mut model, &mut random, 12).unwrap();
+        let files = disk.files();
+        for _ in 0..spots {
+            let path = &files[random.below(files.len() as u64) as usize];
+            let page = random.below(4) * PAGE;
+            let start = if is_header { page } else { random.below(4 * PAGE - length) };
+            for offset in start..start + length {
+                disk.damage(path, offset, random.number() as u8).unwrap();
+            }
+        }
+        // Who reads while it happens gets an error, or what is right.
+        let mut sequence = journal.log().first_sequence();
+        let mut reader = journal.log().reader(sequence).unwrap();
+        while let Ok(Some(batch)) = reader.next() {
+            for record in batch.records {
+                prop_assert_eq!(record.operation, operation(sequence, model.salts[sequence as usize - 1]));
+                sequence += 1;
+            }
+        }
+        disk.kill();
+        match open(&disk) {
+            // What was not sealed may have been taken for a torn batch.
+            Ok((journal, opened)) => {
+                model.durable = opened.last_sequence;
+                model.check(&journal, &opened);
+            }
+            Err(Error::Damaged { .. } | Error::OtherVersion { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
     fn faults_and_crashes(seed: u64, lives in 1..6u64, sync in 0.0..0.05, write in 0.0..0.05, capacity in 12..60u64) {
         let mut random = Random::new(seed);
         let disk = SimulatedDisk::new(random.number());

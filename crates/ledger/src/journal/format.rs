@@ -118,7 +118,8 @@ impl BatchHeader {
 
     /// Sequence of the last record; of the one before the batch if it is empty.
     pub(super) fn last_sequence(&self) -> u64 {
-        self.first_sequence.get() + u64::from(self.count.get()) - 1
+        // Wraps only in a header that is damaged, which the digest tells later.
+        self.first_sequence.get().wrapping_add(u64::from(self.count.get())).wrapping_sub(1)
     }
 }
 
