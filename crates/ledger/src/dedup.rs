@@ -217,6 +217,9 @@ impl Window {
 
         let stretch = position / STRETCH;
         if position.is_multiple_of(STRETCH) {
+            // What the stretch held goes with its first record, also where the window began in the middle of one: the
+            // horizon may be early by a few operations, never late.
+            self.raise_horizon(self.newest_signed[stretch]);
             self.newest_signed[stretch] = signed_at;
         } else if signed_at != 0 {
             self.newest_signed[stretch] = self.newest_signed[stretch].max(signed_at);
@@ -237,10 +240,6 @@ impl Window {
 
     fn forget_first(&mut self) {
         let position = self.position(self.first);
-        // The whole stretch goes with its first record: the horizon may be early by a few operations, never late.
-        if position.is_multiple_of(STRETCH) {
-            self.raise_horizon(self.newest_signed[position / STRETCH]);
-        }
         let record = self.ring[position];
         let hash = self.hash_words([record[0], record[1]], [record[2], record[3]]);
         let slot = self.slot(hash, position);
