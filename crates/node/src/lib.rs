@@ -7,6 +7,7 @@ mod controller;
 mod error;
 mod http;
 pub mod layout;
+mod memory;
 mod node;
 mod queries;
 mod recovery;

@@ -168,6 +168,7 @@ impl Shared {
             gauge("accounts", "Accounts.", self.accounts.load(Relaxed)),
             gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit),
             gauge("durable_sequence", "Last durable operation.", self.durable()),
+            gauge("built_sequence", "Last operation that the block builder has seen.", self.built.load(Relaxed)),
             gauge("builder_behind", "Durable operations not yet in a block.", self.behind()),
             gauge("height", "Height of the own chain.", self.height.load(Relaxed)),
             gauge("journal_segments", "Segments of the journal in use.", self.log.segments() as u64),

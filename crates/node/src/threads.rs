@@ -6,7 +6,7 @@ use std::{
         atomic::{AtomicU8, Ordering::Relaxed},
     },
     thread::{Builder, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use chain::own::Tip;
@@ -18,7 +18,7 @@ use nic::{Departures, Transmit};
 use proof::Cache;
 use wire::{Operation, Status};
 
-use crate::{Error, admission, shared::Shared};
+use crate::{Error, admission, memory, shared::Shared};
 
 /// How long the builder sleeps when there is nothing to do: a fraction of a sensible block interval, and long enough for
 /// batches to be worth while.
@@ -26,6 +26,9 @@ const NAP: Duration = Duration::from_millis(5);
 
 /// How long the builder sleeps after an error before it tries again.
 const NAP_AFTER_ERROR: Duration = Duration::from_secs(1);
+
+/// How long the builder has had nothing to do before it gives memory back: longer than a block usually stays open.
+const IDLE: Duration = Duration::from_secs(3);
 
 /// The builder is to go on.
 pub const BUILD: u8 = 0;
@@ -83,6 +86,8 @@ impl Observer for Announcer {
 
 /// Builds blocks until told otherwise. A disk that fails is tried again: the journal holds what is not in blocks.
 pub fn build(mut builder: BlockBuilder<Announcer>, order: &AtomicU8, shared: &Shared) {
+    // When the builder last had something to do, if memory was not given back since.
+    let mut busy = Some(Instant::now());
     loop {
         let order = order.load(Relaxed);
         let result = match order {
@@ -99,9 +104,14 @@ pub fn build(mut builder: BlockBuilder<Announcer>, order: &AtomicU8, shared: &Sh
                 if order == DRAIN {
                     return;
                 }
-                if !progress {
-                    std::thread::sleep(NAP);
+                if progress {
+                    busy = Some(Instant::now());
+                    continue;
                 }
+                if busy.take_if(|busy| busy.elapsed() >= IDLE).is_some() {
+                    memory::give_back();
+                }
+                std::thread::sleep(NAP);
             }
             Err(error) => {
                 if !shared.builder_failed.swap(true, Relaxed) {
