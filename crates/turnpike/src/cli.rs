@@ -371,6 +371,9 @@ pub struct LoadArgs {
     /// Seed of the choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// With --mix proof: percentage of the requests for accounts whose proofs were asked for before, and so are in the cache
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub hits: Option<u8>,
     /// Follow every balance, and compare all of them with the node's at the end
     #[arg(long)]
     pub check: bool,

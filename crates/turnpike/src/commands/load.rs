@@ -8,7 +8,7 @@ use client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Pr
 use client::{Options, Pipeline};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use wire::{BatchFormat, ETHERNET_DATAGRAM, Promise};
+use wire::{AccountId, BatchFormat, Chain, ETHERNET_DATAGRAM, Promise, Query};
 
 use crate::cli::{DistributionArg, LoadArgs, MixArg};
 use crate::error::Error;
@@ -19,6 +19,9 @@ const FUNDS: u64 = 1_000_000;
 
 /// The number of the first account.
 const FIRST_ACCOUNT: u64 = 1;
+
+/// Accounts that requests for proofs hit in the cache, with `--hits`: their proofs fit the smallest cache.
+const HOT_ACCOUNTS: u32 = 1000;
 
 /// What `load` prints.
 #[derive(Serialize)]
@@ -58,7 +61,7 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
     };
     let report = match args.mix {
         MixArg::Proof => {
-            let mut workload = Proofs::latest(ETHERNET_DATAGRAM, choice);
+            let mut workload = proofs(&mut pipeline, args, choice)?;
             load::run(&mut pipeline, &mut workload, pace, until, progress)
         }
         MixArg::Transfer | MixArg::Refer => {
@@ -84,6 +87,29 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
         return Err(Error::Failed(format!("{} operations got no answer, {} a wrong one", report.lost, report.wrong)));
     }
     Ok(())
+}
+
+/// Proofs of accounts that `choice` gives; or, where a share of hits is asked for, that share of the requests for accounts
+/// that were asked for before, and the others for accounts that were not.
+fn proofs(pipeline: &mut Pipeline, args: &LoadArgs, mut choice: Choice) -> Result<Proofs<'static>, Error> {
+    let Some(hits) = args.hits else { return Ok(Proofs::latest(ETHERNET_DATAGRAM, choice)) };
+    if args.accounts <= HOT_ACCOUNTS {
+        return Err(Error::Input(format!("--hits needs more than {HOT_ACCOUNTS} accounts")));
+    }
+    let latest = |key: Box<dyn FnMut() -> u64>| {
+        let mut key = key;
+        Proofs::new(Chain::Own, Query::Latest, ETHERNET_DATAGRAM, move || AccountId::from(u128::from(key())).into())
+    };
+    let mut hot = (FIRST_ACCOUNT..=u64::from(HOT_ACCOUNTS)).cycle();
+    let until = Until::operations(u64::from(HOT_ACCOUNTS) * 2);
+    let mut warm_up = latest(Box::new(move || hot.next().unwrap_or(FIRST_ACCOUNT)));
+    load::run(pipeline, &mut warm_up, Pace::Closed, until, |_| ControlFlow::Continue(())).map_err(Error::other)?;
+    let cold = u64::from(HOT_ACCOUNTS) + FIRST_ACCOUNT..=u64::from(args.accounts);
+    let (mut cold, hits) = (cold.cycle(), u64::from(hits));
+    Ok(latest(Box::new(move || match choice.account() {
+        drawn if drawn * 7919 % 100 < hits => FIRST_ACCOUNT + drawn % u64::from(HOT_ACCOUNTS),
+        _ => cold.next().unwrap_or(FIRST_ACCOUNT),
+    })))
 }
 
 fn progress_bar(operations: u64, output: Output) -> ProgressBar {
