@@ -118,10 +118,8 @@ impl StoreController for Controller {
         if self.journal.durable() >= last {
             return Release::Now(Promise::Durable);
         }
-        if self.shared.storage_failed.load(Relaxed) {
-            // It will never be durable: the answer is as good as memory is.
-            return Release::Now(Promise::Accepted);
-        }
+        // Once the journal has failed, this never comes: the reply is refused with `STORAGE_FAILED`. It must not be given
+        // under a lower promise, as compact frames have no room to say so.
         self.awaited = last;
         Release::Durable(last)
     }
