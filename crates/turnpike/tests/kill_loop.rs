@@ -147,7 +147,7 @@ fn every_durable_reply_survives_kill_9() {
                 // Now and then it comes as far as closing blocks.
                 thread::sleep(Duration::from_millis(1500));
             }
-            node.kill();
+            drop(node);
             node = Process::start(data.path(), address, &arguments);
         }
         done.store(true, Ordering::Relaxed);

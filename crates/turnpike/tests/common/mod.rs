@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A running node. It is killed when this is dropped.
+/// A running node. Dropping it ends it as a crash would: with SIGKILL.
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
@@ -28,12 +28,6 @@ impl Process {
         let ready: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no node: {line:?}"));
         let address = ready["listen"].as_str().unwrap().parse().unwrap();
         Self { child, address }
-    }
-
-    /// Ends it as a crash would: SIGKILL.
-    pub fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
     }
 }
 
