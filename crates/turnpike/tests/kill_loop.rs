@@ -116,8 +116,9 @@ fn every_durable_reply_survives_kill_9() {
     let kills: u64 = std::env::var("KILLS").ok().map_or(50, |kills| kills.parse().unwrap());
     let data = tempfile::tempdir().unwrap();
     let arguments = ["--accounts", "4096"];
-    let mut node = Process::start(data.path(), "127.0.0.1:0".parse().unwrap(), &arguments);
-    let address = node.address;
+    let first = Process::start(data.path(), "127.0.0.1:0".parse().unwrap(), &arguments);
+    let address = first.address;
+    let mut node = Some(first);
     let done = AtomicBool::new(false);
     let batches = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -147,8 +148,8 @@ fn every_durable_reply_survives_kill_9() {
                 // Now and then it comes as far as closing blocks.
                 thread::sleep(Duration::from_millis(1500));
             }
-            drop(node);
-            node = Process::start(data.path(), address, &arguments);
+            node.take();
+            node = Some(Process::start(data.path(), address, &arguments));
         }
         done.store(true, Ordering::Relaxed);
     });
