@@ -114,6 +114,7 @@ impl<O: Observer> BlockBuilder<O> {
             if !self.is_open() {
                 // An idle node holds no memory for the next block.
                 self.open.operations = Vec::new();
+                self.reader.release_memory();
             }
             return Ok(false);
         };

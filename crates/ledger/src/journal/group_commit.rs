@@ -1,8 +1,7 @@
 //! Group commit: one thread appends, another one writes what was appended meanwhile.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use wire::{Operation, SignedOperation, Status};
 
@@ -11,10 +10,6 @@ use super::{Batch, Error, Journal, Log, PAGE};
 /// How long the journal is idle before it is sealed: longer than a client that waits for each reply takes for its next
 /// request.
 const SEAL_AFTER: Duration = Duration::from_millis(20);
-
-/// How long the committer looks for work before it sleeps: what a client that waits for each reply takes until its next
-/// request is executed. To be woken would cost a third of a sync.
-const LOOK_FOR: Duration = Duration::from_micros(50);
 
 /// How long to wait before a segment that could not be prepared is tried again.
 const PREPARE_AGAIN: Duration = Duration::from_secs(1);
@@ -26,17 +21,8 @@ const IDLE_BYTES: usize = 256 << 10;
 pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
     let log = journal.log().clone();
     let state = State { space: journal.space(), ..State::default() };
-    let shared = Arc::new(Shared {
-        log,
-        state: Mutex::new(state),
-        is_submitted: AtomicBool::new(false),
-        work: Condvar::new(),
-        preparation: Condvar::new(),
-    });
-    // On a single processor it would look while nothing else could run.
-    let can_look = std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1);
-    let look_for = if can_look { LOOK_FOR } else { Duration::ZERO };
-    let committer = Committer { shared: shared.clone(), journal, batch: Batch::new(), clock: Box::new(now), look_for };
+    let shared = Arc::new(Shared { log, state: Mutex::new(state), work: Condvar::new(), preparation: Condvar::new() });
+    let committer = Committer { shared: shared.clone(), journal, batch: Batch::new(), clock: Box::new(now) };
     (Submitter { shared: shared.clone() }, committer, Preparer { shared })
 }
 
@@ -44,8 +30,6 @@ pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
 struct Shared {
     log: Arc<Log>,
     state: Mutex<State>,
-    /// Was something submitted since the last batch was taken? To be looked at without the lock.
-    is_submitted: AtomicBool,
     work: Condvar,
     preparation: Condvar,
 }
@@ -167,7 +151,6 @@ pub struct Committer {
     journal: Journal,
     batch: Batch,
     clock: Clock,
-    look_for: Duration,
 }
 
 /// Tells the time, in microseconds since the Unix epoch.
@@ -184,11 +167,6 @@ impl Committer {
     pub fn commit(&mut self) -> Option<Result<u64, Error>> {
         let shared = self.shared.clone();
         let mut state = shared.state();
-        if !state.has_work() && !state.is_stopping {
-            drop(state);
-            self.look_for_work();
-            state = shared.state();
-        }
         while !state.has_work() {
             if !self.journal.is_sealed() {
                 let patience = if state.is_stopping { Duration::ZERO } else { SEAL_AFTER };
@@ -210,7 +188,6 @@ impl Committer {
         }
         std::mem::swap(&mut state.batch, &mut self.batch);
         state.is_woken = false;
-        shared.is_submitted.store(false, Ordering::Release);
         state.space = self.journal.space_after(self.batch.bytes());
         drop(state);
 
@@ -225,14 +202,6 @@ impl Committer {
             self.shared.preparation.notify_one();
         }
         Some(durable)
-    }
-
-    /// Waits a moment without sleeping.
-    fn look_for_work(&self) {
-        let start = Instant::now();
-        while !self.shared.is_submitted.load(Ordering::Acquire) && start.elapsed() < self.look_for {
-            std::hint::spin_loop();
-        }
     }
 
     /// Would [`commit`](Self::commit) return without waiting? For who drives it in simulated time.

@@ -130,6 +130,11 @@ impl JournalReader {
         (self.log.durable() + 1).saturating_sub(self.next_sequence)
     }
 
+    /// Gives back the memory that the largest batch so far took.
+    pub fn release_memory(&mut self) {
+        self.window = Window::default();
+    }
+
     /// Reads the next batch, or what is left of it from the sequence on that the reader begins with. None if nothing
     /// more is durable yet.
     #[expect(clippy::should_implement_trait, reason = "a batch borrows from the reader")]
