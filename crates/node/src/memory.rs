@@ -1,9 +1,23 @@
 //! Memory that was freed, and that the allocator keeps.
+//!
+//! Closing a block of a million transactions takes tens of megabytes for a moment. glibc keeps such pieces for the next time;
+//! an idle node need not hold them.
 
-/// Gives it back to the system. Takes some milliseconds, so it is for a thread that has nothing else to do.
-///
-/// Closing a block of a million transactions takes tens of megabytes for a moment, in pieces that glibc keeps for the next
-/// time; an idle node need not hold them.
+/// Pieces from this size on are given back as soon as they are freed. glibc would raise its own bound to 32 MiB with the first
+/// large piece that is freed; smaller pieces than this are too many to be mapped one by one.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const LARGE: i32 = 256 << 10;
+
+/// Has large pieces given back when they are freed. To be called before the first of them is allocated.
+pub fn set_up() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the call takes no pointer; it sets a bound that glibc reads when it allocates.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+    }
+}
+
+/// Gives back what is kept of smaller pieces. Takes some milliseconds, so it is for a thread that has nothing else to do.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: the call takes no pointer, and glibc documents it as safe to make from any thread.

@@ -36,6 +36,7 @@ use crate::{
     admission::{self, Admission, Rules},
     controller::{Controller, Workers},
     http::Http,
+    memory,
     queries::Queries,
     recovery::{self, Recovered},
     shared::Shared,
@@ -70,6 +71,7 @@ impl Node {
     /// Recovers what is in the data directory and starts to serve.
     pub fn start(config: &Config) -> Result<Self, Error> {
         config.check()?;
+        memory::set_up();
         let Recovered { data, chain, bitcoin, journal, ledger } = recovery::recover(config)?;
         let network = chain.network_id();
         let reader = chain.reader();
