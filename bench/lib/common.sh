@@ -50,7 +50,7 @@ start() {
 # wait_for NAME TEXT: until the log of a server has the text.
 wait_for() {
     tries=0
-    until grep -q -- "$2" "$scratch/$1.log"; do
+    until grep -qs -- "$2" "$scratch/$1.log"; do
         tries=$((tries + 1))
         if [ $tries -gt 300 ]; then
             cat "$scratch/$1.log" >&2
