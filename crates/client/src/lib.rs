@@ -36,7 +36,7 @@ pub use client::{Client, Receipt};
 pub use error::Error;
 pub use options::Options;
 pub use pipeline::Pipeline;
-pub use proofs::{ProvedBitcoin, ProvedEntry, ProvedTransaction};
+pub use proofs::{ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};
 pub use signer::Signer;
 pub use window::{BatchDraft, Completion, Draft, Failure, Limits, Outgoing, Window};
 

@@ -54,6 +54,18 @@ pub struct ProvedBitcoin {
     pub reply: Vec<u8>,
 }
 
+/// What a reply with a Bitcoin proof has a verifier work on.
+pub fn bitcoin_proof<'a>(reply: &wire::TransactionProof<'a>) -> bitcoin::TransactionProof<'a> {
+    bitcoin::TransactionProof {
+        leaf: &reply.fixed.leaf,
+        position: reply.fixed.position.get(),
+        transactions: reply.fixed.transaction_count.get(),
+        path: reply.path,
+        coinbase: reply.coinbase,
+        coinbase_path: reply.coinbase_path,
+    }
+}
+
 impl Client {
     /// Proof of an account's latest transaction. That it is in a block is proved, and that it is the account's; that there is
     /// no later one, only [`Self::prove_index`] proves.
@@ -157,14 +169,7 @@ impl Client {
             found = chain.is_active(&block).then(|| chain.find(&block)).flatten();
         }
         let (height, header) = found.ok_or(Error::UnknownBlock)?;
-        let proof = bitcoin::TransactionProof {
-            leaf: &reply.fixed.leaf,
-            position: reply.fixed.position.get(),
-            transactions: reply.fixed.transaction_count.get(),
-            path: reply.path,
-            coinbase: reply.coinbase,
-            coinbase_path: reply.coinbase_path,
-        };
+        let proof = bitcoin_proof(&reply);
         proof.verify(header)?;
         let (transaction, position) = (*proof.leaf, proof.position);
         Ok(ProvedBitcoin { transaction, height, block, position, reply: bytes })

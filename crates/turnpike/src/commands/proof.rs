@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use client::{Client, Options, ProvedBitcoin, ProvedEntry, ProvedTransaction};
+use client::{Client, Options, ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use spv::{HeaderChain, bitcoin};
@@ -128,14 +128,7 @@ fn verify(file: &Path, headers: Option<&Path>, first_height: Option<u32>, output
         Ok(Reply::Proof(reply)) if reply.fixed.request.chain().is_ok_and(|chain| chain == wire::Chain::Bitcoin) => {
             let chain = read_bitcoin_headers(needed(headers)?, first_height)?;
             let (height, header) = active(&chain, &reply.fixed.block_hash)?;
-            let proof = bitcoin::TransactionProof {
-                leaf: &reply.fixed.leaf,
-                position: reply.fixed.position.get(),
-                transactions: reply.fixed.transaction_count.get(),
-                path: reply.path,
-                coinbase: reply.coinbase,
-                coinbase_path: reply.coinbase_path,
-            };
+            let proof = bitcoin_proof(&reply);
             proof.verify(header).map_err(Error::other)?;
             let report = BitcoinReport {
                 verified: true,
