@@ -4,6 +4,7 @@
 //! - [`secp256k1`]: ECDSA signatures.
 //! - [`equihash`]: the proof of work of Zcash.
 //! - [`transfer`]: what a signed operation's signature covers, and the account id that a key stands for.
+//! - [`RuleCode`]: the rules of all schemes by number, as the wire, C and Python have them.
 //! - [`BatchVerifier`]: the one shape of all signature and proof-of-work schemes; [`WorkQueue`]: several cores.
 //!
 //! Every engine has one interface and several backends behind it. A backend is a kernel, nothing more: which messages
@@ -14,10 +15,12 @@
 
 mod batch;
 pub mod equihash;
+mod rule;
 pub mod secp256k1;
 pub mod sha256;
 pub mod transfer;
 mod work;
 
 pub use batch::BatchVerifier;
+pub use rule::RuleCode;
 pub use work::WorkQueue;

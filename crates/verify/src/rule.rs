@@ -1,0 +1,143 @@
+use crate::equihash::{HeaderRule, Rule as EquihashRule};
+use crate::secp256k1::Rule as SignatureRule;
+
+/// The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the
+/// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.
+///
+/// Each scheme's own rules give theirs with `code`.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RuleCode {
+    /// The Equihash solution has the length that the parameters ask for.
+    EquihashLength = 1,
+    /// The two halves of a subtree agree in the bits of its level.
+    EquihashCollision = 2,
+    /// The half of a subtree with the lower first index comes first.
+    EquihashOrder = 3,
+    /// No index is in both halves of a subtree.
+    EquihashDuplicate = 4,
+    /// The XOR of all leaves is zero.
+    EquihashRoot = 5,
+    /// The header gives its solution's length in three bytes, and it is that of the chain.
+    HeaderSolutionLength = 8,
+    /// The header's target is a positive number of 256 bits.
+    HeaderTarget = 9,
+    /// The header's hash is not above its target.
+    HeaderDifficulty = 10,
+    /// r and s are in the range that the scheme has for them.
+    SignatureRange = 16,
+    /// s is at most half the order of the group.
+    SignatureHighS = 17,
+    /// The key is encoded as the scheme asks.
+    KeyEncoding = 18,
+    /// The key is a point of the curve.
+    KeyNotOnCurve = 19,
+    /// The signature is one of this message with this key.
+    SignatureMismatch = 20,
+}
+
+impl RuleCode {
+    /// All rules.
+    pub const ALL: [Self; 13] = [
+        Self::EquihashLength,
+        Self::EquihashCollision,
+        Self::EquihashOrder,
+        Self::EquihashDuplicate,
+        Self::EquihashRoot,
+        Self::HeaderSolutionLength,
+        Self::HeaderTarget,
+        Self::HeaderDifficulty,
+        Self::SignatureRange,
+        Self::SignatureHighS,
+        Self::KeyEncoding,
+        Self::KeyNotOnCurve,
+        Self::SignatureMismatch,
+    ];
+
+    /// The result mask of an item that breaks this rule.
+    pub const fn mask(self) -> u64 {
+        1 << self as u8
+    }
+
+    /// What the scheme says when the rule is broken.
+    pub fn message(self) -> String {
+        match self {
+            Self::EquihashLength => EquihashRule::Length.to_string(),
+            Self::EquihashCollision => EquihashRule::Collision.to_string(),
+            Self::EquihashOrder => EquihashRule::Order.to_string(),
+            Self::EquihashDuplicate => EquihashRule::Duplicate.to_string(),
+            Self::EquihashRoot => EquihashRule::Root.to_string(),
+            Self::HeaderSolutionLength => HeaderRule::SolutionLength.to_string(),
+            Self::HeaderTarget => HeaderRule::Target.to_string(),
+            Self::HeaderDifficulty => HeaderRule::Difficulty.to_string(),
+            Self::SignatureRange => SignatureRule::Range.to_string(),
+            Self::SignatureHighS => SignatureRule::HighS.to_string(),
+            Self::KeyEncoding => SignatureRule::KeyEncoding.to_string(),
+            Self::KeyNotOnCurve => SignatureRule::KeyNotOnCurve.to_string(),
+            Self::SignatureMismatch => SignatureRule::Mismatch.to_string(),
+        }
+    }
+}
+
+impl EquihashRule {
+    /// The rule's number among those of all schemes.
+    pub const fn code(self) -> RuleCode {
+        match self {
+            Self::Length => RuleCode::EquihashLength,
+            Self::Collision => RuleCode::EquihashCollision,
+            Self::Order => RuleCode::EquihashOrder,
+            Self::Duplicate => RuleCode::EquihashDuplicate,
+            Self::Root => RuleCode::EquihashRoot,
+        }
+    }
+}
+
+impl HeaderRule {
+    /// The rule's number among those of all schemes.
+    pub const fn code(self) -> RuleCode {
+        match self {
+            Self::SolutionLength => RuleCode::HeaderSolutionLength,
+            Self::Target => RuleCode::HeaderTarget,
+            Self::Difficulty => RuleCode::HeaderDifficulty,
+            Self::Solution(rule) => rule.code(),
+        }
+    }
+}
+
+impl SignatureRule {
+    /// The rule's number among those of all schemes.
+    pub const fn code(self) -> RuleCode {
+        match self {
+            Self::Range => RuleCode::SignatureRange,
+            Self::HighS => RuleCode::SignatureHighS,
+            Self::KeyEncoding => RuleCode::KeyEncoding,
+            Self::KeyNotOnCurve => RuleCode::KeyNotOnCurve,
+            Self::Mismatch => RuleCode::SignatureMismatch,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_has_a_bit_and_a_message_of_its_own() {
+        let mut masks = 0;
+        let mut messages = Vec::new();
+        for rule in RuleCode::ALL {
+            assert_eq!(masks & rule.mask(), 0, "{rule:?}");
+            masks |= rule.mask();
+            assert!(!messages.contains(&rule.message()), "{rule:?}");
+            messages.push(rule.message());
+        }
+        assert_eq!(masks & 1, 0, "zero stands for no broken rule");
+    }
+
+    /// The numbers are those of the protocol: they may be added to, but none may change.
+    #[test]
+    fn numbers_never_change() {
+        let numbers = RuleCode::ALL.map(|rule| rule as u8);
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 8, 9, 10, 16, 17, 18, 19, 20]);
+    }
+}
