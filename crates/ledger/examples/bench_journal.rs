@@ -66,7 +66,7 @@ fn bench_round_trip(parent: &tempfile::TempDir, count: u64) {
     std::thread::scope(|scope| {
         scope.spawn(|| preparer.run());
         scope.spawn(move || {
-            while let Some(durable) = committer.commit() {
+            while let Some(durable) = committer.commit_next() {
                 durable.unwrap();
                 there.write_all(&[1]).unwrap();
             }
@@ -75,6 +75,7 @@ fn bench_round_trip(parent: &tempfile::TempDir, count: u64) {
         for number in 0..count {
             let start = Instant::now();
             submitter.begin().push(&operation(number), 1);
+            submitter.wake();
             here.read_exact(&mut [0]).unwrap();
             times.push(start.elapsed());
         }
@@ -93,7 +94,7 @@ fn bench_throughput(parent: &tempfile::TempDir, total: u64, follows: bool) {
         scope.spawn(|| preparer.run());
         let commits = scope.spawn(move || {
             let mut commits = 0;
-            while let Some(durable) = committer.commit() {
+            while let Some(durable) = committer.commit_next() {
                 durable.unwrap();
                 commits += 1;
             }
@@ -118,6 +119,7 @@ fn bench_throughput(parent: &tempfile::TempDir, total: u64, follows: bool) {
             let room = submission.room().unwrap().min(1000).min((total - next) as usize);
             (0..room as u64).for_each(|index| submission.push(&operation(next + index), 1));
             drop(submission);
+            submitter.wake();
             next += room as u64;
             if room == 0 {
                 std::thread::sleep(Duration::from_micros(50));

@@ -36,7 +36,7 @@ mod writer;
 pub use batch::Batch;
 pub use error::Error;
 pub use format::{BATCH_HEADER_LENGTH, PAGE, Record, Tail};
-pub use group_commit::{Committer, Preparer, Submission, Submitter, group_commit};
+pub use group_commit::{Committer, Due, Preparer, Submission, Submitter, Work, group_commit};
 pub use log::Log;
 pub use open::{Opened, Torn};
 pub use reader::{JournalBatch, JournalReader};

@@ -377,7 +377,7 @@ fn three_threads() {
         scope.spawn(|| preparer.run());
         scope.spawn(move || {
             let mut last = 0;
-            while let Some(durable) = committer.commit() {
+            while let Some(durable) = committer.commit_next() {
                 let durable = durable.unwrap();
                 assert!(durable >= last);
                 last = durable;
@@ -396,6 +396,7 @@ fn three_threads() {
                 }
             }
             drop(submission);
+            submitter.wake();
             batch.clear();
             while reader.next().unwrap().is_some() {}
             log.prune(reader.next_sequence().saturating_sub(5000)).unwrap();
@@ -417,7 +418,7 @@ fn a_full_disk_refuses_before_anything_is_executed() {
     let (submitter, mut committer, preparer) = group_commit(journal);
     std::thread::scope(|scope| {
         scope.spawn(|| preparer.run());
-        scope.spawn(move || while committer.commit().is_some_and(|durable| durable.is_ok()) {});
+        scope.spawn(move || while committer.commit_next().is_some_and(|durable| durable.is_ok()) {});
         let mut sequence = 0;
         loop {
             let mut submission = submitter.begin();
@@ -433,6 +434,7 @@ fn a_full_disk_refuses_before_anything_is_executed() {
                 }
             }
             drop(submission);
+            submitter.wake();
             std::thread::yield_now();
         }
         assert!(submitter.failure().unwrap().is_full());

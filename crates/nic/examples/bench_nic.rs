@@ -43,7 +43,7 @@ impl StoreController for Nothing {
     fn verified(&mut self) -> Option<Held> {
         None
     }
-    fn commit(&mut self) {}
+    fn commit(&mut self, _lone: bool) {}
 }
 
 /// Keeps `window` copies of a datagram in flight for a while. Returns how many were answered, and the median time of one

@@ -77,6 +77,7 @@ pub trait StoreController {
     /// The next datagram of signed operations that a worker is done with.
     fn verified(&mut self) -> Option<Held>;
 
-    /// A chunk of what was received has been executed: hand to the journal what was not handed to it before.
-    fn commit(&mut self);
+    /// Replies to what was executed are parked: make what they wait for durable, or have it made so. `lone` tells that it
+    /// was all that had arrived, a single operation: its client waits, and there is nothing to gather meanwhile.
+    fn commit(&mut self, lone: bool);
 }

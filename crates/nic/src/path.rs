@@ -108,11 +108,12 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
                 datagrams += 1;
                 self.work_on_datagram(memory, message.peer, place, now);
                 if self.extraction.operations.len() >= CHUNK_OPERATIONS {
-                    self.execute(memory);
+                    self.execute(memory, false);
                 }
             }
         }
-        self.execute(memory);
+        let lone = datagrams == 1 && self.extraction.operations.len() == 1;
+        self.execute(memory, lone);
         self.send(memory);
         let bytes: usize = messages.iter().map(|message: &Message| message.length).sum();
         self.counters.messages.add(messages.len() as u64);
@@ -184,7 +185,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     }
 
     /// Executes the operations that were extracted and replies to their requests, or parks the replies.
-    fn execute(&mut self, memory: &mut [u8]) {
+    fn execute(&mut self, memory: &mut [u8], lone: bool) {
         if self.extraction.requests.is_empty() {
             return;
         }
@@ -205,10 +206,10 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
                 }
             }
         }
-        self.controller.commit();
         self.counters.operations.add(operations.len() as u64);
         self.extraction.clear();
         self.send(memory);
+        self.controller.commit(lone);
     }
 
     /// Sends the replies that need not wait.
@@ -245,7 +246,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         for _ in 0..VERIFIED_AT_ONCE {
             let Some(mut held) = self.controller.verified() else { return false };
             self.execute_verified(&mut held);
-            self.controller.commit();
+            self.controller.commit(false);
         }
         true
     }

@@ -1,19 +1,19 @@
 //! The store controller: what stands behind the data path of this node.
 
 use std::{
-    sync::{Arc, atomic::Ordering::Relaxed, mpsc::Receiver},
+    sync::{Arc, Mutex, atomic::Ordering::Relaxed, mpsc::Receiver},
     time::Duration,
 };
 
 use ledger::{
     Executable, Ledger,
-    journal::{Submission, Submitter},
+    journal::{Due, Submission, Submitter},
 };
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use verify::WorkQueue;
 use wire::{Command, Operation, Promise, SignedOperation, Status};
 
-use crate::{queries::Queries, shared::Shared};
+use crate::{completer::Complete, queries::Queries, shared::Shared};
 
 /// How long the data path sleeps, and how often, before operations for which the journal has no room are `BUSY`: long
 /// enough for a sync of a disk to end, which makes room, and short enough for reads.
@@ -28,12 +28,13 @@ const BEHIND: u64 = 1 << 22;
 pub struct Controller {
     ledger: Ledger,
     journal: Submitter,
+    completer: Arc<Mutex<dyn Complete>>,
     promise: Promise,
     queries: Queries,
     workers: Workers,
     shared: Arc<Shared>,
-    /// The highest sequence that a reply waits for.
-    awaited: u64,
+    /// A reply waits for the journal.
+    is_awaited: bool,
     /// Up to which sequence the figures are told.
     told: u64,
 }
@@ -49,10 +50,11 @@ pub struct Workers {
 }
 
 impl Controller {
-    /// A controller for `ledger`, whose journal is behind `journal`.
+    /// A controller for `ledger`, whose journal is behind `journal`, and is written to by `completer`.
     pub fn new(
         ledger: Ledger,
         journal: Submitter,
+        completer: Arc<Mutex<dyn Complete>>,
         promise: Promise,
         queries: Queries,
         workers: Workers,
@@ -60,7 +62,7 @@ impl Controller {
     ) -> Self {
         let told = ledger.last_sequence();
         shared.accounts.store(ledger.accounts() as u64, Relaxed);
-        Self { ledger, journal, promise, queries, workers, shared, awaited: 0, told }
+        Self { ledger, journal, completer, promise, queries, workers, shared, is_awaited: false, told }
     }
 
     /// Lets the block builder catch up where it is far behind, so that the journal does not grow without bound: the further
@@ -69,6 +71,18 @@ impl Controller {
         let excess = self.shared.behind().saturating_sub(BEHIND);
         if excess > 0 && !self.shared.builder_failed.load(Relaxed) {
             std::thread::sleep((NAP * (1 + excess / (BEHIND / 8)) as u32).min(NAP * NAPS));
+        }
+    }
+
+    /// Completes on this thread what was executed, which spares a client that waits two changes of thread. Whether it
+    /// was done: not while the journal thread is at it, nor where the disk is slow, as everything else would wait.
+    fn complete(&self) -> bool {
+        match self.completer.try_lock() {
+            Ok(mut completer) if completer.is_quick() => {
+                completer.complete(Due::Commit);
+                true
+            }
+            _ => false,
         }
     }
 
@@ -120,7 +134,7 @@ impl StoreController for Controller {
         }
         // Once the journal has failed, this never comes: the reply is refused with `STORAGE_FAILED`. It must not be given
         // under a lower promise, as compact frames have no room to say so.
-        self.awaited = last;
+        self.is_awaited = true;
         Release::Durable(last)
     }
 
@@ -141,19 +155,16 @@ impl StoreController for Controller {
         self.workers.verified.try_recv().ok()
     }
 
-    fn commit(&mut self) {
-        if self.awaited != 0 {
-            // What the replies wait for may have become durable before they were parked.
-            if self.journal.durable() >= self.awaited || self.shared.storage_failed.load(Relaxed) {
-                self.journal.begin().wake();
-            }
-            self.awaited = 0;
-        }
+    fn commit(&mut self, lone: bool) {
         let last = self.ledger.last_sequence();
+        let has_work = std::mem::take(&mut self.is_awaited) || last != self.told;
         if last != self.told {
             self.shared.executed.fetch_add(last - self.told, Relaxed);
             self.shared.accounts.store(self.ledger.accounts() as u64, Relaxed);
             self.told = last;
+        }
+        if has_work && !(lone && self.complete()) {
+            self.journal.wake();
         }
     }
 }

@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;
+mod completer;
 pub mod config;
 mod controller;
 mod error;

@@ -4,7 +4,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{
             AtomicBool, AtomicU8,
             Ordering::{Relaxed, Release},
@@ -34,6 +34,7 @@ use wire::Chain;
 use crate::{
     Config, Error,
     admission::{self, Admission, Rules},
+    completer::{self, Complete, Completer},
     controller::{Controller, Workers},
     http::Http,
     memory,
@@ -100,12 +101,22 @@ impl Node {
         let proof_worker = proof_worker(proofs.clone(), proof_transmitter?);
         let workers = start_workers(config, network, pool_size, &waker, &shared, proof_worker)?;
         let queries = Queries::new(reader, bitcoin, proofs, config.promise, shared.clone());
-        let controller = Controller::new(ledger, submitter.clone(), config.promise, queries, workers, shared.clone());
+        let work = committer.work();
+        let completer = Completer::new(committer, departures, transmitter?, shared.clone());
+        let completer: Arc<Mutex<dyn Complete>> = Arc::new(Mutex::new(completer));
+        let controller = Controller::new(
+            ledger,
+            submitter.clone(),
+            completer.clone(),
+            config.promise,
+            queries,
+            workers,
+            shared.clone(),
+        );
         let selector = Selector::new(selection(config), local);
         let path = DataPath::new(backend, selector, controller, parking, pool, counters, MESSAGES);
 
         let stop = Arc::new(AtomicBool::new(false));
-        let transmitter = transmitter?;
         let pin = |at: usize| config.io.pin.get(at).copied();
         let mut node = Self {
             local,
@@ -122,10 +133,7 @@ impl Node {
             _data: data,
         };
         // From here on dropping the node ends the threads that were started.
-        node.threads.push(spawn("journal", pin(1), {
-            let shared = shared.clone();
-            move || threads::commit(committer, departures, transmitter, &shared)
-        })?);
+        node.threads.push(spawn("journal", pin(1), move || completer::run(&work, &*completer))?);
         node.threads.push(spawn("prepare", None, move || preparer.run())?);
         node.builder = Some(spawn("builder", pin(2), {
             let (order, shared) = (node.order.clone(), shared.clone());

@@ -10,13 +10,9 @@ use std::{
 };
 
 use chain::own::Tip;
-use ledger::{
-    builder::{BlockBuilder, Observer},
-    journal::Committer,
-};
-use nic::{Departures, Transmit};
+use ledger::builder::{BlockBuilder, Observer};
 use proof::Cache;
-use wire::{Operation, Status};
+use wire::Operation;
 
 use crate::{Error, admission, memory, shared::Shared};
 
@@ -56,21 +52,6 @@ pub fn spawn<T: Send + 'static>(
         }
     };
     Builder::new().name(name).spawn(run).map_err(|source| Error::System { what: "a thread", source })
-}
-
-/// Commits what was submitted and sends the replies that waited for it, until the journal is closed.
-pub fn commit(mut committer: Committer, mut departures: Departures, mut transmit: impl Transmit, shared: &Shared) {
-    while let Some(result) = committer.commit() {
-        match result {
-            Ok(durable) => departures.release(durable, &mut transmit),
-            Err(error) => {
-                if !shared.storage_failed.swap(true, Relaxed) {
-                    tracing::error!(%error, "the journal cannot be written: reads only from now on");
-                }
-                departures.refuse(Status::StorageFailed, &mut transmit);
-            }
-        }
-    }
 }
 
 /// Tells the proof cache of new blocks.

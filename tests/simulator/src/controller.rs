@@ -1,6 +1,7 @@
 //! The store controller: the ledger and the journal, with the model beside them.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use chain::own::OwnReader;
@@ -24,6 +25,8 @@ pub struct Controller {
     model: Arc<Mutex<Model>>,
     /// Replies were parked that may have to be sent by now.
     is_awaited: bool,
+    /// What is to be committed is a single operation whose client waits.
+    is_lone: Arc<AtomicBool>,
 }
 
 impl Controller {
@@ -33,8 +36,9 @@ impl Controller {
         proofs: Service,
         chain: OwnReader,
         model: Arc<Mutex<Model>>,
+        is_lone: Arc<AtomicBool>,
     ) -> Self {
-        Self { ledger, journal, proofs, chain, verified: VecDeque::new(), model, is_awaited: false }
+        Self { ledger, journal, proofs, chain, verified: VecDeque::new(), model, is_awaited: false, is_lone }
     }
 
     fn execute_entries<E: Executable + Clone>(
@@ -149,9 +153,11 @@ impl StoreController for Controller {
         self.verified.pop_front()
     }
 
-    fn commit(&mut self) {
-        if std::mem::take(&mut self.is_awaited) {
-            self.journal.begin().wake();
+    fn commit(&mut self, lone: bool) {
+        let last = self.ledger.last_sequence();
+        if std::mem::take(&mut self.is_awaited) || last > self.journal.durable() {
+            self.journal.wake();
+            self.is_lone.store(lone, Relaxed);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The node: a disk that lasts, and processes on it that come and go.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -59,6 +59,7 @@ pub struct Process {
     builder: BlockBuilder<Announcer>,
     log: Arc<Log>,
     time: Arc<AtomicU64>,
+    is_lone: Arc<AtomicBool>,
 }
 
 impl Process {
@@ -98,20 +99,20 @@ impl Process {
         let (submitter, committer, preparer) = group_commit(journal);
         let clock = time.clone();
         let committer = committer.with_clock(move || clock.load(Ordering::Relaxed));
-        let port = Port::default();
+        let (port, is_lone) = (Port::default(), Arc::new(AtomicBool::new(false)));
         let (parking, departures) = parking::parking(parking::Limits { bytes: 1 << 20, replies: 256 });
         let trusted: Prefix = "10.0.0.0/8".parse().unwrap();
         let selector = SelectorConfig { trusted: vec![trusted], ..SelectorConfig::default() };
         let path = DataPath::new(
             port.clone(),
             Selector::new(selector, NODE.parse().unwrap()),
-            Controller::new(ledger, submitter.clone(), proofs, reader, model.clone()),
+            Controller::new(ledger, submitter.clone(), proofs, reader, model.clone(), is_lone.clone()),
             parking,
             Pool::new(held::PoolSize { small: 16, large: 1 }),
             Arc::new(Counters::default()),
             16,
         );
-        Ok(Self { port, path, committer, preparer, departures, submitter, builder, log, time })
+        Ok(Self { port, path, committer, preparer, departures, submitter, builder, log, time, is_lone })
     }
 
     /// Works on what has arrived.
@@ -123,12 +124,17 @@ impl Process {
 
     /// Is there something to commit?
     pub fn has_work(&self) -> bool {
-        self.committer.has_work()
+        self.committer.work().is_due()
+    }
+
+    /// Is a single operation all that arrived since this was asked last?
+    pub fn is_lone(&self) -> bool {
+        self.is_lone.swap(false, Ordering::Relaxed)
     }
 
     /// Writes and syncs what there is to commit.
     pub fn commit(&mut self) -> Result<u64, journal::Error> {
-        self.committer.commit().unwrap()
+        self.committer.commit()
     }
 
     /// Sends the replies that waited for a commit.

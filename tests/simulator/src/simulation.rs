@@ -35,6 +35,8 @@ pub struct Report {
     pub operations: u64,
     /// Commits of the journal.
     pub commits: u64,
+    /// Those of them that the data path did by itself.
+    pub lone_commits: u64,
     /// Times that the node died.
     pub crashes: u64,
     /// Operations that were accepted and lost with a crash.
@@ -237,16 +239,7 @@ impl Simulation {
             }
             Event::Committed { epoch, result } if epoch == self.epoch => {
                 self.is_committing = false;
-                let has_failed = result.is_err();
-                if let Some(node) = &mut self.node {
-                    node.release(result);
-                }
-                self.transmit();
-                if has_failed && !std::mem::replace(&mut self.is_failed, true) {
-                    // The operator looks after it.
-                    self.report.storage_failures += 1;
-                    self.schedule.after(2 * SECOND, Event::Crash { again: false });
-                }
+                self.release(result);
                 self.commit();
             }
             Event::Housekeeping { epoch } if epoch == self.epoch => self.keep_house(),
@@ -308,6 +301,20 @@ impl Simulation {
         }
     }
 
+    /// Sends the replies that waited for a commit.
+    fn release(&mut self, result: Result<u64, journal::Error>) {
+        let has_failed = result.is_err();
+        if let Some(node) = &mut self.node {
+            node.release(result);
+        }
+        self.transmit();
+        if has_failed && !std::mem::replace(&mut self.is_failed, true) {
+            // The operator looks after it.
+            self.report.storage_failures += 1;
+            self.schedule.after(2 * SECOND, Event::Crash { again: false });
+        }
+    }
+
     /// Begins to commit, if there is something and nothing is being committed.
     fn commit(&mut self) {
         if self.is_committing || !self.node.as_ref().is_some_and(Process::has_work) {
@@ -321,6 +328,11 @@ impl Simulation {
         let Some(node) = &mut self.node else { return };
         let result = node.commit();
         self.report.commits += 1;
+        if node.is_lone() && self.random.chance(0.8) {
+            // The data path commits it by itself, before anything else happens.
+            self.report.lone_commits += 1;
+            return self.release(result);
+        }
         self.is_committing = true;
         let latency = if self.random.chance(0.03) { 80_000 } else { 80 + self.random.below(200) };
         // Some are when more has been executed while the disk is slow.

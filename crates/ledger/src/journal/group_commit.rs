@@ -20,7 +20,7 @@ const IDLE_BYTES: usize = 256 << 10;
 /// Divides a journal among three threads: one submits operations, one commits them, one prepares segments.
 pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
     let log = journal.log().clone();
-    let state = State { space: journal.space(), ..State::default() };
+    let state = State { space: journal.space(), is_sealed: journal.is_sealed(), ..State::default() };
     let shared = Arc::new(Shared { log, state: Mutex::new(state), work: Condvar::new(), preparation: Condvar::new() });
     let committer = Committer { shared: shared.clone(), journal, batch: Batch::new(), clock: Box::new(now) };
     (Submitter { shared: shared.clone() }, committer, Preparer { shared })
@@ -41,6 +41,10 @@ struct State {
     space: u64,
     /// Is the committer to return though there is nothing to write?
     is_woken: bool,
+    /// Is there nothing to [seal](Journal::is_sealed)?
+    is_sealed: bool,
+    /// Number of commits so far.
+    commits: u64,
     is_stopping: bool,
     failure: Option<Arc<Error>>,
     /// Why the next segment cannot be prepared.
@@ -66,34 +70,23 @@ pub struct Submitter {
     shared: Arc<Shared>,
 }
 
-/// A lock on the batch that gathers. The committer cannot take the batch as long as this lives, so replies that are
-/// parked meanwhile are there when the batch is durable.
+/// A lock on the batch that gathers.
 #[derive(Debug)]
 pub struct Submission<'a> {
     state: MutexGuard<'a, State>,
-    /// Behind the lock, so that it is dropped after it: the committer does not wake up only to wait for the lock.
-    wake: Wake<'a>,
-}
-
-/// Wakes the committer at the end of a submission, if there is something for it.
-#[derive(Debug)]
-struct Wake<'a> {
-    work: &'a Condvar,
-    is_due: bool,
-}
-
-impl Drop for Wake<'_> {
-    fn drop(&mut self) {
-        if self.is_due {
-            self.work.notify_one();
-        }
-    }
 }
 
 impl Submitter {
-    /// Begins to append.
+    /// Begins to append. [`wake`](Self::wake) the committer afterwards, or call it.
     pub fn begin(&self) -> Submission<'_> {
-        Submission { state: self.shared.state(), wake: Wake { work: &self.shared.work, is_due: false } }
+        Submission { state: self.shared.state() }
+    }
+
+    /// Lets the committer commit, even if nothing was appended: replies may have been parked because of operations
+    /// that became durable just before.
+    pub fn wake(&self) {
+        self.shared.state().is_woken = true;
+        self.shared.work.notify_one();
     }
 
     /// Sequence of the last durable operation.
@@ -128,20 +121,57 @@ impl Submission<'_> {
     #[inline]
     pub fn push(&mut self, operation: &Operation, value: u64) {
         self.state.batch.push(operation, value);
-        self.wake.is_due = true;
     }
 
     /// Appends a signed operation.
     pub fn push_signed(&mut self, signed: &SignedOperation, value: u64) {
         self.state.batch.push_signed(signed, value);
-        self.wake.is_due = true;
+    }
+}
+
+/// What is to be done with the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// [`Committer::commit`].
+    Commit,
+    /// [`Committer::seal`].
+    Seal,
+}
+
+/// Tells when something is to be done. It is apart from the [`Committer`], so that a committer that several threads use
+/// is not locked while one of them waits.
+#[derive(Clone, Debug)]
+pub struct Work {
+    shared: Arc<Shared>,
+}
+
+impl Work {
+    /// Waits until something is to be done; none when the journal is closed.
+    pub fn wait(&self) -> Option<Due> {
+        let mut state = self.shared.state();
+        while !state.has_work() {
+            if state.is_sealed {
+                if state.is_stopping {
+                    return None;
+                }
+                state = self.shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let (patience, commits) = (if state.is_stopping { Duration::ZERO } else { SEAL_AFTER }, state.commits);
+            let waited = self.shared.work.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner);
+            let (after, timeout) = waited;
+            state = after;
+            if timeout.timed_out() && !state.has_work() && state.commits == commits {
+                return Some(Due::Seal);
+            }
+        }
+        Some(Due::Commit)
     }
 
-    /// Lets the committer return even if nothing is appended: for replies that were parked because of operations which
-    /// may have become durable just now.
-    pub fn wake(&mut self) {
-        self.state.is_woken = true;
-        self.wake.is_due = true;
+    /// Would [`wait`](Self::wait) return at once? For who works in simulated time.
+    pub fn is_due(&self) -> bool {
+        let state = self.shared.state();
+        state.has_work() || state.is_stopping
     }
 }
 
@@ -162,55 +192,54 @@ impl Committer {
         Self { clock: Box::new(clock), ..self }
     }
 
-    /// Waits until there is something to commit and commits it. Gives the sequence of the last durable operation; none
-    /// when the journal is closed.
-    pub fn commit(&mut self) -> Option<Result<u64, Error>> {
-        let shared = self.shared.clone();
-        let mut state = shared.state();
-        while !state.has_work() {
-            if !self.journal.is_sealed() {
-                let patience = if state.is_stopping { Duration::ZERO } else { SEAL_AFTER };
-                let waited = shared.work.wait_timeout(state, patience).unwrap_or_else(PoisonError::into_inner);
-                let (after, timeout) = waited;
-                state = after;
-                if timeout.timed_out() && !state.has_work() {
-                    drop(state);
+    /// Tells when there is something to do.
+    pub fn work(&self) -> Work {
+        Work { shared: self.shared.clone() }
+    }
+
+    /// Waits until there is something to commit and commits it; seals the journal meanwhile if it is idle. None when it
+    /// is closed.
+    pub fn commit_next(&mut self) -> Option<Result<u64, Error>> {
+        let work = self.work();
+        loop {
+            match work.wait()? {
+                Due::Commit => return Some(self.commit()),
+                Due::Seal => {
                     if let Err(error) = self.seal() {
                         return Some(Err(error));
                     }
-                    state = shared.state();
                 }
-            } else if state.is_stopping {
-                return None;
-            } else {
-                state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
+    }
+
+    /// Commits what was submitted. Gives the sequence of the last durable operation.
+    pub fn commit(&mut self) -> Result<u64, Error> {
+        let mut state = self.shared.state();
         std::mem::swap(&mut state.batch, &mut self.batch);
         state.is_woken = false;
         state.space = self.journal.space_after(self.batch.bytes());
         drop(state);
 
         let durable = self.journal.commit(&mut self.batch, (self.clock)());
+        let mut state = self.shared.state();
         if let Err(error) = &durable {
             self.batch.clear();
-            self.shared.state().failure.get_or_insert_with(|| Arc::new(error.clone()));
+            state.failure.get_or_insert_with(|| Arc::new(error.clone()));
         }
         if self.shared.log.needs_preparation() {
-            // Under the lock, so that it cannot fall between the preparer's look and its wait.
-            let _state = self.shared.state();
             self.shared.preparation.notify_one();
         }
-        Some(durable)
+        state.commits += 1;
+        let was_sealed = std::mem::replace(&mut state.is_sealed, self.journal.is_sealed());
+        if was_sealed && !state.is_sealed {
+            // Who waits has to look after the seal from now on.
+            self.shared.work.notify_one();
+        }
+        durable
     }
 
-    /// Would [`commit`](Self::commit) return without waiting? For who drives it in simulated time.
-    pub fn has_work(&self) -> bool {
-        let state = self.shared.state();
-        state.has_work() || state.is_stopping
-    }
-
-    /// Seals the journal and gives back memory, as [`commit`](Self::commit) does by itself when it has waited a while.
+    /// Seals the journal and gives back memory: for when it is idle.
     pub fn seal(&mut self) -> Result<(), Error> {
         self.batch.shrink(IDLE_BYTES);
         let mut state = self.shared.state();
@@ -218,8 +247,10 @@ impl Committer {
         state.space = self.journal.space_after(PAGE);
         drop(state);
         let sealed = self.journal.seal((self.clock)());
+        let mut state = self.shared.state();
+        state.is_sealed = self.journal.is_sealed();
         if let Err(error) = &sealed {
-            self.shared.state().failure = Some(Arc::new(error.clone()));
+            state.failure = Some(Arc::new(error.clone()));
         }
         sealed
     }

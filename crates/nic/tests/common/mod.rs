@@ -148,5 +148,5 @@ impl StoreController for Toy {
         self.verified.pop_front()
     }
 
-    fn commit(&mut self) {}
+    fn commit(&mut self, _lone: bool) {}
 }
