@@ -5,7 +5,8 @@
 //! - [`equihash`]: the proof of work of Zcash.
 //! - [`transfer`]: what a signed operation's signature covers, and the account id that a key stands for.
 //! - [`RuleCode`]: the rules of all schemes by number, as the wire, C and Python have them.
-//! - [`BatchVerifier`]: the one shape of all signature and proof-of-work schemes; [`WorkQueue`]: several cores.
+//! - [`BatchVerifier`]: the one shape of all signature and proof-of-work schemes; [`WorkQueue`] and
+//!   [`Pool`]: several cores.
 //!
 //! Every engine has one interface and several backends behind it. A backend is a kernel, nothing more: which messages
 //! to take, how to pad, what a verdict means is written once above the kernels. The backend is chosen at run time, so
@@ -15,6 +16,7 @@
 
 mod batch;
 pub mod equihash;
+mod pool;
 mod rule;
 pub mod secp256k1;
 pub mod sha256;
@@ -22,5 +24,6 @@ pub mod transfer;
 mod work;
 
 pub use batch::BatchVerifier;
+pub use pool::Pool;
 pub use rule::RuleCode;
 pub use work::WorkQueue;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Parameters, Rule, Solution, verify};
+use super::{Backend, Parameters, Rule, Solution, verify_on};
 use crate::sha256::sha256d;
 
 /// The length of a header with a (200,9) solution.
@@ -54,6 +54,11 @@ impl<'a> Header<'a> {
     /// Checks that the header shows the work that its own target asks for. Whether that target is the one that the
     /// chain asks for is for the caller to check.
     pub fn verify(&self) -> Result<(), HeaderRule> {
+        self.verify_on(Backend::fastest())
+    }
+
+    /// As [`Header::verify`], with the solution checked on a backend of the caller's choice, which must be available.
+    pub fn verify_on(&self, backend: Backend) -> Result<(), HeaderRule> {
         if self.0[INPUT..INPUT + 3] != [0xfd, 0x40, 0x05] {
             return Err(HeaderRule::SolutionLength);
         }
@@ -66,7 +71,7 @@ impl<'a> Header<'a> {
         if hash > target {
             return Err(HeaderRule::Difficulty);
         }
-        Ok(verify(&Parameters::ZCASH, &self.solution())?)
+        Ok(verify_on(backend, &Parameters::ZCASH, &self.solution())?)
     }
 }
 

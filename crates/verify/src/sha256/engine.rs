@@ -21,6 +21,9 @@ pub(super) struct Function {
 }
 
 impl Function {
+    /// SHA-256.
+    pub(super) const SINGLE: Self = Self { initial: scalar::INITIAL, prefix: 0, double: false };
+
     /// SHA-256 of SHA-256.
     pub(super) const DOUBLE: Self = Self { initial: scalar::INITIAL, prefix: 0, double: true };
 
@@ -88,6 +91,25 @@ impl<const N: usize> Job for Many<'_, [u8; N]> {
     #[inline(always)]
     fn message(&self, index: usize) -> &[u8] {
         &self.messages[index]
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: usize, digest: &Digest) {
+        self.digests[index] = *digest;
+    }
+}
+
+/// Messages of a length that is only known at run time, one after the other.
+pub(super) struct Rows<'a> {
+    pub(super) messages: &'a [u8],
+    pub(super) length: usize,
+    pub(super) digests: &'a mut [Digest],
+}
+
+impl Job for Rows<'_> {
+    #[inline(always)]
+    fn message(&self, index: usize) -> &[u8] {
+        &self.messages[index * self.length..][..self.length]
     }
 
     #[inline(always)]

@@ -11,7 +11,7 @@ mod x86;
 
 pub use engine::{Backend, Engine};
 
-use engine::{Each, Function, Many};
+use engine::{Each, Function, Many, Rows};
 
 /// A SHA-256 digest.
 pub type Digest = [u8; 32];
@@ -51,6 +51,15 @@ impl Tag {
     pub fn hash_many_on<const N: usize>(&self, engine: &Engine, messages: &[[u8; N]], digests: &mut [Digest]) {
         assert_eq!(messages.len(), digests.len(), "one digest for each message");
         engine.run(&self.0, N, messages.len(), &mut Many { messages, digests });
+    }
+
+    /// As [`Tag::hash_many_on`], for messages of a length that is only known at run time, one after the other.
+    ///
+    /// # Panics
+    ///
+    /// If the messages are not as many times `length` bytes as there are digests.
+    pub fn hash_rows_on(&self, engine: &Engine, messages: &[u8], length: usize, digests: &mut [Digest]) {
+        rows(engine, &self.0, messages, length, digests);
     }
 
     /// The hashes of messages of any lengths. Messages of one length share the lanes, so few different lengths in many
@@ -108,6 +117,29 @@ pub fn sha256d_many<const N: usize>(messages: &[[u8; N]], digests: &mut [Digest]
 pub fn sha256d_many_on<const N: usize>(engine: &Engine, messages: &[[u8; N]], digests: &mut [Digest]) {
     assert_eq!(messages.len(), digests.len(), "one digest for each message");
     engine.run(&Function::DOUBLE, N, messages.len(), &mut Many { messages, digests });
+}
+
+/// As [`sha256d_many_on`], for messages of a length that is only known at run time, one after the other.
+///
+/// # Panics
+///
+/// If the messages are not as many times `length` bytes as there are digests.
+pub fn sha256d_rows_on(engine: &Engine, messages: &[u8], length: usize, digests: &mut [Digest]) {
+    rows(engine, &Function::DOUBLE, messages, length, digests);
+}
+
+/// As [`sha256d_rows_on`], of SHA-256 itself.
+///
+/// # Panics
+///
+/// If the messages are not as many times `length` bytes as there are digests.
+pub fn sha256_rows_on(engine: &Engine, messages: &[u8], length: usize, digests: &mut [Digest]) {
+    rows(engine, &Function::SINGLE, messages, length, digests);
+}
+
+fn rows(engine: &Engine, function: &Function, messages: &[u8], length: usize, digests: &mut [Digest]) {
+    assert_eq!(length.checked_mul(digests.len()), Some(messages.len()), "one digest for each message");
+    engine.run(function, length, digests.len(), &mut Rows { messages, length, digests });
 }
 
 /// One level of a Bitcoin Merkle tree: each parent is the double hash of left ‖ right, where a right child that is

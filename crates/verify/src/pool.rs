@@ -1,0 +1,196 @@
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::WorkQueue;
+
+/// Threads that share out the pieces of a job among them; the thread that has the job is one of them.
+///
+/// Jobs of several threads may run at the same time. None waits for another: where all threads are busy, a job is done by
+/// the thread that has it, alone. The same happens in a child of `fork`, which has none of its parent's other threads.
+pub struct Pool {
+    threads: usize,
+    queue: Option<WorkQueue<Arc<Job>>>,
+}
+
+impl Pool {
+    /// A pool of this many threads, counting the one that calls [`Pool::each`]: one less is started.
+    pub fn start(threads: usize) -> io::Result<Self> {
+        let helpers = threads.saturating_sub(1);
+        // Room for a few jobs at the same time; one that finds no room has fewer helpers.
+        let start = || WorkQueue::start("verify", helpers, 4 * helpers, || |job: Arc<Job>| job.help());
+        Ok(Self { threads: helpers + 1, queue: (helpers > 0).then(start).transpose()? })
+    }
+
+    /// Number of threads, with the caller's.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Does the work on every piece, and returns when all of it is done. A panic of the work goes on in the caller.
+    pub fn each<P: Send>(&self, pieces: impl Iterator<Item = P> + Send, work: impl Fn(P) + Sync) {
+        let helpers = (self.threads - 1).min(pieces.size_hint().0.saturating_sub(1));
+        let pieces = Mutex::new(pieces);
+        let share = || {
+            loop {
+                let piece = lock(&pieces).next();
+                match piece {
+                    Some(piece) => work(piece),
+                    None => return,
+                }
+            }
+        };
+        match &self.queue {
+            Some(queue) if helpers > 0 => Job::run(queue, helpers, &share),
+            _ => share(),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A closure on the stack of the thread that has the job. It is there for as long as the job is open or has helpers.
+struct Job {
+    closure: *const (),
+    call: unsafe fn(*const ()),
+    state: Mutex<State>,
+    /// Signalled when a helper is done.
+    done: Condvar,
+}
+
+struct State {
+    open: bool,
+    helpers: usize,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+// SAFETY: the closure is only called, and `Job::run` takes none that may not be called by several threads at once.
+unsafe impl Send for Job {}
+// SAFETY: as above.
+unsafe impl Sync for Job {}
+
+impl Job {
+    /// Calls the closure in this thread and, as far as the queue has room, in `helpers` others. Returns when all have returned.
+    fn run<F: Fn() + Sync>(queue: &WorkQueue<Arc<Self>>, helpers: usize, closure: &F) {
+        /// # Safety
+        ///
+        /// The pointer is to a closure of this type, which is there until the call returns.
+        unsafe fn call<F: Fn()>(closure: *const ()) {
+            // SAFETY: the caller's promise.
+            unsafe { (*closure.cast::<F>())() }
+        }
+        let job = Arc::new(Self {
+            closure: std::ptr::from_ref(closure).cast(),
+            call: call::<F>,
+            state: Mutex::new(State { open: true, helpers: 0, panic: None }),
+            done: Condvar::new(),
+        });
+        for _ in 0..helpers {
+            if queue.try_push(Arc::clone(&job)).is_err() {
+                break;
+            }
+        }
+        // The closure must not go away below a helper, so a panic has to wait as well.
+        let result = catch_unwind(AssertUnwindSafe(closure));
+        let panic = job.close();
+        if let Some(panic) = result.err().or(panic) {
+            resume_unwind(panic);
+        }
+    }
+
+    /// Helps with the job, unless it is over.
+    fn help(&self) {
+        {
+            let mut state = lock(&self.state);
+            if !state.open {
+                return;
+            }
+            state.helpers += 1;
+        }
+        // SAFETY: `run` made the two for each other, and waits for those who began while the job was open.
+        let result = catch_unwind(|| unsafe { (self.call)(self.closure) });
+        let mut state = lock(&self.state);
+        state.helpers -= 1;
+        state.panic = state.panic.take().or(result.err());
+        drop(state);
+        self.done.notify_all();
+    }
+
+    /// Lets no more helpers in and waits for those that there are. Returns the panic of one.
+    fn close(&self) -> Option<Box<dyn Any + Send>> {
+        let mut state = lock(&self.state);
+        state.open = false;
+        while state.helpers > 0 {
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.panic.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn every_piece_is_done_once_before_the_job_returns() {
+        for threads in [0, 1, 2, 5] {
+            let pool = Pool::start(threads).unwrap();
+            assert_eq!(pool.threads(), threads.max(1));
+            for pieces in [0, 1, 2, 100] {
+                let mut done = vec![0; pieces];
+                pool.each(done.iter_mut(), |piece| *piece += 1);
+                assert!(done.iter().all(|times| *times == 1));
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_are_done_at_the_same_time() {
+        let pool = Pool::start(3).unwrap();
+        let (barrier, threads) = (Barrier::new(3), Mutex::new(HashSet::new()));
+        pool.each(0..3, |_| {
+            barrier.wait();
+            threads.lock().unwrap().insert(std::thread::current().id());
+        });
+        assert_eq!(threads.lock().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn jobs_of_many_threads_share_a_pool() {
+        let pool = Pool::start(3).unwrap();
+        let sum = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        pool.each(0..10, |piece| {
+                            sum.fetch_add(piece, Ordering::Relaxed);
+                        });
+                    }
+                });
+            }
+        });
+        assert_eq!(sum.into_inner(), 8 * 50 * 45);
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_pool_goes_on() {
+        let pool = Pool::start(3).unwrap();
+        for bad in 0..6 {
+            let job = || pool.each(0..6, |piece| assert_ne!(piece, bad, "a panic that the test wants"));
+            assert!(catch_unwind(AssertUnwindSafe(job)).is_err());
+        }
+        let done = AtomicUsize::new(0);
+        pool.each(0..6, |_| {
+            done.fetch_add(1, Ordering::Relaxed);
+        });
+        assert_eq!(done.into_inner(), 6);
+    }
+}
