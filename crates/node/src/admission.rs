@@ -7,7 +7,7 @@ use std::{
 
 use verify::{
     BatchVerifier,
-    secp256k1::{Signed, Verifier},
+    secp256k1::ecdsa::{Policy, Signed, Verifier},
     transfer,
 };
 use wire::{Command, SignedOperation, Status};
@@ -50,8 +50,13 @@ impl Admission {
             match self.rules.check(signed, now) {
                 Status::Ok => {
                     let digest = transfer::digest(&self.rules.network, signed.signed_bytes());
-                    self.verifier.push(Signed { digest, signature: signed.signature, key: signed.public_key });
-                    self.positions.push(position);
+                    match Signed::parse(Policy::COMPACT, digest, &signed.signature, &signed.public_key) {
+                        Ok(item) => {
+                            self.verifier.push(item);
+                            self.positions.push(position);
+                        }
+                        Err(_) => signed.operation.status.set(Status::BadSignature.code()),
+                    }
                 }
                 status => signed.operation.status.set(status.code()),
             }

@@ -1,81 +1,110 @@
-//! Microseconds of CPU time of one ECDSA verification on each backend, libsecp256k1 first, in turns, in one run, with the
-//! parsing of key and signature.
+//! Microseconds of CPU time of one ECDSA verification, from the bytes of key and signature on: libsecp256k1 first, then each
+//! backend, in turns, in one run; what of it is parsing; and signatures a second on all processors, through a work queue.
 //!
-//! Without an argument the signatures are made here. With one they are read from a file of records: a 32-byte digest, a
-//! length and a key, a length and a DER signature; all must be good ones. High s are made low and long keys short first,
-//! for those are not what this verifier takes.
+//! The signatures are those of Bitcoin's block 413,567, or of the file that an argument names: records of a 32-byte digest,
+//! a length and a key, a length and a DER signature; all must be good ones.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use secp256k1::ecdsa::Signature;
-use secp256k1::{Message, PublicKey, SECP256K1, SecretKey};
-use turnpike_verify::BatchVerifier;
-use turnpike_verify::secp256k1::{Backend, Signed, Verifier};
-use turnpike_verify::sha256::Tag;
+#[path = "common/mod.rs"]
+mod common;
 
-const ROUNDS: usize = 21;
-const TAG: Tag = Tag::new("turnpike/bench");
+use std::hint::black_box;
+use std::thread::available_parallelism;
+use std::time::Instant;
 
-fn made(count: u32) -> Vec<Signed> {
-    let make = |number: u32| {
-        let digest = TAG.hash(&number.to_be_bytes());
-        let secret = SecretKey::from_byte_array(TAG.hash(&digest)).unwrap();
-        let signature = SECP256K1.sign_ecdsa(Message::from_digest(digest), &secret).serialize_compact();
-        Signed { digest, signature, key: secret.public_key(SECP256K1).serialize() }
-    };
-    (0..count).map(make).collect()
+use common::{median, thread_time};
+use secp256k1::{Message, PublicKey, SECP256K1, ecdsa::Signature};
+use turnpike_verify::secp256k1::Backend;
+use turnpike_verify::secp256k1::ecdsa::{Policy, Signed, Verifier};
+use turnpike_verify::{BatchVerifier, WorkQueue};
+
+const BLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/secp256k1/bitcoin_block_413567.bin");
+const ROUNDS: usize = 11;
+/// Signatures in a piece of work: as many as a small block has.
+const PIECE: usize = 512;
+
+#[derive(Clone)]
+struct Record {
+    digest: [u8; 32],
+    key: Vec<u8>,
+    signature: Vec<u8>,
 }
 
-fn read(bytes: &[u8]) -> Vec<Signed> {
-    let mut items = Vec::new();
+impl Record {
+    fn parse(&self) -> Signed {
+        Signed::parse(Policy::BITCOIN, self.digest, &self.signature, &self.key).unwrap()
+    }
+}
+
+fn read(bytes: &[u8]) -> Vec<Record> {
+    let mut records = Vec::new();
     let mut rest = bytes;
     while let Some((digest, behind)) = rest.split_first_chunk() {
         let (key, behind) = behind[1..].split_at(behind[0].into());
         let (signature, behind) = behind[1..].split_at(behind[0].into());
-        let mut signature = Signature::from_der(signature).unwrap();
-        signature.normalize_s();
-        let key = PublicKey::from_slice(key).unwrap().serialize();
-        items.push(Signed { digest: *digest, signature: signature.serialize_compact(), key });
+        records.push(Record { digest: *digest, key: key.to_vec(), signature: signature.to_vec() });
         rest = behind;
     }
-    items
+    records
 }
 
-/// Microseconds of CPU time of this thread.
-fn now() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock is one of Linux's, and the time is written to a variable of its type.
-    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) }, 0);
-    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+fn peer(record: &Record) {
+    let mut signature = Signature::from_der(&record.signature).unwrap();
+    signature.normalize_s();
+    let key = PublicKey::from_slice(&record.key).unwrap();
+    SECP256K1.verify_ecdsa(Message::from_digest(record.digest), &signature, &key).unwrap();
 }
 
 fn main() {
-    let items = match std::env::args().nth(1) {
-        Some(path) => read(&std::fs::read(path).unwrap()),
-        None => made(1024),
-    };
-    println!("{} signatures", items.len());
-    for batch in [1, 8, 64, items.len()] {
-        let mut times = [const { Vec::new() }; 2];
-        for _ in 0..ROUNDS {
-            for (backend, times) in [Backend::Portable, Backend::Avx512Ifma].into_iter().zip(&mut times) {
-                let Some(mut verifier) = Verifier::on(backend) else { continue };
-                let start = now();
-                for items in items.chunks(batch) {
-                    items.iter().for_each(|item| verifier.push(*item));
+    let path = std::env::args().nth(1).unwrap_or(BLOCK.into());
+    let records = read(&std::fs::read(path).unwrap());
+    println!("{} signatures", records.len());
+    let parsing = median((0..ROUNDS).map(|_| {
+        let start = thread_time();
+        for record in &records {
+            black_box(record.parse());
+        }
+        (thread_time() - start) / records.len() as f64
+    }));
+    println!("parsing of key and signature alone {parsing:.3} us");
+    for backend in Backend::ALL {
+        let Some(mut verifier) = Verifier::on(backend) else {
+            println!("{backend:?} is not available on this processor");
+            continue;
+        };
+        for batch in [8, 64, records.len()] {
+            let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                let start = thread_time();
+                records.iter().for_each(peer);
+                let middle = thread_time();
+                for records in records.chunks(batch) {
+                    records.iter().for_each(|record| verifier.push(record.parse()));
                     assert_eq!(verifier.verify_all(), Ok(()));
                 }
-                times.push((now() - start) / items.len() as f64);
+                theirs.push((middle - start) / records.len() as f64);
+                ours.push((thread_time() - middle) / records.len() as f64);
             }
+            let (theirs, ours) = (median(theirs), median(ours));
+            let ratio = theirs / ours;
+            println!("{batch:>6} at once: libsecp256k1 {theirs:>6.2} us, {backend:?} {ours:>6.2} us, {ratio:.2}x");
         }
-        let median = times.map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            times.get(ROUNDS / 2).copied().unwrap_or(f64::NAN)
-        });
-        println!(
-            "{batch:>6} at once: libsecp256k1 {:>6.2} us, Avx512Ifma {:>6.2} us, {:.2}x",
-            median[0],
-            median[1],
-            median[0] / median[1]
-        );
     }
+    let threads = available_parallelism().map_or(1, usize::from);
+    let rate = median((0..3).map(|_| {
+        let pieces: Vec<Vec<Record>> = records.chunks(PIECE).map(<[Record]>::to_vec).collect();
+        let start = Instant::now();
+        let queue = WorkQueue::start("bench", threads, pieces.len(), || {
+            let mut verifier = Verifier::default();
+            move |piece: Vec<Record>| {
+                piece.iter().for_each(|record| verifier.push(record.parse()));
+                assert_eq!(verifier.verify_all(), Ok(()));
+            }
+        })
+        .unwrap();
+        pieces.into_iter().for_each(|piece| assert!(queue.try_push(piece).is_ok()));
+        drop(queue);
+        records.len() as f64 / start.elapsed().as_secs_f64()
+    }));
+    println!("{threads} threads, {:?}: {rate:.0} signatures a second", Backend::fastest());
 }

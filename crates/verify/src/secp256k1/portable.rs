@@ -1,23 +1,50 @@
 //! The portable backend: libsecp256k1.
 
-use secp256k1::ecdsa::Signature;
-use secp256k1::{Message, PublicKey, SECP256K1};
+use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
+use secp256k1::{Message, SECP256K1, XOnlyPublicKey};
 
-use super::{Rule, Signed};
+use super::key::Y;
+use super::{PublicKey, Rule, ecdsa, schnorr};
 
-/// Verifies an item whose encoding was checked.
-pub(super) fn verify(item: &Signed) -> Result<(), Rule> {
-    let signature = Signature::from_compact(&item.signature).map_err(|_| Rule::Range)?;
-    let key = PublicKey::from_byte_array_compressed(item.key).map_err(|_| Rule::KeyNotOnCurve)?;
-    let message = Message::from_digest(item.digest);
-    SECP256K1.verify_ecdsa(message, &signature, &key).map_err(|_| Rule::Mismatch)
+pub(super) fn verify_ecdsa(item: &ecdsa::Signed) -> Result<(), Rule> {
+    let key = point(&item.key)?;
+    // libsecp256k1 itself takes no high s.
+    let compact = item.signature.normalised().compact();
+    let signature = secp256k1::ecdsa::Signature::from_compact(&compact).map_err(|_| Rule::Range)?;
+    SECP256K1.verify_ecdsa(Message::from_digest(item.digest), &signature, &key).map_err(|_| Rule::Mismatch)
 }
 
-/// Verifies those items whose verdict is good so far.
-pub(super) fn verify_each(items: &[Signed], verdicts: &mut [Result<(), Rule>]) {
-    for (item, verdict) in items.iter().zip(verdicts) {
-        if verdict.is_ok() {
-            *verdict = verify(item);
+pub(super) fn recover(item: &ecdsa::Recoverable) -> Result<PublicKey, Rule> {
+    let nonce = item.nonce()?;
+    x_only(&nonce.x).ok_or(Rule::NonceNotOnCurve)?;
+    let id = RecoveryId::from_u8_masked(item.id.number());
+    let signature = RecoverableSignature::from_compact(&item.signature.compact(), id).map_err(|_| Rule::Range)?;
+    let key = SECP256K1.recover_ecdsa(Message::from_digest(item.digest), &signature).map_err(|_| Rule::NoKey)?;
+    PublicKey::parse(&key.serialize())
+}
+
+pub(super) fn verify_schnorr(item: &schnorr::Signed<'_>) -> Result<(), Rule> {
+    let key = x_only(&item.key.0).ok_or(Rule::KeyNotOnCurve)?;
+    let signature = secp256k1::schnorr::Signature::from_byte_array(item.signature.bytes());
+    SECP256K1.verify_schnorr(&signature, item.message, &key).map_err(|_| match x_only(&item.signature.r) {
+        Some(_) => Rule::Mismatch,
+        None => Rule::NonceNotOnCurve,
+    })
+}
+
+fn x_only(x: &[u8; 32]) -> Option<XOnlyPublicKey> {
+    XOnlyPublicKey::from_byte_array(*x).ok()
+}
+
+pub(super) fn point(key: &PublicKey) -> Result<secp256k1::PublicKey, Rule> {
+    let parsed = match key.y {
+        Y::Even | Y::Odd => secp256k1::PublicKey::from_byte_array_compressed(key.compressed()),
+        Y::Number(y) => {
+            let mut bytes = [4; 65];
+            bytes[1..33].copy_from_slice(&key.x);
+            bytes[33..].copy_from_slice(&y);
+            secp256k1::PublicKey::from_byte_array_uncompressed(bytes)
         }
-    }
+    };
+    parsed.map_err(|_| Rule::KeyNotOnCurve)
 }

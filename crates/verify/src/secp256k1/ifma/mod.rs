@@ -22,16 +22,13 @@ use self::point::{Affine, Jacobian};
 use self::scalar::{Half, Scalar};
 use self::table::Table;
 use self::vector::{Mask, Vector, align_stack};
-use super::{Rule, Signed, portable};
+use super::ecdsa::Signed;
+use super::key::Y;
+use super::number::PRIME_LESS_ORDER;
+use super::{Rule, portable};
 
 /// The factor that the curve's endomorphism multiplies x with.
 const BETA: [u64; 5] = [0x9_6c28_7195_01ee, 0x7_512f_5899_5c13, 0xc_3434_e99c_f049, 0x7106_e644_79ea, 0x7ae9_6a2b_657c];
-
-/// p - n, big-endian: below it, r + n is a number of the field too.
-const PRIME_LESS_ORDER: [u8; 32] = [
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x45, 0x51, 0x23, 0x19, 0x50, 0xb7, 0x5f, 0xc4, 0x40, 0x2d, 0xa1,
-    0x72, 0x2f, 0xc9, 0xba, 0xee,
-];
 
 /// n, in limbs of 52 bits.
 const ORDER: [u64; 5] =
@@ -47,8 +44,10 @@ pub(super) fn is_available() -> bool {
 /// A signature as the lanes want it.
 #[derive(Clone, Copy)]
 struct Prepared {
-    /// The key's x, and whether its y is odd.
+    /// The key's x and, if it is given, y.
     x: [u64; 4],
+    y: Option<[u64; 4]>,
+    /// Whether y is odd.
     odd: bool,
     r: [u64; 4],
     /// Whether r + n is below p.
@@ -65,58 +64,53 @@ struct Findings {
     unsure: Mask,
 }
 
-/// Verifies those items whose verdict is good so far.
+/// Appends the verdict of each item.
 ///
 /// # Panics
 ///
 /// If the backend is not available.
-pub(super) fn verify_each(items: &[Signed], verdicts: &mut [Result<(), Rule>]) {
+pub(super) fn verify_each(items: &[Signed], verdicts: &mut Vec<Result<(), Rule>>) {
     assert!(is_available(), "the processor has no AVX-512 IFMA");
-    let pending: Vec<usize> = (0..items.len()).filter(|&item| verdicts[item].is_ok()).collect();
-    if let [item] = pending[..] {
-        verdicts[item] = portable::verify(&items[item]);
-        return;
-    }
-    let half = |item: usize, part: usize| scalar::from_bytes(&items[item].signature.as_chunks().0[part]);
-    let mut inverses: Vec<Scalar> = pending.iter().map(|&item| half(item, 1)).collect();
+    let mut inverses: Vec<Scalar> = items.iter().map(|item| scalar::from_bytes(&item.signature.s)).collect();
     scalar::invert_each(&mut inverses);
-    let prepare = |at: usize| {
-        let (item, inverse) = (&items[pending[at]], &inverses[at]);
-        let r = half(pending[at], 0);
-        let mut x = [0; 32];
-        x.copy_from_slice(&item.key[1..]);
+    let prepare = |(item, inverse): (&Signed, &Scalar)| {
+        let r = scalar::from_bytes(&item.signature.r);
         Prepared {
-            x: scalar::from_bytes(&x),
-            odd: item.key[0] == 3,
+            x: scalar::from_bytes(&item.key.x),
+            y: match item.key.y {
+                Y::Number(y) => Some(scalar::from_bytes(&y)),
+                Y::Even | Y::Odd => None,
+            },
+            odd: item.key.is_odd(),
             r,
-            small_r: item.signature[..32] < PRIME_LESS_ORDER[..],
+            small_r: item.signature.r < PRIME_LESS_ORDER,
             u1: scalar::multiply(&scalar::reduce(scalar::from_bytes(&item.digest)), inverse),
             u2: scalar::split(&scalar::multiply(&r, inverse)),
         }
     };
-    for first in (0..pending.len()).step_by(8) {
-        let used = 8.min(pending.len() - first);
-        if used == 1 {
+    for (items, inverses) in items.chunks(8).zip(inverses.chunks(8)) {
+        if let [item] = items {
             // Eight lanes take about as long as libsecp256k1 does for one signature.
-            verdicts[pending[first]] = portable::verify(&items[pending[first]]);
+            verdicts.push(portable::verify_ecdsa(item));
             continue;
         }
         // Lanes that are left over do the last signature again.
-        let lanes = array::from_fn(|lane| prepare(first + lane.min(used - 1)));
+        let at = |lane: usize| lane.min(items.len() - 1);
+        let lanes = array::from_fn(|lane| prepare((&items[at(lane)], &inverses[at(lane)])));
         // SAFETY: that the instructions are there was checked above.
         let findings = unsafe { verify_lanes(&lanes) };
-        for (lane, &item) in pending[first..first + used].iter().enumerate() {
+        verdicts.extend(items.iter().enumerate().map(|(lane, item)| {
             let is = |mask: Mask| mask >> lane & 1 == 1;
-            verdicts[item] = if !is(findings.on_curve) {
+            if !is(findings.on_curve) {
                 Err(Rule::KeyNotOnCurve)
             } else if is(findings.unsure) {
-                portable::verify(&items[item])
+                portable::verify_ecdsa(item)
             } else if is(findings.matching) {
                 Ok(())
             } else {
                 Err(Rule::Mismatch)
-            };
-        }
+            }
+        }));
     }
 }
 
@@ -132,7 +126,9 @@ unsafe fn verify_lanes(lanes: &[Prepared; 8]) -> Findings {
     // SAFETY: the caller's promise.
     unsafe {
         let x = Element::load(&lanes.each_ref().map(|lane| lane.x));
-        let (key, on_curve) = decompress(&x, mask(lanes, |lane| lane.odd));
+        let y = Element::load(&lanes.each_ref().map(|lane| lane.y.unwrap_or_default()));
+        let (given, odd) = (mask(lanes, |lane| lane.y.is_some()), mask(lanes, |lane| lane.odd));
+        let (key, on_curve) = decompress(&x, odd, &y, given);
         let generator = generator_times(lanes);
         let sum = key_times(&key, lanes).add(&generator);
         let unsure = sum.z.is_zero();
@@ -145,16 +141,17 @@ unsafe fn verify_lanes(lanes: &[Prepared; 8]) -> Findings {
     }
 }
 
-/// The points with these x, and in which lanes there is one.
+/// The points with these x, whose y is given or odd or even, and in which lanes they are on the curve.
 #[target_feature(enable = "avx512f,avx512ifma")]
 #[inline(never)]
-unsafe fn decompress(x: &Element, odd: Mask) -> (Affine, Mask) {
+unsafe fn decompress(x: &Element, odd: Mask, y: &Element, given: Mask) -> (Affine, Mask) {
     align_stack();
     let square = x.square().multiply(x).times::<0>().plus(&Element::small(x.any(), 7)).tight();
-    let y = square_root(&square);
+    let root = square_root(&square);
+    let root = root.or_if(root.is_odd() ^ odd, &root.negative());
+    let y = root.or_if(given, y);
     let on_curve = y.square().times::<0>().minus::<0>(&square).tight().is_zero();
-    let other = y.is_odd() ^ odd;
-    (Affine { x: *x, y }.negative_if(other), on_curve)
+    (Affine { x: *x, y }, on_curve)
 }
 
 /// u1 times the generator.

@@ -1,0 +1,64 @@
+use super::Signature;
+use crate::secp256k1::number::{ORDER, PRIME_LESS_ORDER, add};
+use crate::secp256k1::{Backend, PublicKey, Rule};
+
+/// What a signature leaves open of the nonce's point: whether its y is odd (1), and whether its x is r + n instead of
+/// r (2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RecoveryId(u8);
+
+impl RecoveryId {
+    /// From a number from 0 to 3.
+    pub fn parse(id: u8) -> Result<Self, Rule> {
+        if id <= 3 { Ok(Self(id)) } else { Err(Rule::RecoveryId) }
+    }
+
+    /// The number.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
+
+/// A digest and its signature, the key of which is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recoverable {
+    /// The digest.
+    pub digest: [u8; 32],
+    /// The signature.
+    pub signature: Signature,
+    /// Which of the points that r stands for is the nonce's.
+    pub id: RecoveryId,
+}
+
+impl Recoverable {
+    /// The nonce's point.
+    pub(in crate::secp256k1) fn nonce(&self) -> Result<PublicKey, Rule> {
+        let r = self.signature.r;
+        let x = match self.id.0 & 2 {
+            0 => r,
+            _ if r < PRIME_LESS_ORDER => add(&r, &ORDER),
+            _ => return Err(Rule::RecoveryId),
+        };
+        Ok(PublicKey::from_x(x, self.id.0 & 1 == 1))
+    }
+}
+
+/// The key with which the signature is one of the digest: [`Rule::RecoveryId`], [`Rule::NonceNotOnCurve`] or
+/// [`Rule::NoKey`] if there is none.
+pub fn recover(item: &Recoverable) -> Result<PublicKey, Rule> {
+    recover_each_on(Backend::Portable, &[*item]).swap_remove(0)
+}
+
+/// The keys of many signatures, in their order.
+pub fn recover_each(items: &[Recoverable]) -> Vec<Result<PublicKey, Rule>> {
+    recover_each_on(Backend::fastest(), items)
+}
+
+/// As [`recover_each`], on a backend of the caller's choice.
+///
+/// # Panics
+///
+/// If the backend is not available.
+pub fn recover_each_on(backend: Backend, items: &[Recoverable]) -> Vec<Result<PublicKey, Rule>> {
+    backend.recover(items)
+}
