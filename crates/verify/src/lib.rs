@@ -1,7 +1,7 @@
 //! Verification engines: hashing, signatures.
 //!
 //! - [`sha256`]: tagged hashes and double hashes, many at once, for Merkle trees and header chains.
-//! - [`secp256k1`]: ECDSA signatures.
+//! - [`secp256k1`]: ECDSA and BIP340 Schnorr signatures.
 //! - [`equihash`]: the proof of work of Zcash.
 //! - [`transfer`]: what a signed operation's signature covers, and the account id that a key stands for.
 //! - [`RuleCode`]: the rules of all schemes by number, as the wire, C and Python have them.

@@ -34,11 +34,31 @@ pub enum RuleCode {
     KeyNotOnCurve = 19,
     /// The signature is one of this message with this key.
     SignatureMismatch = 20,
+    /// The signature has the length of its encoding.
+    SignatureLength = 21,
+    /// The DER signature is a sequence of two integers, and nothing else.
+    SignatureDerStructure = 22,
+    /// The integers of the DER signature are not negative.
+    SignatureDerNegative = 23,
+    /// The integers of the DER signature have no more leading zero bytes than they need.
+    SignatureDerPadding = 24,
+    /// The key is not in the hybrid form.
+    KeyHybrid = 25,
+    /// The key's coordinates are below the field's prime.
+    KeyRange = 26,
+    /// The first byte of the hybrid key tells whether its y is odd.
+    KeyParity = 27,
+    /// There is a point with the x that the signature has.
+    NonceNotOnCurve = 28,
+    /// The recovery id is from 0 to 3, and fits r.
+    RecoveryId = 29,
+    /// There is a key that the signature can be recovered to.
+    NoKey = 30,
 }
 
 impl RuleCode {
     /// All rules.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 23] = [
         Self::EquihashLength,
         Self::EquihashCollision,
         Self::EquihashOrder,
@@ -52,6 +72,16 @@ impl RuleCode {
         Self::KeyEncoding,
         Self::KeyNotOnCurve,
         Self::SignatureMismatch,
+        Self::SignatureLength,
+        Self::SignatureDerStructure,
+        Self::SignatureDerNegative,
+        Self::SignatureDerPadding,
+        Self::KeyHybrid,
+        Self::KeyRange,
+        Self::KeyParity,
+        Self::NonceNotOnCurve,
+        Self::RecoveryId,
+        Self::NoKey,
     ];
 
     /// The result mask of an item that breaks this rule.
@@ -75,6 +105,16 @@ impl RuleCode {
             Self::KeyEncoding => SignatureRule::KeyEncoding.to_string(),
             Self::KeyNotOnCurve => SignatureRule::KeyNotOnCurve.to_string(),
             Self::SignatureMismatch => SignatureRule::Mismatch.to_string(),
+            Self::SignatureLength => SignatureRule::SignatureLength.to_string(),
+            Self::SignatureDerStructure => SignatureRule::DerStructure.to_string(),
+            Self::SignatureDerNegative => SignatureRule::DerNegative.to_string(),
+            Self::SignatureDerPadding => SignatureRule::DerPadding.to_string(),
+            Self::KeyHybrid => SignatureRule::KeyHybrid.to_string(),
+            Self::KeyRange => SignatureRule::KeyRange.to_string(),
+            Self::KeyParity => SignatureRule::KeyParity.to_string(),
+            Self::NonceNotOnCurve => SignatureRule::NonceNotOnCurve.to_string(),
+            Self::RecoveryId => SignatureRule::RecoveryId.to_string(),
+            Self::NoKey => SignatureRule::NoKey.to_string(),
         }
     }
 }
@@ -113,6 +153,16 @@ impl SignatureRule {
             Self::KeyEncoding => RuleCode::KeyEncoding,
             Self::KeyNotOnCurve => RuleCode::KeyNotOnCurve,
             Self::Mismatch => RuleCode::SignatureMismatch,
+            Self::SignatureLength => RuleCode::SignatureLength,
+            Self::DerStructure => RuleCode::SignatureDerStructure,
+            Self::DerNegative => RuleCode::SignatureDerNegative,
+            Self::DerPadding => RuleCode::SignatureDerPadding,
+            Self::KeyHybrid => RuleCode::KeyHybrid,
+            Self::KeyRange => RuleCode::KeyRange,
+            Self::KeyParity => RuleCode::KeyParity,
+            Self::NonceNotOnCurve => RuleCode::NonceNotOnCurve,
+            Self::RecoveryId => RuleCode::RecoveryId,
+            Self::NoKey => RuleCode::NoKey,
         }
     }
 }
@@ -138,6 +188,8 @@ mod tests {
     #[test]
     fn numbers_never_change() {
         let numbers = RuleCode::ALL.map(|rule| rule as u8);
-        assert_eq!(numbers, [1, 2, 3, 4, 5, 8, 9, 10, 16, 17, 18, 19, 20]);
+        let signatures = 16..=30;
+        assert_eq!(numbers[..8], [1, 2, 3, 4, 5, 8, 9, 10]);
+        assert!(numbers[8..].iter().copied().eq(signatures));
     }
 }
