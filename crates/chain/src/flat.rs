@@ -1,10 +1,19 @@
 //! A flat file: bytes that are only ever appended, in segments, mapped into memory for reading.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use storage::{Directory, Error, File, Mode};
+use storage::{Directory, Error, File, Mode, Page};
+use zerocopy::{FromZeros, IntoBytes};
 
 /// Bytes of a segment: a mapping each, so large enough to have few, and small enough to be copied and checked one by one.
 pub(crate) const SEGMENT: u64 = 1 << 30;
+
+const PAGE: u64 = Page::LENGTH as u64;
+
+/// Pages that are gathered before they are written at once: as many as keep a disk busy.
+const APPEND_PAGES: usize = 256;
+
+/// The fewest pages that are worth a write of their own past the page cache.
+const LEAST_PAGES: usize = 16;
 
 /// A segment: one file, of which some bytes at the end may not be committed yet.
 #[derive(Debug)]
@@ -20,7 +29,8 @@ impl Segment {
                 use std::os::fd::AsRawFd;
                 // SAFETY: the mapping is longer than the file, but only bytes that were written are read through it, and they
                 // are not written again while they are read: committed bytes never are. The data directory is locked, so
-                // no other program of ours cuts the file.
+                // no other program of ours cuts the file. Pages that are written past the page cache are dropped from it
+                // by the kernel, and none of them holds a committed byte.
                 let map = unsafe { memmap2::MmapOptions::new().len(size).map(descriptor.as_raw_fd()) };
                 Some(map.map_err(|source| Error::Failed { path: file.path().into(), operation: "mapping", source })?)
             }
@@ -51,6 +61,7 @@ impl FlatFile {
     ) -> Result<Self, Error> {
         let file =
             Self { directory, name, segment_size, segments: RwLock::default(), committed: AtomicU64::new(committed) };
+        assert!(segment_size.is_multiple_of(PAGE), "segments are whole pages");
         let needed = committed.div_ceil(segment_size);
         for number in 0..needed {
             let segment = file.open_segment(number, Mode::Write)?;
@@ -106,6 +117,24 @@ impl FlatFile {
             data = later;
         }
         Ok(())
+    }
+
+    /// The same for whole pages, past the page cache.
+    fn write_pages(&self, mut offset: u64, mut pages: &[Page]) -> Result<(), Error> {
+        while !pages.is_empty() {
+            let (number, within) = (offset / self.segment_size, offset % self.segment_size);
+            let room = usize::try_from((self.segment_size - within) / PAGE).unwrap_or(usize::MAX);
+            let (now, later) = pages.split_at(room.min(pages.len()));
+            self.writable(number)?.file.write_pages_at(now, within)?;
+            offset += size_of_val(now) as u64;
+            pages = later;
+        }
+        Ok(())
+    }
+
+    /// Begins to write much behind what is committed, from `offset` on.
+    pub(crate) fn append(&self, offset: u64) -> Append<'_> {
+        Append { file: self, end: offset, pages: Vec::new(), gathered: 0 }
     }
 
     /// The segment of this number, made if need be.
@@ -166,6 +195,58 @@ impl FlatFile {
     }
 }
 
+/// Writes much to a flat file: whole pages past the page cache, as nobody reads most of them soon and making room in the
+/// cache costs several times what the disk does. The first and the last page, which are shared with what is before and behind,
+/// and what is little go through the cache.
+pub(crate) struct Append<'a> {
+    file: &'a FlatFile,
+    /// Where what is gathered goes: at the beginning of a page if anything is.
+    end: u64,
+    pages: Vec<Page>,
+    /// Bytes in `pages`.
+    gathered: usize,
+}
+
+impl Append<'_> {
+    /// Appends bytes. They need not be in the file before [`finish`](Self::finish).
+    pub(crate) fn write(&mut self, mut data: &[u8]) -> Result<(), Error> {
+        if self.gathered == 0 {
+            let before = self.end.next_multiple_of(PAGE) - self.end;
+            let (now, later) = data.split_at(data.len().min(before as usize));
+            self.file.write(self.end, now)?;
+            self.end += now.len() as u64;
+            data = later;
+        }
+        while !data.is_empty() {
+            let most = (self.gathered + data.len()).div_ceil(Page::LENGTH).min(APPEND_PAGES);
+            if self.pages.len() < most {
+                self.pages.resize(most, Page::new_zeroed());
+            }
+            let room = &mut self.pages.as_mut_bytes()[self.gathered..];
+            let (now, later) = data.split_at(data.len().min(room.len()));
+            room[..now.len()].copy_from_slice(now);
+            self.gathered += now.len();
+            data = later;
+            if self.gathered == APPEND_PAGES * Page::LENGTH {
+                self.file.write_pages(self.end, &self.pages)?;
+                self.end += self.gathered as u64;
+                self.gathered = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is gathered. Where it ends.
+    pub(crate) fn finish(self) -> Result<u64, Error> {
+        let whole = self.gathered / Page::LENGTH;
+        let (pages, rest) = if whole >= LEAST_PAGES { self.pages.split_at(whole) } else { (&[][..], &self.pages[..]) };
+        let bytes = size_of_val(pages);
+        self.file.write_pages(self.end, pages)?;
+        self.file.write(self.end + bytes as u64, &rest.as_bytes()[..self.gathered - bytes])?;
+        Ok(self.end + self.gathered as u64)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,10 +284,37 @@ mod tests {
         assert!(matches!(cut, Err(Error::Corrupt { .. } | Error::NotFound { .. })));
     }
 
+    /// Pieces of many lengths, from many beginnings, across segments.
+    fn check_append(directory: &Arc<dyn Directory>) {
+        let segment = 300 * PAGE;
+        let data: Vec<u8> = (0..3_u32 << 20).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let file = FlatFile::open(Arc::clone(directory), "append", segment, 0).unwrap();
+        let (mut offset, mut from) = (0, 0);
+        for (round, length) in [1, 4095, 1 << 20, 5, 65_536, 70_000, 1_200_000, 4096].into_iter().enumerate() {
+            let mut append = file.append(offset);
+            for piece in data[from..from + length].chunks([300_000, 977, 4096][round % 3]) {
+                append.write(piece).unwrap();
+            }
+            from += length;
+            let end = append.finish().unwrap();
+            assert_eq!(end, from as u64);
+            file.sync(offset, end).unwrap();
+            file.commit(end);
+            let mut read = vec![0; from];
+            file.read(0, &mut read).unwrap();
+            assert!(read == data[..from], "round {round}");
+            offset = end;
+        }
+        assert!(file.append(offset).finish().unwrap() == offset);
+    }
+
     #[test]
     fn appends_reads_and_truncates() {
         let real = tempfile::tempdir().unwrap();
-        check(&(Arc::new(RealDirectory::open(real.path()).unwrap()) as Arc<dyn Directory>));
+        let real: Arc<dyn Directory> = Arc::new(RealDirectory::open(real.path()).unwrap());
+        check(&real);
+        check_append(&real);
         check(&SimulatedDisk::new(1).root());
+        check_append(&SimulatedDisk::new(1).root());
     }
 }

@@ -12,12 +12,14 @@
 
 mod data_directory;
 mod error;
+mod page;
 mod random;
 mod real;
 mod simulated;
 
 pub use data_directory::{DataDirectory, check_format};
 pub use error::Error;
+pub use page::Page;
 pub use random::Random;
 pub use real::RealDirectory;
 pub use simulated::{Faults, SECTOR, SimulatedDisk};
@@ -26,6 +28,8 @@ use std::fmt::Debug;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
+
+use zerocopy::IntoBytes;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +54,12 @@ pub trait File: Send + Sync + Debug {
 
     /// Writes all of `data` at `offset`.
     fn write_at(&self, data: &[u8], offset: u64) -> Result<(), Error>;
+
+    /// Writes whole pages, past the page cache where the file system lets: for bulk data, which then costs neither a copy
+    /// nor memory, but is read from the disk. `offset` is a multiple of [`Page::LENGTH`].
+    fn write_pages_at(&self, pages: &[Page], offset: u64) -> Result<(), Error> {
+        self.write_at(pages.as_bytes(), offset)
+    }
 
     /// The length in bytes.
     fn len(&self) -> Result<u64, Error>;

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
+use zerocopy::IntoBytes;
 
-use crate::{Directory, Error, File, Mode};
+use crate::{Directory, Error, File, Mode, Page};
 
 /// A directory of the operating system.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl Directory for RealDirectory {
             .create_new(mode == Mode::CreateNew)
             .open(&path)
             .map_err(|error| Error::from_io(&path, "opening", error))?;
-        Ok(Arc::new(RealFile { path, file }))
+        Ok(Arc::new(RealFile { path, file, direct: OnceLock::new() }))
     }
 
     fn directory(&self, name: &str) -> Result<Arc<dyn Directory>, Error> {
@@ -93,11 +94,23 @@ impl Directory for RealDirectory {
 struct RealFile {
     path: PathBuf,
     file: fs::File,
+    /// The same file opened for writing past the page cache, once that was asked for; none where it cannot be.
+    direct: OnceLock<Option<fs::File>>,
 }
 
 impl RealFile {
     fn error(&self, operation: &'static str) -> impl Fn(io::Error) -> Error {
         move |error| Error::from_io(&self.path, operation, error)
+    }
+
+    /// Opened by its descriptor, as it may have another name by now.
+    fn direct(&self) -> Option<&fs::File> {
+        let open = || {
+            let descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+            let flags = OFlags::DIRECT.bits().cast_signed();
+            fs::OpenOptions::new().write(true).custom_flags(flags).open(descriptor).ok()
+        };
+        self.direct.get_or_init(open).as_ref()
     }
 }
 
@@ -121,6 +134,15 @@ impl File for RealFile {
 
     fn write_at(&self, data: &[u8], offset: u64) -> Result<(), Error> {
         self.file.write_all_at(data, offset).map_err(self.error("writing"))
+    }
+
+    fn write_pages_at(&self, pages: &[Page], offset: u64) -> Result<(), Error> {
+        debug_assert!(offset.is_multiple_of(Page::LENGTH as u64));
+        let data = pages.as_bytes();
+        // What fails for a reason that the page cache does not have, a disk with larger blocks say, goes there; another
+        // reason shows again.
+        let written = self.direct().and_then(|direct| direct.write_at(data, offset).ok()).unwrap_or(0);
+        self.write_at(&data[written..], offset + written as u64)
     }
 
     fn len(&self) -> Result<u64, Error> {

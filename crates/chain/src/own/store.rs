@@ -27,7 +27,7 @@ pub enum Levels {
 /// How a chain is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Bytes of a segment of the flat files; cannot be changed for a chain that exists.
+    /// Bytes of a segment of the flat files, a multiple of a page; cannot be changed for a chain that exists.
     pub segment_size: u64,
     /// Where paths come from.
     pub levels: Levels,
@@ -114,10 +114,9 @@ impl Store {
         let offset = self.blocks.committed();
         let tails: Vec<Tail> =
             tails.iter().map(|tail| Tail { position: tail.position.into(), tail: tail.tail }).collect();
-        let mut end = offset;
+        let mut blocks = self.blocks.append(offset);
         let mut write = |bytes: &[u8]| {
-            self.blocks.write(end, bytes)?;
-            end += bytes.len() as u64;
+            blocks.write(bytes)?;
             Ok::<_, Error>(checksum(bytes))
         };
         let checksums = [
@@ -126,13 +125,16 @@ impl Store {
             write(ids.as_bytes())?,
             write(tails.as_bytes())?,
         ];
+        let end = blocks.finish()?;
         self.blocks.sync(offset, end)?;
         Ok(Staged { offset, checksums, tails: tails.len() as u32, end })
     }
 
     /// Writes the rest of a staged block and commits it.
     pub(crate) fn complete(&self, staged: &Staged, block: &Completion<'_>) -> Result<(), Error> {
-        self.blocks.write(staged.end, block.links.as_bytes())?;
+        let mut blocks = self.blocks.append(staged.end);
+        blocks.write(block.links.as_bytes())?;
+        let end = blocks.finish()?;
         let [operations, nodes, ids, tails] = staged.checksums;
         let checksums = [operations, nodes, ids, tails, checksum(block.links.as_bytes())];
         let parts = RecordParts {
@@ -144,9 +146,10 @@ impl Store {
             tails: staged.tails,
         };
         let record = Record::new(parts, checksums);
+        debug_assert_eq!(end, record.end());
         let place = self.records.committed();
         self.records.write(place, record.as_bytes())?;
-        self.blocks.sync(staged.end, record.end())?;
+        self.blocks.sync(staged.end, end)?;
         self.records.sync(place, place + RECORD_SIZE)?;
         self.catalog.commit(&Commit {
             height: block.header.height,
