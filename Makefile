@@ -4,7 +4,8 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz check-dependencies clean
+.PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz check-dependencies clean \
+	rtl-lint rtl-format rtl-test rtl-area rtl-timing
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -37,6 +38,14 @@ simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24
 
 kill-loop: ## KILLS times kill -9 under load, nothing durable lost
 	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop -- --nocapture
+
+rtl-lint rtl-format rtl-test rtl-area rtl-timing:
+	@rtl/check $(@:rtl-%=%) $(NAMES) --seed $(or $(SEED),1) $(if $(PATHS),--path)
+
+rtl-lint: ## SystemVerilog: format, style, verilator -Wall, slang
+rtl-test: ## SystemVerilog: testbenches and proofs: make rtl-test NAMES=stream_fifo SEED=7
+rtl-area: ## SystemVerilog: cells of each block
+rtl-timing: ## SystemVerilog: ECP5 place and route of each block, PATHS=1 prints the critical path
 
 clean:
 	$(CARGO) clean

@@ -1,0 +1,66 @@
+// What holds between the two sides of any queue of up to `Depth` words, for the proofs of the stream cells.
+//
+// A word that went in is followed by its position in the queue: it comes out after those before it, unchanged. The word to follow is
+// any one, so what is proved of it holds of all.
+
+`include "assertions.svh"
+
+module stream_properties #(
+    parameter int unsigned Width = 4,
+    parameter int unsigned Depth = 2
+) (
+    input logic             clk_i,
+    input logic             rst_ni,
+    input logic             follow_i,
+    input logic             valid_i,
+    input logic             ready_o,
+    input logic [Width-1:0] data_i,
+    input logic             valid_o,
+    input logic             ready_i,
+    input logic [Width-1:0] data_o
+);
+  logic [7:0] count_q, ahead_q;
+  logic following_q, done_q, held_q, stalled_q;
+  logic [Width-1:0] followed_q, held_data_q, stalled_data_q;
+  logic enters, leaves;
+
+  assign enters = valid_i && ready_o;
+  assign leaves = valid_o && ready_i;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      count_q <= '0;
+      ahead_q <= '0;
+      following_q <= 1'b0;
+      done_q <= 1'b0;
+      held_q <= 1'b0;
+      stalled_q <= 1'b0;
+    end else begin
+      count_q <= count_q + 8'(enters) - 8'(leaves);
+      if (!following_q && !done_q && enters && follow_i) begin
+        following_q <= 1'b1;
+        ahead_q <= count_q - 8'(leaves);
+        followed_q <= data_i;
+      end else if (following_q && leaves) begin
+        ahead_q <= ahead_q - 8'd1;
+        if (ahead_q == '0) begin
+          following_q <= 1'b0;
+          done_q <= 1'b1;
+        end
+      end
+      held_q <= valid_i && !ready_o;
+      held_data_q <= data_i;
+      stalled_q <= valid_o && !ready_i;
+      stalled_data_q <= data_o;
+    end
+  end
+
+  // What is offered stays until it is taken: asked of the input, promised by the output.
+  `ASSUME(input_is_stable, !held_q || (valid_i && data_i == held_data_q))
+  `ASSERT(output_is_stable, !stalled_q || (valid_o && data_o == stalled_data_q))
+  `ASSERT(nothing_is_made, !valid_o || count_q != '0)
+  `ASSERT(nothing_is_kept, valid_o || count_q == '0)
+  `ASSERT(no_overflow, count_q <= 8'(Depth))
+  `ASSERT(order_and_content, !(following_q && ahead_q == '0) || data_o == followed_q)
+  `ASSERT(followed_is_inside, !following_q || ahead_q < count_q)
+endmodule

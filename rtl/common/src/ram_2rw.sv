@@ -1,0 +1,40 @@
+// A memory with two ports that both read and write, of `Depth` words: the one place to change for a vendor's primitive.
+//
+// A port that writes keeps its read word. Two writes to one address in a cycle are not allowed; a read in the cycle in which the other
+// port writes the address gives anything. The memory is not reset.
+
+`include "assertions.svh"
+
+module ram_2rw #(
+    parameter int unsigned Width = 64,
+    parameter int unsigned Depth = 512,
+    localparam int unsigned AddressWidth = Depth > 1 ? $clog2(Depth) : 1
+) (
+    input  logic                         clk_i,
+    input  logic [1:0]                   enable_i,
+    input  logic [1:0]                   write_i,
+    input  logic [1:0][AddressWidth-1:0] address_i,
+    input  logic [1:0][       Width-1:0] write_data_i,
+    output logic [1:0][       Width-1:0] read_data_o
+);
+  `PARAMETER_CHECK(width, Width > 0, "ram_2rw: Width has to be at least 1")
+  `PARAMETER_CHECK(depth, Depth > 0, "ram_2rw: Depth has to be at least 1")
+
+  (* ram_style = "block" *) logic [Width-1:0] memory_q[Depth];
+
+  // One block a port is how synthesis tells a memory with two writers. Both blocks never write one address.
+  for (genvar port = 0; port < 2; port++) begin : gen_port
+    always @(posedge clk_i) begin
+      if (enable_i[port]) begin
+        if (write_i[port]) memory_q[address_i[port]] <= write_data_i[port];
+        else read_data_o[port] <= memory_q[address_i[port]];
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    writes_are_apart : assert (!(&enable_i && &write_i && address_i[0] == address_i[1]));
+  end
+`endif
+endmodule

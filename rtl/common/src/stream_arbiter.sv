@@ -1,0 +1,65 @@
+// Joins `Ports` packet streams into one: round robin over the ports, and a packet is never interrupted by another.
+//
+// No latency; `ready_o` depends on `ready_i`. A port that has begun a packet keeps the output until its last word.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module stream_arbiter #(
+    parameter int unsigned DataWidth = 64,
+    parameter int unsigned Ports = 4,
+    localparam int unsigned KeepWidth = DataWidth / 8,
+    localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1
+) (
+    input  logic                                clk_i,
+    input  logic                                rst_ni,
+    input  logic [Ports-1:0]                    valid_i,
+    output logic [Ports-1:0]                    ready_o,
+    input  logic [Ports-1:0][DataWidth-1:0]     data_i,
+    input  logic [Ports-1:0][KeepWidth-1:0]     keep_i,
+    input  logic [Ports-1:0]                    last_i,
+    output logic                                valid_o,
+    input  logic                                ready_i,
+    output logic [DataWidth-1:0]                data_o,
+    output logic [KeepWidth-1:0]                keep_o,
+    output logic                                last_o,
+    output logic [PortWidth-1:0]                port_o
+);
+  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_arbiter: DataWidth has to be whole bytes")
+  `PARAMETER_CHECK(ports, Ports > 0, "stream_arbiter: Ports has to be at least 1")
+
+  typedef logic [PortWidth-1:0] port_t;
+
+  // Who was served last, and whether it goes on: its packet has more words, or a word is shown that has to stay.
+  port_t last_port_q, chosen;
+  logic busy_q;
+
+  // The first valid port behind the one that was served last; where there is none, the first of all.
+  always_comb begin
+    chosen = last_port_q;
+    if (!busy_q) begin
+      for (int port = Ports - 1; port >= 0; port--) begin
+        if (valid_i[port]) chosen = port_t'(port);
+      end
+      for (int port = Ports - 1; port >= 0; port--) begin
+        if (valid_i[port] && port > int'(last_port_q)) chosen = port_t'(port);
+      end
+    end
+  end
+
+  assign port_o  = chosen;
+  assign valid_o = valid_i[chosen];
+  assign data_o  = data_i[chosen];
+  assign keep_o  = keep_i[chosen];
+  assign last_o  = last_i[chosen];
+
+  always_comb begin
+    ready_o = '0;
+    ready_o[chosen] = ready_i;
+  end
+
+  `FFE(last_port_q, chosen, valid_o, port_t'(Ports - 1))
+  `FFE(busy_q, !(last_o && ready_i), valid_o, 1'b0)
+
+  `ASSERT(one_port_is_served, $onehot0(ready_o))
+endmodule

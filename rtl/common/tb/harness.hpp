@@ -1,0 +1,156 @@
+// What every testbench shares: options, random numbers, the clock, and when to hold a stream up.
+//
+// A testbench is tb/NAME/tb.cpp. It prints one line of what it did and exits with 0, or throws. Its seed is in the error, and the same
+// seed gives the same run.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "Vtop.h"
+#ifdef TRACE
+#include "verilated_vcd_c.h"
+#endif
+
+namespace harness {
+
+struct Options {
+  uint64_t seed = 1;
+  std::string vectors;
+  std::string trace;
+
+  Options(int argc, char** argv) {
+    for (int at = 1; at < argc; at++) {
+      const std::string word = argv[at];
+      const auto value = word.substr(std::min(word.size(), word.find('=') + 1));
+      if (word.rfind("--seed=", 0) == 0) seed = std::stoull(value);
+      if (word.rfind("--vectors=", 0) == 0) vectors = value;
+      if (word.rfind("--trace=", 0) == 0) trace = value;
+    }
+  }
+};
+
+// SplitMix64: the same numbers on every machine.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  uint64_t next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  uint64_t below(uint64_t bound) { return next() % bound; }
+  bool chance(unsigned percent) { return below(100) < percent; }
+
+ private:
+  uint64_t state_;
+};
+
+// Whether one side of a stream is willing in a cycle: always, by a coin, or in bursts.
+class Throttle {
+ public:
+  enum Kind { kAlways, kOften, kSeldom, kBursts, kKinds };
+
+  Throttle(Kind kind, uint64_t seed) : kind_(kind), random_(seed) {}
+
+  bool open() {
+    switch (kind_) {
+      case kAlways: return true;
+      case kOften: return random_.chance(75);
+      case kSeldom: return random_.chance(15);
+      default:
+        if (left_ == 0) {
+          left_ = 1 + random_.below(20);
+          burst_ = !burst_;
+        }
+        left_--;
+        return burst_;
+    }
+  }
+
+ private:
+  Kind kind_;
+  Random random_;
+  unsigned left_ = 0;
+  bool burst_ = false;
+};
+
+// The model and its clock. Inputs are set between two calls of `step`, outputs read after `settle`.
+class Bench {
+ public:
+  Vtop top;
+  uint64_t cycle = 0;
+
+  explicit Bench(const Options& options) {
+    Verilated::randSeed(static_cast<int>(options.seed % 0x7fffffff) + 1);
+    Verilated::randReset(2);
+#ifdef TRACE
+    Verilated::traceEverOn(true);
+    top.trace(&wave_, 99);
+    wave_.open(options.trace.c_str());
+#endif
+  }
+#ifdef TRACE
+  ~Bench() { wave_.close(); }
+#endif
+
+  void reset() {
+    top.rst_ni = 1;
+    top.clk_i = 0;
+    top.eval();
+    top.rst_ni = 0;
+    step();
+    step();
+    top.rst_ni = 1;
+    settle();
+  }
+
+  void settle() { top.eval(); }
+
+  void step() {
+    top.clk_i = 0;
+    top.eval();
+    dump(2 * cycle);
+    top.clk_i = 1;
+    top.eval();
+    dump(2 * cycle + 1);
+    cycle++;
+  }
+
+ private:
+  void dump([[maybe_unused]] uint64_t time) {
+#ifdef TRACE
+    wave_.dump(time);
+#endif
+  }
+#ifdef TRACE
+  VerilatedVcdC wave_;
+#endif
+};
+
+[[noreturn]] inline void fail(const Bench& bench, const std::string& what) {
+  throw std::runtime_error("cycle " + std::to_string(bench.cycle) + ": " + what);
+}
+
+// Runs a testbench and turns what it throws into an exit status.
+template <typename Body>
+int run(int argc, char** argv, Body body) {
+  const Options options(argc, argv);
+  try {
+    body(options);
+    return 0;
+  } catch (const std::exception& error) {
+    std::printf("seed %llu, %s\n", static_cast<unsigned long long>(options.seed), error.what());
+    return 1;
+  }
+}
+
+}  // namespace harness

