@@ -9,7 +9,7 @@ use std::time::Instant;
 use storage::{Directory, RealDirectory};
 use turnpike_chain::index::{Index, Pending};
 use turnpike_chain::links::Links;
-use turnpike_chain::merkle::{Tree, leaves};
+use turnpike_chain::merkle::Tree;
 use turnpike_chain::own::{KeyValueCatalog, NextBlock, Options, OwnChain};
 use wire::{AccountId, Operation, TransactionId};
 
@@ -117,8 +117,7 @@ fn main() {
         });
         times.measure("index: root", || pending.root(&index));
         times.measure("index: publish", || index.publish(&mut pending));
-        let leaves = times.measure("tree: leaves", || leaves(&operations, &[]));
-        times.measure("tree: nodes", || Tree::new(&leaves));
+        times.measure("tree", || Tree::new(&operations, &[]));
     }
     times.print();
     drop((index, pending));

@@ -17,6 +17,10 @@ static NODE: Tag = Tag::new(NODE_TAG);
 pub const LOWEST_STORED_LEVEL: u8 = 3;
 /// Leaves below one node of the lowest stored level.
 pub const GROUP: u32 = 1 << LOWEST_STORED_LEVEL;
+/// Transactions that are hashed together: they and their nodes stay in the second-level cache.
+const PIECE: usize = 2048;
+const _: () = assert!(PIECE.is_multiple_of(GROUP as usize));
+
 /// Bytes of a signed operation behind the operation.
 pub const TAIL_SIZE: usize = SignedOperation::LENGTH - Operation::LENGTH;
 
@@ -32,13 +36,20 @@ pub struct SignedTail {
 /// The leaves of transactions: `operations`, some of which are signed. The tails' positions count from the first operation.
 pub fn leaves(operations: &[Operation], tails: &[SignedTail]) -> Vec<Hash> {
     let mut leaves = vec![ZERO_HASH; operations.len()];
+    fill_leaves(operations, tails, 0, &mut leaves);
+    leaves
+}
+
+/// The same, for operations whose first one is at position `first`, into memory that is there.
+fn fill_leaves(operations: &[Operation], tails: &[SignedTail], first: u32, leaves: &mut [Hash]) {
     let (messages, _) = operations.as_bytes().as_chunks::<{ Operation::LENGTH }>();
-    TRANSACTION.hash_many(messages, &mut leaves);
+    TRANSACTION.hash_many(messages, leaves);
+    let place = |tail: &SignedTail| (tail.position - first) as usize;
     let signed: Vec<[u8; SignedOperation::LENGTH]> = tails
         .iter()
         .map(|tail| {
             let mut message = [0; SignedOperation::LENGTH];
-            message[..Operation::LENGTH].copy_from_slice(&messages[tail.position as usize]);
+            message[..Operation::LENGTH].copy_from_slice(&messages[place(tail)]);
             message[Operation::LENGTH..].copy_from_slice(&tail.tail);
             message
         })
@@ -46,9 +57,8 @@ pub fn leaves(operations: &[Operation], tails: &[SignedTail]) -> Vec<Hash> {
     let mut digests = vec![ZERO_HASH; signed.len()];
     TRANSACTION.hash_many(&signed, &mut digests);
     for (tail, digest) in tails.iter().zip(digests) {
-        leaves[tail.position as usize] = digest;
+        leaves[place(tail)] = digest;
     }
-    leaves
 }
 
 /// The level above.
@@ -61,26 +71,54 @@ fn parents(children: &[Hash]) -> Vec<Hash> {
 /// The root of a tree and those of its nodes that are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// The root; zero where there are no leaves.
+    /// The root; zero where there are no transactions.
     pub root: Hash,
     /// The nodes of the stored levels, the lowest level first.
     pub stored: Vec<Hash>,
 }
 
 impl Tree {
-    /// Builds the tree over `leaves`.
-    pub fn new(leaves: &[Hash]) -> Self {
-        let transactions = leaves.len() as u32;
-        let mut stored = Vec::with_capacity(stored_nodes(transactions) as usize);
-        let mut level = Vec::new();
-        for height in 1..=tree_depth(transactions) {
-            level = parents(if height == 1 { leaves } else { &level });
-            if (LOWEST_STORED_LEVEL..tree_depth(transactions)).contains(&height) {
-                stored.extend_from_slice(&level);
-            }
+    /// Builds the tree over `operations`, some of which are signed. The tails are in ascending order of position.
+    pub fn new(operations: &[Operation], tails: &[SignedTail]) -> Self {
+        let transactions = operations.len() as u32;
+        let depth = tree_depth(transactions);
+        if depth <= LOWEST_STORED_LEVEL {
+            let mut level = leaves(operations, tails);
+            (0..depth).for_each(|_| level = parents(&level));
+            return Self { root: *level.first().unwrap_or(&ZERO_HASH), stored: Vec::new() };
         }
-        let root = *level.first().or(leaves.first()).unwrap_or(&ZERO_HASH);
-        Self { root, stored }
+        let mut stored = Vec::with_capacity(stored_nodes(transactions) as usize);
+        push_lowest_stored_level(operations, tails, &mut stored);
+        let mut below = 0;
+        loop {
+            let level = parents(&stored[below..]);
+            if let [root] = level[..] {
+                return Self { root, stored };
+            }
+            below = stored.len();
+            stored.extend_from_slice(&level);
+        }
+    }
+}
+
+/// Hashes pieces of the block up to the lowest level that is stored, so that what is not stored never leaves the cache.
+fn push_lowest_stored_level(operations: &[Operation], tails: &[SignedTail], stored: &mut Vec<Hash>) {
+    let (mut level, mut above) = (vec![ZERO_HASH; PIECE], vec![ZERO_HASH; PIECE]);
+    let mut tails = tails;
+    for (number, operations) in operations.chunks(PIECE).enumerate() {
+        let first = (number * PIECE) as u32;
+        let end = first + operations.len() as u32;
+        let (now, later) = tails.split_at(tails.partition_point(|tail| tail.position < end));
+        tails = later;
+        let mut length = operations.len();
+        fill_leaves(operations, now, first, &mut level[..length]);
+        for _ in 0..LOWEST_STORED_LEVEL {
+            let children = &level[..length];
+            length = length.div_ceil(2);
+            NODE.nodes(children, &mut above[..length]);
+            std::mem::swap(&mut level, &mut above);
+        }
+        stored.extend_from_slice(&level[..length]);
     }
 }
 
@@ -150,8 +188,11 @@ mod tests {
     }
 
     fn check(n: u32, positions: impl Iterator<Item = u32>) {
-        let leaves = leaves(&operations(n), &[]);
-        let tree = Tree::new(&leaves);
+        let tails: Vec<_> =
+            (0..n).step_by(3).map(|position| SignedTail { position, tail: [position as u8; TAIL_SIZE] }).collect();
+        let operations = operations(n);
+        let leaves = leaves(&operations, &tails);
+        let tree = Tree::new(&operations, &tails);
         assert_eq!(tree.stored.len(), stored_nodes(n) as usize);
         for position in positions {
             let group = group(n, position);
@@ -177,8 +218,9 @@ mod tests {
 
     #[test]
     fn the_root_of_nothing_is_zero_and_of_one_its_leaf() {
-        assert_eq!(Tree::new(&[]), Tree { root: ZERO_HASH, stored: vec![] });
-        assert_eq!(Tree::new(&[[3; 32]]).root, [3; 32]);
+        assert_eq!(Tree::new(&[], &[]), Tree { root: ZERO_HASH, stored: vec![] });
+        let one = operations(1);
+        assert_eq!(Tree::new(&one, &[]).root, leaves(&one, &[])[0]);
         assert_eq!(path_from_leaves(&[[3; 32]], 0), Vec::<Hash>::new());
     }
 

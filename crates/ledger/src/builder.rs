@@ -115,6 +115,7 @@ impl<O: Observer> BlockBuilder<O> {
                 // An idle node holds no memory for the next block.
                 self.open.operations = Vec::new();
                 self.reader.release_memory();
+                self.chain.release_memory();
             }
             return Ok(false);
         };

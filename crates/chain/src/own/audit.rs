@@ -6,7 +6,7 @@ use super::store::{Store, damaged, ids_key};
 use crate::ids;
 use crate::index::{Index, Pending};
 use crate::links::Links;
-use crate::merkle::{SignedTail, Tree, leaves};
+use crate::merkle::{SignedTail, Tree};
 use spv::{Hash, HeaderChain, Locator};
 use wire::Operation;
 use zerocopy::byteorder::little_endian::U32;
@@ -97,7 +97,7 @@ fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -
     if !ascending || tails.last().is_some_and(|tail| tail.position as usize >= operations.len()) {
         return Err(damaged(record, Damage::Tails));
     }
-    let tree = Tree::new(&leaves(operations, &tails));
+    let tree = Tree::new(operations, &tails);
     if tree.root != record.header.transaction_root {
         return Err(damaged(record, Damage::Operations));
     }

@@ -9,7 +9,7 @@ use super::store::{Completion, Options, Staged, Store, damaged, ids_key};
 use crate::ids;
 use crate::index::{EffectError, Index, Pending};
 use crate::links::Links;
-use crate::merkle::{SignedTail, Tree, leaves};
+use crate::merkle::{SignedTail, Tree};
 use spv::{BlockHeader, HEADER_VERSION, Hash, Locator, MAX_BLOCK_TRANSACTIONS};
 use std::sync::Arc;
 use storage::Directory;
@@ -62,6 +62,8 @@ pub struct OwnChain {
     shared: Arc<Shared>,
     pending: Pending,
     directory: Arc<dyn Directory>,
+    /// Memory for the links of the next block: a system takes much longer to give as much anew.
+    links: Vec<Links>,
 }
 
 impl OwnChain {
@@ -81,7 +83,7 @@ impl OwnChain {
         let genesis = store.record(0)?.header;
         let tip = tip_at(&store, height)?;
         let (index, pending) = load_index(&directory, &store, &tip)?;
-        Ok(Self { shared: Arc::new(Shared::new(store, genesis, index, tip)), pending, directory })
+        Ok(Self { shared: Arc::new(Shared::new(store, genesis, index, tip)), pending, directory, links: Vec::new() })
     }
 
     /// A handle for reading.
@@ -115,7 +117,7 @@ impl OwnChain {
         let before = self.tip();
         check(&block, &before)?;
         let operations = block.operations;
-        let tree = Tree::new(&leaves(operations, block.tails));
+        let tree = Tree::new(operations, block.tails);
         let ids = ids::build(&ids_key(&before.hash), operations);
         let staged = self.shared.store.stage(operations, &tree, &ids, block.tails)?;
         drop(ids);
@@ -134,7 +136,10 @@ impl OwnChain {
     /// Applies the operations of the next block to the index, in turns with readers, who take them back.
     fn apply(&mut self, before: &Tip, offset: u64, operations: &[Operation]) -> Result<(), EffectError> {
         let height = before.height() as u32 + 1;
-        let open = Open { height, offset, links: vec![Links::NONE; operations.len()] };
+        let mut links = std::mem::take(&mut self.links);
+        links.clear();
+        links.resize(operations.len(), Links::NONE);
+        let open = Open { height, offset, links };
         let mut state = self.shared.state_mut();
         state.index.prepare(&mut self.pending, operations);
         state.open = Some(open);
@@ -182,7 +187,7 @@ impl OwnChain {
         drop(state);
         let state = &mut *self.shared.state_mut();
         state.index.publish(&mut self.pending);
-        state.open = None;
+        self.links = state.open.take().map(|open| open.links).unwrap_or_default();
         state.tip = tip;
         self.shared.set_tip(tip);
         Ok(tip)
@@ -194,6 +199,11 @@ impl OwnChain {
         if let Some(open) = state.open.take() {
             state.index.undo(&mut self.pending, &operations[..applied], &open.links[..applied]);
         }
+    }
+
+    /// Gives back what memory is kept for the next block.
+    pub fn release_memory(&mut self) {
+        self.links = Vec::new();
     }
 
     /// Writes a snapshot of the index as of the tip, so that the next start has only the blocks after it to apply. Proofs go
@@ -211,7 +221,7 @@ fn begin(store: &Store, genesis: BlockHeader) -> Result<(), Error> {
     if spv::HeaderChain::new(&hash, genesis).is_err() {
         return Err(Error::InvalidBlock("the genesis header is not that of an empty chain"));
     }
-    let staged = store.stage(&[], &Tree::new(&[]), &[], &[])?;
+    let staged = store.stage(&[], &Tree::new(&[], &[]), &[], &[])?;
     let completion =
         Completion { header: genesis, hash, end_sequence: 0, transactions_before: 0, issued: 0, links: &[] };
     store.complete(&staged, &completion)
