@@ -66,11 +66,16 @@ def libraries():
     return [Library(path.parent) for path in sorted(RTL.glob("*/lib.toml"))]
 
 
+def brief(text):
+    """The end of a long output, where the reason is."""
+    return text if len(text) < 6000 else "...\n" + text[-6000:]
+
+
 def run(command, what, **options):
     environment = dict(os.environ, VERILATOR_ROOT=str(verilator_root()))
     done = subprocess.run([str(word) for word in command], env=environment, text=True, capture_output=True, **options)
     if done.returncode != 0:
-        raise Failed(f"{what}\n{done.stdout}{done.stderr}")
+        raise Failed(f"{what}\n{brief(done.stdout + done.stderr)}")
     return done.stdout + done.stderr
 
 
@@ -203,10 +208,12 @@ def formal(library, names):
         for parameters in proof.get("parameters", [{}]):
             top = proof.get("top", name)
             extra = [str(library.folder / path) for path in proof.get("files", [])]
-            script = f"{read(library, top, parameters, '-D FORMAL', extra)}; prep -flatten -top {top}; memory_map; async2sync; chformal -lower; opt -full;"
-            script += f" sat -prove-asserts -set-assumes -set-init-undef -tempinduct -maxsteps {proof['depth']} -verify -show-all {top}"
+            script = f"{read(library, top, parameters, '-D FORMAL', extra)}; prep -flatten -top {top}; memory_map; async2sync; chformal -lower; setundef -undriven -zero; zinit -all; opt -full;"
+            script += f" sat -prove-asserts -set-assumes -tempinduct -maxsteps {proof['depth']} -verify -show-public {top}"
             started = time.monotonic()
-            yosys(script, f"{library.name}: proof of {title(name, parameters)}")
+            text = yosys(script, f"{library.name}: proof of {title(name, parameters)}")
+            if "Import proof for assert" not in text:
+                raise Failed(f"{library.name}: {title(name, parameters)} has nothing to prove")
             print(f"ok  proof {library.name}/{title(name, parameters)} ({time.monotonic() - started:.1f} s)", flush=True)
 
 

@@ -13,6 +13,9 @@ module fifo_proof #(
     input logic [Width-1:0] data_i,
     input logic             ready_i
 );
+  `PROOF_RESET
+
+  localparam int unsigned PointerWidth = Depth > 1 ? $clog2(Depth) : 1;
   logic ready_o, valid_o;
   logic [Width-1:0] data_o;
   logic [$clog2(Depth+1)-1:0] count_o;
@@ -36,5 +39,5 @@ module fifo_proof #(
   `ASSERT(count_is_real, u_properties.count_q == 8'(count_o))
   `ASSERT(pointers_are_inside, 8'(u_fifo.read_q) < 8'(Depth) && 8'(u_fifo.write_q) < 8'(Depth))
   `ASSERT(followed_is_in_memory, !u_properties.following_q ||
-          u_fifo.memory_q[place[$bits(u_fifo.read_q)-1:0]] == u_properties.followed_q)
+          u_fifo.memory_q[place[PointerWidth-1:0]] == u_properties.followed_q)
 endmodule

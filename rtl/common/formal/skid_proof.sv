@@ -12,6 +12,8 @@ module skid_proof #(
     input logic [Width-1:0] data_i,
     input logic             ready_i
 );
+  `PROOF_RESET
+
   logic ready_o, valid_o;
   logic [Width-1:0] data_o;
 

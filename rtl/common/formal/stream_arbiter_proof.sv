@@ -13,6 +13,8 @@ module stream_arbiter_proof #(
     input logic [Ports-1:0]      keep_i,
     input logic                  ready_i
 );
+  `PROOF_RESET
+
   localparam int unsigned PortWidth = Ports > 1 ? $clog2(Ports) : 1;
   logic [Ports-1:0] ready_o;
   logic valid_o, last_o, keep_o;
@@ -61,5 +63,12 @@ module stream_arbiter_proof #(
   `ASSERT(output_is_stable, !stalled_q || (valid_o && stalled_word_q == {last_o, keep_o, data_o}))
   `ASSERT(packets_are_whole, !inside_q || port_o == inside_port_q)
   `ASSERT(served_is_valid, !(valid_o && ready_i) || |(ready_o & valid_i))
-  `ASSERT(turn_comes, waited_q <= 8'(Ports))
+  // Whoever waits is passed by each other port once at most, in ascending order.
+  `ASSERT(turn_comes, waited_q == '0 || waited_q + 8'(u_arbiter.busy_q) <= 8'(u_arbiter.last_port_q) ||
+          (waited_q < 8'(Ports) && u_arbiter.busy_q && u_arbiter.last_port_q == '0))
+  `ASSERT(port_is_legal, 8'(u_arbiter.last_port_q) < 8'(Ports))
+  // What links the two registers of the arbiter to what was seen outside.
+  `ASSERT(inside_is_busy, !inside_q || (u_arbiter.busy_q && u_arbiter.last_port_q == inside_port_q))
+  `ASSERT(stalled_is_busy, !stalled_q || (u_arbiter.busy_q && held_q[u_arbiter.last_port_q] &&
+          held_word_q[u_arbiter.last_port_q] == stalled_word_q))
 endmodule

@@ -3,30 +3,43 @@
 `ifndef TURNPIKE_ASSERTIONS_SVH
 `define TURNPIKE_ASSERTIONS_SVH
 
-`ifdef SYNTHESIS
-`define ASSERT(name, condition)
-`define ASSUME(name, condition)
-`else
-// What a module promises: checked in every simulation, proved where there is a proof.
+// ASSERT: what a module promises; checked in every simulation, proved where there is a proof.
+// ASSUME: what it asks of its surroundings; an assertion in simulation, an assumption in a proof.
+`ifdef FORMAL
 `define ASSERT(name, condition)     \
   always_ff @(posedge clk_i) begin  \
     if (rst_ni) begin               \
       name : assert (condition);    \
     end                             \
   end
-
-// What a module asks of its surroundings: an assertion in simulation, an assumption in a proof.
-`ifdef FORMAL
 `define ASSUME(name, condition)     \
   always_ff @(posedge clk_i) begin  \
     if (rst_ni) begin               \
       name : assume (condition);    \
     end                             \
   end
+`elsif SYNTHESIS
+`define ASSERT(name, condition)
+`define ASSUME(name, condition)
 `else
+`define ASSERT(name, condition)     \
+  always_ff @(posedge clk_i) begin  \
+    if (rst_ni) begin               \
+      name : assert (condition);    \
+    end                             \
+  end
 `define ASSUME(name, condition) `ASSERT(name, condition)
 `endif
-`endif
+
+// For the top of a proof: it begins with one cycle of reset. Registers of a proof begin as zeros, so that this one can tell the cycle.
+`define PROOF_RESET               \
+  logic begun_q;                  \
+  always_ff @(posedge clk_i) begin  \
+    begun_q <= 1'b1;              \
+  end                             \
+  always_comb begin               \
+    proof_begins_with_reset : assume (rst_ni == begun_q);  \
+  end
 
 // Stops elaboration with a message where a parameter is illegal.
 `define PARAMETER_CHECK(name, condition, message)  \
