@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz check-dependencies clean \
+.PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz python-wheel check-dependencies clean \
 	rtl-lint rtl-format rtl-test rtl-area rtl-timing
 
 help: ## this list
@@ -32,6 +32,9 @@ lint: ## formatting, clippy, licences
 
 fuzz: setup ## every parser for FUZZ_SECONDS
 	fuzz/run $(FUZZ_SECONDS)
+
+python-wheel: ## the Python package, for Python 3.11 and newer: target/wheels/turnpike_verify-*.whl
+	@bindings/python/wheel
 
 simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24
 	$(CARGO) run --release --locked --package turnpike-simulator -- --seed $(or $(SEED),1) --hours $(or $(HOURS),24)

@@ -3,8 +3,6 @@ use crate::secp256k1::Rule as SignatureRule;
 
 /// The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the
 /// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.
-///
-/// Each scheme's own rules give theirs with `code`.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuleCode {
@@ -58,6 +56,8 @@ pub enum RuleCode {
 
 impl RuleCode {
     /// All rules.
+    ///
+    /// cbindgen:ignore
     pub const ALL: [Self; 23] = [
         Self::EquihashLength,
         Self::EquihashCollision,

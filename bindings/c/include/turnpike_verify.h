@@ -1,0 +1,331 @@
+/* The verification engines of Turnpike: SHA-256 and Merkle trees, Equihash, ECDSA and Schnorr signatures on secp256k1.
+ *
+ * Made by cbindgen from bindings/c/src: change it there. The chapter docs/bindings.md tells how to build and link.
+ *
+ * Memory belongs to the caller, and is used only until the call returns. Inputs and outputs must not overlap, and no other
+ * thread may write to either during the call. A pointer may be NULL where it is to nothing (a count of 0).
+ *
+ * Every function may be called by several threads at once, with the same verifier too; only turnpike_verifier_free must be
+ * the last. No function ends the program or lets a panic through. In the child of a fork a verifier goes on with the
+ * calling thread alone, if no other thread was in a call during the fork.
+ */
+
+#ifndef TURNPIKE_VERIFY_H
+#define TURNPIKE_VERIFY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The code of an item that breaks no rule.
+#define TURNPIKE_VALID 0
+
+// The code of an item that was not verified, because the call did not end well.
+#define TURNPIKE_NOT_VERIFIED 255
+
+// What came of a call. turnpike_status_message has each in words.
+enum turnpike_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // All is done, and every item is valid.
+    TURNPIKE_STATUS_OK = 0,
+    // All is done, and an item breaks a rule: its code tells which.
+    TURNPIKE_STATUS_INVALID = 1,
+    // A pointer to something is NULL, or is not aligned as its type must be.
+    TURNPIKE_STATUS_POINTER = 2,
+    // A length is too large for any memory, offsets fall, a header has the wrong length, or a tree has no leaves.
+    TURNPIKE_STATUS_LENGTH = 3,
+    // A number stands for no backend, scheme or policy, Equihash has no such parameters, or a text is not UTF-8.
+    TURNPIKE_STATUS_ARGUMENT = 4,
+    // This processor does not have the backend, or the scheme does not.
+    TURNPIKE_STATUS_BACKEND = 5,
+    // The system did not start the threads.
+    TURNPIKE_STATUS_THREADS = 6,
+    // The library failed. Please report what it wrote to the standard error output.
+    TURNPIKE_STATUS_INTERNAL = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum turnpike_status turnpike_status;
+#else
+typedef uint8_t turnpike_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The instructions that a scheme is computed with. Which they are changes no result.
+enum turnpike_backend
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The fastest of those that this processor has.
+    TURNPIKE_BACKEND_FASTEST = 0,
+    // AVX-512; for signatures its IFMA.
+    TURNPIKE_BACKEND_AVX512 = 1,
+    // AVX2. SHA-256 only.
+    TURNPIKE_BACKEND_AVX2 = 2,
+    // The SHA extensions. SHA-256 only.
+    TURNPIKE_BACKEND_SHA_NI = 3,
+    // Any processor.
+    TURNPIKE_BACKEND_PORTABLE = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum turnpike_backend turnpike_backend;
+#else
+typedef uint8_t turnpike_backend;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// How ECDSA signatures are encoded: one of the first three, and any of the two that follow, added with |. The others are
+// what chains have.
+//
+// Keys have 33 bytes (2 or 3, x), 65 bytes (4, x, y), or, where the policy takes them, 65 bytes (6 or 7, x, y).
+enum turnpike_ecdsa_policy
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // Signatures are r and s, of 32 bytes each, big-endian, and s is low.
+    TURNPIKE_ECDSA_POLICY_COMPACT = 0,
+    // Signatures are strict DER (BIP66) without the byte of the signature hash type, and s is low.
+    TURNPIKE_ECDSA_POLICY_DER = 1,
+    // Signatures are what Bitcoin took for DER before BIP66.
+    TURNPIKE_ECDSA_POLICY_LAX_DER = 2,
+    // A high s is replaced, not refused.
+    TURNPIKE_ECDSA_POLICY_NORMALISE_HIGH_S = 16,
+    // Keys in the hybrid form are taken.
+    TURNPIKE_ECDSA_POLICY_HYBRID_KEYS = 32,
+    // Bitcoin's consensus since BIP66.
+    TURNPIKE_ECDSA_POLICY_BITCOIN = ((1 | 16) | 32),
+    // Bitcoin's consensus before BIP66.
+    TURNPIKE_ECDSA_POLICY_BITCOIN_LAX = ((2 | 16) | 32),
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum turnpike_ecdsa_policy turnpike_ecdsa_policy;
+#else
+typedef uint8_t turnpike_ecdsa_policy;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the
+// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.
+enum turnpike_rule
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // The Equihash solution has the length that the parameters ask for.
+    TURNPIKE_RULE_EQUIHASH_LENGTH = 1,
+    // The two halves of a subtree agree in the bits of its level.
+    TURNPIKE_RULE_EQUIHASH_COLLISION = 2,
+    // The half of a subtree with the lower first index comes first.
+    TURNPIKE_RULE_EQUIHASH_ORDER = 3,
+    // No index is in both halves of a subtree.
+    TURNPIKE_RULE_EQUIHASH_DUPLICATE = 4,
+    // The XOR of all leaves is zero.
+    TURNPIKE_RULE_EQUIHASH_ROOT = 5,
+    // The header gives its solution's length in three bytes, and it is that of the chain.
+    TURNPIKE_RULE_HEADER_SOLUTION_LENGTH = 8,
+    // The header's target is a positive number of 256 bits.
+    TURNPIKE_RULE_HEADER_TARGET = 9,
+    // The header's hash is not above its target.
+    TURNPIKE_RULE_HEADER_DIFFICULTY = 10,
+    // r and s are in the range that the scheme has for them.
+    TURNPIKE_RULE_SIGNATURE_RANGE = 16,
+    // s is at most half the order of the group.
+    TURNPIKE_RULE_SIGNATURE_HIGH_S = 17,
+    // The key is encoded as the scheme asks.
+    TURNPIKE_RULE_KEY_ENCODING = 18,
+    // The key is a point of the curve.
+    TURNPIKE_RULE_KEY_NOT_ON_CURVE = 19,
+    // The signature is one of this message with this key.
+    TURNPIKE_RULE_SIGNATURE_MISMATCH = 20,
+    // The signature has the length of its encoding.
+    TURNPIKE_RULE_SIGNATURE_LENGTH = 21,
+    // The DER signature is a sequence of two integers, and nothing else.
+    TURNPIKE_RULE_SIGNATURE_DER_STRUCTURE = 22,
+    // The integers of the DER signature are not negative.
+    TURNPIKE_RULE_SIGNATURE_DER_NEGATIVE = 23,
+    // The integers of the DER signature have no more leading zero bytes than they need.
+    TURNPIKE_RULE_SIGNATURE_DER_PADDING = 24,
+    // The key is not in the hybrid form.
+    TURNPIKE_RULE_KEY_HYBRID = 25,
+    // The key's coordinates are below the field's prime.
+    TURNPIKE_RULE_KEY_RANGE = 26,
+    // The first byte of the hybrid key tells whether its y is odd.
+    TURNPIKE_RULE_KEY_PARITY = 27,
+    // There is a point with the x that the signature has.
+    TURNPIKE_RULE_NONCE_NOT_ON_CURVE = 28,
+    // The recovery id is from 0 to 3, and fits r.
+    TURNPIKE_RULE_RECOVERY_ID = 29,
+    // There is a key that the signature can be recovered to.
+    TURNPIKE_RULE_NO_KEY = 30,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum turnpike_rule turnpike_rule;
+#else
+typedef uint8_t turnpike_rule;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What is computed or verified.
+enum turnpike_scheme
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint8_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // SHA-256, alone, doubled and tagged.
+    TURNPIKE_SCHEME_SHA256 = 0,
+    // Equihash, and headers of Zcash.
+    TURNPIKE_SCHEME_EQUIHASH = 1,
+    // Signatures on the curve secp256k1, ECDSA and Schnorr.
+    TURNPIKE_SCHEME_SECP256K1 = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum turnpike_scheme turnpike_scheme;
+#else
+typedef uint8_t turnpike_scheme;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// A choice of a backend, and threads that share out the items of a call among them.
+//
+// It may be used by many threads at the same time.
+typedef struct turnpike_verifier turnpike_verifier;
+
+// Items that lie one after the other. The functions that take them say how many there are.
+typedef struct {
+    // The first byte of the first item.
+    const uint8_t *bytes;
+    // The length of each item. Not read where there are offsets.
+    size_t width;
+    // NULL for items of one length. Else item i is from offsets[i] to offsets[i + 1], so there is one more offset than
+    // items; the last is the length of `bytes`.
+    const uint64_t *offsets;
+} turnpike_items;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Makes a verifier. `threads` counts the calling thread; 0 are as many as there are processors. `backend` is a
+// turnpike_backend: TURNPIKE_BACKEND_FASTEST unless you know better.
+//
+// The verifier is yours: give it back with turnpike_verifier_free.
+turnpike_status turnpike_verifier_new(uint32_t threads, uint8_t backend, turnpike_verifier **verifier);
+
+// Frees a verifier, which no call uses any more, nor will. NULL is allowed.
+void turnpike_verifier_free(turnpike_verifier *verifier);
+
+// How many threads a verifier has, counting the calling one. 0 for NULL.
+uint32_t turnpike_verifier_threads(const turnpike_verifier *verifier);
+
+// Writes which turnpike_backend a verifier uses for a turnpike_scheme: never TURNPIKE_BACKEND_FASTEST.
+turnpike_status turnpike_verifier_backend(const turnpike_verifier *verifier, uint8_t scheme, uint8_t *backend);
+
+// Whether this processor has a turnpike_backend for a turnpike_scheme.
+bool turnpike_backend_available(uint8_t scheme, uint8_t backend);
+
+// SHA-256 of each of `count` messages of `length` bytes, which lie one after the other. A digest has 32 bytes.
+turnpike_status turnpike_sha256(const turnpike_verifier *verifier,
+                                const uint8_t *messages,
+                                size_t length,
+                                size_t count,
+                                uint8_t *digests);
+
+// As turnpike_sha256, but Bitcoin's hash: SHA-256 of SHA-256.
+turnpike_status turnpike_sha256d(const turnpike_verifier *verifier,
+                                 const uint8_t *messages,
+                                 size_t length,
+                                 size_t count,
+                                 uint8_t *digests);
+
+// As turnpike_sha256, but the tagged hash of BIP340. The tag is a text in UTF-8 that ends with a zero byte.
+turnpike_status turnpike_tagged_sha256(const turnpike_verifier *verifier,
+                                       const char *tag,
+                                       const uint8_t *messages,
+                                       size_t length,
+                                       size_t count,
+                                       uint8_t *digests);
+
+// One level of a Bitcoin Merkle tree. `children` are `count` digests of 32 bytes, `parents` (count + 1) / 2: each is the
+// double hash of left and right, where a right child that is missing is the left one again.
+turnpike_status turnpike_merkle_parents(const turnpike_verifier *verifier,
+                                        const uint8_t *children,
+                                        size_t count,
+                                        uint8_t *parents);
+
+// The root, of 32 bytes, of the Bitcoin Merkle tree over `count` leaves of 32 bytes; `count` is 1 at least.
+//
+// `ambiguous` is set to 1 if two equal nodes are side by side, or else to 0. Refuse a block for which it is 1: a shorter
+// list of transactions has the same root (CVE-2012-2459).
+turnpike_status turnpike_merkle_root(const turnpike_verifier *verifier,
+                                     const uint8_t *leaves,
+                                     size_t count,
+                                     uint8_t *root,
+                                     uint8_t *ambiguous);
+
+// Verifies `count` Equihash solutions with parameters n and k. An input is a header up to and with the nonce, a
+// personalisation has 8 bytes ("ZcashPoW"). A solution that has not the length of the parameters breaks a rule.
+//
+// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+turnpike_status turnpike_verify_equihash(const turnpike_verifier *verifier,
+                                         uint32_t n,
+                                         uint32_t k,
+                                         const uint8_t *personalisation,
+                                         turnpike_items inputs,
+                                         turnpike_items solutions,
+                                         size_t count,
+                                         uint8_t *codes);
+
+// Verifies that `count` headers of Zcash, of 1487 bytes each, show the work that their own targets ask for. Whether a
+// target is the one that the chain asks for is for you to check.
+//
+// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+turnpike_status turnpike_verify_zcash_headers(const turnpike_verifier *verifier,
+                                              const uint8_t *headers,
+                                              size_t count,
+                                              uint8_t *codes);
+
+// Verifies `count` ECDSA signatures of digests of 32 bytes. `policy` is a turnpike_ecdsa_policy: it tells how signatures
+// and keys are encoded.
+//
+// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+turnpike_status turnpike_verify_ecdsa(const turnpike_verifier *verifier,
+                                      uint32_t policy,
+                                      const uint8_t *digests,
+                                      turnpike_items signatures,
+                                      turnpike_items keys,
+                                      size_t count,
+                                      uint8_t *codes);
+
+// Verifies `count` BIP340 Schnorr signatures, of 64 bytes, of messages of any length with keys of 32 bytes.
+//
+// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+turnpike_status turnpike_verify_schnorr(const turnpike_verifier *verifier,
+                                        turnpike_items messages,
+                                        const uint8_t *signatures,
+                                        const uint8_t *keys,
+                                        size_t count,
+                                        uint8_t *codes);
+
+// The version of the library, for instance "0.1.0".
+const char *turnpike_verify_version(void);
+
+// A status in words.
+const char *turnpike_status_message(uint8_t status);
+
+// The code of an item in words.
+const char *turnpike_rule_message(uint8_t code);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TURNPIKE_VERIFY_H */

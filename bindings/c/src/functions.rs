@@ -1,0 +1,286 @@
+//! The functions. What a caller promises is said once for all of them, at the beginning of the header.
+#![allow(clippy::missing_safety_doc, reason = "the texts are those of the header, which has it at its beginning")]
+
+use std::ffi::{CStr, c_char};
+
+use shared::{Backend, Function, Scheme, Tag, Verifier, ZCASH_HEADER_LENGTH};
+
+use crate::Status;
+use crate::memory::{Items, reference, slice, slice_mut};
+
+fn backend(number: u8) -> Result<Backend, Status> {
+    Backend::ALL.into_iter().find(|backend| *backend as u8 == number).ok_or(Status::Argument)
+}
+
+fn scheme(number: u8) -> Result<Scheme, Status> {
+    Scheme::ALL.into_iter().find(|scheme| *scheme as u8 == number).ok_or(Status::Argument)
+}
+
+/// Makes a verifier. `threads` counts the calling thread; 0 are as many as there are processors. `backend` is a
+/// turnpike_backend: TURNPIKE_BACKEND_FASTEST unless you know better.
+///
+/// The verifier is yours: give it back with turnpike_verifier_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verifier_new(threads: u32, backend: u8, verifier: *mut *mut Verifier) -> Status {
+    Status::of(|| {
+        if verifier.is_null() || !verifier.is_aligned() {
+            return Err(Status::Pointer);
+        }
+        let made = Box::new(Verifier::new(threads as usize, self::backend(backend)?)?);
+        // SAFETY: it was checked, and the rest is the caller's promise.
+        unsafe { verifier.write(Box::into_raw(made)) };
+        Ok(Status::Ok)
+    })
+}
+
+/// Frees a verifier, which no call uses any more, nor will. NULL is allowed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verifier_free(verifier: *mut Verifier) {
+    if !verifier.is_null() {
+        // SAFETY: it was made from a box, and is the caller's only use of it.
+        Status::of(|| unsafe {
+            drop(Box::from_raw(verifier));
+            Ok(Status::Ok)
+        });
+    }
+}
+
+/// How many threads a verifier has, counting the calling one. 0 for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verifier_threads(verifier: *const Verifier) -> u32 {
+    // SAFETY: the caller's promise.
+    unsafe { reference(verifier) }.map_or(0, |verifier| verifier.threads() as u32)
+}
+
+/// Writes which turnpike_backend a verifier uses for a turnpike_scheme: never TURNPIKE_BACKEND_FASTEST.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verifier_backend(verifier: *const Verifier, scheme: u8, backend: *mut u8) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, backend) = unsafe { (reference(verifier)?, slice_mut(backend, 1)?) };
+        backend[0] = verifier.backend(self::scheme(scheme)?)? as u8;
+        Ok(Status::Ok)
+    })
+}
+
+/// Whether this processor has a turnpike_backend for a turnpike_scheme.
+#[unsafe(no_mangle)]
+pub extern "C" fn turnpike_backend_available(scheme: u8, backend: u8) -> bool {
+    let available = || {
+        let (scheme, backend) = (self::scheme(scheme)?, self::backend(backend)?);
+        if backend.is_available(scheme) { Ok(Status::Ok) } else { Err(Status::Backend) }
+    };
+    Status::of(available) == Status::Ok
+}
+
+/// # Safety
+///
+/// That of the functions that call it.
+unsafe fn hash(
+    verifier: *const Verifier,
+    function: impl FnOnce() -> Result<Function, Status>,
+    messages: *const u8,
+    length: usize,
+    count: usize,
+    digests: *mut u8,
+) -> Status {
+    Status::of(|| {
+        let total = length.checked_mul(count).ok_or(Status::Length)?;
+        // SAFETY: the caller's promise.
+        let (verifier, messages) = unsafe { (reference(verifier)?, slice(messages, total)?) };
+        // SAFETY: the caller's promise.
+        let digests = unsafe { slice_mut(digests.cast::<[u8; 32]>(), count) }?;
+        verifier.hash(&function()?, messages, length, digests)?;
+        Ok(Status::Ok)
+    })
+}
+
+/// SHA-256 of each of `count` messages of `length` bytes, which lie one after the other. A digest has 32 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_sha256(
+    verifier: *const Verifier,
+    messages: *const u8,
+    length: usize,
+    count: usize,
+    digests: *mut u8,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { hash(verifier, || Ok(Function::Sha256), messages, length, count, digests) }
+}
+
+/// As turnpike_sha256, but Bitcoin's hash: SHA-256 of SHA-256.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_sha256d(
+    verifier: *const Verifier,
+    messages: *const u8,
+    length: usize,
+    count: usize,
+    digests: *mut u8,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { hash(verifier, || Ok(Function::Sha256d), messages, length, count, digests) }
+}
+
+/// As turnpike_sha256, but the tagged hash of BIP340. The tag is a text in UTF-8 that ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_tagged_sha256(
+    verifier: *const Verifier,
+    tag: *const c_char,
+    messages: *const u8,
+    length: usize,
+    count: usize,
+    digests: *mut u8,
+) -> Status {
+    let function = || {
+        if tag.is_null() {
+            return Err(Status::Pointer);
+        }
+        // SAFETY: the caller's promise.
+        let tag = unsafe { CStr::from_ptr(tag) }.to_str().map_err(|_| Status::Argument)?;
+        Ok(Function::Tagged(Tag::new(tag)))
+    };
+    // SAFETY: the caller's promise.
+    unsafe { hash(verifier, function, messages, length, count, digests) }
+}
+
+/// One level of a Bitcoin Merkle tree. `children` are `count` digests of 32 bytes, `parents` (count + 1) / 2: each is the
+/// double hash of left and right, where a right child that is missing is the left one again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_merkle_parents(
+    verifier: *const Verifier,
+    children: *const u8,
+    count: usize,
+    parents: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, children) = unsafe { (reference(verifier)?, slice(children.cast::<[u8; 32]>(), count)?) };
+        // SAFETY: the caller's promise.
+        let parents = unsafe { slice_mut(parents.cast::<[u8; 32]>(), count.div_ceil(2)) }?;
+        verifier.merkle_parents(children, parents)?;
+        Ok(Status::Ok)
+    })
+}
+
+/// The root, of 32 bytes, of the Bitcoin Merkle tree over `count` leaves of 32 bytes; `count` is 1 at least.
+///
+/// `ambiguous` is set to 1 if two equal nodes are side by side, or else to 0. Refuse a block for which it is 1: a shorter
+/// list of transactions has the same root (CVE-2012-2459).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_merkle_root(
+    verifier: *const Verifier,
+    leaves: *const u8,
+    count: usize,
+    root: *mut u8,
+    ambiguous: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, leaves) = unsafe { (reference(verifier)?, slice(leaves.cast::<[u8; 32]>(), count)?) };
+        // SAFETY: the caller's promise.
+        let (root, ambiguous) = unsafe { (slice_mut(root, 32)?, slice_mut(ambiguous, 1)?) };
+        let found = verifier.merkle_root(leaves)?;
+        root.copy_from_slice(&found.hash);
+        ambiguous[0] = found.ambiguous.into();
+        Ok(Status::Ok)
+    })
+}
+
+/// Verifies `count` Equihash solutions with parameters n and k. An input is a header up to and with the nonce, a
+/// personalisation has 8 bytes ("ZcashPoW"). A solution that has not the length of the parameters breaks a rule.
+///
+/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verify_equihash(
+    verifier: *const Verifier,
+    n: u32,
+    k: u32,
+    personalisation: *const u8,
+    inputs: Items,
+    solutions: Items,
+    count: usize,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        // SAFETY: the caller's promise.
+        let personalisation = unsafe { reference(personalisation.cast::<[u8; 8]>()) }?;
+        // SAFETY: the caller's promise.
+        let (inputs, solutions) = unsafe { (inputs.get(count)?, solutions.get(count)?) };
+        verifier.equihash((n as usize, k as usize), *personalisation, inputs, solutions, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}
+
+/// Verifies that `count` headers of Zcash, of 1487 bytes each, show the work that their own targets ask for. Whether a
+/// target is the one that the chain asks for is for you to check.
+///
+/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verify_zcash_headers(
+    verifier: *const Verifier,
+    headers: *const u8,
+    count: usize,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        let headers = Items { bytes: headers, width: ZCASH_HEADER_LENGTH, offsets: std::ptr::null() };
+        // SAFETY: the caller's promise.
+        verifier.zcash_headers(unsafe { headers.get(count) }?, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}
+
+/// Verifies `count` ECDSA signatures of digests of 32 bytes. `policy` is a turnpike_ecdsa_policy: it tells how signatures
+/// and keys are encoded.
+///
+/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verify_ecdsa(
+    verifier: *const Verifier,
+    policy: u32,
+    digests: *const u8,
+    signatures: Items,
+    keys: Items,
+    count: usize,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        let policy = shared::policy(policy).ok_or(Status::Argument)?;
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        // SAFETY: the caller's promise.
+        let digests = unsafe { slice(digests.cast::<[u8; 32]>(), count) }?;
+        // SAFETY: the caller's promise.
+        let (signatures, keys) = unsafe { (signatures.get(count)?, keys.get(count)?) };
+        verifier.ecdsa(policy, digests, signatures, keys, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}
+
+/// Verifies `count` BIP340 Schnorr signatures, of 64 bytes, of messages of any length with keys of 32 bytes.
+///
+/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verify_schnorr(
+    verifier: *const Verifier,
+    messages: Items,
+    signatures: *const u8,
+    keys: *const u8,
+    count: usize,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        let rows = |bytes, width| Items { bytes, width, offsets: std::ptr::null() };
+        // SAFETY: the caller's promise.
+        let (signatures, keys) = unsafe { (rows(signatures, 64).get(count)?, rows(keys, 32).get(count)?) };
+        // SAFETY: the caller's promise.
+        verifier.schnorr(unsafe { messages.get(count) }?, signatures, keys, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}

@@ -1,0 +1,28 @@
+//! The header is the one that the code makes.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::{env, fs};
+
+/// The files whose types and functions C sees.
+const SOURCES: [&str; 4] =
+    ["../../crates/verify/src/rule.rs", "../shared/src/backend.rs", "../shared/src/verifier.rs", "src/lib.rs"];
+
+#[test]
+fn the_header_is_up_to_date() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(folder.join("cbindgen.toml")).unwrap();
+    let builder =
+        SOURCES.iter().fold(cbindgen::Builder::new(), |builder, source| builder.with_src(folder.join(source)));
+    let mut made = Vec::new();
+    builder.with_config(config).generate().unwrap().write(&mut made);
+    let path = folder.join("include/turnpike_verify.h");
+    if env::var_os("UPDATE_HEADER").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    let is = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        is == String::from_utf8(made).unwrap(),
+        "the header is not what the code makes: run UPDATE_HEADER=1 cargo test -p turnpike-verify-c --test header"
+    );
+}

@@ -1,0 +1,224 @@
+"""Fast verification for blockchains: SHA-256 and Merkle trees, Equihash, ECDSA and Schnorr signatures on secp256k1.
+
+Many items are verified at once. They are given as numpy arrays (or anything else with the buffer protocol), which are
+read where they are, without copying:
+
+- items of one length as an array of ``uint8`` with shape ``(count, length)``;
+- items of any lengths as `Packed` bytes and offsets, which `pack` makes.
+
+The answer is an array of ``uint8``, a code for each item: 0 (`Rule.VALID`), or the number of the first `Rule` that the item
+breaks. The other threads of the interpreter go on while a call works; they must not write to its arrays.
+
+>>> import numpy as np
+>>> verifier = Verifier()
+>>> verifier.sha256d(np.zeros((2, 80), np.uint8)).shape
+(2, 32)
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _native
+from ._native import BackendError, __version__
+from ._rules import Rule
+
+__all__ = [
+    "Backend",
+    "BackendError",
+    "ByteArray",
+    "Items",
+    "MerkleRoot",
+    "Packed",
+    "Policy",
+    "Rule",
+    "Scheme",
+    "Table",
+    "Verifier",
+    "__version__",
+    "pack",
+]
+
+ByteArray: TypeAlias = npt.NDArray[np.uint8]
+"""An array of bytes."""
+
+Table: TypeAlias = ByteArray | memoryview
+"""Items of one length, ``uint8`` with shape ``(count, length)``. Other objects with the buffer protocol are taken too."""
+
+
+class Scheme(enum.IntEnum):
+    """What is computed or verified."""
+
+    SHA256 = 0
+    EQUIHASH = 1
+    SECP256K1 = 2
+
+
+class Backend(enum.IntEnum):
+    """The instructions that a scheme is computed with. Which they are changes no result."""
+
+    FASTEST = 0
+    """The fastest of those that this processor has."""
+    AVX512 = 1
+    """AVX-512; for signatures its IFMA."""
+    AVX2 = 2
+    """AVX2. SHA-256 only."""
+    SHA_NI = 3
+    """The SHA extensions. SHA-256 only."""
+    PORTABLE = 4
+    """Any processor."""
+
+    def is_available(self, scheme: Scheme) -> bool:
+        """Whether this processor has it for a scheme."""
+        return _native.Verifier.available(scheme, self)
+
+
+class Policy(enum.IntFlag):
+    """How ECDSA signatures are encoded: one of the first three, and any of the two that follow, added with ``|``."""
+
+    COMPACT = 0
+    """Signatures are r and s, of 32 bytes each, big-endian, and s is low."""
+    DER = 1
+    """Signatures are strict DER (BIP66) without the byte of the signature hash type, and s is low."""
+    LAX_DER = 2
+    """Signatures are what Bitcoin took for DER before BIP66."""
+    NORMALISE_HIGH_S = 16
+    """A high s is replaced, not refused."""
+    HYBRID_KEYS = 32
+    """Keys in the hybrid form are taken."""
+    BITCOIN = DER | NORMALISE_HIGH_S | HYBRID_KEYS
+    """Bitcoin's consensus since BIP66."""
+    BITCOIN_LAX = LAX_DER | NORMALISE_HIGH_S | HYBRID_KEYS
+    """Bitcoin's consensus before BIP66."""
+
+
+class Packed(NamedTuple):
+    """Items of any lengths, one after the other: item ``i`` is ``data[offsets[i]:offsets[i + 1]]``."""
+
+    data: ByteArray | memoryview
+    """All bytes, ``uint8``, one dimension."""
+    offsets: npt.NDArray[np.uint64] | memoryview
+    """``uint64``, one more than there are items."""
+
+
+Items: TypeAlias = Table | Packed
+"""Items of one length, or of any lengths."""
+
+
+class MerkleRoot(NamedTuple):
+    """The root of a Bitcoin Merkle tree."""
+
+    hash: bytes
+    """The root, 32 bytes."""
+    ambiguous: bool
+    """Whether two equal nodes are side by side. If so, a shorter list of leaves has the same root (CVE-2012-2459)."""
+
+
+def pack(items: Sequence[bytes]) -> Packed:
+    """Copies items of any lengths into one array."""
+    offsets = np.zeros(len(items) + 1, np.uint64)
+    np.cumsum([len(item) for item in items], out=offsets[1:], dtype=np.uint64)
+    return Packed(np.frombuffer(b"".join(items), np.uint8), offsets)
+
+
+def _count(items: Items) -> int:
+    """The number of items; what they are is checked later."""
+    return max(len(items[1]) - 1, 0) if isinstance(items, tuple) else len(items)
+
+
+class Verifier:
+    """A choice of a backend, and threads that share out the items of a call among them.
+
+    It may be used by many threads at the same time. In the child of a fork it goes on with the calling thread alone.
+
+    Every method raises TypeError for an argument that is no array of its type, ValueError for one that has another shape,
+    does not lie in memory in C's order, or does not have as many items as the others, and `BackendError` for a scheme that
+    does not have the backend. An item that is wrong is no error: its code tells what is.
+    """
+
+    def __init__(self, threads: int = 1, backend: Backend = Backend.FASTEST) -> None:
+        """``threads`` counts the calling one; 0 are as many as there are processors.
+
+        Raises `BackendError` if this processor does not have the backend for any scheme.
+        """
+        self._native: Final = _native.Verifier(threads, backend)
+
+    def __repr__(self) -> str:
+        return f"Verifier(threads={self.threads})"
+
+    @property
+    def threads(self) -> int:
+        """The number of threads, with the calling one."""
+        return self._native.threads()
+
+    def backend(self, scheme: Scheme) -> Backend:
+        """Which backend a scheme runs on: never ``FASTEST``."""
+        return Backend(self._native.backend(scheme))
+
+    def _hash(self, double: bool, tag: str | None, messages: Table) -> ByteArray:
+        digests = np.empty((_count(messages), 32), np.uint8)
+        self._native.hash(double, tag, messages, digests)
+        return digests
+
+    def sha256(self, messages: Table) -> ByteArray:
+        """SHA-256 of each message; shape ``(count, length)`` to ``(count, 32)``."""
+        return self._hash(False, None, messages)
+
+    def sha256d(self, messages: Table) -> ByteArray:
+        """SHA-256 of SHA-256 of each message, Bitcoin's hash; shape ``(count, length)`` to ``(count, 32)``."""
+        return self._hash(True, None, messages)
+
+    def tagged_sha256(self, tag: str, messages: Table) -> ByteArray:
+        """BIP340's tagged hash of each message; shape ``(count, length)`` to ``(count, 32)``."""
+        return self._hash(False, tag, messages)
+
+    def merkle_parents(self, children: Table) -> ByteArray:
+        """One level of a Bitcoin Merkle tree; shape ``(count, 32)`` to ``((count + 1) // 2, 32)``.
+
+        Each parent is the double hash of left and right, where a right child that is missing is the left one again.
+        """
+        parents = np.empty(((_count(children) + 1) // 2, 32), np.uint8)
+        self._native.merkle_parents(children, parents)
+        return parents
+
+    def merkle_root(self, leaves: Table) -> MerkleRoot:
+        """The root of a Bitcoin Merkle tree over leaves of shape ``(count, 32)``, of which there is one at least."""
+        return MerkleRoot(*self._native.merkle_root(leaves))
+
+    def equihash(self, n: int, k: int, inputs: Items, solutions: Items, personalisation: bytes = b"ZcashPoW") -> ByteArray:
+        """Verifies Equihash solutions with the parameters of a chain. An input is a header up to and with the nonce.
+
+        A solution that has not the length of the parameters breaks a rule.
+        """
+        codes = np.empty(_count(inputs), np.uint8)
+        self._native.equihash(n, k, personalisation, inputs, solutions, codes)
+        return codes
+
+    def zcash_headers(self, headers: Table) -> ByteArray:
+        """Verifies that headers of Zcash, shape ``(count, 1487)``, show the work that their own targets ask for.
+
+        Whether a target is the one that the chain asks for is for the caller to check.
+        """
+        codes = np.empty(_count(headers), np.uint8)
+        self._native.zcash_headers(headers, codes)
+        return codes
+
+    def ecdsa(self, digests: Table, signatures: Items, keys: Items, policy: Policy = Policy.COMPACT) -> ByteArray:
+        """Verifies ECDSA signatures of digests, shape ``(count, 32)``. The policy tells how signatures are encoded.
+
+        Keys have 33 bytes (2 or 3, x), 65 bytes (4, x, y), or, where the policy takes them, 65 bytes (6 or 7, x, y).
+        """
+        codes = np.empty(_count(digests), np.uint8)
+        self._native.ecdsa(policy, digests, signatures, keys, codes)
+        return codes
+
+    def schnorr(self, messages: Items, signatures: Table, keys: Table) -> ByteArray:
+        """Verifies BIP340 signatures, shape ``(count, 64)``, of messages of any lengths with keys of shape ``(count, 32)``."""
+        codes = np.empty(_count(messages), np.uint8)
+        self._native.schnorr(messages, signatures, keys, codes)
+        return codes

@@ -1,0 +1,47 @@
+"""The rules of all schemes, with the numbers that the wire and C have for them too."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+from . import _native
+
+_MESSAGES: Final = {number: message for _, number, message in _native.RULES}
+
+
+class Rule(enum.IntEnum):
+    """The code of an item: the rule that it breaks, or none."""
+
+    VALID = 0
+    EQUIHASH_LENGTH = 1
+    EQUIHASH_COLLISION = 2
+    EQUIHASH_ORDER = 3
+    EQUIHASH_DUPLICATE = 4
+    EQUIHASH_ROOT = 5
+    HEADER_SOLUTION_LENGTH = 8
+    HEADER_TARGET = 9
+    HEADER_DIFFICULTY = 10
+    SIGNATURE_RANGE = 16
+    SIGNATURE_HIGH_S = 17
+    KEY_ENCODING = 18
+    KEY_NOT_ON_CURVE = 19
+    SIGNATURE_MISMATCH = 20
+    SIGNATURE_LENGTH = 21
+    SIGNATURE_DER_STRUCTURE = 22
+    SIGNATURE_DER_NEGATIVE = 23
+    SIGNATURE_DER_PADDING = 24
+    KEY_HYBRID = 25
+    KEY_RANGE = 26
+    KEY_PARITY = 27
+    NONCE_NOT_ON_CURVE = 28
+    RECOVERY_ID = 29
+    NO_KEY = 30
+    NOT_VERIFIED = 255
+
+    @property
+    def message(self) -> str:
+        """The rule that is broken, in words."""
+        if self is Rule.VALID:
+            return "no rule is broken"
+        return _MESSAGES.get(self, "the item was not verified")

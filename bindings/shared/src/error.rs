@@ -1,0 +1,65 @@
+use std::io;
+
+use thiserror::Error;
+
+use crate::{Backend, Scheme};
+
+/// Why nothing was verified. None of these depends on what the items are, only on their number and place.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// Arguments that go together differ in their number.
+    #[error("{found} {what} are given where {needed} are needed")]
+    Count {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        needed: usize,
+    },
+    /// Items of one length do not fill the memory that they are in, or are too many for any memory.
+    #[error("{count} items of {width} bytes are not {length} bytes")]
+    Length {
+        /// The number of items.
+        count: usize,
+        /// The length of each.
+        width: usize,
+        /// The length of all.
+        length: usize,
+    },
+    /// Offsets that are not those of items.
+    #[error("offsets must begin at 0 or later, never fall, and end within the {length} bytes of the items")]
+    Offsets {
+        /// The length of all.
+        length: usize,
+    },
+    /// A tree without leaves has no root.
+    #[error("a tree has one leaf at least")]
+    NoLeaves,
+    /// Not parameters of Equihash.
+    #[error(
+        "({n},{k}) are not parameters of Equihash that can be verified: use (200,9), (144,5) or what your chain has"
+    )]
+    Parameters {
+        /// Bits of a leaf.
+        n: usize,
+        /// Levels of the tree.
+        k: usize,
+    },
+    /// This processor, or this scheme, does not have the backend.
+    #[error("there is no backend {backend:?} for {scheme:?} on this processor: use Fastest or Portable")]
+    Backend {
+        /// The backend that was asked for.
+        backend: Backend,
+        /// What for.
+        scheme: Scheme,
+    },
+    /// The threads could not be started.
+    #[error("{threads} threads cannot be started ({source}): use fewer")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+}

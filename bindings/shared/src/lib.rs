@@ -1,0 +1,34 @@
+//! The verification engines over plain memory: what the C and the Python binding have in common.
+//!
+//! Both bindings hand over items that lie one after the other ([`Items`]), and get a code for each: [`VALID`], or the
+//! [`RuleCode`] of the first rule that the item breaks. A [`Verifier`] holds the choice of a [`Backend`] and the threads.
+//! Nothing here is `unsafe`; what pointers and buffers are is for the bindings to know.
+
+mod backend;
+mod equihash;
+mod error;
+mod items;
+mod secp256k1;
+mod sha256;
+mod verifier;
+
+pub use backend::{Backend, Scheme};
+pub use error::Error;
+pub use items::Items;
+pub use secp256k1::{Policy, policy};
+pub use sha256::{Function, Root};
+pub use verifier::Verifier;
+pub use verify::RuleCode;
+pub use verify::equihash::ZCASH_HEADER_LENGTH;
+pub use verify::sha256::{Digest, Tag};
+
+/// The code of an item that breaks no rule.
+pub const VALID: u8 = 0;
+
+/// The code of an item that was not verified. Codes are set to it first, so that a call that did not end well leaves no
+/// item behind that seems to be valid.
+pub const NOT_VERIFIED: u8 = 255;
+
+fn code(verdict: Result<(), RuleCode>) -> u8 {
+    verdict.err().map_or(VALID, |rule| rule as u8)
+}

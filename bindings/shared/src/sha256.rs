@@ -1,0 +1,84 @@
+use verify::sha256::{sha256_rows_on, sha256d_nodes_on, sha256d_rows_on};
+
+use crate::items::check_count;
+use crate::{Digest, Error, Tag, Verifier};
+
+/// Digests in a piece of work: a quarter of a millisecond at the most, and at least ten times what handing it out costs.
+const PIECE: (usize, usize) = (1024, 8192);
+
+/// A hash function.
+#[derive(Clone, Debug)]
+pub enum Function {
+    /// SHA-256.
+    Sha256,
+    /// SHA-256 of SHA-256, Bitcoin's hash.
+    Sha256d,
+    /// BIP340's tagged hash.
+    Tagged(Tag),
+}
+
+/// The root of a Bitcoin Merkle tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The root.
+    pub hash: Digest,
+    /// Whether two equal nodes are side by side. If so, a shorter list of leaves has the same root (CVE-2012-2459).
+    pub ambiguous: bool,
+}
+
+impl Verifier {
+    /// The hash of each message; all of them have `length` bytes and lie one after the other.
+    pub fn hash(
+        &self,
+        function: &Function,
+        messages: &[u8],
+        length: usize,
+        digests: &mut [Digest],
+    ) -> Result<(), Error> {
+        let engine = self.backends.sha256()?;
+        let count = digests.len();
+        if length.checked_mul(count) != Some(messages.len()) {
+            return Err(Error::Length { count, width: length, length: messages.len() });
+        }
+        let piece = self.piece(count, PIECE.0, PIECE.1);
+        self.pool.each(digests.chunks_mut(piece).enumerate(), |(number, digests)| {
+            let messages = &messages[number * piece * length..][..digests.len() * length];
+            match function {
+                Function::Sha256 => sha256_rows_on(engine, messages, length, digests),
+                Function::Sha256d => sha256d_rows_on(engine, messages, length, digests),
+                Function::Tagged(tag) => tag.hash_rows_on(engine, messages, length, digests),
+            }
+        });
+        Ok(())
+    }
+
+    /// One level of a Bitcoin Merkle tree: each parent is the double hash of left ‖ right, where a right child that is
+    /// missing is the left one again. There are half as many parents as children, rounded up.
+    pub fn merkle_parents(&self, children: &[Digest], parents: &mut [Digest]) -> Result<(), Error> {
+        let engine = self.backends.sha256()?;
+        check_count("parents", parents.len(), children.len().div_ceil(2))?;
+        let piece = self.piece(parents.len(), PIECE.0, PIECE.1);
+        let pieces = children.chunks(2 * piece).zip(parents.chunks_mut(piece));
+        self.pool.each(pieces, |(children, parents)| sha256d_nodes_on(engine, children, parents));
+        Ok(())
+    }
+
+    /// The root of a Bitcoin Merkle tree.
+    pub fn merkle_root(&self, leaves: &[Digest]) -> Result<Root, Error> {
+        if leaves.is_empty() {
+            return Err(Error::NoLeaves);
+        }
+        let mut ambiguous = false;
+        let mut parents = Vec::new();
+        let mut children = Vec::new();
+        let mut level = leaves;
+        while level.len() > 1 {
+            ambiguous |= level.as_chunks::<2>().0.iter().any(|[left, right]| left == right);
+            parents.resize(level.len().div_ceil(2), [0; 32]);
+            self.merkle_parents(level, &mut parents)?;
+            std::mem::swap(&mut parents, &mut children);
+            level = &children;
+        }
+        Ok(Root { hash: level[0], ambiguous })
+    }
+}
