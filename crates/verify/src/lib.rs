@@ -3,6 +3,7 @@
 //! - [`sha256`]: tagged hashes and double hashes, many at once, for Merkle trees and header chains.
 //! - [`secp256k1`]: ECDSA and BIP340 Schnorr signatures.
 //! - [`equihash`]: the proof of work of Zcash.
+//! - [`vdf`]: delays that nobody can shorten, and their proofs.
 //! - [`transfer`]: what a signed operation's signature covers, and the account id that a key stands for.
 //! - [`RuleCode`]: the rules of all schemes by number, as the wire, C and Python have them.
 //! - [`BatchVerifier`]: the one shape of all signature and proof-of-work schemes; [`WorkQueue`] and
@@ -21,6 +22,7 @@ mod rule;
 pub mod secp256k1;
 pub mod sha256;
 pub mod transfer;
+pub mod vdf;
 mod work;
 
 pub use batch::BatchVerifier;

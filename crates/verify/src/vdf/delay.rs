@@ -1,0 +1,300 @@
+//! Evaluating a delay function, and verifying what came out.
+
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+};
+
+use thiserror::Error;
+
+use super::modulus::{Modulus, Number, NumberError};
+use super::wesolowski::{Digits, canonical, is_proved, prove};
+
+/// A segment is proved while the ones behind it are evaluated. A proof costs an eighth of the evaluation or less, so what
+/// follows a segment is an eighth of what is left.
+const PART: u64 = 8;
+
+/// Squarings that are not divided any more: a tenth of a second, of which a proof is a small part.
+const LEAST_SEGMENT: u64 = 1 << 16;
+
+/// The most segments of a proof: as many as the largest number of squarings needs.
+const MOST_SEGMENTS: usize = 24;
+
+/// What a proof's bytes begin with.
+const MAGIC: &[u8; 8] = b"TPDELAY1";
+
+/// What is to be evaluated: a number, to be squared so many times modulo another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delay {
+    /// The modulus, whose factors nobody knows.
+    pub modulus: Modulus,
+    /// The number, as [`Modulus::hash`] gives it.
+    pub input: Number,
+    /// How many squarings, at least one.
+    pub iterations: u64,
+}
+
+/// A number that is kept on the way, for the proof, and to go on from after a crash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Squarings before it.
+    pub at: u64,
+    /// The number, big-endian, of the modulus's length.
+    pub number: Vec<u8>,
+}
+
+/// A part of the way, with its proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Segment {
+    iterations: u64,
+    output: Number,
+    proof: Number,
+}
+
+/// A result with its proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evaluated {
+    delay: Delay,
+    segments: Vec<Segment>,
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EvaluateError {
+    /// There is nothing to do.
+    #[error("at least one squaring is needed, of a number other than 0, 1 and -1")]
+    Trivial,
+    /// The numbers are not those that this evaluation keeps.
+    #[error("number {index} of those kept, after {at} squarings, is not of this evaluation: begin without them")]
+    Foreign {
+        /// Which of them.
+        index: usize,
+        /// What it says of itself.
+        at: u64,
+    },
+    /// The proof does not verify: the machine made a mistake, or the numbers that were kept are damaged.
+    #[error("the result is wrong: the machine made a mistake, or what was kept is damaged: begin without it")]
+    Mistake,
+}
+
+/// Why a result is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Invalid {
+    /// The input is 0, 1 or -1, whose squares are known.
+    #[error("the input is 0, 1 or -1, or nothing is squared")]
+    Trivial,
+    /// The output of a segment is the larger one of a number and its negation.
+    #[error("the output of segment {0} is not the smaller one of itself and its negation")]
+    NotCanonical(usize),
+    /// A proof is wrong.
+    #[error("the proof of segment {0} is wrong")]
+    Proof(usize),
+}
+
+/// Why bytes are no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FormatError {
+    /// They do not begin as a result does.
+    #[error("these bytes do not begin as the proof of a delay does")]
+    Magic,
+    /// There are too few or too many, or too many segments.
+    #[error("the proof is not as long as it says")]
+    Length,
+    /// The segments are not those that the number of squarings is divided into.
+    #[error("the segments of the proof are not those of its number of squarings")]
+    Segments,
+    /// A number is none.
+    #[error(transparent)]
+    Number(#[from] NumberError),
+}
+
+/// The lengths of the segments that squarings are divided into.
+fn segments(iterations: u64) -> Vec<u64> {
+    let (mut segments, mut rest) = (Vec::new(), iterations);
+    while rest > LEAST_SEGMENT {
+        segments.push(rest - rest / PART);
+        rest /= PART;
+    }
+    segments.extend((rest > 0).then_some(rest));
+    assert!(segments.len() <= MOST_SEGMENTS, "64 bits are divided by 8 fewer than 24 times");
+    segments
+}
+
+impl Delay {
+    fn is_trivial(&self) -> bool {
+        let Self { modulus, input, iterations } = self;
+        let one = modulus.one();
+        *iterations == 0 || *input == modulus.small(0) || *input == one || *input == modulus.negate(&one)
+    }
+
+    /// Squares, and proves it. It goes on from the numbers that an evaluation before it has kept, all of them, in order; `keep`
+    /// gets those that follow, and may break off: then there is no result.
+    pub fn evaluate(
+        &self,
+        kept: &[Kept],
+        mut keep: impl FnMut(Kept) -> ControlFlow<()>,
+    ) -> Result<Option<Evaluated>, EvaluateError> {
+        if self.is_trivial() {
+            return Err(EvaluateError::Trivial);
+        }
+        let modulus = &self.modulus;
+        let is_broken_off = AtomicBool::new(false);
+        let segments = thread::scope(|scope| {
+            let mut way = Way { modulus, kept, next: 0, number: canonical(modulus, &self.input), at: 0 };
+            let mut proofs = Vec::new();
+            for iterations in segments(self.iterations) {
+                let (digits, end) = (Digits::of(iterations), way.at + iterations);
+                let mut powers = Vec::new();
+                for _ in 0..digits.powers() {
+                    way.take_kept()?;
+                    if let Some(new) = way.new_kept()
+                        && keep(new).is_break()
+                    {
+                        is_broken_off.store(true, Relaxed);
+                        return Ok(None);
+                    }
+                    powers.push(way.number.clone());
+                    way.go_on(end.min(way.at + digits.every()));
+                }
+                way.number = way.peek_kept(end)?.unwrap_or_else(|| canonical(modulus, &way.number));
+                let (output, is_broken_off) = (way.number.clone(), &is_broken_off);
+                proofs.push(scope.spawn(move || {
+                    let proof = prove(modulus, iterations, &powers, &output, is_broken_off)?;
+                    Some(Segment { iterations, output, proof })
+                }));
+            }
+            let join = |proof: thread::ScopedJoinHandle<'_, _>| match proof.join() {
+                Ok(segment) => segment,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            Ok(proofs.into_iter().map(join).collect::<Option<Vec<_>>>())
+        })?;
+        let Some(segments) = segments else { return Ok(None) };
+        let evaluated = Evaluated { delay: self.clone(), segments };
+        evaluated.verify().map_err(|_| EvaluateError::Mistake)?;
+        Ok(Some(evaluated))
+    }
+}
+
+/// The number on its way, and those kept from a way before.
+struct Way<'a> {
+    modulus: &'a Modulus,
+    kept: &'a [Kept],
+    /// The first of `kept` that is still ahead.
+    next: usize,
+    number: Number,
+    at: u64,
+}
+
+impl Way<'_> {
+    /// The number that was kept at `at`, if any is ahead.
+    fn peek_kept(&self, at: u64) -> Result<Option<Number>, EvaluateError> {
+        let Some(kept) = self.kept.get(self.next) else { return Ok(None) };
+        let foreign = EvaluateError::Foreign { index: self.next, at: kept.at };
+        let number = self.modulus.number(&kept.number).map_err(|_| foreign.clone())?;
+        let is_foreign = kept.at != at || at == 0 && number != self.number;
+        if is_foreign { Err(foreign) } else { Ok(Some(number)) }
+    }
+
+    /// Takes the number that was kept here.
+    fn take_kept(&mut self) -> Result<(), EvaluateError> {
+        if let Some(number) = self.peek_kept(self.at)? {
+            self.number = number;
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// What is to be kept, if it was not kept before.
+    fn new_kept(&mut self) -> Option<Kept> {
+        if self.next > self.kept.len()
+            || self.next > 0 && self.kept.get(self.next - 1).is_some_and(|kept| kept.at == self.at)
+        {
+            return None;
+        }
+        Some(Kept { at: self.at, number: self.modulus.write(&self.number) })
+    }
+
+    /// Squares up to `to`, unless a number from there or further on was kept.
+    fn go_on(&mut self, to: u64) {
+        if self.next == self.kept.len() {
+            self.modulus.square(&mut self.number, to - self.at);
+        }
+        self.at = to;
+    }
+}
+
+impl Evaluated {
+    /// What was evaluated: to be compared with what was asked for.
+    pub fn delay(&self) -> &Delay {
+        &self.delay
+    }
+
+    /// The result, big-endian: the smaller one of the number and its negation.
+    pub fn output(&self) -> Vec<u8> {
+        let output = self.segments.last().map_or(&self.delay.input, |segment| &segment.output);
+        self.delay.modulus.write(output)
+    }
+
+    /// Verifies the proof.
+    pub fn verify(&self) -> Result<(), Invalid> {
+        if self.delay.is_trivial() {
+            return Err(Invalid::Trivial);
+        }
+        let modulus = &self.delay.modulus;
+        let mut input = canonical(modulus, &self.delay.input);
+        for (index, Segment { iterations, output, proof }) in self.segments.iter().enumerate() {
+            if canonical(modulus, output) != *output {
+                return Err(Invalid::NotCanonical(index));
+            }
+            if !is_proved(modulus, *iterations, &input, output, proof) {
+                return Err(Invalid::Proof(index));
+            }
+            input = output.clone();
+        }
+        Ok(())
+    }
+
+    /// The result and all that is needed to verify it. All integers are big-endian: `TPDELAY1`; length of the modulus, 2 bytes;
+    /// modulus; input; squarings, 8 bytes; then output and proof of each segment.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let Delay { modulus, input, iterations } = &self.delay;
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend((modulus.length() as u16).to_be_bytes());
+        bytes.extend(modulus.to_bytes());
+        bytes.extend(modulus.write(input));
+        bytes.extend(iterations.to_be_bytes());
+        for segment in &self.segments {
+            bytes.extend(modulus.write(&segment.output));
+            bytes.extend(modulus.write(&segment.proof));
+        }
+        bytes
+    }
+
+    /// A result from its bytes; it is not verified yet.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        let bytes = bytes.strip_prefix(MAGIC).ok_or(FormatError::Magic)?;
+        let (length, bytes) = bytes.split_first_chunk().ok_or(FormatError::Length)?;
+        let length = usize::from(u16::from_be_bytes(*length));
+        let (modulus, bytes) = bytes.split_at_checked(length).ok_or(FormatError::Length)?;
+        let modulus = Modulus::new(modulus)?;
+        if modulus.length() != length {
+            return Err(FormatError::Length);
+        }
+        let (input, bytes) = bytes.split_at_checked(length).ok_or(FormatError::Length)?;
+        let (iterations, bytes) = bytes.split_first_chunk().ok_or(FormatError::Length)?;
+        let delay = Delay { input: modulus.number(input)?, iterations: u64::from_be_bytes(*iterations), modulus };
+        let lengths = segments(delay.iterations);
+        if bytes.len() != lengths.len() * 2 * length {
+            return Err(FormatError::Segments);
+        }
+        let read = |(iterations, pair): (u64, &[u8])| {
+            let (output, proof) = pair.split_at(length);
+            let (output, proof) = (delay.modulus.number(output)?, delay.modulus.number(proof)?);
+            Ok::<_, FormatError>(Segment { iterations, output, proof })
+        };
+        let segments = lengths.into_iter().zip(bytes.chunks_exact(2 * length)).map(read).collect::<Result<_, _>>()?;
+        Ok(Self { delay, segments })
+    }
+}

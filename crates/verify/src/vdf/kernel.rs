@@ -1,0 +1,225 @@
+//! Montgomery arithmetic on numbers of any length: 64-bit words, the lowest first.
+//!
+//! A squaring is one: the products off the diagonal are computed once and doubled, which leaves three quarters of the work of a
+//! multiplication including the reduction. The lengths of the common moduli are known to the compiler.
+
+#[cfg(target_arch = "x86_64")]
+use super::adx::Adx;
+
+/// The most words of a number: 4,096 bits, and a word for the check prime.
+pub(super) const MAX_WORDS: usize = 65;
+
+/// What everything is made of: rows of a product.
+pub(super) trait Row: Copy {
+    /// Adds `a` · `factor` + `carry` to `sum`. Gives what is carried out of it.
+    fn add(self, sum: &mut [u64], a: &[u64], factor: u64, carry: u64) -> u64;
+}
+
+/// Rows on any processor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Portable;
+
+impl Row for Portable {
+    #[inline(always)]
+    fn add(self, sum: &mut [u64], a: &[u64], factor: u64, carry: u64) -> u64 {
+        let mut carry = carry;
+        for (sum, a) in sum.iter_mut().zip(a) {
+            (*sum, carry) = multiply_add(*sum, *a, factor, carry);
+        }
+        carry
+    }
+}
+
+/// Rows of a processor, chosen at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Backend {
+    #[cfg(target_arch = "x86_64")]
+    Adx(Adx),
+    Portable,
+}
+
+impl Backend {
+    /// Those that this processor has, the fastest first.
+    pub(super) fn all() -> Vec<Self> {
+        #[cfg(target_arch = "x86_64")]
+        let own = Adx::get().map(Self::Adx);
+        #[cfg(not(target_arch = "x86_64"))]
+        let own = None;
+        own.into_iter().chain([Self::Portable]).collect()
+    }
+}
+
+/// A modulus, odd, and what its reduction needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kernel {
+    pub(super) modulus: Box<[u64]>,
+    /// -1 / modulus, modulo 2^64.
+    negated_inverse: u64,
+    backend: Backend,
+}
+
+/// Calls a function with the backend's rows; on any processor, with a length that the compiler knows if it is a common one.
+macro_rules! on_backend {
+    ($kernel:expr, $function:ident, $($argument:expr),*) => {
+        match ($kernel.backend, $kernel.modulus.len()) {
+            #[cfg(target_arch = "x86_64")]
+            (Backend::Adx(adx), length) => $function(adx, length, $kernel, $($argument),*),
+            (Backend::Portable, 4) => $function(Portable, 4, $kernel, $($argument),*),
+            (Backend::Portable, 16) => $function(Portable, 16, $kernel, $($argument),*),
+            (Backend::Portable, 32) => $function(Portable, 32, $kernel, $($argument),*),
+            (Backend::Portable, 33) => $function(Portable, 33, $kernel, $($argument),*),
+            (Backend::Portable, length) => $function(Portable, length, $kernel, $($argument),*),
+        }
+    };
+}
+
+impl Kernel {
+    /// The kernel of an odd modulus.
+    pub(super) fn new(modulus: Box<[u64]>, backend: Backend) -> Self {
+        assert!(modulus.len() <= MAX_WORDS && modulus[0] & 1 == 1, "a modulus that is odd and not too long");
+        // Each step doubles the number of bits that are right; the first three are in any odd number, its own inverse modulo 8.
+        let inverse = (0..5)
+            .fold(modulus[0], |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(modulus[0].wrapping_mul(inverse))));
+        Self { modulus, negated_inverse: inverse.wrapping_neg(), backend }
+    }
+
+    /// `a` becomes a · b / 2^(64 · words).
+    pub(super) fn multiply(&self, a: &mut [u64], b: &[u64]) {
+        on_backend!(self, multiply, a, b);
+    }
+
+    /// `a` becomes a² / 2^(64 · words), `times` times over.
+    pub(super) fn square(&self, a: &mut [u64], times: u64) {
+        on_backend!(self, square_times, a, times);
+    }
+
+    /// `a` becomes 2a. It is below the modulus, before and after.
+    pub(super) fn double(&self, a: &mut [u64]) {
+        let mut carry = 0;
+        for word in a.iter_mut() {
+            (*word, carry) = (*word << 1 | carry, *word >> 63);
+        }
+        subtract_if_not_below(a, carry, &self.modulus);
+    }
+
+    /// `a` becomes a + b. All are below the modulus.
+    pub(super) fn add(&self, a: &mut [u64], b: &[u64]) {
+        let mut carry = false;
+        for (a, b) in a.iter_mut().zip(b) {
+            let (sum, first) = a.overflowing_add(*b);
+            let (sum, second) = sum.overflowing_add(carry.into());
+            (*a, carry) = (sum, first | second);
+        }
+        subtract_if_not_below(a, carry.into(), &self.modulus);
+    }
+
+    /// `a` becomes the modulus less `a`, which is not 0.
+    pub(super) fn negate(&self, a: &mut [u64]) {
+        let mut borrow = false;
+        for (word, modulus) in a.iter_mut().zip(&self.modulus) {
+            (*word, borrow) = subtract(*modulus, *word, borrow);
+        }
+        debug_assert!(!borrow, "the number was below the modulus");
+    }
+
+    /// Whether `a` is below the modulus.
+    pub(super) fn is_below(&self, a: &[u64]) -> bool {
+        a.iter().rev().lt(self.modulus.iter().rev())
+    }
+}
+
+#[inline(always)]
+fn multiply<R: Row>(row: R, length: usize, kernel: &Kernel, a: &mut [u64], b: &[u64]) {
+    let (a, b, modulus) = (&mut a[..length], &b[..length], &kernel.modulus[..length]);
+    let mut wide = [0; 2 * MAX_WORDS];
+    let wide = &mut wide[..2 * length];
+    product(row, a, b, wide);
+    reduce(row, wide, modulus, kernel.negated_inverse, a);
+}
+
+#[inline(always)]
+fn square_times<R: Row>(row: R, length: usize, kernel: &Kernel, a: &mut [u64], times: u64) {
+    let (a, modulus) = (&mut a[..length], &kernel.modulus[..length]);
+    let mut wide = [0; 2 * MAX_WORDS];
+    let wide = &mut wide[..2 * length];
+    for _ in 0..times {
+        square(row, a, wide);
+        reduce(row, wide, modulus, kernel.negated_inverse, a);
+    }
+}
+
+/// `sum` + `a` · `b` + `carry`, which always fits two words: the lower one and the upper one.
+#[inline(always)]
+fn multiply_add(sum: u64, a: u64, b: u64, carry: u64) -> (u64, u64) {
+    let wide = u128::from(a) * u128::from(b) + u128::from(sum) + u128::from(carry);
+    (wide as u64, (wide >> 64) as u64)
+}
+
+#[inline(always)]
+fn subtract(a: u64, b: u64, borrow: bool) -> (u64, bool) {
+    let (difference, first) = a.overflowing_sub(b);
+    let (difference, second) = difference.overflowing_sub(borrow.into());
+    (difference, first | second)
+}
+
+#[inline(always)]
+fn product<R: Row>(row: R, a: &[u64], b: &[u64], wide: &mut [u64]) {
+    let length = a.len();
+    wide.fill(0);
+    for (place, factor) in b.iter().enumerate() {
+        wide[place + length] = row.add(&mut wide[place..place + length], a, *factor, 0);
+    }
+}
+
+#[inline(always)]
+fn square<R: Row>(row: R, a: &[u64], wide: &mut [u64]) {
+    let length = a.len();
+    wide.fill(0);
+    for place in 0..length - 1 {
+        // What is above the diagonal.
+        let (from, to) = (2 * place + 1, place + length);
+        wide[to] = row.add(&mut wide[from..to], &a[place + 1..], a[place], 0);
+    }
+    let (mut shifted, mut carry) = (0, 0);
+    for (pair, a) in wide.as_chunks_mut::<2>().0.iter_mut().zip(a) {
+        let [low, high] = *pair;
+        let doubled = [low << 1 | shifted, high << 1 | low >> 63];
+        shifted = high >> 63;
+        let (low, upper) = multiply_add(doubled[0], *a, *a, carry);
+        let (high, over) = doubled[1].overflowing_add(upper);
+        *pair = [low, high];
+        carry = over.into();
+    }
+    debug_assert!(shifted == 0 && carry == 0, "a square fits");
+}
+
+/// `a` becomes wide / 2^(64 · words), below the modulus.
+#[inline(always)]
+fn reduce<R: Row>(row: R, wide: &mut [u64], modulus: &[u64], negated_inverse: u64, a: &mut [u64]) {
+    let length = modulus.len();
+    let mut over = false;
+    for place in 0..length {
+        let factor = wide[place].wrapping_mul(negated_inverse);
+        let carry = row.add(&mut wide[place..place + length], modulus, factor, 0);
+        let (sum, first) = wide[place + length].overflowing_add(carry);
+        let (sum, second) = sum.overflowing_add(over.into());
+        wide[place + length] = sum;
+        over = first | second;
+    }
+    a.copy_from_slice(&wide[length..]);
+    subtract_if_not_below(a, over.into(), modulus);
+}
+
+/// Subtracts the modulus from `over` · 2^(64 · words) + `a` if that is not below it.
+#[inline(always)]
+fn subtract_if_not_below(a: &mut [u64], over: u64, modulus: &[u64]) {
+    let mut difference = [0; MAX_WORDS];
+    let difference = &mut difference[..a.len()];
+    let mut borrow = false;
+    for ((difference, a), modulus) in difference.iter_mut().zip(&*a).zip(modulus) {
+        (*difference, borrow) = subtract(*a, *modulus, borrow);
+    }
+    if over != 0 || !borrow {
+        a.copy_from_slice(difference);
+    }
+}

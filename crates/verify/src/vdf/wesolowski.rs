@@ -1,0 +1,157 @@
+//! Proofs of repeated squaring (B. Wesolowski, *Efficient verifiable delay functions*, Eurocrypt 2019).
+//!
+//! That y is x squared t times is proved by π = x^⌊2^t / ℓ⌋ for a prime ℓ that is hashed out of x, y and t; who verifies checks
+//! that π^ℓ · x^(2^t mod ℓ) is y. Numbers count as equal to their negations: -1 has a known order, so a proof could
+//! change the sign.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::modulus::{Modulus, Number};
+use super::prime::{WORDS, Word256, hash_to_prime};
+
+/// Powers that are kept of a segment at most: 16 MiB at 2,048 bits.
+const POWERS: u64 = 1 << 16;
+
+/// The most bits of a digit: its buckets cost as much as a quarter of what longer digits save.
+const MOST_BITS: u32 = 13;
+
+/// What a proof of `iterations` squarings is made of: the quotient 2^t / ℓ is taken in digits, and of every so many numbers
+/// on the way one is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Digits {
+    iterations: u64,
+    bits: u32,
+    /// Digits between two kept powers.
+    stride: u64,
+}
+
+impl Digits {
+    pub(super) fn of(iterations: u64) -> Self {
+        // The buckets of a digit, two to the power of its bits and each multiplied twice, cost less than the digits.
+        let bits = iterations.max(1).ilog2().saturating_sub(6).clamp(1, MOST_BITS);
+        let stride = iterations.div_ceil(u64::from(bits)).div_ceil(POWERS).max(1);
+        Self { iterations, bits, stride }
+    }
+
+    /// Squarings between two kept powers.
+    pub(super) fn every(&self) -> u64 {
+        u64::from(self.bits) * self.stride
+    }
+
+    /// The number of kept powers; the first one is x itself.
+    pub(super) fn powers(&self) -> u64 {
+        self.iterations.div_ceil(self.every())
+    }
+
+    /// The quotient's digits, the lowest first.
+    fn quotient(&self, prime: &Word256) -> Vec<u16> {
+        let count = self.iterations.div_ceil(self.bits.into()) as usize;
+        let mut digits = vec![0_u16; count];
+        // Long division of 2^t, bit by bit: the remainder is doubled, and reduced where it can be.
+        let mut remainder = [1, 0, 0, 0];
+        for place in (0..self.iterations).rev() {
+            let bit = double_modulo(&mut remainder, prime);
+            digits[(place / u64::from(self.bits)) as usize] |= u16::from(bit) << (place % u64::from(self.bits));
+        }
+        digits
+    }
+}
+
+/// The remainder becomes twice itself modulo the prime. Whether it had to be reduced.
+fn double_modulo(remainder: &mut Word256, prime: &Word256) -> bool {
+    let mut carry = 0;
+    for word in remainder.iter_mut() {
+        (*word, carry) = (*word << 1 | carry, *word >> 63);
+    }
+    let mut difference = [0; WORDS];
+    let mut borrow = false;
+    for ((difference, remainder), prime) in difference.iter_mut().zip(&*remainder).zip(prime) {
+        let (low, first) = remainder.overflowing_sub(*prime);
+        let (low, second) = low.overflowing_sub(borrow.into());
+        (*difference, borrow) = (low, first | second);
+    }
+    let is_reduced = carry != 0 || !borrow;
+    if is_reduced {
+        *remainder = difference;
+    }
+    is_reduced
+}
+
+/// The prime of a proof.
+fn challenge(modulus: &Modulus, x: &Number, y: &Number, iterations: u64) -> Word256 {
+    let parts = [&iterations.to_be_bytes()[..], &modulus.to_bytes(), &modulus.write(x), &modulus.write(y)];
+    hash_to_prime(&parts.concat())
+}
+
+/// The one of a number and its negation that stands for both: the smaller.
+pub(super) fn canonical(modulus: &Modulus, number: &Number) -> Number {
+    let negation = modulus.negate(number);
+    if modulus.write(&negation) < modulus.write(number) { negation } else { number.clone() }
+}
+
+/// The proof that `y` is the first of `powers` squared `iterations` times. `powers` are those that [`Digits`] asks to keep. None
+/// if it is to be broken off.
+pub(super) fn prove(
+    modulus: &Modulus,
+    iterations: u64,
+    powers: &[Number],
+    y: &Number,
+    is_broken_off: &AtomicBool,
+) -> Option<Number> {
+    let digits = Digits::of(iterations);
+    assert_eq!(powers.len() as u64, digits.powers(), "all powers that were to be kept");
+    let quotient = digits.quotient(&challenge(modulus, &powers[0], y, iterations));
+    let stride = digits.stride as usize;
+    let mut proof = modulus.one();
+    let mut buckets: Vec<Option<Number>> = vec![None; 1 << digits.bits];
+    // All powers share the squarings between them: the digits that are furthest above a kept power come first.
+    for offset in (0..stride).rev() {
+        if is_broken_off.load(Relaxed) {
+            return None;
+        }
+        modulus.square(&mut proof, digits.bits.into());
+        for (power, digit) in powers.iter().zip(quotient.iter().skip(offset).step_by(stride)) {
+            match &mut buckets[usize::from(*digit)] {
+                _ if *digit == 0 => {}
+                Some(bucket) => modulus.multiply(bucket, power),
+                empty => *empty = Some(power.clone()),
+            }
+        }
+        // Each bucket to the power of its digit, by summing up twice.
+        let (mut above, mut sum) = (None::<Number>, None::<Number>);
+        for bucket in buckets.iter_mut().skip(1).rev() {
+            join(modulus, &mut above, bucket.take().as_ref());
+            join(modulus, &mut sum, above.as_ref());
+        }
+        if let Some(sum) = sum {
+            modulus.multiply(&mut proof, &sum);
+        }
+    }
+    Some(canonical(modulus, &proof))
+}
+
+/// `a` becomes a · b; nothing stands for 1.
+fn join(modulus: &Modulus, a: &mut Option<Number>, b: Option<&Number>) {
+    match (a.as_mut(), b) {
+        (Some(a), Some(b)) => modulus.multiply(a, b),
+        (None, Some(b)) => *a = Some(b.clone()),
+        (_, None) => {}
+    }
+}
+
+/// Whether `proof` proves that `y` is `x` squared `iterations` times, up to the sign.
+pub(super) fn is_proved(modulus: &Modulus, iterations: u64, x: &Number, y: &Number, proof: &Number) -> bool {
+    let prime = challenge(modulus, x, y, iterations);
+    let mut claimed = modulus.power(proof, &prime);
+    modulus.multiply(&mut claimed, &modulus.power(x, &power_of_two(iterations, &prime)));
+    claimed == *y || claimed == modulus.negate(y)
+}
+
+/// 2^exponent modulo the prime.
+fn power_of_two(exponent: u64, prime: &Word256) -> Word256 {
+    let modulus = Modulus::from_words((*prime).into(), 8 * WORDS);
+    let power = modulus.power(&modulus.small(2), &[exponent]);
+    let mut words = [0; WORDS];
+    words.copy_from_slice(&modulus.plain(&power));
+    words
+}
