@@ -7,6 +7,7 @@ mod commands;
 mod error;
 mod header_file;
 mod output;
+mod way_file;
 
 use std::io;
 use std::process::ExitCode;

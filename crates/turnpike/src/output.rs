@@ -1,5 +1,6 @@
 //! Results on standard output, for people or as JSON; errors on standard error.
 
+use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 /// Where results go.
@@ -36,6 +37,15 @@ impl Output {
         if !self.json {
             println!("{}", text.as_ref());
         }
+    }
+
+    /// A progress bar over so many things, for people only.
+    pub fn bar(self, length: u64) -> ProgressBar {
+        if self.json {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} {per_sec} eta {eta}");
+        ProgressBar::new(length).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
     }
 
     /// Prints an error with what led to it.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Proofs, Report, Until};
 use client::{Options, Pipeline};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use wire::{AccountId, BatchFormat, Chain, ETHERNET_DATAGRAM, Promise, Query};
 
@@ -54,7 +53,7 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
     let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, args.seed);
     let pace = if args.rate == 0 { Pace::Closed } else { Pace::Open(args.rate as f64) };
     let until = Until::operations(args.operations);
-    let bar = progress_bar(args.operations, output);
+    let bar = output.bar(args.operations);
     let progress = |report: &Report| {
         bar.set_position(report.answered);
         ControlFlow::Continue(())
@@ -110,14 +109,6 @@ fn proofs(pipeline: &mut Pipeline, args: &LoadArgs, mut choice: Choice) -> Resul
         drawn if drawn * 7919 % 100 < hits => FIRST_ACCOUNT + drawn % u64::from(HOT_ACCOUNTS),
         _ => cold.next().unwrap_or(FIRST_ACCOUNT),
     })))
-}
-
-fn progress_bar(operations: u64, output: Output) -> ProgressBar {
-    if output.is_json() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} {per_sec} eta {eta}");
-    ProgressBar::new(operations).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 impl LoadArgs {

@@ -3,6 +3,7 @@
 mod account;
 mod check;
 mod config;
+mod delay;
 mod demo;
 mod headers;
 mod import;
@@ -37,6 +38,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         Command::Man { directory } => manual::man(&directory),
         Command::Import(command) => import::run(&command, output),
         Command::Check(args) => check::run(&args, output),
+        Command::Delay(command) => delay::run(&command, output),
         Command::Demo(args) => demo::run(&args, output),
     }
 }
