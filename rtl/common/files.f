@@ -3,5 +3,8 @@ src/fifo.sv
 src/stream_register.sv
 src/stream_fifo.sv
 src/stream_arbiter.sv
+src/stream_widen.sv
+src/stream_narrow.sv
 src/ram_1r1w.sv
 src/ram_2rw.sv
+src/toeplitz_hash.sv

@@ -1,0 +1,133 @@
+// Where accounts are: two lookups a cycle, id to slot, over buckets of four in each of two halves.
+//
+// An id has one bucket in each half, chosen by keyed hashes; its low bits are in the bucket's index and need not be stored. Cycle 1: ids at
+// the input. Cycle 2: memory. Cycle 3: compared. The results are registered, in cycle 4. There is no deletion, so a slot is for ever.
+//
+// The writer has to keep lookups away from the cycle in which it writes.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module account_directory
+  import transfer_pkg::*;
+#(
+    parameter int unsigned IndexWidth = 8,
+    localparam int unsigned Ways = 4,
+    localparam int unsigned SlotWidth = IndexWidth + 3
+) (
+    input  logic                          clk_i,
+    input  logic                          rst_ni,
+    input  logic [127:0]                  secret_i,
+    // Lookups: 0 the source, 1 the destination.
+    input  id_t  [  1:0]                  id_i,
+    output logic [  1:0]                  found_o,
+    output logic [  1:0][SlotWidth-1:0]   slot_o,
+    // Of the first lookup: whether its buckets have room for it, and where.
+    output logic                          has_room_o,
+    output logic [SlotWidth-1:0]          room_o,
+    // Writes: an account into a slot that was free, or, while the memory is cleared, nothing into all slots of an index.
+    input  logic                          write_i,
+    input  logic [SlotWidth-1:0]          write_slot_i,
+    input  id_t                           write_id_i,
+    input  logic                          clear_i,
+    input  logic [IndexWidth-1:0]         clear_index_i
+);
+  `PARAMETER_CHECK(index, IndexWidth >= 2 && IndexWidth <= 16, "account_directory: IndexWidth has to be from 2 to 16")
+
+  localparam int unsigned TagWidth = 32 - IndexWidth;
+  localparam int unsigned SecretWidth = TagWidth + IndexWidth - 1;
+  typedef logic [TagWidth-1:0] tag_t;
+  typedef logic [IndexWidth-1:0] index_t;
+
+  // A slot is its half, its way and the index of its bucket.
+  typedef struct packed {
+    logic       half;
+    logic [1:0] way;
+    index_t     index;
+  } slot_t;
+
+  typedef struct packed {
+    logic used;
+    tag_t tag;
+  } entry_t;
+
+  slot_t write_slot;
+  assign write_slot = write_slot_i;
+
+  index_t [1:0][1:0] index, index_q, index_qq;
+  tag_t [1:0] tag_q, tag_qq;
+  entry_t [1:0][1:0][Ways-1:0] entry, entry_q;
+  logic [1:0][1:0][Ways-1:0] hit, hit_q;
+  logic [1:0][Ways-1:0] free_q;
+
+  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
+    for (genvar half = 0; half < 2; half++) begin : gen_half
+      index_t hash;
+      toeplitz_hash #(
+          .DataWidth(TagWidth),
+          .HashWidth(IndexWidth)
+      ) u_hash (
+          .secret_i(secret_i[64*half+:SecretWidth]),
+          .data_i  (id_i[lookup][31:IndexWidth]),
+          .hash_o  (hash)
+      );
+      assign index[lookup][half] = hash ^ id_i[lookup][IndexWidth-1:0];
+
+      for (genvar way = 0; way < Ways; way++) begin : gen_way
+        ram_1r1w #(
+            .Width(TagWidth + 1),
+            .Depth(1 << IndexWidth)
+        ) u_ram (
+            .clk_i,
+            .write_i        (clear_i || (write_i && write_slot.half == 1'(half) && write_slot.way == 2'(way))),
+            .write_address_i(clear_i ? clear_index_i : write_slot.index),
+            .write_data_i   ({!clear_i, write_id_i[31:IndexWidth]}),
+            .read_i         (1'b1),
+            .read_address_i (index[lookup][half]),
+            .read_data_o    (entry[lookup][half][way])
+        );
+        entry_t candidate;
+        assign candidate = entry_q[lookup][half][way];
+        assign hit[lookup][half][way] = candidate.used && candidate.tag == tag_qq[lookup];
+      end
+    end
+    `FFN(tag_q[lookup], id_i[lookup][31:IndexWidth])
+  end
+  `FFN(tag_qq, tag_q)
+  `FFN(entry_q, entry)
+  `FFN(hit_q, hit)
+
+  // Cycle 4: from hits to slots.
+  index_t [1:0][1:0] index_qqq;
+  `FFN(index_q, index)
+  `FFN(index_qq, index_q)
+  `FFN(index_qqq, index_qq)
+
+  function automatic logic [1:0] way_of(logic [3:0] ways);
+    return {ways[3] | ways[2], ways[3] | ways[1]};
+  endfunction
+
+  function automatic logic [3:0] first_of(logic [3:0] ways);
+    return ways & (~ways + 4'd1);
+  endfunction
+
+  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_slot
+    logic half;
+    assign half = |hit_q[lookup][1];
+    assign found_o[lookup] = |hit_q[lookup];
+    assign slot_o[lookup] = {half, way_of(hit_q[lookup][0] | hit_q[lookup][1]), index_qqq[lookup][half]};
+  end
+
+  // New accounts go to the bucket with more room.
+  for (genvar half = 0; half < 2; half++) begin : gen_free
+    for (genvar way = 0; way < Ways; way++) begin : gen_way
+      `FFN(free_q[half][way], !entry_q[0][half][way].used)
+    end
+  end
+  logic room_half;
+  assign room_half = $countones(free_q[1]) > $countones(free_q[0]);
+  assign has_room_o = |free_q;
+  assign room_o = {room_half, way_of(first_of(free_q[room_half])), index_qqq[0][room_half]};
+
+  `ASSERT(one_slot_an_account, $onehot0(hit_q[0]) && $onehot0(hit_q[1]))
+endmodule

@@ -1,0 +1,280 @@
+// The last 2^WindowBits journalled operations by source and transaction id, so that a retry gets the first answer.
+//
+// The twin of crates/ledger/src/dedup.rs. A ring holds what is remembered of each operation; an index of two times four ways leads from its
+// source and transaction id to its sequence, and so to its place in the ring. Entries are never taken out of the index: one whose sequence
+// is too old counts as free. Sequences have 53 bits, which at 125 MHz last for two years without a pause.
+//
+// An operation enters in cycle 1 and moves on in every cycle; nothing ever waits. Operations before it that are not in the index yet are
+// compared with it directly. In cycle 7 it is told whether it was found, and tells whether it is fresh, that is, to be remembered.
+// Its result is given in cycle 8; in cycle 10 what was found is at the output.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module dedup_window
+  import transfer_pkg::*;
+#(
+    parameter int unsigned WindowBits = 10,
+    parameter int unsigned IndexWidth = 10,
+    localparam int unsigned Ways = 4
+) (
+    input  logic                        clk_i,
+    input  logic                        rst_ni,
+    input  logic       [         127:0] secret_i,
+    input  logic                        clear_i,
+    input  logic       [IndexWidth-1:0] clear_index_i,
+    // Cycle 1: an operation that may have to be remembered.
+    input  logic                        wants_i,
+    input  id_t                         source_i,
+    input  id_t                         transaction_i,
+    // Cycle 7.
+    output logic                        found_o,
+    output logic                        has_room_o,
+    input  logic                        fresh_i,
+    // Cycle 8: what to remember.
+    input  content_t content_i,
+    input  result_t                     result_i,
+    // Cycle 10: what was remembered of the operation that was found.
+    output content_t first_o,
+    output result_t                     first_result_o
+);
+  `PARAMETER_CHECK(window, WindowBits >= 5 && WindowBits <= 20, "dedup_window: WindowBits has to be from 5 to 20")
+  `PARAMETER_CHECK(index, IndexWidth >= 3 && IndexWidth <= 16, "dedup_window: IndexWidth has to be from 3 to 16")
+
+  localparam int unsigned TagWidth = 64 - IndexWidth;
+  localparam int unsigned SecretWidth = TagWidth + IndexWidth - 1;
+  localparam int unsigned SequenceWidth = 53;
+  localparam int unsigned EpochWidth = SequenceWidth - WindowBits;
+  // How far an operation is behind the last one before it whose entry it cannot have read.
+  localparam int unsigned Behind = 7;
+
+  typedef logic [TagWidth-1:0] tag_t;
+  typedef logic [IndexWidth-1:0] index_t;
+  typedef logic [SequenceWidth-1:0] sequence_t;
+  typedef logic [WindowBits-1:0] place_t;
+  // A sequence for comparing ages: what the index holds is less than four windows old.
+  typedef logic [WindowBits+1:0] age_t;
+
+  typedef struct packed {
+    sequence_t sequence_number;
+    tag_t tag;
+  } entry_t;
+
+  // Registers of the pipeline are numbered by the cycle in which they are read.
+  logic wants_q[2:4];
+  tag_t tag_q[2:8];
+  index_t index_q[2:10][2];
+  logic [63:0] key_q[2:9];
+  logic [Behind:1] same_q[3:6];
+  logic same_last_q;
+  logic [2*Ways-1:0] pick_q[5:11];
+  logic fresh_q[8:13];
+  sequence_t sequence_q;
+  place_t place_q[8:13];
+
+  sequence_t next_q;
+  logic [EpochWidth-1:0] epoch_before_q;
+
+  // Cycles 1 and 2: the two buckets.
+  index_t [1:0] index;
+  entry_t [1:0][Ways-1:0] entry, entry_q;
+  logic [63:0] key;
+  assign key = {source_i, transaction_i};
+  for (genvar half = 0; half < 2; half++) begin : gen_half
+    index_t hash;
+    toeplitz_hash #(
+        .DataWidth(TagWidth),
+        .HashWidth(IndexWidth)
+    ) u_hash (
+        .secret_i(secret_i[64*half+:SecretWidth]),
+        .data_i  (key[63:IndexWidth]),
+        .hash_o  (hash)
+    );
+    assign index[half] = hash ^ key[IndexWidth-1:0];
+
+    for (genvar way = 0; way < Ways; way++) begin : gen_way
+      ram_1r1w #(
+          .Width($bits(entry_t)),
+          .Depth(1 << IndexWidth)
+      ) u_ram (
+          .clk_i,
+          .write_i        (clear_i || (fresh_q[8] && pick_q[8][Ways*half+way])),
+          .write_address_i(clear_i ? clear_index_i : index_q[8][half]),
+          .write_data_i   (clear_i ? '0 : {sequence_q, tag_q[8]}),
+          .read_i         (1'b1),
+          .read_address_i (index[half]),
+          .read_data_o    (entry[half][way])
+      );
+    end
+    `FFN(index_q[2][half], index[half])
+    for (genvar cycle = 3; cycle <= 10; cycle++) begin : gen_index
+      `FFN(index_q[cycle][half], index_q[cycle-1][half])
+    end
+  end
+  `FFN(entry_q, entry)
+  `FF(wants_q[2], wants_i, 1'b0)
+  `FF(wants_q[3], wants_q[2], 1'b0)
+  `FF(wants_q[4], wants_q[3], 1'b0)
+  `FFN(tag_q[2], key[63:IndexWidth])
+  for (genvar cycle = 3; cycle <= 8; cycle++) begin : gen_tag
+    `FFN(tag_q[cycle], tag_q[cycle-1])
+  end
+
+  // Cycle 2: which of the operations before it are the same, and what was written while it read.
+  logic [Behind:1] same;
+  logic [1:0][Ways-1:0] written, written_q;
+  `FFN(key_q[2], key)
+  for (genvar cycle = 3; cycle <= 9; cycle++) begin : gen_key
+    `FFN(key_q[cycle], key_q[cycle-1])
+  end
+  for (genvar behind = 1; behind <= Behind; behind++) begin : gen_same
+    assign same[behind] = key_q[2] == key_q[2+behind];
+  end
+  `FFN(same_q[3], same)
+  for (genvar cycle = 4; cycle <= 6; cycle++) begin : gen_same_later
+    `FFN(same_q[cycle], same_q[cycle-1])
+  end
+  `FFN(same_last_q, same_q[6][1])
+  for (genvar half = 0; half < 2; half++) begin : gen_written
+    assign written[half] = pick_q[9][Ways*half+:Ways] & {Ways{fresh_q[9] && index_q[9][half] == index_q[2][half]}};
+  end
+  `FFN(written_q, written)
+
+  // Cycle 3: compare. What was written while it read is neither a hit, as it is compared directly, nor free.
+  logic [1:0][Ways-1:0] hit, hit_q, room, room_q;
+  logic [1:0][Behind:1] near, near_q;
+  for (genvar half = 0; half < 2; half++) begin : gen_compare
+    for (genvar way = 0; way < Ways; way++) begin : gen_way
+      logic [EpochWidth-1:0] epoch;
+      logic live;
+      assign epoch = entry_q[half][way].sequence_number[SequenceWidth-1:WindowBits];
+      assign live = epoch == next_q[SequenceWidth-1:WindowBits] || epoch == epoch_before_q;
+      assign hit[half][way] = entry_q[half][way].tag == tag_q[3] && live && !written_q[half][way];
+      assign room[half][way] = !live && !written_q[half][way];
+    end
+    for (genvar behind = 1; behind <= Behind; behind++) begin : gen_near
+      assign near[half][behind] = index_q[3][half] == index_q[3+behind][half];
+    end
+  end
+  `FFN(hit_q, hit)
+  `FFN(room_q, room)
+  `FFN(near_q, near)
+  entry_t [1:0][Ways-1:0] entry_qq;
+  `FFN(entry_qq, entry_q)
+
+  // Cycle 4: the way to write, which operations before it have not taken; that of its expired entry, if there is one.
+  logic [1:0][Ways-1:0] taken, left, pick;
+  logic half_with_more, half_to_use;
+  age_t hit_age, hit_age_q[5:7];
+  logic any_hit_q[5:7];
+  always_comb begin
+    taken = '0;
+    for (int behind = 1; behind <= Behind; behind++) begin
+      for (int half = 0; half < 2; half++) begin
+        taken[half] |= pick_q[4+behind][Ways*half+:Ways] & {Ways{near_q[half][behind]}};
+      end
+    end
+    left = room_q & ~taken;
+    half_with_more = $countones(room_q[1]) > $countones(room_q[0]);
+    half_to_use = |left[half_with_more] ? half_with_more : !half_with_more;
+    pick = '0;
+    pick[half_to_use] = left[half_to_use] & (~left[half_to_use] + 4'd1);
+    if (|hit_q) pick = hit_q;
+    if (!wants_q[4]) pick = '0;
+    hit_age = '0;
+    for (int half = 0; half < 2; half++) begin
+      for (int way = 0; way < Ways; way++) begin
+        hit_age |= entry_qq[half][way].sequence_number[WindowBits+1:0] & {WindowBits + 2{hit_q[half][way]}};
+      end
+    end
+  end
+  `FF(pick_q[5], pick, '0)
+  for (genvar cycle = 6; cycle <= 11; cycle++) begin : gen_pick
+    `FF(pick_q[cycle], pick_q[cycle-1], '0)
+  end
+  `FFN(hit_age_q[5], hit_age)
+  `FFN(any_hit_q[5], |hit_q)
+  for (genvar cycle = 6; cycle <= 7; cycle++) begin : gen_hit
+    `FFN(hit_age_q[cycle], hit_age_q[cycle-1])
+    `FFN(any_hit_q[cycle], any_hit_q[cycle-1])
+  end
+
+  // Cycle 6: was it found among the operations before it, but for the very last one?
+  logic found_before, found_before_q;
+  place_t place_before, place_before_q;
+  always_comb begin
+    found_before = 1'b0;
+    place_before = '0;
+    for (int behind = 2; behind <= Behind; behind++) begin
+      found_before |= same_q[6][behind] && fresh_q[6+behind];
+      place_before |= place_q[6+behind] & {WindowBits{same_q[6][behind] && fresh_q[6+behind]}};
+    end
+  end
+  `FF(found_before_q, found_before, 1'b0)
+  `FFN(place_before_q, place_before)
+
+  // Cycle 7: found, and how far the window reaches.
+  logic found_last, found_in_index;
+  age_t age;
+  assign age = next_q[WindowBits+1:0] - hit_age_q[7];
+  assign found_in_index = any_hit_q[7] && age <= age_t'(1 << WindowBits);
+  assign found_last = same_last_q && fresh_q[8];
+  assign found_o = found_in_index || found_before_q || found_last;
+  assign has_room_o = |pick_q[7];
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      // Two windows in, so that the zeros of an empty index are too old.
+      next_q <= sequence_t'(2 << WindowBits);
+      epoch_before_q <= EpochWidth'(1);
+    end else if (fresh_i) begin
+      next_q <= next_q + sequence_t'(1);
+      if (&next_q[WindowBits-1:0]) epoch_before_q <= next_q[SequenceWidth-1:WindowBits];
+    end
+  end
+  `FF(fresh_q[8], fresh_i, 1'b0)
+  `FFN(sequence_q, next_q)
+  // The place that is written where it is fresh, else the one that is read.
+  place_t place;
+  always_comb begin
+    place = hit_age_q[7][WindowBits-1:0];
+    if (found_before_q) place = place_before_q;
+    if (found_last) place = place_q[8];
+    if (fresh_i) place = next_q[WindowBits-1:0];
+  end
+  `FFN(place_q[8], place)
+  for (genvar cycle = 9; cycle <= 13; cycle++) begin : gen_fresh
+    `FF(fresh_q[cycle], fresh_q[cycle-1], 1'b0)
+    `FFN(place_q[cycle], place_q[cycle-1])
+  end
+
+  // Cycles 8 to 10: the ring.
+  typedef struct packed {
+    content_t content;
+    logic [2:0] status;
+    balance_t value;
+  } record_t;
+  record_t record, first, first_q;
+  assign record.content = content_i;
+  assign record.status = result_i.status[2:0];
+  assign record.value = result_i.value;
+  ram_1r1w #(
+      .Width($bits(record_t)),
+      .Depth(1 << WindowBits)
+  ) u_ring (
+      .clk_i,
+      .write_i        (fresh_q[8]),
+      .write_address_i(place_q[8]),
+      .write_data_i   (record),
+      .read_i         (1'b1),
+      .read_address_i (place_q[8]),
+      .read_data_o    (first)
+  );
+  `FFN(first_q, first)
+  assign first_o = first_q.content;
+  assign first_result_o = '{status: status_e'({3'b0, first_q.status}), value: first_q.value};
+
+  `ASSERT(one_entry_an_operation, !wants_q[4] || $onehot0(hit_q))
+  `ASSERT(fresh_is_new, !fresh_i || (!found_o && has_room_o))
+  `ASSERT(remembered_depends_on_state, !fresh_q[8] || result_i.status < status_e'(16))
+endmodule

@@ -1,0 +1,54 @@
+// The fourth stage: joins the packets that wait with their results, in order, and makes the replies. Latency 3 cycles.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module packet_generator
+  import wire_pkg::*;
+  import transfer_pkg::*;
+#(
+    localparam int unsigned DataWidth = 512,
+    localparam int unsigned KeepWidth = DataWidth / 8
+) (
+    input  logic                 clk_i,
+    input  logic                 rst_ni,
+    input  logic                 packet_valid_i,
+    output logic                 packet_ready_o,
+    input  packet_t              packet_i,
+    input  logic                 result_valid_i,
+    output logic                 result_ready_o,
+    input  result_t              result_i,
+    output logic                 valid_o,
+    input  logic                 ready_i,
+    output logic [DataWidth-1:0] data_o,
+    output logic [KeepWidth-1:0] keep_o,
+    output logic                 last_o
+);
+  localparam int unsigned Stages = 3;
+  logic [Stages:1] valid_q;
+  logic move, joins;
+  packet_t reply;
+
+  assign move = !valid_o || ready_i;
+  assign joins = packet_valid_i && result_valid_i;
+  assign packet_ready_o = move && joins;
+  assign result_ready_o = move && joins;
+  `FFE(valid_q, {valid_q[Stages-1:1], joins}, move, '0)
+
+  reply_builder u_builder (
+      .clk_i,
+      .move_i   (move),
+      .request_i(packet_i),
+      // What does not fit is told as the largest value.
+      .value_i  (|result_i.value[63:32] ? '1 : result_i.value[31:0]),
+      .status_i (16'(result_i.status)),
+      .reply_o  (reply)
+  );
+
+  assign valid_o = valid_q[Stages];
+  assign data_o  = swap_bytes(reply);
+  assign keep_o  = '1;
+  assign last_o  = 1'b1;
+
+  `ASSERT(results_have_packets, !result_valid_i || packet_valid_i)
+endmodule

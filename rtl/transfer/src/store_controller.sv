@@ -1,0 +1,330 @@
+// The third stage: executes operations in order, one in every cycle, also where each hits the accounts of the one before.
+//
+// The twin of crates/ledger/src/engine.rs, for compact frames. An operation that is taken moves on in every cycle and nothing waits; it is
+// taken only if there is room for its result. Cycle 1 is that in which it is taken.
+//
+//   1 hash, read directory and window   4 slots, read balances     7 execute
+//   2 memory                            5 memory                   8 write everything, read the ring
+//   3 compare                           6 select the balances      9 memory   10 compare with the first; the result is queued
+//
+// Operations in cycles 8 to 10 have balances that were not in memory when the one in cycle 6 read; so has the one in cycle 8 for that in
+// cycle 7. Both take them from there. CREATE changes the directory: nothing is taken behind it until it has written, 8 cycles.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module store_controller
+  import transfer_pkg::*;
+#(
+    // Accounts: 8 slots for each index. IndexWidth of the window: 8 entries for each index, of which 2 to 3 should be used.
+    parameter int unsigned AccountIndexWidth = 8,
+    parameter int unsigned WindowBits = 10,
+    parameter int unsigned WindowIndexWidth = 10,
+    localparam int unsigned SlotWidth = AccountIndexWidth + 3
+) (
+    input  logic                 clk_i,
+    input  logic                 rst_ni,
+    // Random bits that clients do not know; constant after the reset.
+    input  logic       [127:0]   secret_i,
+    // The most accounts to create.
+    input  logic       [SlotWidth:0] limit_i,
+    input  logic                 valid_i,
+    output logic                 ready_o,
+    input  operation_t           operation_i,
+    output logic                 valid_o,
+    input  logic                 ready_i,
+    output result_t              result_o
+);
+  `PARAMETER_CHECK(clear, WindowIndexWidth >= AccountIndexWidth, "store_controller: WindowIndexWidth is too small")
+
+  // Results that may be under way: 10 cycles in the pipeline, one in the queue, and a few for whoever takes them to be late.
+  localparam int unsigned Results = 16;
+  localparam int unsigned First = 2;
+  localparam int unsigned Last = 10;
+
+  typedef logic [SlotWidth-1:0] slot_t;
+
+  // After the reset the memories are cleared.
+  logic clear_q;
+  logic [WindowIndexWidth-1:0] clear_index_q;
+  `FF(clear_q, clear_q && clear_index_q != '1, 1'b1)
+  `FF(clear_index_q, clear_index_q + WindowIndexWidth'(1), '0)
+
+  // What is under way.
+  logic taken, given;
+  logic [$clog2(Results+1)-1:0] under_way_q;
+  logic creating;
+  logic valid_q[First:Last];
+  operation_t operation_q[First:Last];
+  assign taken = valid_i && ready_o;
+  assign given = valid_o && ready_i;
+  assign ready_o = !clear_q && !creating && under_way_q != ($clog2(Results + 1))'(Results);
+  `FFE(under_way_q, taken ? under_way_q + 1'b1 : under_way_q - 1'b1, taken != given, '0)
+  always_comb begin
+    creating = 1'b0;
+    for (int cycle = First; cycle <= 8; cycle++) creating |= valid_q[cycle] && operation_q[cycle].command == Create;
+  end
+  `FF(valid_q[First], taken, 1'b0)
+  `FFN(operation_q[First], operation_i)
+  for (genvar cycle = First + 1; cycle <= Last; cycle++) begin : gen_operation
+    `FF(valid_q[cycle], valid_q[cycle-1], 1'b0)
+    `FFN(operation_q[cycle], operation_q[cycle-1])
+  end
+
+  // Cycles 1 to 4.
+  logic [1:0] exists, exists_q[5:8];
+  slot_t [1:0] slot, slot_q[5:8];
+  slot_t [1:0] found_slot;
+  slot_t room;
+  logic has_room, has_room_q[5:7];
+  logic creates_q;
+  account_directory #(
+      .IndexWidth(AccountIndexWidth)
+  ) u_directory (
+      .clk_i,
+      .rst_ni,
+      .secret_i,
+      .id_i         ({operation_i.destination, operation_i.source}),
+      .found_o      (exists),
+      .slot_o       (found_slot),
+      .has_room_o   (has_room),
+      .room_o       (room),
+      .write_i      (creates_q),
+      .write_slot_i (slot_q[8][0]),
+      .write_id_i   (operation_q[8].source),
+      .clear_i      (clear_q),
+      .clear_index_i(clear_index_q[AccountIndexWidth-1:0])
+  );
+  // A new account is both source and destination, so that both banks of its balance are written.
+  assign slot = operation_q[4].command == Create && !exists[0] ? {2{room}} : found_slot;
+  `FFN(exists_q[5], exists)
+  `FFN(slot_q[5], slot)
+  `FFN(has_room_q[5], has_room)
+  for (genvar cycle = 6; cycle <= 8; cycle++) begin : gen_slot
+    `FFN(exists_q[cycle], exists_q[cycle-1])
+    `FFN(slot_q[cycle], slot_q[cycle-1])
+  end
+  for (genvar cycle = 6; cycle <= 7; cycle++) begin : gen_room
+    `FFN(has_room_q[cycle], has_room_q[cycle-1])
+  end
+
+  // Cycles 4 and 5: balances. Which of the operations before it have the same accounts? [its account][the other's]
+  balance_t [1:0][1:0] stored, stored_q;
+  logic [1:0][1:0] stored_newer, stored_newer_q;
+  logic [1:0] writes_q[8:10];
+  balance_t [1:0] after_q[8:10];
+  logic [1:0] newer_q[8:10];
+  balance_store #(
+      .SlotWidth(SlotWidth)
+  ) u_balances (
+      .clk_i,
+      .read_slot_i    (slot),
+      .balance_o      (stored),
+      .newer_o        (stored_newer),
+      .write_i        (writes_q[8]),
+      .write_slot_i   (slot_q[8]),
+      .write_balance_i(after_q[8]),
+      .write_newer_i  (newer_q[8])
+  );
+  `FFN(stored_q, stored)
+  `FFN(stored_newer_q, stored_newer)
+
+  slot_t [1:0] slot_later_q[9:9];
+  `FFN(slot_later_q[9], slot_q[8])
+  // An account that does not exist has no slot, and so none of another.
+  logic [1:0][1:0] same[1:4], same_q[1:4];
+  for (genvar mine = 0; mine < 2; mine++) begin : gen_mine
+    for (genvar other = 0; other < 2; other++) begin : gen_other
+      for (genvar behind = 1; behind <= 3; behind++) begin : gen_behind
+        assign same[behind][mine][other] = exists_q[5][mine] && slot_q[5][mine] == slot_q[5+behind][other];
+      end
+      assign same[4][mine][other] = exists_q[5][mine] && slot_q[5][mine] == slot_later_q[9][other];
+    end
+  end
+  for (genvar behind = 1; behind <= 4; behind++) begin : gen_same
+    `FFN(same_q[behind], same[behind])
+  end
+
+  // Cycle 6: the balances before the operation, but for what the very last one does. `newer` is the bit of the other bank.
+  typedef struct packed {
+    balance_t balance;
+    logic [1:0] newer;
+  } held_t;
+  held_t [1:0] held, held_q;
+  for (genvar mine = 0; mine < 2; mine++) begin : gen_held
+    logic [4:2][1:0] takes;
+    for (genvar other = 0; other < 2; other++) begin : gen_other
+      assign takes[2][other] = same_q[2][mine][other] && writes_q[8][other];
+      assign takes[3][other] = same_q[3][mine][other] && writes_q[9][other] && !(|takes[2]);
+      assign takes[4][other] = same_q[4][mine][other] && writes_q[10][other] && !(|takes[2]) && !(|takes[3]);
+    end
+    always_comb begin
+      held[mine].newer = stored_newer_q[mine];
+      held[mine].balance = stored_newer_q[mine][0] == stored_newer_q[mine][1] ? stored_q[mine][0] : stored_q[mine][1];
+      if (|takes) held[mine] = '0;
+      for (int behind = 2; behind <= 4; behind++) begin
+        for (int other = 0; other < 2; other++) begin
+          if (takes[behind][other]) begin
+            held[mine].balance |= after_q[6+behind][other];
+            held[mine].newer |= newer_after(1'(other), newer_q[6+behind][other]);
+          end
+        end
+      end
+      if (!exists_q[6][mine] || (mine == 1 && operation_q[6].command == Create)) held[mine].balance = '0;
+    end
+  end
+
+  // The bits of both banks after a write of one of them.
+  function automatic logic [1:0] newer_after(logic bank, logic written);
+    return bank ? {written, !written} : {written, written};
+  endfunction
+  `FFN(held_q, held)
+
+  // Cycle 7: execute. Which balances of the operation before it count was found out in its cycle 7.
+  logic [1:0][1:0] takes_last_q;
+  held_t [1:0] operand;
+  logic [64:0] source_sum, destination_sum;
+  logic is_transfer, creates, found, window_has_room, fresh, does, full;
+  logic [SlotWidth:0] accounts_q;
+  logic [1:0] writes;
+  status_e status;
+  balance_t addend;
+  assign addend = {64{is_transfer}} ^ 64'(operation_q[7].amount);
+  assign is_transfer = operation_q[7].command == Transfer;
+  assign creates = operation_q[7].command == Create;
+  for (genvar mine = 0; mine < 2; mine++) begin : gen_operand
+    always_comb begin
+      operand[mine] = held_q[mine];
+      for (int other = 0; other < 2; other++) begin
+        if (takes_last_q[mine][other]) begin
+          operand[mine] = '{balance: after_q[8][other], newer: newer_after(1'(other), newer_q[8][other])};
+        end
+      end
+    end
+    for (genvar other = 0; other < 2; other++) begin : gen_takes
+      `FF(takes_last_q[mine][other], same_q[1][mine][other] && writes[other], 1'b0)
+    end
+  end
+  // The carry of a difference tells that there is enough, that of a sum that it is too much.
+  assign source_sum = {1'b0, operand[0].balance} + {1'b0, addend} + 65'(is_transfer);
+  assign destination_sum = {1'b0, operand[1].balance} + 65'(operation_q[7].amount);
+
+  assign full = !has_room_q[7] || accounts_q >= limit_i;
+  always_comb begin
+    status = StatusOk;
+    unique case (operation_q[7].command)
+      Create: begin
+        if (exists_q[7][0]) status = StatusAccountExists;
+        else if (full) status = StatusTableFull;
+      end
+      Issue: begin
+        if (!exists_q[7][0]) status = StatusSourceUnknown;
+        else if (source_sum[64]) status = StatusOverflow;
+      end
+      Transfer: begin
+        if (!exists_q[7][0]) status = StatusSourceUnknown;
+        else if (!exists_q[7][1]) status = StatusDestinationUnknown;
+        else if (!source_sum[64]) status = StatusInsufficientBalance;
+        else if (destination_sum[64]) status = StatusOverflow;
+      end
+      Refer: begin
+        if (!exists_q[7][0]) status = StatusSourceUnknown;
+      end
+    endcase
+  end
+  logic journalled;
+  assign journalled = valid_q[7] && operation_q[7].refusal == StatusOk && operation_q[7].command != Refer;
+  assign fresh = journalled && !found && window_has_room;
+  assign does = fresh && status == StatusOk;
+  assign writes = {does && (is_transfer || creates), does};
+
+  `FF(writes_q[8], writes, '0)
+  `FF(creates_q, does && creates, 1'b0)
+  `FFE(accounts_q, accounts_q + 1'b1, does && creates, '0)
+  `FFN(after_q[8][0], source_sum[63:0])
+  `FFN(after_q[8][1], destination_sum[63:0])
+  // After the write bank 0 is newer where the bits agree, bank 1 where they do not. Both bits of a new account are written.
+  `FFN(newer_q[8][0], operand[0].newer[1] && !creates)
+  `FFN(newer_q[8][1], !operand[1].newer[0] && !creates)
+  for (genvar cycle = 9; cycle <= 10; cycle++) begin : gen_after
+    `FF(writes_q[cycle], writes_q[cycle-1], '0)
+    `FFN(after_q[cycle], after_q[cycle-1])
+    `FFN(newer_q[cycle], newer_q[cycle-1])
+  end
+
+  // Cycle 8: the result of what was executed; cycle 10: that of what was done before.
+  result_t result, result_q[9:10], first_result, answer;
+  content_t first;
+  balance_t balance_q;
+  status_e  status_q;
+  logic changes_q, found_q[8:10], busy_q;
+  `FFN(balance_q, operand[0].balance)
+  `FFN(status_q, operation_q[7].refusal == StatusOk ? status : operation_q[7].refusal)
+  `FFN(changes_q, does)
+  `FFN(found_q[8], journalled && found)
+  `FFN(busy_q, journalled && !found && !window_has_room)
+  assign result.status = busy_q ? StatusBusy : status_q;
+  // What is refused by its form alone has no balance.
+  assign result.value = changes_q ? after_q[8][0] : busy_q || operation_q[8].refusal != StatusOk ? '0 : balance_q;
+  `FFN(result_q[9], result)
+  `FFN(result_q[10], result_q[9])
+  `FFN(found_q[9], found_q[8])
+  `FFN(found_q[10], found_q[9])
+  balance_t balance_later_q[9:10];
+  `FFN(balance_later_q[9], balance_q)
+  `FFN(balance_later_q[10], balance_later_q[9])
+
+  function automatic content_t content_of(operation_t operation);
+    return '{command: operation.command, destination: operation.destination, amount: operation.amount};
+  endfunction
+
+  dedup_window #(
+      .WindowBits(WindowBits),
+      .IndexWidth(WindowIndexWidth)
+  ) u_window (
+      .clk_i,
+      .rst_ni,
+      .secret_i,
+      .clear_i       (clear_q),
+      .clear_index_i (clear_index_q),
+      .wants_i       (taken && operation_i.refusal == StatusOk && operation_i.command != Refer),
+      .source_i      (operation_i.source),
+      .transaction_i (operation_i.transaction),
+      .found_o       (found),
+      .has_room_o    (window_has_room),
+      .fresh_i       (fresh),
+      .content_i     (content_of(operation_q[8])),
+      .result_i      (result),
+      .first_o       (first),
+      .first_result_o(first_result)
+  );
+
+  logic same_content;
+  assign same_content = first == content_of(operation_q[10]);
+  always_comb begin
+    answer = result_q[10];
+    if (found_q[10]) begin
+      answer = same_content ? first_result : '{status: StatusTransactionIdReused, value: balance_later_q[10]};
+    end
+  end
+
+  logic queue_ready;
+  logic [$clog2(Results+1)-1:0] queued;
+  fifo #(
+      .Width($bits(result_t)),
+      .Depth(Results)
+  ) u_results (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid_q[10]),
+      .ready_o(queue_ready),
+      .data_i (answer),
+      .valid_o,
+      .ready_i,
+      .data_o (result_o),
+      .count_o(queued)
+  );
+
+  `ASSERT(results_have_room, !valid_q[10] || queue_ready)
+  `ASSERT(under_way_is_counted, under_way_q >= queued)
+endmodule

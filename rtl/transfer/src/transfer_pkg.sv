@@ -1,0 +1,54 @@
+// Names and codes of docs/protocol.md that the transfer engine uses.
+package transfer_pkg;
+  typedef logic [31:0] id_t;
+  typedef logic [31:0] amount_t;
+  typedef logic [63:0] balance_t;
+
+  typedef enum logic [1:0] {
+    Create = 2'd0,
+    Issue = 2'd1,
+    Transfer = 2'd2,
+    Refer = 2'd3
+  } command_e;
+
+  // All statuses that the engine gives have codes below 64.
+  typedef enum logic [5:0] {
+    StatusOk = 6'd0,
+    StatusAccountExists = 6'd1,
+    StatusSourceUnknown = 6'd2,
+    StatusDestinationUnknown = 6'd3,
+    StatusInsufficientBalance = 6'd4,
+    StatusOverflow = 6'd5,
+    StatusTableFull = 6'd6,
+    StatusZeroAmount = 6'd16,
+    StatusSelfTransfer = 6'd17,
+    StatusTransactionIdReused = 6'd18,
+    StatusUnknownCommand = 6'd32,
+    StatusMalformed = 6'd33,
+    StatusNotTrusted = 6'd34,
+    StatusBusy = 6'd40
+  } status_e;
+
+  // An operation on its way to the store controller. `refusal` is not OK where its form alone refuses it.
+  typedef struct packed {
+    status_e refusal;
+    command_e command;
+    id_t transaction;
+    id_t source;
+    id_t destination;
+    amount_t amount;
+  } operation_t;
+
+  // What has to be the same in a retry, besides the source and the transaction id.
+  typedef struct packed {
+    command_e command;
+    id_t destination;
+    amount_t amount;
+  } content_t;
+
+  // What the store controller makes of an operation: the status, and the source's balance.
+  typedef struct packed {
+    status_e  status;
+    balance_t value;
+  } result_t;
+endpackage
