@@ -1,0 +1,38 @@
+//! The table with 16-byte keys and 8-byte values as a C library: the hardware's testbench (`rtl/table/tb`) runs it in lock step.
+#![allow(missing_docs, clippy::missing_safety_doc)]
+
+use turnpike_table::{Config, Table};
+
+type Twin = Table<16, 8>;
+
+/// A table for so many entries at a load of so many per cent, or null.
+#[unsafe(no_mangle)]
+pub extern "C" fn table_new(entries: usize, load: u32, seed: &[u8; 16]) -> Option<Box<Twin>> {
+    Twin::with_capacity(&Config::new(entries).load(load).seed(*seed)).ok().map(Box::new)
+}
+
+/// Ends a table.
+#[unsafe(no_mangle)]
+pub extern "C" fn table_free(_: Option<Box<Twin>>) {}
+
+/// Whether the key is there, and its value.
+#[unsafe(no_mangle)]
+pub extern "C" fn table_get(table: &Twin, key: &[u8; 16], value: &mut u64) -> bool {
+    let found = table.get(key);
+    *value = found.map_or(*value, u64::from_le_bytes);
+    found.is_some()
+}
+
+/// Adds a key, or changes its value; false where the table is full.
+#[unsafe(no_mangle)]
+pub extern "C" fn table_insert(table: &mut Twin, key: &[u8; 16], value: u64) -> bool {
+    table.insert(key, value.to_le_bytes()).is_ok()
+}
+
+/// Takes a key out: whether it was there, and its value.
+#[unsafe(no_mangle)]
+pub extern "C" fn table_remove(table: &mut Twin, key: &[u8; 16], value: &mut u64) -> bool {
+    let removed = table.remove(key);
+    *value = removed.map_or(*value, u64::from_le_bytes);
+    removed.is_some()
+}

@@ -1,0 +1,14 @@
+-F ../common/files.f
+src/table_pkg.sv
+src/table_delay.sv
+src/table_fold.sv
+src/table_hash_keyed.sv
+src/table_hash_lookup3.sv
+src/table_hash_mult.sv
+src/table_hash.sv
+src/table_engine.sv
+src/table_control.sv
+src/table_ram.sv
+src/table_onchip.sv
+src/table_lines.sv
+src/table_external.sv

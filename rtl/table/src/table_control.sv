@@ -1,0 +1,98 @@
+// What enters the table's pipeline, and when: the clients' operations, and the moves from the stash.
+//
+// Nothing in the pipeline can stop, so an operation enters only while there is room for its result. An insertion may need
+// a place in the stash, and once the table is crowded it enters only while there is one for it and for all before it. The
+// moves make that place, in idle cycles, and under pressure one after every eight operations. Where many of them in
+// succession have not made any, the keys at hand fill both of their buckets: insertions then enter, and are told StatusFull.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module table_control
+  import table_pkg::*;
+#(
+    parameter int unsigned Outstanding = 32,   // results that there is room for
+    parameter int unsigned Stash       = 16,
+    parameter int unsigned Slots       = 8192, // entries that the buckets hold
+    parameter int unsigned MoveGap     = 2,    // empty cycles after a move
+    localparam int unsigned StashCountWidth = $clog2(Stash + 1),
+    localparam int unsigned CountWidth = $clog2(Slots + Stash + 1)
+) (
+    input  logic                       clk_i,
+    input  logic                       rst_ni,
+    input  logic                       enable_i,      // the memories are cleared
+
+    input  logic                       request_valid_i,
+    output logic                       request_ready_o,
+    input  op_e                        request_op_i,
+    input  logic                       move_valid_i,
+    output logic                       move_ready_o,
+    output logic                       enter_o,       // an operation enters
+    output logic                       enter_move_o,  // it is the move
+
+    // An insertion has been decided; a result was taken by the client.
+    input  logic                       inserted_i,
+    input  logic                       retired_i,
+    input  logic [StashCountWidth-1:0] stash_used_i,
+    input  logic                       added_i,
+    input  logic                       removed_i,
+    output logic [     CountWidth-1:0] count_o        // entries, counting those that have expired and not been removed
+);
+
+  `PARAMETER_CHECK(outstanding, Outstanding >= 4, "table_control: Outstanding has to be at least 4")
+
+  localparam int unsigned OutstandingWidth = $clog2(Outstanding + 1);
+
+  // From here on both buckets of a key may be full. With two choices of eight ways that begins at about 80 per cent.
+  localparam int unsigned Crowded = Slots / 4 * 3;
+  // Moves that place nothing, in succession, before the table counts as full: at 95 per cent one in three places
+  // its key, so that so many fail by chance never.
+  localparam int unsigned Patience = 255;
+
+  logic [OutstandingWidth-1:0] outstanding_q, inserting_q;
+  logic [CountWidth-1:0] count_q;
+  logic [StashCountWidth-1:0] stash_used_q;
+  logic [7:0] moves_q;
+  logic [2:0] turn_q;
+  logic crowded_q, full_q;
+
+  logic room, inserts, blocked, enter_request;
+  logic [$clog2(MoveGap + 2)-1:0] gap_q;
+
+  assign room    = outstanding_q != OutstandingWidth'(Outstanding) && gap_q == '0 && enable_i;
+  assign inserts = request_op_i == OpInsert;
+  assign blocked = inserts && crowded_q && !full_q;
+
+  // The sum is one cycle old: one insertion more may be under way, and one more in the stash.
+  logic pressed_q, stash_half_q;
+  `FF(pressed_q, 32'(inserting_q) + 32'(stash_used_i) + 32'd2 >= Stash, 1'b0)
+  `FF(stash_half_q, 32'(stash_used_i) >= Stash / 2, 1'b0)
+  `FF(crowded_q, 32'(count_q) >= Crowded || stash_used_i != '0, 1'b0)
+
+  logic wants;
+  assign wants = request_valid_i && !(blocked && pressed_q);
+  assign enter_move_o = room && move_valid_i && (!wants || (stash_half_q && turn_q == '0));
+  assign move_ready_o = room && (!wants || (stash_half_q && turn_q == '0));
+  assign request_ready_o = room && !enter_move_o && !(blocked && pressed_q);
+  assign enter_request = request_valid_i && request_ready_o;
+  assign enter_o = enter_move_o || enter_request;
+
+  `FFE(outstanding_q, enter_request ? outstanding_q + 1'b1 : outstanding_q - 1'b1, enter_request != retired_i, '0)
+  `FFE(inserting_q, enter_request && inserts ? inserting_q + 1'b1 : inserting_q - 1'b1,
+       (enter_request && inserts) != inserted_i, '0)
+  `FFE(count_q, added_i ? count_q + 1'b1 : count_q - 1'b1, added_i != removed_i, '0)
+  `FFE(gap_q, enter_move_o ? $bits(gap_q)'(MoveGap) : gap_q - 1'b1, enter_move_o || gap_q != '0, '0)
+  `FFE(turn_q, enter_move_o ? 3'd7 : turn_q - 1'b1, enter_move_o || (enter_request && turn_q != '0), '0)
+  assign count_o = count_q;
+
+  // Whether moves get anywhere.
+  logic progress;
+  assign progress = stash_used_i < stash_used_q;
+  `FF(stash_used_q, stash_used_i, '0)
+  `FFE(moves_q, progress ? '0 : moves_q + 1'b1, progress || (enter_move_o && moves_q != 8'(Patience)), '0)
+  `FF(full_q, moves_q == 8'(Patience), 1'b0)
+
+  `ASSERT(results_have_room, 32'(outstanding_q) <= Outstanding)
+  `ASSERT(entries_are_counted, !(count_q == '0 && removed_i && !added_i))
+
+endmodule

@@ -1,0 +1,615 @@
+// The heart of the hash table: read, compare and expire, decide, select, write. One operation a cycle, any mix, on any keys.
+//
+// # Where a key is
+//
+// The table has two halves, and a key one bucket of eight ways in each. A key that finds both full goes to the stash, a few
+// entries in registers, and from there, by an OpMove of its own, to a bucket: into a free way, or in the place of another
+// key, which goes to the stash. Every step is one decision in one cycle, so a key is always in exactly one place.
+//
+// # Stages
+//
+//     0  the operation's registers address the memories    3  decide: which entry is hit, written, freed
+//     1  the memories read                                  4  select: the old value; the entry to be written
+//     2  compare, expire                                    5  write; the result is at the port
+//
+// # Forwarding instead of stalling
+//
+// An operation reads the memories in stage 0, and what was decided up to two cycles before is not in them yet, nor is what
+// is decided until it comes to its own decision. So each operation is compared with the five before it: same key, same
+// bucket, class and expiry, all known without the decision. Their decisions then correct four flags for each way,
+// and never the wide entries. A value that is still on its way is carried along by the operation that may need it.
+// What an OpMove puts into the stash is another key, which could not be compared before: two empty cycles follow it
+// (`MoveGap`), after which the stash itself holds it.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module table_engine
+  import table_pkg::*;
+#(
+    parameter int unsigned KeyWidth   = 128,
+    parameter int unsigned ValueWidth = 64,
+    parameter int unsigned TimeWidth  = 32,
+    parameter int unsigned TagWidth   = 8,
+    parameter int unsigned AddrWidth  = 9,    // of a bucket in the memory of its half
+    parameter int unsigned Ways       = 8,
+    parameter int unsigned Stash      = 16,
+    // Classes of value blocks; 1: values are inline, and there are no blocks to take or to give.
+    parameter int unsigned Classes    = 1,
+    localparam int unsigned ClassWidth = Classes > 1 ? $clog2(Classes) : 1,
+    localparam int unsigned SlotWidth  = $clog2(Stash),
+    localparam int unsigned StashCountWidth = $clog2(Stash + 1),
+    localparam int unsigned EntryWidth = 2 + TimeWidth + ValueWidth + KeyWidth
+) (
+    input  logic clk_i,
+    input  logic rst_ni,
+
+    // An operation, in stage 0. It can't be refused.
+    input  logic                           valid_i,
+    input  op_e                            op_i,
+    input  logic [   KeyWidth-1:0]         key_i,
+    input  logic [ ValueWidth-1:0]         value_i,
+    input  logic                           expires_i,
+    input  logic [  TimeWidth-1:0]         expiry_i,   // the first second in which the entry is no more
+    input  logic [  TimeWidth-1:0]         now_i,      // of the operation; must never decrease
+    input  logic [   TagWidth-1:0]         tag_i,
+    input  logic [  SlotWidth-1:0]         slot_i,     // OpMove: the stash's entry
+    input  logic [            1:0][AddrWidth-1:0] addr_i,
+
+    // The memories: data two cycles after the address, as it was before a write in the same cycle.
+    output logic [1:0][AddrWidth-1:0]          read_addr_o,
+    input  logic [1:0][Ways-1:0][EntryWidth-1:0] read_data_i,
+    output logic [1:0][Ways-1:0]               write_o,
+    output logic [1:0][AddrWidth-1:0]          write_addr_o,
+    output logic [EntryWidth-1:0]              write_data_o,
+
+    // The result, in stage 5. It can't be refused.
+    output logic                  done_o,      // an operation, with or without a result, is through
+    output logic                  valid_o,
+    output status_e               status_o,
+    output logic [ValueWidth-1:0] value_o,     // of the key; after OpDelete what it was
+    output logic [  TagWidth-1:0] tag_o,
+    output op_e                   op_o,
+
+    // Blocks of values. The class of a value is in its uppermost bits; a block taken replaces what is below them and above
+    // the length, see table_values.
+    input  logic [Classes-1:0]                 avail_i,     // whether a block may be taken in stage 3
+    output logic [Classes-1:0]                 take_o,      // stage 4: takes block_i
+    input  logic [ValueWidth-1:0]              block_i,     // stage 4: the value of an operation that takes a block
+    output logic                               reuse_o,     // stage 4: the block of old_o is used again
+    output logic [ValueWidth-1:0]              old_o,       // stage 4: the value that is replaced
+    output logic [ValueWidth-1:0]              new_o,       // stage 4: the operation's value as it came
+    output logic                               give_o,      // stage 5: gives the block of value_given_o back
+    output logic [ValueWidth-1:0]              given_o,
+
+    // The stash.
+    output logic                  move_valid_o,
+    input  logic                  move_ready_i,
+    output logic [KeyWidth-1:0]   move_key_o,
+    output logic [ValueWidth-1:0] move_value_o,
+    output logic                  move_expires_o,
+    output logic [TimeWidth-1:0]  move_expiry_o,
+    output logic [SlotWidth-1:0]  move_slot_o,
+    output logic [StashCountWidth-1:0] stash_used_o,
+    // Entries put and taken out by the decision that is in stage 4.
+    output logic                  added_o,
+    output logic                  removed_o
+);
+
+  // Five operations under way leave at least one way of a bucket untouched, for a move to write.
+  `PARAMETER_CHECK(ways, Ways >= 8 && Ways == 2 ** $clog2(Ways),
+                   "table_engine: Ways has to be a power of two from 8 on")
+  `PARAMETER_CHECK(stash, Stash >= 4 && Stash == 2 ** SlotWidth,
+                   "table_engine: Stash has to be a power of two from 4 on")
+  `PARAMETER_CHECK(classes, ValueWidth > ClassWidth, "table_engine: a value has to hold its class")
+
+  localparam int unsigned WayCountWidth = $clog2(Ways + 1);
+
+  typedef struct packed {
+    logic                  used;
+    logic                  expires;
+    logic [TimeWidth-1:0]  expiry;
+    logic [ValueWidth-1:0] value;
+    logic [KeyWidth-1:0]   key;
+  } entry_t;
+
+  typedef struct packed {
+    op_e                           op;
+    logic [KeyWidth-1:0]           key;
+    logic [ValueWidth-1:0]         value;
+    logic                          expires;
+    logic [TimeWidth-1:0]          expiry;
+    logic [TimeWidth-1:0]          now;
+    logic [TagWidth-1:0]           tag;
+    logic [SlotWidth-1:0]          slot;
+    logic [1:0][AddrWidth-1:0]     addr;
+  } operation_t;
+
+  // What is known of a way: all that a decision needs.
+  typedef struct packed {
+    logic used;     // there is an entry, expired or not
+    logic live;     // it has not expired
+    logic match;    // it has the operation's key
+    logic class_eq; // its value's class is that of the operation's value
+  } flags_t;
+
+  // A decision, as later operations need it.
+  typedef struct packed {
+    logic [1:0][Ways-1:0] ways;   // written, one at most
+    logic [Stash-1:0]     slots;  // written, one at most
+    logic                 way_used;   // what is written to a way is an entry
+    logic                 slot_used;  // what is written to a slot is an entry
+  } write_t;
+
+  // What an operation has in common with one before it.
+  typedef struct packed {
+    logic       key;
+    logic       live;      // what that one writes lives at the time of this one
+    logic       class_eq;
+    logic [1:0] bucket;
+  } relation_t;
+
+  function automatic logic [ClassWidth-1:0] class_of(input logic [ValueWidth-1:0] value);
+    return Classes > 1 ? value[ValueWidth-1-:ClassWidth] : '0;
+  endfunction
+
+  function automatic logic alive(input logic expires, input logic [TimeWidth-1:0] expiry,
+                                 input logic [TimeWidth-1:0] now);
+    return !expires || now < expiry;
+  endfunction
+
+  function automatic relation_t relate(input operation_t later, input operation_t earlier);
+    relation_t relation;
+    relation.key      = later.key == earlier.key;
+    relation.live     = alive(earlier.expires, earlier.expiry, later.now);
+    relation.class_eq = class_of(later.value) == class_of(earlier.value);
+    for (int unsigned h = 0; h < 2; h++) relation.bucket[h] = later.addr[h] == earlier.addr[h];
+    return relation;
+  endfunction
+
+  // The flags of what a decision wrote.
+  function automatic flags_t written(input logic used, input relation_t relation);
+    return '{used: used, live: used && relation.live, match: used && relation.key, class_eq: relation.class_eq};
+  endfunction
+
+  function automatic logic [Ways-1:0] lowest(input logic [Ways-1:0] bits);
+    return bits & (~bits + 1'b1);
+  endfunction
+
+  // Stages 0 to 5 of the operation itself.
+  operation_t s0, s1_q, s2_q, s3_q, s4_q, s5_q;
+  assign s0 = '{
+      op: op_i, key: key_i, value: value_i, expires: expires_i, expiry: expiry_i, now: now_i,
+      tag: tag_i, slot: slot_i, addr: addr_i
+  };
+  assign read_addr_o = addr_i;
+
+  always_ff @(posedge clk_i) begin
+    s1_q <= s0;
+    s2_q <= s1_q;
+    s3_q <= s2_q;
+    s4_q <= s3_q;
+    s5_q <= s4_q;
+  end
+
+  // Which stages, 1 to 5, have an operation.
+  logic [5:1] valid_q;
+  `FF(valid_q, {valid_q[4:1], valid_i}, '0)
+
+  // Decisions in stages 4 to 6, and the values that went with them.
+  write_t write_d, write4_q, write5_q, write6_q;
+  logic put4_q, put5_q;  // the operation's key has been put, with its value
+  logic [ValueWidth-1:0] value4, value5_q, value6_q;
+
+  ////////////////////////////////////////////////////////////////////////
+  // Stages 0 and 1: the three decisions that the read has missed already.
+
+  relation_t rel1_s4_q, rel1_s5_q, rel1_s6_q;  // of the operation in stage 1, with those now in 4, 5 and 6
+  always_ff @(posedge clk_i) begin
+    rel1_s4_q <= relate(s0, s3_q);
+    rel1_s5_q <= relate(s0, s4_q);
+    rel1_s6_q <= relate(s0, s5_q);
+  end
+
+  logic [1:0][Ways-1:0] over_d, over2_q;  // ways overwritten since the read
+  flags_t [1:0][Ways-1:0] flags_d, flags2_q;
+  always_comb begin
+    over_d  = '0;
+    flags_d = '0;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) begin
+        if (rel1_s6_q.bucket[h] && write6_q.ways[h][w]) begin
+          over_d[h][w]  = 1'b1;
+          flags_d[h][w] = written(write6_q.way_used, rel1_s6_q);
+        end
+        if (rel1_s5_q.bucket[h] && write5_q.ways[h][w]) begin
+          over_d[h][w]  = 1'b1;
+          flags_d[h][w] = written(write5_q.way_used, rel1_s5_q);
+        end
+        if (rel1_s4_q.bucket[h] && write4_q.ways[h][w]) begin
+          over_d[h][w]  = 1'b1;
+          flags_d[h][w] = written(write4_q.way_used, rel1_s4_q);
+        end
+      end
+    end
+  end
+
+  // A value put by one of them.
+  logic pending2_q;
+  logic [ValueWidth-1:0] carry2_q;
+  always_ff @(posedge clk_i) begin
+    over2_q    <= over_d;
+    flags2_q   <= flags_d;
+    pending2_q <= put4_q && rel1_s4_q.key;
+    carry2_q   <= put5_q && rel1_s5_q.key ? value5_q : value6_q;
+  end
+
+  ////////////////////////////////////////////////////////////////////////
+  // Stage 2: compare and expire; the decision of the next cycle but one.
+
+  relation_t rel2_q;
+  always_ff @(posedge clk_i) rel2_q <= relate(s1_q, s3_q);
+
+  entry_t [1:0][Ways-1:0] read2, read3_q, read4_q;
+  assign read2 = read_data_i;
+
+  entry_t [Stash-1:0] stash_q;
+
+  function automatic flags_t compare(input entry_t entry, input operation_t operation);
+    return
+    '{
+        used: entry.used,
+        live: entry.used && alive(entry.expires, entry.expiry, operation.now),
+        match: entry.used && entry.key == operation.key,
+        class_eq: class_of(entry.value) == class_of(operation.value)
+    }
+    ;
+  endfunction
+
+  logic [1:0][Ways-1:0] over3_d, over3_q;
+  flags_t [1:0][Ways-1:0] flags3_d, flags3_q;
+  flags_t [Stash-1:0] stash3_d, stash3_q;
+  logic prefer3_d, prefer3_q;
+  logic [1:0][WayCountWidth-1:0] used_count;
+  always_comb begin
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) begin
+        over3_d[h][w]  = over2_q[h][w];
+        flags3_d[h][w] = over2_q[h][w] ? flags2_q[h][w] : compare(read2[h][w], s2_q);
+        if (rel2_q.bucket[h] && write4_q.ways[h][w]) begin
+          over3_d[h][w]  = 1'b1;
+          flags3_d[h][w] = written(write4_q.way_used, rel2_q);
+        end
+      end
+    end
+    for (int unsigned i = 0; i < Stash; i++) begin
+      stash3_d[i] = write4_q.slots[i] ? written(write4_q.slot_used, rel2_q) : compare(stash_q[i], s2_q);
+    end
+    // The half with more room is preferred, as it was read: nothing but balance hangs on it.
+    used_count = '0;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) used_count[h] += WayCountWidth'(read2[h][w].used);
+    end
+    prefer3_d = used_count[1] < used_count[0];
+  end
+
+  logic pending3_q;
+  logic [ValueWidth-1:0] carry3_q;
+  always_ff @(posedge clk_i) begin
+    over3_q    <= over3_d;
+    flags3_q   <= flags3_d;
+    stash3_q   <= stash3_d;
+    prefer3_q  <= prefer3_d;
+    read3_q    <= read2;
+    pending3_q <= put4_q && rel2_q.key;
+    carry3_q   <= pending2_q ? value5_q : carry2_q;
+  end
+
+  ////////////////////////////////////////////////////////////////////////
+  // Stage 3: the decision.
+
+  relation_t rel3_q;
+  always_ff @(posedge clk_i) rel3_q <= relate(s2_q, s3_q);
+
+  flags_t [      1:0][Ways-1:0] flags;
+  flags_t [Stash-1:0]           stash;
+  logic   [      1:0][Ways-1:0] over;
+  always_comb begin
+    flags = flags3_q;
+    over  = over3_q;
+    stash = stash3_q;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) begin
+        if (rel3_q.bucket[h] && write4_q.ways[h][w]) begin
+          flags[h][w] = written(write4_q.way_used, rel3_q);
+          over[h][w]  = 1'b1;
+        end
+      end
+    end
+    for (int unsigned i = 0; i < Stash; i++) begin
+      if (write4_q.slots[i]) stash[i] = written(write4_q.slot_used, rel3_q);
+    end
+  end
+
+  // A stash entry has a move under way (busy); nothing else has written it since (fresh).
+  logic [Stash-1:0] busy_q, fresh_q;
+  logic [Stash-1:0] waiting;  // has an entry, and no move under way
+  logic [7:0] random_q;  // which key has to make room: any will do, but not always the same
+
+  typedef struct packed {
+    logic [1:0][Ways-1:0] ways;   // where the old entry is, or will be
+    logic [Stash-1:0]     slots;
+    logic                 hit;    // the key is there, alive
+    logic                 put;    // the operation's key has been put
+    logic                 take;   // takes a block
+    logic                 reuse;  // uses the old one again
+    logic                 give;   // gives the old one back
+    logic                 swap;   // the way's entry goes to the slot
+    logic                 added;
+    logic                 removed;
+    status_e              status;
+  } decision_t;
+
+  decision_t decision, decision4_q;
+
+  logic [1:0][Ways-1:0] way_match, way_live_match, way_free, way_clean;
+  logic [Stash-1:0] slot_match, slot_live_match, slot_free, slot_move;
+  always_comb begin
+    automatic logic found, room, live, old_used, old_class, half;
+    automatic logic [1:0][Ways-1:0] free_way, victim;
+    automatic logic [Stash-1:0] free_slot;
+
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) begin
+        way_match[h][w]      = flags[h][w].match;
+        way_live_match[h][w] = flags[h][w].match && flags[h][w].live;
+        // An expired entry of another key that is still being written could not be given back.
+        way_free[h][w]       = !flags[h][w].used || (!flags[h][w].live && !over[h][w]);
+        way_clean[h][w]      = !over[h][w];
+      end
+    end
+    for (int unsigned i = 0; i < Stash; i++) begin
+      slot_match[i]      = stash[i].match;
+      slot_live_match[i] = stash[i].match && stash[i].live;
+      slot_free[i]       = !stash[i].live;
+      slot_move[i]       = s3_q.slot == SlotWidth'(i) && fresh_q[i] && !write4_q.slots[i];
+    end
+
+    found = |way_match || |slot_match;
+    live  = |way_live_match || |slot_live_match;
+
+    half = |way_free[prefer3_q] ? prefer3_q : !prefer3_q;
+    free_way       = '0;
+    free_way[half] = lowest(way_free[half]);
+    room = |way_free;
+    free_slot = slot_free & (~slot_free + 1'b1);
+
+    // Rotated, so that the lowest is any.
+    victim = '0;
+    begin
+      automatic logic [2*Ways-1:0] turned;
+      automatic logic [Ways-1:0] start, first;
+      start  = Ways'(1) << random_q[$clog2(Ways)-1:0];
+      turned = {way_clean[random_q[7]], way_clean[random_q[7]] & ~(start - 1'b1)};
+      turned = turned & (~turned + 1'b1);
+      first  = turned[0+:Ways] | turned[Ways+:Ways];
+      victim[random_q[7]] = first;
+    end
+
+    decision = '0;
+    decision.status = StatusOk;
+    decision.hit    = live;
+    unique case (s3_q.op)
+      OpGet: if (!live) decision.status = StatusNotFound;
+
+      OpInsert, OpUpdate: begin
+        if (s3_q.op == OpUpdate && !live) begin
+          decision.status = StatusNotFound;
+        end else begin
+          decision.ways  = found ? way_match : free_way;
+          decision.slots = found ? slot_match : room ? '0 : free_slot;
+          decision.put   = 1'b1;
+          if (!found && !room && ~|slot_free) begin
+            decision.status = StatusFull;
+            decision.put    = 1'b0;
+          end
+        end
+      end
+
+      OpDelete: begin
+        // What has expired goes as well, but was not there.
+        decision.ways  = way_match;
+        decision.slots = slot_match;
+        if (!live) decision.status = StatusNotFound;
+      end
+
+      OpMove: begin
+        decision.slots = slot_move;
+        if (|(slot_move & ~slot_free)) begin
+          decision.ways = room ? free_way : victim;
+          decision.swap = !room;
+          decision.put  = 1'b1;
+        end
+      end
+
+      default: ;
+    endcase
+
+    old_used  = 1'b0;
+    old_class = 1'b0;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) begin
+        old_used |= decision.ways[h][w] && flags[h][w].used;
+        old_class |= decision.ways[h][w] && flags[h][w].used && flags[h][w].class_eq;
+      end
+    end
+    if (s3_q.op != OpMove || !decision.put) begin
+      for (int unsigned i = 0; i < Stash; i++) begin
+        old_used |= decision.slots[i] && stash[i].used;
+        old_class |= decision.slots[i] && stash[i].used && stash[i].class_eq;
+      end
+    end
+    decision.give = old_used && !decision.swap;
+    if (Classes > 1 && decision.put && s3_q.op != OpMove) begin
+      decision.reuse = old_class;
+      decision.take  = !old_class;
+      decision.give  = old_used && !old_class;
+      if (decision.take && !avail_i[class_of(s3_q.value)]) begin
+        decision = '0;
+        decision.status = StatusNoRoom;
+      end
+    end
+    decision.added   = decision.put && !old_used && s3_q.op != OpMove;
+    decision.removed = !decision.put && old_used;
+    if (s3_q.op == OpMove) decision.removed = decision.give;
+
+    if (!valid_q[3]) decision = '0;
+
+    write_d.ways      = decision.ways;
+    write_d.slots     = decision.slots;
+    write_d.way_used  = decision.put;
+    write_d.slot_used = decision.put && s3_q.op != OpMove;
+  end
+
+  `FF(decision4_q, decision, '0)
+  `FF(write4_q, write_d, '0)
+  `FF(write5_q, write4_q, '0)
+  `FF(write6_q, write5_q, '0)
+  assign put4_q = decision4_q.put;
+  `FF(put5_q, put4_q, 1'b0)
+
+  logic pending4_q;
+  logic [ValueWidth-1:0] carry4_q;
+  always_ff @(posedge clk_i) begin
+    read4_q    <= read3_q;
+    pending4_q <= put4_q && rel3_q.key;
+    carry4_q   <= pending3_q ? value5_q : carry3_q;
+  end
+
+  ////////////////////////////////////////////////////////////////////////
+  // Stage 4: the old value, the new entry.
+
+  // Where the key is, or what is overwritten. A get writes nothing, so it has masks of its own.
+  logic [      1:0][Ways-1:0] from_way4_q;
+  logic [Stash-1:0]           from_slot4_q;
+  // That way was written after the read, which only happens to the operation's own key.
+  logic                       over4_q;
+  logic [      1:0][Ways-1:0] from_way;
+  assign from_way = s3_q.op == OpGet ? way_match : decision.ways;
+  always_ff @(posedge clk_i) begin
+    from_way4_q  <= from_way;
+    from_slot4_q <= s3_q.op == OpGet ? slot_match : decision.slots;
+    over4_q      <= |(from_way & over);
+  end
+
+  entry_t read_entry, slot_entry, entry5_d, entry5_q;
+  logic [ValueWidth-1:0] old_value;
+  logic                  from_slot;
+  always_comb begin
+    read_entry = '0;
+    slot_entry = '0;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) read_entry |= {EntryWidth{from_way4_q[h][w]}} & read4_q[h][w];
+    end
+    for (int unsigned i = 0; i < Stash; i++) slot_entry |= {EntryWidth{from_slot4_q[i]}} & stash_q[i];
+    from_slot = |from_slot4_q;
+    if (s4_q.op == OpMove && decision4_q.put) begin
+      old_value = read_entry.value;  // of what the move overwrites
+    end else if (from_slot) begin
+      old_value = slot_entry.value;
+    end else if (over4_q) begin
+      old_value = pending4_q ? value5_q : carry4_q;
+    end else begin
+      old_value = read_entry.value;
+    end
+
+    if (s4_q.op == OpMove) value4 = slot_entry.value;
+    else value4 = Classes > 1 ? block_i : s4_q.value;
+    entry5_d = '{used: decision4_q.put, expires: s4_q.expires, expiry: s4_q.expiry, value: value4, key: s4_q.key};
+  end
+
+  assign reuse_o = decision4_q.reuse;
+  assign old_o   = old_value;
+  assign new_o   = s4_q.value;
+  always_comb begin
+    take_o = '0;
+    take_o[class_of(s4_q.value)] = decision4_q.take;
+  end
+  assign added_o   = decision4_q.added;
+  assign removed_o = decision4_q.removed;
+
+  status_e status5_q;
+  logic valid5_q, give5_q;
+  logic [ValueWidth-1:0] result5_q, given5_q;
+  always_ff @(posedge clk_i) begin
+    entry5_q <= entry5_d;
+    value5_q <= value4;
+    value6_q <= value5_q;
+    given5_q <= old_value;
+    status5_q <= decision4_q.status;
+    result5_q <= decision4_q.put ? value4 : decision4_q.hit ? old_value : '0;
+  end
+  `FF(valid5_q, valid_q[4] && s4_q.op != OpMove, 1'b0)
+  `FF(give5_q, decision4_q.give, 1'b0)
+
+  ////////////////////////////////////////////////////////////////////////
+  // Stage 5: write and result.
+
+  assign write_o      = write5_q.ways;
+  assign write_addr_o = s5_q.addr;
+  assign write_data_o = entry5_q;
+  assign done_o       = valid_q[5];
+  assign valid_o      = valid5_q;
+  assign status_o     = status5_q;
+  assign value_o      = result5_q;
+  assign tag_o        = s5_q.tag;
+  assign op_o         = s5_q.op;
+  assign give_o       = give5_q;
+  assign given_o      = given5_q;
+
+  ////////////////////////////////////////////////////////////////////////
+  // The stash, written at the end of stage 4.
+
+  logic   move_starts;
+  entry_t stored4;
+  assign move_starts = move_valid_o && move_ready_i;
+  assign stored4 = decision4_q.swap ? read_entry : entry5_d;
+
+  for (genvar i = 0; i < Stash; i++) begin : gen_slot
+    logic used_q;
+    logic [EntryWidth-2:0] store_q;
+    `FFE(used_q, write4_q.slot_used || decision4_q.swap, write4_q.slots[i], 1'b0)
+    `FFNE(store_q, stored4[EntryWidth-2:0], write4_q.slots[i])
+    assign stash_q[i] = {used_q, store_q};
+
+    logic starts, decides;
+    assign starts  = move_starts && move_slot_o == SlotWidth'(i);
+    assign decides = valid_q[3] && s3_q.op == OpMove && s3_q.slot == SlotWidth'(i);
+    `FFE(busy_q[i], starts, starts || decides, 1'b0)
+    `FFE(fresh_q[i], !write4_q.slots[i], starts || write4_q.slots[i], 1'b0)
+    assign waiting[i] = used_q && !busy_q[i];
+  end
+  `FF(random_q, {random_q[6:0], random_q[7] ^ random_q[5] ^ random_q[4] ^ random_q[3]}, 8'd1)
+
+  // The next to move: round and round. While it is offered its entry may go: a move of nothing does nothing.
+  logic [SlotWidth-1:0] next_q;
+  logic                 offer_q;
+  `FF(offer_q, waiting[next_q] && !move_starts, 1'b0)
+  `FFE(next_q, next_q + 1'b1, !waiting[next_q] || move_starts, '0)
+  assign move_valid_o = offer_q && waiting[next_q];
+  assign move_slot_o  = next_q;
+  assign {move_expires_o, move_expiry_o, move_value_o, move_key_o} = stash_q[next_q][EntryWidth-2:0];
+
+  always_comb begin
+    stash_used_o = '0;
+    for (int unsigned i = 0; i < Stash; i++) stash_used_o += StashCountWidth'(stash_q[i].used);
+  end
+
+  ////////////////////////////////////////////////////////////////////////
+  // What must hold.
+
+  `ASSERT(a_key_is_in_one_place, !valid_q[3] || s3_q.op == OpMove || $onehot0({way_match, slot_match}))
+  `ASSERT(one_place_is_written, $onehot0(decision.ways) && $onehot0(decision.slots))
+  `ASSERT(time_does_not_go_back, !(valid_i && valid_q[1]) || now_i >= s1_q.now)
+
+endmodule

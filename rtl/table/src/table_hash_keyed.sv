@@ -1,0 +1,80 @@
+// The keyed hash of crates/table (`Hasher`): one key a cycle; hash_o comes 5 cycles after
+// key_i, and 4 more for every sixteen bytes of the key.
+//
+// Byte 0 of the key is key_i[7:0]. secrets_i are the hasher's secret words that a key of this size uses: two for every
+// sixteen bytes of the key, then the two that finish. They must not change while keys are under way.
+
+`include "assertions.svh"
+
+module table_hash_keyed #(
+    parameter  int unsigned KeyBytes = 16,
+    localparam int unsigned Pairs    = (KeyBytes + 15) / 16
+) (
+    input  logic                          clk_i,
+    input  logic [        2*Pairs+1:0][63:0] secrets_i,
+    input  logic [     8*KeyBytes-1:0]    key_i,
+    output logic [               63:0]    hash_o
+);
+
+  `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 112, "table_hash_keyed: KeyBytes has to be from 1 to 112")
+
+  logic [2*Pairs-1:0][63:0] words;
+  assign words = (128 * Pairs)'(key_i);
+
+  // The state before each pair of words has been put in, offset by the left one; the right one, offset.
+  logic [Pairs-1:0][63:0] left, right;
+  // The left words of the pairs after the first join the state as it leaves a fold.
+  logic [Pairs:0][63:0] state;
+
+  for (genvar p = 0; p < Pairs; p++) begin : gen_pair
+    table_delay #(
+        .Width(64),
+        .Depth(1 + 4 * p)
+    ) u_right (
+        .clk_i,
+        .data_i(words[2*p+1] ^ secrets_i[2*p+1]),
+        .data_o(right[p])
+    );
+
+    if (p == 0) begin : gen_first
+      always_ff @(posedge clk_i) left[p] <= words[0] ^ secrets_i[0];
+    end else begin : gen_next
+      assign left[p] = state[p];
+    end
+
+    logic [63:0] mask;
+    if (p + 1 < Pairs) begin : gen_mask
+      table_delay #(
+          .Width(64),
+          .Depth(4 * (p + 1))
+      ) u_mask (
+          .clk_i,
+          .data_i(words[2*p+2] ^ secrets_i[2*p+2]),
+          .data_o(mask)
+      );
+    end else begin : gen_finish
+      assign mask = secrets_i[2*Pairs];
+    end
+
+    table_fold u_fold (
+        .clk_i,
+        .a_i   (left[p]),
+        .b_i   (right[p]),
+        .mask_i(mask),
+        .fold_o(state[p+1])
+    );
+  end
+  assign state[0] = '0;
+
+  table_fold u_finish (
+      .clk_i,
+      .a_i   (state[Pairs]),
+      .b_i   (secrets_i[2*Pairs+1] | 64'd1),
+      .mask_i('0),
+      .fold_o(hash_o)
+  );
+
+  logic unused_state;
+  assign unused_state = ^state[0];
+
+endmodule

@@ -1,0 +1,255 @@
+// The buckets of one half in an external memory: reads them ahead, lets operations that share a bucket share its line, and
+// writes back what they change.
+//
+// The buckets in use are in lines, so that table_engine finds them in an on-chip memory of `Lines` places, by the number of the
+// line, just as it would find whole tables there. A line is taken for the first operation on a bucket and kept while any
+// needs it, also until what they wrote is in the memory; what is read again later is therefore what was written. A line that
+// nobody needs still holds its bucket, and is taken up again if that comes back before another one takes the line.
+//
+// The memory may take any time, and answer reads in any order; it tells of writes in order.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module table_lines #(
+    parameter int unsigned Lines      = 64,
+    parameter int unsigned AddrWidth  = 20,
+    parameter int unsigned Ways       = 8,
+    parameter int unsigned EntryWidth = 226,
+    localparam int unsigned LineWidth = $clog2(Lines)
+) (
+    input  logic clk_i,
+    input  logic rst_ni,
+    output logic ready_o,  // the memory is cleared
+
+    // An operation asks for its bucket, and has its line two cycles later. There must be fewer that hold a line than
+    // there are lines, by two.
+    input  logic                  request_i,
+    input  logic [ AddrWidth-1:0] bucket_i,
+    output logic [ LineWidth-1:0] line_o,
+
+    // Whether lines have been read; asked for with the number.
+    output logic [     Lines-1:0] filled_o,
+
+    // table_engine: reads, writes and is done with a line.
+    input  logic [ LineWidth-1:0]            read_line_i,
+    output logic [Ways-1:0][EntryWidth-1:0]  read_data_o,
+    input  logic                             done_i,
+    input  logic [ LineWidth-1:0]            done_line_i,
+    input  logic [ AddrWidth-1:0]            done_bucket_i,
+    input  logic [      Ways-1:0]            write_i,
+    input  logic [EntryWidth-1:0]            write_data_i,
+    output logic                             write_room_o,  // for what may be under way in the engine
+    output logic                            released_o,    // an operation needs its line no longer
+
+    // The memory. A write gives the same entry to all ways named.
+    output logic                            mem_read_valid_o,
+    input  logic                            mem_read_ready_i,
+    output logic [ AddrWidth-1:0]           mem_read_addr_o,
+    output logic [ LineWidth-1:0]           mem_read_line_o,
+    input  logic                            mem_data_valid_i,
+    input  logic [ LineWidth-1:0]           mem_data_line_i,
+    input  logic [Ways-1:0][EntryWidth-1:0] mem_data_i,
+    output logic                            mem_write_valid_o,
+    input  logic                            mem_write_ready_i,
+    output logic [ AddrWidth-1:0]           mem_write_addr_o,
+    output logic [      Ways-1:0]           mem_write_ways_o,
+    output logic [EntryWidth-1:0]           mem_write_data_o,
+    input  logic                            mem_written_i
+);
+
+  `PARAMETER_CHECK(lines, Lines >= 8 && Lines == 2 ** LineWidth,
+                   "table_lines: Lines has to be a power of two from 8 on")
+
+  // Operations in the engine, and one on its way there.
+  localparam int unsigned EngineDepth = 8;
+
+  function automatic logic [LineWidth-1:0] number(input logic [Lines-1:0] one_hot);
+    number = '0;
+    for (int unsigned i = 0; i < Lines; i++) if (one_hot[i]) number |= LineWidth'(i);
+  endfunction
+
+  ////////////////////////////////////////////////////////////////////////
+  // First cycle: which line has the bucket? Second: that, or a free one.
+
+  logic [Lines-1:0][AddrWidth-1:0] bucket_q;
+  logic [Lines-1:0] held_q, filled_q, free_q, match_d, match_q, victim_d, victim_q, taken, alloc;
+  logic request_q;
+  logic [AddrWidth-1:0] asked_q;
+  logic allocate, same;
+
+  assign same = bucket_i == asked_q;
+  always_comb begin
+    for (int unsigned i = 0; i < Lines; i++) begin
+      // As it will be once the operation before has its line.
+      match_d[i] = alloc[i] ? same : held_q[i] && bucket_q[i] == bucket_i;
+    end
+  end
+  `FF(request_q, request_i, 1'b0)
+  `FFN(asked_q, bucket_i)
+  `FFN(match_q, match_d)
+
+  assign allocate = request_q && match_q == '0;
+  assign alloc    = allocate ? victim_q : '0;
+  assign taken    = !request_q ? '0 : allocate ? victim_q : match_q;
+  // Any line that is free and stays so.
+  logic [Lines-1:0] may;
+  assign may      = free_q & ~taken;
+  assign victim_d = may & (~may + 1'b1);
+  `FF(victim_q, victim_d, Lines'(1))
+
+  logic [LineWidth-1:0] line_q;
+  `FFN(line_q, number(taken))
+  assign line_o = line_q;
+
+  // Pending reads: never more than lines.
+  logic read_ready;
+  logic [$clog2(Lines+1)-1:0] unused_reads;
+  fifo #(
+      .Width(AddrWidth + LineWidth),
+      .Depth(Lines)
+  ) u_reads (
+      .clk_i,
+      .rst_ni,
+      .valid_i(allocate),
+      .ready_o(read_ready),
+      .data_i ({asked_q, number(victim_q)}),
+      .valid_o(mem_read_valid_o),
+      .ready_i(mem_read_ready_i),
+      .data_o ({mem_read_addr_o, mem_read_line_o}),
+      .count_o(unused_reads)
+  );
+
+  ////////////////////////////////////////////////////////////////////////
+  // Who needs a line.
+
+  logic release_valid;
+  logic [LineWidth-1:0] release_line;
+  for (genvar i = 0; i < Lines; i++) begin : gen_line
+    logic [LineWidth-1:0] users_q;
+    logic more, less;
+    assign more = taken[i];
+    assign less = release_valid && release_line == LineWidth'(i);
+    `FFE(users_q, more ? users_q + 1'b1 : users_q - 1'b1, more != less, '0)
+    `FFE(free_q[i], !more && users_q == LineWidth'(1), more != less, 1'b1)
+    `FFE(held_q[i], 1'b1, alloc[i], 1'b0)
+    `FFNE(bucket_q[i], asked_q, alloc[i])
+    `FFE(filled_q[i], !alloc[i], alloc[i] || (mem_data_valid_i && mem_data_line_i == LineWidth'(i)), 1'b0)
+  end
+  assign filled_o = filled_q;
+
+  ////////////////////////////////////////////////////////////////////////
+  // The lines: what was read, and what was written since. Two memories, as both may be written in the same cycle.
+
+  logic [Ways-1:0][EntryWidth-1:0] read_line, changed_line;
+  logic [Lines-1:0][Ways-1:0] changed_q;
+  logic [Ways-1:0] changed_read_q;
+  ram_1r1w #(
+      .Width(Ways * EntryWidth),
+      .Depth(Lines)
+  ) u_read (
+      .clk_i,
+      .write_i        (mem_data_valid_i),
+      .write_address_i(mem_data_line_i),
+      .write_data_i   (mem_data_i),
+      .read_i         (1'b1),
+      .read_address_i (read_line_i),
+      .read_data_o    (read_line)
+  );
+  for (genvar w = 0; w < Ways; w++) begin : gen_way
+    ram_1r1w #(
+        .Width(EntryWidth),
+        .Depth(Lines)
+    ) u_changed (
+        .clk_i,
+        .write_i        (write_i[w]),
+        .write_address_i(done_line_i),
+        .write_data_i,
+        .read_i         (1'b1),
+        .read_address_i (read_line_i),
+        .read_data_o    (changed_line[w])
+    );
+  end
+  for (genvar i = 0; i < Lines; i++) begin : gen_changed
+    logic written;
+    assign written = done_i && done_line_i == LineWidth'(i);
+    `FFE(changed_q[i], alloc[i] ? '0 : changed_q[i] | write_i, alloc[i] || written, '0)
+  end
+  `FFN(changed_read_q, changed_q[read_line_i])
+
+  always_ff @(posedge clk_i) begin
+    for (int unsigned w = 0; w < Ways; w++) read_data_o[w] <= changed_read_q[w] ? changed_line[w] : read_line[w];
+  end
+
+  ////////////////////////////////////////////////////////////////////////
+  // Writes, and when a line is no longer needed. After reset all buckets are cleared first.
+
+  logic [AddrWidth:0] clear_q;
+  logic clearing;
+  assign clearing = !clear_q[AddrWidth];
+  `FFE(clear_q, clear_q + 1'b1, clearing && mem_write_ready_i, '0)
+
+  logic write_valid, write_ready, pending_valid, pending_ready, pending_writes, pop;
+  logic [AddrWidth-1:0] write_addr;
+  logic [Ways-1:0] write_ways;
+  logic [EntryWidth-1:0] write_data;
+  logic [$clog2(2*EngineDepth+1)-1:0] writes;
+  fifo #(
+      .Width(AddrWidth + Ways + EntryWidth),
+      .Depth(2 * EngineDepth)
+  ) u_writes (
+      .clk_i,
+      .rst_ni,
+      .valid_i(|write_i),
+      .ready_o(write_ready),
+      .data_i ({done_bucket_i, write_i, write_data_i}),
+      .valid_o(write_valid),
+      .ready_i(mem_write_ready_i && !clearing),
+      .data_o ({write_addr, write_ways, write_data}),
+      .count_o(writes)
+  );
+  `FF(write_room_o, 32'(writes) <= EngineDepth, 1'b0)
+
+  assign mem_write_valid_o = clearing || write_valid;
+  assign mem_write_addr_o  = clearing ? clear_q[AddrWidth-1:0] : write_addr;
+  assign mem_write_ways_o  = clearing ? '1 : write_ways;
+  assign mem_write_data_o  = clearing ? '0 : write_data;
+
+  // Operations that are through, in order; those that wrote wait until that is in the memory.
+  logic [LineWidth:0] unused_pending;
+  fifo #(
+      .Width(LineWidth + 1),
+      .Depth(Lines)
+  ) u_pending (
+      .clk_i,
+      .rst_ni,
+      .valid_i(done_i),
+      .ready_o(pending_ready),
+      .data_i ({done_line_i, |write_i}),
+      .valid_o(pending_valid),
+      .ready_i(pop),
+      .data_o ({release_line, pending_writes}),
+      .count_o(unused_pending)
+  );
+
+  // Writes that are in the memory and not matched with their operation yet. Those of the clearing have none.
+  logic [LineWidth:0] written_q;
+  logic [AddrWidth:0] cleared_q;
+  logic written, matched;
+  assign ready_o = cleared_q[AddrWidth];
+  assign written = mem_written_i && ready_o;
+  `FFE(cleared_q, cleared_q + 1'b1, mem_written_i && !ready_o, '0)
+  assign pop           = pending_valid && (!pending_writes || written_q != '0);
+  assign matched       = pop && pending_writes;
+  assign release_valid = pop;
+  assign released_o    = pop;
+  `FFE(written_q, written ? written_q + 1'b1 : written_q - 1'b1, written != matched, '0)
+
+  `ASSERT(reads_have_room, !allocate || read_ready)
+  `ASSERT(a_line_is_free, !allocate || $onehot(victim_q))
+  `ASSERT(a_bucket_has_one_line, !request_q || $onehot0(match_q))
+  `ASSERT(writes_have_room, write_i == '0 || write_ready)
+  `ASSERT(operations_have_room, !done_i || pending_ready)
+  `ASSERT(only_operations_write, write_i == '0 || done_i)
+
+endmodule

@@ -1,0 +1,48 @@
+// The buckets of one half in on-chip memory: one memory for each way, so that one entry is written at a time. Clears itself after
+// reset, a bucket a cycle. Data come two cycles after the address.
+
+`include "registers.svh"
+
+module table_ram #(
+    parameter int unsigned Ways       = 8,
+    parameter int unsigned EntryWidth = 226,
+    parameter int unsigned Buckets    = 512,
+    localparam int unsigned AddrWidth = $clog2(Buckets)
+) (
+    input  logic                             clk_i,
+    input  logic                             rst_ni,
+    output logic                             ready_o,
+    input  logic [AddrWidth-1:0]             read_addr_i,
+    output logic [     Ways-1:0][EntryWidth-1:0] read_data_o,
+    input  logic [     Ways-1:0]             write_i,
+    input  logic [AddrWidth-1:0]             write_addr_i,
+    input  logic [EntryWidth-1:0]            write_data_i
+);
+
+  logic clearing_q;
+  logic [AddrWidth-1:0] clear_q;
+  `FFE(clear_q, clear_q + 1'b1, clearing_q, '0)
+  `FFE(clearing_q, 1'b0, clear_q == AddrWidth'(Buckets - 1), 1'b1)
+  assign ready_o = !clearing_q;
+
+  // A cycle more to write is nothing to the reader, whose forwarding ends with the write; so the choice is before the cycle.
+  logic [Ways-1:0][EntryWidth-1:0] data;
+  for (genvar w = 0; w < Ways; w++) begin : gen_way
+    ram_1r1w #(
+        .Width(EntryWidth),
+        .Depth(Buckets)
+    ) u_ram (
+        .clk_i,
+        .write_i        (write_i[w] || clearing_q),
+        .write_address_i(clearing_q ? clear_q : write_addr_i),
+        .write_data_i   (clearing_q ? '0 : write_data_i),
+        .read_i         (1'b1),
+        .read_address_i (read_addr_i),
+        .read_data_o    (data[w])
+    );
+  end
+
+  // Block memories are slow at their output: a register before the comparators.
+  `FFN(read_data_o, data)
+
+endmodule

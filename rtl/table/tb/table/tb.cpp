@@ -1,0 +1,325 @@
+// The table, on-chip or with EXTERNAL in a memory, against a plain model and, where nothing expires, against the Rust table in lock step:
+// random operations on one key to many, crossed with idle, back-pressure and memory latencies.
+
+#include <deque>
+#include <memory>
+
+#include "../memory.hpp"
+#include "../table_tb.hpp"
+#include "harness.hpp"
+
+using harness::Throttle;
+using namespace table;
+
+namespace {
+
+#ifndef Function
+#define Function 0
+#endif
+constexpr uint8_t kSeed[17] = "0123456789abcdef";
+constexpr uint32_t kWays = 8;
+constexpr uint32_t kSlots = 2 * kWays * Buckets;
+constexpr uint32_t kStash = 16;
+constexpr unsigned kEntryWidth = 2 + 32 + 64 + 128;
+// From the request to the result at the port of the on-chip table.
+constexpr uint64_t kLatency = Function == 0 ? 15 : Function == 1 ? 20 : 24;
+// Ways that operations before may have made unusable, see table_engine.
+constexpr uint32_t kUnderWay = 5;
+
+struct Expected {
+  Request request;
+  uint32_t now;
+  uint64_t entered;
+};
+
+class Test : public harness::Bench {
+ public:
+  explicit Test(const harness::Options& options) : Bench(options), random(options.seed) {
+    static constexpr int kSecrets[4] = {0, 1, Hasher::SECRETS - 2, Hasher::SECRETS - 1};
+    for (int i = 0; i < 4; i++) memcpy(&top.secrets_i[2 * i], &hasher_.secrets[kSecrets[i]], 8);
+  }
+  ~Test() { table_free(twin_); }
+
+  harness::Random random;
+  uint64_t full = 0, operations = 0;
+  uint64_t longest = 0;
+
+  // An empty table.
+  void begin(Throttle::Kind requests, Throttle::Kind results, Latency latency) {
+    top.request_valid_i = top.result_ready_i = 0;
+#ifndef EXTERNAL
+    top.avail_i = 1;
+    (void)latency;
+#else
+    for (auto& memory : memory_) {
+      memory = std::make_unique<Memory<Buckets, kWays, kEntryWidth>>(random.next());
+      memory->set(latency);
+    }
+    top.mem_read_ready_i = top.mem_write_ready_i = top.mem_data_valid_i = top.mem_written_i = 0;
+#endif
+    reset();
+    requests_ = Throttle(requests, random.next());
+    results_ = Throttle(results, random.next());
+    model_.map.clear();
+    table_free(twin_);
+    // With places to spare, so that it never refuses what this table takes.
+    twin_ = table_new(2 * kSlots + 100, 90, kSeed);
+    while (cycle - reset_at_ < 2 * Buckets + 600) clock(nullptr);
+  }
+
+  void without_twin() {
+    table_free(twin_);
+    twin_ = nullptr;
+  }
+
+  void run(const Request& request) {
+    while (!requests_.open()) clock(nullptr);
+    for (int i = 0; !clock(&request); i++) {
+      if (i > 100000) fail(*this, "the table takes nothing any more");
+    }
+  }
+
+  void drain() {
+    for (int i = 0; !expected_.empty(); i++) {
+      clock(nullptr);
+      if (i > 20000) fail(*this, std::to_string(expected_.size()) + " results are missing");
+    }
+  }
+
+  static Key key(uint64_t number) {
+    const uint64_t words[2] = {number * 0x9e3779b97f4a7c15, number};
+    Key key;
+    memcpy(key.data(), words, 16);
+    return key;
+  }
+
+  // A mix of all operations on so many keys.
+  void mix(uint64_t count, uint32_t keys, uint32_t inserts, bool expiring) {
+    if (expiring) without_twin();
+    for (uint64_t i = 0; i < count; i++) {
+      const uint32_t draw = uint32_t(random.below(100));
+      const Op op = draw < inserts ? Insert : draw < inserts + 20 ? Delete : draw < inserts + 35 ? Update : Get;
+      // At the edge: the second of the expiry is the first without the entry.
+      const uint32_t expiry = expiring && random.chance(70) ? now + uint32_t(random.below(4)) : 0;
+      if (expiring && random.chance(10)) now += uint32_t(random.below(3));
+      run({op, key(random.below(keys)), random.next(), expiry, uint8_t(random.next())});
+    }
+    drain();
+  }
+
+  void verify(uint32_t keys) {
+    for (uint32_t i = 0; i < keys; i++) run({Get, key(i), 0, 0, uint8_t(i)});
+    drain();
+  }
+
+  size_t entries() const { return model_.map.size(); }
+
+  // One cycle; whether the request was taken.
+  bool clock(const Request* request) {
+    top.now_i = now;
+    top.request_valid_i = request != nullptr;
+    if (request != nullptr) {
+      top.request_op_i = request->op;
+      memcpy(&top.request_key_i[0], request->key.data(), 16);
+      top.request_value_i = request->value;
+      top.request_expiry_i = request->expiry;
+      top.request_tag_i = request->tag;
+    }
+    top.result_ready_i = results_.open();
+    memory_begin();
+    settle();
+    const bool taken = request != nullptr && top.request_ready_o;
+    if (taken) {
+      expected_.push_back({*request, now, cycle});
+      operations++;
+    }
+    if (top.result_valid_o && top.result_ready_i) check();
+    memory_end();
+    step();
+    return taken;
+  }
+
+ private:
+  void reset() {
+    Bench::reset();
+    reset_at_ = cycle;
+  }
+
+  void check() {
+    if (expected_.empty()) fail(*this, "a result that nobody asked for");
+    const auto [request, then, entered] = expected_.front();
+    expected_.pop_front();
+    longest = std::max(longest, cycle - entered);
+    require("tag", top.result_tag_o, request.tag);
+    if (top.result_status_o == Full) {
+      full++;
+      require("full, the operation", request.op, Insert);
+      if (alive(request.key, then)) fail(*this, "a key that is there finds no place");
+      if (crowd(request.key, then) + kUnderWay < 2 * kWays + kStash) fail(*this, "full too early");
+      return;
+    }
+    const Result result = model_.apply(request, then);
+    require("status", top.result_status_o, result.status);
+    require("value", top.result_value_o, result.value);
+    if (twin_ != nullptr) lock_step(request, result);
+    if (cycle - entered < kLatency) fail(*this, "sooner than can be");
+  }
+
+  void require(const char* what, uint64_t is, uint64_t should) {
+    if (is != should) fail(*this, std::string(what) + ": " + std::to_string(is) + ", not " + std::to_string(should));
+  }
+
+  // The same operation on the Rust table.
+  void lock_step(const Request& request, const Result& result) {
+    uint64_t value = 0;
+    bool live = table_get(twin_, request.key.data(), &value);
+    if (request.op == Delete) live = table_remove(twin_, request.key.data(), &value);
+    if (request.op == Insert || (request.op == Update && live)) {
+      if (!table_insert(twin_, request.key.data(), request.value)) fail(*this, "the Rust table is full");
+      live = table_get(twin_, request.key.data(), &value);
+    }
+    require("Rust status", live, result.status == Ok);
+    if (live) require("Rust value", value, result.value);
+  }
+
+  bool alive(const Key& key, uint32_t then) {
+    const auto found = model_.map.find(key);
+    return found != model_.map.end() && (found->second.expiry == 0 || then < found->second.expiry);
+  }
+
+  // Entries that may be in a bucket of the key; the stash may have any.
+  uint32_t crowd(const Key& key, uint32_t then) {
+    uint32_t count = 0;
+    for (const auto& [other, entry] : model_.map) {
+      if (!alive(other, then)) continue;
+      const auto [a, b] = buckets(key);
+      const auto [c, d] = buckets(other);
+      count += a == c || b == d || Function != 0;
+    }
+    return count < 2 * kWays - kUnderWay ? count : count + kStash;
+  }
+
+  std::pair<uint32_t, uint32_t> buckets(const Key& key) {
+    const uint64_t hash = hasher_.hash(key.data(), 16);
+    const int width = __builtin_ctz(Buckets);
+    return {uint32_t(hash >> (64 - width)), uint32_t(hash) >> (32 - width)};
+  }
+
+#ifdef EXTERNAL
+  static constexpr unsigned kAddress = __builtin_ctz(Buckets), kLine = __builtin_ctz(Lines);
+
+  void memory_begin() {
+    top.mem_read_ready_i = top.mem_write_ready_i = top.mem_data_valid_i = top.mem_written_i = 0;
+    uint32_t lines = 0;
+    for (unsigned half = 0; half < 2; half++) {
+      auto& memory = *memory_[half];
+      memory.begin(cycle);
+      top.mem_read_ready_i |= memory.read_ready << half;
+      top.mem_write_ready_i |= memory.write_ready << half;
+      top.mem_written_i |= memory.written << half;
+      if (memory.answer == nullptr) continue;
+      top.mem_data_valid_i |= 1 << half;
+      lines |= memory.answer->line << (kLine * half);
+      for (unsigned way = 0; way < kWays; way++)
+        copy_bits(&top.mem_data_i[0], (half * kWays + way) * kEntryWidth, memory.answer->bucket[way].data(), 0, kEntryWidth);
+    }
+    top.mem_data_line_i = lines;
+  }
+
+  void memory_end() {
+    for (unsigned half = 0; half < 2; half++) {
+      auto& memory = *memory_[half];
+      if (top.mem_read_valid_o >> half & memory.read_ready)
+        memory.read(cycle, field(top.mem_read_addr_o, kAddress, half), field(top.mem_read_line_o, kLine, half));
+      if (top.mem_write_valid_o >> half & memory.write_ready) {
+        Memory<Buckets, kWays, kEntryWidth>::Entry entry{};
+        copy_bits(entry.data(), 0, &top.mem_write_data_o[0], half * kEntryWidth, kEntryWidth);
+        memory.write(cycle, field(top.mem_write_addr_o, kAddress, half), field(top.mem_write_ways_o, kWays, half), entry);
+      }
+    }
+  }
+
+  static unsigned field(uint64_t port, unsigned width, unsigned half) { return port >> (width * half) & ((1u << width) - 1); }
+  std::unique_ptr<Memory<Buckets, kWays, kEntryWidth>> memory_[2];
+#else
+  void memory_begin() {}
+  void memory_end() {}
+#endif
+
+  const Hasher hasher_{kSeed};
+  uint32_t now = 1000;
+  uint64_t reset_at_ = 0;
+  Model model_;
+  Twin* twin_ = nullptr;
+  std::deque<Expected> expected_;
+  Throttle requests_{Throttle::kAlways, 1}, results_{Throttle::kAlways, 1};
+};
+
+void body(const harness::Options& options) {
+  Test test(options);
+  const char* asked = getenv("OPERATIONS");
+  const uint64_t count = asked ? strtoull(asked, nullptr, 10) : 3000;
+#ifdef EXTERNAL
+  const Latency latencies[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {5, 60, 0, 0}, {60, 20, 400, 50}};
+#else
+  const Latency latencies[] = {{1, 0, 0, 0}};
+#endif
+
+  // One operation a cycle, whatever the keys: no request waits.
+  double rates[2];
+  for (int external = 0; external < int(std::size(latencies)) && external < 2; external++) {
+    uint64_t cycles = 0, done = 0;
+    for (uint32_t keys : {1, 2, 5, 20, 4 * Buckets}) {
+      test.begin(Throttle::kAlways, Throttle::kAlways, latencies[external]);
+      const uint64_t start = test.cycle;
+      test.mix(4 * count, keys, 40, false);
+      cycles += test.cycle - start;
+      done += 4 * count;
+#ifndef EXTERNAL
+      if (test.cycle - start != 4 * count + kLatency) fail(test, "not one operation a cycle");
+#endif
+    }
+    rates[external] = double(cycles) / double(done);
+  }
+
+  const uint32_t pools[] = {1, 3, 8, 40, kSlots / 2, kSlots, 2 * kSlots};
+  for (const Latency& latency : latencies) {
+    for (int requests = 0; requests < Throttle::kKinds; requests++) {
+      for (int results = 0; results < Throttle::kKinds; results++) {
+        for (uint32_t keys : pools) {
+          test.begin(Throttle::Kind(requests), Throttle::Kind(results), latency);
+          test.mix(count / std::size(latencies), keys, 30 + uint32_t(test.random.below(30)), test.random.chance(50));
+          test.verify(std::min(keys, 500u));
+        }
+      }
+    }
+  }
+
+  // Nothing is refused up to 95 per cent, nor when that then changes for ever.
+  test.begin(Throttle::kAlways, Throttle::kAlways, latencies[0]);
+  const uint64_t refused = test.full;
+  const uint32_t fill = kSlots * 95 / 100;
+  uint64_t start = test.cycle;
+  for (uint32_t i = 0; i < fill; i++) test.run({Insert, Test::key(i), i, 0, 0});
+  const uint64_t fill_cycles = test.cycle - start;
+  test.drain();
+  test.verify(fill);
+  start = test.cycle;
+  for (uint32_t i = 0; i < fill; i++) {
+    test.run({Delete, Test::key(i), 0, 0, 0});
+    test.run({Insert, Test::key(fill + i), i, 0, 0});
+  }
+  const uint64_t exchange_cycles = test.cycle - start;
+  test.drain();
+  test.verify(2 * fill);
+  // A small table is refused keys that fill their buckets by chance.
+  if (Buckets >= 64 && test.full != refused) fail(test, "refused at 95 per cent");
+
+  printf("%lu operations, %lu full; %.3f cycles an operation", test.operations, test.full, rates[0]);
+  if (std::size(latencies) > 1) printf(", %.3f at a latency of 20", rates[1]);
+  printf("; 95 %% of %u slots in %lu cycles, then %.2f cycles an exchange", kSlots, fill_cycles, double(exchange_cycles) / fill);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return harness::run(argc, argv, body); }
