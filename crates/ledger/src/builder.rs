@@ -1,8 +1,8 @@
 //! The block builder: follows the journal and makes blocks of what succeeded.
 //!
 //! It owns no thread: [`BlockBuilder::step`] does one piece of work, so that a simulator can drive it as well as a thread.
-//! A block is closed when it has as many transactions as it may, or when its first one has waited long enough. All that
-//! is in it comes from the journal, and its commit tells up to which operation, so that a restart goes on behind it.
+//! A block is closed when it has as many transactions as it may, or when its first one has waited long enough; one without
+//! transactions when nothing has succeeded for long, so that the journal can be cut. All that is in it comes from the journal, and its commit tells up to which operation, so that a restart goes on behind it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -50,7 +50,7 @@ struct Open {
     tails: Vec<SignedTail>,
     /// When the first one was read, in microseconds.
     since: u64,
-    /// When the last one was journalled.
+    /// When the last operation that was looked at was journalled.
     timestamp: u64,
     /// The last operation of the journal that was looked at.
     end_sequence: u64,
@@ -105,7 +105,7 @@ impl<O: Observer> BlockBuilder<O> {
     /// After an error nothing is lost: the next step tries again.
     pub fn step(&mut self, now: u64) -> Result<bool, Error> {
         let waited = Duration::from_micros(now.saturating_sub(self.open.since));
-        if self.is_full() || self.is_open() && waited >= self.options.interval {
+        if self.is_full() || self.is_open() && waited >= self.options.interval || self.is_empty_due() {
             self.close()?;
             self.maintain(now)?;
             return Ok(true);
@@ -141,6 +141,12 @@ impl<O: Observer> BlockBuilder<O> {
 
     fn is_full(&self) -> bool {
         self.open.operations.len() >= self.options.transactions as usize
+    }
+
+    /// Whether so many operations failed since the last block that one without transactions is due. Only a block moves the place from
+    /// which the journal is kept, so nothing but failures would fill the disk. The journal keeps as many for retries anyway.
+    fn is_empty_due(&self) -> bool {
+        !self.is_open() && self.open.end_sequence - self.tip().end_sequence >= self.options.window
     }
 
     fn close(&mut self) -> Result<(), Error> {
@@ -182,6 +188,7 @@ impl Open {
                 return;
             }
             self.end_sequence = batch.first_sequence + at as u64;
+            self.timestamp = batch.timestamp;
             let tail = signed.next_if(|(position, _)| *position == at);
             if record.operation.status.get() != Status::Ok.code() {
                 continue;
@@ -190,7 +197,6 @@ impl Open {
                 self.tails.push(SignedTail { position: self.operations.len() as u32, tail: tail_of(&signed) });
             }
             self.operations.push(record.operation);
-            self.timestamp = batch.timestamp;
         }
     }
 }

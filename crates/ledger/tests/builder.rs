@@ -184,6 +184,33 @@ fn a_full_disk_holds_blocks_up_and_loses_nothing() {
 }
 
 #[test]
+fn failures_alone_do_not_keep_the_journal() {
+    let window = LIMITS.window as u64;
+    let mut machine = Machine::start(SimulatedDisk::new(7), 100, SECOND);
+    machine.execute(&[Operation::create(transaction(1), account(1))]);
+    machine.settle();
+    assert_eq!(machine.builder.tip().height(), 1);
+    let fail = |machine: &mut Machine, ids: std::ops::Range<u64>| {
+        let issues: Vec<_> = ids.map(|id| Operation::issue(transaction(id), account(2), 1)).collect();
+        assert!(machine.execute(&issues).iter().all(|(status, _)| *status == Status::SourceUnknown));
+        machine.settle();
+    };
+    fail(&mut machine, 100..100 + window - 1);
+    assert_eq!(machine.builder.tip().height(), 1, "less than the journal keeps anyway");
+    fail(&mut machine, 10_000..10_000 + 4 * window);
+    let tip = machine.builder.tip();
+    assert!((2..=6).contains(&tip.height()) && tip.transactions == 1, "{tip:?}");
+    let log = machine.journal.log();
+    assert!(log.durable() - log.first_sequence() < 3 * window, "{} to {}", log.first_sequence(), log.durable());
+
+    let mut machine = machine.restart();
+    fail(&mut machine, 20_000..20_000 + 2 * window);
+    machine.execute(&[Operation::issue(transaction(2), account(1), 5)]);
+    machine.settle();
+    assert_eq!(machine.settled().len(), 2);
+}
+
+#[test]
 fn the_journal_keeps_what_is_not_settled_and_what_is_remembered() {
     let mut machine = Machine::start(SimulatedDisk::new(6), 100, SECOND);
     let creates: Vec<_> = (0..40).map(|number| Operation::create(transaction(number), account(number))).collect();

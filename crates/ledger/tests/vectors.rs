@@ -9,7 +9,7 @@ use std::{fmt::Write as _, fs, path::PathBuf};
 
 use common::{Model, account, transaction};
 use turnpike_ledger::{Ledger, Limits, Secret};
-use wire::{AccountId, Command, Operation, Status};
+use wire::{AccountId, Command, CompactFrame, Operation, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
 const ACCOUNTS: usize = 6;
@@ -20,8 +20,12 @@ const HEADING: &str = "\
 # and the value of its reply (8 bytes), in hexadecimal, big-endian as on the wire.
 ";
 
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/ledger")
+}
+
 fn path() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/ledger/commands.txt")
+    folder().join("commands.txt")
 }
 
 /// Every status that an operation can get from the ledger, and every edge of the arithmetic.
@@ -139,6 +143,35 @@ fn commands_give_what_the_vectors_say() {
     }
     let all = [0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 32, 33, 35];
     assert!(all.iter().all(|code| seen.contains(code)), "the vectors do not cover every status: {seen:?}");
+}
+
+/// The frames of a file for $readmemh.
+fn compact_frames(name: &str) -> Vec<CompactFrame> {
+    let text = fs::read_to_string(folder().join(name)).unwrap();
+    let words = text.lines().filter(|line| !line.starts_with("//"));
+    words.map(|word| CompactFrame::read_from_bytes(&bytes(word)).unwrap()).collect()
+}
+
+#[test]
+fn a_talk_in_compact_frames() {
+    let (requests, replies) = (compact_frames("compact_requests.hex"), compact_frames("compact_replies.hex"));
+    assert_eq!((requests.len(), replies.len()), (500, 500));
+    // One by one, and in batches of many sizes.
+    for batch in [1, 2, 3, 7, 64, 500] {
+        let limits = Limits { accounts: 4096, window: WINDOW };
+        let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
+        let mut answered = Vec::new();
+        for requests in requests.chunks(batch) {
+            let mut operations: Vec<Operation> = requests.iter().map(CompactFrame::to_operation).collect();
+            let mut values = vec![0; operations.len()];
+            ledger.execute(&mut operations, &mut values, |_, _| {});
+            for ((mut frame, operation), value) in requests.iter().copied().zip(operations).zip(values) {
+                frame.set_reply(operation.status().unwrap(), value);
+                answered.push(frame);
+            }
+        }
+        assert_eq!(answered, replies, "in batches of {batch}");
+    }
 }
 
 #[test]

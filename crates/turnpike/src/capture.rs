@@ -1,6 +1,7 @@
 //! The UDP payloads of a capture file, in order.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 
 /// The largest block of a capture that is read: a packet of 64 KiB with room for its record and options.
 const BLOCK_LIMIT: usize = 1 << 18;
+
+/// Bytes that each block of a pcapng file has at least: its type, its length, and its length again.
+const SHORTEST_BLOCK: u32 = 12;
 
 /// What is wrong with a capture.
 #[derive(Debug, thiserror::Error)]
@@ -49,18 +53,28 @@ struct Interface {
     resolution: u64,
 }
 
-/// Calls `take` with every UDP payload of the capture; packets of other kinds, fragments and what was cut short are
-/// left out. Returns how many packets there were of any kind.
-pub fn read(path: &Path, mut take: impl FnMut(Datagram)) -> Result<u64, CaptureError> {
+/// Calls `take` with every UDP payload of the capture file; see [`parse`].
+pub fn read(path: &Path, take: impl FnMut(Datagram)) -> Result<u64, CaptureError> {
     let file = File::open(path).map_err(|source| CaptureError::Open { path: path.to_path_buf(), source })?;
+    parse(path, file, take)
+}
+
+/// Calls `take` with every UDP payload of the capture in `input`, which is called `path` in messages; packets of other kinds, fragments and what was cut short are
+/// left out. Returns how many packets there were of any kind.
+pub fn parse(path: &Path, input: impl Read + Send, mut take: impl FnMut(Datagram)) -> Result<u64, CaptureError> {
     let format_error = |reason: String| CaptureError::Format { path: path.to_path_buf(), reason };
-    let mut reader = create_reader(BLOCK_LIMIT, file).map_err(|error| format_error(error.to_string()))?;
+    let mut reader = create_reader(BLOCK_LIMIT, input).map_err(|error| format_error(error.to_string()))?;
     let mut interfaces = Vec::new();
     let mut first_time = None;
     let mut packets = 0;
+    let mut is_ng = false;
     loop {
+        if is_ng && is_too_short(reader.data()) {
+            return Err(format_error(format!("a block behind packet {packets} is shorter than any can be")));
+        }
         match reader.next() {
             Ok((size, block)) => {
+                is_ng = matches!(block, PcapBlockOwned::NG(_));
                 let packet = match &block {
                     PcapBlockOwned::LegacyHeader(header) => {
                         let resolution = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
@@ -114,6 +128,13 @@ pub fn read(path: &Path, mut take: impl FnMut(Datagram)) -> Result<u64, CaptureE
     }
 }
 
+/// Whether a pcapng block's length, in whichever order of bytes, is below that of all blocks. The parser relies on this for blocks of
+/// process information.
+fn is_too_short(block: &[u8]) -> bool {
+    let length = block.get(4..).and_then(|rest| rest.first_chunk());
+    length.is_some_and(|length| u32::from_le_bytes(*length).min(u32::from_be_bytes(*length)) < SHORTEST_BLOCK)
+}
+
 fn time_of(units: u64, resolution: u64) -> Duration {
     let nanoseconds = u128::from(units % resolution) * 1_000_000_000 / u128::from(resolution);
     Duration::from_secs(units / resolution) + Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
@@ -139,5 +160,21 @@ fn udp_payload(link: Linktype, data: &[u8]) -> Option<(u16, &[u8])> {
             Some((udp.destination_port(), udp.payload()))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_is_too_short_is_an_error() {
+        let mut file = Vec::new();
+        // A section's header, and a block of process information that says to have 9 bytes.
+        for word in [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28, 0x8000_0001, 9, 0, 9] {
+            file.extend(u32::to_le_bytes(word));
+        }
+        let read = parse(Path::new("capture"), &file[..], |_| {});
+        assert!(read.unwrap_err().to_string().contains("shorter"));
     }
 }

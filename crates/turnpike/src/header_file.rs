@@ -22,8 +22,12 @@ pub fn open_own(file: Option<&Path>, client: &mut Client) -> Result<HeaderChain,
 
 /// The own chain in a file, from genesis.
 pub fn read_own(file: &Path) -> Result<HeaderChain, Error> {
-    let bytes = fs::read(file).map_err(|error| Error::file("read the headers", file, error))?;
-    let (genesis, rest) = BlockHeader::read_from_prefix(&bytes).map_err(|_| not_headers(file))?;
+    own_of(&fs::read(file).map_err(|error| Error::file("read the headers", file, error))?, file)
+}
+
+/// The own chain in the bytes of a file.
+pub fn own_of(bytes: &[u8], file: &Path) -> Result<HeaderChain, Error> {
+    let (genesis, rest) = BlockHeader::read_from_prefix(bytes).map_err(|_| not_headers(file))?;
     let headers = <[BlockHeader]>::ref_from_bytes(rest).map_err(|_| not_headers(file))?;
     let mut chain = HeaderChain::new(&genesis.hash(), genesis).map_err(Error::other)?;
     headers.iter().try_for_each(|header| chain.append(*header)).map_err(Error::other)?;
@@ -51,7 +55,17 @@ pub fn read_bitcoin(
     first_height: Option<u32>,
 ) -> Result<bitcoin::HeaderChain, Error> {
     let bytes = fs::read(file).map_err(|error| Error::file("read the headers", file, error))?;
-    let headers = <[bitcoin::BlockHeader]>::ref_from_bytes(&bytes).map_err(|_| not_headers(file))?;
+    bitcoin_of(&bytes, file, network, first_height)
+}
+
+/// The Bitcoin chain in the bytes of a file.
+pub fn bitcoin_of(
+    bytes: &[u8],
+    file: &Path,
+    network: bitcoin::Network,
+    first_height: Option<u32>,
+) -> Result<bitcoin::HeaderChain, Error> {
+    let headers = <[bitcoin::BlockHeader]>::ref_from_bytes(bytes).map_err(|_| not_headers(file))?;
     let (first, rest) = headers.split_first().ok_or_else(|| not_headers(file))?;
     let mut chain = match first_height {
         Some(height) => bitcoin::HeaderChain::from_trusted(network, *first, height).map_err(Error::other)?,

@@ -6,6 +6,7 @@ mod cli;
 mod commands;
 mod error;
 mod header_file;
+mod hex;
 mod output;
 mod way_file;
 

@@ -68,11 +68,6 @@ impl Output {
     }
 }
 
-/// Bytes as lowercase hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A number with its thousands set apart.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
@@ -84,12 +79,4 @@ pub fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
-}
-
-/// Bytes from hexadecimal; `None` where it is not.
-pub fn from_hex(text: &str) -> Option<Vec<u8>> {
-    if !text.len().is_multiple_of(2) || !text.is_ascii() {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|index| u8::from_str_radix(&text[index..index + 2], 16).ok()).collect()
 }

@@ -134,7 +134,8 @@ fn load(directory: &Arc<dyn Directory>, store: &Store, height: u64) -> Result<Op
     let Ok(index) = index else { return Ok(None) };
     let mut sum = [0; 32];
     file.read_exact_at(&mut sum, reader.offset)?;
-    let holds = sum == *reader.hasher.finalize().as_bytes() && Pending::new(&index).root(&index) == block.index_root;
+    let holds = (cfg!(fuzzing) || sum == *reader.hasher.finalize().as_bytes())
+        && Pending::new(&index).root(&index) == block.index_root;
     Ok(holds.then_some(index))
 }
 

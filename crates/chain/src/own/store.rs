@@ -206,6 +206,9 @@ impl Store {
         section: Section,
     ) -> Result<Vec<T>, Error> {
         let bytes = record.section(section);
+        if bytes.end > self.blocks.committed() {
+            return Err(damaged(record, section.damage()));
+        }
         let count = (bytes.end - bytes.start) as usize / size_of::<T>();
         let mut elements = vec![T::new_zeroed(); count];
         self.read(record, section, 0, &mut elements)?;

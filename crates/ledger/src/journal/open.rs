@@ -239,7 +239,7 @@ impl Scan {
     fn intact(&mut self, segment: &Found, offset: u64) -> Result<Option<BatchHeader>, Error> {
         let Some(header) = self.header(segment, offset)? else { return Ok(None) };
         let payload = self.window.payload(&*segment.file, offset, segment.length, &header)?;
-        Ok((header.compute(&self.key, payload) == header.digest).then_some(header))
+        Ok(header.is_intact(&self.key, payload).then_some(header))
     }
 }
 

@@ -142,7 +142,7 @@ impl JournalReader {
         let Some((offset, header)) = self.advance()? else { return Ok(None) };
         let payload = self.window.payload(&*self.segment.file, offset, self.segment.end, &header)?;
         let (first, last) = (header.first_sequence.get(), header.last_sequence());
-        if header.compute(self.log.key(), payload) != header.digest || first > self.next_sequence {
+        if !header.is_intact(self.log.key(), payload) || first > self.next_sequence {
             let reason = format!("batch {} is broken", header.number.get());
             return Err(Error::Damaged { path: self.segment.file.path().into(), offset, reason });
         }

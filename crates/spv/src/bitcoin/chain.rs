@@ -8,6 +8,9 @@ use crate::hash::Hash;
 use std::collections::HashMap;
 use thiserror::Error;
 
+/// The greatest height of a trusted first header: a block every ten minutes reaches it in 40,000 years.
+const HEIGHT_LIMIT: u32 = 1 << 31;
+
 /// How many seconds ahead of the clock a header's time may be.
 pub const FUTURE_LIMIT: u32 = 2 * 60 * 60;
 /// The most headers kept beside the active branch. Real ones are a few a year; a larger number is an attempt to fill memory
@@ -99,6 +102,12 @@ pub enum HeaderError {
         /// The least version allowed.
         least: i32,
     },
+    /// A first header that is said to be higher than chains get, so that the heights behind it have no room.
+    #[error("no chain begins at height {height}: the limit is {HEIGHT_LIMIT}")]
+    Height {
+        /// The height.
+        height: u32,
+    },
     /// Too many headers beside the active branch.
     #[error("more than {MAX_SIDE_HEADERS} headers beside the active branch")]
     TooManySideHeaders,
@@ -173,6 +182,9 @@ impl HeaderChain {
     /// are, and at the first change of difficulty it is checked that it stays within a factor of four.
     pub fn from_trusted(network: Network, header: BlockHeader, height: u32) -> Result<Self, HeaderError> {
         check_proof_of_work(network, &header)?;
+        if height > HEIGHT_LIMIT {
+            return Err(HeaderError::Height { height });
+        }
         Ok(Self::start(network, header, height))
     }
 

@@ -9,7 +9,8 @@ use serde::Serialize;
 
 use crate::cli::CheckArgs;
 use crate::error::Error;
-use crate::output::{Output, hex, thousands};
+use crate::hex;
+use crate::output::{Output, thousands};
 
 /// What `check` prints.
 #[derive(Serialize)]
@@ -59,7 +60,7 @@ fn check(directory: &Path) -> Result<Report, Error> {
     };
     Ok(Report {
         height: audit.tip.height(),
-        tip: hex(&audit.tip.hash),
+        tip: hex::encode(&audit.tip.hash),
         transactions: audit.tip.transactions,
         accounts: ledger.accounts(),
         total: ledger.issued().to_string(),

@@ -7,7 +7,8 @@ use spv::bitcoin;
 use crate::cli::{ChainArg, HeadersArgs};
 use crate::error::Error;
 use crate::header_file;
-use crate::output::{Output, hex, thousands};
+use crate::hex;
+use crate::output::{Output, thousands};
 
 /// What `headers` prints.
 #[derive(Serialize)]
@@ -26,7 +27,7 @@ pub fn run(args: &HeadersArgs, output: Output) -> Result<(), Error> {
             let mut chain = header_file::open_own(Some(&args.file), &mut client)?;
             let new = client.sync_headers(&mut chain).map_err(Error::other)?;
             header_file::write_own(&args.file, &chain)?;
-            Report { chain: "own", new, height: chain.height(), tip: hex(chain.tip_hash()) }
+            Report { chain: "own", new, height: chain.height(), tip: hex::encode(chain.tip_hash()) }
         }
         ChainArg::Bitcoin => {
             let mut chain = header_file::open_bitcoin(Some(&args.file), args.network.into())?;

@@ -6,7 +6,8 @@ use spv::bitcoin;
 
 use crate::cli::NodeArgs;
 use crate::error::Error;
-use crate::output::{Output, hex, thousands};
+use crate::hex;
+use crate::output::{Output, thousands};
 
 /// What `info` prints.
 #[derive(Serialize)]
@@ -29,13 +30,13 @@ pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
     let info = client.info().map_err(Error::other)?;
     let report = Report {
         program: info.program().to_string(),
-        network: hex(&info.network),
+        network: hex::encode(&info.network),
         promise: info.promise().map_or("unknown", wire::Promise::name),
         reads_only: info.reads_only(),
         accounts: info.accounts.get(),
         durable_sequence: info.durable_sequence.get(),
         height: info.tip_height.get(),
-        tip: hex(&info.tip_hash),
+        tip: hex::encode(&info.tip_hash),
         bitcoin_height: info.serves_bitcoin().then(|| info.bitcoin_height.get()),
         largest_datagram: info.max_datagram.get(),
     };

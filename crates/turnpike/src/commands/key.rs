@@ -12,7 +12,8 @@ use wire::AccountId;
 
 use crate::cli::KeyCommand;
 use crate::error::Error;
-use crate::output::{Output, from_hex, hex};
+use crate::hex;
+use crate::output::Output;
 
 /// What `key new` and `key show` print.
 #[derive(Serialize)]
@@ -32,7 +33,8 @@ pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
         KeyCommand::Show { file } => read(file)?,
     };
     let public = PublicKey::from_secret_key_global(&key).serialize();
-    let report = KeyReport { account: AccountId(account_of_key(&public)).to_string(), public_key: hex(&public) };
+    let report =
+        KeyReport { account: AccountId(account_of_key(&public)).to_string(), public_key: hex::encode(&public) };
     output.result(&report, |report| format!("account     {}\npublic key  {}", report.account, report.public_key));
     Ok(())
 }
@@ -40,7 +42,7 @@ pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
 /// Reads a key file.
 pub fn read(file: &Path) -> Result<SecretKey, Error> {
     let text = fs::read_to_string(file).map_err(|error| Error::file("read the key file", file, error))?;
-    let bytes: Option<[u8; 32]> = from_hex(text.trim()).and_then(|bytes| bytes.try_into().ok());
+    let bytes: Option<[u8; 32]> = hex::decode(text.trim()).and_then(|bytes| bytes.try_into().ok());
     bytes
         .and_then(|bytes| SecretKey::from_byte_array(bytes).ok())
         .ok_or_else(|| Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display())))
@@ -65,5 +67,6 @@ fn write(file: &Path, key: &SecretKey) -> Result<(), Error> {
         .mode(0o600)
         .open(file)
         .map_err(|error| Error::file("make the key file", file, error))?;
-    writeln!(handle, "{}", hex(&key.secret_bytes())).map_err(|error| Error::file("write the key file", file, error))
+    writeln!(handle, "{}", hex::encode(&key.secret_bytes()))
+        .map_err(|error| Error::file("write the key file", file, error))
 }

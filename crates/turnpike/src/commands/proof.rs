@@ -13,7 +13,8 @@ use zerocopy::FromBytes;
 use crate::cli::{ProofCommand, ProofGetArgs};
 use crate::error::Error;
 use crate::header_file;
-use crate::output::{Output, from_hex, hex, thousands};
+use crate::hex;
+use crate::output::{Output, thousands};
 
 /// What is proved of a transaction of the own chain.
 #[derive(Serialize)]
@@ -169,7 +170,7 @@ fn verify_merkle_block(
     first_height: Option<u32>,
     output: Output,
 ) -> Result<(), Error> {
-    let decoded = std::str::from_utf8(bytes).ok().and_then(|text| from_hex(text.trim()));
+    let decoded = std::str::from_utf8(bytes).ok().and_then(|text| hex::decode(text.trim()));
     let block = bitcoin::MerkleBlock::parse(decoded.as_deref().unwrap_or(bytes)).map_err(|error| {
         Error::Input(format!("the file is neither a proof of `turnpike proof get` nor one of gettxoutproof: {error}"))
     })?;
@@ -219,13 +220,13 @@ fn active<'a>(chain: &'a bitcoin::HeaderChain, block: &[u8; 32]) -> Result<(u32,
 }
 
 fn script_hash(script: &str) -> Result<[u8; 32], Error> {
-    let script = from_hex(script).ok_or_else(|| Error::Input(format!("{script} is no script in hexadecimal")))?;
+    let script = hex::decode(script).ok_or_else(|| Error::Input(format!("{script} is no script in hexadecimal")))?;
     Ok(Sha256::digest(&script).into())
 }
 
 /// A transaction's hash from how it is printed: in hexadecimal, last byte first.
 fn parse_bitcoin_transaction(text: &str) -> Result<[u8; 32], Error> {
-    let mut hash: [u8; 32] = from_hex(text)
+    let mut hash: [u8; 32] = hex::decode(text)
         .and_then(|bytes| bytes.try_into().ok())
         .ok_or_else(|| Error::Input(format!("{text} is no transaction: 64 hexadecimal digits expected")))?;
     hash.reverse();
@@ -241,7 +242,7 @@ impl TransactionReport {
         Self {
             verified: true,
             height,
-            block: hex(block),
+            block: hex::encode(block),
             position,
             command: operation
                 .command()

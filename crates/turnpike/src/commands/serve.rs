@@ -8,7 +8,8 @@ use node::{Config, Node};
 
 use crate::cli::ServeArgs;
 use crate::error::Error;
-use crate::output::{Output, hex};
+use crate::hex;
+use crate::output::Output;
 
 /// What `serve` prints when it is ready.
 #[derive(Serialize)]
@@ -28,7 +29,7 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
     let ready = Ready {
         listen: node.local_address().to_string(),
         http: node.http_address().map(|address| address.to_string()),
-        network: hex(node.network()),
+        network: hex::encode(node.network()),
     };
     output.result(&ready, |ready| {
         let http =

@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
+    /// Where metrics and health are.
+    pub http: SocketAddr,
 }
 
 impl Process {
@@ -26,8 +28,8 @@ impl Process {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("no node: {line:?}"));
-        let address = ready["listen"].as_str().unwrap().parse().unwrap();
-        Self { child, address }
+        let [address, http] = ["listen", "http"].map(|key| ready[key].as_str().unwrap().parse().unwrap());
+        Self { child, address, http }
     }
 }
 

@@ -167,6 +167,8 @@ fn begins_at_a_trusted_header() {
     assert_eq!((chain.header(699_999), chain.hash(700_000)), (None, Some(&headers[1].hash())));
     assert!(matches!(chain.insert(headers[0], LATER), Err(HeaderError::Unlinked { .. })));
     assert!(HeaderChain::from_trusted(Network::Mainnet, headers[1], 5).is_err());
+    let too_high = HeaderChain::from_trusted(Network::Regtest, headers[1], u32::MAX);
+    assert_eq!(too_high.err(), Some(HeaderError::Height { height: u32::MAX }));
 }
 
 proptest! {

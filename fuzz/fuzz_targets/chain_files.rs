@@ -1,0 +1,120 @@
+//! An own chain whose flat files and snapshots are damaged in any way, with checksums that hold, and a catalog that believes them:
+//! opening it says so, and what opens can be read, audited and extended.
+#![no_main]
+
+use std::sync::{Arc, OnceLock};
+
+use chain::merkle::{SignedTail, TAIL_SIZE};
+use chain::own::{Catalog, Commit, Error, FileCatalog, Levels, NextBlock, Options, OwnChain, audit};
+use libfuzzer_sys::fuzz_target;
+use spv::BlockHeader;
+use storage::{Directory, SimulatedDisk};
+use turnpike_fuzz::{Files, damaged, read_all};
+use wire::{AccountId, Operation, TransactionId};
+use zerocopy::FromBytes;
+
+/// Small, so that blocks cross segments.
+const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored };
+
+/// Bytes of a record; its header comes first, and the position in the journal behind it.
+const RECORD: usize = 256;
+
+const ACCOUNTS: u32 = 24;
+
+fn genesis() -> BlockHeader {
+    BlockHeader::genesis("fuzz", &[0; 16], 1)
+}
+
+/// A block with transfers from each account to the next, the first of them signed.
+fn append(chain: &mut OwnChain, number: u32) -> Result<(), Error> {
+    let id = |account: u32| TransactionId::from(number << 16 | account);
+    let mut operations: Vec<Operation> = match number {
+        1 => (1..=ACCOUNTS).map(|account| Operation::create(id(account), account.into())).collect(),
+        _ => Vec::new(),
+    };
+    operations.extend((1..=ACCOUNTS).map(|account| Operation::issue(id(account + 100), account.into(), 9)));
+    let transfer =
+        |account: u32| Operation::transfer(id(account + 200), account.into(), (account % ACCOUNTS + 1).into(), 3);
+    operations.extend((1..=ACCOUNTS).map(transfer));
+    let (end_sequence, timestamp) = (chain.tip().end_sequence + operations.len() as u64, number.into());
+    let tails = [SignedTail { position: 3, tail: [1; TAIL_SIZE] }];
+    chain.append(NextBlock { operations: &operations, tails: &tails, end_sequence, timestamp }).map(|_| ())
+}
+
+/// The files of a chain of three blocks, with a snapshot after the second.
+fn files() -> &'static Files {
+    static FILES: OnceLock<Files> = OnceLock::new();
+    FILES.get_or_init(|| {
+        let disk = SimulatedDisk::new(0);
+        let catalog = Box::new(FileCatalog::new(disk.root().directory("catalog").expect("no faults were asked for")));
+        let mut chain = OwnChain::open(disk.root(), catalog, OPTIONS, Some(genesis())).expect("a new chain");
+        for number in 1..=3 {
+            append(&mut chain, number).expect("a block that holds");
+            if number == 2 {
+                chain.snapshot().expect("no faults were asked for");
+            }
+        }
+        read_all(&*disk.root())
+    })
+}
+
+/// A catalog that takes the files for what was committed.
+#[derive(Debug)]
+struct Believing(Option<Commit>);
+
+impl Believing {
+    fn new(directory: &dyn Directory) -> Self {
+        let whole = |name: &str| -> Vec<u8> {
+            let files = read_all(directory).into_iter();
+            files.filter(|(file, _)| file.starts_with(name)).flat_map(|(_, content)| content).collect()
+        };
+        let (records, blocks) = (whole("records-"), whole("blocks-"));
+        let records = &records[..records.len() / RECORD * RECORD];
+        let Some(last) = records.last_chunk::<RECORD>() else { return Self(None) };
+        let (header, rest) = BlockHeader::read_from_prefix(last).expect("a record is longer than a header");
+        let end_sequence = u64::from_le_bytes(rest[..8].try_into().expect("eight bytes"));
+        Self(Some(Commit {
+            height: (records.len() as u64 / RECORD as u64 - 1).into(),
+            hash: header.hash(),
+            end_sequence: end_sequence.into(),
+            records: (records.len() as u64).into(),
+            blocks: (blocks.len() as u64).into(),
+        }))
+    }
+}
+
+impl Catalog for Believing {
+    fn last(&self) -> Result<Option<Commit>, Error> {
+        Ok(self.0)
+    }
+
+    fn commit(&self, _commit: &Commit) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fuzz_target!(|damage: &[u8]| {
+    let root = damaged(files(), damage);
+    let catalog = Box::new(Believing::new(&*root));
+    let Ok(mut chain) = OwnChain::open(Arc::clone(&root), catalog, OPTIONS, Some(genesis())) else { return };
+    let reader = chain.reader();
+    let tip = chain.tip();
+    let _ = audit(&chain, |_| {});
+    let _ = reader.headers(0, 100);
+    for account in 0..=ACCOUNTS {
+        let id = AccountId::from(account);
+        let _ = (reader.latest(&id), reader.index_entry(&id));
+        let _ = reader.by_id(&TransactionId::from(2 << 16 | account + 100), &id);
+        if let Ok(history) = reader.history(&id) {
+            // Each step leads to an earlier transaction.
+            let steps = history.take_while(|step| step.is_ok()).count() as u64;
+            assert!(steps <= tip.transactions.max(tip.height() << 20), "{steps} steps");
+        }
+    }
+    for height in 0..=tip.height().min(4) {
+        for position in [0, 3, 60, u32::MAX] {
+            let _ = reader.by_locator(height, position);
+        }
+    }
+    let _ = append(&mut chain, 4);
+});
