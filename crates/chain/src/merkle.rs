@@ -22,7 +22,7 @@ const PIECE: usize = 2048;
 const _: () = assert!(PIECE.is_multiple_of(GROUP as usize));
 
 /// Bytes of a signed operation behind the operation.
-pub const TAIL_SIZE: usize = SignedOperation::LENGTH - Operation::LENGTH;
+pub const TAIL_SIZE: usize = SignedOperation::TAIL_LENGTH;
 
 /// What makes a transaction of a block a signed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,17 @@ pub struct SignedTail {
     pub position: u32,
     /// The bytes of the signed operation behind the operation.
     pub tail: [u8; TAIL_SIZE],
+}
+
+impl SignedTail {
+    /// The signed operation, of the operations of its block.
+    ///
+    /// # Panics
+    ///
+    /// If the block has no such position.
+    pub fn join(&self, operations: &[Operation]) -> SignedOperation {
+        SignedOperation::join(&operations[self.position as usize], &self.tail)
+    }
 }
 
 /// The leaves of transactions: `operations`, some of which are signed. The tails' positions count from the first operation.
@@ -45,15 +56,8 @@ fn fill_leaves(operations: &[Operation], tails: &[SignedTail], first: u32, leave
     let (messages, _) = operations.as_bytes().as_chunks::<{ Operation::LENGTH }>();
     TRANSACTION.hash_many(messages, leaves);
     let place = |tail: &SignedTail| (tail.position - first) as usize;
-    let signed: Vec<[u8; SignedOperation::LENGTH]> = tails
-        .iter()
-        .map(|tail| {
-            let mut message = [0; SignedOperation::LENGTH];
-            message[..Operation::LENGTH].copy_from_slice(&messages[place(tail)]);
-            message[Operation::LENGTH..].copy_from_slice(&tail.tail);
-            message
-        })
-        .collect();
+    let join = |tail: &SignedTail| zerocopy::transmute!(SignedOperation::join(&operations[place(tail)], &tail.tail));
+    let signed: Vec<[u8; SignedOperation::LENGTH]> = tails.iter().map(join).collect();
     let mut digests = vec![ZERO_HASH; signed.len()];
     TRANSACTION.hash_many(&signed, &mut digests);
     for (tail, digest) in tails.iter().zip(digests) {

@@ -7,11 +7,10 @@
 use std::{sync::Arc, time::Duration};
 
 use chain::{
-    merkle::{SignedTail, TAIL_SIZE},
+    merkle::SignedTail,
     own::{NextBlock, OwnChain, OwnReader, Tip},
 };
-use wire::{Operation, SignedOperation, Status};
-use zerocopy::IntoBytes;
+use wire::{Operation, Status};
 
 use crate::{
     Error,
@@ -194,16 +193,9 @@ impl Open {
                 continue;
             }
             if let Some((_, signed)) = tail {
-                self.tails.push(SignedTail { position: self.operations.len() as u32, tail: tail_of(&signed) });
+                self.tails.push(SignedTail { position: self.operations.len() as u32, tail: *signed.tail() });
             }
             self.operations.push(record.operation);
         }
     }
-}
-
-/// The bytes behind the operation.
-fn tail_of(signed: &SignedOperation) -> [u8; TAIL_SIZE] {
-    let mut tail = [0; TAIL_SIZE];
-    tail.copy_from_slice(&signed.as_bytes()[Operation::LENGTH..]);
-    tail
 }

@@ -13,6 +13,7 @@ mod node;
 mod queries;
 mod recovery;
 mod shared;
+pub mod signatures;
 mod threads;
 
 pub use config::{Config, ConfigError};

@@ -169,6 +169,23 @@ impl SignedOperation {
         }
     }
 
+    /// The bytes behind the operation.
+    pub const TAIL_LENGTH: usize = Self::LENGTH - Operation::LENGTH;
+
+    /// An operation and what is behind it, put together.
+    pub fn join(operation: &Operation, tail: &[u8; Self::TAIL_LENGTH]) -> Self {
+        let mut bytes = [0; Self::LENGTH];
+        bytes[..Operation::LENGTH].copy_from_slice(operation.as_bytes());
+        bytes[Operation::LENGTH..].copy_from_slice(tail);
+        zerocopy::transmute!(bytes)
+    }
+
+    /// The bytes behind the operation.
+    pub fn tail(&self) -> &[u8; Self::TAIL_LENGTH] {
+        let (_, tail): &(Operation, [u8; Self::TAIL_LENGTH]) = zerocopy::transmute_ref!(self);
+        tail
+    }
+
     /// The bytes that the signature covers, behind the network id.
     pub fn signed_bytes(&self) -> &[u8; Self::SIGNED_LENGTH] {
         let bytes: &[u8; Self::LENGTH] = zerocopy::transmute_ref!(self);

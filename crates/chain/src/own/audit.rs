@@ -20,10 +20,21 @@ pub struct Audit {
     pub total: u128,
 }
 
+/// A block that holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Audited<'a> {
+    /// Its height.
+    pub height: u64,
+    /// Its operations.
+    pub operations: &'a [Operation],
+    /// What makes some of them signed ones. What the signatures are worth is not checked: that takes much longer than the rest.
+    pub tails: &'a [SignedTail],
+}
+
 /// Checks all blocks from genesis on: checksums, links of headers, transaction roots, stored nodes, tables of ids, back-links,
 /// index roots; that every balance follows from the operations and never falls below zero, and that the balances add up to what
-/// was issued. `progress` is told the height of each block that holds.
-pub fn audit(chain: &OwnChain, mut progress: impl FnMut(u64)) -> Result<Audit, Error> {
+/// was issued. `each` is shown each block that holds.
+pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Audit, Error> {
     let (store, tip) = (chain.store(), chain.tip());
     let genesis = store.record(0)?;
     let mut headers = HeaderChain::new(&chain.network_id(), genesis.header)
@@ -34,8 +45,10 @@ pub fn audit(chain: &OwnChain, mut progress: impl FnMut(u64)) -> Result<Audit, E
     for height in 1..=tip.height() {
         let record = store.record(height)?;
         headers.append(record.header).map_err(|_| damaged(&record, Damage::Header))?;
-        state.check(store, &record)?;
-        progress(height);
+        let operations: Vec<Operation> = store.section(&record, Section::Operations)?;
+        let tails = check_commitments(store, &record, &operations)?;
+        state.check(store, &record, &operations)?;
+        each(&Audited { height, operations: &operations, tails: &tails });
     }
     let total = state.index.total();
     let replayed = (*headers.tip_hash(), state.issued, state.transactions);
@@ -57,15 +70,13 @@ struct Replay {
 }
 
 impl Replay {
-    fn check(&mut self, store: &Store, record: &Record) -> Result<(), Error> {
+    /// Applies a block, and checks what it says of the state after it.
+    fn check(&mut self, store: &Store, record: &Record, operations: &[Operation]) -> Result<(), Error> {
         let height = record.header.height.get();
-        let operations: Vec<Operation> = store.section(record, Section::Operations)?;
-        check_commitments(store, record, &operations)?;
-
         let mut links = vec![Links::NONE; operations.len()];
         let first = Locator { height: height as u32, position: 0 };
-        self.index.prepare(&mut self.pending, &operations);
-        self.index.apply(&mut self.pending, first, &operations, &mut links)?;
+        self.index.prepare(&mut self.pending, operations);
+        self.index.apply(&mut self.pending, first, operations, &mut links)?;
         if links != store.section::<Links>(record, Section::Links)? {
             return Err(damaged(record, Damage::Links));
         }
@@ -77,7 +88,7 @@ impl Replay {
             && record.offset.get() == self.end
             && record.end_sequence.get() >= self.sequence;
         self.transactions += operations.len() as u64;
-        self.issued += issued(&operations);
+        self.issued += issued(operations);
         (self.end, self.sequence) = (record.end(), record.end_sequence.get());
         if !follows {
             return Err(damaged(record, Damage::Record));
@@ -86,8 +97,8 @@ impl Replay {
     }
 }
 
-/// Checks what a block holds besides its operations against them.
-fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -> Result<(), Error> {
+/// Checks what a block holds besides its operations against them. Gives what is signed.
+fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -> Result<Vec<SignedTail>, Error> {
     let tails: Vec<SignedTail> = store
         .section::<Tail>(record, Section::Tails)?
         .iter()
@@ -107,5 +118,5 @@ fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -
     if ids::build(&ids_key(&record.header.previous), operations) != store.section::<U32>(record, Section::Ids)? {
         return Err(damaged(record, Damage::Ids));
     }
-    Ok(())
+    Ok(tails)
 }

@@ -22,7 +22,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use audit::{Audit, audit};
+pub use audit::{Audit, Audited, audit};
 pub use catalog::{Catalog, Commit, FileCatalog, KeyValueCatalog};
 pub use chain::{NextBlock, OwnChain, Tip};
 pub use error::{Damage, Error};

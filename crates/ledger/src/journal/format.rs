@@ -153,7 +153,7 @@ impl Record {
 pub struct Tail {
     /// Position in the batch of the record that it belongs to. Positions ascend.
     pub position: U32,
-    bytes: [u8; SignedOperation::LENGTH - Operation::LENGTH],
+    bytes: [u8; SignedOperation::TAIL_LENGTH],
 }
 
 impl Tail {
@@ -162,17 +162,12 @@ impl Tail {
 
     /// The tail of a signed operation.
     pub fn new(position: u32, signed: &SignedOperation) -> Self {
-        let mut bytes = [0; SignedOperation::LENGTH - Operation::LENGTH];
-        bytes.copy_from_slice(&signed.as_bytes()[Operation::LENGTH..]);
-        Self { position: U32::new(position), bytes }
+        Self { position: U32::new(position), bytes: *signed.tail() }
     }
 
     /// The signed operation, put together again.
     pub fn join(&self, operation: &Operation) -> SignedOperation {
-        let mut bytes = [0; SignedOperation::LENGTH];
-        bytes[..Operation::LENGTH].copy_from_slice(operation.as_bytes());
-        bytes[Operation::LENGTH..].copy_from_slice(&self.bytes);
-        zerocopy::transmute!(bytes)
+        SignedOperation::join(operation, &self.bytes)
     }
 }
 

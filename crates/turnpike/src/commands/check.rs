@@ -1,9 +1,13 @@
 //! `turnpike check`: audits a data directory.
 
+use std::num::NonZero;
 use std::path::Path;
+use std::sync::Arc;
 
 use chain::own::{self, Levels};
+use ledger::journal::Log;
 use ledger::{Limits, Secret};
+use node::signatures::{Place, Signatures};
 use node::{Config, layout};
 use serde::Serialize;
 
@@ -23,6 +27,7 @@ struct Report {
     journal_from: u64,
     journal_to: u64,
     torn: bool,
+    signatures: u64,
     bitcoin_height: Option<u32>,
     bitcoin_transactions: u64,
 }
@@ -42,7 +47,19 @@ fn check(directory: &Path) -> Result<Report, Error> {
     let (journal, opened) = layout::open_journal(&data).map_err(Error::other)?;
     let options = own::Options { levels: Levels::Stored, ..own::Options::default() };
     let chain = layout::open_chain(&data, options, None).map_err(Error::other)?;
-    let audit = own::audit(&chain, |height| tracing::debug!(height, "block holds")).map_err(Error::other)?;
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let mut signatures = Signatures::start(chain.network_id(), processors).map_err(Error::other)?;
+    let audit = own::audit(&chain, |block| {
+        for tail in block.tails {
+            let place = Place::Block { height: block.height, position: tail.position };
+            signatures.push(place, tail.join(block.operations));
+        }
+        tracing::debug!(block.height, "block holds");
+    })
+    .map_err(Error::other)?;
+    // Those that succeeded are in blocks, up to where the chain follows the journal.
+    push_unsettled(journal.log(), audit.tip.end_sequence, &mut signatures)?;
+    let signatures = signatures.finish().map_err(Error::other)?;
     // What the journal has beyond the chain is executed again, and has to give the results that were recorded.
     let capacity = chain.with_index(|index| index.accounts()) as usize + journal_operations(&journal);
     let limits = Limits { accounts: capacity.max(16), window: Config::default().ledger.window as usize };
@@ -67,9 +84,24 @@ fn check(directory: &Path) -> Result<Report, Error> {
         journal_from: journal.log().first_sequence(),
         journal_to: journal.log().durable(),
         torn: opened.torn.is_some(),
+        signatures,
         bitcoin_height,
         bitcoin_transactions,
     })
+}
+
+/// Gives the signed operations of the journal that are in no block.
+fn push_unsettled(log: &Arc<Log>, settled: u64, signatures: &mut Signatures) -> Result<(), Error> {
+    let mut reader = log.reader(log.first_sequence()).map_err(Error::other)?;
+    while let Some(batch) = reader.next().map_err(Error::other)? {
+        for (position, signed) in batch.signed() {
+            let sequence = batch.first_sequence + position as u64;
+            if sequence > settled || !signed.operation.status().is_ok_and(|status| status.is_ok()) {
+                signatures.push(Place::Journal { sequence }, signed);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How many operations the journal holds: more accounts than that it cannot create.
@@ -81,13 +113,15 @@ fn journal_operations(journal: &ledger::journal::Journal) -> usize {
 fn describe(report: &Report) -> String {
     let mut text = format!(
         "own chain  {} blocks, {} transactions; sums, links, roots and the index hold\nledger     {} accounts hold {}, which is what was issued\n\
-         journal    operations {} to {}; sums and links hold, and the results follow from the operations",
+         journal    operations {} to {}; sums and links hold, and the results follow from the operations\n\
+         signed     {} operations; their signatures hold",
         thousands(report.height),
         thousands(report.transactions),
         thousands(report.accounts as u64),
         report.total,
         thousands(report.journal_from),
         thousands(report.journal_to),
+        thousands(report.signatures),
     );
     if report.torn {
         text.push_str("\n           a batch at its end was torn by a crash before it was durable, and was cut off");

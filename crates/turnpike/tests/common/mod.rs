@@ -10,6 +10,7 @@ pub struct Process {
     child: Child,
     pub address: SocketAddr,
     /// Where metrics and health are.
+    #[allow(dead_code, reason = "not every test looks at them")]
     pub http: SocketAddr,
 }
 

@@ -1,0 +1,167 @@
+//! Checks signatures of what is stored, on all processors.
+
+use std::{
+    fmt, mem,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use verify::{
+    BatchVerifier, Pool,
+    secp256k1::{Signed, Verifier},
+    transfer,
+};
+use wire::{Command, SignedOperation};
+
+use crate::Error;
+
+/// Operations that are gathered before they are checked: enough for all processors to have work for some milliseconds.
+const GATHERED: usize = 1 << 14;
+
+/// Operations that a processor takes at once: whole groups of what the vector kernels verify together, and few enough for all
+/// processors to end at about the same time.
+const SHARE: usize = 256;
+
+/// Where an operation is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a block.
+    Block {
+        /// The block's height.
+        height: u64,
+        /// The operation's position in it.
+        position: u32,
+    },
+    /// In the journal.
+    Journal {
+        /// The operation's sequence.
+        sequence: u64,
+    },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block { height, position } => write!(formatter, "position {position} of block {height}"),
+            Self::Journal { sequence } => write!(formatter, "operation {sequence} of the journal"),
+        }
+    }
+}
+
+/// An operation that its signature does not stand for, so that it was never admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsigned {
+    /// The signature is not one of the operation on this network.
+    #[error("{0}: the signature does not hold; restore the data directory from a copy")]
+    Signature(Place),
+    /// The key is not that of the account.
+    #[error("{0}: the key is not that of the account; restore the data directory from a copy")]
+    Key(Place),
+}
+
+/// Checks the signatures of operations that are given one after the other. Which keys may sign ISSUE is configuration, and may have
+/// been another one then; so an ISSUE holds with any key.
+pub struct Signatures {
+    network: [u8; 32],
+    pool: Pool,
+    gathered: Vec<(Place, SignedOperation)>,
+    checked: u64,
+    failure: Option<Unsigned>,
+}
+
+impl Signatures {
+    /// A check for the operations of a network, on so many threads.
+    pub fn start(network: [u8; 32], threads: usize) -> Result<Self, Error> {
+        let pool = Pool::start(threads).map_err(|source| Error::System { what: "a thread", source })?;
+        Ok(Self { network, pool, gathered: Vec::with_capacity(GATHERED), checked: 0, failure: None })
+    }
+
+    /// Gives an operation as it is stored. What is found is said at the end.
+    pub fn push(&mut self, place: Place, mut signed: SignedOperation) {
+        // Requests are signed, and have no status yet.
+        signed.operation.status.set(0);
+        self.gathered.push((place, signed));
+        if self.gathered.len() == GATHERED {
+            self.check();
+        }
+    }
+
+    /// Checks the last ones. Gives how many there were, or the first that does not hold.
+    pub fn finish(mut self) -> Result<u64, Unsigned> {
+        self.check();
+        self.failure.map_or(Ok(self.checked), Err)
+    }
+
+    fn check(&mut self) {
+        let mut gathered = mem::take(&mut self.gathered);
+        let first = AtomicUsize::new(usize::MAX);
+        if self.failure.is_none() {
+            self.pool.each(gathered.chunks(SHARE).enumerate(), |(share, operations)| {
+                if let Some(position) = first_unsigned(&self.network, operations) {
+                    first.fetch_min(share * SHARE + position, Relaxed);
+                }
+            });
+        }
+        self.checked += gathered.len() as u64;
+        self.failure = self.failure.or_else(|| {
+            let (place, signed) = gathered.get(first.into_inner())?;
+            Some(if is_of_account(signed) { Unsigned::Signature(*place) } else { Unsigned::Key(*place) })
+        });
+        gathered.clear();
+        self.gathered = gathered;
+    }
+}
+
+/// The first operation that does not hold.
+fn first_unsigned(network: &[u8; 32], operations: &[(Place, SignedOperation)]) -> Option<usize> {
+    let mut verifier = Verifier::default();
+    for (_, signed) in operations {
+        let digest = transfer::digest(network, signed.signed_bytes());
+        verifier.push(Signed { digest, signature: signed.signature, key: signed.public_key });
+    }
+    let mut verdicts = verifier.verify_each().iter().zip(operations);
+    verdicts.position(|(verdict, (_, signed))| verdict.is_err() || !is_of_account(signed))
+}
+
+/// Whether the key may speak for the account.
+fn is_of_account(signed: &SignedOperation) -> bool {
+    signed.operation.command() == Ok(Command::Issue)
+        || signed.operation.source.0 == transfer::account_id(&signed.public_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use client::Signer;
+    use secp256k1::SecretKey;
+    use wire::{Operation, Promise};
+
+    use super::*;
+
+    const NETWORK: [u8; 32] = [5; 32];
+
+    fn check(operations: &[SignedOperation]) -> Result<u64, Unsigned> {
+        let mut signatures = Signatures::start(NETWORK, 3).unwrap();
+        for (position, signed) in (0..).zip(operations) {
+            signatures.push(Place::Block { height: 7, position }, *signed);
+        }
+        signatures.finish()
+    }
+
+    #[test]
+    fn the_first_that_does_not_hold_is_named() {
+        let mut signer = Signer::new(SecretKey::from_byte_array([7; 32]).unwrap(), NETWORK);
+        let account = signer.account();
+        let mut sign = |operation| signer.sign(operation, Promise::Durable).unwrap();
+        let one = sign(Operation::transfer(1_u32.into(), account, 2_u32.into(), 3));
+        // More than are gathered, so that the first ones are checked before the last are there.
+        let mut operations = vec![one; GATHERED + 3 * SHARE];
+        operations[9] = sign(Operation::issue(2_u32.into(), 1_u32.into(), 5));
+        operations[10].operation.status.set(4);
+        assert_eq!(check(&operations), Ok(operations.len() as u64));
+
+        let place = |position| Place::Block { height: 7, position };
+        operations[GATHERED + 2 * SHARE + 5] = sign(Operation::transfer(1_u32.into(), 1_u32.into(), account, 3));
+        assert_eq!(check(&operations), Err(Unsigned::Key(place((GATHERED + 2 * SHARE + 5) as u32))));
+        operations[GATHERED + 1].operation.amount.set(4);
+        assert_eq!(check(&operations), Err(Unsigned::Signature(place(GATHERED as u32 + 1))));
+    }
+}
