@@ -9,4 +9,3 @@ pub mod index;
 pub mod links;
 pub mod merkle;
 pub mod own;
-mod prefetch;

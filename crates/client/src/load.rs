@@ -6,6 +6,7 @@
 mod accounts;
 mod choice;
 mod report;
+mod signed;
 mod workload;
 
 use std::ops::ControlFlow;
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub use accounts::{Balances, check, prepare};
 pub use choice::{Choice, Distribution};
 pub use report::Report;
+pub use signed::sign_transfers;
 pub use workload::{Format, Mix, Operations, Proofs, Workload};
 
 use crate::{Error, Pipeline};

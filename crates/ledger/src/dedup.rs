@@ -8,9 +8,10 @@
 //!
 //! Memory is reserved at start and becomes resident as it is used.
 
+use table::prefetch;
 use wire::{AccountId, Operation, Status, TransactionId};
 
-use crate::{prefetch::prefetch, secret::Secret};
+use crate::secret::Secret;
 
 /// Smallest window: shorter ones would forget an operation before its client can have retried it.
 pub const MIN_CAPACITY: usize = 1 << 10;

@@ -56,6 +56,17 @@ impl Executable for SignedOperation {
     }
 }
 
+/// Refuses what the journal has no room for, but for REFER: entries behind the first `room` as `BUSY`, or all with a status.
+pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: Result<usize, Status>) {
+    let (room, refusal) = room.map_or_else(|status| (0, status), |room| (room, Status::Busy));
+    for entry in entries.iter_mut().skip(room) {
+        let operation = entry.operation_mut();
+        if operation.status.get() == 0 && operation.command() != Ok(Command::Refer) {
+            operation.status.set(refusal.code());
+        }
+    }
+}
+
 /// Number of operations whose memory is asked for ahead: enough to hide its latency, few enough for the lines to stay
 /// in the first-level cache.
 const GROUP: usize = 32;

@@ -10,13 +10,12 @@ pub mod dedup;
 mod engine;
 mod error;
 pub mod journal;
-mod prefetch;
 mod recovery;
 mod secret;
 #[cfg(test)]
 mod testing;
 
-pub use engine::{Executable, Ledger, Limits};
+pub use engine::{Executable, Ledger, Limits, refuse_beyond};
 pub use error::Error;
 pub use recovery::{CLOCK_TOLERANCE, Recovery, recover};
 pub use secret::Secret;

@@ -8,10 +8,11 @@ use std::{
 use ledger::{
     Executable, Ledger,
     journal::{Due, Submission, Submitter},
+    refuse_beyond,
 };
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use verify::WorkQueue;
-use wire::{Command, Operation, Promise, SignedOperation, Status};
+use wire::{Operation, Promise, SignedOperation, Status};
 
 use crate::{completer::Complete, queries::Queries, shared::Shared};
 
@@ -96,16 +97,7 @@ impl Controller {
         self.wait_for_builder();
         let (mut submission, room) = wait_for_room(&self.journal, entries.len());
         self.shared.tell_reads_only(room.is_err());
-        let (room, refusal) = match room {
-            Ok(room) => (room, Status::Busy),
-            Err(status) => (0, status),
-        };
-        for entry in entries.iter_mut().skip(room) {
-            let operation = entry.operation_mut();
-            if operation.status.get() == 0 && operation.command() != Ok(Command::Refer) {
-                operation.status.set(refusal.code());
-            }
-        }
+        refuse_beyond(entries, room);
         self.ledger.execute(entries, values, |entry, value| push(&mut submission, entry, value));
     }
 }

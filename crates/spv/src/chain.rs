@@ -122,6 +122,11 @@ impl HeaderChain {
         self.hashes.get(usize::try_from(height).ok()?)
     }
 
+    /// The header at a height, if its hash is this.
+    pub fn find(&self, height: u64, hash: &Hash) -> Option<&BlockHeader> {
+        self.header(height).filter(|_| self.hash(height) == Some(hash))
+    }
+
     /// Appends the header after the tip.
     pub fn append(&mut self, header: BlockHeader) -> Result<(), HeaderError> {
         check_successor(self.tip(), self.tip_hash(), &header)?;

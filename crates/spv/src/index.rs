@@ -3,10 +3,11 @@ use crate::chain::HeaderChain;
 pub use crate::hash::account_path;
 use crate::hash::{Hash, ZERO_HASH, index_leaf, index_node};
 use crate::header::BlockHeader;
+use crate::reply::{self, NoProof};
 use thiserror::Error;
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
-    byteorder::big_endian::{U16, U32, U64},
+    byteorder::big_endian::{U32, U64},
 };
 
 /// The most accounts in a leaf above the greatest depth.
@@ -94,13 +95,19 @@ pub struct IndexProof<'a> {
     pub entries: &'a [IndexEntry],
 }
 
+impl From<NoProof> for IndexProofError {
+    fn from(reason: NoProof) -> Self {
+        match reason {
+            NoProof::Truncated => Self::Truncated,
+            NoProof::Status(status) => Self::Status(status),
+        }
+    }
+}
+
 /// The fields of a reply before the path.
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Reply {
-    _frame: [u8; 10],
-    status: U16,
-    _body: [u8; 36],
     block_hash: Hash,
     height: U64,
     _reserved: [u8; 8],
@@ -112,24 +119,16 @@ struct Reply {
 impl<'a> IndexProof<'a> {
     /// Reads the reply to a proof query 4: the whole frame, with its header.
     pub fn parse(frame: &'a [u8]) -> Result<Self, IndexProofError> {
-        let (reply, rest) = Reply::ref_from_prefix(frame).map_err(|_| IndexProofError::Truncated)?;
-        if reply.status.get() != 0 {
-            return Err(IndexProofError::Status(reply.status.get()));
-        }
-        let (path, rest) = <[Hash]>::ref_from_prefix_with_elems(rest, usize::from(reply.depth))
-            .map_err(|_| IndexProofError::Truncated)?;
-        let (entries, _) = <[IndexEntry]>::ref_from_prefix_with_elems(rest, usize::from(reply.entries))
-            .map_err(|_| IndexProofError::Truncated)?;
+        let (reply, rest) = reply::fields::<Reply>(frame)?;
+        let (path, rest) = reply::elements(rest, reply.depth)?;
+        let (entries, _) = reply::elements(rest, reply.entries)?;
         Ok(Self { block_hash: reply.block_hash, height: reply.height.get(), path, entries })
     }
 
     /// Checks the proof against the block's header in `chain`, and gives the account's entry, or `None` where it is proved
     /// that the account does not exist in that block.
     pub fn verify(&self, account: &[u8; 16], chain: &HeaderChain) -> Result<Option<IndexEntry>, IndexProofError> {
-        if chain.hash(self.height) != Some(&self.block_hash) {
-            return Err(IndexProofError::UnknownBlock);
-        }
-        let header = chain.header(self.height).ok_or(IndexProofError::UnknownBlock)?;
+        let header = chain.find(self.height, &self.block_hash).ok_or(IndexProofError::UnknownBlock)?;
         self.verify_in(account, header)
     }
 

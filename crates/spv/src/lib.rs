@@ -11,6 +11,7 @@ mod chain;
 pub mod hash;
 mod header;
 mod index;
+mod reply;
 mod transaction;
 
 pub use chain::{HeaderChain, HeaderError};

@@ -2,6 +2,7 @@
 use crate::chain::HeaderChain;
 use crate::hash::{Hash, ZERO_HASH, transaction_leaf, transaction_node};
 use crate::header::{BlockHeader, tree_depth};
+use crate::reply::{self, NoProof};
 use thiserror::Error;
 use zerocopy::{
     FromBytes, Immutable, KnownLayout, Unaligned,
@@ -91,13 +92,19 @@ pub struct TransactionProof<'a> {
     pub transaction: &'a [u8],
 }
 
+impl From<NoProof> for ProofError {
+    fn from(reason: NoProof) -> Self {
+        match reason {
+            NoProof::Truncated => Self::Truncated,
+            NoProof::Status(status) => Self::Status(status),
+        }
+    }
+}
+
 /// The fields of a reply before the path.
 #[derive(FromBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct Reply {
-    _frame: [u8; 10],
-    status: U16,
-    _body: [u8; 36],
     tip_hash: Hash,
     tip_height: U64,
     block_hash: Hash,
@@ -114,12 +121,8 @@ struct Reply {
 impl<'a> TransactionProof<'a> {
     /// Reads the reply to a proof query 1, 2 or 3 on the own chain: the whole frame, with its header.
     pub fn parse(frame: &'a [u8]) -> Result<Self, ProofError> {
-        let (reply, rest) = Reply::ref_from_prefix(frame).map_err(|_| ProofError::Truncated)?;
-        if reply.status.get() != 0 {
-            return Err(ProofError::Status(reply.status.get()));
-        }
-        let (path, rest) =
-            <[Hash]>::ref_from_prefix_with_elems(rest, usize::from(reply.depth)).map_err(|_| ProofError::Truncated)?;
+        let (reply, rest) = reply::fields::<Reply>(frame)?;
+        let (path, rest) = reply::elements(rest, reply.depth)?;
         let transaction = rest.get(..usize::from(reply.transaction_length.get())).ok_or(ProofError::Truncated)?;
         Ok(Self {
             tip_hash: reply.tip_hash,
@@ -136,11 +139,7 @@ impl<'a> TransactionProof<'a> {
 
     /// Checks the proof against the block's header in `chain`.
     pub fn verify(&self, chain: &HeaderChain) -> Result<(), ProofError> {
-        if chain.hash(self.height) != Some(&self.block_hash) {
-            return Err(ProofError::UnknownBlock);
-        }
-        let header = chain.header(self.height).ok_or(ProofError::UnknownBlock)?;
-        self.verify_in(header)
+        self.verify_in(chain.find(self.height, &self.block_hash).ok_or(ProofError::UnknownBlock)?)
     }
 
     /// Checks the proof against a header that the caller trusts.

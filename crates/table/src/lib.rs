@@ -47,6 +47,7 @@ pub use layout::{Config, MAX_ENTRIES};
 pub use published::{Edition, Published, Publisher};
 pub use reader::Reader;
 pub use region::{Pages, Region};
+pub use simd::prefetch;
 pub use table::{EntryIndex, Full, Table};
 pub use values::{NotRead, NotStored, ValueHandle, ValueReader, ValueStore};
 

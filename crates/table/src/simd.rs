@@ -41,17 +41,17 @@ mod sse2 {
     }
 }
 
-/// Asks for the cache line of `cell`, to be there when it is read soon.
+/// Asks for the cache line that `place` is in, to be there when it is read soon. A hint: it changes nothing but time.
 #[inline(always)]
-pub(crate) fn prefetch<T>(cell: &T) {
+pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch is a hint; it has no effect that a program can see, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(cell).cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = cell;
+    let _ = place;
 }
 
 #[cfg(test)]

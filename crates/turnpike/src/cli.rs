@@ -447,6 +447,9 @@ pub struct LoadArgs {
     /// Operations in one datagram; 0 sends the paper's frames of one operation each
     #[arg(long, default_value_t = 60)]
     pub batch: u16,
+    /// With --mix transfer: the share of the operations that are signed, by accounts with keys; signing is done before
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0, value_parser = fraction)]
+    pub signed: f64,
     /// Datagrams in flight (closed loop)
     #[arg(long, default_value_t = 64)]
     pub in_flight: u32,
@@ -549,4 +552,10 @@ pub enum ConfigCommand {
     },
     /// Print a file with every key and its default
     Default,
+}
+
+/// A number from 0 to 1.
+fn fraction(text: &str) -> Result<f64, String> {
+    let fraction = text.parse().ok().filter(|fraction| (0.0..=1.0).contains(fraction));
+    fraction.ok_or_else(|| "expected a number from 0 to 1".into())
 }

@@ -8,6 +8,7 @@ mod error;
 mod header_file;
 mod hex;
 mod output;
+mod process;
 mod way_file;
 
 use std::io;

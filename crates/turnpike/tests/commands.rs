@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use common::Process;
+use common::start;
 use serde_json::Value;
 use wire::{CompactFrame, Operation};
 use zerocopy::IntoBytes;
@@ -58,7 +58,7 @@ fn a_session_from_an_account_to_a_verified_proof() {
     let config = folder.path().join("turnpike.toml");
     fs::write(&config, format!("issuers = [{issuer}]")).unwrap();
     let arguments = ["--accounts", "1000", "--config", text(&config)];
-    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &arguments);
+    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &arguments);
     let address = node.address.to_string();
     let at = ["--node", &address];
 
@@ -140,7 +140,7 @@ fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
 fn a_capture_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
     let address = node.address.to_string();
     let mut payloads = Vec::new();
     for account in 1..=20_u32 {
@@ -167,7 +167,7 @@ fn a_capture_is_replayed() {
 fn load_is_put_on_a_node() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
     let address = node.address.to_string();
     let load = ["load", "--node", &address, "--accounts", "500", "--operations", "20000", "--check"];
     for more in [&["--distribution", "hot-pair"][..], &["--batch", "0"], &["--mix", "refer", "--promise", "accepted"]] {
@@ -206,7 +206,7 @@ fn data_directories_of_others_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     assert!(error(&["check", text(&data)]).contains("no such folder"));
-    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
     let second = error(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
     assert!(second.contains("use"), "{second}");
     drop(node);
@@ -234,7 +234,7 @@ fn bitcoin_blocks_are_imported_and_proved() {
         !turnpike(&["import", "bitcoin", text(&file), "--data", text(&data), "--network", "testnet"]).status.success()
     );
 
-    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
     let address = node.address.to_string();
     let (headers, kept) = (folder.path().join("headers"), folder.path().join("proof"));
     // The first payment, in block 170, and the script of the one who got it.

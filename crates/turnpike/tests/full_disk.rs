@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use client::{Client, Options};
-use common::Process;
+use common::start;
 use wire::{AccountId, Operation, Promise, Status, TransactionId};
 
 /// Room for one segment of the journal, 64 MiB, and not for two; so it is the journal that finds the disk full.
@@ -146,7 +146,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     };
     let data = folder.path().join("data");
     let arguments = ["--accounts", "4096"];
-    let node = Process::start(&data, "127.0.0.1:0".parse().unwrap(), &arguments);
+    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &arguments);
     let (address, http) = (node.address, node.http);
     let mut model = Model::open(address);
     assert!(get(http, "/ready").contains("200 OK"));
@@ -169,7 +169,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
         assert!(Instant::now() < deadline, "nothing is written though there is room");
     }
     drop(node);
-    let node = Process::start(&data, address, &arguments);
+    let node = start(&data, address, &arguments);
     model.check_balances();
     assert_eq!(model.transfer(), (BATCH as usize, 0));
     await_answer(node.http, "/metrics", "turnpike_builder_behind 0\n");

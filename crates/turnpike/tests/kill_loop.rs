@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use client::{Client, Options, Receipt};
-use common::Process;
+use common::start;
 use wire::{AccountId, Operation, Promise, Status, TransactionId};
 
 const CLIENTS: u32 = 4;
@@ -116,7 +116,7 @@ fn every_durable_reply_survives_kill_9() {
     let kills: u64 = std::env::var("KILLS").ok().map_or(50, |kills| kills.parse().unwrap());
     let data = tempfile::tempdir().unwrap();
     let arguments = ["--accounts", "4096"];
-    let first = Process::start(data.path(), "127.0.0.1:0".parse().unwrap(), &arguments);
+    let first = start(data.path(), "127.0.0.1:0".parse().unwrap(), &arguments);
     let address = first.address;
     let mut node = Some(first);
     let done = AtomicBool::new(false);
@@ -149,7 +149,7 @@ fn every_durable_reply_survives_kill_9() {
                 thread::sleep(Duration::from_millis(1500));
             }
             node.take();
-            node = Some(Process::start(data.path(), address, &arguments));
+            node = Some(start(data.path(), address, &arguments));
         }
         done.store(true, Ordering::Relaxed);
     });

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use chain::own::OwnReader;
 use ledger::journal::{Submission, Submitter};
-use ledger::{Executable, Ledger};
+use ledger::{Executable, Ledger, refuse_beyond};
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use proof::Service;
-use wire::{Command, Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status};
+use wire::{Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status};
 use zerocopy::FromBytes;
 
 use crate::model::{Model, Outcome};
@@ -49,16 +49,7 @@ impl Controller {
         push: impl Fn(&mut Submission<'_>, &E, u64),
     ) {
         let mut submission = self.journal.begin();
-        let (room, refusal) = match submission.room() {
-            Ok(room) => (room, Status::Busy),
-            Err(status) => (0, status),
-        };
-        for entry in entries.iter_mut().skip(room) {
-            let operation = entry.operation_mut();
-            if operation.status.get() == 0 && operation.command() != Ok(Command::Refer) {
-                operation.status.set(refusal.code());
-            }
-        }
+        refuse_beyond(entries, submission.room());
         let requested = entries.to_vec();
         let mut recorded = Vec::new();
         self.ledger.execute(entries, values, |entry, value| {

@@ -3,8 +3,8 @@ use super::group::fingerprint;
 use super::paths::account_paths;
 use super::{Index, Pending};
 use crate::links::{Link, Links};
-use crate::prefetch::prefetch;
 use spv::{IndexEntry, Locator};
+use table::prefetch;
 use thiserror::Error;
 use wire::{AccountId, Command, Operation};
 

@@ -1,9 +1,9 @@
 //! A group of accounts: the unit that the index stores entries in.
 use super::pages::{PAGE, Pages};
 use super::paths::account_path;
-use crate::prefetch::prefetch;
 use spv::IndexEntry;
 use std::ops::Range;
+use table::prefetch;
 use wire::AccountId;
 
 /// Fingerprints looked at around the place where one is to be expected. Fingerprints are spread evenly, so in a group of

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wire::{
     AccountId, BatchEntries, BatchFormat, Chain, CompactFrame, Frame, Operation, Promise, ProofRequest, Query, Reply,
-    Status, TransactionId,
+    SignedOperation, Status, TransactionId,
 };
 use zerocopy::IntoBytes;
 
@@ -51,6 +51,11 @@ pub struct Operations {
     series: u64,
     counter: u64,
     balances: Option<Balances>,
+    /// Operations that were signed before, the next of them last.
+    signed: Vec<SignedOperation>,
+    /// The share of the datagrams that have signed operations, and what is due of it.
+    signed_share: f64,
+    signed_due: f64,
     samples: Vec<Operation>,
     sample_every: u64,
     until_sample: u64,
@@ -71,6 +76,9 @@ impl Operations {
             series,
             counter: series & 0xffff_ffff,
             balances: None,
+            signed: Vec::new(),
+            signed_share: 0.0,
+            signed_due: 0.0,
             samples,
             sample_every,
             until_sample: sample_every,
@@ -81,6 +89,22 @@ impl Operations {
     pub fn following(mut self, balances: Balances) -> Self {
         self.balances = Some(balances);
         self
+    }
+
+    /// Puts operations that were signed before into a share of the batches, from 0 to 1, for as long as there are any.
+    pub fn with_signed(mut self, mut signed: Vec<SignedOperation>, share: f64) -> Self {
+        signed.reverse();
+        self.signed = signed;
+        self.signed_share = share;
+        self
+    }
+
+    /// Whether the next batch is one of signed operations.
+    fn is_signed_due(&mut self) -> bool {
+        self.signed_due += self.signed_share;
+        let is_due = self.signed_due >= 1.0 && !self.signed.is_empty();
+        self.signed_due -= f64::from(u8::from(is_due));
+        is_due
     }
 
     /// Keeps one of `every` operations that were done.
@@ -151,11 +175,19 @@ impl Workload for Operations {
                 }
                 return 1;
             }
+            Format::Batch(_) if self.is_signed_due() => BatchFormat::Signed,
             Format::Batch(format) => format,
         };
         let room = format.entries_in(draft.datagram()) as u64;
-        let count = most.min(u64::from(self.batch)).min(room);
+        let mut count = most.min(u64::from(self.batch)).min(room);
         let mut batch = draft.batch(format, self.promise);
+        if format == BatchFormat::Signed {
+            count = count.min(self.signed.len() as u64);
+            let from = self.signed.len() - count as usize;
+            self.signed.drain(from..).rev().for_each(|signed| drop(batch.push_signed(&signed)));
+            batch.submit(count, due, now);
+            return count;
+        }
         for _ in 0..count {
             batch.push(&self.next());
         }

@@ -3,11 +3,10 @@
 //! The node is the real program in a process of its own, so that it can be killed.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +21,7 @@ use crate::cli::DemoArgs;
 use crate::commands::import;
 use crate::error::Error;
 use crate::output::{Output, thousands};
+use crate::process::Process;
 
 /// What each account is given. Transfers are of 1, so no account runs dry.
 const FUNDS: u64 = 1_000_000;
@@ -63,8 +63,8 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     let mut rows = Vec::new();
 
     let imported = args.blocks.as_deref().map(|blocks| import_blocks(blocks, &data, &mut rows, output)).transpose()?;
-    let mut node = Process::start(&data, "127.0.0.1:0", args)?;
-    output.progress(format!("node       process {} serves {}", node.child.id(), node.address));
+    let mut node = start(&data, SocketAddr::from(([127, 0, 0, 1], 0)), args)?;
+    output.progress(format!("node       process {} serves {}", node.id(), node.address));
 
     let options = Options {
         promise: Promise::Durable,
@@ -94,13 +94,13 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     let mut killed = None;
     let report = load::run(&mut pipeline, &mut workload, Pace::Closed, until, |report| {
         if killed.is_none() && report.answered >= args.transfers / 2 {
-            killed = Some(node.kill_and_restart(&data, args, report.answered, output));
+            killed = Some(kill_and_restart(&mut node, &data, args, report.answered, output));
         }
         ControlFlow::Continue(())
     })
     .map_err(Error::other)?;
     // So fast a run that it was over before the first look at it is killed afterwards.
-    killed.unwrap_or_else(|| node.kill_and_restart(&data, args, report.answered, output))?;
+    killed.unwrap_or_else(|| kill_and_restart(&mut node, &data, args, report.answered, output))?;
     rows.push(Row::of_load("TRANSFER, kill -9", &report, Promise::Durable));
     let lost = calm.lost + report.lost;
     let done = calm.ok() + report.ok();
@@ -122,7 +122,9 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     if let Some(transactions) = imported {
         proofs.of_bitcoin(&mut client, &transactions, &mut rows)?;
     }
-    node.stop()?;
+    if !node.stop().map_err(Error::other)? {
+        return Err(Error::Failed("the node did not stop in order: its log above tells why".into()));
+    }
     check(&data, output)?;
 
     let report = DemoReport {
@@ -245,71 +247,25 @@ impl Proofs {
     }
 }
 
-/// A node in a process of its own. It is killed when this is dropped.
-struct Process {
-    child: Child,
-    address: SocketAddr,
+/// Starts a node of this program.
+fn start(data: &Path, listen: SocketAddr, args: &DemoArgs) -> Result<Process, Error> {
+    let program = std::env::current_exe().map_err(Error::other)?;
+    Process::start(program, data, listen, &["--accounts", &(u64::from(args.accounts) + 16).to_string()])
+        .map_err(|error| Error::Failed(format!("the node can't be started: {error}")))
 }
 
-impl Process {
-    fn start(data: &Path, listen: &str, args: &DemoArgs) -> Result<Self, Error> {
-        let program = std::env::current_exe().map_err(Error::other)?;
-        let mut child = Command::new(program)
-            .args(["--json", "--log", "warn", "serve", "--trusted", "127.0.0.0/8", "--http", "127.0.0.1:0"])
-            .args(["--listen", listen, "--accounts", &(u64::from(args.accounts) + 16).to_string()])
-            .arg("--data")
-            .arg(data)
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| Error::Failed(format!("the node can't be started: {error}")))?;
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).map_err(Error::other)?;
-        }
-        let ready: Option<serde_json::Value> = serde_json::from_str(&line).ok();
-        let address = ready.and_then(|ready| ready.get("listen")?.as_str()?.parse().ok());
-        match address {
-            Some(address) => Ok(Self { child, address }),
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(Error::Failed("the node did not start: its log above tells why".into()))
-            }
-        }
-    }
-
-    /// Ends the process with SIGKILL, as a crash would, and starts another one on the same data.
-    fn kill_and_restart(&mut self, data: &Path, args: &DemoArgs, done: u64, output: Output) -> Result<(), Error> {
-        let address = self.address.to_string();
-        self.child.kill().and_then(|()| self.child.wait()).map_err(Error::other)?;
-        let killed = Instant::now();
-        *self = Self::start(data, &address, args)?;
-        output.progress(format!(
-            "kill -9    after {} transfers; process {} serves again after {} ms",
-            thousands(done),
-            self.child.id(),
-            killed.elapsed().as_millis()
-        ));
-        Ok(())
-    }
-
-    /// Ends the process as an operator would, with SIGTERM.
-    fn stop(mut self) -> Result<(), Error> {
-        let terminated = Command::new("kill").arg(self.child.id().to_string()).status().map_err(Error::other)?;
-        let status = self.child.wait().map_err(Error::other)?;
-        if terminated.success() && status.success() {
-            return Ok(());
-        }
-        Err(Error::Failed(format!("the node did not stop in order: {status}")))
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Both fail where it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Ends the process with SIGKILL, as a crash would, and starts another one on the same data.
+fn kill_and_restart(node: &mut Process, data: &Path, args: &DemoArgs, done: u64, output: Output) -> Result<(), Error> {
+    node.kill().map_err(Error::other)?;
+    let killed = Instant::now();
+    *node = start(data, node.address, args)?;
+    output.progress(format!(
+        "kill -9    after {} transfers; process {} serves again after {} ms",
+        thousands(done),
+        node.id(),
+        killed.elapsed().as_millis()
+    ));
+    Ok(())
 }
 
 /// Audits the data directory with the program's own command.

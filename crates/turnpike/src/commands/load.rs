@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Proofs, Report, Until};
-use client::{Options, Pipeline};
+use client::{Client, Options, Pipeline};
 use serde::Serialize;
 use wire::{AccountId, BatchFormat, Chain, ETHERNET_DATAGRAM, Promise, Query};
 
@@ -21,6 +21,9 @@ const FIRST_ACCOUNT: u64 = 1;
 
 /// Accounts that requests for proofs hit in the cache, with `--hits`: their proofs fit the smallest cache.
 const HOT_ACCOUNTS: u32 = 1000;
+
+/// The most operations that are signed before a run: a minute of signing, well within the node's replay window of five.
+const SIGNED_LIMIT: u64 = 2_000_000;
 
 /// What `load` prints.
 #[derive(Serialize)]
@@ -67,7 +70,8 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
             let mix = if args.mix == MixArg::Transfer { Mix::Transfer } else { Mix::Refer };
             let format = if args.batch == 0 { Format::CompactFrame } else { Format::Batch(BatchFormat::Compact) };
             let workload = Operations::new(mix, format, args.batch, promise, choice).map_err(Error::other)?;
-            let mut workload = if args.check { workload.following(balances) } else { workload };
+            let workload = if args.check { workload.following(balances) } else { workload };
+            let mut workload = sign(args, workload, promise)?;
             let report = load::run(&mut pipeline, &mut workload, pace, until, progress);
             if let Some(expected) = workload.balances().filter(|_| args.mix == MixArg::Transfer) {
                 let differing = load::check(&mut pipeline, expected).map_err(Error::other)?;
@@ -86,6 +90,30 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
         return Err(Error::Failed(format!("{} operations got no answer, {} a wrong one", report.lost, report.wrong)));
     }
     Ok(())
+}
+
+/// Signs the share of the operations that is to be signed.
+fn sign(args: &LoadArgs, workload: Operations, promise: Promise) -> Result<Operations, Error> {
+    if args.signed == 0.0 {
+        return Ok(workload);
+    }
+    if args.mix != MixArg::Transfer || args.batch == 0 {
+        return Err(Error::Input("--signed goes with --mix transfer, in batches".into()));
+    }
+    let count = (args.operations as f64 * args.signed).ceil() as u64;
+    if count > SIGNED_LIMIT {
+        return Err(Error::Input(format!(
+            "--signed: at most {SIGNED_LIMIT} operations are signed, for they grow stale"
+        )));
+    }
+    let options = Options { promise, ..Options::default() };
+    let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
+    // Of the load's own accounts none: their balances are followed.
+    let bank = AccountId::from(u128::from(FIRST_ACCOUNT) + u128::from(args.accounts));
+    client.create(bank).map_err(Error::other)?;
+    let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, !args.seed);
+    let signed = load::sign_transfers(&mut client, bank, count, promise, choice).map_err(Error::other)?;
+    Ok(workload.with_signed(signed, args.signed))
 }
 
 /// Proofs of accounts that `choice` gives; or, where a share of hits is asked for, that share of the requests for accounts
@@ -115,8 +143,8 @@ impl LoadArgs {
     /// Bytes of the longest datagram: what the batch needs, and proofs of any length.
     fn batch_bytes(&self) -> usize {
         let header = size_of::<wire::BatchHeader>();
-        (header + usize::from(self.batch) * BatchFormat::Compact.entry_length())
-            .clamp(ETHERNET_DATAGRAM, wire::MAX_DATAGRAM)
+        let format = if self.signed > 0.0 { BatchFormat::Signed } else { BatchFormat::Compact };
+        (header + usize::from(self.batch) * format.entry_length()).clamp(ETHERNET_DATAGRAM, wire::MAX_DATAGRAM)
     }
 }
 

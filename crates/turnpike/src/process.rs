@@ -1,0 +1,71 @@
+//! A node of the program in a process of its own.
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// A running node. Dropping it ends it as a crash would: with SIGKILL.
+pub struct Process {
+    child: Child,
+    pub address: SocketAddr,
+    /// Where metrics and health are.
+    pub http: SocketAddr,
+}
+
+impl Process {
+    /// Starts a node on a data directory and waits until it serves. Port 0 takes any that is free.
+    pub fn start(
+        program: impl AsRef<OsStr>,
+        data: &Path,
+        listen: SocketAddr,
+        arguments: &[&str],
+    ) -> Result<Self, io::Error> {
+        let mut child = Command::new(program)
+            .args(["--json", "--log", "warn", "serve", "--trusted", "127.0.0.0/8", "--http", "127.0.0.1:0"])
+            .arg("--data")
+            .arg(data)
+            .args(["--listen", &listen.to_string()])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        let read = child.stdout.take().map(|stdout| BufReader::new(stdout).read_line(&mut line));
+        let ready: Option<serde_json::Value> = serde_json::from_str(&line).ok();
+        let address = |key: &str| ready.as_ref()?.get(key)?.as_str()?.parse().ok();
+        match (address("listen"), address("http")) {
+            (Some(address), Some(http)) => Ok(Self { child, address, http }),
+            _ => {
+                // Both fail where it has ended already.
+                let _ = (child.kill(), child.wait());
+                read.transpose()?;
+                Err(io::Error::other("it did not come as far as serving; its log above tells why"))
+            }
+        }
+    }
+
+    /// The number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&mut self) -> Result<(), io::Error> {
+        self.child.kill()?;
+        self.child.wait().map(|_| ())
+    }
+
+    /// Ends it as an operator would, with SIGTERM, and tells whether it ended in order.
+    pub fn stop(mut self) -> Result<bool, io::Error> {
+        let terminated = Command::new("kill").arg(self.id().to_string()).status()?;
+        Ok(self.child.wait()?.success() && terminated.success())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail where it has ended already.
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
