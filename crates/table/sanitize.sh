@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 host=$(rustc -vV | sed -n 's/^host: //p')
 if ! rustc +nightly -vV >/dev/null 2>&1; then
     echo "skipped: the sanitizers need the nightly compiler (rustup toolchain install nightly)"
-    exit 0
+    exit 77
 fi
 for sanitizer in ${*:-address thread}; do
     flags="-Zsanitizer=$sanitizer"

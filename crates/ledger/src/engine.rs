@@ -56,9 +56,8 @@ impl Executable for SignedOperation {
     }
 }
 
-/// Refuses what the journal has no room for, but for REFER: entries behind the first `room` as `BUSY`, or all with a status.
-pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: Result<usize, Status>) {
-    let (room, refusal) = room.map_or_else(|status| (0, status), |room| (room, Status::Busy));
+/// Refuses entries behind the first `room`, which the journal has no room for, but for REFER.
+pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: usize, refusal: Status) {
     for entry in entries.iter_mut().skip(room) {
         let operation = entry.operation_mut();
         if operation.status.get() == 0 && operation.command() != Ok(Command::Refer) {

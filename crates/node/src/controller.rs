@@ -96,8 +96,11 @@ impl Controller {
     ) {
         self.wait_for_builder();
         let (mut submission, room) = wait_for_room(&self.journal, entries.len());
-        self.shared.tell_reads_only(room.is_err());
-        refuse_beyond(entries, room);
+        let refusal = submission.refusal();
+        if refusal == Status::Busy || room < entries.len() {
+            self.shared.tell_reads_only(refusal != Status::Busy);
+        }
+        refuse_beyond(entries, room, refusal);
         self.ledger.execute(entries, values, |entry, value| push(&mut submission, entry, value));
     }
 }
@@ -162,13 +165,13 @@ impl StoreController for Controller {
 }
 
 /// Begins to append, once the journal has room for so many operations or patience is over.
-fn wait_for_room(journal: &Submitter, operations: usize) -> (Submission<'_>, Result<usize, Status>) {
+fn wait_for_room(journal: &Submitter, operations: usize) -> (Submission<'_>, usize) {
     let mut naps = 0;
     loop {
         let submission = journal.begin();
         let room = submission.room();
         if naps == NAPS || room.is_err() || room.is_ok_and(|room| room >= operations) {
-            return (submission, room);
+            return (submission, room.unwrap_or(0));
         }
         drop(submission);
         std::thread::sleep(NAP);

@@ -7,7 +7,7 @@ use std::{
 
 use verify::{
     BatchVerifier, Pool,
-    secp256k1::{Signed, Verifier},
+    secp256k1::ecdsa::{Policy, Signed, Verifier},
     transfer,
 };
 use wire::{Command, SignedOperation};
@@ -114,12 +114,19 @@ impl Signatures {
 /// The first operation that does not hold.
 fn first_unsigned(network: &[u8; 32], operations: &[(Place, SignedOperation)]) -> Option<usize> {
     let mut verifier = Verifier::default();
-    for (_, signed) in operations {
+    let is_malformed = |(_, signed): &(Place, SignedOperation)| {
         let digest = transfer::digest(network, signed.signed_bytes());
-        verifier.push(Signed { digest, signature: signed.signature, key: signed.public_key });
-    }
-    let mut verdicts = verifier.verify_each().iter().zip(operations);
-    verdicts.position(|(verdict, (_, signed))| verdict.is_err() || !is_of_account(signed))
+        match Signed::parse(Policy::COMPACT, digest, &signed.signature, &signed.public_key) {
+            Ok(item) if is_of_account(signed) => {
+                verifier.push(item);
+                false
+            }
+            _ => true,
+        }
+    };
+    // Those before the first that is malformed are in the batch then, and come first.
+    let malformed = operations.iter().position(is_malformed);
+    verifier.verify_each().iter().position(Result::is_err).or(malformed)
 }
 
 /// Whether the key may speak for the account.

@@ -12,6 +12,8 @@ pub struct Process {
     pub address: SocketAddr,
     /// Where metrics and health are.
     pub http: SocketAddr,
+    /// The network id: another one after a restart tells that the data directory was lost.
+    pub network: String,
 }
 
 impl Process {
@@ -34,8 +36,9 @@ impl Process {
         let read = child.stdout.take().map(|stdout| BufReader::new(stdout).read_line(&mut line));
         let ready: Option<serde_json::Value> = serde_json::from_str(&line).ok();
         let address = |key: &str| ready.as_ref()?.get(key)?.as_str()?.parse().ok();
-        match (address("listen"), address("http")) {
-            (Some(address), Some(http)) => Ok(Self { child, address, http }),
+        let network = ready.as_ref().and_then(|ready| Some(ready.get("network")?.as_str()?.to_owned()));
+        match (address("listen"), address("http"), network) {
+            (Some(address), Some(http), Some(network)) => Ok(Self { child, address, http, network }),
             _ => {
                 // Both fail where it has ended already.
                 let _ = (child.kill(), child.wait());

@@ -117,7 +117,7 @@ fn every_durable_reply_survives_kill_9() {
     let data = tempfile::tempdir().unwrap();
     let arguments = ["--accounts", "4096"];
     let first = start(data.path(), "127.0.0.1:0".parse().unwrap(), &arguments);
-    let address = first.address;
+    let (address, network) = (first.address, first.network.clone());
     let mut node = Some(first);
     let done = AtomicBool::new(false);
     let batches = AtomicU64::new(0);
@@ -149,7 +149,9 @@ fn every_durable_reply_survives_kill_9() {
                 thread::sleep(Duration::from_millis(1500));
             }
             node.take();
-            node = Some(start(data.path(), address, &arguments));
+            let restarted = start(data.path(), address, &arguments);
+            assert_eq!(restarted.network, network);
+            node = Some(restarted);
         }
         done.store(true, Ordering::Relaxed);
     });

@@ -49,7 +49,7 @@ impl Controller {
         push: impl Fn(&mut Submission<'_>, &E, u64),
     ) {
         let mut submission = self.journal.begin();
-        refuse_beyond(entries, submission.room());
+        refuse_beyond(entries, submission.room().unwrap_or(0), submission.refusal());
         let requested = entries.to_vec();
         let mut recorded = Vec::new();
         self.ledger.execute(entries, values, |entry, value| {

@@ -175,16 +175,18 @@ impl Workload for Operations {
                 }
                 return 1;
             }
-            Format::Batch(_) if self.is_signed_due() => BatchFormat::Signed,
             Format::Batch(format) => format,
         };
+        let format = if self.is_signed_due() { BatchFormat::Signed } else { format };
         let room = format.entries_in(draft.datagram()) as u64;
         let mut count = most.min(u64::from(self.batch)).min(room);
         let mut batch = draft.batch(format, self.promise);
         if format == BatchFormat::Signed {
             count = count.min(self.signed.len() as u64);
             let from = self.signed.len() - count as usize;
-            self.signed.drain(from..).rev().for_each(|signed| drop(batch.push_signed(&signed)));
+            for signed in self.signed.drain(from..).rev() {
+                batch.push_signed(&signed);
+            }
             batch.submit(count, due, now);
             return count;
         }

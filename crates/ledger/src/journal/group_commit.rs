@@ -109,12 +109,20 @@ impl Submitter {
 }
 
 impl Submission<'_> {
-    /// Number of operations that can be appended, to be asked before they are executed: those that find no room are
-    /// `BUSY`. If the journal failed or the disk is full: `STORAGE_FAILED`.
+    /// Number of operations that can be appended, to be asked before they are executed. If the journal failed or the disk is full:
+    /// `STORAGE_FAILED`.
     pub fn room(&self) -> Result<usize, Status> {
         let room = self.state.batch.room(self.state.space);
         let is_full = room == 0 && self.state.unprepared.is_some();
         if self.state.failure.is_some() || is_full { Err(Status::StorageFailed) } else { Ok(room) }
+    }
+
+    /// What becomes of operations that find no room: `BUSY`; or `STORAGE_FAILED` if the journal failed, or the disk is so full that
+    /// nothing comes after the last segment. Not only once that is full to the last operation: a client with more of them at once
+    /// than have room there would never learn.
+    pub fn refusal(&self) -> Status {
+        let is_stuck = self.state.failure.is_some() || self.state.unprepared.is_some();
+        if is_stuck { Status::StorageFailed } else { Status::Busy }
     }
 
     /// Appends an operation: its status is set, its amount is as requested; `value` is that of its reply.

@@ -178,8 +178,9 @@ impl JournalReader {
     fn refresh(&mut self) -> Result<bool, Error> {
         loop {
             let Some((segment, is_complete)) = self.log.segment(self.segment.number) else {
-                let (sequence, first) = (self.next_sequence, self.log.first_sequence());
-                return Err(Error::NotThere { sequence, first, next: self.log.durable() + 1 });
+                // All of the segment was read, and it was given free since: the next one that is there has what follows.
+                *self = Self::new(self.log.clone(), self.next_sequence)?;
+                continue;
             };
             self.segment = segment;
             if self.offset < self.segment.end {

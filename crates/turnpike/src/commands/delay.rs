@@ -10,7 +10,8 @@ use verify::vdf::{Delay, Evaluated, Modulus, RSA_1024, RSA_2048, TimeLock};
 
 use crate::cli::{DelayCommand, DelayEvaluateArgs, DelayUnlockArgs, DelayVerifyArgs, ModulusChoice};
 use crate::error::Error;
-use crate::output::{Output, from_hex, hex, thousands};
+use crate::hex;
+use crate::output::{Output, thousands};
 use crate::way_file::WayFile;
 
 /// The result of an evaluation.
@@ -99,7 +100,7 @@ fn evaluate(args: &DelayEvaluateArgs, output: Output) -> Result<(), Error> {
     let report = EvaluatedReport {
         iterations: args.iterations,
         modulus_bits: delay.modulus.length() * 8,
-        output: hex(&evaluated.output()),
+        output: hex::encode(&evaluated.output()),
         proof_bytes: bytes.len(),
         resumed_at,
         seconds: start.elapsed().as_secs_f64(),
@@ -141,7 +142,7 @@ fn verify(args: &DelayVerifyArgs, output: Output) -> Result<(), Error> {
         verified: true,
         iterations: *iterations,
         modulus_bits: modulus.length() * 8,
-        output: hex(&evaluated.output()),
+        output: hex::encode(&evaluated.output()),
         milliseconds: start.elapsed().as_secs_f64() * 1e3,
     };
     output.result(&report, |report| {
@@ -191,7 +192,7 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
     let report = UnlockedReport {
         iterations: args.iterations,
         modulus_bits,
-        number: hex(&number),
+        number: hex::encode(&number),
         message,
         seconds: start.elapsed().as_secs_f64(),
     };
@@ -205,7 +206,7 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
 /// The message of a time-lock, as LCS35 has it: the exclusive or of the ciphertext and the solution.
 fn decipher(ciphertext: &str, number: &[u8]) -> Result<String, Error> {
     let ciphertext =
-        from_hex(ciphertext).ok_or_else(|| Error::Input("the ciphertext is not one of hexadecimal digits".into()))?;
+        hex::decode(ciphertext).ok_or_else(|| Error::Input("the ciphertext is not one of hexadecimal digits".into()))?;
     let length = ciphertext.len().max(number.len());
     let padded = |bytes: &[u8]| [vec![0; length - bytes.len()], bytes.to_vec()].concat();
     let text: Vec<u8> =

@@ -64,7 +64,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
 
     let imported = args.blocks.as_deref().map(|blocks| import_blocks(blocks, &data, &mut rows, output)).transpose()?;
     let mut node = start(&data, SocketAddr::from(([127, 0, 0, 1], 0)), args)?;
-    output.progress(format!("node       process {} serves {}", node.id(), node.address));
+    output.progress(format!("node       process {} serves {}, metrics at {}", node.id(), node.address, node.http));
 
     let options = Options {
         promise: Promise::Durable,
@@ -258,7 +258,11 @@ fn start(data: &Path, listen: SocketAddr, args: &DemoArgs) -> Result<Process, Er
 fn kill_and_restart(node: &mut Process, data: &Path, args: &DemoArgs, done: u64, output: Output) -> Result<(), Error> {
     node.kill().map_err(Error::other)?;
     let killed = Instant::now();
-    *node = start(data, node.address, args)?;
+    let restarted = start(data, node.address, args)?;
+    if restarted.network != node.network {
+        return Err(Error::Failed(format!("{} is not what it was: the node began a new network", data.display())));
+    }
+    *node = restarted;
     output.progress(format!(
         "kill -9    after {} transfers; process {} serves again after {} ms",
         thousands(done),
