@@ -305,6 +305,21 @@ turnpike_status turnpike_verify_ecdsa(const turnpike_verifier *verifier,
                                       size_t count,
                                       uint8_t *codes);
 
+// Recovers the keys, of 33 bytes, that `count` ECDSA signatures of digests of 32 bytes were made with. `policy` is a
+// turnpike_ecdsa_policy. Each of `count` ids is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if its x
+// is r + n.
+//
+// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first; the key of such an item is all
+// zeros.
+turnpike_status turnpike_recover_ecdsa(const turnpike_verifier *verifier,
+                                       uint32_t policy,
+                                       const uint8_t *digests,
+                                       turnpike_items signatures,
+                                       const uint8_t *ids,
+                                       size_t count,
+                                       uint8_t *keys,
+                                       uint8_t *codes);
+
 // Verifies `count` BIP340 Schnorr signatures, of 64 bytes, of messages of any length with keys of 32 bytes.
 //
 // Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.

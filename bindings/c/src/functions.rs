@@ -261,6 +261,36 @@ pub unsafe extern "C" fn turnpike_verify_ecdsa(
     })
 }
 
+/// Recovers the keys, of 33 bytes, that `count` ECDSA signatures of digests of 32 bytes were made with. `policy` is a
+/// turnpike_ecdsa_policy. Each of `count` ids is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if its x
+/// is r + n.
+///
+/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first; the key of such an item is all
+/// zeros.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_recover_ecdsa(
+    verifier: *const Verifier,
+    policy: u32,
+    digests: *const u8,
+    signatures: Items,
+    ids: *const u8,
+    count: usize,
+    keys: *mut u8,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        let policy = shared::policy(policy).ok_or(Status::Argument)?;
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        // SAFETY: the caller's promise.
+        let (digests, ids) = unsafe { (slice(digests.cast::<[u8; 32]>(), count)?, slice(ids, count)?) };
+        // SAFETY: the caller's promise.
+        let (signatures, keys) = unsafe { (signatures.get(count)?, slice_mut(keys.cast::<[u8; 33]>(), count)?) };
+        verifier.recover_ecdsa(policy, digests, signatures, ids, keys, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}
+
 /// Verifies `count` BIP340 Schnorr signatures, of 64 bytes, of messages of any length with keys of 32 bytes.
 ///
 /// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.

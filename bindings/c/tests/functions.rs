@@ -238,30 +238,29 @@ fn bip340_vectors() {
     }
 }
 
-/// Real signatures, DER and keys of two lengths.
+/// Digests, keys and signatures of the first 1,000 signatures of Bitcoin's block 413,567.
+fn block() -> [Vec<Vec<u8>>; 3] {
+    let mut rest = &include_bytes!("../../../vectors/secp256k1/bitcoin_block_413567.bin")[..];
+    let mut take = |length: usize| {
+        let (item, behind) = rest.split_at(length);
+        rest = behind;
+        item.to_vec()
+    };
+    let mut columns = [const { Vec::new() }; 3];
+    for _ in 0..1000 {
+        columns[0].push(take(32));
+        for column in &mut columns[1..] {
+            let length = take(1)[0];
+            column.push(take(length.into()));
+        }
+    }
+    columns
+}
+
 #[test]
 fn ecdsa_of_every_count_names_the_broken_item() {
-    let fields: Vec<Vec<u8>> = {
-        // The first records of block 413,567 of Bitcoin.
-        let mut rest = &include_bytes!("../../../vectors/secp256k1/bitcoin_block_413567.bin")[..];
-        let mut take = |length: usize| {
-            let (item, behind) = rest.split_at(length);
-            rest = behind;
-            item.to_vec()
-        };
-        let mut fields = Vec::new();
-        for _ in 0..1000 {
-            fields.push(take(32));
-            for _ in 0..2 {
-                let length = take(1)[0];
-                fields.push(take(length.into()));
-            }
-        }
-        fields
-    };
-    let column = |at: usize| fields.iter().skip(at).step_by(3).collect::<Vec<_>>();
-    let digests: Vec<u8> = column(0).into_iter().flatten().copied().collect();
-    let (keys, signatures) = (Packed::new(&column(1)), Packed::new(&column(2)));
+    let [digests, keys, signatures] = block();
+    let (digests, keys, signatures) = (digests.concat(), Packed::new(&keys), Packed::new(&signatures));
     let policy = EcdsaPolicy::Bitcoin as u32;
     for verifier in Owned::all(Scheme::Secp256k1) {
         for count in COUNTS {
@@ -283,6 +282,37 @@ fn ecdsa_of_every_count_names_the_broken_item() {
                 expected[count / 2] = RuleCode::SignatureMismatch as u8;
                 assert_eq!(verify(&digests), (Status::Invalid, expected));
             }
+        }
+    }
+}
+
+#[test]
+fn keys_of_real_signatures_are_recovered() {
+    let [digests, keys, signatures] = block();
+    let compressed = |key: &Vec<u8>| [&[2 + (key[0] & 1)], &key[1..33]].concat();
+    let expected: Vec<Vec<u8>> = keys.iter().map(compressed).collect();
+    let (digests, signatures) = (digests.concat(), Packed::new(&signatures));
+    let policy = EcdsaPolicy::Bitcoin as u32;
+    for verifier in Owned::all(Scheme::Secp256k1) {
+        let recover = |id: u8| {
+            let (mut found, mut codes, ids) = (vec![[7; 33]; 1000], [77; 1000], [id; 1000]);
+            let (from, ids, found_at, out) = (digests.as_ptr(), ids.as_ptr(), found.as_mut_ptr(), codes.as_mut_ptr());
+            let signatures = signatures.items();
+            // SAFETY: the pointers are to as many items.
+            let status = unsafe {
+                turnpike_recover_ecdsa(verifier.0, policy, from, signatures, ids, 1000, found_at.cast(), out)
+            };
+            (status, found, codes)
+        };
+        // The y of the nonce's point is even or odd.
+        let (even, odd) = (recover(0), recover(1));
+        assert_eq!((even.0, odd.0), (Status::Ok, Status::Ok));
+        for (item, expected) in expected.iter().enumerate().filter(|(item, _)| keys[*item].len() == 33) {
+            assert!(even.1[item] == expected[..] || odd.1[item] == expected[..], "signature {item}");
+            assert_ne!(even.1[item], odd.1[item]);
+        }
+        for (id, rule) in [(2, RuleCode::RecoveryId), (4, RuleCode::RecoveryId)] {
+            assert_eq!(recover(id), (Status::Invalid, vec![[0; 33]; 1000], [rule as u8; 1000]));
         }
     }
 }
@@ -342,6 +372,11 @@ fn wrong_arguments_have_a_status() {
         assert_eq!(ecdsa(policy, items, rows(&bytes, usize::MAX), 2), Status::Length);
         assert_eq!(ecdsa(policy, items, items, usize::MAX), Status::Length);
         assert_eq!(ecdsa(policy, nothing, nothing, 0), Status::Ok, "nothing");
+        let recover =
+            |signatures, ids, keys| turnpike_recover_ecdsa(verifier.0, policy, from, signatures, ids, 1, keys, to);
+        assert_eq!(recover(items, null(), to), Status::Pointer);
+        assert_eq!(recover(items, from, null_mut()), Status::Pointer);
+        assert_eq!(recover(nothing, from, to), Status::Pointer);
         assert_eq!(turnpike_verify_schnorr(verifier.0, nothing, from, from, 2, to), Status::Pointer);
         assert_eq!(turnpike_verify_schnorr(verifier.0, items, null(), from, 2, to), Status::Pointer);
         assert_eq!(turnpike_verify_schnorr(verifier.0, items, from, from, 2, null_mut()), Status::Pointer);

@@ -1,6 +1,6 @@
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use shared::{Backend, Error, Function, Scheme, Tag};
+use shared::{Backend, Error, Function, Policy, Scheme, Tag};
 
 use crate::BackendError;
 use crate::buffer::{Array, Rows, Source};
@@ -22,6 +22,10 @@ fn backend(number: u8) -> PyResult<Backend> {
 fn scheme(number: u8) -> PyResult<Scheme> {
     let found = Scheme::ALL.into_iter().find(|scheme| *scheme as u8 == number);
     found.ok_or_else(|| PyValueError::new_err(format!("{number} is not a scheme")))
+}
+
+fn policy(number: u32) -> PyResult<Policy> {
+    shared::policy(number).ok_or_else(|| PyValueError::new_err(format!("{number} is not a policy")))
 }
 
 /// Where codes are written to.
@@ -117,14 +121,34 @@ impl Verifier {
         keys: &Bound<'_, PyAny>,
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let known = shared::policy(policy).ok_or_else(|| PyValueError::new_err(format!("{policy} is not a policy")))?;
+        let policy = self::policy(policy)?;
         let digests = Rows::of::<32>("digests", digests)?;
         let (signatures, keys) = (Source::new("signatures", signatures)?, Source::new("keys", keys)?);
         let mut codes = self::codes(codes)?;
         let digests = digests.arrays();
         let (signatures, keys) = (signatures.items().map_err(raise)?, keys.items().map_err(raise)?);
         let codes = codes.values_mut()?;
-        py.detach(|| self.0.ecdsa(known, digests, signatures, keys, codes)).map_err(raise)
+        py.detach(|| self.0.ecdsa(policy, digests, signatures, keys, codes)).map_err(raise)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what comes out is given as well")]
+    fn recover_ecdsa(
+        &self,
+        py: Python<'_>,
+        policy: u32,
+        digests: &Bound<'_, PyAny>,
+        signatures: &Bound<'_, PyAny>,
+        ids: &Bound<'_, PyAny>,
+        keys: &Bound<'_, PyAny>,
+        codes: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let policy = self::policy(policy)?;
+        let (digests, mut keys) = (Rows::of::<32>("digests", digests)?, Rows::of::<33>("keys", keys)?);
+        let (signatures, ids) = (Source::new("signatures", signatures)?, Array::new("ids", ids, "uint8", 1)?);
+        let mut codes = self::codes(codes)?;
+        let (digests, signatures) = (digests.arrays(), signatures.items().map_err(raise)?);
+        let (ids, keys, codes) = (ids.values(), keys.arrays_mut()?, codes.values_mut()?);
+        py.detach(|| self.0.recover_ecdsa(policy, digests, signatures, ids, keys, codes)).map_err(raise)
     }
 
     fn schnorr(

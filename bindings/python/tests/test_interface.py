@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import threading
@@ -25,6 +26,11 @@ def test_rules_are_those_of_the_engines() -> None:
     native = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper(): number for name, number, _ in _native.RULES}
     assert {rule.name: rule.value for rule in Rule} == {"VALID": 0, "NOT_VERIFIED": 255} | native
     assert len({rule.message for rule in Rule}) == len(Rule)
+
+
+def test_the_example_in_the_text() -> None:
+    failed, attempted = doctest.testmod(turnpike_verify)
+    assert (failed, attempted) == (0, 3)
 
 
 def test_version() -> None:

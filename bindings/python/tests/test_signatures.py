@@ -54,6 +54,24 @@ def test_wycheproof_names_the_rule(wycheproof: list[dict[str, str]]) -> None:
     assert verifier.ecdsa(*arguments).tolist() == [Rule.SIGNATURE_LENGTH]
 
 
+def test_keys_of_real_signatures_are_recovered(block: Block) -> None:
+    expected = table([bytes([2 + (key[0] & 1)]) + key[1:33] for key in block[2]])
+    short = np.array([len(key) == 33 for key in block[2]])
+    digests, signatures = table(block[0]), pack(block[1])
+    for verifier in verifiers(Scheme.SECP256K1):
+        even, odd, wrong, beyond = (
+            verifier.recover_ecdsa(digests, signatures, np.full(1000, number, np.uint8), Policy.BITCOIN)
+            for number in (0, 1, 2, 4)
+        )
+        assert not even[1].any()
+        assert not odd[1].any()
+        matches = (even[0] == expected).all(axis=1) ^ (odd[0] == expected).all(axis=1)
+        assert matches[short].all()
+        for keys, codes in (wrong, beyond):
+            assert (codes == Rule.RECOVERY_ID).all()
+            assert not keys.any()
+
+
 def test_bip340(bip340: list[dict[str, str]]) -> None:
     assert len(bip340) == 19
     messages = pack([bytes.fromhex(vector["message"]) for vector in bip340])

@@ -1,11 +1,11 @@
 use verify::BatchVerifier;
-use verify::secp256k1::ecdsa::{self, Encoding, HighS};
+use verify::secp256k1::ecdsa::{self, Encoding, HighS, Recoverable, RecoveryId};
 use verify::secp256k1::{Rule, schnorr};
 
 pub use verify::secp256k1::ecdsa::Policy;
 
 use crate::items::check_count;
-use crate::{Error, Items, Verifier, code};
+use crate::{Error, Items, NOT_VERIFIED, VALID, Verifier, code};
 
 /// Signatures in a piece of work: what a batch shares is shared by enough of them, and they stay in the caches.
 const PIECE: (usize, usize) = (64, 1024);
@@ -48,6 +48,46 @@ impl Verifier {
         Ok(())
     }
 
+    /// Recovers the compressed keys that ECDSA signatures of digests were made with. An id says which of the points that r
+    /// stands for is meant: whether its y is odd (1), and whether its x is r + n (2). The key of an item that breaks a rule is
+    /// all zeros.
+    pub fn recover_ecdsa(
+        &self,
+        policy: Policy,
+        digests: &[[u8; 32]],
+        signatures: Items<'_>,
+        ids: &[u8],
+        keys: &mut [[u8; 33]],
+        codes: &mut [u8],
+    ) -> Result<(), Error> {
+        let backend = self.backends.secp256k1()?;
+        check_count("digests", digests.len(), codes.len())?;
+        signatures.check_count("signatures", codes.len())?;
+        check_count("recovery ids", ids.len(), codes.len())?;
+        check_count("keys", keys.len(), codes.len())?;
+        let parse = |item: usize| {
+            let (signature, id) = (policy.signature(signatures.get(item))?, RecoveryId::parse(ids[item])?);
+            Ok(Recoverable { digest: digests[item], signature, id })
+        };
+        codes.fill(NOT_VERIFIED);
+        keys.fill([0; 33]);
+        let piece = self.piece(codes.len(), PIECE.0, PIECE.1);
+        let pieces = codes.chunks_mut(piece).zip(keys.chunks_mut(piece)).enumerate();
+        self.pool.each(pieces, |(number, (codes, keys))| {
+            let recover = |items: Vec<Recoverable>| ecdsa::recover_each_on(backend, &items);
+            for (item, key) in each_parsed(codes, |item| parse(number * piece + item), recover) {
+                match key {
+                    Ok(key) => {
+                        keys[item] = key.compressed();
+                        codes[item] = VALID;
+                    }
+                    Err(rule) => codes[item] = rule.code() as u8,
+                }
+            }
+        });
+        Ok(())
+    }
+
     /// Verifies BIP340 Schnorr signatures of messages of any length. Signatures have 64 bytes and keys 32; others break a rule.
     pub fn schnorr(
         &self,
@@ -76,17 +116,31 @@ fn verify_parsed<B: BatchVerifier<Rule = Rule>>(
     codes: &mut [u8],
     parse: impl Fn(usize) -> Result<B::Item, Rule>,
 ) {
+    let verify = |items: Vec<B::Item>| {
+        items.into_iter().for_each(|item| batch.push(item));
+        batch.verify_each().to_vec()
+    };
+    for (item, verdict) in each_parsed(codes, parse, verify) {
+        codes[item] = code(verdict.map_err(Rule::code));
+    }
+}
+
+/// Parses as many items as there are codes, and calls `work` with those that can be. Returns where they are, and what came of them.
+fn each_parsed<T, R>(
+    codes: &mut [u8],
+    parse: impl Fn(usize) -> Result<T, Rule>,
+    work: impl FnOnce(Vec<T>) -> Vec<R>,
+) -> Vec<(usize, R)> {
     let mut parsed = Vec::with_capacity(codes.len());
-    for (item, code) in codes.iter_mut().enumerate() {
-        match parse(item) {
-            Ok(signed) => {
-                batch.push(signed);
+    let mut places = Vec::with_capacity(codes.len());
+    for (place, code) in codes.iter_mut().enumerate() {
+        match parse(place) {
+            Ok(item) => {
                 parsed.push(item);
+                places.push(place);
             }
             Err(rule) => *code = rule.code() as u8,
         }
     }
-    for (item, verdict) in parsed.into_iter().zip(batch.verify_each()) {
-        codes[item] = code(verdict.map_err(Rule::code));
-    }
+    places.into_iter().zip(work(parsed)).collect()
 }

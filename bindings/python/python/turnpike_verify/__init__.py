@@ -217,6 +217,19 @@ class Verifier:
         self._native.ecdsa(policy, digests, signatures, keys, codes)
         return codes
 
+    def recover_ecdsa(
+        self, digests: Table, signatures: Items, ids: Table, policy: Policy = Policy.COMPACT
+    ) -> tuple[ByteArray, ByteArray]:
+        """Recovers the keys that ECDSA signatures of digests, shape ``(count, 32)``, were made with.
+
+        An id, shape ``(count,)``, is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if its x is r + n.
+        Returns keys, shape ``(count, 33)``, and codes; the key of an item that breaks a rule is all zeros.
+        """
+        count = _count(digests)
+        keys, codes = np.empty((count, 33), np.uint8), np.empty(count, np.uint8)
+        self._native.recover_ecdsa(policy, digests, signatures, ids, keys, codes)
+        return keys, codes
+
     def schnorr(self, messages: Items, signatures: Table, keys: Table) -> ByteArray:
         """Verifies BIP340 signatures, shape ``(count, 64)``, of messages of any lengths with keys of shape ``(count, 32)``."""
         codes = np.empty(_count(messages), np.uint8)
