@@ -1,0 +1,376 @@
+// The proof cache: replies to proof frames by all that the request says, and the rules of crates/proof.
+//
+// - One lookup a cycle. A hit leaves as a packet, 64 bytes a cycle; a miss goes to the host, with an id if its answer may be taken in:
+//   up to `Misses` of them are outstanding.
+// - For each id the host answers once: with the reply's body, or with none_i that there is none.
+// - A block is announced by OpForget for each address that it touches, then OpExtend; from the first OpForget to the OpExtend no
+//   fill is taken in.
+// - All of them take effect in the order in which they entered, each in one cycle. After reset the cache clears itself.
+//
+// A place of the cache holds a reply of up to Beats * 64 bytes: a path of twenty nodes takes 640 of them, the rest of a reply's
+// body up to 296.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module proof_cache
+  import proof_pkg::*;
+#(
+    parameter int unsigned Sets     = 64,
+    parameter int unsigned Ways     = 4,
+    parameter int unsigned Beats    = 16,
+    parameter int unsigned Misses   = 64,
+    parameter int unsigned TagWidth = 16,
+    localparam int unsigned LenWidth = $clog2(Beats) + 7,
+    localparam int unsigned IdWidth  = $clog2(Misses)
+) (
+    input  logic                clk_i,
+    input  logic                rst_ni,
+    // Secret words of the hash of 33-byte keys, see table_hash_keyed.
+    input  logic [ 7:0][63:0]   secrets_i,
+
+    input  logic                lookup_valid_i,
+    output logic                lookup_ready_o,
+    input  key_t                lookup_key_i,
+    input  logic [LenWidth-1:0] lookup_room_i,  // longest reply that the client takes
+    input  logic [TagWidth-1:0] lookup_tag_i,
+
+    output logic                reply_valid_o,
+    input  logic                reply_ready_i,
+    output logic [       511:0] reply_data_o,
+    output logic [        63:0] reply_keep_o,
+    output logic                reply_last_o,
+    output logic [TagWidth-1:0] reply_tag_o,
+    output logic [LenWidth-1:0] reply_length_o,
+    output logic                reply_too_large_o,  // one word of zeros: the reply would not fit
+
+    output logic                miss_valid_o,
+    input  logic                miss_ready_i,
+    output key_t                miss_key_o,
+    output logic [TagWidth-1:0] miss_tag_o,
+    output logic                miss_fill_o,  // the host is to answer, with this id
+    output logic [ IdWidth-1:0] miss_id_o,
+
+    input  logic                fill_valid_i,
+    output logic                fill_ready_o,
+    input  logic [       511:0] fill_data_i,
+    input  logic [        63:0] fill_keep_i,
+    input  logic                fill_last_i,
+    input  logic [ IdWidth-1:0] fill_id_i,
+    input  logic                fill_none_i,
+
+    input  logic                announce_valid_i,
+    output logic                announce_ready_o,
+    input  op_e                 announce_op_i,      // OpForget, OpExtend or OpReorganise
+    input  key_t                announce_key_i,     // OpForget: the key; else the chain, as keys have it
+    input  tip_t                announce_tip_i,
+    input  logic [       255:0] announce_parent_i,
+
+    output logic                filled_o,
+    output logic                refused_o
+);
+
+  localparam int unsigned SetWidth = $clog2(Sets);
+  localparam int unsigned WayWidth = $clog2(Ways);
+  localparam int unsigned PlaceWidth = SetWidth + WayWidth;
+  localparam int unsigned BeatWidth = $clog2(Beats);
+  localparam int unsigned HashLatency = 17;
+  // What is in the pipeline and may become a hit or a miss has room in both queues.
+  localparam int unsigned QueueDepth = 64;
+  localparam int unsigned CountWidth = $clog2(QueueDepth + 1);
+  // Empty cycles after an operation that changes tags: until what it wrote can be read.
+  localparam int unsigned Gap = 3;
+
+  `PARAMETER_CHECK(sets, Sets >= 2 && Sets == 2 ** SetWidth, "proof_cache: Sets has to be a power of two from 2 on")
+  `PARAMETER_CHECK(ways, Ways >= 2 && Ways == 2 ** WayWidth, "proof_cache: Ways has to be a power of two from 2 on")
+  `PARAMETER_CHECK(beats, Beats >= 2 && Beats == 2 ** BeatWidth,
+                   "proof_cache: Beats has to be a power of two from 2 on")
+  `PARAMETER_CHECK(misses, Misses >= 2 && Misses == 2 ** IdWidth,
+                   "proof_cache: Misses has to be a power of two from 2 on")
+
+  typedef struct packed {
+    op_e                   op;
+    key_t                  key;
+    tip_t                  tip;
+    logic [255:0]          parent;
+    logic [LenWidth-1:0]   length;  // OpLookup: room
+    logic [TagWidth-1:0]   tag;
+    logic [PlaceWidth-1:0] place;
+  } operation_t;
+
+  ////////////////////////////////////////////////////////////////////////
+  // What enters. After an announcement or a step of a fill it is a lookup's turn.
+
+  logic tags_ready, enter, lookup_room, free_to_enter, change_turn_q, change_valid, change_enters, lookup_enters;
+  logic fill_op_valid, fill_op_ready;
+  operation_t fill_op, entering;
+  logic [1:0] gap_q;
+  logic [CountWidth-1:0] passing_q, hits, misses;
+  logic result_valid, result_hit;
+  op_e result_op;
+
+  assign free_to_enter = tags_ready && gap_q == '0;
+  assign lookup_room   = 32'(passing_q) + 32'(hits) < QueueDepth && 32'(passing_q) + 32'(misses) < QueueDepth;
+  assign change_valid  = announce_valid_i || fill_op_valid;
+  assign change_enters = free_to_enter && change_valid && (change_turn_q || !lookup_valid_i || !lookup_room);
+  assign lookup_enters = free_to_enter && lookup_valid_i && lookup_room && !change_enters;
+  assign lookup_ready_o   = lookup_enters;
+  assign announce_ready_o = change_enters && announce_valid_i;
+  assign fill_op_ready    = change_enters && !announce_valid_i;
+  assign enter            = change_enters || lookup_enters;
+  `FFE(change_turn_q, lookup_enters, enter, 1'b1)
+  `FFE(gap_q, change_enters ? 2'(Gap) : gap_q - 1'b1, change_enters || gap_q != '0, '0)
+
+  always_comb begin
+    entering = fill_op;
+    if (lookup_enters) begin
+      entering        = '0;
+      entering.op     = OpLookup;
+      entering.key    = lookup_key_i;
+      entering.length = lookup_room_i;
+      entering.tag    = lookup_tag_i;
+    end else if (announce_valid_i) begin
+      entering        = '0;
+      entering.op     = announce_op_i;
+      entering.key    = announce_key_i;
+      entering.tip    = announce_tip_i;
+      entering.parent = announce_parent_i;
+    end
+  end
+  logic looked_up;
+  assign looked_up = result_valid && result_op == OpLookup;
+  `FFE(passing_q, lookup_enters ? passing_q + 1'b1 : passing_q - 1'b1, lookup_enters != looked_up, '0)
+
+  ////////////////////////////////////////////////////////////////////////
+  // Hash and tags.
+
+  logic [63:0] hash;
+  logic [HashLatency-1:0] hashing_q;
+  operation_t hashed;
+  table_hash_keyed #(
+      .KeyBytes(KeyBytes)
+  ) u_hash (
+      .clk_i,
+      .secrets_i,
+      .key_i (entering.key),
+      .hash_o(hash)
+  );
+  table_delay #(
+      .Width($bits(operation_t)),
+      .Depth(HashLatency)
+  ) u_with (
+      .clk_i,
+      .data_i(entering),
+      .data_o(hashed)
+  );
+  `FF(hashing_q, {hashing_q[HashLatency-2:0], enter}, '0)
+  logic unused_hash;
+  assign unused_hash = ^hash;
+
+  key_t result_key;
+  tip_t result_tip;
+  logic [PlaceWidth-1:0] result_place;
+  logic [LenWidth-1:0] result_length, result_room;
+  logic [  TagWidth-1:0] result_tag;
+  logic [PlaceWidth-1:0] unused_place;
+  proof_tags #(
+      .Sets     (Sets),
+      .Ways     (Ways),
+      .LenWidth (LenWidth),
+      .WithWidth(LenWidth + TagWidth + PlaceWidth)
+  ) u_tags (
+      .clk_i,
+      .rst_ni,
+      .ready_o (tags_ready),
+      .valid_i (hashing_q[HashLatency-1]),
+      .op_i    (hashed.op),
+      .set_i   (hash[63-:SetWidth]),
+      .key_i   (hashed.key),
+      .tip_i   (hashed.tip),
+      .parent_i(hashed.parent),
+      .length_i(hashed.length),
+      .with_i  ({hashed.length, hashed.tag, hashed.place}),
+      .valid_o (result_valid),
+      .op_o    (result_op),
+      .with_o  ({result_room, result_tag, unused_place}),
+      .key_o   (result_key),
+      .hit_o   (result_hit),
+      .place_o (result_place),
+      .length_o(result_length),
+      .tip_o   (result_tip)
+  );
+
+  ////////////////////////////////////////////////////////////////////////
+  // Hits.
+
+  typedef struct packed {
+    logic [PlaceWidth-1:0] place;
+    logic [LenWidth-1:0]   length;
+    logic                  too_large;
+    tip_t                  tip;
+    logic [TagWidth-1:0]   tag;
+  } hit_t;
+
+  hit_t hit;
+  logic hit_valid, hit_ready, hits_ready, found, finished;
+  assign found = looked_up && result_hit;
+  fifo #(
+      .Width($bits(hit_t)),
+      .Depth(QueueDepth)
+  ) u_hits (
+      .clk_i,
+      .rst_ni,
+      .valid_i(found),
+      .ready_o(hits_ready),
+      .data_i ({result_place, result_length, result_length > result_room, result_tip, result_tag}),
+      .valid_o(hit_valid),
+      .ready_i(hit_ready),
+      .data_o (hit),
+      .count_o(hits)
+  );
+
+  logic [PlaceWidth+BeatWidth-1:0] read_address, write_address;
+  logic [511:0] read_data, write_data;
+  logic write;
+  ram_1r1w #(
+      .Width(512),
+      .Depth(Sets * Ways * Beats)
+  ) u_replies (
+      .clk_i,
+      .write_i        (write),
+      .write_address_i(write_address),
+      .write_data_i   (write_data),
+      .read_i         (1'b1),
+      .read_address_i (read_address),
+      .read_data_o    (read_data)
+  );
+
+  proof_stream #(
+      .PlaceWidth(PlaceWidth),
+      .Beats     (Beats),
+      .TagWidth  (TagWidth)
+  ) u_stream (
+      .clk_i,
+      .rst_ni,
+      .hit_valid_i    (hit_valid),
+      .hit_ready_o    (hit_ready),
+      .hit_place_i    (hit.place),
+      .hit_length_i   (hit.length),
+      .hit_too_large_i(hit.too_large),
+      .hit_tip_i      (hit.tip),
+      .hit_tag_i      (hit.tag),
+      .read_address_o (read_address),
+      .read_data_i    (read_data),
+      .finished_o     (finished),
+      .valid_o        (reply_valid_o),
+      .ready_i        (reply_ready_i),
+      .data_o         (reply_data_o),
+      .keep_o         (reply_keep_o),
+      .last_o         (reply_last_o),
+      .tag_o          (reply_tag_o),
+      .length_o       (reply_length_o),
+      .too_large_o    (reply_too_large_o)
+  );
+
+  ////////////////////////////////////////////////////////////////////////
+  // Misses: an id for each, while there are any.
+
+  logic [IdWidth-1:0] miss_id, fill_id_q;
+  logic missed, misses_ready, id_taken, id_freed, id_valid_q;
+  logic [Misses-1:0] free_q, may;
+  logic [IdWidth-1:0] id_d, id_q;
+  assign missed   = looked_up && !result_hit;
+  assign id_taken = missed && id_valid_q;
+  for (genvar i = 0; i < Misses; i++) begin : gen_id
+    logic taken, freed;
+    assign taken = id_taken && id_q == IdWidth'(i);
+    assign freed = id_freed && fill_id_q == IdWidth'(i);
+    `FFE(free_q[i], freed, taken || freed, 1'b1)
+    assign may[i] = free_q[i] && !(id_valid_q && id_q == IdWidth'(i));
+  end
+  always_comb begin
+    id_d = '0;
+    for (int unsigned i = 0; i < Misses; i++) if (may[i]) id_d = IdWidth'(i);
+  end
+  // The next one to give: it stays until it is given.
+  `FFE(id_q, id_d, id_taken || !id_valid_q, '0)
+  `FFE(id_valid_q, |may, id_taken || !id_valid_q, 1'b0)
+
+  fifo #(
+      .Width(8 * KeyBytes + TagWidth + 1 + IdWidth),
+      .Depth(QueueDepth)
+  ) u_misses (
+      .clk_i,
+      .rst_ni,
+      .valid_i(missed),
+      .ready_o(misses_ready),
+      .data_i ({result_key, result_tag, id_valid_q, id_q}),
+      .valid_o(miss_valid_o),
+      .ready_i(miss_ready_i),
+      .data_o ({miss_key_o, miss_tag_o, miss_fill_o, miss_id_o}),
+      .count_o(misses)
+  );
+
+  key_t miss_key;
+  logic miss_read;
+  ram_1r1w #(
+      .Width(8 * KeyBytes),
+      .Depth(Misses)
+  ) u_keys (
+      .clk_i,
+      .write_i        (id_taken),
+      .write_address_i(id_q),
+      .write_data_i   (result_key),
+      .read_i         (miss_read),
+      .read_address_i (miss_id),
+      .read_data_o    (miss_key)
+  );
+  `FFNE(fill_id_q, miss_id, miss_read)
+
+  ////////////////////////////////////////////////////////////////////////
+  // Fills.
+
+  proof_filler #(
+      .PlaceWidth(PlaceWidth),
+      .Beats     (Beats),
+      .IdWidth   (IdWidth)
+  ) u_filler (
+      .clk_i,
+      .rst_ni,
+      .valid_i        (fill_valid_i),
+      .ready_o        (fill_ready_o),
+      .data_i         (fill_data_i),
+      .keep_i         (fill_keep_i),
+      .last_i         (fill_last_i),
+      .id_i           (fill_id_i),
+      .none_i         (fill_none_i),
+      .miss_id_o      (miss_id),
+      .miss_read_o    (miss_read),
+      .miss_key_i     (miss_key),
+      .free_o         (id_freed),
+      .op_valid_o     (fill_op_valid),
+      .op_ready_i     (fill_op_ready),
+      .op_o           (fill_op.op),
+      .op_key_o       (fill_op.key),
+      .op_tip_o       (fill_op.tip),
+      .op_length_o    (fill_op.length),
+      .op_place_o     (fill_op.place),
+      .done_i         (result_valid && (result_op == OpClaim || result_op == OpCommit)),
+      .done_taken_i   (result_hit),
+      .done_place_i   (result_place),
+      .hit_i          (found),
+      .finished_i     (finished),
+      .write_o        (write),
+      .write_address_o(write_address),
+      .write_data_o   (write_data),
+      .filled_o,
+      .refused_o
+  );
+  assign fill_op.parent = '0;
+  assign fill_op.tag    = '0;
+
+  `ASSERT(hits_have_room, !found || hits_ready)
+  `ASSERT(misses_have_room, !missed || misses_ready)
+  `ASSUME(answers_have_a_miss, !(fill_valid_i && miss_read) || !free_q[fill_id_i])
+
+endmodule

@@ -1,0 +1,144 @@
+// Takes in what the host answers to a miss: claims a place, waits until no reply from there is still being sent, writes, and
+// commits. A fill that is late, too long or too short to name its tip leaves everything as it was.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module proof_filler
+  import proof_pkg::*;
+#(
+    parameter int unsigned PlaceWidth = 8,
+    parameter int unsigned Beats      = 16,
+    parameter int unsigned IdWidth    = 6,
+    localparam int unsigned BeatWidth = $clog2(Beats),
+    localparam int unsigned LenWidth  = BeatWidth + 7
+) (
+    input  logic clk_i,
+    input  logic rst_ni,
+
+    // The host's answer. The id stays for the whole packet; one without a body is one word with none_i.
+    input  logic               valid_i,
+    output logic               ready_o,
+    input  logic [      511:0] data_i,
+    input  logic [       63:0] keep_i,
+    input  logic               last_i,
+    input  logic [IdWidth-1:0] id_i,
+    input  logic               none_i,
+
+    // The miss: its key a cycle after the id.
+    output logic [IdWidth-1:0] miss_id_o,
+    output logic               miss_read_o,
+    input  key_t               miss_key_i,
+    output logic               free_o,  // the id may be used again
+
+    // Into the pipeline, and what came of it.
+    output logic                  op_valid_o,
+    input  logic                  op_ready_i,
+    output op_e                   op_o,
+    output key_t                  op_key_o,
+    output tip_t                  op_tip_o,
+    output logic [  LenWidth-1:0] op_length_o,
+    output logic [PlaceWidth-1:0] op_place_o,
+    input  logic                  done_i,
+    input  logic                  done_taken_i,
+    input  logic [PlaceWidth-1:0] done_place_i,
+
+    // Hits sent and finished, to tell when the place is no longer read.
+    input  logic hit_i,
+    input  logic finished_i,
+
+    output logic                            write_o,
+    output logic [PlaceWidth+BeatWidth-1:0] write_address_o,
+    output logic [                   511:0] write_data_o,
+
+    output logic filled_o,  // a reply was taken in
+    output logic refused_o  // or not
+);
+
+  typedef enum logic [2:0] {
+    StateIdle,
+    StateClaim,
+    StateClaimed,
+    StateWait,
+    StateBody,
+    StateCommit,
+    StateCommitted
+  } state_e;
+
+  state_e state_q, state_d;
+  logic [PlaceWidth-1:0] place_q;
+  tip_t                  tip_q;
+  logic [  LenWidth-1:0] length_q;
+  logic [   BeatWidth:0] beat_q;
+  logic drop_q, drop_d;
+  // Hits whose replies are still to be read; at most as many as their queue holds, and one.
+  logic [7:0] reading_q, ahead_q;
+
+  `FFE(reading_q, hit_i ? reading_q + 1'b1 : reading_q - 1'b1, hit_i != finished_i, '0)
+  // Of those, the ones that were hits before the claim.
+  `FFE(ahead_q, state_q == StateClaimed ? reading_q - 8'(finished_i) : ahead_q - 1'b1,
+       state_q == StateClaimed || (finished_i && ahead_q != '0), '0)
+
+  assign miss_id_o   = id_i;
+  assign miss_read_o = state_q == StateIdle;
+  assign op_key_o    = miss_key_i;
+  assign op_tip_o    = state_q == StateClaim ? data_i[$bits(tip_t)-1:0] : tip_q;
+  assign op_length_o = length_q;
+  assign op_place_o  = place_q;
+  assign op_o        = state_q == StateClaim ? OpClaim : OpCommit;
+  assign op_valid_o  = state_q == StateClaim || state_q == StateCommit;
+
+  logic word, overlong, cut, end_of_body;
+  assign ready_o     = state_q == StateBody;
+  assign word        = valid_i && ready_o;
+  assign end_of_body = word && last_i;
+  assign overlong        = beat_q == (BeatWidth + 1)'(Beats);
+  assign cut       = beat_q == '0 && !keep_i[$bits(tip_t)/8-1];
+
+  logic [6:0] bytes;
+  always_comb begin
+    bytes = '0;
+    for (int unsigned i = 0; i < 64; i++) bytes += 7'(keep_i[i]);
+  end
+
+  always_comb begin
+    state_d = state_q;
+    drop_d  = drop_q;
+    unique case (state_q)
+      StateIdle: begin
+        if (valid_i) state_d = none_i || !keep_i[$bits(tip_t)/8-1] ? StateBody : StateClaim;
+        drop_d = none_i || !keep_i[$bits(tip_t)/8-1];
+      end
+      StateClaim: if (op_ready_i) state_d = StateClaimed;
+      StateClaimed: begin
+        if (done_i) state_d = done_taken_i ? StateWait : StateBody;
+        drop_d = !done_taken_i;
+      end
+      StateWait: if (ahead_q == '0) state_d = StateBody;
+      StateBody: begin
+        if (word && (overlong || cut)) drop_d = 1'b1;
+        if (end_of_body) state_d = drop_d ? StateIdle : StateCommit;
+      end
+      StateCommit: if (op_ready_i) state_d = StateCommitted;
+      StateCommitted: if (done_i) state_d = StateIdle;
+      default: state_d = StateIdle;
+    endcase
+  end
+  `FF(state_q, state_d, StateIdle)
+  `FF(drop_q, drop_d, 1'b0)
+  `FFNE(place_q, done_place_i, state_q == StateClaimed && done_i)
+  `FFNE(tip_q, data_i[$bits(tip_t)-1:0], state_q == StateClaim)
+  `FFE(beat_q, end_of_body ? '0 : beat_q + 1'b1, word && (last_i || !overlong), '0)
+  `FFNE(length_q, {beat_q, 6'b0} + LenWidth'(bytes), word)
+
+  assign write_o         = word && !drop_d;
+  assign write_address_o = {place_q, beat_q[BeatWidth-1:0]};
+  assign write_data_o    = data_i;
+
+  assign free_o    = state_q != StateIdle && state_d == StateIdle;
+  assign filled_o  = state_q == StateCommitted && done_i && done_taken_i;
+  assign refused_o = free_o && !filled_o;
+
+  `ASSERT(hits_are_counted, reading_q != '1 && !(reading_q == '0 && finished_i && !hit_i))
+
+endmodule

@@ -1,0 +1,22 @@
+// What passes through the proof cache.
+
+package proof_pkg;
+
+  typedef enum logic [2:0] {
+    OpLookup,      // a client asks
+    OpForget,      // a new block touches the address
+    OpExtend,      // the new block, on its parent: the tip is another one now
+    OpReorganise,  // blocks have left the chain: all replies of it are stale
+    OpClaim,       // the filler's: a place for a reply
+    OpCommit       // the filler's: the reply is in its place
+  } op_e;
+
+  // The tip of a chain, as the first 40 bytes of every reply's body have it: the header's hash, then the height, big-endian.
+  typedef logic [319:0] tip_t;
+
+  // Chain and query of a request are the first byte of its key, as in crates/proof; then come the 32 bytes asked for.
+  localparam int unsigned KeyBytes = 33;
+  typedef logic [8*KeyBytes-1:0] key_t;
+  localparam logic [3:0] QueryIndex = 4'd4;
+
+endpackage
