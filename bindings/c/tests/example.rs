@@ -84,3 +84,22 @@ fn linked_with_the_static_library() {
 fn linked_with_the_shared_library() {
     check("shared", &["-L", libraries().to_str().unwrap(), "-lturnpike_verify_c"]);
 }
+
+#[test]
+fn the_header_is_one_of_cpp_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#include \"turnpike_verify.h\"\nint main() { return turnpike_backend_available(TURNPIKE_SCHEME_SHA256, 9); }\n";
+    fs::write(folder.path().join("main.cpp"), source).unwrap();
+    let mut command = Command::new(env::var_os("CXX").unwrap_or_else(|| "c++".into()));
+    command.current_dir(folder.path()).args([
+        "-std=c++11",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "-fsyntax-only",
+    ]);
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let output = command.arg("-I").arg(include).arg("main.cpp").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
