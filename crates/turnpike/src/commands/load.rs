@@ -7,7 +7,7 @@ use std::time::Duration;
 use client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Proofs, Report, Until};
 use client::{Client, Options, Pipeline};
 use serde::Serialize;
-use wire::{AccountId, BatchFormat, Chain, ETHERNET_DATAGRAM, Promise, Query};
+use wire::{AccountId, BatchFormat, Chain, ETHERNET_DATAGRAM, Operation, Promise, Query};
 
 use crate::cli::{DistributionArg, LoadArgs, MixArg};
 use crate::error::Error;
@@ -110,7 +110,9 @@ fn sign(args: &LoadArgs, workload: Operations, promise: Promise) -> Result<Opera
     let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
     // Of the load's own accounts none: their balances are followed.
     let bank = AccountId::from(u128::from(FIRST_ACCOUNT) + u128::from(args.accounts));
-    client.create(bank).map_err(Error::other)?;
+    let create = Operation::create(client::fresh_transaction_id().map_err(Error::other)?, bank);
+    // It is there already after an earlier run.
+    client.execute(&create).map_err(Error::other)?;
     let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, !args.seed);
     let signed = load::sign_transfers(&mut client, bank, count, promise, choice).map_err(Error::other)?;
     Ok(workload.with_signed(signed, args.signed))
