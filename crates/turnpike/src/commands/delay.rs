@@ -205,8 +205,8 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
 
 /// The message of a time-lock, as LCS35 has it: the exclusive or of the ciphertext and the solution.
 fn decipher(ciphertext: &str, number: &[u8]) -> Result<String, Error> {
-    let ciphertext =
-        hex::decode(ciphertext).ok_or_else(|| Error::Input("the ciphertext is not one of hexadecimal digits".into()))?;
+    let ciphertext = hex::decode(ciphertext)
+        .ok_or_else(|| Error::Input("the ciphertext is not one of hexadecimal digits".into()))?;
     let length = ciphertext.len().max(number.len());
     let padded = |bytes: &[u8]| [vec![0; length - bytes.len()], bytes.to_vec()].concat();
     let text: Vec<u8> =
