@@ -1,11 +1,11 @@
 //! The accounts: balances in the hash table, and the sum of all that was issued.
 
-use table::{Config, EntryIndex, Hash, Seed, Table};
+use table::{Config, EntryIndex, Hash, Region, Seed, Table};
 use wire::AccountId;
 
 use crate::Error;
 
-/// Accounts by id. Balances are stored as native integers: nobody but this process reads them.
+/// Accounts by id. Balances are stored as native integers: nobody beyond this machine reads them.
 #[derive(Debug)]
 pub(crate) struct Accounts {
     table: Table<16, 8>,
@@ -14,10 +14,20 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    pub fn new(limit: usize, seed: Seed) -> Result<Self, Error> {
+    /// No accounts, in memory given or else of the table's own.
+    pub fn new(limit: usize, seed: Seed, region: Option<Region>) -> Result<Self, Error> {
         let config = Config::new(limit).seed(seed);
-        let table = Table::with_capacity(&config).map_err(|reason| Error::Memory { accounts: limit, reason })?;
+        let table = match region {
+            Some(region) => Table::with_region(&config, region),
+            None => Table::with_capacity(&config),
+        };
+        let table = table.map_err(|reason| Error::Memory { accounts: limit, reason })?;
         Ok(Self { table, limit, issued: 0 })
+    }
+
+    /// Bytes of memory that so many accounts take.
+    pub fn memory(limit: usize) -> Result<usize, Error> {
+        Config::new(limit).memory::<16, 8>().map_err(|reason| Error::Memory { accounts: limit, reason })
     }
 
     pub fn len(&self) -> usize {

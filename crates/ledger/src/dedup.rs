@@ -6,9 +6,19 @@
 //! decides. A line counts the entries that found it full and went on to the next, which is how a search knows where
 //! to stop and how the oldest entry can be taken out without leaving a mark.
 //!
-//! Memory is reserved at start and becomes resident as it is used.
+//! Memory is reserved at start and becomes resident as it is used. A program in the kernel may read it at any time
+//! (`bpf/window.h`): a header tells it which records are being written, and it compares what it found in full.
 
-use table::prefetch;
+use std::sync::{
+    Arc,
+    atomic::{
+        AtomicU64,
+        Ordering::{Relaxed, Release},
+        fence,
+    },
+};
+
+use table::{Array, Pages, PlainArray, Region, prefetch};
 use wire::{AccountId, Operation, Status, TransactionId};
 
 use crate::secret::Secret;
@@ -17,6 +27,12 @@ use crate::secret::Secret;
 pub const MIN_CAPACITY: usize = 1 << 10;
 /// Largest window: beyond it the tags in the index get too short.
 pub const MAX_CAPACITY: usize = 1 << 26;
+
+/// Words of 64 bits in the header: the secret (6), the numbers of bits (1), `begun`, `written`, and as many reserved.
+const HEADER: usize = 16;
+const BITS: usize = 6;
+const BEGUN: usize = 7;
+const WRITTEN: usize = 8;
 
 /// Words of 32 bits in a line of the index.
 const LINE: usize = 16;
@@ -51,14 +67,44 @@ impl Remembered {
 /// fingerprint.
 type Record = [u64; 6];
 
+/// The memory of a window, all of it zero, each part aligned to a cache line.
+#[derive(Debug)]
+pub struct Memory {
+    /// The header, for readers.
+    pub header: Region,
+    /// The index.
+    pub index: Region,
+    /// The records.
+    pub ring: Region,
+}
+
+impl Memory {
+    /// Bytes that the parts take for a window of this capacity: header, index, ring.
+    pub fn sizes(capacity: usize) -> [usize; 3] {
+        let capacity = allowed(capacity);
+        [HEADER * size_of::<u64>(), capacity / FILL * LINE * size_of::<u32>(), capacity * size_of::<Record>()]
+    }
+
+    /// Memory of the process alone. Small pages, so that a window that is never full never takes all of it.
+    pub fn anonymous(capacity: usize) -> Result<Self, table::Error> {
+        let [header, index, ring] = Self::sizes(capacity);
+        let region = |bytes| Region::anonymous(bytes, Pages::Small, false);
+        Ok(Self { header: region(header)?, index: region(index)?, ring: region(ring)? })
+    }
+}
+
+/// The capacity nearest to one asked for.
+fn allowed(capacity: usize) -> usize {
+    capacity.clamp(MIN_CAPACITY, MAX_CAPACITY).next_power_of_two()
+}
+
 /// The dedup window.
 #[derive(Debug)]
 pub struct Window {
     key: [u64; 6],
-    ring: Vec<Record>,
-    index: Vec<u32>,
-    /// First word of the index that starts a cache line.
-    aligned: usize,
+    header: Array<AtomicU64>,
+    ring: PlainArray<Record>,
+    index: PlainArray<u32>,
     line_bits: u32,
     position_bits: u32,
     /// Sequence of the oldest operation held, and of the next one.
@@ -86,29 +132,44 @@ fn fold(left: u64, right: u64) -> u64 {
 impl Window {
     /// An empty window for `capacity` operations, a power of two from [`MIN_CAPACITY`] to [`MAX_CAPACITY`] (rounded
     /// and clamped otherwise), whose first operation will have the sequence `next`.
-    pub fn new(capacity: usize, next: u64, secret: &Secret) -> Self {
-        let capacity = capacity.clamp(MIN_CAPACITY, MAX_CAPACITY).next_power_of_two();
+    pub fn new(capacity: usize, next: u64, secret: &Secret) -> Result<Self, table::Error> {
+        Self::within(Memory::anonymous(capacity)?, capacity, next, secret)
+    }
+
+    /// An empty window in memory given.
+    pub fn within(memory: Memory, capacity: usize, next: u64, secret: &Secret) -> Result<Self, table::Error> {
+        let capacity = allowed(capacity);
         let lines = capacity / FILL;
-        // Vectors of zeros are mapped, not written. They are not aligned to lines, so there is one line to spare.
-        let index = vec![0u32; (lines + 1) * LINE];
-        let aligned = index.as_ptr().align_offset(LINE * size_of::<u32>()).min(LINE);
-        Self {
+        let needed = Memory::sizes(capacity);
+        let given = [&memory.header, &memory.index, &memory.ring].map(Region::len);
+        let too_small = |part: usize| table::Error::RegionTooSmall { given: given[part], needed: needed[part] };
+        let header = Arc::new(memory.header).words(0, HEADER).ok_or(too_small(0))?;
+        let index = memory.index.into_plain().filter(|index| index.len() >= lines * LINE).ok_or(too_small(1))?;
+        let ring = memory.ring.into_plain().filter(|ring| ring.len() >= capacity).ok_or(too_small(2))?;
+        let window = Self {
             key: secret.words(),
-            ring: vec![[0u64; 6]; capacity],
+            header,
+            ring,
             index,
-            aligned,
             line_bits: lines.trailing_zeros(),
             position_bits: capacity.trailing_zeros(),
             first: next,
             next,
             newest_signed: vec![0; capacity / STRETCH],
             horizon: 0,
+        };
+        for (cell, word) in window.header.iter().zip(window.key) {
+            cell.store(word, Relaxed);
         }
+        window.header[BITS].store(u64::from(window.position_bits) << 32 | u64::from(window.line_bits), Relaxed);
+        window.header[BEGUN].store(next, Relaxed);
+        window.header[WRITTEN].store(next, Release);
+        Ok(window)
     }
 
     /// How many operations the window holds at most.
     pub fn capacity(&self) -> usize {
-        self.ring.len()
+        1 << self.position_bits
     }
 
     /// How many it holds now.
@@ -213,7 +274,11 @@ impl Window {
         let position = self.position(sequence);
         let [source, transaction] = [words(&operation.source.0), words(&operation.transaction.0)];
         let last = u64::from(status.code()) << 32 | u64::from(self.fingerprint(operation));
+        self.header[BEGUN].store(sequence + 1, Relaxed);
+        // Whoever sees any of the record also sees that it is being written.
+        fence(Release);
         self.ring[position] = [source[0], source[1], transaction[0], transaction[1], value, last];
+        self.header[WRITTEN].store(sequence + 1, Release);
         self.next += 1;
 
         let stretch = position / STRETCH;
@@ -273,19 +338,18 @@ impl Window {
 
     #[inline(always)]
     fn position(&self, sequence: u64) -> usize {
-        (sequence & (self.ring.len() as u64 - 1)) as usize
+        (sequence & ((1 << self.position_bits) - 1)) as usize
     }
 
     /// First word of the line that a hash belongs to.
     #[inline(always)]
     fn line(&self, hash: u64) -> usize {
-        self.aligned + (hash >> (u64::BITS - self.line_bits)) as usize * LINE
+        (hash >> (u64::BITS - self.line_bits)) as usize * LINE
     }
 
     #[inline(always)]
     fn line_after(&self, line: usize) -> usize {
-        let last = self.aligned + ((1usize << self.line_bits) - 1) * LINE;
-        if line == last { self.aligned } else { line + LINE }
+        (line + LINE) & ((LINE << self.line_bits) - 1)
     }
 
     /// Tag of a hash in the upper bits of a slot. Never 0, which is what an empty slot has there.
@@ -341,7 +405,7 @@ mod tests {
     #[test]
     fn lines_overflow_and_empty_again() {
         // A key of zeros folds these operations to the same line: the worst an attacker could do.
-        let mut window = Window::new(MIN_CAPACITY, 1, &Secret::default());
+        let mut window = Window::new(MIN_CAPACITY, 1, &Secret::default()).unwrap();
         window.key = [0; 6];
         for id in 0..3 * MIN_CAPACITY as u64 {
             assert_eq!(push(&mut window, &transfer(id, 1, 2, 3), id, 0), id + 1);
@@ -358,7 +422,7 @@ mod tests {
 
     #[test]
     fn the_horizon_covers_every_forgotten_timestamp() {
-        let mut window = Window::new(MIN_CAPACITY, 1, &Secret::default());
+        let mut window = Window::new(MIN_CAPACITY, 1, &Secret::default()).unwrap();
         let mut timestamps = VecDeque::new();
         let mut forgotten = 0;
         for id in 0..5 * MIN_CAPACITY as u64 {
@@ -375,7 +439,7 @@ mod tests {
 
     #[test]
     fn the_fingerprint_covers_the_content() {
-        let window = Window::new(MIN_CAPACITY, 1, &Secret::default());
+        let window = Window::new(MIN_CAPACITY, 1, &Secret::default()).unwrap();
         let base = transfer(1, 2, 3, 4);
         let mut others = vec![transfer(1, 2, 4, 4), transfer(1, 2, 3, 5)];
         let mut command = base;
@@ -392,7 +456,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn behaves_like_a_queue_with_a_map(ids in prop::collection::vec((0u64..3000, 0u64..4), 1..6000), seed: [u8; 16]) {
-            let mut window = Window::new(MIN_CAPACITY, 77, &Secret::from_seed(seed));
+            let mut window = Window::new(MIN_CAPACITY, 77, &Secret::from_seed(seed)).unwrap();
             let mut order = VecDeque::new();
             let mut known = HashMap::new();
             for (at, (id, source)) in ids.into_iter().enumerate() {

@@ -4,10 +4,15 @@
 //! three times in small groups: hash and ask for the lines of the tables, ask for the entries that they lead to,
 //! execute.
 
-use table::{EntryIndex, Hash};
+use table::{EntryIndex, Hash, Region};
 use wire::{AccountId, Command, Operation, SignedOperation, Status};
 
-use crate::{Error, accounts::Accounts, dedup::Window, secret::Secret};
+use crate::{
+    Error,
+    accounts::Accounts,
+    dedup::{self, Window},
+    secret::Secret,
+};
 
 /// How much a ledger holds. Memory is reserved for it at start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +21,23 @@ pub struct Limits {
     pub accounts: usize,
     /// Number of operations that retries are recognised for, a power of two.
     pub window: usize,
+}
+
+/// The memory of a ledger. Where all of it lies in one arena, a program in the kernel can read balances and results.
+#[derive(Debug)]
+pub struct Memory {
+    /// The table of accounts.
+    pub accounts: Region,
+    /// The window of retries.
+    pub window: dedup::Memory,
+}
+
+impl Limits {
+    /// Bytes that the parts of [`Memory`] take: the accounts, and header, index and ring of the window.
+    pub fn memory(&self) -> Result<[usize; 4], Error> {
+        let [header, index, ring] = dedup::Memory::sizes(self.window);
+        Ok([Accounts::memory(self.accounts)?, header, index, ring])
+    }
 }
 
 /// What can be executed: an operation, or a signed one whose signature has been checked.
@@ -95,12 +117,28 @@ pub struct Ledger {
 impl Ledger {
     /// An empty ledger. Its first operation gets the sequence 1.
     pub fn new(limits: Limits, secret: Secret) -> Result<Self, Error> {
-        Self::starting_at(limits, 1, secret)
+        Self::starting_at(limits, 1, secret, None)
     }
 
-    pub(crate) fn starting_at(limits: Limits, next_sequence: u64, secret: Secret) -> Result<Self, Error> {
-        let window = Window::new(limits.window, next_sequence, &secret);
-        Ok(Self { accounts: Accounts::new(limits.accounts, secret.seed())?, window })
+    /// An empty ledger in memory given, which has to be zero.
+    pub fn within(memory: Memory, limits: Limits, secret: Secret) -> Result<Self, Error> {
+        Self::starting_at(limits, 1, secret, Some(memory))
+    }
+
+    /// An empty ledger whose first operation gets a given sequence, in memory given or else of its own.
+    pub(crate) fn starting_at(
+        limits: Limits,
+        next_sequence: u64,
+        secret: Secret,
+        memory: Option<Memory>,
+    ) -> Result<Self, Error> {
+        let (accounts, window) = memory.map_or((None, None), |memory| (Some(memory.accounts), Some(memory.window)));
+        let window = match window {
+            Some(memory) => Window::within(memory, limits.window, next_sequence, &secret),
+            None => Window::new(limits.window, next_sequence, &secret),
+        };
+        let window = window.map_err(|reason| Error::WindowMemory { window: limits.window, reason })?;
+        Ok(Self { accounts: Accounts::new(limits.accounts, secret.seed(), accounts)?, window })
     }
 
     /// Number of accounts.

@@ -13,6 +13,14 @@ pub enum Error {
         /// What the table said.
         reason: table::Error,
     },
+    /// No memory for the window of retries.
+    #[error("no room for a window of {window} operations: {reason}; lower `window` or add memory")]
+    WindowMemory {
+        /// Configured length of the window.
+        window: usize,
+        /// What the table said.
+        reason: table::Error,
+    },
     /// There are more accounts than configured.
     #[error("the ledger has more than the {limit} accounts that are configured; raise `accounts`")]
     TooManyAccounts {

@@ -15,7 +15,7 @@ mod secret;
 #[cfg(test)]
 mod testing;
 
-pub use engine::{Executable, Ledger, Limits, refuse_beyond};
+pub use engine::{Executable, Ledger, Limits, Memory, refuse_beyond};
 pub use error::Error;
-pub use recovery::{CLOCK_TOLERANCE, Recovery, recover};
+pub use recovery::{CLOCK_TOLERANCE, Recovery, recover, recover_within};
 pub use secret::Secret;

@@ -7,7 +7,7 @@ use wire::{AccountId, Status};
 
 use crate::{
     Error,
-    engine::{Executable, Ledger, Limits},
+    engine::{Executable, Ledger, Limits, Memory},
     journal::Log,
     secret::Secret,
 };
@@ -19,10 +19,21 @@ pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
 /// The ledger of a data directory: the accounts as of the tip of `chain`, and the operations of the journal since. Retries
 /// are recognised of all that the journal still holds, as far as the window reaches.
 pub fn recover(limits: Limits, secret: Secret, chain: &OwnChain, log: &Arc<Log>) -> Result<Ledger, Error> {
+    recover_within(None, limits, secret, chain, log)
+}
+
+/// As [`recover`]; the ledger lies in `memory` if there is any, else in memory of its own.
+pub fn recover_within(
+    memory: Option<Memory>,
+    limits: Limits,
+    secret: Secret,
+    chain: &OwnChain,
+    log: &Arc<Log>,
+) -> Result<Ledger, Error> {
     let tip = chain.tip();
     let window = (log.durable() + 1).saturating_sub(limits.window as u64);
     let first = log.first_sequence().max(window).min(tip.end_sequence + 1);
-    let mut recovery = Recovery::new(limits, secret, tip.end_sequence, first)?;
+    let mut recovery = Recovery::within(memory, limits, secret, tip.end_sequence, first)?;
     chain.with_index(|index| {
         let mut entries = index.entries();
         entries.try_for_each(|entry| recovery.account(&AccountId(entry.account), entry.balance.get()))
@@ -62,10 +73,14 @@ impl Recovery {
     /// Begins with balances that include all operations up to sequence `covered` (0 for none), and a journal whose
     /// first operation to be given has the sequence `first`.
     pub fn new(limits: Limits, secret: Secret, covered: u64, first: u64) -> Result<Self, Error> {
+        Self::within(None, limits, secret, covered, first)
+    }
+
+    fn within(memory: Option<Memory>, limits: Limits, secret: Secret, covered: u64, first: u64) -> Result<Self, Error> {
         if first > covered + 1 {
             return Err(Error::Gap { covered, first });
         }
-        Ok(Self { ledger: Ledger::starting_at(limits, first, secret)?, covered })
+        Ok(Self { ledger: Ledger::starting_at(limits, first, secret, memory)?, covered })
     }
 
     /// Tells when the first operation to be given was written, in microseconds since the Unix epoch. What was signed

@@ -56,7 +56,12 @@ impl<T: Transmit> Complete for Completer<T> {
             },
         };
         match result {
-            Ok(durable) => self.departures.release(durable, &mut self.transmit),
+            Ok(durable) => {
+                if let Some(tier) = self.shared.tier_state() {
+                    tier.durable(durable);
+                }
+                self.departures.release(durable, &mut self.transmit);
+            }
             Err(error) => {
                 if !self.shared.storage_failed.swap(true, Relaxed) {
                     tracing::error!(%error, "the journal cannot be written: reads only from now on");

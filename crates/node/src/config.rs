@@ -95,6 +95,8 @@ pub struct Proofs {
 pub struct Io {
     /// What carries datagrams.
     pub backend: Backend,
+    /// The interface that XDP answers on; empty for the one that has the address to listen on.
+    pub interface: String,
     /// Poll without sleeping.
     pub busy_poll: bool,
     /// Processors for the threads `io`, `journal` and `builder`.
@@ -107,8 +109,12 @@ pub struct Io {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
+    /// The best that the machine allows.
+    Auto,
     /// Sockets of the kernel.
     Udp,
+    /// These, and an XDP program that answers reads in the network driver.
+    Xdp,
 }
 
 /// A compressed secp256k1 public key, written in hexadecimal.
@@ -180,7 +186,14 @@ impl Default for Proofs {
 
 impl Default for Io {
     fn default() -> Self {
-        Self { backend: Backend::Udp, busy_poll: false, pin: Vec::new(), verify_threads: 0 }
+        Self { backend: Backend::Udp, interface: String::new(), busy_poll: false, pin: Vec::new(), verify_threads: 0 }
+    }
+}
+
+impl Ledger {
+    /// How much the ledger holds.
+    pub fn limits(&self) -> ledger::Limits {
+        ledger::Limits { accounts: self.accounts as usize, window: self.window as usize }
     }
 }
 

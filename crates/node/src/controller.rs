@@ -101,7 +101,13 @@ impl Controller {
             self.shared.tell_reads_only(refusal != Status::Busy);
         }
         refuse_beyond(entries, room, refusal);
+        if let Some(tier) = self.shared.tier_state() {
+            tier.announce(self.ledger.last_sequence() + entries.len() as u64);
+        }
         self.ledger.execute(entries, values, |entry, value| push(&mut submission, entry, value));
+        if let Some(tier) = self.shared.tier_state() {
+            tier.executed(self.ledger.last_sequence());
+        }
     }
 }
 

@@ -15,8 +15,10 @@ mod recovery;
 mod shared;
 pub mod signatures;
 mod threads;
+mod tier;
 
 pub use config::{Config, ConfigError};
 pub use error::Error;
 pub use node::Node;
 pub use shared::Shared;
+pub use tier::Choice;

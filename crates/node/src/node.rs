@@ -30,11 +30,13 @@ use nic::{
 use proof::{BitcoinAnnouncer, BitcoinSource, Cache, OwnSource, Service};
 use verify::WorkQueue;
 use wire::Chain;
+use xdp::Link;
 
 use crate::{
     Config, Error,
     admission::{self, Admission, Rules},
     completer::{self, Complete, Completer},
+    config::Backend,
     controller::{Controller, Workers},
     http::Http,
     memory,
@@ -42,6 +44,7 @@ use crate::{
     recovery::{self, Recovered},
     shared::Shared,
     threads::{self, Announcer, spawn},
+    tier,
 };
 
 /// Messages that are received in one system call.
@@ -60,6 +63,7 @@ pub struct Node {
     waker: Waker,
     journal: Submitter,
     stop: Arc<AtomicBool>,
+    tier: Option<Link>,
     order: Arc<AtomicU8>,
     io: Option<JoinHandle<()>>,
     builder: Option<JoinHandle<()>>,
@@ -73,10 +77,13 @@ impl Node {
     pub fn start(config: &Config) -> Result<Self, Error> {
         config.check()?;
         memory::set_up();
-        let Recovered { data, chain, bitcoin, journal, ledger } = recovery::recover(config)?;
+        let (choice, tier) = tier::choose(config)?;
+        let (tier, memory) = tier.unzip();
+        let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
+        let Recovered { data, chain, bitcoin, journal, ledger } = recovery::recover(config, ledger_memory)?;
         let network = chain.network_id();
         let reader = chain.reader();
-        let cache = make_cache(config, &chain, bitcoin.as_ref())?;
+        let cache = make_cache(config, cache_memory.flatten(), &chain, bitcoin.as_ref())?;
         let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
         if let Some(bitcoin) = &bitcoin {
             proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone())));
@@ -87,6 +94,10 @@ impl Node {
         let counters = Arc::new(Counters::default());
         let shared = Shared::new(counters.clone(), journal.log().clone(), cache.clone(), config.ledger.accounts);
         let shared = Arc::new(shared);
+        if let Some(tier) = &tier {
+            shared.set_tier(tier.state(), tier.program());
+            tier.state().durable(ledger.last_sequence());
+        }
         shared.tell_built(&builder);
         let backend = bind(config, counters.clone())?;
         let local = backend.local_address().map_err(listening("listen", config.listen))?;
@@ -126,6 +137,7 @@ impl Node {
             waker,
             journal: submitter,
             stop: stop.clone(),
+            tier: None,
             order: Arc::new(AtomicU8::new(threads::BUILD)),
             io: None,
             builder: None,
@@ -152,7 +164,9 @@ impl Node {
                 tracing::error!(%error, "the socket failed");
             }
         })?);
-        tracing::info!(address = %local, "serving");
+        node.tier = tier.and_then(|tier| tier.attach(config, local.port()));
+        let backend = if node.tier.is_some() { choice.backend } else { Backend::Udp };
+        tracing::info!(address = %local, ?backend, reason = choice.reason, "serving");
         Ok(node)
     }
 
@@ -186,6 +200,11 @@ impl Node {
         self.shared.open.load(Relaxed)
     }
 
+    /// Whether XDP answers a part of what is asked.
+    pub fn uses_tier(&self) -> bool {
+        self.tier.is_some()
+    }
+
     /// Height of the own chain.
     pub fn height(&self) -> u64 {
         self.shared.height.load(Relaxed)
@@ -197,6 +216,8 @@ impl Node {
     }
 
     fn end(&mut self, order: u8) {
+        // Before the tables stop to change.
+        self.tier = None;
         self.stop.store(true, Release);
         self.waker.wake();
         // The writer first, then what follows it.
@@ -236,12 +257,13 @@ fn proof_worker(mut proofs: Service, mut transmit: impl Transmit) -> impl FnMut(
 }
 
 /// The cache of proofs, if there is to be one, with the tips as they are now.
-fn make_cache(config: &Config, own: &OwnChain, bitcoin: Option<&BitcoinChain>) -> Result<Option<Arc<Cache>>, Error> {
-    if config.proofs.cache == 0 {
-        return Ok(None);
-    }
-    let size = proof::Config { bytes: (config.proofs.cache as usize) << 20, ..proof::Config::default() };
-    let cache = Cache::new(&size).map_err(Error::ProofCache)?;
+fn make_cache(
+    config: &Config,
+    memory: Option<proof::Memory>,
+    own: &OwnChain,
+    bitcoin: Option<&BitcoinChain>,
+) -> Result<Option<Arc<Cache>>, Error> {
+    let Some(cache) = tier::new_cache(config, memory)? else { return Ok(None) };
     cache.begin_own(&own.tip());
     let cache = Arc::new(cache);
     if let Some(bitcoin) = bitcoin {

@@ -4,7 +4,7 @@ use chain::{
     bitcoin::BitcoinChain,
     own::{self, Levels, OwnChain},
 };
-use ledger::{Ledger, Limits, Secret, journal::Journal};
+use ledger::{Ledger, Secret, journal::Journal};
 use spv::BlockHeader;
 use storage::DataDirectory;
 
@@ -24,8 +24,8 @@ pub struct Recovered {
     pub ledger: Ledger,
 }
 
-/// Opens the data directory and recovers the ledger.
-pub fn recover(config: &Config) -> Result<Recovered, Error> {
+/// Opens the data directory and recovers the ledger, in `memory` if there is any.
+pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recovered, Error> {
     let data = layout::open(&config.data)?;
     let (journal, opened) = layout::open_journal(&data)?;
     if let Some(torn) = &opened.torn {
@@ -36,9 +36,8 @@ pub fn recover(config: &Config) -> Result<Recovered, Error> {
     let genesis = BlockHeader::genesis(&config.network, &layout::random()?, admission::now());
     let chain = layout::open_chain(&data, options, Some(genesis))?;
     let bitcoin = layout::find_bitcoin(&data)?;
-    let limits = Limits { accounts: config.ledger.accounts as usize, window: config.ledger.window as usize };
     let secret = Secret::from_seed(layout::random()?);
-    let ledger = ledger::recover(limits, secret, &chain, journal.log())?;
+    let ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
     let height = chain.tip().height();
     tracing::info!(accounts = ledger.accounts(), operations = opened.last_sequence, height, "recovered");
     Ok(Recovered { data, chain, bitcoin, journal, ledger })

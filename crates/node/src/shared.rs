@@ -3,7 +3,7 @@
 use std::{
     fmt::Write as _,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
@@ -19,6 +19,7 @@ use ledger::{
 use nic::Counters;
 use proof::Cache;
 use wire::Status;
+use xdp::{Counter, Program, State};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -55,6 +56,8 @@ pub struct Shared {
     pub builder_failed: AtomicBool,
     /// The socket failed: nothing is served any more.
     pub io_failed: AtomicBool,
+    /// What the NIC tier is told, and its program, if there is one.
+    tier: OnceLock<(State, Arc<Program>)>,
 }
 
 /// One figure for Prometheus.
@@ -85,7 +88,22 @@ impl Shared {
             reads_only: AtomicBool::new(false),
             builder_failed: AtomicBool::new(false),
             io_failed: AtomicBool::new(false),
+            tier: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn set_tier(&self, state: State, program: Arc<Program>) {
+        // A node has one.
+        let _ = self.tier.set((state, program));
+    }
+
+    pub(crate) fn tier_state(&self) -> Option<&State> {
+        self.tier.get().map(|(state, _)| state)
+    }
+
+    /// How often the NIC tier did something.
+    pub fn tier_count(&self, counter: Counter) -> u64 {
+        self.tier.get().map_or(0, |(_, program)| program.count(counter))
     }
 
     pub(crate) fn count_verified(&self, signatures: usize) {
@@ -182,6 +200,16 @@ impl Shared {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "# HELP turnpike_{name} {help}\n# TYPE turnpike_{name} {kind}");
             let _ = writeln!(text, "turnpike_{name} {value}");
+        }
+        if self.tier.get().is_some() {
+            let _ = writeln!(
+                text,
+                "# HELP turnpike_xdp_total Datagrams that XDP has seen.\n# TYPE turnpike_xdp_total counter"
+            );
+            for counter in Counter::ALL {
+                let _ =
+                    writeln!(text, "turnpike_xdp_total{{answer=\"{}\"}} {}", counter.name(), self.tier_count(counter));
+            }
         }
         let _ = writeln!(text, "# HELP turnpike_refused_total Frames refused.\n# TYPE turnpike_refused_total counter");
         for status in Status::ALL.iter().filter(|status| !status.is_journalled()) {

@@ -19,10 +19,11 @@
 //! are done in batches. A generation kept for each address instead would make every hit pay for one more cache miss,
 //! and would need memory for addresses that nobody asks about.
 
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use table::{
-    EntryIndex, NotRead, NotStored, Pages, Published, Publisher, Reader, Table, ValueHandle, ValueReader, ValueStore,
+    EntryIndex, NotRead, NotStored, Pages, Published, Publisher, Reader, Region, Table, ValueHandle, ValueReader,
+    ValueStore,
 };
 use wire::{Chain, ProofReply, ProofRequest, Query};
 
@@ -43,6 +44,10 @@ const LONGEST: usize = wire::ETHERNET_DATAGRAM - ProofRequest::LENGTH;
 
 /// The shortest body there is, about: a proof in a block of four transactions. There are entries for as many as fit.
 const SHORTEST: usize = ProofReply::LENGTH - ProofRequest::LENGTH + 2 * 32 + 64;
+
+/// Bytes of the tips: a cache line for each chain.
+const TIP_STRIDE: usize = 64;
+const TIPS: usize = 2 * TIP_STRIDE;
 
 /// Addresses forgotten at a time.
 const ADDRESSES: usize = 1024;
@@ -73,6 +78,20 @@ impl Config {
     pub fn for_replies(count: usize) -> Self {
         Self { bytes: count.saturating_mul(1 << 10).max(1 << 20), ..Self::default() }
     }
+
+    /// Bytes that the parts of [`Memory`] take: table, values and tips.
+    pub fn memory(&self) -> Result<[usize; 3], table::Error> {
+        Ok([self.table().memory::<KEY, ENTRY>()?, self.bytes, TIPS])
+    }
+
+    /// Lines of the value store.
+    pub fn value_lines(&self) -> u64 {
+        ValueStore::lines(self.bytes) as u64
+    }
+
+    fn table(&self) -> table::Config {
+        table::Config::new((self.bytes / SHORTEST).max(1)).pages(self.pages)
+    }
 }
 
 impl Default for Config {
@@ -80,6 +99,17 @@ impl Default for Config {
     fn default() -> Self {
         Self { bytes: 64 << 20, pages: Pages::default() }
     }
+}
+
+/// The memory of a cache, each part aligned to a cache line.
+#[derive(Debug)]
+pub struct Memory {
+    /// The table of requests.
+    pub table: Region,
+    /// The value store, which holds the replies.
+    pub values: Region,
+    /// The tip of each chain, a cache line each.
+    pub tips: Region,
 }
 
 /// What the cache knows of a request.
@@ -106,11 +136,19 @@ pub struct Cache {
 impl Cache {
     /// Makes an empty cache. It takes replies of a chain once it knows the chain's tip.
     pub fn new(config: &Config) -> Result<Self, table::Error> {
-        let entries = (config.bytes / SHORTEST).max(1);
-        let table = Table::with_capacity(&table::Config::new(entries).pages(config.pages))?;
-        let values = ValueStore::with_capacity(config.bytes, LONGEST, config.pages, false)?;
+        let anonymous = |bytes| Region::anonymous(bytes, config.pages, false);
+        let [table, values, tips] = config.memory()?;
+        Self::within(config, Memory { table: anonymous(table)?, values: anonymous(values)?, tips: anonymous(tips)? })
+    }
+
+    /// Makes an empty cache in memory given, of which [`Config::memory`] tells the sizes.
+    pub fn within(config: &Config, memory: Memory) -> Result<Self, table::Error> {
+        let table = Table::with_region(&config.table(), memory.table)?;
+        let values = ValueStore::with_region(memory.values, LONGEST)?;
         let tips = [Generation::default(), Generation::default()];
-        let publishers = tips.map(|tip| Publisher::new(tip.to_words()));
+        let region = Arc::new(memory.tips);
+        let publisher = |chain: usize| Publisher::within(&region, chain * TIP_STRIDE, tips[chain].to_words());
+        let publishers = [publisher(0)?, publisher(1)?];
         Ok(Self {
             table: table.reader(),
             values: values.reader(),

@@ -14,7 +14,7 @@ mod service;
 mod source;
 
 pub use bitcoin::{BitcoinAnnouncer, BitcoinSource};
-pub use cache::{Cache, Config, Lookup, Tip};
+pub use cache::{Cache, Config, Lookup, Memory, Tip};
 pub use counters::Counters;
 pub use own::OwnSource;
 pub use service::Service;

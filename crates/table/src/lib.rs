@@ -46,7 +46,7 @@ pub use hash::{Hash, Hasher, Seed};
 pub use layout::{Config, MAX_ENTRIES};
 pub use published::{Edition, Published, Publisher};
 pub use reader::Reader;
-pub use region::{Pages, Region};
+pub use region::{Array, Cells, Pages, Plain, PlainArray, Region};
 pub use simd::prefetch;
 pub use table::{EntryIndex, Full, Table};
 pub use values::{NotRead, NotStored, ValueHandle, ValueReader, ValueStore};

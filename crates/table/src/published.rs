@@ -5,12 +5,21 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use crate::seqlock::Sequence;
+use crate::{Error, Pages, Region, region::Array, seqlock::Sequence};
+
+/// Where the words begin, behind the sequence.
+const WORDS_AT: usize = 8;
 
 #[derive(Debug)]
 struct Shared<const WORDS: usize> {
-    sequence: Sequence,
-    words: [AtomicU64; WORDS],
+    sequence: Array<Sequence>,
+    words: Array<AtomicU64>,
+}
+
+impl<const WORDS: usize> Shared<WORDS> {
+    fn new(region: &Arc<Region>, offset: usize) -> Option<Self> {
+        Some(Self { sequence: region.array(offset, 1)?, words: region.array(offset + WORDS_AT, WORDS)? })
+    }
 }
 
 /// The one who publishes.
@@ -26,14 +35,25 @@ pub struct Published<const WORDS: usize>(Arc<Shared<WORDS>>);
 pub struct Edition(u32);
 
 impl<const WORDS: usize> Publisher<WORDS> {
-    /// Publishes a first value.
-    pub fn new(words: [u64; WORDS]) -> Self {
-        Self(Arc::new(Shared { sequence: Sequence::default(), words: words.map(AtomicU64::new) }))
+    /// Bytes that it takes of a region: the sequence and the words.
+    pub const BYTES: usize = WORDS_AT + 8 * WORDS;
+
+    /// Publishes a first value, in memory of its own.
+    pub fn new(words: [u64; WORDS]) -> Result<Self, Error> {
+        Self::within(&Arc::new(Region::anonymous(Self::BYTES, Pages::Small, false)?), 0, words)
+    }
+
+    /// Publishes a first value at an offset of a region, a multiple of 8.
+    pub fn within(region: &Arc<Region>, offset: usize, words: [u64; WORDS]) -> Result<Self, Error> {
+        let too_small = Error::RegionTooSmall { given: region.len(), needed: offset.saturating_add(Self::BYTES) };
+        let mut publisher = Self(Arc::new(Shared::new(region, offset).ok_or(too_small)?));
+        publisher.publish(words);
+        Ok(publisher)
     }
 
     /// Publishes another value in the place of the last.
     pub fn publish(&mut self, words: [u64; WORDS]) {
-        self.0.sequence.write(|| self.0.words.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed)));
+        self.0.sequence[0].write(|| self.0.words.iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed)));
     }
 
     /// A handle to read it from other threads.
@@ -47,9 +67,9 @@ impl<const WORDS: usize> Published<WORDS> {
     #[inline]
     pub fn read(&self) -> ([u64; WORDS], Edition) {
         loop {
-            let since = self.0.sequence.begin();
+            let since = self.0.sequence[0].begin();
             let words = std::array::from_fn(|i| self.0.words[i].load(Relaxed));
-            if self.0.sequence.unchanged(since) {
+            if self.0.sequence[0].unchanged(since) {
                 return (words, Edition(since));
             }
         }
@@ -58,7 +78,7 @@ impl<const WORDS: usize> Published<WORDS> {
     /// Whether no other value has been published by now, nor was when anything was read before.
     #[inline]
     pub fn is_current(&self, edition: Edition) -> bool {
-        self.0.sequence.unchanged(edition.0)
+        self.0.sequence[0].unchanged(edition.0)
     }
 }
 
@@ -68,7 +88,7 @@ mod tests {
 
     #[test]
     fn readers_see_whole_values_in_order() {
-        let mut publisher = Publisher::new([0; 6]);
+        let mut publisher = Publisher::new([0; 6]).unwrap();
         let reader = publisher.reader();
         std::thread::scope(|scope| {
             scope.spawn(move || {

@@ -1,6 +1,13 @@
 //! Memory given once: anonymous pages, or memory of the caller's.
 
-use std::{marker::PhantomData, ops::Deref, ptr::NonNull, sync::Arc};
+use std::{
+    any::Any,
+    fmt,
+    marker::PhantomData,
+    ops::{Deref, DerefMut},
+    ptr::NonNull,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
@@ -23,11 +30,18 @@ pub enum Pages {
 ///
 /// Nothing holds a plain reference into a region: every access goes through atomics that another process may change at
 /// any time without harm to memory safety.
-#[derive(Debug)]
 pub struct Region {
     base: NonNull<u8>,
     len: usize,
     owned: bool,
+    /// Keeps memory of the caller's mapped.
+    _keeper: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region").field("len", &self.len).field("owned", &self.owned).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: the memory is only ever touched through atomics (`Cells`), and unmapped once, when the last owner goes.
@@ -58,7 +72,7 @@ impl Region {
         let used = len.max(1).next_multiple_of(rustix::param::page_size());
         trim(start.cast(), skip);
         trim(base.as_ptr().wrapping_add(used), mapped.saturating_sub(skip + used));
-        let region = Self { base, len: used, owned: true };
+        let region = Self { base, len: used, owned: true, _keeper: None };
         if pages == Pages::Huge {
             // Advice: a kernel without huge pages serves small ones.
             let _ = region.advise(Advice::LinuxHugepage);
@@ -75,9 +89,27 @@ impl Region {
     ///
     /// `base` to `base + len` must stay mapped, readable and writable, for as long as the region or anything made
     /// from it lives, and Rust code must not hold references into it other than to atomics. A [`crate::Reader`] only
-    /// reads, so for one the memory may be mapped without write permission.
+    /// reads, so for one the memory may be mapped without write permission. A region that becomes a [`PlainArray`] must be the
+    /// only one that has the memory.
     pub unsafe fn from_raw(base: NonNull<u8>, len: usize) -> Self {
-        Self { base, len, owned: false }
+        Self { base, len, owned: false, _keeper: None }
+    }
+
+    /// Keeps `keeper` alive for as long as the region or anything made from it lives: what has the memory mapped.
+    pub fn kept_by(self, keeper: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { _keeper: Some(keeper), ..self }
+    }
+
+    /// The `len` words at `offset`, or `None` where they do not fit the region or are not aligned.
+    pub fn words(self: &Arc<Self>, offset: usize, len: usize) -> Option<Array<AtomicU64>> {
+        self.array(offset, len)
+    }
+
+    /// The region as numbers that only their owner changes, or `None` where it is not aligned for them.
+    pub fn into_plain<T: Plain>(self) -> Option<PlainArray<T>> {
+        let len = self.len / size_of::<T>();
+        let first = self.base.cast::<T>();
+        first.is_aligned().then_some(PlainArray { first, len, _region: self })
     }
 
     /// Number of bytes.
@@ -107,6 +139,53 @@ impl Region {
     }
 }
 
+/// Integers, and arrays of them: any bit pattern is a valid value.
+///
+/// # Safety
+///
+/// That has to be so.
+pub unsafe trait Plain: Copy {}
+
+// SAFETY: an integer.
+unsafe impl Plain for u32 {}
+// SAFETY: integers.
+unsafe impl<const N: usize> Plain for [u64; N] {}
+
+/// A region's memory as numbers that nobody but their owner writes.
+///
+/// A program in the kernel may read them at any time. It must expect anything: numbers that are being changed, and in any
+/// order but for the fences of the owner's.
+#[derive(Debug)]
+pub struct PlainArray<T> {
+    first: NonNull<T>,
+    len: usize,
+    _region: Region,
+}
+
+// SAFETY: the numbers belong to this array alone, as the region was given up for it.
+unsafe impl<T: Plain + Send> Send for PlainArray<T> {}
+// SAFETY: as above; a shared reference to it only reads.
+unsafe impl<T: Plain + Sync> Sync for PlainArray<T> {}
+
+impl<T: Plain> Deref for PlainArray<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `Region::into_plain` checked length and alignment, any bit pattern is a valid number, the memory is mapped for
+        // as long as the region is kept, and in Rust nobody else has it.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> DerefMut for PlainArray<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, and `self` is borrowed for changes.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.len) }
+    }
+}
+
 impl Drop for Region {
     fn drop(&mut self) {
         if self.owned {
@@ -129,7 +208,7 @@ fn trim(start: *mut u8, len: usize) {
 /// # Safety
 ///
 /// Every bit pattern must be a valid value, and every byte must be inside an atomic.
-pub(crate) unsafe trait Cells: Sync {}
+pub unsafe trait Cells: Sync {}
 
 // SAFETY: an atomic integer.
 unsafe impl Cells for std::sync::atomic::AtomicU32 {}
@@ -138,7 +217,7 @@ unsafe impl Cells for std::sync::atomic::AtomicU64 {}
 
 /// Cells of a region, which it keeps mapped.
 #[derive(Debug)]
-pub(crate) struct Array<T> {
+pub struct Array<T> {
     first: NonNull<T>,
     len: usize,
     region: Arc<Region>,

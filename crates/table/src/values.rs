@@ -107,7 +107,7 @@ impl ValueStore {
     /// Makes a store in memory given. What it held is lost.
     pub fn with_region(region: Region, longest: usize) -> Result<Self, Error> {
         let given = region.len();
-        let chunks = (given / CHUNK_BYTES).min(u32::MAX as usize / CHUNK_LINES);
+        let chunks = Self::lines(given) / CHUNK_LINES;
         let largest = lines(longest);
         if largest > CHUNK_LINES {
             return Err(Error::Config("values longer than 16 KiB"));
@@ -115,6 +115,11 @@ impl ValueStore {
         let blocks = Blocks::new(&Arc::new(region), chunks).filter(|_| chunks > 0);
         let blocks = blocks.ok_or(Error::RegionTooSmall { given, needed: CHUNK_BYTES })?;
         Ok(Self { blocks, slabs: Slabs::new(chunks, largest), longest, evictions: 0 })
+    }
+
+    /// How many lines a store of so many bytes has: their heads come first in its memory, 8 bytes each, then the lines.
+    pub fn lines(bytes: usize) -> usize {
+        (bytes / CHUNK_BYTES).min(u32::MAX as usize / CHUNK_LINES) * CHUNK_LINES
     }
 
     /// A handle to read values from another thread.

@@ -41,6 +41,8 @@ pub enum LogFormat {
 pub enum Command {
     /// Run a node
     Serve(ServeArgs),
+    /// Tell what this machine's kernel, network drivers and privileges allow, and what to change
+    Doctor(DoctorArgs),
     /// Create accounts, issue, transfer, and look up balances
     #[command(subcommand)]
     Account(AccountCommand),
@@ -108,6 +110,41 @@ pub struct ServeArgs {
     /// How many accounts the table holds
     #[arg(long, value_name = "COUNT")]
     pub accounts: Option<u64>,
+    /// What carries datagrams; where the machine does not allow it, sockets do
+    #[arg(long, value_enum)]
+    pub io: Option<IoArg>,
+    /// The interface that XDP answers on, if it is not the one that has the address to serve on
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<String>,
+}
+
+/// Options of `doctor`.
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Also attach the XDP program to this interface for a moment, answering nothing, to see what its driver takes
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<String>,
+}
+
+/// What carries datagrams, as the command line names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum IoArg {
+    /// The best that the machine allows
+    Auto,
+    /// Sockets of the kernel
+    Udp,
+    /// These, and a program in the network driver that answers reads
+    Xdp,
+}
+
+impl From<IoArg> for node::config::Backend {
+    fn from(io: IoArg) -> Self {
+        match io {
+            IoArg::Auto => Self::Auto,
+            IoArg::Udp => Self::Udp,
+            IoArg::Xdp => Self::Xdp,
+        }
+    }
 }
 
 /// A promise, as the command line names it.

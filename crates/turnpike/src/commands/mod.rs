@@ -5,6 +5,7 @@ mod check;
 mod config;
 mod delay;
 mod demo;
+mod doctor;
 mod headers;
 mod import;
 mod info;
@@ -23,6 +24,7 @@ use crate::output::Output;
 pub fn run(command: Command, output: Output) -> Result<(), Error> {
     match command {
         Command::Serve(args) => serve::run(&args, output),
+        Command::Doctor(args) => doctor::run(&args, output),
         Command::Account(command) => account::run(&command, output),
         Command::Key(command) => key::run(&command, output),
         Command::Proof(command) => proof::run(&command, output),

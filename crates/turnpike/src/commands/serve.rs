@@ -69,6 +69,12 @@ fn configuration(args: &ServeArgs) -> Result<Config, Error> {
     if let Some(accounts) = args.accounts {
         config.ledger.accounts = accounts;
     }
+    if let Some(io) = args.io {
+        config.io.backend = io.into();
+    }
+    if let Some(interface) = &args.interface {
+        config.io.interface.clone_from(interface);
+    }
     config.check().map_err(Error::other)?;
     Ok(config)
 }

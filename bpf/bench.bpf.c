@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// The XDP program behind a generator of requests, for measurements: each run asks for the next of many accounts. With
+// `BPF_PROG_TEST_RUN` it tells the rate of lookups on one processor, without a driver.
+#include "turnpike.bpf.c"
+
+SEC("bench") int refer_next(struct xdp_md *context)
+{
+	u8 *start = (u8 *)(long)context->data, *end = (u8 *)(long)context->data_end;
+	u8 *frame = start + ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES;
+	memory_t state = (memory_t)&arena;
+
+	if (!fits(start, ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES + COMPACT_BYTES, end))
+		return XDP_ABORTED;
+	// A reply is made a request again: the same turn, and the amount and the status taken away.
+	struct packet packet = { .start = start, .end = end, .ip = start + ETHERNET_BYTES };
+
+	if (get32(start) != (u32)load64(state + STATE(mac))) {
+		packet.udp = packet.ip + IPV4_BYTES;
+		packet.payload = frame;
+		packet.pseudo = sum64(PROTOCOL_UDP << 8, get64(packet.ip + 12));
+		put32(frame + 16, 0);
+		put16(frame + 20, 0);
+	} else {
+		packet.udp = 0;
+	}
+	// Accounts in an order that no cache foresees (the constants of Numerical Recipes), of as many as the requests tell.
+	u32 transaction = get32(frame + 4) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
+
+	put32(frame + 4, transaction);
+	put32(frame + 8, be32(1 + (u32)(((u64)transaction * accounts) >> 32)));
+	if (packet.udp)
+		turn_around(&packet, COMPACT_BYTES, compact_sum(frame));
+	else
+		put16(start + ETHERNET_BYTES + IPV4_BYTES + 6, 0);
+	return serve(context);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// Compact transfer frames: what of them can be answered without changing anything.
+#ifndef TURNPIKE_COMPACT_H
+#define TURNPIKE_COMPACT_H
+
+#include "counters.h"
+#include "packet.h"
+#include "table.h"
+#include "window.h"
+
+#define COMPACT_BYTES 22
+
+#define COMMAND_CREATE 1
+#define COMMAND_ISSUE 2
+#define COMMAND_TRANSFER 3
+#define COMMAND_REFER 4
+
+#define STATUS_OK 0
+#define STATUS_SOURCE_UNKNOWN 2
+
+// Accounts are keyed by 16 bytes, of which compact frames give the last four; their value is the balance.
+#define ACCOUNT_KEY_WORDS 2
+#define ACCOUNT_VALUE_WORDS 1
+
+INLINE u64 compact_sum(const u8 *frame)
+{
+	return sum64(sum64(get32(frame + 16) + get16(frame + 20), get64(frame)), get64(frame + 8));
+}
+
+// Whether an operation is well formed, as crates/wire/src/operation.rs checks it: what is not gets its refusal from the
+// host.
+INLINE bool operation_is_well_formed(const struct operation *operation)
+{
+	switch (operation->command) {
+	case COMMAND_CREATE:
+	case COMMAND_REFER:
+		return !operation->destination && !operation->amount;
+	case COMMAND_ISSUE:
+		return !operation->destination && operation->amount;
+	case COMMAND_TRANSFER:
+		return operation->amount && operation->source != operation->destination;
+	default:
+		return false;
+	}
+}
+
+INLINE enum counter refer(memory_t state, const struct operation *operation, struct remembered *result)
+{
+	u64 accounts = load64(state + STATE(accounts_at));
+	u64 key[ACCOUNT_KEY_WORDS] = { 0, (u64)be32(operation->source) << 32 };
+
+	if (!accounts)
+		return COUNT_HOST;
+	result->value = 0;
+	switch (table_find(state + accounts, key, &result->value, ACCOUNT_KEY_WORDS, ACCOUNT_VALUE_WORDS)) {
+	case FOUND:
+		result->status = STATUS_OK;
+		return COUNT_REFER;
+	case ABSENT:
+		result->status = STATUS_SOURCE_UNKNOWN;
+		result->value = 0;
+		return COUNT_REFER;
+	default:
+		return COUNT_CONTENDED;
+	}
+}
+
+INLINE enum counter retry(memory_t state, const struct operation *operation, struct remembered *result)
+{
+	struct window window = {
+		.header = state + load64(state + STATE(window_at)),
+		.index = state + load64(state + STATE(index_at)),
+		.ring = state + load64(state + STATE(ring_at)),
+	};
+
+	if (window.header == state)
+		return COUNT_HOST;
+	switch (window_find(&window, operation, result)) {
+	case FOUND:
+		return COUNT_RETRY;
+	case ABSENT:
+		return COUNT_HOST;
+	default:
+		return COUNT_CONTENDED;
+	}
+}
+
+// Answers a compact frame in place, if it can be. The payload of the reply is as long as that of the request.
+INLINE enum counter answer_compact(struct packet *packet, memory_t state)
+{
+	u8 *frame = packet->payload;
+
+	if (packet->length != COMPACT_BYTES || !fits(frame, COMPACT_BYTES, packet->end))
+		return COUNT_HOST;
+	struct operation operation = {
+		.command = be32(get32(frame)),
+		.transaction = be32(get32(frame + 4)),
+		.source = be32(get32(frame + 8)),
+		.destination = be32(get32(frame + 12)),
+		.amount = be32(get32(frame + 16)),
+	};
+
+	if (get16(frame + 20) || !operation_is_well_formed(&operation) || !is_trusted(state, &packet->source))
+		return COUNT_HOST;
+	if (!checksum_is_right(packet, compact_sum(frame)))
+		return COUNT_CHECKSUM;
+
+	struct remembered result = { 0, 0 };
+	enum counter counter = operation.command == COMMAND_REFER ? refer(state, &operation, &result) :
+								    retry(state, &operation, &result);
+
+	if (counter != COUNT_REFER && counter != COUNT_RETRY)
+		return counter;
+	if (!may_be_told(state))
+		return COUNT_NOT_DURABLE;
+	put32(frame + 16, be32(result.value >> 32 ? 0xffffffff : result.value));
+	put16(frame + 20, be16(result.status));
+	turn_around(packet, COMPACT_BYTES, compact_sum(frame));
+	return counter;
+}
+
+#endif

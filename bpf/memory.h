@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// Memory that the node's writer thread changes at any time, and how it is read.
+//
+// In the kernel it is a BPF arena: no address in it can do harm, one that is not there reads as zero. Natively, for
+// tests, it is the same memory by plain pointers.
+#ifndef TURNPIKE_MEMORY_H
+#define TURNPIKE_MEMORY_H
+
+#include <stdbool.h>
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the tables are little-endian, as is every machine that this is made for"
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+#ifdef __bpf__
+#define SHARED __attribute__((address_space(1)))
+// The tier runs on x86-64 only, whose loads are not reordered with loads: the compiler must not do it either.
+#define read_barrier() asm volatile("" ::: "memory")
+#else
+#define SHARED
+#define read_barrier() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
+
+// The start of the memory, which everything in it is named by its offset from.
+typedef u8 SHARED *memory_t;
+
+INLINE u64 load64(memory_t at)
+{
+	return *(const volatile u64 SHARED *)at;
+}
+
+INLINE u32 load32(memory_t at)
+{
+	return *(const volatile u32 SHARED *)at;
+}
+
+INLINE u16 be16(u16 value)
+{
+	return __builtin_bswap16(value);
+}
+
+INLINE u32 be32(u32 value)
+{
+	return __builtin_bswap32(value);
+}
+
+INLINE u64 be64(u64 value)
+{
+	return __builtin_bswap64(value);
+}
+
+// Loads from packets, where nothing is aligned.
+INLINE u16 get16(const u8 *at)
+{
+	return ((const struct { u16 value; } __attribute__((packed, may_alias)) *)at)->value;
+}
+
+INLINE u32 get32(const u8 *at)
+{
+	return ((const struct { u32 value; } __attribute__((packed, may_alias)) *)at)->value;
+}
+
+INLINE u64 get64(const u8 *at)
+{
+	return ((const struct { u64 value; } __attribute__((packed, may_alias)) *)at)->value;
+}
+
+INLINE void put16(u8 *at, u16 value)
+{
+	((struct { u16 value; } __attribute__((packed, may_alias)) *)at)->value = value;
+}
+
+INLINE void put32(u8 *at, u32 value)
+{
+	((struct { u32 value; } __attribute__((packed, may_alias)) *)at)->value = value;
+}
+
+INLINE void put64(u8 *at, u64 value)
+{
+	((struct { u64 value; } __attribute__((packed, may_alias)) *)at)->value = value;
+}
+
+// What became of a look into shared memory.
+enum found {
+	ABSENT,
+	FOUND,
+	// The writer was at work for as long as one can wait here: the host knows.
+	CONTENDED,
+};
+
+#endif

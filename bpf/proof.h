@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// Proof frames: hits in the cache of crates/proof/src/cache.rs.
+#ifndef TURNPIKE_PROOF_H
+#define TURNPIKE_PROOF_H
+
+#include "counters.h"
+#include "packet.h"
+#include "table.h"
+#include "values.h"
+
+#define PROOF_BYTES 48
+
+// The longest payload that passes an Ethernet undivided (`ETHERNET_DATAGRAM`): longer replies are not in the cache,
+// and requests for longer ones are the host's.
+#define PROOF_MAX_BYTES 1472
+
+// "TP", version 1, type 3; in a reply with the bit added.
+#define PROOF_REQUEST 0x03015054
+#define PROOF_REPLY 0x83015054
+
+#define QUERY_INDEX 4
+
+// Chain and query in one byte and 32 bytes of key; handle of the value, epoch and number of the tip.
+#define PROOF_KEY_WORDS 5
+#define PROOF_VALUE_WORDS 2
+
+// Hash and height of the tip, which every body begins with.
+#define TIP_BYTES 40
+
+// The tip of a chain as it is published: a sequence, then hash, height, and epoch and number in one word.
+struct published_tip {
+	u32 sequence;
+	u32 reserved;
+	u64 hash[4];
+	u64 height;
+	u64 generation;
+	u64 reserved_last;
+};
+_Static_assert(sizeof(struct published_tip) == 64, "as in published.rs");
+
+#define TIP(field) __builtin_offsetof(struct published_tip, field)
+
+// Sums up the payload of a request, of at least 56 bytes, and checks that its padding is zero. False where it is not, or
+// is not all there.
+INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *sum)
+{
+	u32 length = packet->length, words = forget(state, length / 8, 256);
+	u64 padding = 0, total = 0;
+
+	for (u32 at = 0; at < PROOF_MAX_BYTES / 8 && at < words; at++) {
+		const u8 *cursor = packet->payload + forget(state, 8 * at, 2048);
+
+		if (!fits(cursor, 8, packet->end))
+			return false;
+		u64 word = get64(cursor);
+
+		total = sum64(total, word);
+		if (at >= PROOF_BYTES / 8)
+			padding |= word;
+	}
+	// What is left over is padding, which adds nothing.
+	const u8 *last = packet->payload + forget(state, length - 8, 2048);
+
+	if (!fits(last, 8, packet->end))
+		return false;
+	*sum = total;
+	return !padding && !get64(last);
+}
+
+// Copies the body of a reply behind the fixed part. Gives the sum of what it copied.
+INLINE bool copy_body(struct packet *packet, memory_t state, const struct value *value, u32 length, u64 *sum)
+{
+	u8 *body = packet->payload + PROOF_BYTES;
+	u32 words = forget(state, length / 8, 256), rest = forget(state, length, 8);
+	u64 total = 0;
+
+	for (u32 at = 0; at < PROOF_MAX_BYTES / 8 && at < words; at++) {
+		u8 *cursor = body + forget(state, 8 * at, 2048);
+
+		if (!fits(cursor, 8, packet->end))
+			return false;
+		u64 word = load64(value->bytes + 8 * at);
+
+		put64(cursor, word);
+		total = sum64(total, word);
+	}
+	// The last 8 bytes once more: a part of them may not be a whole word.
+	u8 *last = body + forget(state, length - 8, 2048);
+
+	if (!fits(last, 8, packet->end))
+		return false;
+	put64(last, load64(value->bytes + (length - 8)));
+	if (rest)
+		total = sum64(total, load64(value->bytes + (length - rest)) & (~0ull >> (64 - 8 * rest)));
+	*sum = total;
+	return true;
+}
+
+// Makes the padding what it was.
+INLINE void clear_padding(struct packet *packet, memory_t state, u32 length)
+{
+	u8 *body = packet->payload + PROOF_BYTES;
+	u32 words = forget(state, length / 8, 256);
+
+	for (u32 at = 0; at < PROOF_MAX_BYTES / 8 && at < words; at++) {
+		u8 *cursor = body + forget(state, 8 * at, 2048);
+
+		if (!fits(cursor, 8, packet->end))
+			break;
+		put64(cursor, 0);
+	}
+	u8 *last = body + forget(state, length - 8, 2048);
+
+	if (fits(last, 8, packet->end))
+		put64(last, 0);
+}
+
+// Answers a proof frame in place, if the cache holds the answer. `length` is that of the reply's payload then.
+INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *length)
+{
+	u8 *frame = packet->payload;
+	u64 proofs = load64(state + STATE(proofs_at)), sum = 0;
+
+	if (!proofs || packet->length < PROOF_BYTES || packet->length > PROOF_MAX_BYTES ||
+	    !fits(frame, PROOF_BYTES, packet->end))
+		return COUNT_HOST;
+	u8 chain = frame[8], query = frame[9];
+
+	if (get32(frame) != PROOF_REQUEST || chain > 1 || query > 15 || get16(frame + 10) || get32(frame + 12))
+		return COUNT_HOST;
+	// Who is not trusted has a rate, if there is one, which the host keeps.
+	if (load64(state + STATE(flags)) & STATE_RATE_LIMITED && !is_trusted(state, &packet->source))
+		return COUNT_HOST;
+
+	memory_t tip = state + load64(state + STATE(tips_at)) + chain * sizeof(struct published_tip);
+	u32 edition = load32(tip);
+
+	read_barrier();
+	u64 hash[4] = { load64(tip + TIP(hash)), load64(tip + TIP(hash) + 8), load64(tip + TIP(hash) + 16),
+			load64(tip + TIP(hash) + 24) };
+	u64 height = load64(tip + TIP(height)), generation = load64(tip + TIP(generation));
+	u64 asked[4] = { get64(frame + 16), get64(frame + 24), get64(frame + 32), get64(frame + 40) };
+	u64 key[PROOF_KEY_WORDS] = {
+		(u64)(chain << 4 | query) | asked[0] << 8, asked[0] >> 56 | asked[1] << 8, asked[1] >> 56 | asked[2] << 8,
+		asked[2] >> 56 | asked[3] << 8,		   asked[3] >> 56,
+	};
+	u64 entry[PROOF_VALUE_WORDS] = { 0, 0 };
+
+	if (edition % 2)
+		return COUNT_CONTENDED;
+	switch (table_find(state + proofs, key, entry, PROOF_KEY_WORDS, PROOF_VALUE_WORDS)) {
+	case FOUND:
+		break;
+	case ABSENT:
+		return COUNT_HOST;
+	default:
+		return COUNT_CONTENDED;
+	}
+	// Of another epoch, or proved against another tip's index.
+	if (entry[1] >> 32 != generation >> 32 || (query == QUERY_INDEX && (u32)entry[1] != (u32)generation))
+		return COUNT_HOST;
+
+	struct value value;
+
+	if (!value_find(&value, state + load64(state + STATE(values_at)), load64(state + STATE(value_lines)), entry[0]))
+		return COUNT_HOST;
+	u32 body = value.bits;
+
+	// What does not fit gets an error from the host.
+	if (body < TIP_BYTES || body > packet->length - PROOF_BYTES)
+		return COUNT_HOST;
+	if (!proof_request_sum(packet, state, &sum))
+		return COUNT_HOST;
+	if (!checksum_is_right(packet, sum))
+		return COUNT_CHECKSUM;
+	if (!fits(frame, PROOF_BYTES + TIP_BYTES, packet->end))
+		return COUNT_HOST;
+	if (!copy_body(packet, state, &value, body, &sum) || !value_is_there(&value) || load32(tip) != edition) {
+		clear_padding(packet, state, body);
+		return COUNT_CONTENDED;
+	}
+	// The body names the tip of when it was proved, and is as true of the tip of now, which takes its place.
+#pragma clang loop unroll(full)
+	for (u32 at = 0; at < TIP_BYTES / 8; at++)
+		sum -= sum64(0, get64(frame + PROOF_BYTES + 8 * at));
+	value_mark(&value);
+	put32(frame, PROOF_REPLY);
+	put32(frame + 12, be32(body));
+	put64(frame + 48, hash[0]);
+	put64(frame + 56, hash[1]);
+	put64(frame + 64, hash[2]);
+	put64(frame + 72, hash[3]);
+	put64(frame + 80, be64(height));
+#pragma clang loop unroll(full)
+	for (u32 at = 0; at < (PROOF_BYTES + TIP_BYTES) / 8; at++)
+		sum = sum64(sum, get64(frame + 8 * at));
+	*length = PROOF_BYTES + body;
+	turn_around(packet, *length, sum);
+	return COUNT_PROOF;
+}
+
+#endif

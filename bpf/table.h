@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// Reading the hash table of crates/table beside its writer: the twin of its `Reader`.
+#ifndef TURNPIKE_TABLE_H
+#define TURNPIKE_TABLE_H
+
+#include "hash.h"
+
+#define SLOTS 8
+#define VALUE_LOCKS 1024
+
+// Times that a reader looks again: the writer changes a bucket for some nanoseconds. It may also have been interrupted
+// in the middle, by this very program, so to look for longer is no use.
+#define ATTEMPTS 4
+
+// crates/table/src/layout.rs: the first 256 bytes of a table's memory.
+struct table_header {
+	u64 magic;
+	u64 sizes[2];
+	u64 buckets;
+	u64 capacity;
+	u64 locks_at;
+	u64 buckets_at;
+	u64 entries_at;
+	u64 secrets[SECRETS];
+	u64 len;
+	u64 unused;
+	u64 freed;
+	u64 reserved[5];
+};
+_Static_assert(sizeof(struct table_header) == 256, "as in layout.rs");
+
+// crates/table/src/bucket.rs: a cache line with eight slots.
+struct bucket {
+	u64 tags[2];
+	u32 entries[SLOTS];
+	u32 sequence;
+	u32 displaced;
+	u64 overflow;
+};
+_Static_assert(sizeof(struct bucket) == 64, "a bucket is a cache line");
+
+#define HEADER(field) __builtin_offsetof(struct table_header, field)
+#define BUCKET(field) __builtin_offsetof(struct bucket, field)
+
+// A table, and the sizes of its entries in words.
+struct table {
+	memory_t memory;
+	u32 buckets;
+	u32 capacity;
+	u64 buckets_at;
+	u64 entries_at;
+};
+
+INLINE struct table table_at(memory_t memory)
+{
+	struct table table = {
+		.memory = memory,
+		.buckets = load64(memory + HEADER(buckets)),
+		.capacity = load64(memory + HEADER(capacity)),
+		.buckets_at = load64(memory + HEADER(buckets_at)),
+		.entries_at = load64(memory + HEADER(entries_at)),
+	};
+
+	return table;
+}
+
+INLINE u16 hash_tag(u64 hash)
+{
+	return (u16)hash ? (u16)hash : 1;
+}
+
+INLINE u32 first_bucket(u64 hash, u32 buckets)
+{
+	return ((hash >> 32) * buckets) >> 32;
+}
+
+// The other bucket of a key with this tag: applied twice it gives `bucket` back.
+INLINE u32 alternate(u32 bucket, u16 tag, u32 buckets)
+{
+	// 2^32 divided by the golden ratio spreads the tags evenly.
+	u32 spread = (u32)tag * 0x9e3779b1u;
+	u32 sum = ((u64)spread * buckets) >> 32;
+
+	return sum >= bucket ? sum - bucket : sum + (buckets - bucket);
+}
+
+// Whether a bucket holds no key whose tag counts as `tag` that went to its second bucket.
+INLINE bool has_overflow(memory_t bucket, u16 tag)
+{
+	return (load64(bucket + BUCKET(overflow)) >> (tag % 16 * 4)) & 15;
+}
+
+INLINE bool entry_has_key(memory_t entry, const u64 *key, const u32 words)
+{
+	u64 difference = 0;
+
+#pragma clang loop unroll(full)
+	for (u32 word = 0; word < words; word++)
+		difference |= load64(entry + 8 * word) ^ key[word];
+	return difference == 0;
+}
+
+// Finds a key in a bucket: the index of its entry, or -1.
+INLINE long find_in(const struct table *table, memory_t bucket, u16 tag, const u64 *key, const u32 key_words,
+		    const u32 entry_words)
+{
+	const u64 ones = 0x0001000100010001ull;
+
+#pragma clang loop unroll(full)
+	for (u32 half = 0; half < 2; half++) {
+		u64 difference = load64(bucket + BUCKET(tags) + 8 * half) ^ (tag * ones);
+
+		// No lane of 16 bits is zero, as is the rule.
+		if (!((difference - ones) & ~difference & (ones << 15)))
+			continue;
+#pragma clang loop unroll(full)
+		for (u32 lane = 0; lane < 4; lane++) {
+			if ((u16)(difference >> (16 * lane)))
+				continue;
+			u32 entry = load32(bucket + BUCKET(entries) + 4 * (4 * half + lane));
+
+			if (entry < table->capacity &&
+			    entry_has_key(table->memory + table->entries_at + (u64)entry * entry_words * 8, key, key_words))
+				return entry;
+		}
+	}
+	return -1;
+}
+
+// Reads the value of an entry, whole.
+INLINE bool read_value(const struct table *table, u32 entry, u64 *value, const u32 key_words, const u32 value_words)
+{
+	memory_t at = table->memory + table->entries_at + ((u64)entry * (key_words + value_words) + key_words) * 8;
+	memory_t lock = table->memory + sizeof(struct table_header) + entry % VALUE_LOCKS * 4;
+
+	// One word changes in one store and needs no lock.
+	u32 since = value_words > 1 ? load32(lock) : 0;
+
+	read_barrier();
+#pragma clang loop unroll(full)
+	for (u32 word = 0; word < value_words; word++)
+		value[word] = load64(at + 8 * word);
+	read_barrier();
+	return value_words == 1 || (since % 2 == 0 && load32(lock) == since);
+}
+
+INLINE enum found table_find_once(const struct table *table, const u64 *key, u64 *value, u64 hash, const u32 key_words,
+				  const u32 value_words)
+{
+	u16 tag = hash_tag(hash);
+	u32 index = first_bucket(hash, table->buckets);
+	memory_t first = table->memory + table->buckets_at + (u64)index * sizeof(struct bucket);
+	u32 first_since = load32(first + BUCKET(sequence));
+	bool whole = true;
+
+	if (first_since % 2)
+		return CONTENDED;
+	read_barrier();
+	long entry = find_in(table, first, tag, key, key_words, key_words + value_words);
+
+	if (entry < 0 && has_overflow(first, tag)) {
+		memory_t second = table->memory + table->buckets_at +
+				  (u64)alternate(index, tag, table->buckets) * sizeof(struct bucket);
+		u32 second_since = load32(second + BUCKET(sequence));
+
+		read_barrier();
+		entry = find_in(table, second, tag, key, key_words, key_words + value_words);
+		if (entry >= 0)
+			whole = read_value(table, entry, value, key_words, value_words);
+		read_barrier();
+		if (second_since % 2 || load32(second + BUCKET(sequence)) != second_since)
+			return CONTENDED;
+		if (entry >= 0)
+			return whole ? FOUND : CONTENDED;
+		// A key that is not in the second bucket may just have come back to the first.
+	} else if (entry >= 0) {
+		whole = read_value(table, entry, value, key_words, value_words);
+	}
+	read_barrier();
+	if (!whole || load32(first + BUCKET(sequence)) != first_since)
+		return CONTENDED;
+	return entry >= 0 ? FOUND : ABSENT;
+}
+
+// The value of a key, as it was at one moment during the call.
+INLINE enum found table_find(memory_t memory, const u64 *key, u64 *value, const u32 key_words, const u32 value_words)
+{
+	struct table table = table_at(memory);
+	u64 hash = hash_key(memory + HEADER(secrets), key, key_words);
+	enum found found = CONTENDED;
+
+	for (u32 attempt = 0; attempt < ATTEMPTS && found == CONTENDED; attempt++)
+		found = table_find_once(&table, key, value, hash, key_words, value_words);
+	return found;
+}
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// The XDP program: answers what it can out of the node's own tables, where the frame lies, and leaves all else alone.
+#include <linux/bpf.h>
+
+#include "compact.h"
+#include "proof.h"
+
+#define SEC(name) __attribute__((section(name), used))
+
+// Maps, made and named by the loader (crates/xdp/src/program.rs).
+SEC(".maps") struct { int unused; } counters, sockets;
+
+// The arena; the loader puts its address here.
+struct state SHARED arena;
+
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*const bpf_redirect_map)(void *map, u64 key, u64 flags) = (void *)BPF_FUNC_redirect_map;
+static long (*const bpf_xdp_adjust_tail)(struct xdp_md *context, int delta) = (void *)BPF_FUNC_xdp_adjust_tail;
+
+INLINE void count(enum counter counter)
+{
+	u32 key = counter;
+	u64 *number = bpf_map_lookup_elem(&counters, &key);
+
+	if (number)
+		*number += 1;
+}
+
+INLINE int serve(struct xdp_md *context)
+{
+	memory_t state = (memory_t)&arena;
+	struct packet packet = { .start = (u8 *)(long)context->data, .end = (u8 *)(long)context->data_end };
+
+	if (!parse(&packet, state))
+		return XDP_PASS;
+	u32 length = packet.length;
+	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, state) :
+							 answer_proof(&packet, state, &length);
+
+	count(counter);
+	if (counter > COUNT_PROOF) {
+		if (load64(state + STATE(flags)) & STATE_REDIRECT)
+			return bpf_redirect_map(&sockets, context->rx_queue_index, XDP_PASS);
+		return XDP_PASS;
+	}
+	// Shorter than the request; there may also be padding of the Ethernet's behind it.
+	if (counter == COUNT_PROOF && length != packet.length) {
+		if (bpf_xdp_adjust_tail(context, (int)length - (int)packet.length)) {
+			count(COUNT_LOST);
+			return XDP_DROP;
+		}
+	}
+	return XDP_TX;
+}
+
+SEC("xdp") int turnpike(struct xdp_md *context)
+{
+	return serve(context);
+}
+
+SEC("license") char _license[] = "Dual MIT/GPL";

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// Reading the value store of crates/table/src/values.rs beside its writer.
+#ifndef TURNPIKE_VALUES_H
+#define TURNPIKE_VALUES_H
+
+#include "memory.h"
+
+#define VALUE_LINE_BYTES 64
+#define VALUE_HEADER_BYTES 8
+
+// In a head: the value has been read since the search for victims last came by.
+#define VALUE_MARK (1u << 31)
+
+struct value {
+	memory_t head;
+	memory_t bytes;
+	// Version and length, as they were at first.
+	u64 bits;
+};
+
+// Finds the value of a handle.
+INLINE bool value_find(struct value *value, memory_t values, u64 lines, u64 handle)
+{
+	u32 line = handle, version = handle >> 32;
+
+	if (line >= lines)
+		return false;
+	value->head = values + (u64)line * 8;
+	value->bytes = values + (lines * 8 + (u64)line * VALUE_LINE_BYTES) + VALUE_HEADER_BYTES;
+	value->bits = load64(value->head) & ~(u64)VALUE_MARK;
+	read_barrier();
+	return value->bits >> 32 == version && version % 2 == 0;
+}
+
+// Whether the value is what it was when it was found.
+INLINE bool value_is_there(const struct value *value)
+{
+	read_barrier();
+	return (load64(value->head) & ~(u64)VALUE_MARK) == value->bits;
+}
+
+// Has the search for victims pass over the value once.
+INLINE void value_mark(const struct value *value)
+{
+	if (!(load64(value->head) & VALUE_MARK))
+		__sync_fetch_and_or((u64 SHARED *)value->head, (u64)VALUE_MARK);
+}
+
+#endif

@@ -1,0 +1,56 @@
+//! `turnpike doctor`: what this machine's kernel, network drivers and privileges allow, and what to change.
+
+use serde::Serialize;
+use xdp::{Interface, probe};
+
+use crate::cli::DoctorArgs;
+use crate::error::Error;
+use crate::output::Output;
+
+/// A line of the report.
+#[derive(Serialize)]
+struct Line {
+    what: String,
+    good: bool,
+    how: String,
+    advice: String,
+}
+
+/// What was found, and what follows.
+#[derive(Serialize)]
+struct Report {
+    findings: Vec<Line>,
+    best: &'static str,
+}
+
+/// Runs `turnpike doctor`.
+pub fn run(args: &DoctorArgs, output: Output) -> Result<(), Error> {
+    let mut findings = probe::machine();
+    let xdp = findings.iter().filter(|finding| ["kernel", "bpf arena", "xdp program"].contains(&finding.what.as_str()));
+    let mut best = if xdp.clone().all(|finding| finding.good) { "xdp" } else { "udp" };
+    match &args.interface {
+        Some(name) => {
+            let interface = Interface::named(name).map_err(Error::other)?;
+            let found = probe::interface(&interface, true);
+            if found.iter().any(|finding| !finding.good) {
+                best = "udp";
+            }
+            findings.extend(found);
+        }
+        None => {
+            for name in Interface::names().map_err(Error::other)? {
+                findings.extend(probe::interface(&Interface::named(&name).map_err(Error::other)?, false));
+            }
+        }
+    }
+    let lines = findings.into_iter().map(|probe::Finding { what, good, how, advice }| Line { what, good, how, advice });
+    output.result(&Report { findings: lines.collect(), best }, |report| {
+        let lines = report.findings.iter().map(|line| {
+            let mark = if line.good { "ok" } else { "--" };
+            let advice = if line.advice.is_empty() { String::new() } else { format!("\n   {:16} {}", "", line.advice) };
+            format!("{mark} {:16} {}{advice}\n", line.what, line.how)
+        });
+        format!("{}best backend: {}", lines.collect::<String>(), report.best)
+    });
+    Ok(())
+}

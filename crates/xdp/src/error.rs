@@ -1,0 +1,75 @@
+//! What can go wrong.
+
+use std::io;
+
+/// Why the NIC tier cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The build had no compiler for it.
+    #[error("this program was built without the XDP program: install clang 19 (scripts/setup does) and build it again")]
+    NotBuilt,
+    /// The object file is not what the loader knows.
+    #[error("the XDP program's object file is damaged ({0}): build it again with clang 19")]
+    Object(&'static str),
+    /// The kernel refused.
+    #[error("the kernel refuses {what}: {source}{hint}")]
+    Kernel {
+        /// What it was asked for.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// The verifier refused the program.
+    #[error(
+        "the kernel's verifier refuses the XDP program: {source}; `turnpike doctor` tells what is missing. It said: {log}"
+    )]
+    Verifier {
+        /// What the system call said.
+        source: io::Error,
+        /// The end of the verifier's log.
+        log: String,
+    },
+    /// There is no such interface, or it lacks something.
+    #[error("interface `{name}`: {what}")]
+    Interface {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// No interface has the address that the node listens on.
+    #[error("no interface has the address {0}: listen on an address of this machine, or name the interface")]
+    NoInterface(std::net::IpAddr),
+    /// The arena is used up.
+    #[error("the arena holds {size} bytes, of which {used} are used: {wanted} more do not fit")]
+    ArenaFull {
+        /// Its size.
+        size: usize,
+        /// Bytes given.
+        used: usize,
+        /// Bytes asked for.
+        wanted: usize,
+    },
+    /// The memory is larger than an arena can be.
+    #[error(
+        "an arena holds at most 4 GiB, not {0} bytes: configure fewer accounts, a shorter window or a smaller cache"
+    )]
+    TooLarge(usize),
+}
+
+/// Adds to an error of the kernel's what it was asked for, and what to do.
+pub(crate) fn refused(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+    move |source| {
+        let hint = match source.raw_os_error() {
+            Some(libc::EPERM) | Some(libc::EACCES) => {
+                "; run as root, or give the program the capabilities CAP_BPF and CAP_NET_ADMIN"
+            }
+            Some(libc::EINVAL) | Some(libc::E2BIG) => "; the kernel may be too old: Linux 6.10 has all that is needed",
+            Some(libc::EBUSY) => "; another program is there: detach it first (`ip link set dev NAME xdp off`)",
+            _ => "",
+        };
+        Error::Kernel { what, source, hint }
+    }
+}

@@ -1,0 +1,64 @@
+//! Network interfaces: which one has an address, and what its own addresses are.
+
+use std::{ffi::CString, net::IpAddr};
+
+use crate::{
+    Error,
+    error::refused,
+    sys::{self, InterfaceAddress},
+};
+
+/// An interface as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its index, by which the kernel calls it.
+    pub index: u32,
+    /// Its address in Ethernet frames; zeros for the loopback.
+    pub mac: [u8; 6],
+    /// Its network addresses.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl Interface {
+    /// The interface of a name.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        let error = |what: String| Error::Interface { name: name.to_owned(), what };
+        let text = CString::new(name).map_err(|_| error("a name has no zero bytes".to_owned()))?;
+        let index = sys::interface_index(&text).map_err(|source| error(source.to_string()))?;
+        let mut interface = Self { name: name.to_owned(), index, mac: [0; 6], addresses: Vec::new() };
+        for (_, address) in all()?.into_iter().filter(|(of, _)| of == name) {
+            match address {
+                InterfaceAddress::Hardware(mac) => interface.mac = mac,
+                InterfaceAddress::Network(address) => interface.addresses.push(address),
+            }
+        }
+        Ok(interface)
+    }
+
+    /// The interface that has an address.
+    pub fn with_address(address: IpAddr) -> Result<Self, Error> {
+        let has = |found: &InterfaceAddress| matches!(found, InterfaceAddress::Network(own) if *own == address);
+        let all = all()?;
+        let (name, _) = all.iter().find(|(_, found)| has(found)).ok_or(Error::NoInterface(address))?;
+        Self::named(name)
+    }
+
+    /// The names of all interfaces.
+    pub fn names() -> Result<Vec<String>, Error> {
+        let mut names: Vec<_> = all()?.into_iter().map(|(name, _)| name).collect();
+        names.sort();
+        names.dedup();
+        Ok(names)
+    }
+
+    /// Whether it is the loopback.
+    pub fn is_loopback(&self) -> bool {
+        self.addresses.iter().any(IpAddr::is_loopback)
+    }
+}
+
+fn all() -> Result<Vec<(String, InterfaceAddress)>, Error> {
+    sys::addresses().map_err(refused("the addresses of interfaces"))
+}

@@ -1,0 +1,28 @@
+//! The NIC tier: an XDP program that answers out of the node's own tables, in the driver's receive hook, and sockets
+//! that take frames from there past the host's network stack (AF_XDP).
+//!
+//! "User space writes, the NIC tier reads": the tables of the node lie in an [`Arena`], memory that the program of
+//! `bpf/` maps as well. It reads beside the one writer thread under the tables' sequence locks, so there is no second
+//! copy and nothing to invalidate. [`State`] is the first page: where the tables are, whom the program answers, and up to
+//! which operation all is durable. [`Program`] loads the program, [`Link`] attaches it to an [`Interface`]; when the
+//! link is dropped, or the process dies, the kernel detaches it. [`probe`] tells what this machine allows.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod arena;
+mod counters;
+mod error;
+mod interface;
+mod link;
+mod object;
+pub mod probe;
+mod program;
+mod state;
+mod sys;
+
+pub use arena::Arena;
+pub use counters::Counter;
+pub use error::Error;
+pub use interface::Interface;
+pub use link::{Link, Mode};
+pub use program::{Program, TestRun};
+pub use state::{Flags, Offsets, State};

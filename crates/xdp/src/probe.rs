@@ -1,0 +1,131 @@
+//! What this machine allows: kernel, privileges, network drivers. Everything is tried, nothing is concluded from version numbers.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rustix::net::{AddressFamily, SocketType, socket};
+
+use crate::{Arena, Error, Interface, Link, Mode, Program};
+
+/// The receive buffer that the socket backend asks for.
+const RECEIVE_BUFFER: u64 = 4 << 20;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What.
+    pub what: String,
+    /// Whether it is as it should be.
+    pub good: bool,
+    /// How it is.
+    pub how: String,
+    /// What to do to have it otherwise; empty where there is nothing.
+    pub advice: String,
+}
+
+impl Finding {
+    fn good(what: &str, how: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), good: true, how: how.into(), advice: String::new() }
+    }
+
+    fn bad(what: &str, how: impl Into<String>, advice: &str) -> Self {
+        Self { what: what.to_owned(), good: false, how: how.into(), advice: advice.to_owned() }
+    }
+
+    /// An error's text is what to do as well.
+    fn of<T>(what: &str, result: Result<T, Error>, how: impl FnOnce(&T) -> String) -> (Self, Option<T>) {
+        match result {
+            Ok(value) => (Self::good(what, how(&value)), Some(value)),
+            Err(error) => (Self::bad(what, error.to_string(), ""), None),
+        }
+    }
+}
+
+/// Looks at the kernel and at what this process may do.
+pub fn machine() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let release = read("/proc/sys/kernel/osrelease");
+    let architecture = std::env::consts::ARCH;
+    findings.push(match architecture {
+        "x86_64" => Finding::good("kernel", format!("Linux {release} on {architecture}")),
+        _ => Finding::bad(
+            "kernel",
+            format!("Linux {release} on {architecture}"),
+            "XDP is for x86-64; sockets serve elsewhere",
+        ),
+    });
+    let (finding, arena) =
+        Finding::of("bpf arena", Arena::with_room_for(&[1]), |_| "memory can be shared with XDP".into());
+    findings.push(finding);
+    findings.push(match &arena {
+        Some(arena) => Finding::of("xdp program", Program::load(arena, true), |_| "the verifier takes it".into()).0,
+        None if Program::is_built() => Finding::bad("xdp program", "not tried, as there is no arena", ""),
+        None => Finding::bad("xdp program", Error::NotBuilt.to_string(), ""),
+    });
+    findings.push(match read("/proc/sys/net/core/bpf_jit_enable").as_str() {
+        "0" => Finding::bad("bpf compiler", "off", "turn it on: sysctl net.core.bpf_jit_enable=1"),
+        // It may not be there to be read, where it is always on.
+        _ => Finding::good("bpf compiler", "on"),
+    });
+    findings.push(match socket(AddressFamily::from_raw(libc::AF_XDP as u16), SocketType::RAW, None) {
+        Ok(_) => Finding::good("af_xdp", "sockets can be made"),
+        Err(error) => Finding::bad("af_xdp", error.to_string(), "run as root, on a kernel with CONFIG_XDP_SOCKETS"),
+    });
+    let most: u64 = read("/proc/sys/net/core/rmem_max").parse().unwrap_or(0);
+    findings.push(match most >= RECEIVE_BUFFER {
+        true => Finding::good("socket buffers", format!("up to {most} bytes")),
+        false => Finding::bad(
+            "socket buffers",
+            format!("up to {most} bytes, so bursts may be lost"),
+            "allow more: sysctl net.core.rmem_max=4194304 net.core.wmem_max=4194304",
+        ),
+    });
+    let pages = read("/sys/kernel/mm/transparent_hugepage/enabled");
+    findings.push(match pages.contains("[never]") || pages.is_empty() {
+        false => Finding::good("huge pages", pages),
+        true => Finding::bad(
+            "huge pages",
+            "never, so that tables cost more cache misses",
+            "allow them: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        ),
+    });
+    findings
+}
+
+/// Looks at an interface. With `attach` it attaches the program for a moment, answering nothing, to see what the driver takes; a driver
+/// may reset its link for that.
+pub fn interface(interface: &Interface, attach: bool) -> Vec<Finding> {
+    let folder = PathBuf::from("/sys/class/net").join(&interface.name);
+    let driver = fs::read_link(folder.join("device/driver")).ok();
+    let driver = driver.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let queues = fs::read_dir(folder.join("queues")).into_iter().flatten().flatten();
+    let queues = queues.filter(|entry| entry.file_name().to_string_lossy().starts_with("rx-")).count();
+    let how = format!(
+        "driver {}, {queues} receive queues, MTU {}",
+        driver.unwrap_or_else(|| "none (virtual)".to_owned()),
+        read(folder.join("mtu"))
+    );
+    let mut findings = vec![Finding::good(&interface.name, how)];
+    if attach {
+        let attached = Arena::with_room_for(&[1]).and_then(|arena| {
+            let program = Program::load(&arena, true)?;
+            Link::attach(&program, interface)
+        });
+        findings.push(match attached.map(|link| link.mode()) {
+            Ok(Mode::Native) => Finding::good("attach", "native: XDP answers in the driver"),
+            Ok(Mode::Generic) => Finding::bad(
+                "attach",
+                "generic: correct, but not faster than sockets",
+                "use a driver with XDP (ice, mlx5, ena, virtio_net, veth), an MTU below 3,500, and queues to spare",
+            ),
+            Err(error) => Finding::bad("attach", error.to_string(), ""),
+        });
+    }
+    findings
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,237 @@
+//! The system calls that have no safe wrapper: bpf(2), and the addresses of interfaces. The only module of the tier's loader with
+//! `unsafe`, together with `arena`.
+
+use std::{
+    ffi::CStr,
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+};
+
+/// Commands of bpf(2) (include/uapi/linux/bpf.h).
+const MAP_CREATE: libc::c_int = 0;
+const MAP_LOOKUP_ELEM: libc::c_int = 1;
+const MAP_UPDATE_ELEM: libc::c_int = 2;
+const PROG_LOAD: libc::c_int = 5;
+const PROG_TEST_RUN: libc::c_int = 10;
+const LINK_CREATE: libc::c_int = 28;
+
+/// Kinds of maps.
+pub const MAP_PERCPU_ARRAY: u32 = 6;
+pub const MAP_XSKMAP: u32 = 17;
+pub const MAP_ARENA: u32 = 33;
+
+/// The map can be mapped into memory; arenas must be.
+pub const F_MMAPABLE: u32 = 1 << 10;
+
+/// The program knows packets in several pieces.
+pub const F_XDP_HAS_FRAGS: u32 = 1 << 5;
+
+const PROG_TYPE_XDP: u32 = 6;
+const ATTACH_XDP: u32 = 37;
+
+/// The last bytes of the verifier's log that are worth telling.
+const LOG_TAIL: usize = 600;
+const LOG_BYTES: usize = 1 << 20;
+
+/// Calls bpf(2) with an attribute that the command knows.
+fn bpf<T>(command: libc::c_int, attribute: &mut T) -> io::Result<libc::c_int> {
+    // SAFETY: the attribute is a live structure of the length given, laid out as the command wants it; pointers in it are to
+    // memory that the caller of this module's functions has borrowed for the call.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attribute), size_of::<T>()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as libc::c_int) }
+}
+
+fn descriptor(result: io::Result<libc::c_int>) -> io::Result<OwnedFd> {
+    // SAFETY: the commands used return a new descriptor, which nobody else has.
+    result.map(|number| unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+fn name_of(name: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    let name = &name.as_bytes()[..name.len().min(15)];
+    bytes[..name.len()].copy_from_slice(name);
+    bytes
+}
+
+/// Makes a map.
+pub fn create_map(kind: u32, name: &str, sizes: [u32; 2], entries: u32, flags: u32) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attribute {
+        kind: u32,
+        sizes: [u32; 2],
+        entries: u32,
+        flags: u32,
+        unused: [u32; 2],
+        name: [u8; 16],
+    }
+    let mut attribute = Attribute { kind, sizes, entries, flags, unused: [0; 2], name: name_of(name) };
+    descriptor(bpf(MAP_CREATE, &mut attribute))
+}
+
+#[repr(C)]
+struct Element {
+    map: u32,
+    padding: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+/// Reads an entry of a map with keys of 4 bytes; `value` has room for it, also for all processors' in a map that keeps one for each.
+pub fn lookup(map: BorrowedFd<'_>, key: u32, value: &mut [u64]) -> io::Result<()> {
+    let (map, value) = (map.as_raw_fd() as u32, value.as_mut_ptr() as u64);
+    let mut element = Element { map, padding: 0, key: &raw const key as u64, value, flags: 0 };
+    bpf(MAP_LOOKUP_ELEM, &mut element).map(|_| ())
+}
+
+/// Writes an entry of a map with keys and values of 4 bytes.
+pub fn update(map: BorrowedFd<'_>, key: u32, value: u32) -> io::Result<()> {
+    let (map, value) = (map.as_raw_fd() as u32, &raw const value as u64);
+    let mut element = Element { map, padding: 0, key: &raw const key as u64, value, flags: 0 };
+    bpf(MAP_UPDATE_ELEM, &mut element).map(|_| ())
+}
+
+/// Loads an XDP program. Where the verifier refuses it, the error has the end of its log.
+pub fn load(name: &str, instructions: &[u8], license: &CStr, flags: u32) -> Result<OwnedFd, (io::Error, String)> {
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Attribute {
+        kind: u32,
+        count: u32,
+        instructions: u64,
+        license: u64,
+        log_level: u32,
+        log_size: u32,
+        log: u64,
+        kernel_version: u32,
+        flags: u32,
+        name: [u8; 16],
+        interface: u32,
+        attach_type: u32,
+    }
+    let attribute = Attribute {
+        kind: PROG_TYPE_XDP,
+        count: (instructions.len() / 8) as u32,
+        instructions: instructions.as_ptr() as u64,
+        license: license.as_ptr() as u64,
+        log_level: 0,
+        log_size: 0,
+        log: 0,
+        kernel_version: 0,
+        flags,
+        name: name_of(name),
+        interface: 0,
+        attach_type: ATTACH_XDP,
+    };
+    descriptor(bpf(PROG_LOAD, &mut { attribute })).map_err(|error| {
+        // Once more, to hear why.
+        let mut log = vec![0_u8; LOG_BYTES];
+        let mut attribute =
+            Attribute { log_level: 1, log_size: LOG_BYTES as u32, log: log.as_mut_ptr() as u64, ..attribute };
+        let _ = bpf(PROG_LOAD, &mut attribute);
+        let length = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+        let tail = &log[length.saturating_sub(LOG_TAIL)..length];
+        (error, String::from_utf8_lossy(tail).trim().to_owned())
+    })
+}
+
+/// Attaches an XDP program to an interface, until the descriptor is closed.
+pub fn link(program: BorrowedFd<'_>, interface: u32, flags: u32) -> io::Result<OwnedFd> {
+    let mut attribute = [program.as_raw_fd() as u32, interface, ATTACH_XDP, flags];
+    descriptor(bpf(LINK_CREATE, &mut attribute))
+}
+
+/// Runs a program on a packet, `repeat` times; `output` receives what becomes of the packet. Gives the program's
+/// verdict, the length of the packet, and the nanoseconds of a run.
+pub fn test_run(
+    program: BorrowedFd<'_>,
+    packet: &[u8],
+    output: &mut [u8],
+    repeat: u32,
+) -> io::Result<(u32, usize, u32)> {
+    #[repr(C)]
+    struct Attribute {
+        program: u32,
+        verdict: u32,
+        size_in: u32,
+        size_out: u32,
+        data_in: u64,
+        data_out: u64,
+        repeat: u32,
+        duration: u32,
+        unused: [u64; 4],
+    }
+    let mut attribute = Attribute {
+        program: program.as_raw_fd() as u32,
+        verdict: 0,
+        size_in: packet.len() as u32,
+        size_out: output.len() as u32,
+        data_in: packet.as_ptr() as u64,
+        data_out: output.as_mut_ptr() as u64,
+        repeat,
+        duration: 0,
+        unused: [0; 4],
+    };
+    bpf(PROG_TEST_RUN, &mut attribute)?;
+    Ok((attribute.verdict, attribute.size_out as usize, attribute.duration))
+}
+
+/// What the system tells of the addresses of interfaces.
+pub enum InterfaceAddress {
+    /// Of the link: what Ethernet frames are sent to.
+    Hardware([u8; 6]),
+    /// Of the network.
+    Network(IpAddr),
+}
+
+/// All addresses of all interfaces, with the interface's name.
+pub fn addresses() -> io::Result<Vec<(String, InterfaceAddress)>> {
+    let mut list = std::ptr::null_mut();
+    // SAFETY: the call writes a pointer to a list, which is freed below.
+    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut found = Vec::new();
+    let mut at = list;
+    while !at.is_null() {
+        // SAFETY: an entry of the list that getifaddrs made, which lives until it is freed; its name is a C string, and its address
+        // is null or of the kind that its family tells.
+        unsafe {
+            let entry = &*at;
+            at = entry.ifa_next;
+            if entry.ifa_addr.is_null() {
+                continue;
+            }
+            let address = match i32::from((*entry.ifa_addr).sa_family) {
+                libc::AF_INET => {
+                    let address = &*entry.ifa_addr.cast::<libc::sockaddr_in>();
+                    InterfaceAddress::Network(Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr)).into())
+                }
+                libc::AF_INET6 => {
+                    let address = &*entry.ifa_addr.cast::<libc::sockaddr_in6>();
+                    InterfaceAddress::Network(Ipv6Addr::from(address.sin6_addr.s6_addr).into())
+                }
+                libc::AF_PACKET => {
+                    let address = &*entry.ifa_addr.cast::<libc::sockaddr_ll>();
+                    let [a, b, c, d, e, f, ..] = address.sll_addr;
+                    InterfaceAddress::Hardware([a, b, c, d, e, f])
+                }
+                _ => continue,
+            };
+            found.push((CStr::from_ptr(entry.ifa_name).to_string_lossy().into_owned(), address));
+        }
+    }
+    // SAFETY: the list that getifaddrs made, freed once; nothing refers to it any more.
+    unsafe { libc::freeifaddrs(list) };
+    Ok(found)
+}
+
+/// The index of an interface.
+pub fn interface_index(name: &CStr) -> io::Result<u32> {
+    // SAFETY: the call reads a C string.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
+}
