@@ -457,6 +457,7 @@ module table_engine
       if (decision.take && !avail_i[class_of(s3_q.value)]) begin
         decision = '0;
         decision.status = StatusNoRoom;
+        old_used        = 1'b0;
       end
     end
     decision.added   = decision.put && !old_used && s3_q.op != OpMove;
