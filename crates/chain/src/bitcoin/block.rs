@@ -74,6 +74,7 @@ pub struct Transaction<'a> {
     version: &'a [u8],
     /// All that a transaction without witness has between version and lock time.
     body: &'a [u8],
+    witness: &'a [u8],
     lock_time: &'a [u8],
     inputs: Items<'a>,
     outputs: Items<'a>,
@@ -93,11 +94,15 @@ pub struct Input<'a> {
     pub outpoint: &'a [u8; 36],
     /// What fulfils the script of the output that it spends. A coinbase may have anything here.
     pub script: &'a [u8],
+    /// The sequence number.
+    pub sequence: &'a [u8; 4],
 }
 
 /// An output of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output<'a> {
+    /// How much it pays, in satoshis.
+    pub amount: u64,
     /// What has to be fulfilled to spend it.
     pub script: &'a [u8],
 }
@@ -125,6 +130,7 @@ impl<'a> Transaction<'a> {
         if outputs.count == 0 {
             return Err(TransactionError::NoOutputs);
         }
+        let start = encoding.position();
         if has_witness {
             let mut is_empty = true;
             for _ in 0..inputs.count {
@@ -137,8 +143,9 @@ impl<'a> Transaction<'a> {
                 return Err(TransactionError::EmptyWitness);
             }
         }
+        let witness = encoding.since(start);
         let lock_time = encoding.take(4)?;
-        Ok(Self { version, body, lock_time, inputs, outputs })
+        Ok(Self { version, body, witness, lock_time, inputs, outputs })
     }
 
     /// The transaction's hash, which leaves the witness out.
@@ -169,6 +176,31 @@ impl<'a> Transaction<'a> {
     /// What it pays.
     pub fn outputs(&self) -> impl Iterator<Item = Output<'a>> + use<'a> {
         self.outputs.iter(read_output)
+    }
+
+    /// The witness of each input: the items of its stack. None at all in a transaction of the form without witness.
+    pub fn witnesses(&self) -> impl Iterator<Item = Vec<&'a [u8]>> + use<'a> {
+        let mut encoding = Encoding::new(self.witness);
+        // It was read without error once.
+        std::iter::from_fn(move || {
+            let count = encoding.count(1).ok()?;
+            (0..count).map(|_| encoding.string().ok()).collect()
+        })
+    }
+
+    /// The version, as it is encoded.
+    pub(super) fn version(&self) -> &'a [u8] {
+        self.version
+    }
+
+    /// The lock time, as it is encoded.
+    pub(super) fn lock_time(&self) -> &'a [u8] {
+        self.lock_time
+    }
+
+    /// The outputs, as they are encoded, without their number.
+    pub(super) fn encoded_outputs(&self) -> &'a [u8] {
+        self.outputs.bytes
     }
 
     fn parts(&self) -> [&'a [u8]; 3] {
@@ -205,14 +237,11 @@ fn read_items<'a, T>(
 }
 
 fn read_input<'a>(encoding: &mut Encoding<'a>) -> Result<Input<'a>, EncodingError> {
-    let input = Input { outpoint: encoding.array()?, script: encoding.string()? };
-    encoding.array::<4>()?;
-    Ok(input)
+    Ok(Input { outpoint: encoding.array()?, script: encoding.string()?, sequence: encoding.array()? })
 }
 
 fn read_output<'a>(encoding: &mut Encoding<'a>) -> Result<Output<'a>, EncodingError> {
-    encoding.array::<8>()?;
-    Ok(Output { script: encoding.string()? })
+    Ok(Output { amount: u64::from_le_bytes(*encoding.array()?), script: encoding.string()? })
 }
 
 /// A block, in place.

@@ -5,7 +5,11 @@
 //! most work. [`BitcoinChain`] is the store that it writes; a [`View`] of it answers where a transaction is, which one touched a
 //! script last, and proves both. Blocks and their Merkle levels are in a flat file, everything that is looked up by key in
 //! an index. A commit of the index holds the flat file's length and the tip, so the two never disagree after a crash.
+//!
+//! [`claims`] tells which signatures of which keys the inputs of a transaction claim to have, for whoever verifies them.
 mod block;
+mod claims;
+mod coins;
 mod connect;
 mod error;
 mod files;
@@ -14,11 +18,15 @@ mod index;
 mod orphans;
 mod pending;
 mod records;
+mod script;
+mod sighash;
 mod start;
 mod tree;
 mod view;
 
 pub use block::{Block, BlockError, Input, MAX_BLOCK_SIZE, Output, Transaction, TransactionError};
+pub use claims::{Claim, Signature, Unclaimed, claims};
+pub use coins::{Coin, Coins, CoinsError, OutpointBytes};
 pub use connect::script_hash;
 pub use error::{Error, InvalidBlock, Origin};
 pub use files::{BlockFiles, BlockReader, FileError, FrameError, Key, RawBlock};

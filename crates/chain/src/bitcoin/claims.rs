@@ -1,0 +1,186 @@
+//! What the inputs of a transaction claim: that signatures of certain keys are there, over certain digests.
+//!
+//! The signatures themselves are not verified here, so that many of them can be verified at once. Scripts are not run: an input
+//! is understood if the script that it spends has one of the forms that wallets use, and else is [`Unclaimed::Other`].
+use super::block::Transaction;
+use super::coins::Coin;
+use super::script::{Form, hash160, pay_to_key_hash, pushes};
+use super::sighash::SignatureHasher;
+use sha2::{Digest, Sha256};
+use spv::Hash;
+use thiserror::Error;
+
+/// A claim holds if each signature is one of a key, with the keys in the order of the signatures, and none used twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim<'a> {
+    /// The keys, as the script or its fulfilment encodes them.
+    pub keys: Vec<&'a [u8]>,
+    /// The signatures; not more than keys.
+    pub signatures: Vec<Signature<'a>>,
+}
+
+/// A signature of an input, and what it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature<'a> {
+    /// The digest.
+    pub digest: Hash,
+    /// The signature, DER encoded, without the byte behind it that tells what is covered.
+    pub der: &'a [u8],
+}
+
+/// Why an input makes no claim that signatures could fulfil.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unclaimed {
+    /// The script has none of the forms that are understood, so nothing is known about the input.
+    #[error("the script has another form than pay to key, key hash, script hash, multisig or witness version 0")]
+    Other,
+    /// The rule that the input breaks: it does not push what the script asks for.
+    #[error("the input does not give what the script that it spends asks for")]
+    Missing,
+    /// The key is not the one whose hash is paid.
+    #[error("the public key is not the one whose hash is paid")]
+    KeyHash,
+    /// The script is not the one whose hash is paid.
+    #[error("the script is not the one whose hash is paid")]
+    ScriptHash,
+    /// A witness where the script asks for none, or something else where it asks for a witness only.
+    #[error("the input has a witness where the script takes none, or more than a witness where it takes one only")]
+    Witness,
+    /// A signature of no bytes.
+    #[error("a signature is empty")]
+    EmptySignature,
+}
+
+/// What fulfils a script: what the input's own script pushes, or the items of its witness.
+type Stack<'s, 'a> = &'s [&'a [u8]];
+
+/// The claims of the inputs of a transaction that is no coinbase. `coins` are what they spend, in their order; none where it is
+/// not known, of which there is no claim.
+pub fn claims<'a>(
+    transaction: &Transaction<'a>,
+    coins: &'a [Option<Coin>],
+) -> Vec<Option<Result<Claim<'a>, Unclaimed>>> {
+    let mut hasher = SignatureHasher::new(transaction);
+    let mut witnesses = transaction.witnesses();
+    let claim = |(number, (input, coin)): (usize, (super::block::Input<'a>, &'a Option<Coin>))| {
+        let witness = witnesses.next().unwrap_or_default();
+        let coin = coin.as_ref()?;
+        Some(Claimant { hasher: &mut hasher, input: number, coin, witness }.claim(input.script))
+    };
+    transaction.inputs().zip(coins).enumerate().map(claim).collect()
+}
+
+/// How the digest of a signature is made.
+#[derive(Clone, Copy)]
+enum Algorithm {
+    Original,
+    Version0,
+}
+
+struct Claimant<'h, 't, 'a> {
+    hasher: &'h mut SignatureHasher<'t, 'a>,
+    input: usize,
+    coin: &'a Coin,
+    witness: Vec<&'a [u8]>,
+}
+
+impl<'a> Claimant<'_, '_, 'a> {
+    fn claim(&mut self, script: &'a [u8]) -> Result<Claim<'a>, Unclaimed> {
+        let locked: &'a [u8] = &self.coin.script;
+        match Form::of(locked) {
+            Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_) if !script.is_empty() => Err(Unclaimed::Witness),
+            form @ (Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_)) => self.claim_by_witness(form),
+            Form::Other => Err(Unclaimed::Other),
+            Form::ScriptHash(hash) => {
+                let stack = pushes(script).ok_or(Unclaimed::Missing)?;
+                let (redeem, stack) = stack.split_last().ok_or(Unclaimed::Missing)?;
+                if hash160(redeem) != *hash {
+                    return Err(Unclaimed::ScriptHash);
+                }
+                match Form::of(redeem) {
+                    Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_) if !stack.is_empty() => {
+                        Err(Unclaimed::Witness)
+                    }
+                    form @ (Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_)) => self.claim_by_witness(form),
+                    form => self.claim_without_witness(form, redeem, stack),
+                }
+            }
+            // A script that does more than push may still fulfil it.
+            form => self.claim_without_witness(form, locked, &pushes(script).ok_or(Unclaimed::Other)?),
+        }
+    }
+
+    fn claim_without_witness(
+        &mut self,
+        form: Form<'a>,
+        script: &[u8],
+        stack: Stack<'_, 'a>,
+    ) -> Result<Claim<'a>, Unclaimed> {
+        if !self.witness.is_empty() {
+            return Err(Unclaimed::Witness);
+        }
+        self.claim_of(form, Algorithm::Original, script, stack)
+    }
+
+    fn claim_by_witness(&mut self, form: Form<'a>) -> Result<Claim<'a>, Unclaimed> {
+        let witness = std::mem::take(&mut self.witness);
+        match form {
+            Form::WitnessKeyHash(hash) if witness.len() == 2 => {
+                self.claim_of(Form::KeyHash(hash), Algorithm::Version0, &pay_to_key_hash(hash), &witness)
+            }
+            Form::WitnessScriptHash(hash) => {
+                let (script, stack) = witness.split_last().ok_or(Unclaimed::Missing)?;
+                if Sha256::digest(script)[..] != hash[..] {
+                    return Err(Unclaimed::ScriptHash);
+                }
+                self.claim_of(Form::of(script), Algorithm::Version0, script, stack)
+            }
+            _ => Err(Unclaimed::Missing),
+        }
+    }
+
+    /// The claim of a script of a form that needs no other script, fulfilled by the items of `stack`.
+    fn claim_of(
+        &mut self,
+        form: Form<'a>,
+        algorithm: Algorithm,
+        script: &[u8],
+        stack: Stack<'_, 'a>,
+    ) -> Result<Claim<'a>, Unclaimed> {
+        // Below what is asked for there may be anything, but nothing in a witness.
+        let asked = match &form {
+            Form::Key(_) => 1,
+            Form::KeyHash(_) => 2,
+            // One item more is taken than there are signatures, by a mistake of the first version that became the rule.
+            Form::Multisig(required, _) => required + 1,
+            _ => return Err(Unclaimed::Other),
+        };
+        if stack.len() < asked || matches!(algorithm, Algorithm::Version0) && stack.len() > asked {
+            return Err(Unclaimed::Missing);
+        }
+        let (keys, signatures) = match (form, stack) {
+            (Form::Key(key), [.., signature]) => (vec![key], std::slice::from_ref(signature)),
+            (Form::KeyHash(hash), [.., signature, key]) => {
+                if hash160(key) != *hash {
+                    return Err(Unclaimed::KeyHash);
+                }
+                (vec![*key], std::slice::from_ref(signature))
+            }
+            (Form::Multisig(required, keys), stack) => (keys, &stack[stack.len() - required..]),
+            _ => return Err(Unclaimed::Other),
+        };
+        let signatures = signatures.iter().map(|signature| {
+            let (hash_type, der) = signature.split_last().ok_or(Unclaimed::EmptySignature)?;
+            let digest = match algorithm {
+                Algorithm::Original => self.hasher.original(self.input, script, *hash_type),
+                Algorithm::Version0 => self.hasher.version_0(self.input, script, self.coin.amount, *hash_type),
+            };
+            Ok(Signature { digest, der })
+        });
+        let signatures = signatures.collect::<Result<_, _>>()?;
+        Ok(Claim { keys, signatures })
+    }
+}
+
+#[cfg(test)]
+mod tests;

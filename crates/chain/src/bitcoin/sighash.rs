@@ -1,0 +1,137 @@
+//! What signatures of inputs cover: the original algorithm, and that of BIP143 for witnesses of version 0.
+use super::block::{Input, Output, Transaction};
+use spv::Hash;
+use spv::bitcoin::sha256d;
+
+const NONE: u8 = 2;
+const SINGLE: u8 = 3;
+const ANYONE_CAN_PAY: u8 = 0x80;
+
+/// What is signed in place of a transaction by `SINGLE` where there is no output of the input's number: the number 1.
+const MISSING_OUTPUT: Hash = {
+    let mut one = [0; 32];
+    one[0] = 1;
+    one
+};
+
+/// Makes the digests of the signatures of one transaction.
+#[derive(Clone, Debug)]
+pub(super) struct SignatureHasher<'t, 'a> {
+    transaction: &'t Transaction<'a>,
+    inputs: Vec<Input<'a>>,
+    outputs: Vec<Output<'a>>,
+    /// Hashes of all outpoints, all sequence numbers and all outputs, made when the first witness asks for them.
+    witness: Option<[Hash; 3]>,
+}
+
+impl<'t, 'a> SignatureHasher<'t, 'a> {
+    pub(super) fn new(transaction: &'t Transaction<'a>) -> Self {
+        let (inputs, outputs) = (transaction.inputs().collect(), transaction.outputs().collect());
+        Self { transaction, inputs, outputs, witness: None }
+    }
+
+    /// The digest of a signature for an input that fulfils `script`, which holds neither the signature nor
+    /// `OP_CODESEPARATOR`, by the original algorithm. The whole transaction is hashed for each of them.
+    pub(super) fn original(&self, input: usize, script: &[u8], hash_type: u8) -> Hash {
+        let kind = hash_type & 0x1f;
+        let alone = hash_type & ANYONE_CAN_PAY != 0;
+        if kind == SINGLE && input >= self.outputs.len() {
+            return MISSING_OUTPUT;
+        }
+        let mut message = self.transaction.version().to_vec();
+        push_size(&mut message, if alone { 1 } else { self.inputs.len() });
+        for (number, other) in self.inputs.iter().enumerate() {
+            let own = number == input;
+            if alone && !own {
+                continue;
+            }
+            message.extend(other.outpoint);
+            push_string(&mut message, if own { script } else { &[] });
+            // Others may change their sequence number unless all outputs are fixed.
+            message.extend(if own || !matches!(kind, NONE | SINGLE) { *other.sequence } else { [0; 4] });
+        }
+        match kind {
+            NONE => push_size(&mut message, 0),
+            SINGLE => {
+                push_size(&mut message, input + 1);
+                for _ in 0..input {
+                    message.extend([0xff; 8]);
+                    push_size(&mut message, 0);
+                }
+                push_output(&mut message, &self.outputs[input]);
+            }
+            _ => {
+                push_size(&mut message, self.outputs.len());
+                message.extend(self.transaction.encoded_outputs());
+            }
+        }
+        message.extend(self.transaction.lock_time());
+        message.extend(u32::from(hash_type).to_le_bytes());
+        sha256d(&[&message])
+    }
+
+    /// The same by BIP143, which covers the amount of the coin too.
+    pub(super) fn version_0(&mut self, input: usize, script: &[u8], amount: u64, hash_type: u8) -> Hash {
+        let kind = hash_type & 0x1f;
+        let alone = hash_type & ANYONE_CAN_PAY != 0;
+        let [outpoints, sequences, outputs] = self.witness_hashes();
+        let zero = [0; 32];
+        let outputs = match (kind, self.outputs.get(input)) {
+            (NONE, _) | (SINGLE, None) => zero,
+            (SINGLE, Some(output)) => {
+                let mut message = Vec::new();
+                push_output(&mut message, output);
+                sha256d(&[&message])
+            }
+            _ => outputs,
+        };
+        let own = &self.inputs[input];
+        let mut code = Vec::with_capacity(script.len() + 3);
+        push_string(&mut code, script);
+        sha256d(&[
+            self.transaction.version(),
+            if alone { &zero } else { &outpoints },
+            if alone || matches!(kind, NONE | SINGLE) { &zero } else { &sequences },
+            own.outpoint,
+            &code,
+            &amount.to_le_bytes(),
+            own.sequence,
+            &outputs,
+            self.transaction.lock_time(),
+            &u32::from(hash_type).to_le_bytes(),
+        ])
+    }
+
+    fn witness_hashes(&mut self) -> [Hash; 3] {
+        let (inputs, transaction) = (&self.inputs, self.transaction);
+        *self.witness.get_or_insert_with(|| {
+            let outpoints: Vec<&[u8]> = inputs.iter().map(|input| &input.outpoint[..]).collect();
+            let sequences: Vec<&[u8]> = inputs.iter().map(|input| &input.sequence[..]).collect();
+            [sha256d(&outpoints), sha256d(&sequences), sha256d(&[transaction.encoded_outputs()])]
+        })
+    }
+}
+
+fn push_output(message: &mut Vec<u8>, output: &Output<'_>) {
+    message.extend(output.amount.to_le_bytes());
+    push_string(message, output.script);
+}
+
+fn push_string(message: &mut Vec<u8>, string: &[u8]) {
+    push_size(message, string.len());
+    message.extend(string);
+}
+
+fn push_size(message: &mut Vec<u8>, size: usize) {
+    match size {
+        0..0xfd => message.push(size as u8),
+        0xfd..0x1_0000 => {
+            message.push(0xfd);
+            message.extend((size as u16).to_le_bytes());
+        }
+        _ => {
+            message.push(0xfe);
+            message.extend((size as u32).to_le_bytes());
+        }
+    }
+}
