@@ -1,4 +1,5 @@
-//! Any bytes as a header of Zcash, and as an Equihash problem with its solution: all backends say the same.
+//! Any bytes as a header of Zcash, and as an Equihash problem with its solution: all backends and crate
+//! `equihash` say the same.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,6 +14,8 @@ fuzz_target!(|bytes: &[u8]| {
     let (indices, input) = bytes.split_at(length);
     let solution = Solution { input, indices };
     let verdict = verify::equihash::verify(&SMALL, &solution);
+    let (n, k) = (SMALL.n() as u32, SMALL.k() as u32);
+    assert_eq!(verdict.is_ok(), ::equihash::is_valid_solution(n, k, input, &[], indices).is_ok(), "crate equihash");
     for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
         assert_eq!(verify_on(backend, &SMALL, &solution), verdict);
     }

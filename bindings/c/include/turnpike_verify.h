@@ -164,6 +164,10 @@ enum turnpike_rule
     TURNPIKE_RULE_RECOVERY_ID = 29,
     // There is a key that the signature can be recovered to.
     TURNPIKE_RULE_NO_KEY = 30,
+    // The Merkle root is that of the leaves.
+    TURNPIKE_RULE_MERKLE_ROOT = 32,
+    // No two nodes side by side in a Merkle tree of Bitcoin are equal (CVE-2012-2459).
+    TURNPIKE_RULE_MERKLE_REPEATED = 33,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -159,6 +159,7 @@ fn equihash_vectors_fail_for_the_rule_that_they_name() {
             "Collision" => RuleCode::EquihashCollision as u8,
             "Order" => RuleCode::EquihashOrder as u8,
             "Duplicate" => RuleCode::EquihashDuplicate as u8,
+            "Root" => RuleCode::EquihashRoot as u8,
             other => panic!("no such rule: {other}"),
         };
         // The others are lists of indices, which the crate's own tests encode.

@@ -1,4 +1,4 @@
-use verify::equihash::{Header, Parameters, Solution, ZCASH_HEADER_LENGTH, verify_on};
+use verify::equihash::{Header, HeaderRule, Parameters, Solution, ZCASH_HEADER_LENGTH, verify_on};
 
 use crate::items::check_count;
 use crate::{Error, Items, Verifier, code};
@@ -33,11 +33,9 @@ impl Verifier {
             check_count("bytes of a header", headers.get(item).len(), ZCASH_HEADER_LENGTH)?;
         }
         self.verify(codes, 1, |item, codes| {
-            let header = Header::first_of(headers.get(item)).map(|header| header.verify_on(backend));
-            // There is a header, for the length was checked; if the memory is another one now, there is no verdict.
-            if let Some(verdict) = header {
-                codes[0] = code(verdict.map_err(|rule| rule.code()));
-            }
+            // Where there is no header, the length of the solution that it tells is more than there is.
+            let header = Header::first_of(headers.get(item)).ok_or(HeaderRule::SolutionLength);
+            codes[0] = code(header.and_then(|header| header.verify_on(backend)).map_err(|rule| rule.code()));
         });
         Ok(())
     }

@@ -1,9 +1,16 @@
-//! Microseconds of one Zcash header's Equihash check on each backend and in crate `equihash`, in turns, in one run.
+//! Microseconds of one Zcash header's Equihash check on each backend and in crate `equihash`, in turns, in one run: CPU time of
+//! one thread, and then time of the clock with a work queue over all processors.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::hint::black_box;
-use std::time::Instant;
+mod common;
 
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+use std::{array, thread};
+
+use common::{median, thread_time};
+use turnpike_verify::WorkQueue;
 use turnpike_verify::equihash::{Backend, Parameters, Solution, verify_on};
 
 const VECTORS: &str = include_str!("../tests/vectors/equihash.txt");
@@ -16,11 +23,30 @@ fn from_hex(hex: &str) -> Vec<u8> {
 
 /// Microseconds of one call, as the mean of a few.
 fn time(mut run: impl FnMut()) -> f64 {
-    let start = Instant::now();
+    let start = thread_time();
     for _ in 0..TIMES {
         run();
     }
-    start.elapsed().as_nanos() as f64 / 1e3 / TIMES as f64
+    (thread_time() - start) / TIMES as f64
+}
+
+/// Verifies a solution: the input, the indices.
+type Contender = fn(&[u8], &[u8]);
+
+/// Headers of one round with all processors.
+const QUEUED: usize = 1000;
+
+/// Microseconds of the clock for one header with all processors, as the mean of many.
+fn time_queued(threads: usize, verify: Contender, header: &Arc<(Vec<u8>, Vec<u8>)>) -> f64 {
+    let start = Instant::now();
+    let queue = WorkQueue::start("bench", threads, QUEUED, || {
+        let header = header.clone();
+        move |()| verify(&header.0, &header.1)
+    })
+    .unwrap();
+    (0..QUEUED).for_each(|_| queue.try_push(()).unwrap());
+    drop(queue);
+    start.elapsed().as_nanos() as f64 / 1e3 / QUEUED as f64
 }
 
 fn main() {
@@ -38,11 +64,27 @@ fn main() {
         }
     }
     let names = ["crate equihash".to_owned()].into_iter().chain(backends.iter().map(|backend| format!("{backend:?}")));
-    let mut peer = None;
-    for (name, times) in names.zip(&mut times) {
-        times.sort_by(f64::total_cmp);
-        let median = times[ROUNDS / 2];
-        let peer = *peer.get_or_insert(median);
-        println!("{name:<16}{median:>9.2} us {:>7.2}x", peer / median);
+    let medians: Vec<f64> = times.into_iter().map(median).collect();
+    for (name, median) in names.zip(&medians) {
+        println!("{name:<16}{median:>9.2} us {:>7.2}x", medians[0] / median);
     }
+
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let header = Arc::new((input, indices));
+    let contenders: [Contender; 2] = [
+        |input, indices| equihash::is_valid_solution(200, 9, input, &[], indices).unwrap(),
+        |input, indices| verify_on(Backend::fastest(), &Parameters::ZCASH, &Solution { input, indices }).unwrap(),
+    ];
+    let mut times: [Vec<f64>; 2] = array::from_fn(|_| Vec::new());
+    for _ in 0..11 {
+        for (contender, times) in contenders.iter().zip(&mut times) {
+            times.push(time_queued(threads, *contender, &header));
+        }
+    }
+    let [peer, own] = times.map(median);
+    println!(
+        "{threads} threads: crate equihash {peer:.2} us, {:?} {own:.2} us, {:.2}x",
+        Backend::fastest(),
+        peer / own
+    );
 }

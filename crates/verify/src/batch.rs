@@ -23,6 +23,9 @@ pub trait BatchVerifier {
     fn verify_each(&mut self) -> &[Result<(), Self::Rule>];
 
     /// Verifies every item and empties the batch: `Ok`, or the position of the first that fails, and the rule.
+    ///
+    /// A scheme with a check of all items at once, with random coefficients, makes that one first and finds the item that
+    /// fails by halving the batch. One without it, like Equihash, stops at the first item that fails.
     fn verify_all(&mut self) -> Result<(), (usize, Self::Rule)>
     where
         Self::Rule: Clone,

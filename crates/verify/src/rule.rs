@@ -52,13 +52,17 @@ pub enum RuleCode {
     RecoveryId = 29,
     /// There is a key that the signature can be recovered to.
     NoKey = 30,
+    /// The Merkle root is that of the leaves.
+    MerkleRoot = 32,
+    /// No two nodes side by side in a Merkle tree of Bitcoin are equal (CVE-2012-2459).
+    MerkleRepeated = 33,
 }
 
 impl RuleCode {
     /// All rules.
     ///
     /// cbindgen:ignore
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::EquihashLength,
         Self::EquihashCollision,
         Self::EquihashOrder,
@@ -82,6 +86,8 @@ impl RuleCode {
         Self::NonceNotOnCurve,
         Self::RecoveryId,
         Self::NoKey,
+        Self::MerkleRoot,
+        Self::MerkleRepeated,
     ];
 
     /// The result mask of an item that breaks this rule.
@@ -115,6 +121,8 @@ impl RuleCode {
             Self::NonceNotOnCurve => SignatureRule::NonceNotOnCurve.to_string(),
             Self::RecoveryId => SignatureRule::RecoveryId.to_string(),
             Self::NoKey => SignatureRule::NoKey.to_string(),
+            Self::MerkleRoot => "the Merkle root is not that of the leaves".to_owned(),
+            Self::MerkleRepeated => "two nodes side by side in the Merkle tree are equal (CVE-2012-2459)".to_owned(),
         }
     }
 }
@@ -188,7 +196,7 @@ mod tests {
     #[test]
     fn numbers_never_change() {
         let numbers = RuleCode::ALL.map(|rule| rule as u8);
-        let signatures = 16..=30;
+        let signatures = (16..=30).chain([32, 33]);
         assert_eq!(numbers[..8], [1, 2, 3, 4, 5, 8, 9, 10]);
         assert!(numbers[8..].iter().copied().eq(signatures));
     }

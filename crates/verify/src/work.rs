@@ -3,6 +3,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
+use std::vec::Drain;
 
 /// Threads that take pieces of work from a queue of bounded length.
 ///
@@ -31,18 +32,14 @@ impl<T> Shared<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next piece of work; none once the queue is closed and empty.
-    fn next(&self) -> Option<T> {
+    /// Takes what is waiting, at most `most` pieces of work; none once the queue is closed and empty.
+    fn take(&self, most: usize, taken: &mut Vec<T>) {
         let mut state = self.lock();
-        loop {
-            if let Some(work) = state.waiting.pop_front() {
-                return Some(work);
-            }
-            if state.closed {
-                return None;
-            }
+        while state.waiting.is_empty() && !state.closed {
             state = self.added.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        let count = most.min(state.waiting.len());
+        taken.extend(state.waiting.drain(..count));
     }
 
     fn close(&self) {
@@ -61,6 +58,23 @@ impl<T: Send + 'static> WorkQueue<T> {
         capacity: usize,
         mut worker: impl FnMut() -> W,
     ) -> io::Result<Self> {
+        Self::start_gathering(name, threads, capacity, 1, || {
+            let mut work = worker();
+            move |pieces: Drain<'_, T>| pieces.for_each(&mut work)
+        })
+    }
+
+    /// As [`WorkQueue::start`], with workers that take all the work that is waiting at once, at most `most` pieces of it:
+    /// for work of which much is done faster together.
+    ///
+    /// A worker that panics loses all the pieces that it had.
+    pub fn start_gathering<W: FnMut(Drain<'_, T>) + Send + 'static>(
+        name: &str,
+        threads: usize,
+        capacity: usize,
+        most: usize,
+        mut worker: impl FnMut() -> W,
+    ) -> io::Result<Self> {
         let state = Mutex::new(State { waiting: VecDeque::with_capacity(capacity), closed: false });
         let shared = Arc::new(Shared { state, added: Condvar::new(), capacity });
         // Dropping the queue, should a thread fail to start, ends those that did.
@@ -69,9 +83,15 @@ impl<T: Send + 'static> WorkQueue<T> {
             let shared = Arc::clone(&queue.shared);
             let mut work = worker();
             let run = move || {
-                while let Some(piece) = shared.next() {
+                let mut pieces = Vec::with_capacity(most);
+                loop {
+                    shared.take(most, &mut pieces);
+                    if pieces.is_empty() {
+                        return;
+                    }
                     // The panic itself is reported by the panic hook.
-                    let _ = catch_unwind(AssertUnwindSafe(|| work(piece)));
+                    let _ = catch_unwind(AssertUnwindSafe(|| work(pieces.drain(..))));
+                    pieces.clear();
                 }
             };
             queue.threads.push(Builder::new().name(format!("{name}-{number}")).spawn(run)?);
@@ -159,6 +179,32 @@ mod tests {
         }
         drop(queue);
         assert_eq!(wait_started.iter().take(2).count(), 2);
+    }
+
+    #[test]
+    fn gathered_work_comes_in_pieces_of_what_waits() {
+        let (sender, receiver) = mpsc::channel();
+        let (go, wait_go) = mpsc::channel::<()>();
+        let mut gate = Some(wait_go);
+        let queue = WorkQueue::start_gathering("test", 1, 100, 8, || {
+            let (sender, gate) = (sender.clone(), gate.take().unwrap());
+            move |pieces: Drain<'_, u32>| {
+                sender.send(pieces.collect::<Vec<_>>()).unwrap();
+                gate.recv().unwrap();
+            }
+        })
+        .unwrap();
+        queue.try_push(0).unwrap();
+        assert_eq!(receiver.recv().unwrap(), [0]);
+        for number in 1..20 {
+            queue.try_push(number).unwrap();
+        }
+        for expected in [1..9, 9..17, 17..20] {
+            go.send(()).unwrap();
+            assert_eq!(receiver.recv().unwrap(), expected.collect::<Vec<_>>());
+        }
+        go.send(()).unwrap();
+        drop(queue);
     }
 
     #[test]

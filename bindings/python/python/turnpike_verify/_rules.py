@@ -37,6 +37,8 @@ class Rule(enum.IntEnum):
     NONCE_NOT_ON_CURVE = 28
     RECOVERY_ID = 29
     NO_KEY = 30
+    MERKLE_ROOT = 32
+    MERKLE_REPEATED = 33
     NOT_VERIFIED = 255
 
     @property

@@ -14,15 +14,18 @@ const INPUT: usize = 140;
 /// Where the target is, in compact form.
 const BITS: usize = 104;
 
-/// A header of Zcash.
+/// A header of Zcash or one of its relatives: 140 bytes, and a solution with its length before it.
 #[derive(Clone, Copy, Debug)]
-pub struct Header<'a>(&'a [u8; ZCASH_HEADER_LENGTH]);
+pub struct Header<'a> {
+    bytes: &'a [u8],
+    solution: &'a [u8],
+}
 
 /// A rule that a header may break. They are checked in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HeaderRule {
-    /// The solution's length is given in three bytes, and is 1,344.
-    #[error("the solution's length is not 1344 bytes")]
+    /// The solution is as long as the chain's parameters ask; 1,344 bytes in Zcash.
+    #[error("the solution's length is not the one that the chain's parameters ask for")]
     SolutionLength,
     /// The target is a positive number of 256 bits.
     #[error("the difficulty target is zero, negative or too large")]
@@ -36,34 +39,59 @@ pub enum HeaderRule {
 }
 
 impl<'a> Header<'a> {
-    /// The header that a block begins with; none if there are not enough bytes.
+    /// The header that a block begins with, whatever the length of its solution; none if there are not enough bytes, or the
+    /// length is not in its shortest form.
     pub fn first_of(block: &'a [u8]) -> Option<Self> {
-        block.first_chunk().map(Self)
+        let (prefix, length) = match *block.get(INPUT..)? {
+            [0xfd, low, high, ..] => (3, u16::from_le_bytes([low, high])),
+            [length @ ..0xfd, ..] => (1, length.into()),
+            // No parameters have solutions of 65,536 bytes or more.
+            _ => return None,
+        };
+        if prefix == 3 && length < 0xfd {
+            return None;
+        }
+        let bytes = block.get(..INPUT + prefix + usize::from(length))?;
+        Some(Self { bytes, solution: &bytes[INPUT + prefix..] })
+    }
+
+    /// The header as it is encoded.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// The Equihash problem and its solution.
     pub fn solution(&self) -> Solution<'a> {
-        Solution { input: &self.0[..INPUT], indices: &self.0[INPUT + 3..] }
+        Solution { input: &self.bytes[..INPUT], indices: self.solution }
     }
 
     /// The hash, in the order that it is hashed in.
     pub fn hash(&self) -> [u8; 32] {
-        sha256d(self.0)
+        sha256d(self.bytes)
     }
 
-    /// Checks that the header shows the work that its own target asks for. Whether that target is the one that the
-    /// chain asks for is for the caller to check.
+    /// Checks, with the parameters of Zcash, that the header shows the work that its own target asks for. Whether that
+    /// target is the one that the chain asks for is for the caller to check.
     pub fn verify(&self) -> Result<(), HeaderRule> {
-        self.verify_on(Backend::fastest())
+        self.check(Backend::fastest(), &Parameters::ZCASH)
     }
 
     /// As [`Header::verify`], with the solution checked on a backend of the caller's choice, which must be available.
     pub fn verify_on(&self, backend: Backend) -> Result<(), HeaderRule> {
-        if self.0[INPUT..INPUT + 3] != [0xfd, 0x40, 0x05] {
+        self.check(backend, &Parameters::ZCASH)
+    }
+
+    /// As [`Header::verify`], with the parameters of another chain.
+    pub fn verify_with(&self, parameters: &Parameters) -> Result<(), HeaderRule> {
+        self.check(Backend::fastest(), parameters)
+    }
+
+    fn check(&self, backend: Backend, parameters: &Parameters) -> Result<(), HeaderRule> {
+        if self.solution.len() != parameters.solution_length() {
             return Err(HeaderRule::SolutionLength);
         }
         let mut bits = [0; 4];
-        bits.copy_from_slice(&self.0[BITS..BITS + 4]);
+        bits.copy_from_slice(&self.bytes[BITS..BITS + 4]);
         let target = target(u32::from_le_bytes(bits)).ok_or(HeaderRule::Target)?;
         // The hash before the solution: it is the cheaper of the two.
         let mut hash = self.hash();
@@ -71,7 +99,7 @@ impl<'a> Header<'a> {
         if hash > target {
             return Err(HeaderRule::Difficulty);
         }
-        Ok(verify_on(backend, &Parameters::ZCASH, &self.solution())?)
+        Ok(verify_on(backend, parameters, &self.solution())?)
     }
 }
 

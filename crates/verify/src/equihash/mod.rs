@@ -42,6 +42,24 @@ impl Parameters {
         if good { Some(Self { n, k, personalisation }) } else { None }
     }
 
+    /// The parameters (n, k) in use that have solutions of so many bytes: (200,9), (192,7), (144,5), (96,5) or (48,5).
+    pub fn of_solution_length(length: usize, personalisation: [u8; 8]) -> Option<Self> {
+        [(200, 9), (192, 7), (144, 5), (96, 5), (48, 5)]
+            .into_iter()
+            .filter_map(|(n, k)| Self::new(n, k, personalisation))
+            .find(|parameters| parameters.solution_length() == length)
+    }
+
+    /// n, the bits of a leaf.
+    pub const fn n(&self) -> usize {
+        self.n
+    }
+
+    /// k, the levels of the tree.
+    pub const fn k(&self) -> usize {
+        self.k
+    }
+
     /// Bits that the two halves of a subtree agree in, for each level.
     const fn collision_bits(&self) -> usize {
         self.n / (self.k + 1)
@@ -135,6 +153,16 @@ impl<'a> BatchVerifier for Verifier<'a> {
         self.verdicts.clear();
         self.verdicts.extend(self.solutions.drain(..).map(|solution| verify(&self.parameters, &solution)));
         &self.verdicts
+    }
+
+    /// There is no check of many solutions at once: each is verified until one fails.
+    fn verify_all(&mut self) -> Result<(), (usize, Rule)> {
+        let failed = |(position, solution): (usize, &Solution<'_>)| {
+            verify(&self.parameters, solution).err().map(|rule| (position, rule))
+        };
+        let result = self.solutions.iter().enumerate().find_map(failed).map_or(Ok(()), Err);
+        self.solutions.clear();
+        result
     }
 }
 

@@ -1,6 +1,3 @@
-use std::fs;
-use std::path::Path;
-
 use proptest::prelude::*;
 
 use super::blake2b::AT_ONCE;
@@ -67,6 +64,7 @@ fn vectors() -> Vec<Vector> {
             "Collision" => Err(Rule::Collision),
             "Order" => Err(Rule::Order),
             "Duplicate" => Err(Rule::Duplicate),
+            "Root" => Err(Rule::Root),
             other => panic!("no such rule: {other}"),
         };
         let indices = match fields[4].contains(',') {
@@ -84,6 +82,42 @@ fn published_vectors_fail_for_the_rule_that_they_name() {
     assert!(vectors.len() > 10);
     for (number, vector) in vectors.iter().enumerate() {
         assert_eq!(verdict(&vector.parameters, &vector.input, &vector.indices), vector.expected, "vector {number}");
+    }
+}
+
+/// A list of indices for each rule that breaks this one alone.
+#[test]
+fn each_rule_is_broken_alone() {
+    let vectors = vectors();
+    for (n, k) in [(200, 9), (144, 5), (96, 5), (48, 5)] {
+        let of = |expected: Result<(), Rule>| {
+            let fits =
+                |vector: &&Vector| (vector.parameters.n, vector.parameters.k) == (n, k) && vector.expected == expected;
+            vectors.iter().find(fits)
+        };
+        let good = of(Ok(())).unwrap();
+        assert_eq!(verdict(&good.parameters, &good.input, &good.indices), Ok(()));
+        // Such a list takes as long to find as a solution.
+        match of(Err(Rule::Root)) {
+            Some(root) => assert_eq!(verdict(&root.parameters, &root.input, &root.indices), Err(Rule::Root)),
+            None => assert_eq!((n, k), (144, 5)),
+        }
+        let indices = tree::decode(&good.parameters, &good.indices);
+        let rule = |indices: &[u32]| verdict(&good.parameters, &good.input, &encode(&good.parameters, indices));
+        for height in 0..k {
+            let (size, first) = (1 << height, indices.len() - (2 << height));
+            let mut swapped = indices.clone();
+            swapped[first..].rotate_left(size);
+            assert_eq!(rule(&swapped), Err(Rule::Order), "({n},{k}), height {height}");
+            let mut repeated = indices.clone();
+            repeated.copy_within(first..first + size, first + size);
+            assert_eq!(rule(&repeated), Err(Rule::Duplicate), "({n},{k}), height {height}");
+            let mut changed = indices.clone();
+            changed[first] ^= 1;
+            assert_eq!(rule(&changed), Err(Rule::Collision), "({n},{k}), height {height}");
+        }
+        let short = &good.indices[..good.indices.len() - 1];
+        assert_eq!(verdict(&good.parameters, &good.input, short), Err(Rule::Length));
     }
 }
 
@@ -156,6 +190,10 @@ fn batches() {
         let expected: Vec<_> = vectors.iter().map(|vector| vector.expected).collect();
         assert_eq!(verifier.verify_each(), expected);
         assert!(verifier.is_empty());
+        vectors.iter().for_each(|vector| verifier.push(Solution { input: &vector.input, indices: &vector.indices }));
+        let first = expected.iter().position(Result::is_err).unwrap();
+        assert_eq!(verifier.verify_all(), Err((first, expected[first].unwrap_err())));
+        assert_eq!((verifier.len(), verifier.verify_all()), (0, Ok(())));
     }
 }
 
@@ -163,7 +201,7 @@ fn batches() {
 fn a_header_is_checked_as_a_whole() {
     let vector = &vectors()[0];
     let header = [&vector.input[..], &[0xfd, 0x40, 0x05], &vector.indices].concat();
-    assert!(Header::first_of(&header[1..]).is_none());
+    assert!(Header::first_of(&header[..header.len() - 1]).is_none());
     let with = |at: usize, byte: u8| {
         let mut header = header.clone();
         header[at] = byte;
@@ -171,7 +209,13 @@ fn a_header_is_checked_as_a_whole() {
     };
     assert_eq!(Header::first_of(&header).unwrap().verify(), Ok(()));
     let rule = |header: &[u8]| Header::first_of(header).unwrap().verify().unwrap_err();
-    assert_eq!(rule(&with(142, 6)), HeaderRule::SolutionLength);
+    assert_eq!(rule(&with(141, 0x3f)), HeaderRule::SolutionLength);
+    assert_eq!(rule(&with(140, 100)), HeaderRule::SolutionLength);
+    assert!(Header::first_of(&with(141, 0x41)).is_none(), "one byte too few");
+    assert!(Header::first_of(&with(140, 0xfe)).is_none());
+    assert!(Header::first_of(&[&header[..140], &[0xfd, 100, 0], &[0; 100]].concat()).is_none(), "not the shortest");
+    let other = zcash(144, 5).unwrap();
+    assert_eq!(Header::first_of(&header).unwrap().verify_with(&other), Err(HeaderRule::SolutionLength));
     assert_eq!(rule(&with(106, 0x80)), HeaderRule::Target);
     assert_eq!(rule(&with(107, 0x1b)), HeaderRule::Difficulty);
     assert_eq!(rule(&with(200, !header[200])), HeaderRule::Difficulty);
@@ -185,27 +229,25 @@ fn a_header_is_checked_as_a_whole() {
     assert!(solution_fails);
 }
 
-/// Blocks of Zcash's main and test networks, for who has them.
+/// Headers of Zcash's main and test networks at the upgrades of its rules, from crate zebra-test 5.0.0 (MIT OR Apache-2.0).
 #[test]
-fn local_blocks() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/zcash");
-    let Ok(blocks) = fs::read_dir(folder.join("blocks")) else {
-        eprintln!("skipped: no blocks of Zcash beside the repository");
-        return;
-    };
-    for block in blocks {
-        let path = block.unwrap().path();
-        let block = fs::read(&path).unwrap();
-        let header = Header::first_of(&block).unwrap();
-        assert_eq!(header.verify(), Ok(()), "{}", path.display());
+fn headers_of_zcash() {
+    const HEADERS: &str = include_str!("../../tests/vectors/zcash_headers.txt");
+    let mut count = 0;
+    for line in HEADERS.lines().filter(|line| !line.starts_with('#')) {
+        let (name, bytes) = line.split_once(' ').unwrap();
+        let bytes = from_hex(bytes);
+        let header = Header::first_of(&bytes).unwrap();
+        assert_eq!(header.bytes(), bytes);
+        assert_eq!(header.verify(), Ok(()), "{name}");
+        for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+            assert_eq!(header.verify_on(backend), Ok(()), "{name} on {backend:?}");
+        }
         let Solution { input, indices } = header.solution();
-        assert_eq!(verdict(&Parameters::ZCASH, input, indices), Ok(()));
+        assert_eq!(verdict(&Parameters::ZCASH, input, indices), Ok(()), "{name}");
+        count += 1;
     }
-    let parameters = zcash(144, 5).unwrap();
-    let problems = fs::read(folder.join("equihash/equihash144_5.bin")).unwrap();
-    for problem in problems.chunks_exact(240) {
-        assert_eq!(verdict(&parameters, &problem[..140], &problem[140..]), Ok(()));
-    }
+    assert!(count > 10);
 }
 
 /// Solutions by Wagner's algorithm, each the first that comes up for its first index.
