@@ -10,7 +10,8 @@ STATUS = {
     "UNSUPPORTED_VERSION": 42, "NOT_FOUND": 64, "REPLY_TOO_LARGE": 65, "NOT_PROVABLE": 66, "UNKNOWN_CHAIN": 67,
 }
 CREATE, ISSUE, TRANSFER, REFER = 1, 2, 3, 4
-FULL, BATCH, PROOF, HEADERS, INFO, ERROR = 1, 2, 3, 4, 5, 0xFF
+FULL, BATCH, PROOF, HEADERS, INFO, VERIFY, ERROR = 1, 2, 3, 4, 5, 6, 0xFF
+EQUIHASH, ECDSA, SCHNORR, MERKLE_ROOT = 0x100, 0x101, 0x102, 0x103
 REPLY = 0x80
 ID = 0x01020304
 
@@ -64,6 +65,39 @@ def info(kind=INFO, status=0, promise=0, flags=0, datagram=0, network=bytes(32),
                                       bitcoin, accounts, sequence, program)
 
 
+def verify(messages, count=None, status=0, reserved=0, reserved_end=0, kind=VERIFY):
+    count = len(messages) if count is None else count
+    return header(kind) + struct.pack(">HHHH", count, reserved, status, reserved_end) + b"".join(messages)
+
+
+def message(command, body, index=0x0A0B0C0D0E0F1011, length=None):
+    return struct.pack(">IIQ", command, 16 + len(body) if length is None else length, index) + body
+
+
+def equihash(n, k, solution, flags=0, reserved=0, personalisation=b"ZcashPoW"):
+    size = bytes([solution]) if solution < 253 else b"\xfd" + struct.pack("<H", solution)
+    head = bytes(range(140)) + size + bytes(index % 256 for index in range(solution))
+    return message(EQUIHASH, struct.pack(">HBBI8s", n, k, flags, reserved, personalisation) + head)
+
+
+def ecdsa(key=KEY, flags=0, length=None, reserved=0, end=b""):
+    length = len(key) if length is None else length
+    fixed = struct.pack(">BBH32s64s", flags, length, reserved, HASHES[0], SIGNATURE)
+    return message(ECDSA, fixed + key.ljust(65, b"\0") + end.rjust(3, b"\0"))
+
+
+def schnorr():
+    return message(SCHNORR, HASHES[0] + KEY[1:] + SIGNATURE)
+
+
+def merkle(leaves):
+    return message(MERKLE_ROOT, HASHES[0] + b"".join(HASHES[1:1 + leaves]))
+
+
+def result(command, mask, cycles, index=0x0A0B0C0D0E0F1011):
+    return struct.pack(">IIQQQ", command | 0x80000000, 32, index, mask, cycles)
+
+
 def error(status, detail=0, identity=ID, kind=ERROR):
     return header(kind, identity) + struct.pack(">HHI", STATUS[status], 0, detail)
 
@@ -85,6 +119,8 @@ def refuse(frame, status):
         return flip(frame[:12], 11, 0) + code + frame[14:16]
     if kind == PROOF:
         return frame[:10] + code + bytes(4) + frame[16:48]
+    if kind == VERIFY:
+        return frame[:12] + code + frame[14:16]
     if kind == HEADERS:
         return frame[:10] + code + bytes(2) + frame[14:64]
     return frame[:8] + code + frame[10:128]

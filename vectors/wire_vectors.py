@@ -53,7 +53,7 @@ def requests():
     yield other("version_0", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 0))
     yield other("version_2", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 2))
     yield other("type_0", "none", "UNKNOWN_COMMAND", flip(info(), 3, 0))
-    yield other("type_6", "none", "UNKNOWN_COMMAND", flip(info(), 3, 6))
+    yield other("type_7", "none", "UNKNOWN_COMMAND", flip(info(), 3, 7))
     yield silent("type_info_reply", "none", info(INFO | REPLY))
     yield silent("type_batch_reply", "none", batch([operation(REFER, TRANSACTION, KEYED)], 1, kind=BATCH | REPLY))
     yield silent("type_error", "none", error("BUSY"))
@@ -137,6 +137,43 @@ def requests():
     yield other("info_short", "info", "MALFORMED", info()[:127])
     yield other("info_long", "info", "MALFORMED", info() + b"\0")
 
+    header_200_9 = equihash(200, 9, 1344)
+    all_four = [header_200_9, ecdsa(), schnorr(), merkle(3)]
+    yield "# Verify frames"
+    yield good("verify_equihash", "verify", verify([header_200_9]))
+    yield good("verify_equihash_small", "verify", verify([equihash(48, 5, 36, flags=1), equihash(96, 5, 68)]))
+    yield good("verify_ecdsa", "verify", verify([ecdsa(), ecdsa(b"\x04" + bytes(range(64)), flags=1)]))
+    yield good("verify_schnorr", "verify", verify([schnorr()]))
+    yield good("verify_merkle", "verify", verify([merkle(1), merkle(5)]))
+    yield good("verify_all", "verify", verify(all_four))
+    yield own("verify_nothing", "verify", "MALFORMED", verify([]))
+    yield own("verify_count_low", "verify", "MALFORMED", verify(all_four, 3))
+    yield own("verify_count_high", "verify", "MALFORMED", verify(all_four, 5))
+    yield own("verify_status_set", "verify", "MALFORMED", verify([schnorr()], status=1))
+    yield own("verify_reserved_set", "verify", "MALFORMED", verify([schnorr()], reserved=1))
+    yield own("verify_reserved_end_set", "verify", "MALFORMED", verify([schnorr()], reserved_end=1))
+    yield own("verify_command_0", "verify", "UNKNOWN_COMMAND", verify([message(0, bytes(128))]))
+    yield own("verify_command_reply", "verify", "UNKNOWN_COMMAND", verify([message(0x80000102, bytes(128))]))
+    yield own("verify_second_unknown", "verify", "UNKNOWN_COMMAND", verify([schnorr(), message(0x104, bytes(9))]))
+    for length in (0, 15, 16, 143, 145, 0xFFFFFFFF):
+        yield own(f"verify_schnorr_length_{length}", "verify", "MALFORMED",
+                  verify([message(SCHNORR, bytes(128), length=length)]))
+    yield own("verify_schnorr_cut", "verify", "MALFORMED", verify([schnorr()])[:-1])
+    yield own("verify_message_cut", "verify", "MALFORMED", verify([schnorr()])[:31])
+    yield own("verify_header_alone", "verify", "MALFORMED", verify([schnorr()])[:16])
+    yield own("verify_equihash_200_8", "verify", "MALFORMED", verify([equihash(200, 8, 1344)]))
+    yield own("verify_equihash_flag_2", "verify", "MALFORMED", verify([equihash(200, 9, 1344, flags=2)]))
+    yield own("verify_equihash_reserved", "verify", "MALFORMED", verify([equihash(200, 9, 1344, reserved=1)]))
+    yield own("verify_equihash_long", "verify", "MALFORMED", verify([equihash(200, 9, 1345)]))
+    yield own("verify_equihash_no_header", "verify", "MALFORMED", verify([message(EQUIHASH, bytes([0, 200, 9]) + bytes(13))]))
+    yield own("verify_ecdsa_flag_2", "verify", "MALFORMED", verify([ecdsa(flags=2)]))
+    yield own("verify_ecdsa_key_34", "verify", "MALFORMED", verify([ecdsa(length=34)]))
+    yield own("verify_ecdsa_behind_key", "verify", "MALFORMED", verify([ecdsa(KEY + b"\1", length=33)]))
+    yield own("verify_ecdsa_reserved", "verify", "MALFORMED", verify([ecdsa(reserved=1)]))
+    yield own("verify_ecdsa_reserved_end", "verify", "MALFORMED", verify([ecdsa(end=b"\1")]))
+    yield own("verify_merkle_no_leaves", "verify", "MALFORMED", verify([merkle(0)]))
+    yield own("verify_merkle_half_a_leaf", "verify", "MALFORMED", verify([message(MERKLE_ROOT, bytes(80))]))
+
 
 def replies():
     """name, kind ("bad": to be refused), status, frame"""
@@ -213,10 +250,21 @@ def replies():
     yield "info_version_2", "bad", "-", flip(told, 2, 2)
     yield "info_request", "bad", "-", info()
 
+    results = [result(EQUIHASH, 0, 60_000), result(ECDSA, 1 << 20, 20_000)]
+    two = verify(results, kind=VERIFY | REPLY)
+    yield "# Verify frames"
+    yield "verify", "verify", "OK", two
+    yield "verify_malformed", "verify", "MALFORMED", verify([], 2, status=33, kind=VERIFY | REPLY)
+    yield "verify_short", "bad", "-", two[:-1]
+    yield "verify_long", "bad", "-", two + b"\0"
+    yield "verify_too_few", "bad", "-", verify(results, 3, kind=VERIFY | REPLY)
+    yield "verify_refused_with_results", "bad", "-", verify(results, status=40, kind=VERIFY | REPLY)
+    yield "verify_request", "bad", "-", verify([schnorr()])
+
     yield "# Error frames"
     yield "error_version", "error", "UNSUPPORTED_VERSION", error("UNSUPPORTED_VERSION")
     yield "error_too_large", "error", "REPLY_TOO_LARGE", error("REPLY_TOO_LARGE", detail=592)
     yield "error_short", "bad", "-", error("BUSY")[:-1]
     yield "error_status_7", "bad", "-", flip(error("BUSY"), 9, 7)
-    yield "type_6", "bad", "-", error("BUSY", kind=0x86)
+    yield "type_7", "bad", "-", error("BUSY", kind=0x87)
     yield "empty", "bad", "-", b""

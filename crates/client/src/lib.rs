@@ -30,6 +30,7 @@ mod pipeline;
 mod proofs;
 mod signer;
 mod socket;
+mod verify;
 mod window;
 
 pub use client::{Client, Receipt};
@@ -38,6 +39,7 @@ pub use options::Options;
 pub use pipeline::Pipeline;
 pub use proofs::{ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};
 pub use signer::Signer;
+pub use verify::{Check, Verdict};
 pub use window::{BatchDraft, Completion, Draft, Failure, Limits, Outgoing, Window};
 
 use wire::TransactionId;

@@ -17,12 +17,14 @@ pub struct Peer {
     pub address: SocketAddr,
     /// The address that the datagram was sent to, if the backend serves several: the reply leaves from it.
     pub local: Option<IpAddr>,
+    /// The number of the connection that it came on, if it came on one.
+    pub connection: Option<u32>,
 }
 
 impl Peer {
     /// A peer that is reached from whichever address the routing table chooses.
     pub const fn new(address: SocketAddr) -> Self {
-        Self { address, local: None }
+        Self { address, local: None, connection: None }
     }
 }
 

@@ -28,6 +28,8 @@ pub enum QueryKind {
     Headers,
     /// An info frame.
     Info,
+    /// A verify frame.
+    Verify,
 }
 
 /// What has become of a query.

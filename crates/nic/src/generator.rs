@@ -4,7 +4,7 @@
 
 use wire::{
     BatchEntriesMut, BatchHeader, CompactFrame, ErrorFrame, FrameHeader, FrameMut, FrameType, FullFrame, FullReply,
-    HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest, REPLY_BIT, Status, U16,
+    HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest, REPLY_BIT, Status, U16, VerifyHeader,
 };
 use zerocopy::FromBytes;
 
@@ -111,6 +111,10 @@ pub fn refuse(frame: &mut [u8], status: Status, detail: u32) -> usize {
             reply.header.set_reply();
             reply.status = U16::new(status.code());
             InfoFrame::LENGTH
+        }),
+        Ok(FrameType::Verify) => VerifyHeader::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_reply(status);
+            VerifyHeader::LENGTH
         }),
         Err(_) => None,
     };

@@ -22,6 +22,7 @@ mod path;
 pub mod prefix;
 pub mod rate;
 pub mod selector;
+pub mod streams;
 mod sys;
 pub mod udp;
 
@@ -32,5 +33,6 @@ pub use held::{Held, Pool};
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
 pub use prefix::Prefix;
+pub use streams::{StreamLimits, Streams, WithStreams};
 pub use sys::pin_thread;
 pub use udp::{UdpBackend, UdpConfig, UdpTransmitter};

@@ -66,7 +66,7 @@ impl Selector {
     pub fn select(&mut self, peer: &Peer, datagram: &[u8], now: Instant) -> Selection {
         // From its own port another node would speak, and two nodes could be made to answer each other for ever. Port 0
         // cannot be answered.
-        if peer.address.port() == self.own_port || peer.address.port() == 0 {
+        if peer.connection.is_none() && (peer.address.port() == self.own_port || peer.address.port() == 0) {
             return Selection::Drop;
         }
         let ip = peer.address.ip();
@@ -106,5 +106,6 @@ fn classify(frame: &Frame<'_>, trusted: bool) -> (Selection, u32) {
         Frame::Proof(_) => (Selection::Query(QueryKind::Proof), 1),
         Frame::Headers(_) => (Selection::Query(QueryKind::Headers), 1),
         Frame::Info(_) => (Selection::Query(QueryKind::Info), 1),
+        Frame::Verify(verify) => (Selection::Query(QueryKind::Verify), verify.header.count.get().into()),
     }
 }

@@ -48,6 +48,8 @@ pub struct Workers {
     pub verified: Receiver<Held>,
     /// Answer queries that cannot be answered at once.
     pub proofs: WorkQueue<Held>,
+    /// Answer verify frames.
+    pub verification: WorkQueue<Held>,
 }
 
 impl Controller {
@@ -144,8 +146,10 @@ impl StoreController for Controller {
     }
 
     fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
-        debug_assert_eq!(query, QueryKind::Proof);
-        self.workers.proofs.try_push(held)
+        match query {
+            QueryKind::Verify => self.workers.verification.try_push(held),
+            _ => self.workers.proofs.try_push(held),
+        }
     }
 
     fn verify(&mut self, held: Held) -> Result<(), Held> {

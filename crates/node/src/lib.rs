@@ -5,6 +5,7 @@ mod admission;
 mod completer;
 pub mod config;
 mod controller;
+mod cycles;
 mod error;
 mod http;
 pub mod layout;
@@ -16,6 +17,7 @@ mod shared;
 pub mod signatures;
 mod threads;
 mod tier;
+mod verification;
 
 pub use config::{Config, ConfigError};
 pub use error::Error;

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::SocketAddr,
+    net::{SocketAddr, TcpListener},
     sync::{
         Arc, Mutex,
         atomic::{
@@ -13,6 +13,7 @@ use std::{
     },
     thread::JoinHandle,
     time::Duration,
+    vec::Drain,
 };
 
 use chain::{bitcoin::BitcoinChain, own::OwnChain};
@@ -21,7 +22,8 @@ use ledger::{
     journal::{Submitter, group_commit},
 };
 use nic::{
-    Backend as _, Counters, DataPath, Held, Pool, Reply, Transmit, UdpBackend, UdpConfig, Waker,
+    Backend as _, Counters, DataPath, Held, Pool, Reply, StreamLimits, Streams, Transmit, UdpBackend, UdpConfig, Waker,
+    WithStreams,
     held::PoolSize,
     parking::{self, parking},
     rate::RateLimit,
@@ -45,6 +47,7 @@ use crate::{
     shared::Shared,
     threads::{self, Announcer, spawn},
     tier,
+    verification,
 };
 
 /// Messages that are received in one system call.
@@ -52,6 +55,9 @@ const MESSAGES: usize = 64;
 
 /// How long the io thread polls before it sleeps, with `busy_poll`: it does not sleep at all while there is traffic.
 const BUSY_POLL: Duration = Duration::from_millis(50);
+
+/// How often another port is asked for where any will do.
+const ANY_PORT_TRIES: usize = 8;
 
 /// A running node. Dropping it ends its threads after what was executed is in the journal.
 #[derive(Debug)]
@@ -99,7 +105,7 @@ impl Node {
             tier.state().durable(ledger.last_sequence());
         }
         shared.tell_built(&builder);
-        let backend = bind(config, counters.clone())?;
+        let (backend, streams) = bind(config, &counters)?;
         let local = backend.local_address().map_err(listening("listen", config.listen))?;
         let [transmitter, proof_transmitter] = [backend.transmitter(), backend.transmitter()]
             .map(|transmitter| transmitter.map_err(|source| Error::System { what: "a socket", source }));
@@ -110,7 +116,9 @@ impl Node {
         let pool_size = PoolSize::default();
         let pool = Pool::new(pool_size);
         let proof_worker = proof_worker(proofs.clone(), proof_transmitter?);
-        let workers = start_workers(config, network, pool_size, &waker, &shared, proof_worker)?;
+        let verifying = (0..config.verify_threads()).map(|_| backend.transmitter()).collect::<io::Result<Vec<_>>>();
+        let verifying = verifying.map_err(|source| Error::System { what: "a socket", source })?;
+        let workers = start_workers(config, network, pool_size, &waker, &shared, proof_worker, verifying)?;
         let queries = Queries::new(reader, bitcoin, proofs, config.promise, shared.clone());
         let work = committer.work();
         let completer = Completer::new(committer, departures, transmitter?, shared.clone());
@@ -150,6 +158,15 @@ impl Node {
         node.builder = Some(spawn("builder", pin(2), {
             let (order, shared) = (node.order.clone(), shared.clone());
             move || threads::build(builder, &order, &shared)
+        })?);
+        node.threads.push(spawn("streams", None, {
+            let (stop, shared) = (stop.clone(), shared.clone());
+            move || {
+                if let Err(error) = streams.run(&stop) {
+                    shared.io_failed.store(true, Release);
+                    tracing::error!(%error, "connections cannot be served any more");
+                }
+            }
         })?);
         if let Some(address) = config.http {
             let http = Http::bind(address, shared.clone()).map_err(listening("http", address))?;
@@ -287,13 +304,27 @@ fn listening(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -
     move |source| Error::Listen { key, address, source }
 }
 
-fn bind(config: &Config, counters: Arc<Counters>) -> Result<UdpBackend, Error> {
+/// Datagrams and streams on the same port.
+fn bind(config: &Config, counters: &Arc<Counters>) -> Result<(WithStreams<UdpBackend>, Streams), Error> {
     let udp = UdpConfig {
         messages: MESSAGES,
         spin: if config.io.busy_poll { BUSY_POLL } else { Duration::ZERO },
         ..UdpConfig::new(config.listen)
     };
-    UdpBackend::bind(&udp, counters).map_err(listening("listen", config.listen))
+    let mut tries = if config.listen.port() == 0 { ANY_PORT_TRIES } else { 1 };
+    loop {
+        tries -= 1;
+        let datagrams = UdpBackend::bind(&udp, counters.clone()).map_err(listening("listen", config.listen))?;
+        let bound = datagrams.local_address().and_then(|local| {
+            let listener = TcpListener::bind(SocketAddr::new(config.listen.ip(), local.port()))?;
+            WithStreams::new(datagrams, listener, StreamLimits::default())
+        });
+        match bound {
+            // The port that UDP was given may be in use with TCP.
+            Err(_) if tries > 0 => {}
+            bound => return bound.map_err(listening("listen", config.listen)),
+        }
+    }
 }
 
 fn selection(config: &Config) -> SelectorConfig {
@@ -311,6 +342,7 @@ fn start_workers(
     waker: &Waker,
     shared: &Arc<Shared>,
     prove: impl FnMut(Held) + Send + 'static,
+    verifying: Vec<impl Transmit + 'static>,
 ) -> Result<Workers, Error> {
     let system = |source| Error::System { what: "a thread", source };
     let replay_window = Duration::from_secs(config.ledger.replay_window);
@@ -341,5 +373,18 @@ fn start_workers(
         }
     })
     .map_err(system)?;
-    Ok(Workers { verifiers, verified, proofs })
+    let threads = verifying.len();
+    let mut verifying = verifying.into_iter();
+    let verification = WorkQueue::start_gathering("verification", threads, waiting, verification::FRAMES, || {
+        let (mut transmit, shared) = (verifying.next(), shared.clone());
+        move |frames: Drain<'_, Held>| {
+            let mut frames: Vec<Held> = frames.collect();
+            if let Some(transmit) = &mut transmit {
+                let count = verification::answer(&mut frames, transmit);
+                shared.verifications.fetch_add(count as u64, Relaxed);
+            }
+        }
+    })
+    .map_err(system)?;
+    Ok(Workers { verifiers, verified, proofs, verification })
 }

@@ -48,6 +48,8 @@ pub struct Shared {
     pub open: AtomicBool,
     /// Signatures that were checked.
     pub verified: AtomicU64,
+    /// Messages of verify frames that were answered.
+    pub verifications: AtomicU64,
     /// The journal failed: what was not durable by then never will be.
     pub storage_failed: AtomicBool,
     /// The journal has no room for operations, because it failed or the disk is full: the node answers reads only.
@@ -84,6 +86,7 @@ impl Shared {
             built: AtomicU64::new(0),
             open: AtomicBool::new(false),
             verified: AtomicU64::new(0),
+            verifications: AtomicU64::new(0),
             storage_failed: AtomicBool::new(false),
             reads_only: AtomicBool::new(false),
             builder_failed: AtomicBool::new(false),
@@ -172,12 +175,13 @@ impl Shared {
             counter("datagrams_total", "Datagrams received.", self.counters.datagrams.get()),
             counter("bytes_total", "Bytes received.", self.counters.bytes.get()),
             counter("operations_total", "Operations received.", self.counters.operations.get()),
-            counter("queries_total", "Proof, headers and info frames received.", self.counters.queries.get()),
+            counter("queries_total", "Proof, headers, info and verify frames received.", self.counters.queries.get()),
             counter("dropped_total", "Datagrams that got no answer.", self.counters.dropped.get()),
             counter("replies_total", "Replies sent.", self.counters.replies.get()),
             counter("lost_total", "Replies that could not be sent.", self.counters.lost.get()),
             counter("executed_total", "Operations executed and journalled.", self.executed.load(Relaxed)),
             counter("verified_total", "Signatures checked.", self.verified.load(Relaxed)),
+            counter("verifications_total", "Messages of verify frames answered.", self.verifications.load(Relaxed)),
             gauge("transactions", "Transactions in all blocks.", self.settled.load(Relaxed)),
             counter("proof_hits_total", "Proofs answered from the cache.", cache.hits),
             counter("proof_misses_total", "Proofs that the cache did not hold.", cache.misses),

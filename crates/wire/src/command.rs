@@ -107,3 +107,17 @@ codes! {
         Index = 4 "index",
     }
 }
+
+codes! {
+    /// What a message of a verify frame asks to have verified.
+    VerifyCommand: u32, else UnknownCommand {
+        /// An Equihash solution and the difficulty of its header.
+        Equihash = 0x100 "EQUIHASH",
+        /// An ECDSA signature on secp256k1.
+        Ecdsa = 0x101 "ECDSA",
+        /// A BIP340 signature.
+        Schnorr = 0x102 "SCHNORR",
+        /// The root of a Merkle tree of double SHA-256.
+        MerkleRoot = 0x103 "MERKLE_ROOT",
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::{
     BatchHeader, CompactFrame, FrameHeader, FullFrame, FullReply, HeadersFrame, InfoFrame, Promise, ProofRequest,
-    Status, UnknownStatus,
+    Status, UnknownStatus, VerifyHeader,
 };
 use core::fmt;
 use zerocopy::byteorder::big_endian::{U16, U32};
@@ -66,6 +66,7 @@ pub(crate) enum Shape {
     Proof,
     Headers,
     Info,
+    Verify,
 }
 
 /// Why bytes are no request.
@@ -116,6 +117,10 @@ impl ParseError {
                 frame.header.set_reply();
                 frame.status = U16::new(status.code());
                 InfoFrame::LENGTH
+            }),
+            Shape::Verify => VerifyHeader::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_reply(status);
+                VerifyHeader::LENGTH
             }),
         };
         done.unwrap_or(0)

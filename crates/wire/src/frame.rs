@@ -3,7 +3,7 @@
 use crate::error::Shape;
 use crate::{
     Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, CompactFrame, ErrorFrame, FrameHeader,
-    FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError, ProofRequest, REPLY_BIT, Status, VERSION,
+    FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError, ProofRequest, REPLY_BIT, Status, VERSION, Verify,
 };
 use zerocopy::FromBytes;
 
@@ -24,6 +24,8 @@ pub enum Frame<'a> {
     Headers(Headers<'a>),
     /// Info frame.
     Info(&'a InfoFrame),
+    /// Verify frame.
+    Verify(Verify<'a>),
 }
 
 /// Request of a proof.
@@ -59,6 +61,8 @@ pub enum FrameMut<'a> {
     Headers(&'a mut HeadersFrame, &'a mut [u8]),
     /// Info frame.
     Info(&'a mut InfoFrame),
+    /// Verify frame, all its bytes: [`write_verify_reply`](crate::write_verify_reply) writes the reply.
+    Verify(&'a mut [u8]),
 }
 
 impl<'a> Frame<'a> {
@@ -85,6 +89,7 @@ impl<'a> Frame<'a> {
                 Self::Headers(Headers { request, room: bytes.len() })
             }
             Kind::Info => Self::Info(InfoFrame::ref_from_bytes(bytes).ok()?),
+            Kind::Verify => Self::Verify(Verify::check(bytes)?.1?),
         })
     }
 }
@@ -113,6 +118,7 @@ impl<'a> FrameMut<'a> {
                 Self::Headers(request, padding)
             }
             Kind::Info => Self::Info(InfoFrame::mut_from_bytes(bytes).ok()?),
+            Kind::Verify => Self::Verify(bytes),
         })
     }
 }
@@ -126,6 +132,7 @@ enum Kind {
     Proof,
     Headers,
     Info,
+    Verify,
 }
 
 impl Kind {
@@ -166,6 +173,7 @@ impl Kind {
             FrameType::Info => {
                 InfoFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Info, Self::Info))
             }
+            FrameType::Verify => Verify::check(bytes).map(|(status, _)| (status, Shape::Verify, Self::Verify)),
         };
         match checked {
             Some((Status::Ok, _, kind)) => Ok(kind),

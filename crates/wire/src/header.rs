@@ -26,6 +26,8 @@ pub enum FrameType {
     Headers = 0x04,
     /// Info frame.
     Info = 0x05,
+    /// Verify frame.
+    Verify = 0x06,
 }
 
 impl FrameType {
@@ -46,6 +48,7 @@ impl TryFrom<u8> for FrameType {
             0x03 => Self::Proof,
             0x04 => Self::Headers,
             0x05 => Self::Info,
+            0x06 => Self::Verify,
             _ => return Err(code),
         })
     }

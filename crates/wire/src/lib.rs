@@ -21,9 +21,10 @@ mod operation;
 mod proof;
 mod reply;
 mod status;
+mod verify;
 
 pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut};
-pub use command::{Chain, Command, Promise, Query};
+pub use command::{Chain, Command, Promise, Query, VerifyCommand};
 pub use compact::{CompactEntry, CompactFrame};
 pub use error::{ErrorFrame, ParseError};
 pub use frame::{Frame, FrameMut, Headers, Proof};
@@ -34,8 +35,12 @@ pub use ids::{AccountId, ParseIdError, TransactionId};
 pub use info::InfoFrame;
 pub use operation::{Operation, SignedOperation};
 pub use proof::{IndexEntry, IndexReply, ProofReply, ProofRequest, key_of_locator, key_of_transaction};
-pub use reply::{BatchReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof};
+pub use reply::{BatchReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply};
 pub use status::{Status, UnknownStatus};
+pub use verify::{
+    EcdsaBody, EquihashBody, MESSAGE_REPLY_BIT, MerkleBody, MessageHeader, SchnorrBody, Verification, Verify,
+    VerifyHeader, VerifyResult, write_verify_reply,
+};
 
 pub use zerocopy::byteorder::big_endian::{U16, U32, U64};
 

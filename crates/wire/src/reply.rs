@@ -3,6 +3,7 @@
 use crate::{
     BatchEntries, BatchHeader, Chain, CompactFrame, ErrorFrame, FrameHeader, FrameType, FullReply, HeadersFrame,
     IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply, ProofRequest, Query, REPLY_BIT, Status, VERSION,
+    VerifyHeader, VerifyResult,
 };
 use core::fmt;
 use zerocopy::FromBytes;
@@ -26,6 +27,8 @@ pub enum Reply<'a> {
     Headers(HeadersReply<'a>),
     /// To an info frame.
     Info(&'a InfoFrame),
+    /// To a verify frame.
+    Verify(VerifyReply<'a>),
     /// To anything else that was refused.
     Error(&'a ErrorFrame, Status),
 }
@@ -76,6 +79,17 @@ pub struct HeadersReply<'a> {
     pub status: Status,
     /// The headers, `fixed.count` of `fixed.header_size` bytes.
     pub headers: &'a [u8],
+}
+
+/// Reply to a verify frame.
+#[derive(Clone, Copy, Debug)]
+pub struct VerifyReply<'a> {
+    /// Its header.
+    pub header: &'a VerifyHeader,
+    /// Its status.
+    pub status: Status,
+    /// The results, in the order of the messages; none where the status is not `OK`.
+    pub results: &'a [VerifyResult],
 }
 
 /// Why bytes are no reply.
@@ -145,6 +159,7 @@ impl<'a> Reply<'a> {
                 known(reply.status())?;
                 Ok(Self::Info(reply))
             }
+            Ok(FrameType::Verify) => VerifyReply::parse(bytes).map(Self::Verify),
             Err(_) => Err(ReplyError::UnknownCode),
         }
     }
@@ -188,6 +203,7 @@ impl<'a> Reply<'a> {
             Self::ProofRefused(frame, _) => frame.header.id.get(),
             Self::Headers(frame) => frame.fixed.header.id.get(),
             Self::Info(frame) => frame.header.id.get(),
+            Self::Verify(frame) => frame.header.header.id.get(),
             Self::Error(frame, _) => frame.header.id.get(),
         }
     }
@@ -208,6 +224,19 @@ impl<'a> BatchReply<'a> {
         }
         let entries = BatchEntries::parse(format, rest).ok_or(ReplyError::WrongLength)?;
         Ok(Self { header, status, entries })
+    }
+}
+
+impl<'a> VerifyReply<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (header, rest) = VerifyHeader::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let status = known(header.status())?;
+        let results = <[VerifyResult]>::ref_from_bytes(rest).map_err(|_| ReplyError::WrongLength)?;
+        let expected = if status.is_ok() { usize::from(header.count.get()) } else { 0 };
+        if results.len() != expected {
+            return Err(ReplyError::WrongLength);
+        }
+        Ok(Self { header, status, results })
     }
 }
 

@@ -69,6 +69,51 @@ fn batch(format: BatchFormat, promise: Promise, entries: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
+const INDEX: u64 = 0x0a0b_0c0d_0e0f_1011;
+
+fn verify(messages: &[Vec<u8>]) -> Vec<u8> {
+    [VerifyHeader::new(ID, messages.len() as u16).as_bytes(), &messages.concat()].concat()
+}
+
+fn message(command: VerifyCommand, body: &[&[u8]]) -> Vec<u8> {
+    let body = body.concat();
+    [MessageHeader::new(command, INDEX, body.len()).as_bytes(), &body].concat()
+}
+
+fn equihash(n: u16, k: u8, solution: usize, flags: u8) -> Vec<u8> {
+    let body = EquihashBody { n: U16::new(n), k, flags, reserved: U32::ZERO, personalisation: *b"ZcashPoW" };
+    let input: Vec<u8> = (0..140).collect();
+    let size = if solution < 253 { vec![solution as u8] } else { vec![0xfd, solution as u8, (solution >> 8) as u8] };
+    let solution: Vec<u8> = (0..solution).map(|byte| byte as u8).collect();
+    message(VerifyCommand::Equihash, &[body.as_bytes(), &input, &size, &solution])
+}
+
+fn key_33() -> Vec<u8> {
+    [2].into_iter().chain(0..32).collect()
+}
+
+fn key_65() -> Vec<u8> {
+    [4].into_iter().chain(0..64).collect()
+}
+
+fn signature() -> [u8; 64] {
+    std::array::from_fn(|byte| byte as u8)
+}
+
+fn ecdsa(key: &[u8], flags: u8) -> Vec<u8> {
+    message(VerifyCommand::Ecdsa, &[EcdsaBody::new(flags, hash(1), signature(), key).unwrap().as_bytes()])
+}
+
+fn schnorr() -> Vec<u8> {
+    let key = std::array::from_fn(|byte| byte as u8);
+    message(VerifyCommand::Schnorr, &[SchnorrBody { message: hash(1), key, signature: signature() }.as_bytes()])
+}
+
+fn merkle(leaves: u8) -> Vec<u8> {
+    let leaves: Vec<[u8; 32]> = (2..2 + leaves).map(hash).collect();
+    message(VerifyCommand::MerkleRoot, &[&hash(1), leaves.as_bytes()])
+}
+
 #[test]
 fn status_codes() {
     let records = records("status.txt");
@@ -100,6 +145,7 @@ fn requests_parse() {
                         "headers"
                     }
                     Frame::Info(_) => "info",
+                    Frame::Verify(_) => "verify",
                 };
                 assert_eq!((found, "OK"), (kind.as_str(), status.as_str()), "{name}");
             }
@@ -160,6 +206,12 @@ fn requests_build() {
         ("headers_bitcoin", headers(Chain::Bitcoin, 0, 17, 1472)),
         ("headers_tip", headers(Chain::Own, 0, 0, 64)),
         ("info", InfoFrame::new(ID).as_bytes().to_vec()),
+        ("verify_equihash", verify(&[equihash(200, 9, 1344, 0)])),
+        ("verify_equihash_small", verify(&[equihash(48, 5, 36, EquihashBody::SOLUTION_ONLY), equihash(96, 5, 68, 0)])),
+        ("verify_ecdsa", verify(&[ecdsa(&key_33(), 0), ecdsa(&key_65(), EcdsaBody::LOW_S)])),
+        ("verify_schnorr", verify(&[schnorr()])),
+        ("verify_merkle", verify(&[merkle(1), merkle(5)])),
+        ("verify_all", verify(&[equihash(200, 9, 1344, 0), ecdsa(&key_33(), 0), schnorr(), merkle(3)])),
     ]);
     let mut bad_entries = Operation::refer(transaction(), keyed);
     bad_entries.command = U16::new(9);
@@ -194,6 +246,7 @@ fn replies_parse() {
             Ok(Reply::ProofRefused(_, status)) => ("proof", status),
             Ok(Reply::Headers(reply)) => ("headers", reply.status),
             Ok(Reply::Info(reply)) => ("info", reply.status().unwrap()),
+            Ok(Reply::Verify(reply)) => ("verify", reply.status),
             Ok(Reply::Error(_, status)) => ("error", status),
             Err(_) => {
                 assert_eq!((kind.as_str(), status.as_str()), ("bad", "-"), "{name}");
@@ -285,6 +338,11 @@ fn replies_build() {
     info.program = InfoFrame::program_field("0.1.0");
     assert_eq!(info.program(), "0.1.0");
     same("info", info.as_bytes());
+
+    let mut request = verify(&[equihash(200, 9, 1344, 0), ecdsa(&key_33(), 0)]);
+    let length = write_verify_reply(&mut request, [(0, 60_000), (1 << 20, 20_000)]);
+    same("verify", &request[..length]);
+    assert_eq!(write_verify_reply(&mut verify(&[schnorr(), schnorr()]), [(0, 0)]), 0, "too few results");
 
     same("error_too_large", ErrorFrame::new(ID, Status::ReplyTooLarge, 592).as_bytes());
 }

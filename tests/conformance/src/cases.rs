@@ -6,12 +6,13 @@ mod frames;
 mod full;
 mod limits;
 mod queries;
+mod verify;
 
 use crate::Case;
 
 /// All cases. Those that fill tables or use up limits come last.
 pub fn all() -> impl Iterator<Item = Case> {
-    [compact::CASES, batch::CASES, full::CASES, queries::CASES, frames::CASES, limits::CASES]
+    [compact::CASES, batch::CASES, full::CASES, queries::CASES, verify::CASES, frames::CASES, limits::CASES]
         .into_iter()
         .flatten()
         .copied()

@@ -13,8 +13,8 @@ use spv::bitcoin;
 use spv::hash::{index_leaf, transaction_leaf, transaction_node};
 use spv::{BlockHeader, account_path, tree_depth};
 use wire::{
-    BatchEntriesMut, BatchMut, Chain, Command, ErrorFrame, FrameMut, FullReply, HeadersFrame, IndexEntry, IndexReply,
-    InfoFrame, Operation, Promise, ProofReply, ProofRequest, Query, Status, U16, U32, U64,
+    BatchEntriesMut, BatchMut, Chain, Command, ErrorFrame, Frame, FrameMut, FullReply, HeadersFrame, IndexEntry,
+    IndexReply, InfoFrame, Operation, Promise, ProofReply, ProofRequest, Query, Status, U16, U32, U64,
 };
 use zerocopy::IntoBytes;
 
@@ -163,6 +163,12 @@ fn answer(datagram: &mut Vec<u8>, state: &mut State, busy: bool) -> usize {
         Ok(FrameMut::Info(frame)) => {
             *frame = state.info(frame);
             InfoFrame::LENGTH
+        }
+        Ok(FrameMut::Verify(frame)) => {
+            // Verdicts are the indices, so that it shows what is answered with what.
+            let Ok(Frame::Verify(verify)) = Frame::parse(frame) else { return 0 };
+            let indices: Vec<u64> = verify.messages().map(|(message, _)| message.index.get()).collect();
+            wire::write_verify_reply(frame, indices.into_iter().map(|index| (index, 1)))
         }
         Ok(FrameMut::Headers(request, _)) => {
             let reply = state.headers(*request, datagram.len());

@@ -127,6 +127,7 @@ impl StoreController for Toy {
             }
             QueryKind::Proof => Answer::Refuse(Status::ReplyTooLarge, 1234),
             QueryKind::Headers => Answer::Refuse(Status::NotFound, 0),
+            QueryKind::Verify => Answer::Defer,
         }
     }
 

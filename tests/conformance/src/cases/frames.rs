@@ -47,7 +47,7 @@ fn no_frame(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn unknown_type(session: &mut Session) -> Result<(), Stop> {
-    for kind in [0, 6, 0x42, 0x7f] {
+    for kind in [0, 7, 0x42, 0x7f] {
         let mut frame = InfoFrame::new(session.fresh());
         frame.header.kind = kind;
         session.expect_error(frame.as_bytes(), Status::UnknownCommand)?;
@@ -66,7 +66,7 @@ fn unsupported_version(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn replies(session: &mut Session) -> Result<(), Stop> {
-    for kind in [0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0xff] {
+    for kind in [0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0xff] {
         let mut frame = InfoFrame::new(session.fresh());
         frame.header.kind = kind;
         session.link.expect_silence(frame.as_bytes())?;

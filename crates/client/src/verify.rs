@@ -1,0 +1,147 @@
+//! Having a node verify proofs of work, signatures and Merkle roots.
+
+use wire::{
+    EcdsaBody, EquihashBody, MESSAGE_REPLY_BIT, MessageHeader, Reply, SchnorrBody, U16, U32, VerifyCommand,
+    VerifyHeader, VerifyResult,
+};
+use zerocopy::IntoBytes;
+
+use crate::{Client, Error};
+
+/// Something to be verified.
+#[derive(Clone, Copy, Debug)]
+pub enum Check<'a> {
+    /// A header with an Equihash solution, as it is in a block.
+    Equihash {
+        /// n and k: (200,9), (192,7), (144,5), (96,5) or (48,5).
+        parameters: (u16, u8),
+        /// The chain's personalisation.
+        personalisation: [u8; 8],
+        /// The header's hash is not compared with its target.
+        solution_only: bool,
+        /// 140 bytes, the solution's length, the solution.
+        header: &'a [u8],
+    },
+    /// An ECDSA signature.
+    Ecdsa {
+        /// An s above half the group's order is not valid.
+        low_s: bool,
+        /// The digest that is signed.
+        digest: [u8; 32],
+        /// r ‖ s.
+        signature: [u8; 64],
+        /// The public key, of 33 or 65 bytes.
+        key: &'a [u8],
+    },
+    /// A BIP340 signature.
+    Schnorr {
+        /// The message that is signed.
+        message: [u8; 32],
+        /// The public key.
+        key: [u8; 32],
+        /// The signature.
+        signature: [u8; 64],
+    },
+    /// The root of a Merkle tree of Bitcoin.
+    MerkleRoot {
+        /// The root that is claimed.
+        root: [u8; 32],
+        /// All leaves.
+        leaves: &'a [[u8; 32]],
+    },
+}
+
+/// What a node found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// 0 if all is valid, else the bit of the rule that is broken.
+    pub result_mask: u64,
+    /// What it cost the node, in cycles of its time-stamp counter.
+    pub cycle_count: u64,
+}
+
+impl Check<'_> {
+    fn command(&self) -> VerifyCommand {
+        match self {
+            Self::Equihash { .. } => VerifyCommand::Equihash,
+            Self::Ecdsa { .. } => VerifyCommand::Ecdsa,
+            Self::Schnorr { .. } => VerifyCommand::Schnorr,
+            Self::MerkleRoot { .. } => VerifyCommand::MerkleRoot,
+        }
+    }
+
+    /// The message, with an index that is echoed; none if a key has no length that a key may have.
+    pub(crate) fn message(&self, index: u64) -> Option<Vec<u8>> {
+        let body = match *self {
+            Self::Equihash { parameters: (n, k), personalisation, solution_only, header } => {
+                let flags = if solution_only { EquihashBody::SOLUTION_ONLY } else { 0 };
+                let body = EquihashBody { n: U16::new(n), k, flags, reserved: U32::ZERO, personalisation };
+                [body.as_bytes(), header].concat()
+            }
+            Self::Ecdsa { low_s, digest, signature, key } => {
+                let flags = if low_s { EcdsaBody::LOW_S } else { 0 };
+                EcdsaBody::new(flags, digest, signature, key)?.as_bytes().to_vec()
+            }
+            Self::Schnorr { message, key, signature } => SchnorrBody { message, key, signature }.as_bytes().to_vec(),
+            Self::MerkleRoot { root, leaves } => [&root, leaves.as_flattened()].concat(),
+        };
+        Some([MessageHeader::new(self.command(), index, body.len()).as_bytes(), &body].concat())
+    }
+}
+
+impl Client {
+    /// Has the node verify all of them, in as few datagrams as they fit. The verdicts are in their order.
+    pub fn verify(&mut self, checks: &[Check<'_>]) -> Result<Vec<Verdict>, Error> {
+        let mut verdicts = Vec::with_capacity(checks.len());
+        let room = self.datagram() - VerifyHeader::LENGTH;
+        let mut messages = Vec::new();
+        let mut first = 0;
+        for (number, check) in checks.iter().enumerate() {
+            let message = check.message(number as u64).ok_or(Error::Option {
+                name: "key",
+                found: 0,
+                expected: "33 or 65 bytes of a public key",
+            })?;
+            if messages.len() + message.len() > room || number - first == usize::from(u16::MAX) {
+                self.verify_frame(checks, first..number, &messages, &mut verdicts)?;
+                messages.clear();
+                first = number;
+            }
+            messages.extend(message);
+        }
+        if first < checks.len() {
+            self.verify_frame(checks, first..checks.len(), &messages, &mut verdicts)?;
+        }
+        Ok(verdicts)
+    }
+
+    fn verify_frame(
+        &mut self,
+        checks: &[Check<'_>],
+        range: std::ops::Range<usize>,
+        messages: &[u8],
+        verdicts: &mut Vec<Verdict>,
+    ) -> Result<(), Error> {
+        self.exchange(
+            |id, _| Ok([VerifyHeader::new(id, range.len() as u16).as_bytes(), messages].concat()),
+            |reply, _| {
+                let Reply::Verify(reply) = reply else { return Err(Error::WrongReply) };
+                if reply.results.len() != range.len() {
+                    return Err(Error::WrongReply);
+                }
+                for (number, result) in range.clone().zip(reply.results) {
+                    verdicts.push(read(number, &checks[number], result).ok_or(Error::WrongReply)?);
+                }
+                Ok(())
+            },
+        )
+    }
+}
+
+/// The verdict in the reply to a message, if it is one.
+fn read(number: usize, check: &Check<'_>, result: &VerifyResult) -> Option<Verdict> {
+    let is_answer = result.message.command.get() == check.command().code() | MESSAGE_REPLY_BIT
+        && result.message.index.get() == number as u64;
+    let (result_mask, cycle_count) = (result.result_mask.get(), result.cycle_count.get());
+    is_answer.then_some(Verdict { result_mask, cycle_count })
+}

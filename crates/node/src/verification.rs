@@ -1,0 +1,122 @@
+//! The verify service: what verify frames ask for. Signatures of all frames that wait are verified in the lanes of one batch,
+//! whoever sent them.
+
+use nic::{Held, Reply, Transmit};
+use verify::{
+    BatchVerifier, RuleCode,
+    equihash::{Header, HeaderRule, Parameters, verify},
+    secp256k1::{
+        ecdsa::{self, Encoding, HighS, Policy},
+        schnorr,
+    },
+    sha256::{Digest, sha256d_nodes},
+};
+use wire::{EcdsaBody, EquihashBody, Frame, Verification, write_verify_reply};
+
+use crate::cycles::cycles;
+
+/// How many frames are taken at once: the lanes of many passes, and a reply is not kept waiting for more than some
+/// milliseconds of other clients' work in small frames.
+pub const FRAMES: usize = 64;
+
+/// What is told of a message: the bit of the rule that is broken, and cycles.
+type Outcome = (u64, u64);
+
+/// Verifies all messages of the frames, writes the replies over them, and sends them. Returns the number of messages.
+pub fn answer(frames: &mut [Held], transmit: &mut impl Transmit) -> usize {
+    let outcomes = verify_frames(frames.iter().map(|held| &held[..]));
+    let count = outcomes.len();
+    let mut outcomes = outcomes.into_iter();
+    let replies: Vec<usize> = frames.iter_mut().map(|held| write_verify_reply(held, outcomes.by_ref())).collect();
+    transmit.transmit(
+        &mut frames.iter().zip(replies).map(|(held, length)| Reply { peer: held.peer, bytes: &held[..length] }),
+    );
+    count
+}
+
+/// The outcomes of all messages of the frames, in their order.
+fn verify_frames<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut ecdsa = Lanes { verifier: ecdsa::Verifier::default(), places: Vec::new() };
+    let mut schnorr = Lanes { verifier: schnorr::Verifier::default(), places: Vec::new() };
+    for frame in frames {
+        // The packet selector has let nothing else through.
+        let Ok(Frame::Verify(frame)) = Frame::parse(frame) else { continue };
+        for (_, message) in frame.messages() {
+            let start = cycles();
+            let verdict = match message {
+                Verification::Equihash(body, header) => verify_equihash(body, header),
+                Verification::Merkle(root, leaves) => verify_merkle(root, leaves),
+                Verification::Ecdsa(body) => ecdsa.push(outcomes.len(), parse_ecdsa(body)),
+                Verification::Schnorr(body) => {
+                    schnorr.push(outcomes.len(), schnorr::Signed::parse(&body.message, &body.signature, &body.key))
+                }
+            };
+            outcomes.push((mask(verdict), cycles().wrapping_sub(start)));
+        }
+    }
+    ecdsa.verify(&mut outcomes);
+    schnorr.verify(&mut outcomes);
+    outcomes
+}
+
+/// A batch of one scheme, and which messages its items are.
+struct Lanes<V> {
+    verifier: V,
+    places: Vec<usize>,
+}
+
+impl<V: BatchVerifier<Rule = verify::secp256k1::Rule>> Lanes<V> {
+    /// Adds an item that could be parsed, whose verdict comes with the batch.
+    fn push(&mut self, place: usize, parsed: Result<V::Item, V::Rule>) -> Result<(), RuleCode> {
+        self.verifier.push(parsed.map_err(|rule| rule.code())?);
+        self.places.push(place);
+        Ok(())
+    }
+
+    /// Verifies all, and adds to each message its part of the cycles.
+    fn verify(&mut self, outcomes: &mut [Outcome]) {
+        let start = cycles();
+        let verdicts = self.verifier.verify_each();
+        let each = cycles().wrapping_sub(start) / verdicts.len().max(1) as u64;
+        for (verdict, place) in verdicts.iter().zip(&self.places) {
+            outcomes[*place].0 = mask(verdict.map_err(|rule| rule.code()));
+            outcomes[*place].1 += each;
+        }
+    }
+}
+
+fn mask(verdict: Result<(), RuleCode>) -> u64 {
+    verdict.err().map_or(0, RuleCode::mask)
+}
+
+fn parse_ecdsa(body: &EcdsaBody) -> Result<ecdsa::Signed, verify::secp256k1::Rule> {
+    let high_s = if body.flags & EcdsaBody::LOW_S != 0 { HighS::Refuse } else { HighS::Normalise };
+    let policy = Policy { encoding: Encoding::Compact, high_s, hybrid_keys: true };
+    ecdsa::Signed::parse(policy, body.digest, &body.signature, body.key())
+}
+
+fn verify_equihash(body: &EquihashBody, header: &[u8]) -> Result<(), RuleCode> {
+    let length = HeaderRule::SolutionLength.code();
+    let header = Header::first_of(header).filter(|found| found.bytes().len() == header.len()).ok_or(length)?;
+    // The parser lets only parameters through that exist.
+    let parameters = Parameters::new(body.n.get().into(), body.k.into(), body.personalisation).ok_or(length)?;
+    if body.flags & EquihashBody::SOLUTION_ONLY != 0 {
+        return verify(&parameters, &header.solution()).map_err(|rule| rule.code());
+    }
+    header.verify_with(&parameters).map_err(|rule| rule.code())
+}
+
+/// A tree of Bitcoin: an odd node is paired with itself, so two equal ones side by side make the root ambiguous (CVE-2012-2459).
+fn verify_merkle(root: &Digest, leaves: &[Digest]) -> Result<(), RuleCode> {
+    let mut level = leaves.to_vec();
+    while level.len() > 1 {
+        if level.as_chunks::<2>().0.iter().any(|[left, right]| left == right) {
+            return Err(RuleCode::MerkleRepeated);
+        }
+        let mut above = vec![Digest::default(); level.len().div_ceil(2)];
+        sha256d_nodes(&level, &mut above);
+        level = above;
+    }
+    if level.first() == Some(root) { Ok(()) } else { Err(RuleCode::MerkleRoot) }
+}

@@ -1,0 +1,316 @@
+//! The verify frame: proofs of work, signatures and Merkle roots to be verified.
+//!
+//! Its messages have the shape of the Zcash FPGA's: a header with command and length, an index that is echoed, and in the reply
+//! a mask of results and a count of cycles.
+
+use crate::{FrameHeader, FrameType, Status, UnknownStatus, VerifyCommand};
+use zerocopy::byteorder::big_endian::{U16, U32, U64};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Added to a message's command in its reply.
+pub const MESSAGE_REPLY_BIT: u32 = 0x8000_0000;
+
+/// The first 16 bytes of a verify frame; messages follow, or in replies [`VerifyResult`]s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct VerifyHeader {
+    /// Header.
+    pub header: FrameHeader,
+    /// Number of messages, from 1.
+    pub count: U16,
+    /// Zero.
+    pub reserved: U16,
+    /// A [`Status`] of the frame as a whole; where it is not 0, no message was looked at. 0 in requests.
+    pub status: U16,
+    /// Zero.
+    pub reserved_end: U16,
+}
+
+impl VerifyHeader {
+    /// Bytes of the header.
+    pub const LENGTH: usize = 16;
+
+    /// The header of a request.
+    pub const fn new(id: u32, count: u16) -> Self {
+        Self {
+            header: FrameHeader::new(FrameType::Verify, id),
+            count: U16::from_bytes(count.to_be_bytes()),
+            reserved: U16::ZERO,
+            status: U16::ZERO,
+            reserved_end: U16::ZERO,
+        }
+    }
+
+    /// The status in a reply.
+    pub fn status(&self) -> Result<Status, UnknownStatus> {
+        Status::try_from(self.status.get())
+    }
+
+    /// Makes the header of the reply, in place. Where the status is not `OK`, it alone is the reply.
+    pub fn set_reply(&mut self, status: Status) {
+        self.header.set_reply();
+        self.status = U16::new(status.code());
+    }
+
+    fn is_request(&self) -> bool {
+        self.reserved.get() == 0 && self.status.get() == 0 && self.reserved_end.get() == 0
+    }
+}
+
+/// The first 16 bytes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct MessageHeader {
+    /// A [`VerifyCommand`], with [`MESSAGE_REPLY_BIT`] in replies.
+    pub command: U32,
+    /// Bytes of the message, these 16 among them.
+    pub length: U32,
+    /// Chosen by the client, echoed.
+    pub index: U64,
+}
+
+impl MessageHeader {
+    /// Bytes of the header.
+    pub const LENGTH: usize = 16;
+
+    /// The header of a request with so many bytes behind it.
+    pub const fn new(command: VerifyCommand, index: u64, body: usize) -> Self {
+        Self {
+            command: U32::from_bytes(command.code().to_be_bytes()),
+            length: U32::from_bytes(((Self::LENGTH + body) as u32).to_be_bytes()),
+            index: U64::from_bytes(index.to_be_bytes()),
+        }
+    }
+}
+
+/// The reply to a message, 32 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct VerifyResult {
+    /// The request's, with [`MESSAGE_REPLY_BIT`] and the length of the reply.
+    pub message: MessageHeader,
+    /// 0 if all is valid, else the bit of the rule that is broken.
+    pub result_mask: U64,
+    /// Cycles of the node's time-stamp counter, or nanoseconds on processors without one, that this message took of the batch
+    /// that it was verified in.
+    pub cycle_count: U64,
+}
+
+impl VerifyResult {
+    /// Bytes of the reply.
+    pub const LENGTH: usize = 32;
+}
+
+/// Body of an Equihash message, 16 bytes; the header follows as it is in a block: 140 bytes, the solution's length, the solution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct EquihashBody {
+    /// n: bits of a leaf.
+    pub n: U16,
+    /// k: levels of the tree.
+    pub k: u8,
+    /// [`Self::SOLUTION_ONLY`].
+    pub flags: u8,
+    /// Zero.
+    pub reserved: U32,
+    /// The chain's personalisation.
+    pub personalisation: [u8; 8],
+}
+
+impl EquihashBody {
+    /// Bytes of the fixed part.
+    pub const LENGTH: usize = 16;
+
+    /// Flag: the header's hash is not compared with its target.
+    pub const SOLUTION_ONLY: u8 = 1;
+
+    /// The fewest bytes of a header, with an empty solution.
+    const MIN_HEADER: usize = 141;
+
+    /// The most bytes of a header: one with a (200,9) solution.
+    pub const MAX_HEADER: usize = 1487;
+
+    fn is_request(&self, header: &[u8]) -> bool {
+        self.flags & !Self::SOLUTION_ONLY == 0
+            && self.reserved.get() == 0
+            && matches!((self.n.get(), self.k), (200, 9) | (192, 7) | (144, 5) | (96, 5) | (48, 5))
+            && (Self::MIN_HEADER..=Self::MAX_HEADER).contains(&header.len())
+    }
+}
+
+/// Body of an ECDSA message, 168 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct EcdsaBody {
+    /// [`Self::LOW_S`].
+    pub flags: u8,
+    /// Bytes of the key: 33 or 65.
+    pub key_length: u8,
+    /// Zero.
+    pub reserved: U16,
+    /// The digest that is signed.
+    pub digest: [u8; 32],
+    /// r ‖ s.
+    pub signature: [u8; 64],
+    /// The public key, compressed or not, and zeros.
+    pub key: [u8; 65],
+    /// Zero.
+    pub reserved_end: [u8; 3],
+}
+
+impl EcdsaBody {
+    /// Bytes of the body.
+    pub const LENGTH: usize = 168;
+
+    /// Flag: an s above half the group's order is not valid.
+    pub const LOW_S: u8 = 1;
+
+    /// A body; none if the key has neither 33 nor 65 bytes.
+    pub fn new(flags: u8, digest: [u8; 32], signature: [u8; 64], key: &[u8]) -> Option<Self> {
+        let mut field = [0; 65];
+        field.get_mut(..key.len())?.copy_from_slice(key);
+        let key_length = u8::try_from(key.len()).ok()?;
+        let body = Self { flags, key_length, reserved: U16::ZERO, digest, signature, key: field, reserved_end: [0; 3] };
+        matches!(key_length, 33 | 65).then_some(body)
+    }
+
+    /// The key.
+    pub fn key(&self) -> &[u8] {
+        self.key.get(..self.key_length.into()).unwrap_or(&self.key)
+    }
+
+    fn is_request(&self) -> bool {
+        let rest = self.key.get(self.key_length.into()..).unwrap_or(&self.key);
+        self.flags & !Self::LOW_S == 0
+            && matches!(self.key_length, 33 | 65)
+            && self.reserved.get() == 0
+            && self.reserved_end == [0; 3]
+            && rest.iter().all(|byte| *byte == 0)
+    }
+}
+
+/// Body of a BIP340 message, 128 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct SchnorrBody {
+    /// The message that is signed.
+    pub message: [u8; 32],
+    /// The public key: the x of a point.
+    pub key: [u8; 32],
+    /// The signature.
+    pub signature: [u8; 64],
+}
+
+/// Body of a message with a Merkle tree of Bitcoin: its root and all its leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct MerkleBody {
+    /// The root that is claimed; the leaves follow, 32 bytes each, at least one.
+    pub root: [u8; 32],
+}
+
+/// What is to be verified.
+#[derive(Clone, Copy, Debug)]
+pub enum Verification<'a> {
+    /// The header of a block: Equihash solution, difficulty.
+    Equihash(&'a EquihashBody, &'a [u8]),
+    /// An ECDSA signature.
+    Ecdsa(&'a EcdsaBody),
+    /// A BIP340 signature.
+    Schnorr(&'a SchnorrBody),
+    /// The root of a Merkle tree of double SHA-256.
+    Merkle(&'a [u8; 32], &'a [[u8; 32]]),
+}
+
+/// A verify frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Verify<'a> {
+    /// Its header.
+    pub header: &'a VerifyHeader,
+    messages: &'a [u8],
+}
+
+impl<'a> Verify<'a> {
+    /// Its messages.
+    pub fn messages(&self) -> impl Iterator<Item = (&'a MessageHeader, Verification<'a>)> + use<'a> {
+        let mut rest = self.messages;
+        core::iter::from_fn(move || take_message(&mut rest).ok())
+    }
+
+    /// The frame in the bytes of a datagram, whose type was looked at; or the status that refuses it; or none where its header is
+    /// not whole.
+    pub(crate) fn check(bytes: &'a [u8]) -> Option<(Status, Option<Self>)> {
+        let (header, messages) = VerifyHeader::ref_from_prefix(bytes).ok()?;
+        let refuse = |status| Some((status, None));
+        if !header.is_request() || header.count.get() == 0 {
+            return refuse(Status::Malformed);
+        }
+        let mut rest = messages;
+        for _ in 0..header.count.get() {
+            if let Err(status) = take_message(&mut rest) {
+                return refuse(status);
+            }
+        }
+        if !rest.is_empty() {
+            return refuse(Status::Malformed);
+        }
+        Some((Status::Ok, Some(Self { header, messages })))
+    }
+}
+
+/// Takes the message that the bytes begin with.
+fn take_message<'a>(rest: &mut &'a [u8]) -> Result<(&'a MessageHeader, Verification<'a>), Status> {
+    let malformed = |_| Status::Malformed;
+    let (header, _) = MessageHeader::ref_from_prefix(rest).map_err(|_| Status::Malformed)?;
+    let command = VerifyCommand::try_from(header.command.get())?;
+    let length = usize::try_from(header.length.get()).map_err(malformed)?;
+    let (message, behind) = rest.split_at_checked(length).ok_or(Status::Malformed)?;
+    let body = message.get(MessageHeader::LENGTH..).ok_or(Status::Malformed)?;
+    let found = match command {
+        VerifyCommand::Equihash => EquihashBody::ref_from_prefix(body)
+            .ok()
+            .filter(|(body, header)| body.is_request(header))
+            .map(|(body, header)| Verification::Equihash(body, header)),
+        VerifyCommand::Ecdsa => {
+            EcdsaBody::ref_from_bytes(body).ok().filter(|body| body.is_request()).map(Verification::Ecdsa)
+        }
+        VerifyCommand::Schnorr => SchnorrBody::ref_from_bytes(body).ok().map(Verification::Schnorr),
+        VerifyCommand::MerkleRoot => MerkleBody::ref_from_prefix(body).ok().and_then(|(body, leaves)| {
+            let leaves = <[[u8; 32]]>::ref_from_bytes(leaves).ok().filter(|leaves| !leaves.is_empty())?;
+            Some(Verification::Merkle(&body.root, leaves))
+        }),
+    };
+    let found = found.ok_or(Status::Malformed)?;
+    *rest = behind;
+    Ok((header, found))
+}
+
+/// Writes the reply over a verify frame that was checked, and returns its length: result mask and cycle count of each message, in
+/// their order. 0 if there are fewer results than messages.
+pub fn write_verify_reply(datagram: &mut [u8], results: impl IntoIterator<Item = (u64, u64)>) -> usize {
+    let Ok((header, messages)) = VerifyHeader::mut_from_prefix(datagram) else { return 0 };
+    let (mut from, mut to) = (0, 0);
+    let mut results = results.into_iter();
+    for _ in 0..header.count.get() {
+        // Each reply is shorter than its message, so none is written over a message that was not read yet.
+        let message = messages.get(from..).and_then(|rest| MessageHeader::read_from_prefix(rest).ok());
+        let (Some((message, _)), Some((result_mask, cycle_count))) = (message, results.next()) else { return 0 };
+        let result = VerifyResult {
+            message: MessageHeader {
+                command: U32::new(message.command.get() | MESSAGE_REPLY_BIT),
+                length: U32::new(VerifyResult::LENGTH as u32),
+                index: message.index,
+            },
+            result_mask: U64::new(result_mask),
+            cycle_count: U64::new(cycle_count),
+        };
+        let Some(place) = messages.get_mut(to..to + VerifyResult::LENGTH) else { return 0 };
+        if result.write_to(place).is_err() {
+            return 0;
+        }
+        from += message.length.get() as usize;
+        to += VerifyResult::LENGTH;
+    }
+    header.set_reply(Status::Ok);
+    VerifyHeader::LENGTH + to
+}
