@@ -46,8 +46,7 @@ use crate::{
     recovery::{self, Recovered},
     shared::Shared,
     threads::{self, Announcer, spawn},
-    tier,
-    verification,
+    tier, verification,
 };
 
 /// Messages that are received in one system call.

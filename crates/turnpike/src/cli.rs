@@ -61,6 +61,10 @@ pub enum Command {
     Load(LoadArgs),
     /// Send the transactions of a capture to a node
     Replay(ReplayArgs),
+    /// Verify proofs of work, signatures and blocks out of files; the exit status is 0 if all are valid, 1 if some are not, 2
+    /// if the files cannot be used
+    #[command(subcommand)]
+    Verify(VerifyCommand),
     /// Audit a data directory: sums, chains, roots, balances
     Check(CheckArgs),
     /// Evaluate and verify delays that nobody can shorten, and open time-locks
@@ -551,6 +555,94 @@ pub struct ReplayArgs {
 fn seconds(text: &str) -> Result<Duration, String> {
     let value: f64 = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
     Duration::try_from_secs_f64(value).map_err(|error| error.to_string())
+}
+
+/// What can be verified.
+#[derive(Subcommand)]
+pub enum VerifyCommand {
+    /// Headers of Zcash and its relatives: Equihash solution and difficulty. Files are raw blocks, or headers one after the other
+    Equihash(VerifyEquihashArgs),
+    /// ECDSA signatures on secp256k1. Files have a line for each (digest, key, signature, in hexadecimal), or binary records
+    /// (digest of 32 bytes; length and key; length and signature). Signatures are DER, or 64 bytes r ‖ s
+    Ecdsa(VerifyEcdsaArgs),
+    /// BIP340 signatures. Files have a line for each (message of 32 bytes, key, signature, in hexadecimal), or binary records of
+    /// the same 128 bytes
+    Schnorr(VerifyFiles),
+    /// Blocks of Bitcoin: proof of work, Merkle root, and the signatures of inputs whose coins are known. Files are raw blocks,
+    /// blk*.dat files, or folders of them
+    Block(VerifyBlockArgs),
+}
+
+/// How to verify.
+#[derive(Args)]
+pub struct VerifyOptions {
+    /// How many threads to use; all processors if not given
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+    /// Have a node verify instead of this machine: headers and signatures are sent to it
+    #[arg(long, value_name = "ADDRESS")]
+    pub server: Option<SocketAddr>,
+}
+
+/// What to verify.
+#[derive(Args)]
+pub struct VerifyFiles {
+    /// The files
+    #[arg(value_hint = ValueHint::FilePath, required = true)]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub options: VerifyOptions,
+}
+
+/// Options of `verify equihash`.
+#[derive(Args)]
+pub struct VerifyEquihashArgs {
+    #[command(flatten)]
+    pub files: VerifyFiles,
+    /// The parameters; those that solutions of the first header's length belong to, if not given
+    #[arg(long, value_name = "N,K", value_parser = equihash_parameters)]
+    pub parameters: Option<(usize, usize)>,
+    /// The personalisation of the chain, 8 characters
+    #[arg(long, value_name = "TEXT", default_value = "ZcashPoW", value_parser = personalisation)]
+    pub personalisation: [u8; 8],
+    /// Files are records of 140 bytes and a solution, with no length before it: only solutions are checked, no difficulty
+    #[arg(long, requires = "parameters", conflicts_with = "server")]
+    pub records: bool,
+}
+
+fn equihash_parameters(text: &str) -> Result<(usize, usize), String> {
+    let parsed = text.split_once(',').and_then(|(n, k)| Some((n.trim().parse().ok()?, k.trim().parse().ok()?)));
+    parsed.ok_or_else(|| "expected two numbers like 200,9".to_string())
+}
+
+fn personalisation(text: &str) -> Result<[u8; 8], String> {
+    text.as_bytes().try_into().map_err(|_| "expected 8 ASCII characters like ZcashPoW".to_string())
+}
+
+/// Options of `verify ecdsa`.
+#[derive(Args)]
+pub struct VerifyEcdsaArgs {
+    #[command(flatten)]
+    pub files: VerifyFiles,
+    /// Take DER encodings that are not strict, as before BIP66
+    #[arg(long)]
+    pub lax: bool,
+    /// Refuse signatures with an s above half the order of the group
+    #[arg(long)]
+    pub low_s: bool,
+}
+
+/// Options of `verify block`.
+#[derive(Args)]
+pub struct VerifyBlockArgs {
+    #[command(flatten)]
+    pub files: VerifyFiles,
+    /// Coins that the blocks spend, as Bitcoin Core serialises them; may be repeated
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub coins: Vec<PathBuf>,
+    /// Which network the blocks are of
+    #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
+    pub network: NetworkArg,
 }
 
 /// Options of `check`.

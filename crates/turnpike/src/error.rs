@@ -21,6 +21,9 @@ pub enum Error {
     /// A check that the command makes failed.
     #[error("{0}")]
     Failed(String),
+    /// A check could not be made at all, which is told apart from one that failed.
+    #[error(transparent)]
+    Unusable(Box<Error>),
     /// The node, the client or a store reported an error.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
@@ -30,6 +33,11 @@ impl Error {
     /// A failure to read or write a file.
     pub fn file(what: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::File { what, path: path.to_path_buf(), source }
+    }
+
+    /// The exit status of the program: 1, or 2 as for a wrong command line where a check could not be made.
+    pub fn exit_status(&self) -> u8 {
+        if matches!(self, Self::Unusable(_)) { 2 } else { 1 }
     }
 
     /// An error of a lower layer, whose text says it all.

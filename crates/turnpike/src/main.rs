@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output.error(&error);
-            ExitCode::FAILURE
+            ExitCode::from(error.exit_status())
         }
     }
 }

@@ -261,3 +261,134 @@ fn bitcoin_blocks_are_imported_and_proved() {
     drop(node);
     assert_eq!(json(&["check", text(&data)])["bitcoin_transactions"], 14_247);
 }
+
+/// Exit status and report of `turnpike verify`.
+fn verified(arguments: &[&str]) -> (i32, Value) {
+    let output = turnpike(&[&["verify"], arguments].concat());
+    let report = output.stdout.split(|&byte| byte == b'\n').next().unwrap();
+    (output.status.code().unwrap(), serde_json::from_slice(report).unwrap_or(Value::Null))
+}
+
+#[test]
+fn headers_of_zcash_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let vectors = include_str!("../../verify/tests/vectors/equihash.txt");
+    let vector: Vec<&str> = vectors.lines().find(|line| line.starts_with("200 9 valid")).unwrap().split(' ').collect();
+    let header = from_hex(&[vector[3], "fd4005", vector[4]].concat());
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        text(&path).to_string()
+    };
+    // A header, headers, and a block of which only the header is looked at.
+    let (status, report) = verified(&["equihash", &write("header", &header), "--threads", "2"]);
+    assert_eq!((status, &report["valid"], &report["invalid"]), (0, &1.into(), &0.into()));
+    let headers = write("headers", &header.repeat(70));
+    assert_eq!(verified(&["equihash", &headers]).1["checked"]["headers"]["valid"], 70);
+    let (status, report) = verified(&["equihash", &write("block", &[&header[..], &[1; 100]].concat())]);
+    assert_eq!((status, &report["valid"]), (0, &1.into()));
+    assert!(!report["skipped"].as_object().unwrap().is_empty(), "the transactions");
+
+    let mut bad = header.repeat(3);
+    bad[header.len() + 300] ^= 1;
+    let (status, report) = verified(&["equihash", &write("bad", &bad)]);
+    assert_eq!((status, &report["valid"], &report["invalid"]), (1, &2.into(), &1.into()));
+    assert_eq!(report["failures"][0]["item"], "number 1");
+    assert!(report["failures"][0]["rule"].as_str().unwrap().contains("difficulty"));
+    let records = write("records", &[&header[..140], &header[143..]].concat().repeat(2));
+    let (status, report) = verified(&["equihash", "--parameters", "200,9", "--records", &records]);
+    assert_eq!((status, &report["checked"]["solutions"]["valid"]), (0, &2.into()));
+    let other = ["equihash", "--parameters", "200,9", "--records", &records, "--personalisation", "BgoldPoW"];
+    assert_eq!(verified(&other).0, 1);
+
+    for unusable in [
+        &["equihash", &write("short", &header[1..])][..],
+        &["equihash", "no/such/file"],
+        &["equihash", &headers, "--parameters", "200,8"],
+        &["equihash", &headers, "--parameters", "200"],
+        &["equihash", &records, "--records", "--parameters", "144,5"],
+        &["equihash"],
+    ] {
+        assert_eq!(verified(unusable).0, 2, "{unusable:?}");
+    }
+}
+
+#[test]
+fn signatures_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        text(&path).to_string()
+    };
+    let secret = secp256k1::SecretKey::from_byte_array([7; 32]).unwrap();
+    let pair = secp256k1::Keypair::from_secret_key(secp256k1::SECP256K1, &secret);
+    let (mut lines, mut ecdsa, mut schnorr) = ("# digest key signature\n\n".to_string(), Vec::new(), Vec::new());
+    for number in 0..1500_u32 {
+        let digest: [u8; 32] = std::array::from_fn(|at| (number.wrapping_mul(at as u32 + 7) >> 3) as u8);
+        let signature = secp256k1::SECP256K1.sign_ecdsa(secp256k1::Message::from_digest(digest), &secret);
+        let key = match number % 2 {
+            0 => pair.public_key().serialize().to_vec(),
+            _ => pair.public_key().serialize_uncompressed().to_vec(),
+        };
+        let der = signature.serialize_der();
+        lines.push_str(&format!("{} {} {}\n", hex(&digest), hex(&key), hex(&der)));
+        ecdsa.extend([&digest[..], &[key.len() as u8], &key, &[der.len() as u8], &der].concat());
+        let signature = secp256k1::SECP256K1.sign_schnorr_no_aux_rand(&digest, &pair);
+        schnorr.extend([&digest[..], &pair.x_only_public_key().0.serialize(), &signature.to_byte_array()].concat());
+    }
+    for (kind, name, bytes) in
+        [("ecdsa", "lines", lines.as_bytes()), ("ecdsa", "records", &ecdsa), ("schnorr", "bip340", &schnorr)]
+    {
+        let (status, report) = verified(&[kind, &write(name, bytes)]);
+        assert_eq!((status, &report["checked"]["signatures"]["valid"]), (0, &1500.into()), "{name}");
+    }
+    let mut bad = schnorr.clone();
+    bad[128 * 1100 + 70] ^= 1;
+    let (status, report) = verified(&["schnorr", &write("bad", &bad)]);
+    assert_eq!((status, &report["invalid"], &report["failures"][0]["item"]), (1, &1.into(), &"number 1100".into()));
+    let mut bad = ecdsa.clone();
+    bad[0] ^= 1;
+    assert_eq!(verified(&["ecdsa", &write("bad", &bad)]).1["failures"][0]["item"], "number 0");
+    assert_eq!(verified(&["ecdsa", &write("cut", &ecdsa[..ecdsa.len() - 1])]).0, 2);
+    assert_eq!(verified(&["ecdsa", &write("words", b"00 01 02\n")]).0, 2);
+}
+
+/// Mainnet's first blocks: what they spend was made in them.
+#[test]
+fn blocks_are_verified() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks/blk_0_to_14131.dat");
+    let path = std::env::var_os("TURNPIKE_BLOCKS").map_or(path, |folder| Path::new(&folder).join("blk_0_to_14131.dat"));
+    if !path.exists() {
+        eprintln!("skipped: {} is not there; scripts/fetch-blocks gets it", path.display());
+        return;
+    }
+    let (status, report) = verified(&["block", text(&path)]);
+    assert_eq!(status, 0, "{report}");
+    for kind in ["proofs of work", "Merkle roots"] {
+        assert_eq!(report["checked"][kind]["valid"], 14_132, "{kind}");
+    }
+    assert!(report["checked"]["signatures"]["valid"].as_u64().unwrap() > 100, "{report}");
+    // The 171st block holds the first payment: its signature, its output, the nonce of its header.
+    let blocks = fs::read(&path).unwrap();
+    let payment = from_hex("47304402204e45e16932b8af514961a1d3a1a25fdf3f4f7732e9d624c6c61548ab5fb8cd41");
+    let at = blocks.windows(payment.len()).position(|window| window == payment).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("blk00000.dat");
+    let mut changed = blocks.clone();
+    changed[at + 30] ^= 1;
+    fs::write(&bad, &changed).unwrap();
+    let (status, report) = verified(&["block", text(&bad)]);
+    assert_eq!((status, &report["invalid"]), (1, &2.into()), "{report}");
+    assert_eq!(report["checked"]["Merkle roots"]["invalid"], 1);
+    assert!(report["failures"].to_string().contains("transaction 1, input 0"), "{report}");
+    assert_eq!(verified(&["block", text(&bad), "--network", "testnet"]).0, 2);
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

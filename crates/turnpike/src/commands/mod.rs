@@ -15,6 +15,7 @@ mod manual;
 mod proof;
 mod replay;
 mod serve;
+mod verify;
 
 use crate::cli::Command;
 use crate::error::Error;
@@ -39,6 +40,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         }
         Command::Man { directory } => manual::man(&directory),
         Command::Import(command) => import::run(&command, output),
+        Command::Verify(command) => verify::run(&command, output),
         Command::Check(args) => check::run(&args, output),
         Command::Delay(command) => delay::run(&command, output),
         Command::Demo(args) => demo::run(&args, output),

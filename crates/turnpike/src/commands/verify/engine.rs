@@ -1,0 +1,118 @@
+//! Who verifies: this machine's processor, or a node.
+
+use std::net::SocketAddr;
+
+use client::{Check, Client, Options};
+use verify::equihash::{Header, Parameters};
+use verify::secp256k1::{ecdsa, schnorr};
+use verify::{BatchVerifier, RuleCode};
+
+use crate::error::Error;
+
+/// A verdict: nothing, or the rule that is broken.
+pub type Verdict = Result<(), String>;
+
+/// Verifies what it is given; one for each thread.
+pub enum Engine {
+    /// This machine.
+    Local(ecdsa::Verifier),
+    /// A node.
+    Remote(Box<Client>),
+}
+
+/// An ECDSA signature that could be parsed, and its key as it was encoded.
+#[derive(Clone, Copy)]
+pub struct EcdsaItem<'a> {
+    pub signed: ecdsa::Signed,
+    pub key: &'a [u8],
+}
+
+impl Engine {
+    /// An engine of this machine, or the one of a node.
+    pub fn new(server: Option<SocketAddr>) -> Result<Self, Error> {
+        let Some(server) = server else { return Ok(Self::Local(ecdsa::Verifier::default())) };
+        // The longest datagrams, as a header with its solution does not fit one that passes an Ethernet undivided.
+        let options = Options { datagram: Some(wire::MAX_DATAGRAM), ..Options::default() };
+        Ok(Self::Remote(Box::new(Client::connect(server, &options).map_err(Error::other)?)))
+    }
+
+    /// Headers of Zcash or one of its relatives.
+    pub fn headers(
+        &mut self,
+        headers: &[Header<'_>],
+        parameters: &Parameters,
+        personalisation: [u8; 8],
+    ) -> Result<Vec<Verdict>, Error> {
+        match self {
+            Self::Local(_) => {
+                let verify = |header: &Header<'_>| header.verify_with(parameters).map_err(|rule| rule.to_string());
+                Ok(headers.iter().map(verify).collect())
+            }
+            Self::Remote(client) => {
+                let parameters = (parameters.n() as u16, parameters.k() as u8);
+                let checks = headers.iter().map(|header| Check::Equihash {
+                    parameters,
+                    personalisation,
+                    solution_only: false,
+                    header: header.bytes(),
+                });
+                ask(client, &checks.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// ECDSA signatures.
+    pub fn ecdsa(&mut self, items: &[EcdsaItem<'_>]) -> Result<Vec<Verdict>, Error> {
+        match self {
+            Self::Local(verifier) => {
+                items.iter().for_each(|item| verifier.push(item.signed));
+                Ok(verifier.verify_each().iter().map(|verdict| verdict.map_err(|rule| rule.to_string())).collect())
+            }
+            Self::Remote(client) => {
+                let checks = items.iter().map(|item| Check::Ecdsa {
+                    // A high s that is not allowed has been found before.
+                    low_s: false,
+                    digest: item.signed.digest,
+                    signature: item.signed.signature.compact(),
+                    key: item.key,
+                });
+                ask(client, &checks.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// BIP340 signatures over messages of 32 bytes.
+    pub fn schnorr(&mut self, items: &[([u8; 32], schnorr::Signed<'_>)]) -> Result<Vec<Verdict>, Error> {
+        match self {
+            Self::Local(_) => {
+                let mut verifier = schnorr::Verifier::default();
+                items.iter().for_each(|(_, item)| verifier.push(*item));
+                Ok(verifier.verify_each().iter().map(|verdict| verdict.map_err(|rule| rule.to_string())).collect())
+            }
+            Self::Remote(client) => {
+                let checks = items.iter().map(|(message, item)| Check::Schnorr {
+                    message: *message,
+                    key: *item.key.bytes(),
+                    signature: item.signature.bytes(),
+                });
+                ask(client, &checks.collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+/// The verdicts of a node.
+fn ask(client: &mut Client, checks: &[Check<'_>]) -> Result<Vec<Verdict>, Error> {
+    let verdicts = client.verify(checks).map_err(Error::other)?;
+    Ok(verdicts.iter().map(|verdict| read(verdict.result_mask)).collect())
+}
+
+/// What a result mask says.
+fn read(mask: u64) -> Verdict {
+    if mask == 0 {
+        return Ok(());
+    }
+    let rules = RuleCode::ALL.into_iter().filter(|rule| mask & rule.mask() != 0).map(RuleCode::message);
+    let text = rules.collect::<Vec<_>>().join("; ");
+    Err(if text.is_empty() { format!("a rule that this version does not know: result mask {mask:#x}") } else { text })
+}
