@@ -14,7 +14,7 @@ SEC("bench") int refer_next(struct xdp_md *context)
 	// A reply is made a request again: the same turn, and the amount and the status taken away.
 	struct packet packet = { .start = start, .end = end, .ip = start + ETHERNET_BYTES };
 
-	if (get32(start) != (u32)load64(state + STATE(mac))) {
+	if (be16(get16(start + ETHERNET_BYTES + IPV4_BYTES + 2)) != (u16)load64(state + STATE(port))) {
 		packet.udp = packet.ip + IPV4_BYTES;
 		packet.payload = frame;
 		packet.pseudo = sum64(PROTOCOL_UDP << 8, get64(packet.ip + 12));
