@@ -5,47 +5,24 @@
 //! a length and a key, a length and a DER signature; all must be good ones.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "common/mod.rs"]
 mod common;
 
 use std::hint::black_box;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use common::{median, thread_time};
+use common::{Record, block_413567, median, thread_time};
 use secp256k1::{Message, PublicKey, SECP256K1, ecdsa::Signature};
 use turnpike_verify::secp256k1::Backend;
 use turnpike_verify::secp256k1::ecdsa::{Policy, Signed, Verifier};
 use turnpike_verify::{BatchVerifier, WorkQueue};
 
-const BLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/secp256k1/bitcoin_block_413567.bin");
 const ROUNDS: usize = 11;
 /// Signatures in a piece of work: as many as a small block has.
 const PIECE: usize = 512;
 
-#[derive(Clone)]
-struct Record {
-    digest: [u8; 32],
-    key: Vec<u8>,
-    signature: Vec<u8>,
-}
-
-impl Record {
-    fn parse(&self) -> Signed {
-        Signed::parse(Policy::BITCOIN, self.digest, &self.signature, &self.key).unwrap()
-    }
-}
-
-fn read(bytes: &[u8]) -> Vec<Record> {
-    let mut records = Vec::new();
-    let mut rest = bytes;
-    while let Some((digest, behind)) = rest.split_first_chunk() {
-        let (key, behind) = behind[1..].split_at(behind[0].into());
-        let (signature, behind) = behind[1..].split_at(behind[0].into());
-        records.push(Record { digest: *digest, key: key.to_vec(), signature: signature.to_vec() });
-        rest = behind;
-    }
-    records
+fn parse(record: &Record) -> Signed {
+    Signed::parse(Policy::BITCOIN, record.digest, &record.signature, &record.key).unwrap()
 }
 
 fn peer(record: &Record) {
@@ -56,13 +33,12 @@ fn peer(record: &Record) {
 }
 
 fn main() {
-    let path = std::env::args().nth(1).unwrap_or(BLOCK.into());
-    let records = read(&std::fs::read(path).unwrap());
+    let records = block_413567();
     println!("{} signatures", records.len());
     let parsing = median((0..ROUNDS).map(|_| {
         let start = thread_time();
         for record in &records {
-            black_box(record.parse());
+            black_box(parse(record));
         }
         (thread_time() - start) / records.len() as f64
     }));
@@ -79,7 +55,7 @@ fn main() {
                 records.iter().for_each(peer);
                 let middle = thread_time();
                 for records in records.chunks(batch) {
-                    records.iter().for_each(|record| verifier.push(record.parse()));
+                    records.iter().for_each(|record| verifier.push(parse(record)));
                     assert_eq!(verifier.verify_all(), Ok(()));
                 }
                 theirs.push((middle - start) / records.len() as f64);
@@ -97,7 +73,7 @@ fn main() {
         let queue = WorkQueue::start("bench", threads, pieces.len(), || {
             let mut verifier = Verifier::default();
             move |piece: Vec<Record>| {
-                piece.iter().for_each(|record| verifier.push(record.parse()));
+                piece.iter().for_each(|record| verifier.push(parse(record)));
                 assert_eq!(verifier.verify_all(), Ok(()));
             }
         })

@@ -16,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batch;
+mod bisect;
 pub mod equihash;
 mod pool;
 mod rule;

@@ -1,4 +1,32 @@
-//! What the benchmarks share.
+//! What the benchmarks of signatures share.
+#![allow(dead_code, missing_docs, clippy::unwrap_used)]
+
+const BLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/secp256k1/bitcoin_block_413567.bin");
+
+/// An ECDSA signature.
+#[derive(Clone)]
+pub struct Record {
+    pub digest: [u8; 32],
+    pub key: Vec<u8>,
+    /// In DER.
+    pub signature: Vec<u8>,
+}
+
+/// The signatures of Bitcoin's block 413,567, or of the file that an argument names: records of a 32-byte digest, a length and
+/// a key, a length and a DER signature; all must be good ones.
+pub fn block_413567() -> Vec<Record> {
+    let path = std::env::args().nth(1).unwrap_or(BLOCK.into());
+    let bytes = std::fs::read(path).unwrap();
+    let mut records = Vec::new();
+    let mut rest = &bytes[..];
+    while let Some((digest, behind)) = rest.split_first_chunk() {
+        let (key, behind) = behind[1..].split_at(behind[0].into());
+        let (signature, behind) = behind[1..].split_at(behind[0].into());
+        records.push(Record { digest: *digest, key: key.to_vec(), signature: signature.to_vec() });
+        rest = behind;
+    }
+    records
+}
 
 /// Microseconds of CPU time of this thread.
 pub fn thread_time() -> f64 {

@@ -1,29 +1,38 @@
+// The fuzzers have the model too; cargo does not know their flag.
+#![allow(unexpected_cfgs)]
+
 #[cfg(target_arch = "x86_64")]
-use super::ifma;
+use super::lanes::Ifma;
+#[cfg(any(test, fuzzing))]
+use super::lanes::Model;
+use super::lanes::{self, Plain, Vector};
+use super::schnorr::batch;
 use super::{PublicKey, Rule, ecdsa, portable, schnorr};
 
 /// A way of verifying signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// 8 signatures at once, in lanes of AVX-512 IFMA.
+    /// 16 signatures at once, in lanes of AVX-512 IFMA.
     Avx512Ifma,
-    /// libsecp256k1, one after the other, on any processor.
+    /// On any processor: libsecp256k1, one after the other, and for batches of Schnorr signatures the same combined check as on
+    /// the lanes, one point after the other.
     Portable,
+    /// What runs on lanes, on a model of them.
+    #[cfg(any(test, fuzzing))]
+    Model,
 }
 
 impl Backend {
     /// All backends, the fastest first.
+    #[cfg(not(any(test, fuzzing)))]
     pub const ALL: [Self; 2] = [Self::Avx512Ifma, Self::Portable];
+    #[cfg(any(test, fuzzing))]
+    /// All backends, the fastest first.
+    pub const ALL: [Self; 3] = [Self::Avx512Ifma, Self::Portable, Self::Model];
 
     /// Whether this processor has the instructions that it needs.
     pub fn is_available(self) -> bool {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512Ifma => ifma::is_available(),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx512Ifma => false,
-            Self::Portable => true,
-        }
+        self != Self::Avx512Ifma || lanes::has_ifma()
     }
 
     /// The fastest on this processor.
@@ -31,21 +40,88 @@ impl Backend {
         Self::ALL.into_iter().find(|backend| backend.is_available()).unwrap_or(Self::Portable)
     }
 
+    /// # Panics
+    ///
+    /// If the backend is not available.
+    fn require(self) {
+        assert!(self.is_available(), "the processor lacks the instructions of {self:?}");
+    }
+
     /// Appends the verdict of each item.
     pub(super) fn verify_ecdsa(self, items: &[ecdsa::Signed], verdicts: &mut Vec<Result<(), Rule>>) {
+        self.require();
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512Ifma => ifma::verify_each(items, verdicts),
+            // SAFETY: the processor has the instructions, here and below.
+            Self::Avx512Ifma => unsafe {
+                Ifma::start(
+                    #[inline(always)]
+                    |any| lanes::ecdsa::verify_each(any, items, verdicts),
+                )
+            },
+            #[cfg(any(test, fuzzing))]
+            // SAFETY: the model needs no special instructions, here and below.
+            Self::Model => unsafe {
+                Model::start(
+                    #[inline(always)]
+                    |any| lanes::ecdsa::verify_each(any, items, verdicts),
+                )
+            },
             _ => verdicts.extend(items.iter().map(portable::verify_ecdsa)),
         }
     }
 
+    /// The key of each item.
     pub(super) fn recover(self, items: &[ecdsa::Recoverable]) -> Vec<Result<PublicKey, Rule>> {
-        items.iter().map(portable::recover).collect()
+        self.require();
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx512Ifma => unsafe {
+                Ifma::start(
+                    #[inline(always)]
+                    |any| lanes::ecdsa::recover_each(any, items),
+                )
+            },
+            #[cfg(any(test, fuzzing))]
+            // SAFETY: as above.
+            Self::Model => unsafe {
+                Model::start(
+                    #[inline(always)]
+                    |any| lanes::ecdsa::recover_each(any, items),
+                )
+            },
+            _ => items.iter().map(portable::recover).collect(),
+        }
     }
 
     /// Appends the verdict of each item.
     pub(super) fn verify_schnorr(self, items: &[schnorr::Signed<'_>], verdicts: &mut Vec<Result<(), Rule>>) {
-        verdicts.extend(items.iter().map(portable::verify_schnorr));
+        self.require();
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx512Ifma => unsafe {
+                Ifma::start(
+                    #[inline(always)]
+                    |any| batch::verify(any, items, verdicts),
+                )
+            },
+            #[cfg(any(test, fuzzing))]
+            // SAFETY: as above.
+            Self::Model => unsafe {
+                Model::start(
+                    #[inline(always)]
+                    |any| batch::verify(any, items, verdicts),
+                )
+            },
+            // SAFETY: a plain word needs no special instructions.
+            _ => unsafe {
+                Plain::start(
+                    #[inline(always)]
+                    |any| batch::verify(any, items, verdicts),
+                )
+            },
+        }
     }
 }

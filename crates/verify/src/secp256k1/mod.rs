@@ -20,9 +20,8 @@
 
 mod backend;
 pub mod ecdsa;
-#[cfg(target_arch = "x86_64")]
-mod ifma;
 mod key;
+mod lanes;
 mod number;
 mod portable;
 mod rule;

@@ -32,6 +32,11 @@ pub(super) fn verify_schnorr(item: &schnorr::Signed<'_>) -> Result<(), Rule> {
     })
 }
 
+/// Whether there is a point with this x.
+pub(super) fn is_x(x: &[u8; 32]) -> bool {
+    x_only(x).is_some()
+}
+
 fn x_only(x: &[u8; 32]) -> Option<XOnlyPublicKey> {
     XOnlyPublicKey::from_byte_array(*x).ok()
 }

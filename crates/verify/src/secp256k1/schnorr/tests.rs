@@ -77,3 +77,87 @@ fn lengths_are_checked() {
     assert_eq!(Signed::parse(b"message", &[&signature[..], &[0]].concat(), &key), Err(Rule::SignatureLength));
     assert_eq!(Signed::parse(b"message", &signature, &[&key[..], &[0]].concat()), Err(Rule::KeyEncoding));
 }
+
+/// Some good signatures with keys that repeat, on messages of different lengths.
+fn messages(count: usize) -> Vec<Vec<u8>> {
+    (0..count).map(|number| vec![number as u8; 32 + number % 3]).collect()
+}
+
+fn good(messages: &[Vec<u8>]) -> Vec<Signed<'_>> {
+    messages.iter().enumerate().map(|(at, message)| sign([1 + (at % 37) as u8; 32], message)).collect()
+}
+
+#[test]
+fn batches_of_all_sizes_are_good() {
+    let messages = messages(70);
+    let items = good(&messages);
+    for count in [0, 1, 2, 15, 16, 17, 32, 33, 34, 64, 70] {
+        assert_eq!(verdicts(&items[..count]), vec![Ok(()); count]);
+    }
+}
+
+#[test]
+fn the_bad_ones_are_found_in_a_batch() {
+    let messages = messages(100);
+    for bad in [&[0][..], &[99], &[50], &[3, 4, 97], &[0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99]] {
+        let mut items = good(&messages);
+        let mut expected = vec![Ok(()); items.len()];
+        for (number, at) in bad.iter().enumerate() {
+            expected[*at] = Err(match number % 4 {
+                0 => {
+                    items[*at].signature.s[31] ^= 1;
+                    Rule::Mismatch
+                }
+                1 => {
+                    items[*at].key = XOnlyKey([0; 32]);
+                    Rule::KeyNotOnCurve
+                }
+                2 => {
+                    items[*at].signature.r = [0; 32];
+                    Rule::NonceNotOnCurve
+                }
+                _ => {
+                    items[*at].message = b"another";
+                    Rule::Mismatch
+                }
+            });
+        }
+        assert_eq!(verdicts(&items), expected);
+    }
+}
+
+/// Two signatures whose errors cancel out if they are added up without factors.
+#[test]
+fn errors_do_not_cancel_out() {
+    let messages = messages(60);
+    let mut items = good(&messages);
+    items[5].signature.s = subtract_one(&items[5].signature.s);
+    items[6].signature.s = add_one(&items[6].signature.s);
+    let mut expected = vec![Ok(()); items.len()];
+    expected[5..7].fill(Err(Rule::Mismatch));
+    assert_eq!(verdicts(&items), expected);
+}
+
+fn add_one(number: &[u8; 32]) -> [u8; 32] {
+    let mut one = [0; 32];
+    one[31] = 1;
+    crate::secp256k1::number::add(number, &one)
+}
+
+fn subtract_one(number: &[u8; 32]) -> [u8; 32] {
+    let mut one = [0; 32];
+    one[31] = 1;
+    crate::secp256k1::number::subtract(number, &one)
+}
+
+/// One signature many times: its points meet themselves and their negatives.
+#[test]
+fn a_signature_many_times_over() {
+    let good = sign([1; 32], b"again");
+    let mut items = vec![good; 80];
+    assert_eq!(verdicts(&items), vec![Ok(()); 80]);
+    items[77].signature.s[0] ^= 1;
+    let mut expected = vec![Ok(()); 80];
+    expected[77] = Err(Rule::Mismatch);
+    assert_eq!(verdicts(&items), expected);
+}

@@ -1,5 +1,9 @@
 //! BIP340 Schnorr signatures: [`Verifier`] for many, [`verify`] for one.
 
+pub(super) mod batch;
+
+pub(super) use batch::Challenged;
+
 use super::number::{ORDER, PRIME};
 use super::{Backend, Rule, XOnlyKey, portable};
 use crate::BatchVerifier;

@@ -11,6 +11,14 @@ const ONE: Scalar = [0x402da1732fc9bebf, 0x4551231950b75fc4, 1, 0];
 /// 2^512 modulo the order.
 const SQUARE: Scalar = [0x896cf21467d7d140, 0x741496c20e7cf878, 0xe697f5e45bcd07c6, 0x9d671cd581c69bc5];
 
+/// The number that the curve's endomorphism multiplies points with.
+pub(super) const LAMBDA: Scalar = [0xdf02967c1b23bd72, 0x122e22ea20816678, 0xa5261c028812645a, 0x5363ad4cc05c30e0];
+
+/// A small number.
+pub(super) fn from_u64(number: u64) -> Scalar {
+    [number, 0, 0, 0]
+}
+
 /// The limbs of a big-endian number of 256 bits.
 pub(super) fn from_bytes(bytes: &[u8; 32]) -> [u64; 4] {
     let mut limbs = [0; 4];
@@ -18,6 +26,15 @@ pub(super) fn from_bytes(bytes: &[u8; 32]) -> [u64; 4] {
         *limb = u64::from_be_bytes(*bytes);
     }
     limbs
+}
+
+/// The big-endian bytes of a number of 256 bits.
+pub(super) fn to_bytes(limbs: &[u64; 4]) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (bytes, limb) in bytes.as_chunks_mut().0.iter_mut().zip(limbs.iter().rev()) {
+        *bytes = limb.to_be_bytes();
+    }
+    bytes
 }
 
 /// a - b, and whether that is negative.
@@ -79,6 +96,30 @@ pub(super) fn multiply(a: &Scalar, b: &Scalar) -> Scalar {
     match subtract(low, ORDER) {
         (_, true) if sum[4] == 0 => low,
         (reduced, _) => reduced,
+    }
+}
+
+/// a × b modulo the order.
+pub(super) fn product(a: &Scalar, b: &Scalar) -> Scalar {
+    multiply(&multiply(a, &SQUARE), b)
+}
+
+/// a + b modulo the order.
+pub(super) fn add(a: &Scalar, b: &Scalar) -> Scalar {
+    // a - (order - b), and the order more if that is negative.
+    subtract_modulo(a, &negate(b))
+}
+
+/// -a modulo the order.
+pub(super) fn negate(a: &Scalar) -> Scalar {
+    subtract_modulo(&[0; 4], a)
+}
+
+fn subtract_modulo(a: &Scalar, b: &Scalar) -> Scalar {
+    match subtract(*a, *b) {
+        (difference, false) => difference,
+        // Adding the order is subtracting what it lacks to 2^256.
+        (difference, true) => subtract(difference, subtract([0; 4], ORDER).0).0,
     }
 }
 

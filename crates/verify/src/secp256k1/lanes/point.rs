@@ -1,31 +1,51 @@
-//! Points of curves y^2 = x^3 + b, eight at once.
+//! Points of curves y^2 = x^3 + b, one in each lane.
 //!
 //! None of the formulas looks at b, so they serve for all curves that are secp256k1 in other coordinates.
 
-use super::field::Element;
-use super::vector::Mask;
+use super::field::{Element, invert};
+use super::plain::Plain;
+use super::vector::{Mask, Vector};
+
+/// The x and the y of a point, both below p, in limbs of 64 bits, the lowest first: a cache line.
+#[repr(align(64))]
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::secp256k1) struct Row(pub(super) [u64; 8]);
 
 /// (x, y).
 #[derive(Clone, Copy)]
-pub(super) struct Affine {
-    pub(super) x: Element,
-    pub(super) y: Element,
+pub(super) struct Affine<V> {
+    pub(super) x: Element<V>,
+    pub(super) y: Element<V>,
 }
 
 /// (x / z^2, y / z^3). The additions here do not know the point at infinity, nor sums of a point with itself or its
 /// negative; of those they make z = 0. It stays zero whatever is done to the point from then on, so it is enough to look
 /// at z in the end: where it is not zero, all is right, and where it is zero, another way has to be taken.
 #[derive(Clone, Copy)]
-pub(super) struct Jacobian {
-    pub(super) x: Element,
-    pub(super) y: Element,
-    pub(super) z: Element,
+pub(super) struct Jacobian<V> {
+    pub(super) x: Element<V>,
+    pub(super) y: Element<V>,
+    pub(super) z: Element<V>,
 }
 
-impl Affine {
+impl<V: Vector> Affine<V> {
     #[inline(always)]
-    pub(super) fn to_jacobian(self) -> Jacobian {
+    pub(super) fn to_jacobian(self) -> Jacobian<V> {
         Jacobian { x: self.x, y: self.y, z: Element::small(self.x.any(), 1) }
+    }
+
+    /// A point for each lane.
+    #[inline(always)]
+    pub(super) fn load<'a>(any: V, row: impl Fn(usize) -> &'a Row) -> Self {
+        let (x, y) = Element::load_rows(any, row);
+        Self { x, y }
+    }
+
+    /// The same point on the curve whose coordinates are as many times the factor's square and cube.
+    #[inline(always)]
+    pub(super) fn scale(&self, factor: &Element<V>) -> Self {
+        let square = factor.square();
+        Self { x: self.x.multiply(&square), y: self.y.multiply(&square.multiply(factor)) }
     }
 
     /// The negative in the lanes of the mask.
@@ -35,7 +55,15 @@ impl Affine {
     }
 }
 
-impl Jacobian {
+impl<V: Vector> Jacobian<V> {
+    /// The point in affine coordinates; (0, 0) where z is zero.
+    #[inline(always)]
+    pub(super) fn to_affine(self) -> Affine<V> {
+        let inverse = invert(&self.z);
+        let square = inverse.square();
+        Affine { x: self.x.multiply(&square), y: self.y.multiply(&square.multiply(&inverse)) }
+    }
+
     /// 3 multiplications and 4 squarings.
     #[inline(always)]
     pub(super) fn double(&self) -> Self {
@@ -53,7 +81,7 @@ impl Jacobian {
 
     /// 8 multiplications and 3 squarings. Also returns what z was multiplied with.
     #[inline(always)]
-    pub(super) fn add_affine(&self, other: &Affine) -> (Self, Element) {
+    pub(super) fn add_affine(&self, other: &Affine<V>) -> (Self, Element<V>) {
         let zz = self.z.square();
         let u = other.x.multiply(&zz);
         let s = other.y.multiply(&self.z.multiply(&zz));
@@ -78,6 +106,12 @@ impl Jacobian {
         Self { x, y, z: self.z.multiply(&other.z).multiply(&h) }
     }
 
+    /// The point of one lane.
+    pub(super) fn lane(&self, lane: usize) -> Jacobian<Plain> {
+        let element = |element: &Element<V>| Element::load(Plain(0), |_| element.number(lane));
+        Jacobian { x: element(&self.x), y: element(&self.y), z: element(&self.z) }
+    }
+
     #[inline(always)]
     pub(super) fn or_if(&self, mask: Mask, other: &Self) -> Self {
         Self { x: self.x.or_if(mask, &other.x), y: self.y.or_if(mask, &other.y), z: self.z.or_if(mask, &other.z) }
@@ -86,7 +120,7 @@ impl Jacobian {
 
 /// The sum's x and y, from those of the first point and the differences h of x and r of y, all over the same z.
 #[inline(always)]
-fn finish(x: &Element, y: &Element, h: &Element, r: &Element) -> (Element, Element) {
+fn finish<V: Vector>(x: &Element<V>, y: &Element<V>, h: &Element<V>, r: &Element<V>) -> (Element<V>, Element<V>) {
     let hh = h.square();
     let hhh = h.multiply(&hh);
     let v = x.multiply(&hh);

@@ -4,13 +4,9 @@ use std::sync::LazyLock;
 
 use secp256k1::PublicKey;
 
+use super::point::Row;
 use super::scalar::from_bytes;
 use crate::sha256::Tag;
-
-/// The x and the y of a point, in limbs of 64 bits, the lowest first: a cache line.
-#[repr(align(64))]
-#[derive(Clone, Copy)]
-struct Row([u64; 8]);
 
 /// For byte `i` of a number, row 256 × i + j is j × 256^i times the generator, plus a point that depends on i only. The
 /// sum of those 32 points is nothing. Without them row 0 would be the point at infinity.
@@ -24,8 +20,8 @@ impl Table {
     }
 
     /// The point for a byte at a place.
-    pub(super) fn row(&self, place: usize, byte: u8) -> &[u64; 8] {
-        &self.0[256 * place + usize::from(byte)].0
+    pub(super) fn row(&self, place: usize, byte: u8) -> &Row {
+        &self.0[256 * place + usize::from(byte)]
     }
 
     /// None only if a sum is the point at infinity, which it is for no curve that this is used with: a test makes it.
@@ -59,7 +55,7 @@ impl Table {
 }
 
 /// The generator, compressed.
-const GENERATOR: [u8; 33] = [
+pub(super) const GENERATOR: [u8; 33] = [
     0x02, 0x79, 0xbe, 0x66, 0x7e, 0xf9, 0xdc, 0xbb, 0xac, 0x55, 0xa0, 0x62, 0x95, 0xce, 0x87, 0x0b, 0x07, 0x02, 0x9b,
     0xfc, 0xdb, 0x2d, 0xce, 0x28, 0xd9, 0x59, 0xf2, 0x81, 0x5b, 0x16, 0xf8, 0x17, 0x98,
 ];
@@ -74,7 +70,7 @@ fn unrelated_point() -> Option<PublicKey> {
     })
 }
 
-fn to_row(point: &PublicKey) -> Option<Row> {
+pub(super) fn to_row(point: &PublicKey) -> Option<Row> {
     let bytes = point.serialize_uncompressed();
     let (numbers, _) = bytes[1..].as_chunks();
     let [x, y] = numbers else { return None };

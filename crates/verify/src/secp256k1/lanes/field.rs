@@ -1,39 +1,41 @@
-//! The field, eight elements at once: numbers modulo p = 2^256 - 2^32 - 977 in five limbs of 52 bits.
+//! The field, an element in each lane: numbers modulo p = 2^256 - 2^32 - 977 in five limbs of 52 bits.
 
-use super::vector::{Mask, Vector, transpose};
+use super::point::Row;
+use super::vector::{Mask, Vector};
 
 /// 2^256 - p.
-const FOLD: u64 = 0x1_0000_03d1;
-const LIMB: u64 = (1 << 52) - 1;
-const TOP: u64 = (1 << 48) - 1;
+pub(super) const FOLD: u64 = 0x1_0000_03d1;
+/// The bits of a limb, and those of the highest one.
+pub(super) const LIMB: u64 = (1 << 52) - 1;
+pub(super) const TOP: u64 = (1 << 48) - 1;
 const PRIME: [u64; 5] = [0xf_fffe_ffff_fc2f, LIMB, LIMB, LIMB, TOP];
 
 /// An element ready to be multiplied: limbs of at most 52 bits, and the whole below 2^256 + 2^218. So an element may
 /// have two representations, itself and itself plus p.
 #[derive(Clone, Copy)]
-pub(super) struct Element([Vector; 5]);
+pub(super) struct Element<V>([V; 5]);
 
 /// A sum and difference of a few elements: positive, but its limbs may be too large or negative.
 #[derive(Clone, Copy)]
-pub(super) struct Sum([Vector; 5]);
+pub(super) struct Sum<V>([V; 5]);
 
-impl Element {
+impl<V: Vector> Element<V> {
     /// The same small number in all lanes.
     #[inline(always)]
-    pub(super) fn small(any: Vector, number: u64) -> Self {
+    pub(super) fn small(any: V, number: u64) -> Self {
         let zero = any.with(0);
         Self([any.with(number), zero, zero, zero, zero])
     }
 
     /// The same number in all lanes, from its limbs.
     #[inline(always)]
-    pub(super) fn constant(any: Vector, limbs: [u64; 5]) -> Self {
+    pub(super) fn constant(any: V, limbs: [u64; 5]) -> Self {
         Self([any.with(limbs[0]), any.with(limbs[1]), any.with(limbs[2]), any.with(limbs[3]), any.with(limbs[4])])
     }
 
     /// From four limbs of 64 bits.
     #[inline(always)]
-    pub(super) fn from_words(words: [Vector; 4]) -> Self {
+    fn from_words(words: [V; 4]) -> Self {
         let [a, b, c, d] = words;
         let limb = a.with(LIMB);
         Self([
@@ -45,56 +47,60 @@ impl Element {
         ])
     }
 
-    /// Eight numbers, each of four limbs of 64 bits.
-    ///
-    /// # Safety
-    ///
-    /// The processor must have AVX-512 F and IFMA.
+    /// The number below p in four limbs of 64 bits.
     #[inline(always)]
-    pub(super) unsafe fn load(numbers: &[[u64; 4]; 8]) -> Self {
-        let mut words = [[0; 8]; 4];
-        for (lane, number) in numbers.iter().enumerate() {
-            for (word, limb) in words.iter_mut().zip(number) {
-                word[lane] = *limb;
-            }
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            Self::from_words([
-                Vector::load(&words[0]),
-                Vector::load(&words[1]),
-                Vector::load(&words[2]),
-                Vector::load(&words[3]),
-            ])
-        }
+    fn to_words(self) -> [V; 4] {
+        let [a, b, c, d, e] = self.canonical().0;
+        [
+            a | b.left::<52>(),
+            b.right::<12>() | c.left::<40>(),
+            c.right::<24>() | d.left::<28>(),
+            d.right::<36>() | e.left::<16>(),
+        ]
     }
 
-    /// The coordinates of eight points, each of two numbers of four limbs of 64 bits.
-    ///
-    /// # Safety
-    ///
-    /// The processor must have AVX-512 F and IFMA.
+    /// A number of four limbs of 64 bits for each lane.
     #[inline(always)]
-    pub(super) unsafe fn load_points(points: &[&[u64; 8]; 8]) -> (Self, Self) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut rows = [Vector::load(points[0]); 8];
-            for (row, point) in rows.iter_mut().zip(points) {
-                *row = Vector::load(point);
-            }
-            let [a, b, c, d, e, f, g, h] = transpose(rows);
-            (Self::from_words([a, b, c, d]), Self::from_words([e, f, g, h]))
-        }
+    pub(super) fn load(any: V, number: impl Fn(usize) -> [u64; 4]) -> Self {
+        Self::from_words([
+            any.with_each(|lane| number(lane)[0]),
+            any.with_each(|lane| number(lane)[1]),
+            any.with_each(|lane| number(lane)[2]),
+            any.with_each(|lane| number(lane)[3]),
+        ])
+    }
+
+    /// Both coordinates of a point for each lane.
+    #[inline(always)]
+    pub(super) fn load_rows<'a>(any: V, row: impl Fn(usize) -> &'a Row) -> (Self, Self) {
+        let [a, b, c, d, e, f, g, h] = any.load_rows(row);
+        (Self::from_words([a, b, c, d]), Self::from_words([e, f, g, h]))
+    }
+
+    /// Both coordinates of a point in each lane; there is a row for each lane.
+    #[inline(always)]
+    pub(super) fn store_rows(x: &Self, y: &Self, rows: &mut [Row]) {
+        let ([a, b, c, d], [e, f, g, h]) = (x.to_words(), y.to_words());
+        V::store_rows([a, b, c, d, e, f, g, h], rows);
+    }
+
+    /// The number below p of one lane.
+    pub(super) fn number(&self, lane: usize) -> [u64; 4] {
+        self.to_words().map(|word| {
+            let mut words = [0; Mask::BITS as usize];
+            word.store(&mut words[..V::LANES]);
+            words[lane]
+        })
     }
 
     #[inline(always)]
-    pub(super) fn any(&self) -> Vector {
+    pub(super) fn any(&self) -> V {
         self.0[0]
     }
 
     /// 2^BITS times the element.
     #[inline(always)]
-    pub(super) fn times<const BITS: u32>(&self) -> Sum {
+    pub(super) fn times<const BITS: u32>(&self) -> Sum<V> {
         let mut sum = self.0;
         for limb in &mut sum {
             *limb = limb.left::<BITS>();
@@ -104,40 +110,12 @@ impl Element {
 
     #[inline(always)]
     pub(super) fn multiply(&self, other: &Self) -> Self {
-        let (a, b) = (&self.0, &other.0);
-        let zero = a[0].with(0);
-        let mut low = [zero; 10];
-        let mut high = [zero; 10];
-        for i in 0..5 {
-            for j in 0..5 {
-                low[i + j] = low[i + j].add_low(a[i], b[j]);
-                high[i + j + 1] = high[i + j + 1].add_high(a[i], b[j]);
-            }
-        }
-        reduce(low, high)
+        Self(V::multiply(&self.0, &other.0))
     }
 
     #[inline(always)]
     pub(super) fn square(&self) -> Self {
-        let a = &self.0;
-        let zero = a[0].with(0);
-        let mut low = [zero; 10];
-        let mut high = [zero; 10];
-        for i in 0..5 {
-            for j in i + 1..5 {
-                low[i + j] = low[i + j].add_low(a[i], a[j]);
-                high[i + j + 1] = high[i + j + 1].add_high(a[i], a[j]);
-            }
-        }
-        for k in 1..9 {
-            low[k] = low[k] + low[k];
-            high[k] = high[k] + high[k];
-        }
-        for i in 0..5 {
-            low[2 * i] = low[2 * i].add_low(a[i], a[i]);
-            high[2 * i + 1] = high[2 * i + 1].add_high(a[i], a[i]);
-        }
-        reduce(low, high)
+        Self(V::square(&self.0))
     }
 
     /// The square, so many times.
@@ -160,8 +138,13 @@ impl Element {
     }
 
     #[inline(always)]
+    pub(super) fn less(&self, other: &Self) -> Self {
+        self.times::<0>().minus::<0>(other).tight()
+    }
+
+    #[inline(always)]
     pub(super) fn negative(&self) -> Self {
-        Self::small(self.any(), 0).times::<0>().minus::<0>(self).tight()
+        Sum([self.any().with(0); 5]).minus::<0>(self).tight()
     }
 
     /// The representation below p.
@@ -195,23 +178,22 @@ impl Element {
 }
 
 #[cfg(test)]
-impl Element {
-    /// The numbers below p, each of four limbs of 64 bits, after a check that the limbs are as they must be.
-    pub(super) fn numbers(&self) -> [[u64; 4]; 8] {
-        let limbs = self.0.map(Vector::words);
-        assert!(limbs[..4].as_flattened().iter().all(|limb| *limb <= LIMB), "limbs {limbs:x?}");
-        assert!(limbs[4].iter().all(|limb| *limb <= TOP + 1 + (1 << 9)), "limbs {limbs:x?}");
-        let limbs = self.canonical().0.map(Vector::words);
-        std::array::from_fn(|lane| {
-            let [a, b, c, d, e] = limbs.map(|limb| limb[lane]);
-            [a | b << 52, b >> 12 | c << 40, c >> 24 | d << 28, d >> 36 | e << 16]
-        })
+impl<V: Vector> Element<V> {
+    /// The numbers below p of all lanes, after a check that the limbs are as they must be.
+    pub(super) fn numbers(&self) -> Vec<[u64; 4]> {
+        for (at, limb) in self.0.iter().enumerate() {
+            let mut words = vec![0; V::LANES];
+            limb.store(&mut words);
+            let most = if at < 4 { LIMB } else { TOP + 1 + (1 << 9) };
+            assert!(words.iter().all(|word| *word <= most), "limb {at}: {words:x?}");
+        }
+        (0..V::LANES).map(|lane| self.number(lane)).collect()
     }
 }
 
-impl Sum {
+impl<V: Vector> Sum<V> {
     #[inline(always)]
-    pub(super) fn plus(self, other: &Element) -> Self {
+    pub(super) fn plus(self, other: &Element<V>) -> Self {
         let mut sum = self.0;
         for (limb, other) in sum.iter_mut().zip(other.0) {
             *limb = *limb + other;
@@ -221,7 +203,7 @@ impl Sum {
 
     /// Less 2^BITS times the other, as many times 2p more, so that the result stays positive.
     #[inline(always)]
-    pub(super) fn minus<const BITS: u32>(self, other: &Element) -> Self {
+    pub(super) fn minus<const BITS: u32>(self, other: &Element<V>) -> Self {
         let mut sum = self.0;
         for ((limb, other), prime) in sum.iter_mut().zip(other.0).zip(PRIME) {
             *limb = *limb + (other.with(2 * prime) - other).left::<BITS>();
@@ -231,7 +213,7 @@ impl Sum {
 
     /// The element. What is above 2^256 comes in again at the bottom, times 2^256 - p.
     #[inline(always)]
-    pub(super) fn tight(self) -> Element {
+    pub(super) fn tight(self) -> Element<V> {
         let mut sum = self.0;
         let (fold, top) = (sum[0].with(FOLD), sum[0].with(TOP));
         // At most a few bits: no sum is of more than 30 elements. It is not negative either, because the whole number
@@ -239,24 +221,24 @@ impl Sum {
         let over = sum[4].right_signed::<48>();
         sum[4] = sum[4] & top;
         sum[0] = sum[0].add_low(over, fold);
-        carry(sum)
+        Element(carry(sum))
     }
 }
 
 /// Brings limbs to 52 bits; the last takes what is over.
 #[inline(always)]
-fn carry(mut limbs: [Vector; 5]) -> Element {
+fn carry<V: Vector>(mut limbs: [V; 5]) -> [V; 5] {
     let limb = limbs[0].with(LIMB);
     for i in 0..4 {
         limbs[i + 1] = limbs[i + 1] + limbs[i].right_signed::<52>();
         limbs[i] = limbs[i] & limb;
     }
-    Element(limbs)
+    limbs
 }
 
 /// The product whose columns are the sums of `low` and `high`, each of at most ten numbers of 52 bits.
 #[inline(always)]
-fn reduce(low: [Vector; 10], high: [Vector; 10]) -> Element {
+fn reduce<V: Vector>(low: [V; 10], high: [V; 10]) -> [V; 5] {
     let mut column = low;
     for i in 1..10 {
         column[i] = low[i] + high[i];
@@ -281,10 +263,47 @@ fn reduce(low: [Vector; 10], high: [Vector; 10]) -> Element {
     carry([column[0].add_low(over, fold), column[1].add_high(over, fold), column[2], column[3], column[4] & top])
 }
 
-/// The square root of a number that has one: it to the power of (p + 1) / 4. The names tell how many bits are set in a
-/// row in the exponent so far.
+/// The product of numbers in limbs of at most 52 bits, by multiplications that give 52 bits.
 #[inline(always)]
-pub(super) fn square_root(a: &Element) -> Element {
+pub(super) fn multiply_limbs<V: Vector>(a: &[V; 5], b: &[V; 5]) -> [V; 5] {
+    let zero = a[0].with(0);
+    let mut low = [zero; 10];
+    let mut high = [zero; 10];
+    for i in 0..5 {
+        for j in 0..5 {
+            low[i + j] = low[i + j].add_low(a[i], b[j]);
+            high[i + j + 1] = high[i + j + 1].add_high(a[i], b[j]);
+        }
+    }
+    reduce(low, high)
+}
+
+/// As [`multiply_limbs`], of a number with itself.
+#[inline(always)]
+pub(super) fn square_limbs<V: Vector>(a: &[V; 5]) -> [V; 5] {
+    let zero = a[0].with(0);
+    let mut low = [zero; 10];
+    let mut high = [zero; 10];
+    for i in 0..5 {
+        for j in i + 1..5 {
+            low[i + j] = low[i + j].add_low(a[i], a[j]);
+            high[i + j + 1] = high[i + j + 1].add_high(a[i], a[j]);
+        }
+    }
+    for k in 1..9 {
+        low[k] = low[k] + low[k];
+        high[k] = high[k] + high[k];
+    }
+    for i in 0..5 {
+        low[2 * i] = low[2 * i].add_low(a[i], a[i]);
+        high[2 * i + 1] = high[2 * i + 1].add_high(a[i], a[i]);
+    }
+    reduce(low, high)
+}
+
+/// a to the power of 2^2 - 1, and to that of 223 ones, a zero and 22 ones in binary, with which both exponents below begin. The names tell how many bits are set in a row in the exponent so far.
+#[inline(always)]
+fn powers<V: Vector>(a: &Element<V>) -> [Element<V>; 2] {
     let x2 = a.square().multiply(a);
     let x3 = x2.square().multiply(a);
     let x6 = x3.squares(3).multiply(&x3);
@@ -296,5 +315,24 @@ pub(super) fn square_root(a: &Element) -> Element {
     let x176 = x88.squares(88).multiply(&x88);
     let x220 = x176.squares(44).multiply(&x44);
     let x223 = x220.squares(3).multiply(&x3);
-    x223.squares(23).multiply(&x22).squares(6).multiply(&x2).squares(2)
+    [x2, x223.squares(23).multiply(&x22)]
+}
+
+/// The square root of a number that has one: it to the power of (p + 1) / 4.
+#[inline(always)]
+pub(super) fn square_root<V: Vector>(a: &Element<V>) -> Element<V> {
+    let [x2, most] = powers(a);
+    most.squares(6).multiply(&x2).squares(2)
+}
+
+/// The inverse of a number, and zero for zero: the number to the power of p - 2.
+#[inline(always)]
+pub(super) fn invert<V: Vector>(a: &Element<V>) -> Element<V> {
+    a.any().call(
+        #[inline(always)]
+        || {
+            let [x2, most] = powers(a);
+            most.squares(5).multiply(a).squares(3).multiply(&x2).squares(2).multiply(a)
+        },
+    )
 }

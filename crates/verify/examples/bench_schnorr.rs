@@ -1,0 +1,93 @@
+//! Microseconds of CPU time of one BIP340 verification, from the bytes of key and signature on: libsecp256k1 one by one first,
+//! then each backend in batches, in turns, in one run; and signatures a second on all processors, through a work queue.
+//!
+//! The messages are the digests that the signatures of Bitcoin's block 413,567 are made of; the keys are made here, a
+//! different one for each.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use common::{block_413567, median, thread_time};
+use secp256k1::{Keypair, SECP256K1, XOnlyPublicKey, schnorr::Signature};
+use turnpike_verify::secp256k1::Backend;
+use turnpike_verify::secp256k1::schnorr::{Signed, Verifier};
+use turnpike_verify::sha256::Tag;
+use turnpike_verify::{BatchVerifier, WorkQueue};
+
+const ROUNDS: usize = 7;
+/// Signatures in a piece of work: as many as a block has.
+const PIECE: usize = 1024;
+const SECRET: Tag = Tag::new("turnpike/bench");
+
+#[derive(Clone)]
+struct Record {
+    message: [u8; 32],
+    key: [u8; 32],
+    signature: [u8; 64],
+}
+
+impl Record {
+    fn make(message: [u8; 32], number: u32) -> Self {
+        let secret = SECRET.hash(&number.to_be_bytes());
+        let pair = Keypair::from_seckey_byte_array(SECP256K1, secret).unwrap();
+        let signature = SECP256K1.sign_schnorr_no_aux_rand(&message, &pair).to_byte_array();
+        Self { message, key: pair.x_only_public_key().0.serialize(), signature }
+    }
+
+    fn parse(&self) -> Signed<'_> {
+        Signed::parse(&self.message, &self.signature, &self.key).unwrap()
+    }
+}
+
+fn peer(record: &Record) {
+    let key = XOnlyPublicKey::from_byte_array(record.key).unwrap();
+    SECP256K1.verify_schnorr(&Signature::from_byte_array(record.signature), &record.message, &key).unwrap();
+}
+
+fn verify(backend: Backend, records: &[Record]) {
+    let mut verifier = Verifier::on(backend).unwrap();
+    records.iter().for_each(|record| verifier.push(record.parse()));
+    assert_eq!(verifier.verify_all(), Ok(()));
+}
+
+fn main() {
+    let digests = block_413567().into_iter().map(|record| record.digest);
+    let records: Vec<Record> = digests.zip(0..).map(|(digest, number)| Record::make(digest, number)).collect();
+    println!("{} signatures", records.len());
+    for backend in Backend::ALL {
+        if !backend.is_available() {
+            println!("{backend:?} is not available on this processor");
+            continue;
+        }
+        for batch in [64, 256, 1024, records.len()] {
+            let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+            for _ in 0..ROUNDS {
+                let start = thread_time();
+                records.iter().for_each(peer);
+                let middle = thread_time();
+                for records in records.chunks(batch) {
+                    verify(backend, records);
+                }
+                theirs.push((middle - start) / records.len() as f64);
+                ours.push((thread_time() - middle) / records.len() as f64);
+            }
+            let (theirs, ours) = (median(theirs), median(ours));
+            let ratio = theirs / ours;
+            println!("{batch:>6} at once: libsecp256k1 {theirs:>6.2} us, {backend:?} {ours:>6.2} us, {ratio:.2}x");
+        }
+    }
+    let threads = available_parallelism().map_or(1, usize::from);
+    let rate = median((0..3).map(|_| {
+        let pieces: Vec<Vec<Record>> = records.chunks(PIECE).map(<[Record]>::to_vec).collect();
+        let start = Instant::now();
+        let work = || |piece: Vec<Record>| verify(Backend::fastest(), &piece);
+        let queue = WorkQueue::start("bench", threads, pieces.len(), work).unwrap();
+        pieces.into_iter().for_each(|piece| assert!(queue.try_push(piece).is_ok()));
+        drop(queue);
+        records.len() as f64 / start.elapsed().as_secs_f64()
+    }));
+    println!("{threads} threads, {:?}: {rate:.0} signatures a second", Backend::fastest());
+}

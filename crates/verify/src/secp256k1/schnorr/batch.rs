@@ -1,0 +1,121 @@
+//! Many Schnorr signatures at once: one combined check for all, and, if it fails, bisection to a verdict for each.
+
+use super::{Signed, verify as verify_one};
+use crate::bisect::bisect;
+use crate::secp256k1::lanes::Vector;
+use crate::secp256k1::lanes::schnorr::{Combined, Finding, points, verify_all, verify_each};
+use crate::secp256k1::{Rule, portable};
+use crate::sha256::Tag;
+
+const CHALLENGE: Tag = Tag::new("BIP0340/challenge");
+
+/// Signatures in a combined check. A larger one costs less each, but its points would not stay in the caches.
+const TOGETHER: usize = 1024;
+
+/// From how many on a combined check is faster than one check for each.
+const ALONE: usize = 32;
+
+/// A signature and its challenge e, all big-endian.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::secp256k1) struct Challenged {
+    pub(in crate::secp256k1) r: [u8; 32],
+    pub(in crate::secp256k1) s: [u8; 32],
+    pub(in crate::secp256k1) key: [u8; 32],
+    /// Not below the order yet.
+    pub(in crate::secp256k1) e: [u8; 32],
+}
+
+fn challenge(items: &[Signed<'_>]) -> Vec<Challenged> {
+    let length: usize = items.iter().map(|item| 64 + item.message.len()).sum();
+    let mut bytes = Vec::with_capacity(length);
+    for item in items {
+        bytes.extend_from_slice(&item.signature.r);
+        bytes.extend_from_slice(&item.key.0);
+        bytes.extend_from_slice(item.message);
+    }
+    let mut rest = &bytes[..];
+    let messages: Vec<&[u8]> =
+        items.iter().map(|item| rest.split_off(..64 + item.message.len()).unwrap_or(&[])).collect();
+    let mut digests = vec![[0; 32]; items.len()];
+    CHALLENGE.hash_each(&messages, &mut digests);
+    let challenged = |(item, e): (&Signed<'_>, [u8; 32])| {
+        let (r, s) = (item.signature.r, item.signature.s);
+        Challenged { r, s, key: item.key.0, e }
+    };
+    items.iter().zip(digests).map(challenged).collect()
+}
+
+/// Appends the verdict of each item.
+#[inline(always)]
+pub(in crate::secp256k1) fn verify<V: Vector>(any: V, items: &[Signed<'_>], verdicts: &mut Vec<Result<(), Rule>>) {
+    for items in items.chunks(TOGETHER) {
+        let first = verdicts.len();
+        verdicts.resize(first + items.len(), Ok(()));
+        verify_together(any, items, &mut verdicts[first..]);
+    }
+}
+
+/// Writes the verdict of each item; all are good before.
+#[inline(always)]
+fn verify_together<V: Vector>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<(), Rule>]) {
+    let mut random = vec![0; 16 * items.len()];
+    // Without random numbers there is no combined check.
+    if items.len() <= ALONE || getrandom::fill(&mut random).is_err() {
+        return verify_alone(any, items, verdicts);
+    }
+    let challenged = challenge(items);
+    let keys = points(any, &Vec::from_iter(challenged.iter().map(|item| item.key)));
+    let nonces = points(any, &Vec::from_iter(challenged.iter().map(|item| item.r)));
+    let mut on_curve = Vec::with_capacity(items.len());
+    for (at, (key, nonce)) in keys.iter().zip(&nonces).enumerate() {
+        match (key, nonce) {
+            (None, _) => verdicts[at] = Err(Rule::KeyNotOnCurve),
+            (_, None) => verdicts[at] = Err(Rule::NonceNotOnCurve),
+            (Some(key), Some(nonce)) => on_curve.push((at, key, nonce)),
+        }
+    }
+    let random = random.as_chunks::<8>().0.as_chunks::<2>().0;
+    let all_good = |range: std::ops::Range<usize>| {
+        let combined = on_curve[range].iter().map(|(at, key, nonce)| Combined {
+            item: &challenged[*at],
+            key,
+            nonce,
+            random: random[*at].map(u64::from_le_bytes),
+        });
+        verify_all(any, combined)
+    };
+    if all_good(0..on_curve.len()) {
+        return;
+    }
+    bisect(0..on_curve.len(), ALONE, all_good, |range| {
+        let positions = &on_curve[range];
+        let alone: Vec<Signed<'_>> = positions.iter().map(|(at, ..)| items[*at]).collect();
+        let mut found = vec![Ok(()); alone.len()];
+        verify_alone(any, &alone, &mut found);
+        for ((at, ..), verdict) in positions.iter().zip(found) {
+            verdicts[*at] = verdict;
+        }
+    });
+}
+
+/// Writes the verdict of each item, checked on its own.
+#[inline(always)]
+fn verify_alone<V: Vector>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<(), Rule>]) {
+    // One lane, or one item, is slower than libsecp256k1.
+    if V::LANES == 1 || items.len() == 1 {
+        for (item, verdict) in items.iter().zip(verdicts) {
+            *verdict = verify_one(item);
+        }
+        return;
+    }
+    let findings = verify_each(any, &challenge(items));
+    for ((item, verdict), finding) in items.iter().zip(verdicts).zip(findings) {
+        *verdict = match finding {
+            Finding::Good => Ok(()),
+            Finding::KeyNotOnCurve => Err(Rule::KeyNotOnCurve),
+            Finding::Mismatch if portable::is_x(&item.signature.r) => Err(Rule::Mismatch),
+            Finding::Mismatch => Err(Rule::NonceNotOnCurve),
+            Finding::Unsure => verify_one(item),
+        };
+    }
+}
