@@ -12,3 +12,5 @@ src/table_ram.sv
 src/table_onchip.sv
 src/table_lines.sv
 src/table_external.sv
+src/table_values.sv
+src/table_store.sv

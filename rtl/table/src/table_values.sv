@@ -1,0 +1,85 @@
+// The free blocks of a value store: a queue of addresses for each class of sizes, as in the hash table paper (section 5.2), but all
+// on chip. The table takes a block when a key needs one, and gives it back when the key goes, expires or needs another class; a
+// value of the same class goes into the block that its key has already. A block that is given back can be taken three operations
+// later.
+//
+// A value in the table is {class, address of the block, length}: of the operation's value class and length count.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module table_values #(
+    parameter int unsigned Classes     = 4,
+    parameter int unsigned Blocks      = 256,  // of each class
+    parameter int unsigned LengthWidth = 16,
+    localparam int unsigned ClassWidth = $clog2(Classes),
+    localparam int unsigned BlockWidth = $clog2(Blocks),
+    localparam int unsigned ValueWidth = ClassWidth + BlockWidth + LengthWidth
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    output logic                  ready_o,  // all blocks are in their queues
+    output logic [   Classes-1:0] avail_o,
+    input  logic [   Classes-1:0] take_i,
+    output logic [ValueWidth-1:0] block_o,
+    input  logic                  reuse_i,
+    input  logic [ValueWidth-1:0] old_i,
+    input  logic [ValueWidth-1:0] new_i,
+    input  logic                  give_i,
+    input  logic [ValueWidth-1:0] given_i
+);
+
+  `PARAMETER_CHECK(classes, Classes >= 2 && Classes == 2 ** ClassWidth,
+                   "table_values: Classes has to be a power of two from 2 on")
+  `PARAMETER_CHECK(blocks, Blocks >= 2 && Blocks == 2 ** BlockWidth,
+                   "table_values: Blocks has to be a power of two from 2 on")
+
+  typedef struct packed {
+    logic [ClassWidth-1:0]  kind;
+    logic [BlockWidth-1:0]  block;
+    logic [LengthWidth-1:0] length;
+  } value_t;
+
+  value_t old_value, new_value, given_value;
+  assign old_value   = old_i;
+  assign new_value   = new_i;
+  assign given_value = given_i;
+
+  logic filling_q;
+  logic [BlockWidth-1:0] fill_q;
+  `FFE(fill_q, fill_q + 1'b1, filling_q, '0)
+  `FFE(filling_q, 1'b0, fill_q == BlockWidth'(Blocks - 1), 1'b1)
+  assign ready_o = !filling_q;
+
+  logic [Classes-1:0][BlockWidth-1:0] free;
+  logic [Classes-1:0] queue_valid, queue_ready, gives;
+  for (genvar c = 0; c < Classes; c++) begin : gen_class
+    logic [BlockWidth:0] count;
+    assign gives[c] = give_i && given_value.kind == ClassWidth'(c);
+    fifo #(
+        .Width(BlockWidth),
+        .Depth(Blocks)
+    ) u_free (
+        .clk_i,
+        .rst_ni,
+        .valid_i(filling_q || gives[c]),
+        .ready_o(queue_ready[c]),
+        .data_i (filling_q ? fill_q : given_value.block),
+        .valid_o(queue_valid[c]),
+        .ready_i(take_i[c]),
+        .data_o (free[c]),
+        .count_o(count)
+    );
+    // For the decision after the one that takes now.
+    assign avail_o[c] = count > (BlockWidth + 1)'(take_i[c]);
+  end
+
+  assign block_o = {new_value.kind, reuse_i ? old_value.block : free[new_value.kind], new_value.length};
+
+  `ASSERT(what_is_taken_is_free, (take_i & ~queue_valid) == '0)
+  `ASSERT(no_block_is_given_twice, ready_o -> (gives & ~queue_ready) == '0)
+
+  logic unused_fields;
+  assign unused_fields = ^{old_value.kind, old_value.length, new_value.block, given_value.length};
+
+endmodule
