@@ -66,9 +66,12 @@ impl Index {
     ) -> Result<(), EffectError> {
         assert_eq!(operations.len(), links.len(), "links for each operation");
         let Locator { height, mut position } = first;
-        for (operations, links) in operations.chunks(BATCH).zip(links.chunks_mut(BATCH)) {
-            let places = self.look_up(operations);
-            for ((operation, links), [source, destination]) in operations.iter().zip(links).zip(&places) {
+        for (number, links) in links.chunks_mut(BATCH).enumerate() {
+            let (now, later) = operations[number * BATCH..].split_at(links.len());
+            // A batch is a page, at whose end the processor stops to look ahead.
+            later.iter().take(BATCH).for_each(prefetch);
+            let places = self.look_up(now);
+            for ((operation, links), [source, destination]) in now.iter().zip(links).zip(&places) {
                 let latest = Locator { height, position };
                 *links = self
                     .apply_one(pending, operation, latest, source, destination)
