@@ -167,7 +167,7 @@ fn a_capture_is_replayed() {
 fn load_is_put_on_a_node() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let node = start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "2000"]);
     let address = node.address.to_string();
     let load = ["load", "--node", &address, "--accounts", "500", "--operations", "20000", "--check"];
     for more in [&["--distribution", "hot-pair"][..], &["--batch", "0"], &["--mix", "refer", "--promise", "accepted"]] {
