@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|formal|area|timing [NAME...]`.
+"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|formal|model|area|timing [NAME...]`.
 
 A library is a folder with a `lib.toml`, which names its testbenches, its formal proofs and the blocks to synthesise, and a
 `files.f`, which names its sources. Run it with the Python of target/rtl-venv, which `rtl/setup` makes; `make rtl-...` does both.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -56,7 +57,9 @@ class Library:
         return [str(path) for path in sources(self.folder / "files.f")]
 
     def own(self):
-        return [path for path in sources(self.folder / "files.f") if path.is_relative_to(self.folder)]
+        """Its sources, packages and modules, and its models for simulation."""
+        listed = [path for path in sources(self.folder / "files.f") if path.is_relative_to(self.folder)]
+        return listed + sorted(self.folder.glob("sim/*.sv"))
 
     def entries(self, kind):
         return self.table.get(kind, {}).items()
@@ -147,7 +150,7 @@ def runtime():
     archive.parent.mkdir(parents=True, exist_ok=True)
     include = verilator_root() / "include"
     for name in ("verilated", "verilated_threads", "verilated_vcd_c"):
-        run(["g++", "-std=c++20", "-O1", "-c", f"-I{include}", f"-I{include}/vltstd", include / f"{name}.cpp",
+        run(["g++", "-std=c++20", "-O1", "-fPIC", "-c", f"-I{include}", f"-I{include}/vltstd", include / f"{name}.cpp",
              "-o", archive.parent / f"{name}.o"], "the verilator runtime")
     run(["ar", "rcs", archive, *archive.parent.glob("*.o")], "the verilator runtime")
     return archive
@@ -199,6 +202,39 @@ def test(library, names):
                 raise Failed(f"{library.name}/{title(name, parameters)}; waveforms are in {wave}/*/wave.vcd (gtkwave, surfer)") from failed
     if not names:
         formal(library, names)
+
+
+# Models: a module as a library with a C interface, for programs to load: target/rtl/libNAME.so.
+
+
+def model(library, names):
+    for name, entry in library.entries("models"):
+        if names and name not in names:
+            continue
+        label = name + ("_trace" if OPTIONS.trace else "")
+        folder, built = BUILD / library.name / f"{label}_model", BUILD / f"lib{label}.so"
+        parameters, files = entry.get("parameters", {}), [library.folder / path for path in entry["files"]]
+        headers = [path for file in files for path in file.parent.glob("*.h*")]
+        # It is made again only where something of it has changed.
+        digest = hashlib.sha256(repr(parameters).encode())
+        for path in [*library.files(), *files, *headers, *(RTL / "common" / "include").glob("*"), Path(__file__)]:
+            digest.update(Path(path).read_bytes())
+        stamp = folder / "stamp"
+        if built.exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        tracing = ["--trace-vcd"] if OPTIONS.trace else []
+        run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "fast", "--x-initial", "unique", *tracing, "--top-module", name, "--prefix", "Vtop",
+                      "-Mdir", folder, *generics(parameters), *library.files()), f"verilator of {title(name, parameters)}")
+        include = verilator_root() / "include"
+        flags = ["-std=c++20", "-O2", "-fPIC", f"-I{include}", f"-I{include}/vltstd", f"-I{folder}"]
+        flags += [f"-D{key}={value}" for key, value in parameters.items()] + (["-DTRACE=1"] if OPTIONS.trace else [])
+        fresh = built.with_suffix(".new")
+        run(["g++", *flags, "-shared", "-o", fresh, *files, *folder.glob("*.cpp"), runtime(), "-lpthread"], f"compilation of {title(name, parameters)}")
+        # A program that has loaded the old one keeps it.
+        fresh.replace(built)
+        stamp.write_text(digest.hexdigest())
+        print(f"ok  model {built.relative_to(ROOT)}", flush=True)
 
 
 # Formal: the properties of the stream cells by k-induction with yosys's own SAT solver, so that no other is needed.
@@ -287,12 +323,13 @@ def timing(library, names):
 
 def main():
     global OPTIONS
-    actions = {action.__name__: action for action in (lint, format, test, formal, area, timing)}
+    actions = {action.__name__: action for action in (lint, format, test, formal, model, area, timing)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=actions)
     parser.add_argument("names", nargs="*", help="testbenches, proofs or blocks; all where none are named")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="test: no second run with a waveform")
+    parser.add_argument("--trace", action="store_true", help="model: one that can write waveforms")
     parser.add_argument("--library")
     parser.add_argument("--hierarchy", action="store_true")
     parser.add_argument("--path", action="store_true", help="timing: print the critical path")

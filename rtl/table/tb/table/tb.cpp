@@ -2,9 +2,7 @@
 // random operations on one key to many, crossed with idle, back-pressure and memory latencies.
 
 #include <deque>
-#include <memory>
 
-#include "../memory.hpp"
 #include "../table_tb.hpp"
 #include "harness.hpp"
 
@@ -20,11 +18,16 @@ constexpr uint8_t kSeed[17] = "0123456789abcdef";
 constexpr uint32_t kWays = 8;
 constexpr uint32_t kSlots = 2 * kWays * Buckets;
 constexpr uint32_t kStash = 16;
-constexpr unsigned kEntryWidth = 2 + 32 + 64 + 128;
 // From the request to the result at the port of the on-chip table.
 constexpr uint64_t kLatency = Function == 0 ? 15 : Function == 1 ? 20 : 24;
 // Ways that operations before may have made unusable, see table_engine.
 constexpr uint32_t kUnderWay = 5;
+
+// Of the external memory, see dram_model.
+struct Latency {
+  uint16_t least, spread;  // cycles from a request to its answer
+  uint16_t refresh, gap;   // cycles between refreshes, 0 for none; cycles of a refresh
+};
 
 struct Expected {
   Request request;
@@ -51,11 +54,10 @@ class Test : public harness::Bench {
     top.avail_i = 1;
     (void)latency;
 #else
-    for (auto& memory : memory_) {
-      memory = std::make_unique<Memory<Buckets, kWays, kEntryWidth>>(random.next());
-      memory->set(latency);
-    }
-    top.mem_read_ready_i = top.mem_write_ready_i = top.mem_data_valid_i = top.mem_written_i = 0;
+    top.least_i = latency.least;
+    top.spread_i = latency.spread;
+    top.refresh_i = latency.refresh;
+    top.gap_i = latency.gap;
 #endif
     reset();
     requests_ = Throttle(requests, random.next());
@@ -126,7 +128,6 @@ class Test : public harness::Bench {
       top.request_tag_i = request->tag;
     }
     top.result_ready_i = results_.open();
-    memory_begin();
     settle();
     const bool taken = request != nullptr && top.request_ready_o;
     if (taken) {
@@ -134,7 +135,6 @@ class Test : public harness::Bench {
       operations++;
     }
     if (top.result_valid_o && top.result_ready_i) check();
-    memory_end();
     step();
     return taken;
   }
@@ -204,47 +204,6 @@ class Test : public harness::Bench {
     const int width = __builtin_ctz(Buckets);
     return {uint32_t(hash >> (64 - width)), uint32_t(hash) >> (32 - width)};
   }
-
-#ifdef EXTERNAL
-  static constexpr unsigned kAddress = __builtin_ctz(Buckets), kLine = __builtin_ctz(Lines);
-
-  void memory_begin() {
-    top.mem_read_ready_i = top.mem_write_ready_i = top.mem_data_valid_i = top.mem_written_i = 0;
-    uint32_t lines = 0;
-    for (unsigned half = 0; half < 2; half++) {
-      auto& memory = *memory_[half];
-      memory.begin(cycle);
-      top.mem_read_ready_i |= memory.read_ready << half;
-      top.mem_write_ready_i |= memory.write_ready << half;
-      top.mem_written_i |= memory.written << half;
-      if (memory.answer == nullptr) continue;
-      top.mem_data_valid_i |= 1 << half;
-      lines |= memory.answer->line << (kLine * half);
-      for (unsigned way = 0; way < kWays; way++)
-        copy_bits(&top.mem_data_i[0], (half * kWays + way) * kEntryWidth, memory.answer->bucket[way].data(), 0, kEntryWidth);
-    }
-    top.mem_data_line_i = lines;
-  }
-
-  void memory_end() {
-    for (unsigned half = 0; half < 2; half++) {
-      auto& memory = *memory_[half];
-      if (top.mem_read_valid_o >> half & memory.read_ready)
-        memory.read(cycle, field(top.mem_read_addr_o, kAddress, half), field(top.mem_read_line_o, kLine, half));
-      if (top.mem_write_valid_o >> half & memory.write_ready) {
-        Memory<Buckets, kWays, kEntryWidth>::Entry entry{};
-        copy_bits(entry.data(), 0, &top.mem_write_data_o[0], half * kEntryWidth, kEntryWidth);
-        memory.write(cycle, field(top.mem_write_addr_o, kAddress, half), field(top.mem_write_ways_o, kWays, half), entry);
-      }
-    }
-  }
-
-  static unsigned field(uint64_t port, unsigned width, unsigned half) { return port >> (width * half) & ((1u << width) - 1); }
-  std::unique_ptr<Memory<Buckets, kWays, kEntryWidth>> memory_[2];
-#else
-  void memory_begin() {}
-  void memory_end() {}
-#endif
 
   const Hasher hasher_{kSeed};
   uint32_t now = 1000;
