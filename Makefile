@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
 .PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz python-wheel check-dependencies clean \
-	rtl-lint rtl-format rtl-test rtl-area rtl-timing
+	rtl-lint rtl-format rtl-test rtl-area rtl-timing rtl-csr
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -44,6 +44,10 @@ kill-loop: ## KILLS times kill -9 under load, nothing durable lost
 
 rtl-lint rtl-format rtl-test rtl-area rtl-timing:
 	@rtl/check $(@:rtl-%=%) $(NAMES) --seed $(or $(SEED),1) $(if $(PATHS),--path)
+
+rtl-csr: ## SystemVerilog: the NIC's registers, made of rtl/nic/csr.yml
+	@rtl/setup
+	@target/rtl-venv/bin/python rtl/nic/csr.py
 
 rtl-lint: ## SystemVerilog: format, style, verilator -Wall, slang
 rtl-test: ## SystemVerilog: testbenches and proofs: make rtl-test NAMES=stream_fifo SEED=7

@@ -4,7 +4,6 @@ src/account_directory.sv
 src/balance_store.sv
 src/dedup_window.sv
 src/store_controller.sv
-src/packet_selector.sv
 src/command_extractor.sv
 src/packet_generator.sv
 src/transfer.sv

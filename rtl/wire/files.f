@@ -1,4 +1,6 @@
 -F ../common/files.f
 src/wire_pkg.sv
-src/checksum_check.sv
+src/udp_check.sv
 src/reply_builder.sv
+src/packet_fifo.sv
+src/packet_selector.sv

@@ -14,6 +14,7 @@
 pub mod backend;
 pub mod controller;
 pub mod counters;
+pub mod csr;
 pub mod extractor;
 pub mod generator;
 pub mod held;

@@ -7,25 +7,25 @@ module packet_generator
   import wire_pkg::*;
   import transfer_pkg::*;
 #(
-    localparam int unsigned DataWidth = 512,
-    localparam int unsigned KeepWidth = DataWidth / 8
+    parameter int unsigned PortWidth = 3
 ) (
-    input  logic                 clk_i,
-    input  logic                 rst_ni,
-    input  logic                 packet_valid_i,
-    output logic                 packet_ready_o,
-    input  packet_t              packet_i,
-    input  logic                 result_valid_i,
-    output logic                 result_ready_o,
-    input  result_t              result_i,
-    output logic                 valid_o,
-    input  logic                 ready_i,
-    output logic [DataWidth-1:0] data_o,
-    output logic [KeepWidth-1:0] keep_o,
-    output logic                 last_o
+    input  logic                    clk_i,
+    input  logic                    rst_ni,
+    input  logic                    packet_valid_i,
+    output logic                    packet_ready_o,
+    input  packet_t                 packet_i,
+    input  logic    [PortWidth-1:0] port_i,
+    input  logic                    result_valid_i,
+    output logic                    result_ready_o,
+    input  result_t                 result_i,
+    output logic                    valid_o,
+    input  logic                    ready_i,
+    output logic    [        511:0] data_o,
+    output logic    [PortWidth-1:0] port_o
 );
   localparam int unsigned Stages = 3;
   logic [Stages:1] valid_q;
+  logic [Stages:1][PortWidth-1:0] port_q;
   logic move, joins;
   packet_t reply;
 
@@ -34,6 +34,7 @@ module packet_generator
   assign packet_ready_o = move && joins;
   assign result_ready_o = move && joins;
   `FFE(valid_q, {valid_q[Stages-1:1], joins}, move, '0)
+  `FFNE(port_q, {port_q[Stages-1:1], port_i}, move)
 
   reply_builder u_builder (
       .clk_i,
@@ -47,8 +48,7 @@ module packet_generator
 
   assign valid_o = valid_q[Stages];
   assign data_o  = swap_bytes(reply);
-  assign keep_o  = '1;
-  assign last_o  = 1'b1;
+  assign port_o  = port_q[Stages];
 
   `ASSERT(results_have_packets, !result_valid_i || packet_valid_i)
 endmodule

@@ -41,6 +41,31 @@ package wire_pkg;
     logic [15:0] status;
   } compact_t;
 
+  // The header of all frames but the compact one, and what follows in frames that engines take.
+  typedef struct packed {
+    logic [15:0] magic;
+    logic [7:0]  version;
+    logic [7:0]  kind;
+    logic [31:0] id;
+  } header_t;
+
+  typedef struct packed {
+    header_t header;
+    logic [15:0] count;
+    logic [7:0] format;
+    logic [7:0] promise;
+    logic [15:0] status;
+    logic [15:0] reserved;
+  } batch_t;
+
+  typedef struct packed {
+    header_t header;
+    logic [7:0] chain;
+    logic [7:0] query;
+    logic [15:0] status;
+    logic [31:0] body_length;
+  } proof_t;
+
   // The packet of 64 bytes that carries one.
   typedef struct packed {
     ethernet_t ethernet;
@@ -48,6 +73,27 @@ package wire_pkg;
     udp_t udp;
     compact_t compact;
   } packet_t;
+
+  // Inside, packets are streams of words of 64 bytes, whatever the width of the ports.
+  localparam int unsigned WordWidth = 512;
+  localparam int unsigned WordBytes = WordWidth / 8;
+  // The longest packet that an engine takes: an Ethernet frame of 1,514 bytes without its check sequence.
+  localparam int unsigned LongestPacket = 1514;
+  localparam int unsigned PacketWords = (LongestPacket + WordBytes - 1) / WordBytes;
+
+  typedef struct packed {
+    logic last;
+    logic [WordBytes-1:0] keep;
+    logic [WordWidth-1:0] data;
+  } word_t;
+
+  // Which engine a packet is for.
+  typedef enum logic [1:0] {
+    ForHost    = 2'd0,
+    ForCompact = 2'd1,
+    ForBatch   = 2'd2,
+    ForProof   = 2'd3
+  } engine_e;
 
   localparam logic [15:0] EthernetIpv4 = 16'h0800;
   localparam logic [7:0] ProtocolUdp = 8'd17;

@@ -1,0 +1,68 @@
+//! Control and status registers of the NIC in `rtl/nic`: byte offsets. Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that.
+
+/// "TPNI": that this is the NIC.
+pub const ID: u32 = 0x000;
+/// version of this map; another one means that the software is for another NIC.
+pub const VERSION: u32 = 0x004;
+/// number of network ports.
+pub const PORTS: u32 = 0x008;
+/// What the NIC does: the bits below.
+pub const CONTROL: u32 = 0x010;
+/// 0: the data path is in reset and takes nothing. All other registers but the enabling bits beside this one have to be written before it is set.
+pub const CONTROL_RUN: u32 = 1 << 0;
+/// the transfer engine takes compact frames.
+pub const CONTROL_COMPACT: u32 = 1 << 1;
+/// the transfer engine takes batches of compact entries.
+pub const CONTROL_BATCH: u32 = 1 << 2;
+/// the proof cache takes proof frames.
+pub const CONTROL_PROOF: u32 = 1 << 3;
+/// the host is told every operation that was executed.
+pub const CONTROL_RECORD: u32 = 1 << 4;
+/// replies to operations go to the host.
+pub const CONTROL_HOLD: u32 = 1 << 5;
+/// IPv4 address of this node.
+pub const ADDRESS: u32 = 0x014;
+/// UDP port of this node.
+pub const UDP_PORT: u32 = 0x018;
+/// promise under which operations are answered, as the protocol numbers them; batches that ask for another one go to the host.
+pub const PROMISE: u32 = 0x01c;
+/// prefix from which operations are taken.
+pub const TRUSTED_ADDRESS: u32 = 0x020;
+/// the bits of an address that have to agree with the prefix.
+pub const TRUSTED_MASK: u32 = 0x024;
+/// the most accounts to create.
+pub const ACCOUNT_LIMIT: u32 = 0x028;
+/// 128 random bits for the hashes of the transfer engine.
+pub const SECRET: u32 = 0x040;
+/// How many of [`SECRET`] there are.
+pub const SECRET_COUNT: u32 = 4;
+/// 512 random bits for the hash of the proof cache.
+pub const PROOF_SECRET: u32 = 0x080;
+/// How many of [`PROOF_SECRET`] there are.
+pub const PROOF_SECRET_COUNT: u32 = 16;
+/// packets from a port.
+pub const RX_PACKETS: u32 = 0x100;
+/// How many of [`RX_PACKETS`] there are.
+pub const RX_PACKETS_COUNT: u32 = 8;
+/// packets to a port.
+pub const TX_PACKETS: u32 = 0x140;
+/// How many of [`TX_PACKETS`] there are.
+pub const TX_PACKETS_COUNT: u32 = 8;
+/// compact frames answered.
+pub const COMPACT_PACKETS: u32 = 0x180;
+/// batches answered.
+pub const BATCH_PACKETS: u32 = 0x188;
+/// operations answered, those of batches among them.
+pub const OPERATIONS: u32 = 0x190;
+/// proof frames answered.
+pub const PROOF_HITS: u32 = 0x198;
+/// proof frames that went to the host.
+pub const PROOF_MISSES: u32 = 0x1a0;
+/// replies taken into the proof cache.
+pub const FILLS: u32 = 0x1a8;
+/// replies not taken, as they were late, too long or none.
+pub const FILLS_REFUSED: u32 = 0x1b0;
+/// packets that no engine took.
+pub const HOST_PACKETS: u32 = 0x1b8;
+/// packets from the host.
+pub const SENT_PACKETS: u32 = 0x1c0;

@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""Makes of csr.yml the registers in SystemVerilog, their headers for C and Rust, and their documentation: `rtl/nic/csr.py [--check]`.
+
+Run it with the Python of target/rtl-venv, which has PyYAML and the formatter; `make rtl-csr` does. `--check` writes nothing and fails where a file is not what it would be.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+NIC = Path(__file__).resolve().parent
+ROOT = NIC.parent.parent
+MADE = "Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that."
+WORD = 4
+# As rtl.py formats.
+VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--port_declarations_alignment=preserve",
+                  "--assignment_statement_alignment=preserve", "--named_parameter_alignment=preserve",
+                  "--formal_parameters_alignment=preserve", "--struct_union_members_alignment=preserve"]
+# A page: what a board maps.
+ADDRESS_WIDTH = 12
+# Of registers that are constants of the hardware, what they are: parameters of the module, or the value here.
+CONSTANTS = {"id": "32'h54504e49", "version": "32'd1", "ports": "32'(Ports)"}
+
+
+class Register:
+    def __init__(self, table):
+        self.name, self.offset, self.access = table["name"], table["offset"], table["access"]
+        self.count, self.width, self.fields = table.get("count", 1), table.get("width", 32), table.get("fields", [])
+        self.doc = table.get("doc", "")
+        self.words = self.count * (2 if self.access == "counter" else 1)
+        self.end = self.offset + WORD * self.words
+        if self.access not in ("ro", "rw", "wo", "counter"):
+            raise SystemExit(f"csr.yml: {self.name}: no such access: {self.access}")
+        if self.offset % (2 * WORD if self.access == "counter" else WORD):
+            raise SystemExit(f"csr.yml: {self.name}: the offset is not aligned")
+
+    @property
+    def constant(self):
+        return "".join(part.capitalize() for part in self.name.split("_")) + "Word"
+
+    @property
+    def is_configuration(self):
+        return self.access in ("rw", "wo")
+
+    @property
+    def bits(self):
+        """Of one of the register's words, the bits that there are."""
+        return max(field["bit"] for field in self.fields) + 1 if self.fields else self.width
+
+
+def read():
+    registers = [Register(table) for table in yaml.safe_load((NIC / "csr.yml").read_text())["registers"]]
+    for before, after in zip(registers, registers[1:]):
+        if after.offset < before.end:
+            raise SystemExit(f"csr.yml: {after.name} begins before {before.name} ends")
+    if registers[-1].end > 1 << ADDRESS_WIDTH:
+        raise SystemExit("csr.yml: registers do not fit in a page")
+    return registers
+
+
+def package(registers):
+    out = [f"// {MADE}", "package nic_csr_pkg;", f"  localparam int unsigned AddressWidth = {ADDRESS_WIDTH};", ""]
+    out[3:] = ["  // The number of a register's first word.", "  typedef logic [AddressWidth-3:0] number_t;"]
+    out += [f"  localparam number_t {r.constant} = number_t'({r.offset // WORD});" for r in registers]
+    control = [r for r in registers if r.fields]
+    for r in control:
+        out += ["", "  typedef struct packed {"]
+        out += [f"    logic {field['name']};" for field in sorted(r.fields, key=lambda field: -field["bit"])]
+        out += [f"  }} {r.name}_t;"]
+        if sorted(field["bit"] for field in r.fields) != list(range(len(r.fields))):
+            raise SystemExit(f"csr.yml: {r.name}: fields have to fill its lowest bits")
+    out += ["", "  // What software has written.", "  typedef struct packed {"]
+    for r in registers:
+        if r.is_configuration:
+            kind = f"{r.name}_t" if r.fields else f"logic [{r.bits * r.count - 1}:0]"
+            out += [f"    {kind} {r.name};"]
+    out += ["  } config_t;", "", "  // What to count in this cycle.", "  typedef struct packed {"]
+    out += [f"    logic [{r.count - 1}:0] {r.name};" if r.count > 1 else f"    logic {r.name};" for r in registers if r.access == "counter"]
+    out += ["  } events_t;", "endpackage", ""]
+    return "\n".join(out)
+
+
+def verilog(registers):
+    counters = [r for r in registers if r.access == "counter"]
+    total = sum(r.count for r in counters)
+    for before, after in zip(counters, counters[1:]):
+        if after.offset != before.end:
+            raise SystemExit("csr.yml: counters have to follow each other")
+    out = [f"""// {MADE}
+//
+// An access takes one cycle and is never refused: what was read is there in the next. Words that are no register read 0.
+
+`include "registers.svh"
+
+module nic_csr
+  import nic_csr_pkg::*;
+#(
+    parameter int unsigned Ports = 4
+) (
+    input  logic                    clk_i,
+    input  logic                    rst_ni,
+    input  logic                    valid_i,
+    input  logic                    write_i,
+    input  logic [AddressWidth-1:0] address_i,
+    input  logic [            31:0] write_data_i,
+    output logic                    read_valid_o,
+    output logic [            31:0] read_data_o,
+    output config_t                 config_o,
+    input  events_t                 events_i
+);
+  localparam int unsigned Counters = {total};
+  localparam int unsigned CounterWidth = $clog2(Counters);
+
+  logic write, read;
+  number_t word;
+  assign write = valid_i && write_i;
+  assign read  = valid_i && !write_i;
+  assign word  = address_i[AddressWidth-1:2];
+  logic [1:0] unused_byte;
+  assign unused_byte = address_i[1:0];
+"""]
+    for r in registers:
+        if not r.is_configuration:
+            continue
+        for index in range(r.count):
+            target = f"config_o.{r.name}" if r.count == 1 else f"config_o.{r.name}[{32 * index}+:32]"
+            data = "write_data_i" if r.bits == 32 else f"write_data_i[{r.bits - 1}:0]"
+            number = r.constant if r.count == 1 else f"{r.constant} + number_t'({index})"
+            out += [f"  `FFE({target}, {data}, write && word == {number}, '0)"]
+    out += ["""
+  // Counters, and the upper half of the one that was read last.
+  logic [Counters-1:0] counts;
+  logic [Counters-1:0][63:0] counter_q;
+  logic [CounterWidth-1:0] counter;
+  logic [31:0] upper_q;
+  logic is_counter;"""]
+    fields = ",\n".join(f"events_i.{r.name}" for r in reversed(counters))
+    out += [f"  assign counts = {{\n{fields}}};",
+            "  for (genvar at = 0; at < Counters; at++) begin : gen_counter",
+            "    `FFE(counter_q[at], counter_q[at] + 1'b1, counts[at], '0)",
+            "  end",
+            f"  assign is_counter = word >= {counters[0].constant} && word < {counters[0].constant} + number_t'(2 * Counters);",
+            f"  assign counter = CounterWidth'((word - {counters[0].constant}) >> 1);",
+            "  `FFNE(upper_q, counter_q[counter][63:32], read && is_counter && !word[0])",
+            "",
+            "  logic [31:0] value;",
+            "  always_comb begin",
+            "    value = '0;",
+            "    if (is_counter) value = word[0] ? upper_q : counter_q[counter][31:0];",
+            "    case (word)"]
+    for r in registers:
+        if r.access == "ro":
+            out += [f"      {r.constant}: value = {CONSTANTS[r.name]};"]
+        elif r.access == "rw":
+            out += [f"      {r.constant}: value = 32'(config_o.{r.name});"]
+    out += ["      default: ;", "    endcase", "  end",
+            "  `FF(read_valid_o, read, 1'b0)", "  `FFNE(read_data_o, value, read)", "endmodule", ""]
+    return "\n".join(out)
+
+
+def formatted(text):
+    done = subprocess.run([Path(sys.executable).parent / "verible-verilog-format", *VERIBLE_FORMAT, "-"], input=text, text=True, capture_output=True)
+    if done.returncode != 0:
+        sys.exit(f"verible-verilog-format: {done.stderr}")
+    return done.stdout
+
+
+def c_header(registers):
+    out = [f"// {MADE}", "#pragma once", ""]
+    for r in registers:
+        out += [f"// {line}" for line in ([r.doc] if r.doc else [])]
+        out += [f"#define TURNPIKE_NIC_{r.name.upper()} 0x{r.offset:03x}u"]
+        if r.count > 1:
+            out += [f"#define TURNPIKE_NIC_{r.name.upper()}_COUNT {r.count}u"]
+        out += [f"#define TURNPIKE_NIC_{r.name.upper()}_{field['name'].upper()} (1u << {field['bit']})  // {field['doc']}" for field in r.fields]
+    return "\n".join(out) + "\n"
+
+
+def rust(registers):
+    out = [f"//! Control and status registers of the NIC in `rtl/nic`: byte offsets. {MADE}", ""]
+    for r in registers:
+        out += [f"/// {(r.doc or 'What the NIC does: the bits below.')}.".replace("..", ".")]
+        out += [f"pub const {r.name.upper()}: u32 = 0x{r.offset:03x};"]
+        if r.count > 1:
+            out += [f"/// How many of [`{r.name.upper()}`] there are.", f"pub const {r.name.upper()}_COUNT: u32 = {r.count};"]
+        for field in r.fields:
+            out += [f"/// {field['doc']}.", f"pub const {r.name.upper()}_{field['name'].upper()}: u32 = 1 << {field['bit']};"]
+    return "\n".join(out) + "\n"
+
+
+def document(registers):
+    access = {"ro": "read", "rw": "read, write", "wo": "write", "counter": "counter"}
+    out = [f"<!-- {MADE} -->", "# Registers of the NIC", "",
+           "Words of 32 bits at these byte offsets. A counter has 64 bits in two words, the lower one first: reading that keeps the upper one for the read that",
+           "follows. [The chapter on the top](rtl-nic.md) tells in which order to write them.", "",
+           "| offset | name | access | |", "|---|---|---|---|"]
+    for r in registers:
+        place = f"0x{r.offset:03x}" if r.count == 1 else f"0x{r.offset:03x} to 0x{r.end - WORD:03x}"
+        name = r.name if r.count == 1 else f"{r.name}[{r.count}]"
+        out += [f"| {place} | `{name}` | {access[r.access]} | {r.doc or 'the bits below'} |"]
+    for r in registers:
+        if r.fields:
+            out += ["", f"`{r.name}`:", "", "| bit | name | |", "|---|---|---|"]
+            out += [f"| {field['bit']} | `{field['name']}` | {field['doc']} |" for field in r.fields]
+    return "\n".join(out) + "\n"
+
+
+def main():
+    registers = read()
+    files = {
+        NIC / "src" / "nic_csr_pkg.sv": formatted(package(registers)),
+        NIC / "src" / "nic_csr.sv": formatted(verilog(registers)),
+        NIC / "model" / "turnpike_nic_csr.h": c_header(registers),
+        ROOT / "crates" / "nic" / "src" / "csr.rs": rust(registers),
+        ROOT / "docs" / "rtl-csr.md": document(registers),
+    }
+    for path, text in files.items():
+        if "--check" not in sys.argv:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            sys.exit(f"{path.relative_to(ROOT)} is not what csr.yml says: run `make rtl-csr`")
+
+
+main()

@@ -1,0 +1,7 @@
+-F ../transfer/files.f
+src/nic_pkg.sv
+src/nic_csr_pkg.sv
+src/nic_csr.sv
+src/nic_ingress.sv
+src/nic_egress.sv
+src/turnpike_nic.sv

@@ -1,0 +1,46 @@
+// The simulated NIC as a C library: nic.hpp behind functions, for programs in any language. One thread at a time.
+//
+// Register offsets are in turnpike_nic_csr.h. Kinds of host packets, see nic_pkg.sv. to: 0 packet, 1 miss, 2 reply, 3 record. from: 0 send, 1 inject,
+// 2 fill, 3 none, 4 announce.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct turnpike_nic turnpike_nic;
+
+typedef struct {
+  uint8_t kind;
+  uint8_t port;  // 255: the host itself
+  uint16_t id;   // of a miss
+} turnpike_nic_meta;
+
+// In reset, with all registers zero. The seed decides what memories and registers without a reset begin with. Null if it cannot be made.
+turnpike_nic *turnpike_nic_new(uint64_t seed);
+void turnpike_nic_free(turnpike_nic *nic);
+void turnpike_nic_reset(turnpike_nic *nic);
+// Moves the clock by so many cycles. 0 on success; -1 if the model broke a promise, after which it is of no more use.
+int turnpike_nic_step(turnpike_nic *nic, uint64_t cycles);
+uint64_t turnpike_nic_cycle(const turnpike_nic *nic);
+
+// A packet from the network, without frame check sequence. -1 if there is no such port, or no byte.
+int turnpike_nic_push(turnpike_nic *nic, unsigned port, const uint8_t *bytes, size_t length);
+// The next packet that has left a port: its length, 0 if there is none. One that is longer than `room` stays, and its length is given.
+size_t turnpike_nic_pop(turnpike_nic *nic, unsigned port, uint8_t *bytes, size_t room);
+int turnpike_nic_host_push(turnpike_nic *nic, turnpike_nic_meta meta, const uint8_t *bytes, size_t length);
+size_t turnpike_nic_host_pop(turnpike_nic *nic, turnpike_nic_meta *meta, uint8_t *bytes, size_t room);
+// Packets that were pushed and have not yet entered as a whole: what to look at before more is pushed.
+size_t turnpike_nic_waiting(const turnpike_nic *nic, unsigned port);
+size_t turnpike_nic_host_waiting(const turnpike_nic *nic);
+
+// An access takes a cycle.
+uint32_t turnpike_nic_csr_read(turnpike_nic *nic, uint32_t address);
+void turnpike_nic_csr_write(turnpike_nic *nic, uint32_t address, uint32_t value);
+
+#ifdef __cplusplus
+}
+#endif

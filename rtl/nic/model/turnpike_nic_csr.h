@@ -1,0 +1,58 @@
+// Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that.
+#pragma once
+
+// "TPNI": that this is the NIC
+#define TURNPIKE_NIC_ID 0x000u
+// version of this map; another one means that the software is for another NIC
+#define TURNPIKE_NIC_VERSION 0x004u
+// number of network ports
+#define TURNPIKE_NIC_PORTS 0x008u
+#define TURNPIKE_NIC_CONTROL 0x010u
+#define TURNPIKE_NIC_CONTROL_RUN (1u << 0)  // 0: the data path is in reset and takes nothing. All other registers but the enabling bits beside this one have to be written before it is set
+#define TURNPIKE_NIC_CONTROL_COMPACT (1u << 1)  // the transfer engine takes compact frames
+#define TURNPIKE_NIC_CONTROL_BATCH (1u << 2)  // the transfer engine takes batches of compact entries
+#define TURNPIKE_NIC_CONTROL_PROOF (1u << 3)  // the proof cache takes proof frames
+#define TURNPIKE_NIC_CONTROL_RECORD (1u << 4)  // the host is told every operation that was executed
+#define TURNPIKE_NIC_CONTROL_HOLD (1u << 5)  // replies to operations go to the host
+// IPv4 address of this node
+#define TURNPIKE_NIC_ADDRESS 0x014u
+// UDP port of this node
+#define TURNPIKE_NIC_UDP_PORT 0x018u
+// promise under which operations are answered, as the protocol numbers them; batches that ask for another one go to the host
+#define TURNPIKE_NIC_PROMISE 0x01cu
+// prefix from which operations are taken
+#define TURNPIKE_NIC_TRUSTED_ADDRESS 0x020u
+// the bits of an address that have to agree with the prefix
+#define TURNPIKE_NIC_TRUSTED_MASK 0x024u
+// the most accounts to create
+#define TURNPIKE_NIC_ACCOUNT_LIMIT 0x028u
+// 128 random bits for the hashes of the transfer engine
+#define TURNPIKE_NIC_SECRET 0x040u
+#define TURNPIKE_NIC_SECRET_COUNT 4u
+// 512 random bits for the hash of the proof cache
+#define TURNPIKE_NIC_PROOF_SECRET 0x080u
+#define TURNPIKE_NIC_PROOF_SECRET_COUNT 16u
+// packets from a port
+#define TURNPIKE_NIC_RX_PACKETS 0x100u
+#define TURNPIKE_NIC_RX_PACKETS_COUNT 8u
+// packets to a port
+#define TURNPIKE_NIC_TX_PACKETS 0x140u
+#define TURNPIKE_NIC_TX_PACKETS_COUNT 8u
+// compact frames answered
+#define TURNPIKE_NIC_COMPACT_PACKETS 0x180u
+// batches answered
+#define TURNPIKE_NIC_BATCH_PACKETS 0x188u
+// operations answered, those of batches among them
+#define TURNPIKE_NIC_OPERATIONS 0x190u
+// proof frames answered
+#define TURNPIKE_NIC_PROOF_HITS 0x198u
+// proof frames that went to the host
+#define TURNPIKE_NIC_PROOF_MISSES 0x1a0u
+// replies taken into the proof cache
+#define TURNPIKE_NIC_FILLS 0x1a8u
+// replies not taken, as they were late, too long or none
+#define TURNPIKE_NIC_FILLS_REFUSED 0x1b0u
+// packets that no engine took
+#define TURNPIKE_NIC_HOST_PACKETS 0x1b8u
+// packets from the host
+#define TURNPIKE_NIC_SENT_PACKETS 0x1c0u

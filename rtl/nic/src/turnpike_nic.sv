@@ -1,0 +1,351 @@
+// The NIC: network ports, a host, and between them the engines. What no engine takes goes to the host as it came.
+//
+//   ports -> nic_ingress -> arbiter -> packet_selector -> transfer -> nic_egress -> ports
+//                              ^              |
+//                      host ---+              +-> host
+//
+// Clock and reset are those of everything here; a board brings its ports to this clock. See docs/rtl-nic.md.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module turnpike_nic
+  import wire_pkg::*;
+  import nic_pkg::*;
+#(
+    // Width of a network port, and of the host's streams.
+    parameter int unsigned DataWidth = 64,
+    parameter int unsigned HostWidth = 512,
+    parameter int unsigned Ports = 4,
+    // See store_controller.
+    parameter int unsigned AccountIndexWidth = 8,
+    parameter int unsigned WindowBits = 10,
+    parameter int unsigned WindowIndexWidth = 10,
+    localparam int unsigned KeepWidth = DataWidth / 8,
+    localparam int unsigned HostKeepWidth = HostWidth / 8
+) (
+    input  logic                                                clk_i,
+    input  logic                                                rst_ni,
+    // Network ports: packets without preamble and frame check sequence.
+    input  logic  [                       Ports-1:0]                rx_valid_i,
+    output logic  [                       Ports-1:0]                rx_ready_o,
+    input  logic  [                       Ports-1:0][DataWidth-1:0] rx_data_i,
+    input  logic  [                       Ports-1:0][KeepWidth-1:0] rx_keep_i,
+    input  logic  [                       Ports-1:0]                rx_last_i,
+    output logic  [                       Ports-1:0]                tx_valid_o,
+    input  logic  [                       Ports-1:0]                tx_ready_i,
+    output logic  [                       Ports-1:0][DataWidth-1:0] tx_data_o,
+    output logic  [                       Ports-1:0][KeepWidth-1:0] tx_keep_o,
+    output logic  [                       Ports-1:0]                tx_last_o,
+    // Packets to the host, and from it; `meta` is the same for all words of a packet.
+    output logic                                                to_host_valid_o,
+    input  logic                                                to_host_ready_i,
+    output logic  [                   HostWidth-1:0]                to_host_data_o,
+    output logic  [               HostKeepWidth-1:0]                to_host_keep_o,
+    output logic                                                to_host_last_o,
+    output meta_t                                               to_host_meta_o,
+    input  logic                                                from_host_valid_i,
+    output logic                                                from_host_ready_o,
+    input  logic  [                   HostWidth-1:0]                from_host_data_i,
+    input  logic  [               HostKeepWidth-1:0]                from_host_keep_i,
+    input  logic                                                from_host_last_i,
+    input  meta_t                                               from_host_meta_i,
+    // Registers: never refused, what was read comes in the next cycle. See nic_csr.
+    input  logic                                                csr_valid_i,
+    input  logic                                                csr_write_i,
+    input  logic  [   nic_csr_pkg::AddressWidth-1:0]                csr_address_i,
+    input  logic  [                            31:0]                csr_write_data_i,
+    output logic                                                csr_read_valid_o,
+    output logic  [                            31:0]                csr_read_data_o
+);
+  `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "turnpike_nic: DataWidth has to be 64, 128, 256 or 512")
+  `PARAMETER_CHECK(host_width, HostWidth inside {64, 128, 256, 512},
+                   "turnpike_nic: HostWidth has to be 64, 128, 256 or 512")
+  `PARAMETER_CHECK(ports, Ports >= 1 && Ports <= 8, "turnpike_nic: Ports has to be from 1 to 8")
+
+  // Ports inside: those of the network, and the host as the last.
+  localparam int unsigned PortWidth = $clog2(Ports + 1);
+  localparam int unsigned LimitWidth = AccountIndexWidth + 4;
+  typedef logic [PortWidth-1:0] port_t;
+  localparam port_t Host = port_t'(Ports);
+
+  ////////////////////////////////////////////////////////////////////////
+  // Registers. They alone are not in reset while the data path does not run.
+
+  nic_csr_pkg::config_t csr;
+  nic_csr_pkg::events_t events;
+  nic_csr #(
+      .Ports(Ports)
+  ) u_csr (
+      .clk_i,
+      .rst_ni,
+      .valid_i     (csr_valid_i),
+      .write_i     (csr_write_i),
+      .address_i   (csr_address_i),
+      .write_data_i(csr_write_data_i),
+      .read_valid_o(csr_read_valid_o),
+      .read_data_o (csr_read_data_o),
+      .config_o    (csr),
+      .events_i    (events)
+  );
+  logic run, run_n;
+  assign run   = csr.control.run;
+  assign run_n = rst_ni && run;
+
+  ////////////////////////////////////////////////////////////////////////
+  // In: ports, and what the host injects.
+
+  logic [Ports:0] in_valid, in_ready, in_last;
+  word_t [Ports:0] in_word;
+  logic [Ports:0][WordWidth-1:0] in_data;
+  logic [Ports:0][WordBytes-1:0] in_keep;
+  logic [Ports-1:0] rx_ready, unused_user;
+  for (genvar port = 0; port < Ports; port++) begin : gen_rx
+    assign rx_ready_o[port] = run && rx_ready[port];
+    nic_ingress #(
+        .DataWidth(DataWidth)
+    ) u_ingress (
+        .clk_i,
+        .rst_ni (run_n),
+        .valid_i(rx_valid_i[port]),
+        .ready_o(rx_ready[port]),
+        .data_i (rx_data_i[port]),
+        .keep_i (rx_keep_i[port]),
+        .last_i (rx_last_i[port]),
+        .user_i (1'b0),
+        .valid_o(in_valid[port]),
+        .ready_i(in_ready[port]),
+        .word_o (in_word[port]),
+        .user_o (unused_user[port])
+    );
+  end
+  for (genvar port = 0; port <= Ports; port++) begin : gen_in
+    assign {in_last[port], in_keep[port], in_data[port]} = in_word[port];
+  end
+
+  logic host_ready, command_valid, command_ready;
+  word_t command_word;
+  meta_t command_meta;
+  assign from_host_ready_o = run && host_ready;
+  nic_ingress #(
+      .DataWidth(HostWidth),
+      .UserWidth($bits(meta_t))
+  ) u_from_host (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i(from_host_valid_i),
+      .ready_o(host_ready),
+      .data_i (from_host_data_i),
+      .keep_i (from_host_keep_i),
+      .last_i (from_host_last_i),
+      .user_i (from_host_meta_i),
+      .valid_o(command_valid),
+      .ready_i(command_ready),
+      .word_o (command_word),
+      .user_o (command_meta)
+  );
+
+  // What the host sends goes where its kind says. Kinds that there are not, and ports, end here.
+  logic send_valid, send_ready, inject_port_host;
+  port_t inject_port;
+  assign inject_port_host = command_meta.port == HostPort;
+  assign inject_port = inject_port_host ? Host : port_t'(command_meta.port);
+  logic known_port, sends, injects;
+  assign known_port = command_meta.port < 8'(Ports);
+  assign sends = command_meta.kind == HostSend && known_port;
+  assign injects = command_meta.kind == HostInject && (known_port || inject_port_host);
+  assign send_valid = command_valid && sends;
+  assign in_valid[Ports] = command_valid && injects;
+  assign in_word[Ports] = command_word;
+  logic unused_id;
+  assign unused_id = ^command_meta.id;
+  assign command_ready = sends ? send_ready : injects ? in_ready[Ports] : 1'b1;
+
+  logic arriving_valid, arriving_ready;
+  word_t arriving;
+  port_t arriving_at, arriving_port;
+  stream_arbiter #(
+      .DataWidth(WordWidth),
+      .Ports    (Ports + 1)
+  ) u_arbiter (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i(in_valid),
+      .ready_o(in_ready),
+      .data_i (in_data),
+      .keep_i (in_keep),
+      .last_i (in_last),
+      .valid_o(arriving_valid),
+      .ready_i(arriving_ready),
+      .data_o (arriving.data),
+      .keep_o (arriving.keep),
+      .last_o (arriving.last),
+      .port_o (arriving_at)
+  );
+  assign arriving_port = arriving_at == Host ? inject_port : arriving_at;
+
+  ////////////////////////////////////////////////////////////////////////
+  // The stages.
+
+  logic selected_valid, selected_ready, selected_trusted;
+  word_t   selected;
+  port_t   selected_port;
+  engine_e selected_engine;
+  packet_selector #(
+      .PortWidth(PortWidth)
+  ) u_selector (
+      .clk_i,
+      .rst_ni           (run_n),
+      .address_i        (csr.address),
+      .udp_port_i       (csr.udp_port),
+      .trusted_address_i(csr.trusted_address),
+      .trusted_mask_i   (csr.trusted_mask),
+      .promise_i        (csr.promise),
+      .take_compact_i   (csr.control.compact),
+      .take_batch_i     (1'b0),
+      .take_proof_i     (1'b0),
+      .valid_i          (arriving_valid),
+      .ready_o          (arriving_ready),
+      .word_i           (arriving),
+      .port_i           (arriving_port),
+      .valid_o          (selected_valid),
+      .ready_i          (selected_ready),
+      .word_o           (selected),
+      .port_o           (selected_port),
+      .engine_o         (selected_engine),
+      .trusted_o        (selected_trusted)
+  );
+
+  logic pass_ready, compact_valid, compact_ready;
+  assign compact_valid = selected_valid && selected_engine == ForCompact;
+  always_comb begin
+    unique case (selected_engine)
+      ForCompact: selected_ready = compact_ready;
+      default: selected_ready = pass_ready;
+    endcase
+  end
+
+  logic reply_valid, reply_ready, record_valid, record_ready;
+  logic [WordWidth-1:0] reply_data;
+  port_t reply_port;
+  transfer_pkg::record_t record;
+  transfer #(
+      .AccountIndexWidth(AccountIndexWidth),
+      .WindowBits       (WindowBits),
+      .WindowIndexWidth (WindowIndexWidth),
+      .PortWidth        (PortWidth)
+  ) u_transfer (
+      .clk_i,
+      .rst_ni           (run_n),
+      .secret_i         (csr.secret),
+      .limit_i          (csr.account_limit[LimitWidth-1:0]),
+      .tells_i          (csr.control.record),
+      .compact_valid_i  (compact_valid),
+      .compact_ready_o  (compact_ready),
+      .compact_packet_i (swap_bytes(selected.data)),
+      .compact_trusted_i(selected_trusted),
+      .compact_port_i   (selected_port),
+      .reply_valid_o    (reply_valid),
+      .reply_ready_i    (reply_ready),
+      .reply_data_o     (reply_data),
+      .reply_port_o     (reply_port),
+      .record_valid_o   (record_valid),
+      .record_ready_i   (record_ready),
+      .record_o         (record)
+  );
+
+  ////////////////////////////////////////////////////////////////////////
+  // Out: to the ports the host's packets and replies; to the host what is its, and replies that are held or its own.
+
+  localparam int unsigned PortSources = 2;
+  logic [Ports-1:0][PortSources-1:0] out_valid, out_ready;
+  word_t [PortSources-1:0] out_word;
+  logic [PortSources-1:0] unused_out_user;
+  word_t reply;
+  logic reply_to_host;
+  assign reply = '{last: 1'b1, keep: '1, data: reply_data};
+  assign reply_to_host = csr.control.hold || reply_port == Host;
+  assign out_word = {reply, command_word};
+  for (genvar port = 0; port < Ports; port++) begin : gen_tx
+    assign out_valid[port] = {
+      reply_valid && !reply_to_host && reply_port == port_t'(port), send_valid && command_meta.port == 8'(port)
+    };
+    nic_egress #(
+        .DataWidth(DataWidth),
+        .Sources  (PortSources)
+    ) u_egress (
+        .clk_i,
+        .rst_ni (run_n),
+        .valid_i(out_valid[port]),
+        .ready_o(out_ready[port]),
+        .word_i (out_word),
+        .user_i ('0),
+        .valid_o(tx_valid_o[port]),
+        .ready_i(tx_ready_i[port]),
+        .data_o (tx_data_o[port]),
+        .keep_o (tx_keep_o[port]),
+        .last_o (tx_last_o[port]),
+        .user_o (unused_out_user[0])
+    );
+  end
+
+  localparam int unsigned HostSources = 3;
+  logic [HostSources-1:0] host_valid, host_ready_all;
+  word_t [HostSources-1:0] host_word;
+  meta_t [HostSources-1:0] host_meta;
+  word_t record_word;
+  // Records have the first byte lowest, as packets have.
+  assign record_word.data = swap_bytes({record, 256'b0});
+  assign record_word.keep = 64'hffff_ffff;
+  assign record_word.last = 1'b1;
+  function automatic logic [7:0] outside(port_t port);
+    return port == Host ? HostPort : 8'(port);
+  endfunction
+  assign host_valid = {record_valid, reply_valid && reply_to_host, selected_valid && selected_engine == ForHost};
+  assign host_word = {record_word, reply, selected};
+  assign host_meta[0] = '{id: '0, port: outside(selected_port), kind: HostPacket};
+  assign host_meta[1] = '{id: '0, port: outside(reply_port), kind: HostReply};
+  assign host_meta[2] = '{id: '0, port: '0, kind: HostRecord};
+  assign {record_ready, pass_ready} = {host_ready_all[2], host_ready_all[0]};
+  nic_egress #(
+      .DataWidth(HostWidth),
+      .UserWidth($bits(meta_t)),
+      .Sources  (HostSources)
+  ) u_to_host (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i(host_valid),
+      .ready_o(host_ready_all),
+      .word_i (host_word),
+      .user_i (host_meta),
+      .valid_o(to_host_valid_o),
+      .ready_i(to_host_ready_i),
+      .data_o (to_host_data_o),
+      .keep_o (to_host_keep_o),
+      .last_o (to_host_last_o),
+      .user_o (to_host_meta_o)
+  );
+  always_comb begin
+    send_ready  = 1'b0;
+    reply_ready = reply_to_host && host_ready_all[1];
+    for (int unsigned port = 0; port < Ports; port++) begin
+      if (command_meta.port == 8'(port)) send_ready = out_ready[port][0];
+      if (!reply_to_host && reply_port == port_t'(port)) reply_ready = out_ready[port][1];
+    end
+  end
+
+  ////////////////////////////////////////////////////////////////////////
+  // What is counted.
+
+  always_comb begin
+    events = '0;
+    for (int unsigned port = 0; port < Ports; port++) begin
+      events.rx_packets[port] = rx_valid_i[port] && rx_ready_o[port] && rx_last_i[port];
+      events.tx_packets[port] = tx_valid_o[port] && tx_ready_i[port] && tx_last_o[port];
+    end
+    events.compact_packets = compact_valid && compact_ready;
+    events.operations = reply_valid && reply_ready;
+    events.host_packets = host_valid[0] && host_ready_all[0] && selected.last;
+    events.sent_packets = send_valid && send_ready && command_word.last;
+  end
+endmodule
