@@ -7,6 +7,9 @@
 
 #define SEC(name) __attribute__((section(name), used))
 
+// The longest frame that sockets have room for: `MOST` in crates/xdp/src/umem.rs.
+#define SOCKET_BYTES 1792
+
 // Maps, made and named by the loader (crates/xdp/src/program.rs).
 SEC(".maps") struct { int unused; } counters, sockets;
 
@@ -15,6 +18,7 @@ struct state SHARED arena;
 
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*const bpf_redirect_map)(void *map, u64 key, u64 flags) = (void *)BPF_FUNC_redirect_map;
+static u64 (*const bpf_xdp_get_buff_len)(struct xdp_md *context) = (void *)BPF_FUNC_xdp_get_buff_len;
 static long (*const bpf_xdp_adjust_tail)(struct xdp_md *context, int delta) = (void *)BPF_FUNC_xdp_adjust_tail;
 
 INLINE void count(enum counter counter)
@@ -24,6 +28,18 @@ INLINE void count(enum counter counter)
 
 	if (number)
 		*number += 1;
+}
+
+// What is not answered here: to the node's socket for this queue, past the host's network stack, or to that. Frames in several pieces,
+// or longer than the socket's, are for the host.
+INLINE int leave(struct xdp_md *context, const struct packet *packet, memory_t state)
+{
+	u64 length = bpf_xdp_get_buff_len(context);
+
+	if (!(load64(state + STATE(flags)) & STATE_REDIRECT) || length > SOCKET_BYTES ||
+	    length != (u64)(packet->end - packet->start))
+		return XDP_PASS;
+	return bpf_redirect_map(&sockets, context->rx_queue_index, XDP_PASS);
 }
 
 INLINE int serve(struct xdp_md *context)
@@ -38,11 +54,8 @@ INLINE int serve(struct xdp_md *context)
 							 answer_proof(&packet, state, &length);
 
 	count(counter);
-	if (counter > COUNT_PROOF) {
-		if (load64(state + STATE(flags)) & STATE_REDIRECT)
-			return bpf_redirect_map(&sockets, context->rx_queue_index, XDP_PASS);
-		return XDP_PASS;
-	}
+	if (counter > COUNT_PROOF)
+		return leave(context, &packet, state);
 	// Shorter than the request; there may also be padding of the Ethernet's behind it.
 	if (counter == COUNT_PROOF && length != packet.length) {
 		if (bpf_xdp_adjust_tail(context, (int)length - (int)packet.length)) {

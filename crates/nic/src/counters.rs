@@ -30,6 +30,8 @@ pub struct Counters {
     pub messages: Counter,
     /// Datagrams received.
     pub datagrams: Counter,
+    /// Those of them that came past the host's network stack (AF_XDP).
+    pub frames: Counter,
     /// Bytes received.
     pub bytes: Counter,
     /// Operations executed, or refused one by one.
@@ -50,6 +52,7 @@ impl Default for Counters {
         Self {
             messages: Counter::default(),
             datagrams: Counter::default(),
+            frames: Counter::default(),
             bytes: Counter::default(),
             operations: Counter::default(),
             queries: Counter::default(),

@@ -6,16 +6,18 @@
 //!
 //! [`selector`] decides what a datagram is and whether its sender may ask for it, [`extractor`] turns frames into
 //! operations, a [`StoreController`](controller::StoreController) executes them and [`generator`] writes the reply over
-//! the request. [`DataPath`] drives the four over a [`Backend`](backend::Backend), of which [`udp`] is the first.
+//! the request. [`DataPath`] drives the four over a [`Backend`](backend::Backend): [`udp`] or [`af_xdp`].
 //! Replies that have to wait for the disk are parked in [`parking`], datagrams that have to wait for a worker are kept
 //! in [`held`]. All memory is given at start; what does not fit is answered `BUSY`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod af_xdp;
 pub mod backend;
 pub mod controller;
 pub mod counters;
 pub mod csr;
 pub mod extractor;
+pub mod frame;
 pub mod generator;
 pub mod held;
 pub mod parking;
@@ -26,8 +28,10 @@ pub mod selector;
 pub mod streams;
 mod sys;
 pub mod udp;
+mod wait;
 
-pub use backend::{Backend, Batch, Peer, Reply, Transmit, Waker};
+pub use af_xdp::{AfXdpBackend, AfXdpTransmitter};
+pub use backend::{Backend, Batch, Memory, Peer, Reply, Transmit, Waker};
 pub use controller::{Answer, QueryKind, Release, StoreController};
 pub use counters::Counters;
 pub use held::{Held, Pool};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use wire::{Promise, Status};
 
-use crate::backend::{Backend, Batch, MESSAGE_BYTES, Message, Peer, Reply};
+use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply};
 use crate::controller::{Answer, QueryKind, Release, StoreController};
 use crate::counters::Counters;
 use crate::extractor::{Extraction, check_signed, signed_operations, signed_promise};
@@ -123,7 +123,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         batch.set_limit((RECEIVE_BYTES / average).clamp(1, self.messages));
     }
 
-    fn work_on_datagram(&mut self, memory: &mut [u8], peer: Peer, place: Range<usize>, now: Instant) {
+    fn work_on_datagram(&mut self, memory: &mut Memory, peer: Peer, place: Range<usize>, now: Instant) {
         let datagram = &mut memory[place.clone()];
         let length = match self.selector.select(&peer, datagram, now) {
             Selection::Compact => return self.extract(memory, peer, place, Promise::Default),
@@ -153,7 +153,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     }
 
     /// Puts the operations of a datagram on the list, if there is room for its reply to wait.
-    fn extract(&mut self, memory: &mut [u8], peer: Peer, place: Range<usize>, promise: Promise) {
+    fn extract(&mut self, memory: &mut Memory, peer: Peer, place: Range<usize>, promise: Promise) {
         let promise = self.promise(promise);
         if promise >= Promise::Durable && !self.take_room(place.len()) {
             let length = self.refuse(&mut memory[place.clone()], Status::Busy, 0);
@@ -185,7 +185,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     }
 
     /// Executes the operations that were extracted and replies to their requests, or parks the replies.
-    fn execute(&mut self, memory: &mut [u8], lone: bool) {
+    fn execute(&mut self, memory: &mut Memory, lone: bool) {
         if self.extraction.requests.is_empty() {
             return;
         }
@@ -213,10 +213,9 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     }
 
     /// Sends the replies that need not wait.
-    fn send(&mut self, memory: &[u8]) {
+    fn send(&mut self, memory: &mut Memory) {
         if !self.replies.is_empty() {
-            let mut replies = self.replies.drain(..).map(|(peer, place)| Reply { peer, bytes: &memory[place] });
-            self.backend.transmit(&mut replies);
+            self.backend.reply(memory, &mut self.replies);
         }
     }
 

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wire::{Frame, MAX_DATAGRAM};
 
-use crate::backend::{Backend, Batch, MESSAGE_BYTES, Message, Peer, Reply, Transmit, Waker, canonical};
+use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply, Transmit, Waker, canonical};
 
 /// Bytes of the length before a frame.
 const PREFIX: usize = 4;
@@ -180,6 +181,21 @@ impl<B: Backend> Backend for WithStreams<B> {
         }
         self.take(batch);
         Ok(())
+    }
+
+    fn reply(&mut self, memory: &mut Memory, replies: &mut Vec<(Peer, Range<usize>)>) {
+        let mut streamed = false;
+        replies.retain(|(peer, place)| match peer.connection {
+            Some(connection) => {
+                streamed |= self.hub.reply(connection, &memory[place.clone()]);
+                false
+            }
+            None => true,
+        });
+        self.datagrams.reply(memory, replies);
+        if streamed {
+            self.hub.replied.wake();
+        }
     }
 
     fn transmitter(&self) -> io::Result<Self::Transmitter> {

@@ -7,7 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, ipproto, socket_with, sockopt};
@@ -15,6 +15,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, ipp
 use crate::backend::{Backend, Batch, Reply, Transmit, Waker, canonical, is_wildcard};
 use crate::counters::Counters;
 use crate::sys::{self, Outgoing, Receiver, Sender};
+use crate::wait::Wait;
 
 /// How the backend uses its socket.
 #[derive(Clone, Debug)]
@@ -63,10 +64,9 @@ const SEND_PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// The socket backend.
 pub struct UdpBackend {
     socket: Arc<OwnedFd>,
-    waker: Waker,
+    wait: Wait,
     receiver: Receiver,
     transmitter: UdpTransmitter,
-    spin: Duration,
 }
 
 impl UdpBackend {
@@ -98,21 +98,31 @@ impl UdpBackend {
         let socket = Arc::new(socket);
         let transmitter = UdpTransmitter::new(socket.clone(), config, counters);
         let receiver = Receiver::new(config.messages);
-        Ok(Self { socket, waker: Waker::new()?, receiver, transmitter, spin: config.spin })
+        let wait = Wait { sockets: vec![socket.clone()], waker: Waker::new()?, spin: config.spin };
+        Ok(Self { socket, wait, receiver, transmitter })
+    }
+
+    /// What it waits for.
+    pub(crate) fn wait(&self) -> &Wait {
+        &self.wait
     }
 
     /// Receives without waiting. Whether anything came.
-    fn try_receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
-        let limit = batch.limit();
-        match self.receiver.receive(self.socket.as_fd(), &mut batch.memory, limit, &mut batch.messages) {
-            Ok(()) => Ok(!batch.messages.is_empty()),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
-            // An ICMP answer to a reply is about a peer that is gone, and memory comes back: not about this socket.
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::OutOfMemory) => {
-                Ok(false)
-            }
-            Err(error) => Err(error),
+    pub(crate) fn try_receive(&mut self, batch: &mut Batch) -> io::Result<bool> {
+        try_receive(&self.socket, &mut self.receiver, batch)
+    }
+}
+
+fn try_receive(socket: &OwnedFd, receiver: &mut Receiver, batch: &mut Batch) -> io::Result<bool> {
+    let limit = batch.limit();
+    match receiver.receive(socket.as_fd(), batch.memory.own(), limit, &mut batch.messages) {
+        Ok(()) => Ok(!batch.messages.is_empty()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(false),
+        // An ICMP answer to a reply is about a peer that is gone, and memory comes back: not about this socket.
+        Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::OutOfMemory) => {
+            Ok(false)
         }
+        Err(error) => Err(error),
     }
 }
 
@@ -121,36 +131,8 @@ impl Backend for UdpBackend {
 
     fn receive(&mut self, batch: &mut Batch, timeout: Duration) -> io::Result<()> {
         batch.messages.clear();
-        if self.try_receive(batch)? {
-            return Ok(());
-        }
-        if !self.spin.is_zero() {
-            let start = Instant::now();
-            while start.elapsed() < self.spin {
-                if self.waker.is_raised() {
-                    self.waker.clear();
-                    return Ok(());
-                }
-                if self.try_receive(batch)? {
-                    return Ok(());
-                }
-            }
-        }
-        let mut ready = [PollFd::new(&*self.socket, PollFlags::IN), PollFd::new(&self.waker, PollFlags::IN)];
-        let timeout = Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        match poll(&mut ready, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let woken = !ready[1].revents().is_empty();
-        if woken {
-            self.waker.clear();
-        }
-        self.try_receive(batch)?;
-        Ok(())
+        let Self { socket, wait, receiver, .. } = self;
+        wait.until(timeout, || try_receive(socket, receiver, batch))
     }
 
     fn transmitter(&self) -> io::Result<UdpTransmitter> {
@@ -158,7 +140,7 @@ impl Backend for UdpBackend {
     }
 
     fn waker(&self) -> Waker {
-        self.waker.clone()
+        self.wait.waker.clone()
     }
 
     fn local_address(&self) -> io::Result<SocketAddr> {

@@ -115,6 +115,8 @@ pub enum Backend {
     Udp,
     /// These, and an XDP program that answers reads in the network driver.
     Xdp,
+    /// As `Xdp`, and what the program does not answer comes past the host's network stack.
+    AfXdp,
 }
 
 /// A compressed secp256k1 public key, written in hexadecimal.

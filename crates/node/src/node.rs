@@ -22,8 +22,8 @@ use ledger::{
     journal::{Submitter, group_commit},
 };
 use nic::{
-    Backend as _, Counters, DataPath, Held, Pool, Reply, StreamLimits, Streams, Transmit, UdpBackend, UdpConfig, Waker,
-    WithStreams,
+    AfXdpBackend, Backend as _, Counters, DataPath, Held, Pool, Reply, StreamLimits, Streams, Transmit, UdpBackend,
+    UdpConfig, Waker, WithStreams,
     held::PoolSize,
     parking::{self, parking},
     rate::RateLimit,
@@ -32,7 +32,7 @@ use nic::{
 use proof::{BitcoinAnnouncer, BitcoinSource, Cache, OwnSource, Service};
 use verify::WorkQueue;
 use wire::Chain;
-use xdp::Link;
+use xdp::{Link, Socket};
 
 use crate::{
     Config, Error,
@@ -46,7 +46,8 @@ use crate::{
     recovery::{self, Recovered},
     shared::Shared,
     threads::{self, Announcer, spawn},
-    tier, verification,
+    tier::{self, Tier},
+    verification,
 };
 
 /// Messages that are received in one system call.
@@ -69,6 +70,7 @@ pub struct Node {
     journal: Submitter,
     stop: Arc<AtomicBool>,
     tier: Option<Link>,
+    backend: Backend,
     order: Arc<AtomicU8>,
     io: Option<JoinHandle<()>>,
     builder: Option<JoinHandle<()>>,
@@ -83,7 +85,7 @@ impl Node {
         config.check()?;
         memory::set_up();
         let (choice, tier) = tier::choose(config)?;
-        let (tier, memory) = tier.unzip();
+        let (mut tier, memory) = tier.unzip();
         let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
         let Recovered { data, chain, bitcoin, journal, ledger } = recovery::recover(config, ledger_memory)?;
         let network = chain.network_id();
@@ -104,7 +106,8 @@ impl Node {
             tier.state().durable(ledger.last_sequence());
         }
         shared.tell_built(&builder);
-        let (backend, streams) = bind(config, &counters)?;
+        let sockets = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
+        let (backend, streams) = bind(config, &counters, sockets)?;
         let local = backend.local_address().map_err(listening("listen", config.listen))?;
         let [transmitter, proof_transmitter] = [backend.transmitter(), backend.transmitter()]
             .map(|transmitter| transmitter.map_err(|source| Error::System { what: "a socket", source }));
@@ -145,6 +148,7 @@ impl Node {
             journal: submitter,
             stop: stop.clone(),
             tier: None,
+            backend: choice.backend,
             order: Arc::new(AtomicU8::new(threads::BUILD)),
             io: None,
             builder: None,
@@ -180,9 +184,8 @@ impl Node {
                 tracing::error!(%error, "the socket failed");
             }
         })?);
-        node.tier = tier.and_then(|tier| tier.attach(config, local.port()));
-        let backend = if node.tier.is_some() { choice.backend } else { Backend::Udp };
-        tracing::info!(address = %local, ?backend, reason = choice.reason, "serving");
+        node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
+        tracing::info!(address = %local, backend = ?choice.backend, reason = choice.reason, "serving");
         Ok(node)
     }
 
@@ -214,6 +217,11 @@ impl Node {
     /// Whether there are transactions in a block that is not closed yet.
     pub fn is_open(&self) -> bool {
         self.shared.open.load(Relaxed)
+    }
+
+    /// What carries datagrams: what was configured, or what the machine allows instead; never `Auto`.
+    pub fn backend(&self) -> Backend {
+        self.backend
     }
 
     /// Whether XDP answers a part of what is asked.
@@ -303,27 +311,32 @@ fn listening(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -
     move |source| Error::Listen { key, address, source }
 }
 
-/// Datagrams and streams on the same port.
-fn bind(config: &Config, counters: &Arc<Counters>) -> Result<(WithStreams<UdpBackend>, Streams), Error> {
+/// Datagrams, frames past the host's network stack and streams on the same port.
+fn bind(
+    config: &Config,
+    counters: &Arc<Counters>,
+    sockets: Vec<Socket>,
+) -> Result<(WithStreams<AfXdpBackend>, Streams), Error> {
     let udp = UdpConfig {
         messages: MESSAGES,
         spin: if config.io.busy_poll { BUSY_POLL } else { Duration::ZERO },
         ..UdpConfig::new(config.listen)
     };
+    let listening = || listening("listen", config.listen);
     let mut tries = if config.listen.port() == 0 { ANY_PORT_TRIES } else { 1 };
-    loop {
+    let (datagrams, listener) = loop {
         tries -= 1;
-        let datagrams = UdpBackend::bind(&udp, counters.clone()).map_err(listening("listen", config.listen))?;
-        let bound = datagrams.local_address().and_then(|local| {
-            let listener = TcpListener::bind(SocketAddr::new(config.listen.ip(), local.port()))?;
-            WithStreams::new(datagrams, listener, StreamLimits::default())
-        });
-        match bound {
+        let datagrams = UdpBackend::bind(&udp, counters.clone()).map_err(listening())?;
+        let local = datagrams.local_address().map_err(listening())?;
+        match TcpListener::bind(SocketAddr::new(config.listen.ip(), local.port())) {
+            Ok(listener) => break (datagrams, listener),
             // The port that UDP was given may be in use with TCP.
             Err(_) if tries > 0 => {}
-            bound => return bound.map_err(listening("listen", config.listen)),
+            Err(error) => return Err(listening()(error)),
         }
-    }
+    };
+    let frames = AfXdpBackend::new(datagrams, sockets, counters.clone()).map_err(listening())?;
+    WithStreams::new(frames, listener, StreamLimits::default()).map_err(listening())
 }
 
 fn selection(config: &Config) -> SelectorConfig {

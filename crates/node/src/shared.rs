@@ -173,6 +173,7 @@ impl Shared {
         let figures = [
             counter("messages_total", "Messages received.", self.counters.messages.get()),
             counter("datagrams_total", "Datagrams received.", self.counters.datagrams.get()),
+            counter("frames_total", "Datagrams received past the network stack.", self.counters.frames.get()),
             counter("bytes_total", "Bytes received.", self.counters.bytes.get()),
             counter("operations_total", "Operations received.", self.counters.operations.get()),
             counter("queries_total", "Proof, headers, info and verify frames received.", self.counters.queries.get()),

@@ -1,17 +1,20 @@
 //! The NIC tier of a node: which backend serves, and why; the arena that the ledger and the proof cache lie in; the program that
 //! answers out of them.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use nic::Prefix;
 use proof::Cache;
 use wire::Promise;
-use xdp::{Arena, Flags, Interface, Link, Mode, Offsets, Program, State};
+use xdp::{Arena, Flags, Interface, Link, Mode, Offsets, Program, Socket, State, Transfer};
 
 use crate::{
     Config, Error,
     config::{Backend, Io},
 };
+
+/// How long the kernel polls a device that it is asked for frames, with `busy_poll`: what its documentation of AF_XDP suggests.
+const BUSY_POLL: Duration = Duration::from_micros(20);
 
 /// What carries datagrams, and why that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,14 +25,15 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// The tier before its tables are filled: an arena, and the program that is loaded over it.
+/// The tier before its tables are filled: an arena, and the program that is loaded over it and attached, answering nothing yet.
 pub struct Tier {
     arena: Arena,
     offsets: Offsets,
     program: Arc<Program>,
     interface: Interface,
-    backend: Backend,
-    fallback: bool,
+    link: Link,
+    /// Of the interface's queues, in their order; none if the host's sockets serve alone.
+    sockets: Vec<Socket>,
 }
 
 /// Memory in an arena, for what is to lie there.
@@ -48,15 +52,12 @@ pub fn choose(config: &Config) -> Result<(Choice, Option<(Tier, Memory)>), Error
     }
     let sizes = Sizes::of(config)?;
     match prepare(config, &sizes) {
-        Ok((tier, memory)) => {
-            let reason = format!("the kernel and `{}` allow it", tier.interface.name);
-            Ok((Choice { backend: tier.backend, reason }, Some((tier, memory))))
-        }
+        Ok((choice, tier, memory)) => Ok((choice, Some((tier, memory)))),
         Err(reason) => Ok(udp(reason)),
     }
 }
 
-fn prepare(config: &Config, sizes: &Sizes) -> Result<(Tier, Memory), String> {
+fn prepare(config: &Config, sizes: &Sizes) -> Result<(Choice, Tier, Memory), String> {
     let Io { backend, interface, .. } = &config.io;
     let interface = find_interface(interface, config.listen)?;
     if *backend == Backend::Auto && interface.is_loopback() {
@@ -65,10 +66,46 @@ fn prepare(config: &Config, sizes: &Sizes) -> Result<(Tier, Memory), String> {
     let text = |error: xdp::Error| error.to_string();
     let arena = Arena::with_room_for(&sizes.all()).map_err(text)?;
     let (memory, offsets) = sizes.take(&arena).map_err(text)?;
-    let program = Program::load(&arena, true).map_err(text)?;
-    let fallback = *backend == Backend::Auto;
-    let tier = Tier { arena, offsets, program: Arc::new(program), interface, backend: Backend::Xdp, fallback };
-    Ok((tier, memory))
+    let program = Arc::new(Program::load(&arena, true).map_err(text)?);
+    let link = match backend {
+        // Behind the driver it is no faster than sockets are.
+        Backend::Auto => Link::attach_as(&program, &interface, Mode::Native),
+        _ => Link::attach(&program, &interface),
+    };
+    let link = link.map_err(text)?;
+    let attached = format!("XDP is attached to `{}` ({})", interface.name, link.mode());
+    let (choice, sockets) = match open_sockets(config, &interface, &program) {
+        Ok(sockets) => {
+            let transfer = sockets.first().map_or(Transfer::Copy, Socket::transfer);
+            let reason = format!("{attached}, AF_XDP to {} of its queues ({transfer})", sockets.len());
+            (Choice { backend: Backend::AfXdp, reason }, sockets)
+        }
+        Err(why) => (Choice { backend: Backend::Xdp, reason: format!("{attached}{why}") }, Vec::new()),
+    };
+    Ok((choice, Tier { arena, offsets, program, interface, link, sockets }, memory))
+}
+
+/// Opens a socket for each queue of the interface, if frames are to go past the host's network stack; else tells why they do not.
+fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Result<Vec<Socket>, String> {
+    let busy_poll = config.io.busy_poll.then_some(BUSY_POLL);
+    let open = |queue| {
+        let socket = match config.io.backend {
+            // To copy each frame costs more than the host's network stack does, which takes many of a sender's at once.
+            Backend::Auto => Socket::open_as(interface, queue, busy_poll, Transfer::ZeroCopy)?,
+            _ => Socket::open(interface, queue, busy_poll)?,
+        };
+        program.set_socket(queue, socket.receiver.socket())?;
+        Ok(socket)
+    };
+    let queues = 0..interface.receive_queues.clamp(1, xdp::QUEUES);
+    match config.io.backend {
+        Backend::AfXdp => queues.map(open).collect::<Result<_, _>>().map_err(|error: xdp::Error| format!("; {error}")),
+        Backend::Auto => queues
+            .map(open)
+            .collect::<Result<_, xdp::Error>>()
+            .map_err(|_| "; its driver has no zero copy, so no AF_XDP".to_owned()),
+        _ => Err(", as configured".to_owned()),
+    }
 }
 
 /// The interface of a name, or else the one that has the address.
@@ -91,41 +128,33 @@ impl Tier {
         self.program.clone()
     }
 
-    /// Attaches the program, now that the tables are filled: it answers datagrams to the node's port from here on. None,
-    /// with a word in the log, where the interface does not allow it.
-    pub fn attach(self, config: &Config, port: u16) -> Option<Link> {
-        let Self { offsets, program, interface, fallback, .. } = &self;
+    /// The sockets, for the data path to take.
+    pub fn take_sockets(&mut self) -> Vec<Socket> {
+        std::mem::take(&mut self.sockets)
+    }
+
+    /// Lets the program answer datagrams to the node's port from here on, as the tables are filled. With `redirect` what it does not
+    /// answer goes to the sockets. It is detached when the link is dropped.
+    pub fn open(self, config: &Config, port: u16, redirect: bool) -> Link {
+        let Self { offsets, interface, link, .. } = &self;
         let state = self.state();
         state.set_offsets(offsets);
+        state.set_trusted(config.trusted.iter().map(|prefix: &Prefix| (prefix.address(), prefix.length())));
+        state.set_flags(flags(config, interface, redirect));
         let own =
             if config.listen.ip().is_unspecified() { interface.addresses.clone() } else { vec![config.listen.ip()] };
         state.set_listening(port, interface.mac, &own);
-        state.set_trusted(config.trusted.iter().map(|prefix: &Prefix| (prefix.address(), prefix.length())));
-        state.set_flags(flags(config, interface));
-        let link = match fallback {
-            // Behind the driver it is no faster than sockets are.
-            true => Link::attach_as(program, interface, Mode::Native),
-            false => Link::attach(program, interface),
-        };
-        match link {
-            Ok(link) => {
-                let mode = link.mode();
-                tracing::info!(interface = interface.name, %mode, "XDP answers REFER, retries and cached proofs");
-                Some(link)
-            }
-            Err(error) => {
-                tracing::warn!(interface = interface.name, %error, "XDP cannot be attached; sockets serve alone");
-                None
-            }
-        }
+        tracing::info!(interface = interface.name, mode = %link.mode(), "XDP answers REFER, retries and cached proofs");
+        self.link
     }
 }
 
-fn flags(config: &Config, interface: &Interface) -> Flags {
+fn flags(config: &Config, interface: &Interface, redirect: bool) -> Flags {
     [
         (config.promise >= Promise::Durable, Flags::DURABLE),
         (config.limits.rate != 0, Flags::RATE_LIMITED),
         (interface.is_loopback(), Flags::LOOPBACK),
+        (redirect, Flags::REDIRECT),
     ]
     .into_iter()
     .filter_map(|(on, flag)| on.then_some(flag))

@@ -139,6 +139,9 @@ pub enum IoArg {
     Udp,
     /// These, and a program in the network driver that answers reads
     Xdp,
+    /// As xdp, and what the program does not answer comes past the host's network stack
+    #[value(name = "af_xdp")]
+    AfXdp,
 }
 
 impl From<IoArg> for node::config::Backend {
@@ -147,6 +150,7 @@ impl From<IoArg> for node::config::Backend {
             IoArg::Auto => Self::Auto,
             IoArg::Udp => Self::Udp,
             IoArg::Xdp => Self::Xdp,
+            IoArg::AfXdp => Self::AfXdp,
         }
     }
 }

@@ -19,6 +19,10 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// Its network addresses.
     pub addresses: Vec<IpAddr>,
+    /// Its queues for receiving: one where the driver does not tell.
+    pub receive_queues: u32,
+    /// Its queues for sending.
+    pub transmit_queues: u32,
 }
 
 impl Interface {
@@ -27,7 +31,9 @@ impl Interface {
         let error = |what: String| Error::Interface { name: name.to_owned(), what };
         let text = CString::new(name).map_err(|_| error("a name has no zero bytes".to_owned()))?;
         let index = sys::interface_index(&text).map_err(|source| error(source.to_string()))?;
-        let mut interface = Self { name: name.to_owned(), index, mac: [0; 6], addresses: Vec::new() };
+        let [receive_queues, transmit_queues] = sys::channels(&text).unwrap_or([1, 1]);
+        let (mac, addresses) = ([0; 6], Vec::new());
+        let mut interface = Self { name: name.to_owned(), index, mac, addresses, receive_queues, transmit_queues };
         for (_, address) in all()?.into_iter().filter(|(of, _)| of == name) {
             match address {
                 InterfaceAddress::Hardware(mac) => interface.mac = mac,

@@ -5,7 +5,8 @@
 //! `bpf/` maps as well. It reads beside the one writer thread under the tables' sequence locks, so there is no second
 //! copy and nothing to invalidate. [`State`] is the first page: where the tables are, whom the program answers, and up to
 //! which operation all is durable. [`Program`] loads the program, [`Link`] attaches it to an [`Interface`]; when the
-//! link is dropped, or the process dies, the kernel detaches it. [`probe`] tells what this machine allows.
+//! link is dropped, or the process dies, the kernel detaches it. A [`Socket`] takes what the program does not answer, and
+//! sends. [`probe`] tells what this machine allows.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arena;
@@ -16,13 +17,18 @@ mod link;
 mod object;
 pub mod probe;
 mod program;
+mod ring;
+mod socket;
 mod state;
 mod sys;
+mod umem;
 
 pub use arena::Arena;
 pub use counters::Counter;
 pub use error::Error;
 pub use interface::Interface;
 pub use link::{Link, Mode};
-pub use program::{Program, TestRun};
+pub use program::{Program, QUEUES, TestRun};
+pub use socket::{Losses, Receiver, Sender, Socket, Transfer};
 pub use state::{Flags, Offsets, State};
+pub use umem::{FRAME_BYTES, Frame, MOST as MOST_BYTES};

@@ -7,10 +7,15 @@ use std::{
 
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use crate::{Arena, Error, Interface, Link, Mode, Program};
+use crate::{Arena, Error, Interface, Link, Mode, Program, Socket, Transfer};
 
 /// The receive buffer that the socket backend asks for.
 const RECEIVE_BUFFER: u64 = 4 << 20;
+
+/// The finding where the program runs when it is attached to an interface.
+pub const ATTACH: &str = "attach";
+/// The finding how an interface's frames come to user space.
+pub const FRAMES: &str = "frames";
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,11 +105,10 @@ pub fn interface(interface: &Interface, attach: bool) -> Vec<Finding> {
     let folder = PathBuf::from("/sys/class/net").join(&interface.name);
     let driver = fs::read_link(folder.join("device/driver")).ok();
     let driver = driver.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    let queues = fs::read_dir(folder.join("queues")).into_iter().flatten().flatten();
-    let queues = queues.filter(|entry| entry.file_name().to_string_lossy().starts_with("rx-")).count();
     let how = format!(
-        "driver {}, {queues} receive queues, MTU {}",
+        "driver {}, {} receive queues, MTU {}",
         driver.unwrap_or_else(|| "none (virtual)".to_owned()),
+        interface.receive_queues,
         read(folder.join("mtu"))
     );
     let mut findings = vec![Finding::good(&interface.name, how)];
@@ -114,13 +118,24 @@ pub fn interface(interface: &Interface, attach: bool) -> Vec<Finding> {
             Link::attach(&program, interface)
         });
         findings.push(match attached.map(|link| link.mode()) {
-            Ok(Mode::Native) => Finding::good("attach", "native: XDP answers in the driver"),
+            Ok(Mode::Native) => Finding::good(ATTACH, "native: XDP answers in the driver"),
             Ok(Mode::Generic) => Finding::bad(
-                "attach",
+                ATTACH,
                 "generic: correct, but not faster than sockets",
                 "use a driver with XDP (ice, mlx5, ena, virtio_net, veth), an MTU below 3,500, and queues to spare",
             ),
-            Err(error) => Finding::bad("attach", error.to_string(), ""),
+            Err(error) => Finding::bad(ATTACH, error.to_string(), ""),
+        });
+        findings.push(match Socket::open(interface, 0, None).map(|socket| socket.transfer()) {
+            Ok(Transfer::ZeroCopy) => {
+                Finding::good(FRAMES, "zero copy: the device writes them where the node reads them")
+            }
+            Ok(Transfer::Copy) => Finding::bad(
+                FRAMES,
+                "copy mode: past the network stack, but each frame is copied",
+                "use a driver with AF_XDP zero copy (ice, i40e, ixgbe, igc, mlx5 or virtio_net of newer kernels)",
+            ),
+            Err(error) => Finding::bad(FRAMES, error.to_string(), ""),
         });
     }
     findings

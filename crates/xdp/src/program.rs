@@ -19,7 +19,7 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/turnpike.o"));
 const BENCH_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bench.o"));
 
 /// Most receive queues of an interface that sockets can be given for.
-const QUEUES: u32 = 64;
+pub const QUEUES: u32 = 64;
 
 /// In a load of 64 bits: the address is that of a map, or of a map's memory (include/uapi/linux/bpf.h).
 const PSEUDO_MAP_FD: u8 = 1;

@@ -106,7 +106,8 @@ impl State {
         self.0[FLAGS].store(flags.0, Relaxed);
     }
 
-    /// Tells where the node listens: the port, the interface's own address in Ethernet frames, and its network addresses.
+    /// Tells where the node listens: the port, the interface's own address in Ethernet frames, and its network addresses. Before that
+    /// the program answers nothing, so this comes last.
     pub fn set_listening(&self, port: u16, mac: [u8; 6], addresses: &[IpAddr]) {
         self.0[PORT].store(port.into(), Relaxed);
         let [a, b, c, d, e, f] = mac;
@@ -115,7 +116,7 @@ impl State {
         for (at, address) in addresses.iter().enumerate() {
             self.set_address(ADDRESS + 2 * at, bits(*address));
         }
-        self.0[ADDRESSES].store(addresses.len() as u64, Relaxed);
+        self.0[ADDRESSES].store(addresses.len() as u64, Release);
     }
 
     /// Tells the trusted prefixes: network and length, that of IPv4 within 32 bits.

@@ -1,5 +1,5 @@
-//! The system calls that have no safe wrapper: bpf(2), and the addresses of interfaces. The only module of the tier's loader with
-//! `unsafe`, together with `arena`.
+//! The system calls that have no safe wrapper: bpf(2), and what the system tells of interfaces. Besides this module `arena`,
+//! `ring` and `umem` have `unsafe`: they are memory that is shared with the kernel.
 
 use std::{
     ffi::CStr,
@@ -7,6 +7,8 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
 };
+
+use rustix::net::{AddressFamily, SocketType, socket};
 
 /// Commands of bpf(2) (include/uapi/linux/bpf.h).
 const MAP_CREATE: libc::c_int = 0;
@@ -233,5 +235,47 @@ pub fn interface_index(name: &CStr) -> io::Result<u32> {
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
         0 => Err(io::Error::last_os_error()),
         index => Ok(index),
+    }
+}
+
+/// How many queues an interface has for receiving and for sending (`ETHTOOL_GCHANNELS`, include/uapi/linux/ethtool.h).
+pub fn channels(name: &CStr) -> io::Result<[u32; 2]> {
+    const GET_CHANNELS: u32 = 0x3c;
+    /// The command; the most there can be of queues for receiving, sending, others and both; then how many there are.
+    #[repr(C)]
+    struct Channels {
+        command: u32,
+        most: [u32; 4],
+        receive: u32,
+        transmit: u32,
+        other: u32,
+        combined: u32,
+    }
+    let mut channels = Channels { command: GET_CHANNELS, most: [0; 4], receive: 0, transmit: 0, other: 0, combined: 0 };
+    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
+    // SAFETY: a request is integers and pointers; all zero is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    let name = name.to_bytes();
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name) {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    // SAFETY: the request names a live structure of the command's layout, which the kernel fills.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok([channels.receive + channels.combined, channels.transmit + channels.combined])
+}
+
+/// Sets a socket option whose value is an integer.
+pub fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the option's value is read from a live integer of the length given.
+    match unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }

@@ -32,9 +32,12 @@ pub fn run(args: &DoctorArgs, output: Output) -> Result<(), Error> {
         Some(name) => {
             let interface = Interface::named(name).map_err(Error::other)?;
             let found = probe::interface(&interface, true);
-            if found.iter().any(|finding| !finding.good) {
-                best = "udp";
-            }
+            let good = |what: &str| found.iter().any(|finding| finding.what == what && finding.good);
+            best = match best {
+                "xdp" if good(probe::ATTACH) && good(probe::FRAMES) => "af_xdp",
+                "xdp" if good(probe::ATTACH) => "xdp",
+                _ => "udp",
+            };
             findings.extend(found);
         }
         None => {

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+pub mod setting;
+
 /// The node's address on the cable.
 pub const NODE: &str = "10.77.0.1";
 /// The client's address on the cable.
@@ -45,7 +47,9 @@ impl Namespaces {
         ip(&format!("netns add {node}"))?;
         let namespaces = Self { node: node.clone(), client: client.clone() };
         ip(&format!("netns add {client}"))?;
-        ip(&format!("link add {CABLE} netns {node} type veth peer name {CABLE} netns {client}"))?;
+        // Two queues, of which flows take one or the other.
+        let queues = "numrxqueues 2 numtxqueues 2";
+        ip(&format!("link add {CABLE} netns {node} {queues} type veth peer name {CABLE} netns {client} {queues}"))?;
         for (side, addresses, other) in [
             (&node, [NODE, NODE_V6].as_slice(), "10.78.0.0/24"),
             (&client, [CLIENT, CLIENT_V6, STRANGER].as_slice(), "10.79.0.0/24"),

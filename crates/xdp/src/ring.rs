@@ -1,0 +1,171 @@
+//! Rings that are shared with the kernel: one side produces entries, the other consumes them (Documentation/networking/af_xdp.rst).
+
+use std::{
+    os::fd::BorrowedFd,
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicU32,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+use rustix::{
+    io,
+    mm::{MapFlags, ProtFlags, mmap, munmap},
+    net::xdp::{XdpRingFlags, XdpRingOffset},
+};
+
+/// A ring, mapped. Producers and consumers count up for ever; an entry's place is its number modulo the size.
+#[derive(Debug)]
+struct Ring<T> {
+    base: NonNull<u8>,
+    len: usize,
+    producer: NonNull<AtomicU32>,
+    consumer: NonNull<AtomicU32>,
+    flags: NonNull<AtomicU32>,
+    entries: NonNull<T>,
+    size: u32,
+}
+
+// SAFETY: the counters are atomic, and each entry is touched by one side at a time, as the counters tell; on this side by the one
+// producer or consumer that has the ring.
+unsafe impl<T: Send> Send for Ring<T> {}
+
+impl<T: Copy> Ring<T> {
+    /// Maps the ring at a page offset of a socket's, which was set up with so many entries, a power of two.
+    fn map(socket: BorrowedFd<'_>, page: u64, offsets: &XdpRingOffset, size: u32) -> io::Result<Self> {
+        assert!(size.is_power_of_two(), "counters wrap around with it");
+        // All kernels since 5.4 have them.
+        let flags = offsets.flags.ok_or(io::Errno::NOTSUP)?;
+        let len = offsets.desc as usize + size as usize * size_of::<T>();
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        let base = unsafe {
+            mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED | MapFlags::POPULATE, socket, page)
+        }?;
+        let base = NonNull::new(base.cast::<u8>()).ok_or(io::Errno::NOMEM)?;
+        // SAFETY: the kernel tells offsets within the mapping, each aligned for what is there.
+        unsafe {
+            Ok(Self {
+                base,
+                len,
+                producer: base.add(offsets.producer as usize).cast(),
+                consumer: base.add(offsets.consumer as usize).cast(),
+                flags: base.add(flags as usize).cast(),
+                entries: base.add(offsets.desc as usize).cast(),
+                size,
+            })
+        }
+    }
+
+    fn producer(&self) -> &AtomicU32 {
+        // SAFETY: within the mapping, which lives as long as this; only ever touched as an atomic.
+        unsafe { self.producer.as_ref() }
+    }
+
+    fn consumer(&self) -> &AtomicU32 {
+        // SAFETY: as above.
+        unsafe { self.consumer.as_ref() }
+    }
+
+    /// Whether the kernel sleeps, and has to be called to go on.
+    fn needs_wakeup(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { self.flags.as_ref() }.load(Relaxed) & XdpRingFlags::XDP_RING_NEED_WAKEUP.bits() != 0
+    }
+
+    fn entry(&self, number: u32) -> NonNull<T> {
+        // SAFETY: the mapping has entries for all numbers below the size.
+        unsafe { self.entries.add((number & (self.size - 1)) as usize) }
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        // SAFETY: the pages that were mapped; only this refers to them. An error leaves address space mapped, which is harmless.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// The producing side.
+#[derive(Debug)]
+pub(crate) struct Producer<T> {
+    ring: Ring<T>,
+    /// Entries that were pushed, of which the kernel sees those before the last [`publish`](Self::publish).
+    pushed: u32,
+}
+
+impl<T: Copy> Producer<T> {
+    pub fn map(socket: BorrowedFd<'_>, page: u64, offsets: &XdpRingOffset, size: u32) -> io::Result<Self> {
+        let ring = Ring::map(socket, page, offsets, size)?;
+        Ok(Self { pushed: ring.producer().load(Relaxed), ring })
+    }
+
+    /// How many entries there is room for.
+    pub fn room(&self) -> u32 {
+        self.ring.size.saturating_sub(self.waiting())
+    }
+
+    /// How many entries the kernel has not taken yet.
+    pub fn waiting(&self) -> u32 {
+        self.pushed.wrapping_sub(self.ring.consumer().load(Acquire))
+    }
+
+    /// Pushes an entry. False if there is no room.
+    pub fn push(&mut self, entry: T) -> bool {
+        if self.room() == 0 {
+            return false;
+        }
+        // SAFETY: the consumer is done with this entry, and does not look at it before it is published.
+        unsafe { self.ring.entry(self.pushed).write(entry) };
+        self.pushed = self.pushed.wrapping_add(1);
+        true
+    }
+
+    /// Shows the kernel what was pushed.
+    pub fn publish(&mut self) {
+        self.ring.producer().store(self.pushed, Release);
+    }
+
+    pub fn needs_wakeup(&self) -> bool {
+        self.ring.needs_wakeup()
+    }
+}
+
+/// The consuming side.
+#[derive(Debug)]
+pub(crate) struct Consumer<T> {
+    ring: Ring<T>,
+    /// Entries that were popped, of which the kernel may use those before the last [`release`](Self::release) again.
+    popped: u32,
+    /// Entries that are known to be there.
+    known: u32,
+}
+
+impl<T: Copy> Consumer<T> {
+    pub fn map(socket: BorrowedFd<'_>, page: u64, offsets: &XdpRingOffset, size: u32) -> io::Result<Self> {
+        let ring = Ring::map(socket, page, offsets, size)?;
+        let popped = ring.consumer().load(Relaxed);
+        Ok(Self { popped, known: popped, ring })
+    }
+
+    /// The next entry, if there is one.
+    pub fn pop(&mut self) -> Option<T> {
+        if self.popped == self.known {
+            // The kernel's counter: the other's cache line is read only when nothing is known to be there.
+            self.known = self.ring.producer().load(Acquire);
+            if self.popped == self.known {
+                return None;
+            }
+        }
+        // SAFETY: the producer has published this entry and does not touch it before it is released.
+        let entry = unsafe { self.ring.entry(self.popped).read() };
+        self.popped = self.popped.wrapping_add(1);
+        Some(entry)
+    }
+
+    /// Lets the kernel use again what was popped.
+    pub fn release(&mut self) {
+        self.ring.consumer().store(self.popped, Release);
+    }
+}

@@ -1,0 +1,206 @@
+//! The memory that network frames are received into and sent from (UMEM).
+//!
+//! A frame is either user space's or the kernel's. One that is user space's is a [`Frame`], which nobody can copy: whoever has it
+//! may read and write its bytes. To hand it to the kernel is to put it away ([`Away`]) until its number comes back on a ring.
+
+use std::{
+    ops::{Deref, DerefMut},
+    os::fd::BorrowedFd,
+    ptr::NonNull,
+    sync::Arc,
+};
+
+use rustix::{
+    io,
+    mm::{MapFlags, ProtFlags, mmap_anonymous, munmap},
+    net::{
+        sockopt::set_xdp_umem_reg,
+        xdp::{XdpUmemReg, XdpUmemRegFlags},
+    },
+};
+
+/// Bytes of a frame: half a page, the smallest that the kernel takes. It keeps 256 of them for itself, so an Ethernet frame
+/// of 1,500 bytes fits, with VLAN tags.
+pub const FRAME_BYTES: usize = 2048;
+
+/// Bytes that the kernel leaves free before a frame that it receives (`XDP_PACKET_HEADROOM`).
+const HEADROOM: usize = 256;
+
+/// The longest frame that is received.
+pub const MOST: usize = FRAME_BYTES - HEADROOM;
+
+/// The memory, until its last frame is gone.
+#[derive(Debug)]
+pub(crate) struct Umem {
+    base: NonNull<u8>,
+    frames: usize,
+}
+
+// SAFETY: the memory is only touched through frames, each of which has a part of its own.
+unsafe impl Send for Umem {}
+// SAFETY: as above.
+unsafe impl Sync for Umem {}
+
+impl Umem {
+    /// Memory for so many frames, and these.
+    pub fn new(frames: usize) -> io::Result<(Arc<Self>, Vec<Frame>)> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        let base = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                frames * FRAME_BYTES,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::POPULATE,
+            )
+        }?;
+        let base = NonNull::new(base.cast()).ok_or(io::Errno::NOMEM)?;
+        let umem = Arc::new(Self { base, frames });
+        // The last one made is the first one used.
+        let frames = (0..frames as u32).rev().map(|number| Frame { umem: umem.clone(), number, start: 0, length: 0 });
+        let frames = frames.collect();
+        Ok((umem, frames))
+    }
+
+    /// Tells a socket to use it. The kernel keeps the pages for as long as it does.
+    pub fn register(&self, socket: BorrowedFd<'_>) -> io::Result<()> {
+        let place = XdpUmemReg {
+            addr: self.base.as_ptr() as u64,
+            len: (self.frames * FRAME_BYTES) as u64,
+            chunk_size: FRAME_BYTES as u32,
+            headroom: 0,
+            flags: XdpUmemRegFlags::empty(),
+            tx_metadata_len: 0,
+        };
+        set_xdp_umem_reg(socket, place)
+    }
+}
+
+impl Drop for Umem {
+    fn drop(&mut self) {
+        // SAFETY: the pages that were mapped above; there is no frame any more, and the kernel has references of its own to what a
+        // socket uses. An error leaves address space mapped, which is harmless.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.frames * FRAME_BYTES) };
+    }
+}
+
+/// A network frame, which is user space's. Its bytes are those that were received, or are to be sent.
+#[derive(Debug)]
+pub struct Frame {
+    umem: Arc<Umem>,
+    number: u32,
+    start: u16,
+    length: u16,
+}
+
+impl Frame {
+    /// Where its bytes are in the UMEM.
+    pub(crate) fn address(&self) -> u64 {
+        u64::from(self.number) * FRAME_BYTES as u64 + u64::from(self.start)
+    }
+
+    /// Makes it so long, from where it begins now; as long as there is room for at most.
+    pub fn set_length(&mut self, length: usize) {
+        self.length = length.min(FRAME_BYTES - usize::from(self.start)) as u16;
+    }
+
+    /// Makes it empty, with room for [`MOST`] bytes.
+    pub fn clear(&mut self) {
+        (self.start, self.length) = (HEADROOM as u16, 0);
+    }
+}
+
+impl Deref for Frame {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: start and length are within the frame, which is within the memory, as this frame's number is one that the memory was
+        // made with. There is one frame of a number, and while there is, the kernel does not write to it.
+        unsafe {
+            let at = self.umem.base.add(self.address() as usize);
+            std::slice::from_raw_parts(at.as_ptr(), self.length.into())
+        }
+    }
+}
+
+impl DerefMut for Frame {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the frame is borrowed mutably.
+        unsafe {
+            let at = self.umem.base.add(self.address() as usize);
+            std::slice::from_raw_parts_mut(at.as_ptr(), self.length.into())
+        }
+    }
+}
+
+/// Frames of a UMEM that are the kernel's, by their numbers.
+#[derive(Debug)]
+pub(crate) struct Away {
+    umem: Arc<Umem>,
+    frames: Vec<Option<Frame>>,
+    count: usize,
+}
+
+impl Away {
+    pub fn new(umem: &Arc<Umem>) -> Self {
+        Self { umem: umem.clone(), frames: (0..umem.frames).map(|_| None).collect(), count: 0 }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Puts a frame away.
+    ///
+    /// # Panics
+    ///
+    /// If it is of another UMEM: the kernel would be given a frame of this one's that somebody else has.
+    pub fn put(&mut self, frame: Frame) {
+        assert!(Arc::ptr_eq(&frame.umem, &self.umem), "a frame goes back to where it came from");
+        let place = &mut self.frames[frame.number as usize];
+        debug_assert!(place.is_none(), "a frame is there once");
+        *place = Some(frame);
+        self.count += 1;
+    }
+
+    /// The frame that an address is in, which the kernel has given back, with these bytes in it. None if the kernel did not have it.
+    pub fn take(&mut self, address: u64, length: u32) -> Option<Frame> {
+        let number = usize::try_from(address).ok()? / FRAME_BYTES;
+        let mut frame = self.frames.get_mut(number)?.take()?;
+        self.count -= 1;
+        frame.start = (address as usize % FRAME_BYTES) as u16;
+        frame.set_length(length as usize);
+        Some(frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_have_bytes_of_their_own() {
+        let (_, mut frames) = Umem::new(4).unwrap();
+        for (at, frame) in frames.iter_mut().enumerate() {
+            frame.set_length(usize::MAX);
+            frame.fill(at as u8 + 1);
+        }
+        for (at, frame) in frames.iter().enumerate() {
+            assert!(frame.len() == FRAME_BYTES && frame.iter().all(|byte| *byte == at as u8 + 1));
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_does_not_have_it_cannot_give_back() {
+        let (umem, mut frames) = Umem::new(4).unwrap();
+        let mut away = Away::new(&umem);
+        away.put(frames.pop().unwrap());
+        assert_eq!(away.count(), 1);
+        assert!(away.take(FRAME_BYTES as u64, 10).is_none(), "another");
+        assert!(away.take(u64::MAX, 10).is_none(), "none");
+        let frame = away.take(300, u32::MAX).unwrap();
+        assert_eq!((frame.address(), frame.len()), (300, FRAME_BYTES - 300), "no more than there is");
+        assert!(away.take(300, 10).is_none(), "twice");
+        assert_eq!(away.count(), 0);
+    }
+}

@@ -1,0 +1,52 @@
+//! The suite against a node that takes frames past the host's network stack, over a cable between two network namespaces.
+//!
+//! Skipped, with a word why, where the machine does not allow it: it takes root and Linux 6.10.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use common::setting::{Setting, config, conforms, other_traffic_and_restarts_are_not_disturbed, set_up};
+use common::{CLIENT, CLIENT_V6, NODE, NODE_V6, STRANGER};
+use node::config::Backend;
+use wire::Promise;
+
+/// What came as frames, and what came on the host's sockets (datagrams, or messages of connections).
+fn ways(setting: &Setting) -> (u64, u64) {
+    let counters = &setting.node.shared().counters;
+    (counters.frames.get(), counters.datagrams.get() - counters.frames.get())
+}
+
+#[test]
+fn the_node_conforms_over_ipv4() {
+    let mut config = config(NODE, Backend::AfXdp);
+    config.limits.rate = 2000;
+    let Some(setting) = set_up(config) else { return };
+    conforms(&setting, CLIENT, Some(STRANGER), "", true);
+    let (frames, others) = ways(&setting);
+    assert!(frames > 1000, "{frames} frames");
+    // Datagrams that fill several frames, and what came on connections.
+    assert!(others > 0);
+}
+
+#[test]
+fn the_node_conforms_over_ipv6_at_accepted() {
+    let mut config = config(&format!("[{NODE_V6}]"), Backend::AfXdp);
+    config.promise = Promise::Accepted;
+    let Some(setting) = set_up(config) else { return };
+    conforms(&setting, CLIENT_V6, None, "", false);
+    let (frames, _) = ways(&setting);
+    assert!(frames > 1000, "{frames} frames");
+}
+
+#[test]
+fn the_node_conforms_while_it_polls_busily() {
+    let mut config = config(NODE, Backend::AfXdp);
+    config.io.busy_poll = true;
+    let Some(setting) = set_up(config) else { return };
+    conforms(&setting, CLIENT, Some(STRANGER), "compact", false);
+}
+
+#[test]
+fn other_traffic_and_restarts() {
+    other_traffic_and_restarts_are_not_disturbed(Backend::AfXdp);
+}

@@ -1,0 +1,189 @@
+//! A node with a tier in one of two namespaces, and what is done with it over whichever backend.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use node::config::Backend;
+use node::{Config, Node};
+use turnpike_conformance::{Summary, Target, run};
+use wire::CompactFrame;
+use xdp::{Arena, Interface, Link, Mode, Program};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::{CABLE, CLIENT, NODE, Namespaces, address, enter, within};
+
+const ISSUER: [u8; 32] = {
+    let mut key = [0; 32];
+    key[31] = 1;
+    key
+};
+const ISSUER_KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+
+/// A node in its namespace, and the client's end of the cable made ready for frames that XDP sends there.
+pub struct Setting {
+    pub node: Node,
+    // Before the namespaces.
+    _receiver: Link,
+    _data: tempfile::TempDir,
+    pub namespaces: Namespaces,
+}
+
+pub fn config(listen: &str, backend: Backend) -> Config {
+    let mut config = Config {
+        listen: format!("{listen}:0").parse().unwrap(),
+        http: None,
+        trusted: vec!["10.77.0.0/24".parse().unwrap(), "fd77::/64".parse().unwrap()],
+        issuers: vec![ISSUER_KEY.parse().unwrap()],
+        ..Config::default()
+    };
+    config.ledger.accounts = 4096;
+    config.blocks.interval = 50;
+    config.io.backend = backend;
+    config
+}
+
+/// Starts a node, or tells why it cannot have a tier here.
+pub fn set_up(mut config: Config) -> Option<Setting> {
+    let skip = |why: String| {
+        eprintln!("skipped: {why}");
+        None
+    };
+    if !Program::is_built() {
+        return skip("the build had no clang 19".to_owned());
+    }
+    let namespaces = match Namespaces::new() {
+        Ok(namespaces) => namespaces,
+        Err(why) => return skip(why),
+    };
+    if let Err(why) = Arena::with_room_for(&[1]) {
+        return skip(why.to_string());
+    }
+    let data = tempfile::tempdir().unwrap();
+    config.data = data.path().join("data");
+    // A veth takes frames from XDP only while its own end has a program: any will do, this one answers nothing.
+    let receiver = within(&namespaces.client, || {
+        let program = Program::load(&Arena::with_room_for(&[1]).unwrap(), true).unwrap();
+        Link::attach_as(&program, &Interface::named(CABLE).unwrap(), Mode::Native).unwrap()
+    });
+    let node = within(&namespaces.node, || Node::start(&config).unwrap());
+    assert_eq!(node.backend(), config.io.backend, "the machine allows it");
+    Some(Setting { node, _receiver: receiver, _data: data, namespaces })
+}
+
+pub fn conforms(setting: &Setting, trusted: &str, stranger: Option<&str>, filter: &str, rate_limited: bool) {
+    let target = Target {
+        node: setting.node.local_address(),
+        trusted: address(trusted),
+        stranger: stranger.map(address),
+        issuer: Some(ISSUER),
+        small_table: stranger.is_some(),
+        rate_limited,
+        block_patience: Duration::from_secs(60),
+    };
+    let outcomes = within(&setting.namespaces.client, || run(&target, filter, |outcome| println!("{outcome}")));
+    let summary = Summary::of(&outcomes);
+    assert_eq!(summary.failed, 0, "{summary}");
+    assert!(summary.passed > 0);
+}
+
+/// A client that asks one thing at a time.
+pub struct Client(UdpSocket, u32);
+
+impl Client {
+    pub fn new(from: &str, node: std::net::SocketAddr) -> Self {
+        let from: IpAddr = address(from);
+        let socket = UdpSocket::bind((from, 0)).unwrap();
+        socket.connect(node).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        Self(socket, 0)
+    }
+
+    /// Asks until there is an answer.
+    pub fn ask(&self, frame: CompactFrame) -> CompactFrame {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut reply = [0; 64];
+        while Instant::now() < deadline {
+            let _ = self.0.send(frame.as_bytes());
+            while let Ok(length) = self.0.recv(&mut reply) {
+                let reply = CompactFrame::read_from_bytes(&reply[..length]).unwrap();
+                if reply.transaction == frame.transaction {
+                    return reply;
+                }
+            }
+        }
+        panic!("no answer to {frame:?}");
+    }
+
+    pub fn next(&mut self, command: wire::Command, source: u32, destination: u32, amount: u32) -> CompactFrame {
+        self.1 += 1;
+        self.ask(CompactFrame::new(command, self.1, source, destination, amount))
+    }
+}
+
+/// Detached and attached again by restarts of the node, under load and with a connection of another kind on the same cable: every
+/// question gets its answer, and the connection every byte.
+pub fn other_traffic_and_restarts_are_not_disturbed(backend: Backend) {
+    let Some(setting) = set_up(config(NODE, backend)) else { return };
+    let Setting { node, namespaces, _data: data, _receiver } = setting;
+    let listen = node.local_address();
+    let stop = AtomicBool::new(false);
+    let (answers, echoed) = (AtomicU64::new(0), AtomicU64::new(0));
+    let listener = within(&namespaces.node, || TcpListener::bind((NODE, 0)).unwrap());
+    let echo = listener.local_addr().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut bytes = vec![0; 1 << 16];
+            while let Ok(length @ 1..) = stream.read(&mut bytes) {
+                stream.write_all(&bytes[..length]).unwrap();
+            }
+        });
+        scope.spawn(|| {
+            enter(&namespaces.client);
+            let mut stream = TcpStream::connect(echo).unwrap();
+            let mut back = vec![0; 40_000];
+            for turn in 0_u32.. {
+                let bytes: Vec<u8> = (0..40_000_u32).map(|at| (at ^ turn) as u8).collect();
+                stream.write_all(&bytes).unwrap();
+                stream.read_exact(&mut back).unwrap();
+                assert_eq!(bytes, back);
+                echoed.fetch_add(1, Ordering::Relaxed);
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        scope.spawn(|| {
+            enter(&namespaces.client);
+            let mut client = Client::new(CLIENT, listen);
+            assert_eq!(client.next(wire::Command::Create, 1, 0, 0).status.get(), 0);
+            for sum in 1_u32.. {
+                assert_eq!(client.next(wire::Command::Issue, 1, 0, 1).value(), sum);
+                let reply = client.next(wire::Command::Refer, 1, 0, 0);
+                assert_eq!((reply.status.get(), reply.value()), (0, sum), "what was answered is read");
+                answers.fetch_add(1, Ordering::Relaxed);
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        let mut node = Some(node);
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(300));
+            drop(node.take());
+            let config = Config { listen, data: data.path().join("data"), ..config(NODE, backend) };
+            node = Some(within(&namespaces.node, || Node::start(&config).unwrap()));
+            assert_eq!(node.as_ref().unwrap().backend(), backend);
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::Relaxed);
+        let node = node.unwrap();
+        assert!(answers.load(Ordering::Relaxed) > 0 && echoed.load(Ordering::Relaxed) > 0);
+        // What is being asked gets its answer.
+        std::thread::sleep(Duration::from_millis(500));
+        drop(node);
+    });
+}
