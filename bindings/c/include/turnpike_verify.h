@@ -168,6 +168,34 @@ enum turnpike_rule
     TURNPIKE_RULE_MERKLE_ROOT = 32,
     // No two nodes side by side in a Merkle tree of Bitcoin are equal (CVE-2012-2459).
     TURNPIKE_RULE_MERKLE_REPEATED = 33,
+    // An encoding of BLS12-381 has the length that it should have.
+    TURNPIKE_RULE_POINT_LENGTH = 40,
+    // The flag bits of a point go with its encoding.
+    TURNPIKE_RULE_POINT_FLAGS = 41,
+    // A point with the infinity flag has no other bits set.
+    TURNPIKE_RULE_POINT_INFINITY_BITS = 42,
+    // The 16 bytes before each field element of EIP-2537 are zero.
+    TURNPIKE_RULE_COORDINATE_PADDING = 43,
+    // The coordinates of a point are below the field's prime.
+    TURNPIKE_RULE_COORDINATE_RANGE = 44,
+    // The point is on the curve.
+    TURNPIKE_RULE_POINT_NOT_ON_CURVE = 45,
+    // The point is in the subgroup of prime order.
+    TURNPIKE_RULE_POINT_NOT_IN_SUBGROUP = 46,
+    // Scalars and public inputs are below the order of the group.
+    TURNPIKE_RULE_SCALAR_RANGE = 47,
+    // The point is not at infinity, where it may not be.
+    TURNPIKE_RULE_POINT_AT_INFINITY = 48,
+    // An aggregate has keys, and as many messages where each has its own.
+    TURNPIKE_RULE_KEY_COUNT = 49,
+    // The proof has as many public inputs as its verifying key asks for.
+    TURNPIKE_RULE_INPUT_COUNT = 50,
+    // The BLS signature is one of this message with this key.
+    TURNPIKE_RULE_BLS_MISMATCH = 51,
+    // The Groth16 proof holds for these public inputs with this verifying key.
+    TURNPIKE_RULE_GROTH16_MISMATCH = 52,
+    // The product of the pairings is one.
+    TURNPIKE_RULE_PAIRING_MISMATCH = 53,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -2,6 +2,7 @@
 //!
 //! - [`sha256`]: tagged hashes and double hashes, many at once, for Merkle trees and header chains.
 //! - [`secp256k1`]: ECDSA and BIP340 Schnorr signatures.
+//! - [`bls12_381`]: pairings, BLS signatures, Groth16 proofs, multi-scalar multiplication.
 //! - [`equihash`]: the proof of work of Zcash.
 //! - [`vdf`]: delays that nobody can shorten, and their proofs.
 //! - [`transfer`]: what a signed operation's signature covers, and the account id that a key stands for.
@@ -17,6 +18,7 @@
 
 mod batch;
 mod bisect;
+pub mod bls12_381;
 pub mod equihash;
 mod pool;
 mod rule;

@@ -1,3 +1,4 @@
+use crate::bls12_381::Rule as PairingRule;
 use crate::equihash::{HeaderRule, Rule as EquihashRule};
 use crate::secp256k1::Rule as SignatureRule;
 
@@ -56,13 +57,41 @@ pub enum RuleCode {
     MerkleRoot = 32,
     /// No two nodes side by side in a Merkle tree of Bitcoin are equal (CVE-2012-2459).
     MerkleRepeated = 33,
+    /// An encoding of BLS12-381 has the length that it should have.
+    PointLength = 40,
+    /// The flag bits of a point go with its encoding.
+    PointFlags = 41,
+    /// A point with the infinity flag has no other bits set.
+    PointInfinityBits = 42,
+    /// The 16 bytes before each field element of EIP-2537 are zero.
+    CoordinatePadding = 43,
+    /// The coordinates of a point are below the field's prime.
+    CoordinateRange = 44,
+    /// The point is on the curve.
+    PointNotOnCurve = 45,
+    /// The point is in the subgroup of prime order.
+    PointNotInSubgroup = 46,
+    /// Scalars and public inputs are below the order of the group.
+    ScalarRange = 47,
+    /// The point is not at infinity, where it may not be.
+    PointAtInfinity = 48,
+    /// An aggregate has keys, and as many messages where each has its own.
+    KeyCount = 49,
+    /// The proof has as many public inputs as its verifying key asks for.
+    InputCount = 50,
+    /// The BLS signature is one of this message with this key.
+    BlsMismatch = 51,
+    /// The Groth16 proof holds for these public inputs with this verifying key.
+    Groth16Mismatch = 52,
+    /// The product of the pairings is one.
+    PairingMismatch = 53,
 }
 
 impl RuleCode {
     /// All rules.
     ///
     /// cbindgen:ignore
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 39] = [
         Self::EquihashLength,
         Self::EquihashCollision,
         Self::EquihashOrder,
@@ -88,6 +117,20 @@ impl RuleCode {
         Self::NoKey,
         Self::MerkleRoot,
         Self::MerkleRepeated,
+        Self::PointLength,
+        Self::PointFlags,
+        Self::PointInfinityBits,
+        Self::CoordinatePadding,
+        Self::CoordinateRange,
+        Self::PointNotOnCurve,
+        Self::PointNotInSubgroup,
+        Self::ScalarRange,
+        Self::PointAtInfinity,
+        Self::KeyCount,
+        Self::InputCount,
+        Self::BlsMismatch,
+        Self::Groth16Mismatch,
+        Self::PairingMismatch,
     ];
 
     /// The result mask of an item that breaks this rule.
@@ -123,6 +166,20 @@ impl RuleCode {
             Self::NoKey => SignatureRule::NoKey.to_string(),
             Self::MerkleRoot => "the Merkle root is not that of the leaves".to_owned(),
             Self::MerkleRepeated => "two nodes side by side in the Merkle tree are equal (CVE-2012-2459)".to_owned(),
+            Self::PointLength => PairingRule::Length.to_string(),
+            Self::PointFlags => PairingRule::Flags.to_string(),
+            Self::PointInfinityBits => PairingRule::Infinity.to_string(),
+            Self::CoordinatePadding => PairingRule::Padding.to_string(),
+            Self::CoordinateRange => PairingRule::Range.to_string(),
+            Self::PointNotOnCurve => PairingRule::NotOnCurve.to_string(),
+            Self::PointNotInSubgroup => PairingRule::NotInSubgroup.to_string(),
+            Self::ScalarRange => PairingRule::ScalarRange.to_string(),
+            Self::PointAtInfinity => PairingRule::AtInfinity.to_string(),
+            Self::KeyCount => PairingRule::KeyCount.to_string(),
+            Self::InputCount => PairingRule::InputCount.to_string(),
+            Self::BlsMismatch => PairingRule::SignatureMismatch.to_string(),
+            Self::Groth16Mismatch => PairingRule::ProofMismatch.to_string(),
+            Self::PairingMismatch => PairingRule::PairingMismatch.to_string(),
         }
     }
 }
@@ -175,6 +232,28 @@ impl SignatureRule {
     }
 }
 
+impl PairingRule {
+    /// The rule's number among those of all schemes.
+    pub const fn code(self) -> RuleCode {
+        match self {
+            Self::Length => RuleCode::PointLength,
+            Self::Flags => RuleCode::PointFlags,
+            Self::Infinity => RuleCode::PointInfinityBits,
+            Self::Padding => RuleCode::CoordinatePadding,
+            Self::Range => RuleCode::CoordinateRange,
+            Self::NotOnCurve => RuleCode::PointNotOnCurve,
+            Self::NotInSubgroup => RuleCode::PointNotInSubgroup,
+            Self::ScalarRange => RuleCode::ScalarRange,
+            Self::AtInfinity => RuleCode::PointAtInfinity,
+            Self::KeyCount => RuleCode::KeyCount,
+            Self::InputCount => RuleCode::InputCount,
+            Self::SignatureMismatch => RuleCode::BlsMismatch,
+            Self::ProofMismatch => RuleCode::Groth16Mismatch,
+            Self::PairingMismatch => RuleCode::PairingMismatch,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,8 +275,8 @@ mod tests {
     #[test]
     fn numbers_never_change() {
         let numbers = RuleCode::ALL.map(|rule| rule as u8);
-        let signatures = (16..=30).chain([32, 33]);
+        let others = (16..=30).chain([32, 33]).chain(40..=53);
         assert_eq!(numbers[..8], [1, 2, 3, 4, 5, 8, 9, 10]);
-        assert!(numbers[8..].iter().copied().eq(signatures));
+        assert!(numbers[8..].iter().copied().eq(others));
     }
 }

@@ -1,0 +1,129 @@
+//! The precompiled contracts of Ethereum for this curve (EIP-2537), as functions from input to output.
+//!
+//! A field element is 64 big-endian bytes, the first 16 of them zero; of two coefficients that of 1 comes before that of u. A point
+//! is x and y, or zeros at infinity; a scalar is any number of 32 big-endian bytes.
+
+use super::{CurvePoint, Fp, Fp2, G1, G2, Group, Pair, Rule, Scalar, is_product_one, map_to_curve, multiply_and_add};
+
+/// Bytes of a field element.
+const ELEMENT: usize = 64;
+
+/// Bytes of a pair of points: an input of [`pairing_check`] has any number of them but none.
+pub const PAIR: usize = 6 * ELEMENT;
+
+/// A coordinate in this encoding.
+pub trait Word: Sized {
+    /// Bytes of it.
+    const LENGTH: usize;
+
+    /// From exactly so many bytes.
+    fn read(bytes: &[u8]) -> Result<Self, Rule>;
+
+    /// Appends so many bytes.
+    fn write(&self, bytes: &mut Vec<u8>);
+}
+
+impl Word for Fp {
+    const LENGTH: usize = ELEMENT;
+
+    fn read(bytes: &[u8]) -> Result<Self, Rule> {
+        let (padding, number) = bytes.split_first_chunk::<16>().ok_or(Rule::Length)?;
+        if *padding != [0; 16] {
+            return Err(Rule::Padding);
+        }
+        Self::parse(number.try_into().map_err(|_| Rule::Length)?)
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.extend([0; 16]);
+        bytes.extend(self.bytes());
+    }
+}
+
+impl Word for Fp2 {
+    const LENGTH: usize = 2 * ELEMENT;
+
+    fn read(bytes: &[u8]) -> Result<Self, Rule> {
+        let (c0, c1) = bytes.split_at_checked(ELEMENT).ok_or(Rule::Length)?;
+        Ok(Self::new(Fp::read(c0)?, Fp::read(c1)?))
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        self.coefficients().iter().for_each(|coefficient| coefficient.write(bytes));
+    }
+}
+
+/// `BLS12_G1ADD` and `BLS12_G2ADD`: the sum of two points, which need not be in the subgroup.
+pub fn add<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
+    let [left, right] = exactly(input, point_length::<G>())?;
+    Ok(write_point(&read_point::<G>(left)?.add(&read_point(right)?)))
+}
+
+/// `BLS12_G1MSM` and `BLS12_G2MSM`: the sum of points, each multiplied by the scalar behind it; at least one.
+pub fn multi_scalar_multiply<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
+    let mut points = Vec::new();
+    let mut scalars = Vec::new();
+    for item in items(input, point_length::<G>() + 32)? {
+        let (point, scalar) = item.split_at(point_length::<G>());
+        points.push(read_point::<G>(point)?.in_subgroup()?);
+        scalars.push(Scalar::reduce(scalar.try_into().map_err(|_| Rule::Length)?));
+    }
+    Ok(write_point(&multiply_and_add(&points, &scalars).on_curve()))
+}
+
+/// The points of `BLS12_PAIRING_CHECK`: pairs of a point of G1 and one of G2; at least one.
+pub fn pairs(input: &[u8]) -> Result<Vec<Pair>, Rule> {
+    let pair = |item: &[u8]| {
+        let (left, right) = item.split_at(point_length::<G1>());
+        let (left, right) = (read_point::<G1>(left)?, read_point::<G2>(right)?);
+        Ok((left.in_subgroup()?, right.in_subgroup()?))
+    };
+    items(input, PAIR)?.map(pair).collect()
+}
+
+/// `BLS12_PAIRING_CHECK`: whether the product of the pairings is one, as a number of 32 bytes.
+pub fn pairing_check(input: &[u8]) -> Result<Vec<u8>, Rule> {
+    let mut output = vec![0; 32];
+    output[31] = u8::from(is_product_one(&pairs(input)?));
+    Ok(output)
+}
+
+/// `BLS12_MAP_FP_TO_G1` and `BLS12_MAP_FP2_TO_G2`: the point for a field element.
+pub fn map<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
+    let [element] = exactly(input, G::Element::LENGTH)?;
+    Ok(write_point(&map_to_curve::<G>(G::Element::read(element)?).on_curve()))
+}
+
+fn point_length<G: Group<Element: Word>>() -> usize {
+    2 * G::Element::LENGTH
+}
+
+/// The input cut into a number of items.
+fn exactly<const N: usize>(input: &[u8], length: usize) -> Result<[&[u8]; N], Rule> {
+    if input.len() != N * length {
+        return Err(Rule::Length);
+    }
+    Ok(std::array::from_fn(|at| &input[at * length..(at + 1) * length]))
+}
+
+/// The input cut into any number of items but none.
+fn items(input: &[u8], length: usize) -> Result<std::slice::ChunksExact<'_, u8>, Rule> {
+    let items = input.chunks_exact(length);
+    if items.len() == 0 || !items.remainder().is_empty() { Err(Rule::Length) } else { Ok(items) }
+}
+
+fn read_point<G: Group<Element: Word>>(bytes: &[u8]) -> Result<CurvePoint<G>, Rule> {
+    if bytes.iter().all(|byte| *byte == 0) {
+        return Ok(CurvePoint::default());
+    }
+    let (x, y) = bytes.split_at(G::Element::LENGTH);
+    CurvePoint::new(G::Element::read(x)?, G::Element::read(y)?)
+}
+
+fn write_point<G: Group<Element: Word>>(point: &CurvePoint<G>) -> Vec<u8> {
+    let Some((x, y)) = point.coordinates() else { return vec![0; point_length::<G>()] };
+    let mut bytes = Vec::with_capacity(point_length::<G>());
+    x.write(&mut bytes);
+    y.write(&mut bytes);
+    bytes
+}

@@ -1,0 +1,172 @@
+//! Groth16 proofs (Groth, *On the Size of Pairing-based Non-interactive Arguments*, 2016) in the encodings of bellman and Zcash:
+//! [`Verifier`] for many, [`verify`] for one.
+
+mod key;
+
+use std::ops::Range;
+
+use super::{
+    G1, G2, Pair, Point, Rule, Scalar, coefficients, is_product_one, multiply_and_add, multiply_short_and_add,
+};
+use crate::BatchVerifier;
+use crate::bisect::bisect;
+
+pub use key::VerifyingKey;
+
+/// A proof: three points in the subgroups, none at infinity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Proof {
+    pub(super) a: Point<G1>,
+    pub(super) b: Point<G2>,
+    pub(super) c: Point<G1>,
+}
+
+impl Proof {
+    /// Bytes of a proof.
+    pub const LENGTH: usize = 192;
+
+    /// From the compressed encodings of A, B and C, one after the other.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
+        let (a, rest) = bytes.split_at_checked(48).ok_or(Rule::Length)?;
+        let (b, c) = rest.split_at_checked(96).ok_or(Rule::Length)?;
+        if c.len() != 48 {
+            return Err(Rule::Length);
+        }
+        Ok(Self { a: finite(Point::parse(a)?)?, b: finite(Point::parse(b)?)?, c: finite(Point::parse(c)?)? })
+    }
+}
+
+/// A point that is not at infinity.
+fn finite<G: super::Group>(point: Point<G>) -> Result<Point<G>, Rule> {
+    if point.is_infinity() { Err(Rule::AtInfinity) } else { Ok(point) }
+}
+
+/// A proof, and the public inputs that it is claimed to hold for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The proof.
+    pub proof: Proof,
+    /// The public inputs, as many as the verifying key asks for.
+    pub inputs: Vec<Scalar>,
+}
+
+impl Claim {
+    /// From the bytes of a proof, and public inputs of 32 little-endian bytes each.
+    pub fn parse(proof: &[u8], inputs: &[u8]) -> Result<Self, Rule> {
+        let proof = Proof::parse(proof)?;
+        let (inputs, []) = inputs.as_chunks() else { return Err(Rule::Length) };
+        let inputs = inputs.iter().map(Scalar::parse_little_endian).collect::<Result<_, _>>()?;
+        Ok(Self { proof, inputs })
+    }
+}
+
+/// Verifies one proof.
+pub fn verify(key: &VerifyingKey, claim: &Claim) -> Result<(), Rule> {
+    let inputs = key.combine(&claim.inputs).ok_or(Rule::InputCount)?;
+    let Proof { a, b, c } = claim.proof;
+    let pairs = [(a, b), (inputs, key.minus_gamma), (c, key.minus_delta), (key.alpha, key.minus_beta)];
+    if is_product_one(&pairs) { Ok(()) } else { Err(Rule::ProofMismatch) }
+}
+
+/// A batch of proofs for one verifying key.
+#[derive(Clone, Debug)]
+pub struct Verifier<'a> {
+    key: &'a VerifyingKey,
+    claims: Vec<Claim>,
+    verdicts: Vec<Result<(), Rule>>,
+}
+
+/// Proofs in a combined check. A larger one costs hardly less each.
+const TOGETHER: usize = 1024;
+
+/// From how many on a combined check is faster than one check for each.
+const ALONE: usize = 1;
+
+impl<'a> Verifier<'a> {
+    /// An empty batch.
+    pub fn new(key: &'a VerifyingKey) -> Self {
+        Self { key, claims: Vec::new(), verdicts: Vec::new() }
+    }
+}
+
+impl BatchVerifier for Verifier<'_> {
+    type Item = Claim;
+    type Rule = Rule;
+
+    fn push(&mut self, claim: Claim) {
+        self.claims.push(claim);
+    }
+
+    fn len(&self) -> usize {
+        self.claims.len()
+    }
+
+    fn verify_each(&mut self) -> &[Result<(), Rule>] {
+        self.verdicts.clear();
+        self.verdicts.resize(self.claims.len(), Ok(()));
+        for (claims, verdicts) in self.claims.chunks(TOGETHER).zip(self.verdicts.chunks_mut(TOGETHER)) {
+            verify_together(self.key, claims, verdicts);
+        }
+        self.claims.clear();
+        &self.verdicts
+    }
+}
+
+/// Writes the verdict of each claim; all are good before.
+fn verify_together(key: &VerifyingKey, claims: &[Claim], verdicts: &mut [Result<(), Rule>]) {
+    let counted = claims.iter().all(|claim| claim.inputs.len() == key.inputs());
+    let random = if counted && claims.len() > ALONE { coefficients::draw(claims.len()) } else { None };
+    let mut each = |range: Range<usize>| {
+        for (claim, verdict) in claims[range.clone()].iter().zip(&mut verdicts[range]) {
+            *verdict = verify(key, claim);
+        }
+    };
+    match random {
+        Some(random) => {
+            let combination = Combination::new(key, claims, random);
+            let all_good = |range| combination.is_good(range);
+            if !all_good(0..claims.len()) {
+                bisect(0..claims.len(), ALONE, all_good, each);
+            }
+        }
+        None => each(0..claims.len()),
+    }
+}
+
+/// The checks of all claims, each to the power of a random coefficient c: the product of the pairings of c A with B, and what is
+/// paired with the points of the key, which is added up.
+struct Combination<'a> {
+    key: &'a VerifyingKey,
+    claims: &'a [Claim],
+    random: Vec<u128>,
+    /// c A and B.
+    pairs: Vec<Pair>,
+    /// C.
+    last: Vec<Point<G1>>,
+}
+
+impl<'a> Combination<'a> {
+    fn new(key: &'a VerifyingKey, claims: &'a [Claim], random: Vec<u128>) -> Self {
+        let pair = |(claim, coefficient): (&Claim, &u128)| (claim.proof.a.multiply_short(*coefficient), claim.proof.b);
+        let pairs = claims.iter().zip(&random).map(pair).collect();
+        Self { key, claims, pairs, last: claims.iter().map(|claim| claim.proof.c).collect(), random }
+    }
+
+    fn is_good(&self, range: Range<usize>) -> bool {
+        let (key, random) = (self.key, &self.random[range.clone()]);
+        // The sums of c, which is the input of one, and of c times each input.
+        let mut sums = vec![Scalar::default(); 1 + key.inputs()];
+        for (claim, coefficient) in self.claims[range.clone()].iter().zip(random) {
+            let coefficient = Scalar::from(*coefficient);
+            sums[0] = sums[0] + coefficient;
+            for (sum, input) in sums[1..].iter_mut().zip(&claim.inputs) {
+                *sum = *sum + coefficient * *input;
+            }
+        }
+        let mut pairs = self.pairs[range.clone()].to_vec();
+        pairs.push((multiply_and_add(&key.input_points, &sums), key.minus_gamma));
+        pairs.push((multiply_short_and_add(&self.last[range], random), key.minus_delta));
+        pairs.push((key.alpha.multiply(&sums[0]), key.minus_beta));
+        is_product_one(&pairs)
+    }
+}

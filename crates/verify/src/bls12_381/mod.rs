@@ -1,0 +1,43 @@
+//! The curve BLS12-381: points, pairings, [`signature`]s, [`groth16`] proofs and multi-scalar multiplication.
+//!
+//! Whatever comes from outside is parsed before anything else is done with it, and every encoding has one rule ([`Rule`]) for each
+//! thing that can be wrong with it: a [`Point`] is always on its curve and in its subgroup, a [`Scalar`] always below the order. A
+//! [`CurvePoint`] need not be in the subgroup, and can only be added to others, as EIP-2537 asks for.
+//!
+//! Signatures and proofs are verified in batches, by one product of pairings with random coefficients that are drawn when all items
+//! are there. Where it fails, halving the batch finds the items that are not good.
+//!
+//! ```
+//! use turnpike_verify::bls12_381::signature::{PROOF_OF_POSSESSION, SecretKey, Signed, Verifier};
+//! use turnpike_verify::{BatchVerifier, bls12_381::Rule};
+//!
+//! let key = SecretKey::parse(&[1; 32])?;
+//! let signature = key.sign(b"message", PROOF_OF_POSSESSION);
+//! let mut verifier = Verifier::default();
+//! verifier.push(Signed { message: b"message", key: key.public(), signature });
+//! verifier.push(Signed { message: b"another", key: key.public(), signature });
+//! assert_eq!(verifier.verify_all(), Err((1, Rule::SignatureMismatch)));
+//! # Ok::<(), Rule>(())
+//! ```
+
+mod coefficients;
+pub mod eip2537;
+mod field;
+pub mod groth16;
+mod hash;
+mod multiple;
+mod pairing;
+mod point;
+mod portable;
+mod rule;
+pub mod signature;
+
+pub use field::{Fp, Fp2, Fp12, ORDER, PRIME, Scalar};
+pub use hash::{encode_to_curve, hash_to_curve, map_to_curve};
+pub use multiple::{multiply_and_add, multiply_short_and_add};
+pub use pairing::{Pair, is_product_one, miller_loop, multi_pairing, pairing};
+pub use point::{CurvePoint, G1, G2, Group, Point};
+pub use rule::Rule;
+
+#[cfg(test)]
+mod tests;

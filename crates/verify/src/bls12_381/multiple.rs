@@ -1,0 +1,30 @@
+//! Sums of multiples of points: multi-scalar multiplication.
+
+use super::{Group, Point, Scalar};
+
+/// The sum of each point multiplied by its scalar.
+///
+/// # Panics
+///
+/// If there are not as many scalars as points.
+pub fn multiply_and_add<G: Group>(points: &[Point<G>], scalars: &[Scalar]) -> Point<G> {
+    assert_eq!(points.len(), scalars.len(), "each point has a scalar");
+    sum(points, scalars.iter().map(Scalar::little_endian), Scalar::BITS)
+}
+
+/// As [`multiply_and_add`], with scalars of 128 bits, which takes half the time.
+pub fn multiply_short_and_add<G: Group>(points: &[Point<G>], scalars: &[u128]) -> Point<G> {
+    assert_eq!(points.len(), scalars.len(), "each point has a scalar");
+    sum(points, scalars.iter().map(|scalar| scalar.to_le_bytes()), 128)
+}
+
+fn sum<G: Group, const N: usize>(points: &[Point<G>], scalars: impl Iterator<Item = [u8; N]>, bits: usize) -> Point<G> {
+    // The formulas of affine points have none at infinity.
+    let finite = points.iter().zip(scalars).filter(|(point, _)| !point.is_infinity());
+    let (points, scalars): (Vec<G::Affine>, Vec<[u8; N]>) = finite.map(|(point, scalar)| (point.0, scalar)).unzip();
+    match &points[..] {
+        [] => Point::default(),
+        [point] => Point(G::to_affine(&G::multiply(&G::to_jacobian(point), &scalars[0], bits))),
+        _ => Point(G::to_affine(&G::multiply_and_add(&points, scalars.as_flattened(), bits))),
+    }
+}

@@ -1,0 +1,230 @@
+//! BLS signatures with keys in G1 and signatures in G2 (draft-irtf-cfrg-bls-signature, as Ethereum uses it): [`Verifier`] for many,
+//! [`verify`] for one, [`fast_aggregate_verify`] and [`aggregate_verify`] for one that stands for many.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::{G1, G2, Point, Rule, Scalar, coefficients, hash_to_curve, is_product_one, multiply_short_and_add};
+use crate::BatchVerifier;
+use crate::bisect::bisect;
+
+/// The tag of the scheme with proofs of possession, which Ethereum uses.
+pub const PROOF_OF_POSSESSION: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
+
+/// The tag of the basic scheme.
+pub const BASIC: &[u8] = b"BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_NUL_";
+
+/// A public key: a point of G1, not at infinity. It is not known that its owner has the secret key: who adds keys up asks for a
+/// proof of possession of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublicKey(Point<G1>);
+
+/// A signature, or the sum of many: a point of G2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signature(Point<G2>);
+
+/// A secret key, to make signatures for tests and load with. It is not kept from other users of the machine.
+#[derive(Clone)]
+pub struct SecretKey(Scalar);
+
+impl PublicKey {
+    /// From 48 bytes: `KeyValidate`.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
+        let point = Point::parse_compressed(bytes)?;
+        if point.is_infinity() { Err(Rule::AtInfinity) } else { Ok(Self(point)) }
+    }
+
+    /// The sum of keys. It is refused where it is the point at infinity, as then any signature of nothing would be good.
+    pub fn aggregate(keys: &[Self]) -> Result<Self, Rule> {
+        if keys.is_empty() {
+            return Err(Rule::KeyCount);
+        }
+        let sum = Point::sum(keys.iter().map(|key| &key.0));
+        if sum.is_infinity() { Err(Rule::AtInfinity) } else { Ok(Self(sum)) }
+    }
+
+    /// 48 bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.compressed()
+    }
+}
+
+impl Signature {
+    /// From 96 bytes.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
+        Point::parse_compressed(bytes).map(Self)
+    }
+
+    /// The sum of signatures.
+    pub fn aggregate(signatures: &[Self]) -> Result<Self, Rule> {
+        if signatures.is_empty() {
+            return Err(Rule::KeyCount);
+        }
+        Ok(Self(Point::sum(signatures.iter().map(|signature| &signature.0))))
+    }
+
+    /// 96 bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.compressed()
+    }
+}
+
+impl SecretKey {
+    /// From 32 big-endian bytes: a number from 1 to the order less one.
+    pub fn parse(bytes: &[u8; 32]) -> Result<Self, Rule> {
+        let scalar = Scalar::parse(bytes)?;
+        if scalar.is_zero() { Err(Rule::ScalarRange) } else { Ok(Self(scalar)) }
+    }
+
+    /// The public key.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(Point::generator().multiply(&self.0))
+    }
+
+    /// The signature of a message.
+    pub fn sign(&self, message: &[u8], tag: &[u8]) -> Signature {
+        Signature(hash_to_curve::<G2>(message, tag).multiply(&self.0))
+    }
+}
+
+/// A message, and the signature and the key that it is claimed to be signed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signed<'a> {
+    /// The message, of any length.
+    pub message: &'a [u8],
+    /// The key, or the sum of the keys of all that signed this message.
+    pub key: PublicKey,
+    /// The signature, or the sum of theirs.
+    pub signature: Signature,
+}
+
+impl<'a> Signed<'a> {
+    /// Parses a key of 48 bytes and a signature of 96.
+    pub fn parse(message: &'a [u8], signature: &[u8], key: &[u8]) -> Result<Self, Rule> {
+        Ok(Self { message, signature: Signature::parse(signature)?, key: PublicKey::parse(key)? })
+    }
+}
+
+/// Verifies one signature: `Verify`.
+pub fn verify(item: &Signed<'_>, tag: &[u8]) -> Result<(), Rule> {
+    aggregate_verify(&[(item.key, item.message)], &item.signature, tag)
+}
+
+/// Verifies a signature by all of the keys of one message: `FastAggregateVerify`. Proofs of possession of all keys have been seen.
+pub fn fast_aggregate_verify(
+    keys: &[PublicKey],
+    message: &[u8],
+    signature: &Signature,
+    tag: &[u8],
+) -> Result<(), Rule> {
+    verify(&Signed { message, key: PublicKey::aggregate(keys)?, signature: *signature }, tag)
+}
+
+/// Verifies a signature by each of the keys of its own message: `AggregateVerify`. In the basic scheme the messages have to differ,
+/// which is the caller's to see to.
+pub fn aggregate_verify(items: &[(PublicKey, &[u8])], signature: &Signature, tag: &[u8]) -> Result<(), Rule> {
+    if items.is_empty() {
+        return Err(Rule::KeyCount);
+    }
+    let signed = items.iter().map(|(key, message)| (key.0, hash_to_curve(message, tag)));
+    let pairs = signed.chain([(Point::generator().negate(), signature.0)]);
+    if is_product_one(&Vec::from_iter(pairs)) { Ok(()) } else { Err(Rule::SignatureMismatch) }
+}
+
+/// A batch of signatures.
+#[derive(Clone, Debug)]
+pub struct Verifier<'a> {
+    tag: &'a [u8],
+    items: Vec<Signed<'a>>,
+    verdicts: Vec<Result<(), Rule>>,
+}
+
+/// From how many on a combined check is faster than one check for each.
+const ALONE: usize = 1;
+
+impl Default for Verifier<'_> {
+    fn default() -> Self {
+        Self::new(PROOF_OF_POSSESSION)
+    }
+}
+
+impl<'a> Verifier<'a> {
+    /// An empty batch of signatures with this tag.
+    pub fn new(tag: &'a [u8]) -> Self {
+        Self { tag, items: Vec::new(), verdicts: Vec::new() }
+    }
+}
+
+impl<'a> BatchVerifier for Verifier<'a> {
+    type Item = Signed<'a>;
+    type Rule = Rule;
+
+    fn push(&mut self, item: Signed<'a>) {
+        self.items.push(item);
+    }
+
+    fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    fn verify_each(&mut self) -> &[Result<(), Rule>] {
+        self.verdicts.clear();
+        self.verdicts.resize(self.items.len(), Ok(()));
+        let (items, verdicts, tag) = (&self.items, &mut self.verdicts, self.tag);
+        let mut each = |range: Range<usize>| {
+            for (item, verdict) in items[range.clone()].iter().zip(&mut verdicts[range]) {
+                *verdict = verify(item, tag);
+            }
+        };
+        match coefficients::draw(items.len()).filter(|_| items.len() > ALONE) {
+            Some(random) => {
+                let combination = Combination::new(items, &random, tag);
+                let all_good = |range| combination.is_good(range);
+                if !all_good(0..items.len()) {
+                    bisect(0..items.len(), ALONE, all_good, each);
+                }
+            }
+            None => each(0..items.len()),
+        }
+        self.items.clear();
+        &self.verdicts
+    }
+}
+
+/// The checks of all items, each to the power of a random coefficient c: the product of the pairings of c key with its message is
+/// that of the generator with the sum of c signature. Pairings of one message are one, of the sum of c key.
+struct Combination {
+    /// c key, and the number of its message.
+    keys: Vec<(Point<G1>, usize)>,
+    messages: Vec<Point<G2>>,
+    signatures: Vec<Point<G2>>,
+    random: Vec<u128>,
+}
+
+impl Combination {
+    fn new(items: &[Signed<'_>], random: &[u128], tag: &[u8]) -> Self {
+        let mut numbers = HashMap::new();
+        let mut messages = Vec::new();
+        let mut keys = Vec::with_capacity(items.len());
+        for (item, coefficient) in items.iter().zip(random) {
+            let number = *numbers.entry(item.message).or_insert_with(|| {
+                messages.push(hash_to_curve(item.message, tag));
+                messages.len() - 1
+            });
+            keys.push((item.key.0.multiply_short(*coefficient), number));
+        }
+        let signatures = items.iter().map(|item| item.signature.0).collect();
+        Self { keys, messages, signatures, random: random.to_vec() }
+    }
+
+    fn is_good(&self, range: Range<usize>) -> bool {
+        let sum = multiply_short_and_add(&self.signatures[range.clone()], &self.random[range.clone()]);
+        let mut keys = vec![Vec::new(); self.messages.len()];
+        for (key, number) in &self.keys[range] {
+            keys[*number].push(key);
+        }
+        let used = keys.iter().zip(&self.messages).filter(|(keys, _)| !keys.is_empty());
+        let pairs = used.map(|(keys, message)| (Point::sum(keys.iter().copied()), *message));
+        is_product_one(&Vec::from_iter(pairs.chain([(Point::generator().negate(), sum)])))
+    }
+}
