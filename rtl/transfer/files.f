@@ -6,4 +6,6 @@ src/dedup_window.sv
 src/store_controller.sv
 src/command_extractor.sv
 src/packet_generator.sv
+src/batch_extractor.sv
+src/batch_generator.sv
 src/transfer.sv

@@ -4,3 +4,4 @@ src/udp_check.sv
 src/reply_builder.sv
 src/packet_fifo.sv
 src/packet_selector.sv
+src/checksum_writer.sv

@@ -146,20 +146,18 @@ module turnpike_nic
   );
 
   // What the host sends goes where its kind says. Kinds that there are not, and ports, end here.
-  logic send_valid, send_ready, inject_port_host;
+  logic known_port, from_itself, sends, injects, send_ready;
   port_t inject_port;
-  assign inject_port_host = command_meta.port == HostPort;
-  assign inject_port = inject_port_host ? Host : port_t'(command_meta.port);
-  logic known_port, sends, injects;
   assign known_port = command_meta.port < 8'(Ports);
+  assign from_itself = command_meta.port == HostPort;
   assign sends = command_meta.kind == HostSend && known_port;
-  assign injects = command_meta.kind == HostInject && (known_port || inject_port_host);
-  assign send_valid = command_valid && sends;
+  assign injects = command_meta.kind == HostInject && (known_port || from_itself);
+  assign inject_port = from_itself ? Host : port_t'(command_meta.port);
   assign in_valid[Ports] = command_valid && injects;
   assign in_word[Ports] = command_word;
+  assign command_ready = sends ? send_ready : injects ? in_ready[Ports] : 1'b1;
   logic unused_id;
   assign unused_id = ^command_meta.id;
-  assign command_ready = sends ? send_ready : injects ? in_ready[Ports] : 1'b1;
 
   logic arriving_valid, arriving_ready;
   word_t arriving;
@@ -202,7 +200,7 @@ module turnpike_nic
       .trusted_mask_i   (csr.trusted_mask),
       .promise_i        (csr.promise),
       .take_compact_i   (csr.control.compact),
-      .take_batch_i     (1'b0),
+      .take_batch_i     (csr.control.batch),
       .take_proof_i     (1'b0),
       .valid_i          (arriving_valid),
       .ready_o          (arriving_ready),
@@ -216,18 +214,33 @@ module turnpike_nic
       .trusted_o        (selected_trusted)
   );
 
-  logic pass_ready, compact_valid, compact_ready;
+  logic pass_valid, pass_ready, compact_valid, compact_ready, batch_valid, batch_ready;
+  assign pass_valid = selected_valid && selected_engine == ForHost;
   assign compact_valid = selected_valid && selected_engine == ForCompact;
+  assign batch_valid = selected_valid && selected_engine == ForBatch;
   always_comb begin
     unique case (selected_engine)
+      ForHost: selected_ready = pass_ready;
       ForCompact: selected_ready = compact_ready;
-      default: selected_ready = pass_ready;
+      ForBatch: selected_ready = batch_ready;
+      default: selected_ready = 1'b0;
     endcase
   end
 
-  logic reply_valid, reply_ready, record_valid, record_ready;
-  logic [WordWidth-1:0] reply_data;
-  port_t reply_port;
+  // Streams of packets on their way out, and the ports that they are for.
+  localparam int unsigned Sent = 0;
+  localparam int unsigned Compact = 1;
+  localparam int unsigned Batch = 2;
+  localparam int unsigned Sources = 3;
+  logic [Sources-1:0] out_valid, out_ready;
+  word_t [Sources-1:0] out_word;
+  port_t [Sources-1:0] out_port;
+  assign out_valid[Sent] = command_valid && sends;
+  assign out_word[Sent] = command_word;
+  assign out_port[Sent] = port_t'(command_meta.port);
+  assign send_ready = out_ready[Sent];
+
+  logic record_valid, record_ready, operation_done;
   transfer_pkg::record_t record;
   transfer #(
       .AccountIndexWidth(AccountIndexWidth),
@@ -236,48 +249,65 @@ module turnpike_nic
       .PortWidth        (PortWidth)
   ) u_transfer (
       .clk_i,
-      .rst_ni           (run_n),
-      .secret_i         (csr.secret),
-      .limit_i          (csr.account_limit[LimitWidth-1:0]),
-      .tells_i          (csr.control.record),
-      .compact_valid_i  (compact_valid),
-      .compact_ready_o  (compact_ready),
-      .compact_packet_i (swap_bytes(selected.data)),
-      .compact_trusted_i(selected_trusted),
-      .compact_port_i   (selected_port),
-      .reply_valid_o    (reply_valid),
-      .reply_ready_i    (reply_ready),
-      .reply_data_o     (reply_data),
-      .reply_port_o     (reply_port),
-      .record_valid_o   (record_valid),
-      .record_ready_i   (record_ready),
-      .record_o         (record)
+      .rst_ni             (run_n),
+      .secret_i           (csr.secret),
+      .limit_i            (csr.account_limit[LimitWidth-1:0]),
+      .tells_i            (csr.control.record),
+      .promise_i          (csr.promise),
+      .compact_valid_i    (compact_valid),
+      .compact_ready_o    (compact_ready),
+      .compact_packet_i   (swap_bytes(selected.data)),
+      .compact_trusted_i  (selected_trusted),
+      .compact_port_i     (selected_port),
+      .reply_valid_o      (out_valid[Compact]),
+      .reply_ready_i      (out_ready[Compact]),
+      .reply_word_o       (out_word[Compact]),
+      .reply_port_o       (out_port[Compact]),
+      .batch_valid_i      (batch_valid),
+      .batch_ready_o      (batch_ready),
+      .batch_word_i       (selected),
+      .batch_port_i       (selected_port),
+      .batch_reply_valid_o(out_valid[Batch]),
+      .batch_reply_ready_i(out_ready[Batch]),
+      .batch_reply_word_o (out_word[Batch]),
+      .batch_reply_port_o (out_port[Batch]),
+      .done_o             (operation_done),
+      .record_valid_o     (record_valid),
+      .record_ready_i     (record_ready),
+      .record_o           (record)
   );
 
   ////////////////////////////////////////////////////////////////////////
-  // Out: to the ports the host's packets and replies; to the host what is its, and replies that are held or its own.
+  // Out: to a port, or to the host what is for it and what is held.
 
-  localparam int unsigned PortSources = 2;
-  logic [Ports-1:0][PortSources-1:0] out_valid, out_ready;
-  word_t [PortSources-1:0] out_word;
-  logic [PortSources-1:0] unused_out_user;
-  word_t reply;
-  logic reply_to_host;
-  assign reply = '{last: 1'b1, keep: '1, data: reply_data};
-  assign reply_to_host = csr.control.hold || reply_port == Host;
-  assign out_word = {reply, command_word};
+  logic [Sources-1:0] out_to_host;
+  logic [Sources-1:0][Ports:0] out_accepts;
+  for (genvar source = 0; source < Sources; source++) begin : gen_out
+    assign out_to_host[source] = out_port[source] == Host ||
+        (csr.control.hold && (source == Compact || source == Batch));
+    always_comb begin
+      out_ready[source] = out_to_host[source] && out_accepts[source][Ports];
+      for (int unsigned port = 0; port < Ports; port++) begin
+        if (!out_to_host[source] && out_port[source] == port_t'(port)) out_ready[source] = out_accepts[source][port];
+      end
+    end
+  end
+
   for (genvar port = 0; port < Ports; port++) begin : gen_tx
-    assign out_valid[port] = {
-      reply_valid && !reply_to_host && reply_port == port_t'(port), send_valid && command_meta.port == 8'(port)
-    };
+    logic [Sources-1:0] valid, ready;
+    logic unused_tx_user;
+    for (genvar source = 0; source < Sources; source++) begin : gen_source
+      assign valid[source] = out_valid[source] && !out_to_host[source] && out_port[source] == port_t'(port);
+      assign out_accepts[source][port] = ready[source];
+    end
     nic_egress #(
         .DataWidth(DataWidth),
-        .Sources  (PortSources)
+        .Sources  (Sources)
     ) u_egress (
         .clk_i,
         .rst_ni (run_n),
-        .valid_i(out_valid[port]),
-        .ready_o(out_ready[port]),
+        .valid_i(valid),
+        .ready_o(ready),
         .word_i (out_word),
         .user_i ('0),
         .valid_o(tx_valid_o[port]),
@@ -285,28 +315,35 @@ module turnpike_nic
         .data_o (tx_data_o[port]),
         .keep_o (tx_keep_o[port]),
         .last_o (tx_last_o[port]),
-        .user_o (unused_out_user[0])
+        .user_o (unused_tx_user)
     );
   end
 
-  localparam int unsigned HostSources = 3;
-  logic [HostSources-1:0] host_valid, host_ready_all;
+  // The host's: the sources of ports, then packets that no engine took, then records.
+  localparam int unsigned Passed = Sources;
+  localparam int unsigned Recorded = Sources + 1;
+  localparam int unsigned HostSources = Sources + 2;
+  logic [HostSources-1:0] host_valid, host_accepts;
   word_t [HostSources-1:0] host_word;
   meta_t [HostSources-1:0] host_meta;
-  word_t record_word;
-  // Records have the first byte lowest, as packets have.
-  assign record_word.data = swap_bytes({record, 256'b0});
-  assign record_word.keep = 64'hffff_ffff;
-  assign record_word.last = 1'b1;
   function automatic logic [7:0] outside(port_t port);
     return port == Host ? HostPort : 8'(port);
   endfunction
-  assign host_valid = {record_valid, reply_valid && reply_to_host, selected_valid && selected_engine == ForHost};
-  assign host_word = {record_word, reply, selected};
-  assign host_meta[0] = '{id: '0, port: outside(selected_port), kind: HostPacket};
-  assign host_meta[1] = '{id: '0, port: outside(reply_port), kind: HostReply};
-  assign host_meta[2] = '{id: '0, port: '0, kind: HostRecord};
-  assign {record_ready, pass_ready} = {host_ready_all[2], host_ready_all[0]};
+  for (genvar source = 0; source < Sources; source++) begin : gen_held
+    assign host_valid[source] = out_valid[source] && out_to_host[source];
+    assign host_word[source] = out_word[source];
+    assign host_meta[source] = '{id: '0, port: outside(out_port[source]), kind: HostReply};
+    assign out_accepts[source][Ports] = host_accepts[source];
+  end
+  assign host_valid[Passed] = pass_valid;
+  assign host_word[Passed] = selected;
+  assign host_meta[Passed] = '{id: '0, port: outside(selected_port), kind: HostPacket};
+  assign pass_ready = host_accepts[Passed];
+  // Records have the first byte lowest, as packets have.
+  assign host_valid[Recorded] = record_valid;
+  assign host_word[Recorded] = '{last: 1'b1, keep: 64'hffff_ffff, data: swap_bytes({record, 256'b0})};
+  assign host_meta[Recorded] = '{id: '0, port: '0, kind: HostRecord};
+  assign record_ready = host_accepts[Recorded];
   nic_egress #(
       .DataWidth(HostWidth),
       .UserWidth($bits(meta_t)),
@@ -315,7 +352,7 @@ module turnpike_nic
       .clk_i,
       .rst_ni (run_n),
       .valid_i(host_valid),
-      .ready_o(host_ready_all),
+      .ready_o(host_accepts),
       .word_i (host_word),
       .user_i (host_meta),
       .valid_o(to_host_valid_o),
@@ -325,14 +362,6 @@ module turnpike_nic
       .last_o (to_host_last_o),
       .user_o (to_host_meta_o)
   );
-  always_comb begin
-    send_ready  = 1'b0;
-    reply_ready = reply_to_host && host_ready_all[1];
-    for (int unsigned port = 0; port < Ports; port++) begin
-      if (command_meta.port == 8'(port)) send_ready = out_ready[port][0];
-      if (!reply_to_host && reply_port == port_t'(port)) reply_ready = out_ready[port][1];
-    end
-  end
 
   ////////////////////////////////////////////////////////////////////////
   // What is counted.
@@ -344,8 +373,9 @@ module turnpike_nic
       events.tx_packets[port] = tx_valid_o[port] && tx_ready_i[port] && tx_last_o[port];
     end
     events.compact_packets = compact_valid && compact_ready;
-    events.operations = reply_valid && reply_ready;
-    events.host_packets = host_valid[0] && host_ready_all[0] && selected.last;
-    events.sent_packets = send_valid && send_ready && command_word.last;
+    events.batch_packets = batch_valid && batch_ready && selected.last;
+    events.operations = operation_done;
+    events.host_packets = pass_valid && pass_ready && selected.last;
+    events.sent_packets = out_valid[Sent] && out_ready[Sent] && command_word.last;
   end
 endmodule

@@ -20,7 +20,7 @@ module packet_generator
     input  result_t                 result_i,
     output logic                    valid_o,
     input  logic                    ready_i,
-    output logic    [        511:0] data_o,
+    output word_t                   word_o,
     output logic    [PortWidth-1:0] port_o
 );
   localparam int unsigned Stages = 3;
@@ -47,7 +47,7 @@ module packet_generator
   );
 
   assign valid_o = valid_q[Stages];
-  assign data_o  = swap_bytes(reply);
+  assign word_o  = '{last: 1'b1, keep: '1, data: swap_bytes(reply)};
   assign port_o  = port_q[Stages];
 
   `ASSERT(results_have_packets, !result_valid_i || packet_valid_i)

@@ -2,6 +2,7 @@
 // here are the other three.
 
 `include "assertions.svh"
+`include "registers.svh"
 
 module transfer
   import wire_pkg::*;
@@ -21,6 +22,8 @@ module transfer
     input  logic    [LimitWidth-1:0] limit_i,
     // Whether what was done is told.
     input  logic                     tells_i,
+    // The promise that replies to batches name.
+    input  logic    [           7:0] promise_i,
     // Packets of compact frames.
     input  logic                     compact_valid_i,
     output logic                     compact_ready_o,
@@ -30,59 +33,144 @@ module transfer
     // Their replies, a word each.
     output logic                     reply_valid_o,
     input  logic                     reply_ready_i,
-    output logic    [         511:0] reply_data_o,
+    output word_t                    reply_word_o,
     output logic    [ PortWidth-1:0] reply_port_o,
-    // What was done.
+    // Packets of batch frames of compact entries, all trusted, and their replies.
+    input  logic                     batch_valid_i,
+    output logic                     batch_ready_o,
+    input  word_t                    batch_word_i,
+    input  logic    [ PortWidth-1:0] batch_port_i,
+    output logic                     batch_reply_valid_o,
+    input  logic                     batch_reply_ready_i,
+    output word_t                    batch_reply_word_o,
+    output logic    [ PortWidth-1:0] batch_reply_port_o,
+    // An operation is done; and, if it is told, what it was.
+    output logic                     done_o,
     output logic                     record_valid_o,
     input  logic                     record_ready_i,
     output record_t                  record_o
 );
   `PARAMETER_CHECK(port, PortWidth >= 1 && PortWidth <= 8, "transfer: PortWidth has to be from 1 to 8")
 
-  // Packets that wait for their results: as many as the store controller takes, and those on the way to it.
+  // Operations that wait for their results: as many as the store controller takes, and those on the way to it.
   localparam int unsigned Waiting = 24;
+  // Words of batches that wait: the longest and what comes behind it meanwhile.
+  localparam int unsigned WaitingWords = 32;
   localparam int unsigned Records = 4;
 
-  // A packet waits while its operation is executed; both are taken together.
+  // What has to be known of an operation besides its result.
   typedef struct packed {
+    logic in_batch;
     logic [PortWidth-1:0] port;
-    packet_t packet;
-  } waiting_t;
-  logic waiting_ready, waiting_valid, waiting_take, operation_ready, execute_valid, execute_ready;
-  waiting_t waiting;
-  operation_t operation, execute;
-  assign compact_ready_o = waiting_ready && operation_ready;
+    compact_t compact;
+  } asked_t;
+
+  // Of compact frames the packet waits, of batches the words do.
+  operation_t compact_operation, batch_operation;
+  compact_t batch_compact;
+  logic packets_ready, packet_valid, packet_take;
+  logic compact_taken, batch_operation_valid, batch_taken;
+  logic [PortWidth-1:0] batch_operation_port;
+  packet_t packet;
   command_extractor u_extractor (
       .compact_i  (compact_packet_i.compact),
       .trusted_i  (compact_trusted_i),
-      .operation_o(operation)
+      .operation_o(compact_operation)
   );
+  logic [$clog2(Waiting+1)-1:0] packets;
+  fifo #(
+      .Width($bits(packet_t)),
+      .Depth(Waiting)
+  ) u_packets (
+      .clk_i,
+      .rst_ni,
+      .valid_i(compact_taken),
+      .ready_o(packets_ready),
+      .data_i (compact_packet_i),
+      .valid_o(packet_valid),
+      .ready_i(packet_take),
+      .data_o (packet),
+      .count_o(packets)
+  );
+
+  logic words_in_valid, words_in_ready, words_valid, words_ready;
+  word_t words_in, words;
+  logic [PortWidth-1:0] words_in_port, words_port;
+  logic [$clog2(WaitingWords+1)-1:0] words_count;
+  batch_extractor #(
+      .PortWidth(PortWidth)
+  ) u_batch_extractor (
+      .clk_i,
+      .rst_ni,
+      .valid_i          (batch_valid_i),
+      .ready_o          (batch_ready_o),
+      .word_i           (batch_word_i),
+      .port_i           (batch_port_i),
+      .word_valid_o     (words_in_valid),
+      .word_ready_i     (words_in_ready),
+      .word_o           (words_in),
+      .word_port_o      (words_in_port),
+      .operation_valid_o(batch_operation_valid),
+      .operation_ready_i(batch_taken),
+      .compact_o        (batch_compact),
+      .operation_o      (batch_operation),
+      .operation_port_o (batch_operation_port)
+  );
+  fifo #(
+      .Width($bits(word_t) + PortWidth),
+      .Depth(WaitingWords)
+  ) u_words (
+      .clk_i,
+      .rst_ni,
+      .valid_i(words_in_valid),
+      .ready_o(words_in_ready),
+      .data_i ({words_in_port, words_in}),
+      .valid_o(words_valid),
+      .ready_i(words_ready),
+      .data_o ({words_port, words}),
+      .count_o(words_count)
+  );
+
+  // Operations of both kinds take turns, and each is taken into the pipeline and among those that wait at once.
+  logic batch_turn_q, batch_chosen, operation_ready, asked_ready, asked_valid, asked_take, room;
+  logic compact_offered, execute_valid, execute_ready;
+  operation_t execute;
+  asked_t asked_in, asked;
+  logic [$clog2(Waiting+1)-1:0] waiting;
+  assign compact_offered = compact_valid_i && packets_ready;
+  assign batch_chosen = batch_operation_valid && (batch_turn_q || !compact_offered);
+  assign room = operation_ready && asked_ready;
+  assign batch_taken = batch_chosen && room;
+  assign compact_taken = compact_offered && !batch_chosen && room;
+  assign compact_ready_o = packets_ready && !batch_chosen && room;
+  assign asked_in = batch_chosen ? '{in_batch: 1'b1, port: batch_operation_port, compact: batch_compact} :
+      '{in_batch: 1'b0, port: compact_port_i, compact: compact_packet_i.compact};
+  `FFE(batch_turn_q, !batch_chosen, compact_taken || batch_taken, 1'b0)
   skid #(
       .Width($bits(operation_t))
   ) u_operation (
       .clk_i,
       .rst_ni,
-      .valid_i(compact_valid_i && waiting_ready),
+      .valid_i(compact_taken || batch_taken),
       .ready_o(operation_ready),
-      .data_i (operation),
+      .data_i (batch_chosen ? batch_operation : compact_operation),
       .valid_o(execute_valid),
       .ready_i(execute_ready),
       .data_o (execute)
   );
-  logic [$clog2(Waiting+1)-1:0] waiting_count;
   fifo #(
-      .Width($bits(waiting_t)),
+      .Width($bits(asked_t)),
       .Depth(Waiting)
-  ) u_waiting (
+  ) u_asked (
       .clk_i,
       .rst_ni,
-      .valid_i(compact_valid_i && operation_ready),
-      .ready_o(waiting_ready),
-      .data_i ({compact_port_i, compact_packet_i}),
-      .valid_o(waiting_valid),
-      .ready_i(waiting_take),
-      .data_o (waiting),
-      .count_o(waiting_count)
+      .valid_i(compact_taken || batch_taken),
+      .ready_o(asked_ready),
+      .data_i (asked_in),
+      .valid_o(asked_valid),
+      .ready_i(asked_take),
+      .data_o (asked),
+      .count_o(waiting)
   );
 
   logic result_valid, result_ready;
@@ -104,23 +192,26 @@ module transfer
       .result_o   (result)
   );
 
-  // A result goes to the reply and to the record in the same cycle.
-  logic generator_ready, generator_result_ready, record_ready, told;
+  // A result goes to its reply and to the record in the same cycle.
+  logic record_ready, told, compact_gives, compact_accepts, batch_gives, batch_accepts;
   logic [$clog2(Records+1)-1:0] records;
   record_t record;
   assign told = !tells_i || record_ready;
-  assign result_ready = generator_result_ready;
-  assign waiting_take = generator_ready;
+  assign compact_gives = result_valid && !asked.in_batch && told;
+  assign batch_gives = result_valid && asked.in_batch && told;
+  assign result_ready = told && (asked.in_batch ? batch_accepts : compact_accepts);
+  assign asked_take = result_valid && result_ready;
+  assign done_o = asked_take;
   assign record = '{
-      command: waiting.packet.compact.command,
-      transaction: waiting.packet.compact.transaction,
-      source: waiting.packet.compact.source,
-      destination: waiting.packet.compact.destination,
-      amount: waiting.packet.compact.amount,
+      command: asked.compact.command,
+      transaction: asked.compact.transaction,
+      source: asked.compact.source,
+      destination: asked.compact.destination,
+      amount: asked.compact.amount,
       status: 16'(result.status),
       reserved: '0,
-      in_batch: 1'b0,
-      port: 8'(waiting.port),
+      in_batch: asked.in_batch,
+      port: 8'(asked.port),
       value: result.value
   };
   fifo #(
@@ -129,7 +220,7 @@ module transfer
   ) u_records (
       .clk_i,
       .rst_ni,
-      .valid_i(tells_i && generator_result_ready),
+      .valid_i(tells_i && result_valid && (asked.in_batch ? batch_accepts : compact_accepts)),
       .ready_o(record_ready),
       .data_i (record),
       .valid_o(record_valid_o),
@@ -143,19 +234,57 @@ module transfer
   ) u_generator (
       .clk_i,
       .rst_ni,
-      .packet_valid_i(waiting_valid),
-      .packet_ready_o(generator_ready),
-      .packet_i      (waiting.packet),
-      .port_i        (waiting.port),
-      .result_valid_i(result_valid && told),
-      .result_ready_o(generator_result_ready),
+      .packet_valid_i(packet_valid && compact_gives),
+      .packet_ready_o(packet_take),
+      .packet_i      (packet),
+      .port_i        (asked.port),
+      .result_valid_i(compact_gives),
+      .result_ready_o(compact_accepts),
       .result_i      (result),
       .valid_o       (reply_valid_o),
       .ready_i       (reply_ready_i),
-      .data_o        (reply_data_o),
+      .word_o        (reply_word_o),
       .port_o        (reply_port_o)
   );
 
-  `ASSERT(results_have_packets, !result_valid || waiting_count != '0)
-  `ASSERT(records_have_results, !record_valid_o || records != '0)
+  logic batch_valid, batch_ready, batch_none;
+  word_t batch_word;
+  logic [PortWidth-1:0] batch_port;
+  batch_generator #(
+      .PortWidth(PortWidth)
+  ) u_batch_generator (
+      .clk_i,
+      .rst_ni,
+      .promise_i,
+      .word_valid_i  (words_valid),
+      .word_ready_o  (words_ready),
+      .word_i        (words),
+      .port_i        (words_port),
+      .result_valid_i(batch_gives),
+      .result_ready_o(batch_accepts),
+      .result_i      (result),
+      .valid_o       (batch_valid),
+      .ready_i       (batch_ready),
+      .word_o        (batch_word),
+      .port_o        (batch_port),
+      .none_o        (batch_none)
+  );
+  checksum_writer #(
+      .UserWidth(PortWidth)
+  ) u_checksum (
+      .clk_i,
+      .rst_ni,
+      .valid_i(batch_valid),
+      .ready_o(batch_ready),
+      .word_i (batch_word),
+      .user_i (batch_port),
+      .none_i (batch_none),
+      .valid_o(batch_reply_valid_o),
+      .ready_i(batch_reply_ready_i),
+      .word_o (batch_reply_word_o),
+      .user_o (batch_reply_port_o)
+  );
+
+  `ASSERT(results_were_asked, !result_valid || asked_valid)
+  `ASSERT(queues_are_counted, packets <= waiting && 32'(words_count) <= WaitingWords && 32'(records) <= Records)
 endmodule

@@ -18,14 +18,7 @@ module reply_builder
   logic none_q, none_qq;
 
   always_comb begin
-    swapped = request_i;
-    swapped.ethernet.destination = request_i.ethernet.source;
-    swapped.ethernet.source = request_i.ethernet.destination;
-    swapped.ipv4.source = request_i.ipv4.destination;
-    swapped.ipv4.destination = request_i.ipv4.source;
-    swapped.ipv4.time_to_live = TimeToLive;
-    swapped.udp.source = request_i.udp.destination;
-    swapped.udp.destination = request_i.udp.source;
+    swapped = swap_addresses(request_i);
     swapped.compact.amount = value_i;
     swapped.compact.status = status_i;
 

@@ -101,6 +101,8 @@ package wire_pkg;
   localparam logic [15:0] Ipv4Length = 16'd50;
   // The first two bytes of every frame but the compact one.
   localparam logic [15:0] Magic = 16'h5450;
+  // Added to the type of a frame in its reply.
+  localparam logic [7:0] ReplyBit = 8'h80;
   // What a reply starts with, as hosts do (RFC 1700).
   localparam logic [7:0] TimeToLive = 8'd64;
 
@@ -116,5 +118,27 @@ package wire_pkg;
     logic [16:0] sum;
     sum = {1'b0, left} + {1'b0, right};
     return sum[15:0] + 16'(sum[16]);
+  endfunction
+
+  // A request on its way back: addresses and ports swapped, the time to live as new. Lengths, checksums and frame are left as they were.
+  function automatic packet_t swap_addresses(packet_t request);
+    packet_t reply;
+    reply = request;
+    reply.ethernet.destination = request.ethernet.source;
+    reply.ethernet.source = request.ethernet.destination;
+    reply.ipv4.source = request.ipv4.destination;
+    reply.ipv4.destination = request.ipv4.source;
+    reply.ipv4.time_to_live = TimeToLive;
+    reply.udp.source = request.udp.destination;
+    reply.udp.destination = request.udp.source;
+    return reply;
+  endfunction
+
+  // The checksum of its header, for another length, from what changes (RFC 1624, equation 3): swapping does not change a sum.
+  function automatic logic [15:0] reply_checksum(ipv4_t request, logic [15:0] length);
+    logic [15:0] life, lengths;
+    life = add(~{request.time_to_live, 8'b0}, {TimeToLive, 8'b0});
+    lengths = add(~request.length, length);
+    return ~add(add(~request.checksum, life), lengths);
   endfunction
 endpackage

@@ -19,23 +19,44 @@ constexpr uint32_t kAccounts = 16;
 constexpr size_t kWindow = 1024;
 
 // What a packet is to the NIC.
-enum class Kind { kCompact, kHost };
+enum class Kind { kCompact, kBatch, kHost };
 
 class Traffic {
  public:
   explicit Traffic(uint64_t seed) : random_(seed) {}
 
   std::pair<Packet, Kind> next() {
-    Packet packet = headers(64);
-    compact(packet, frames::kHeaders);
-    const bool has_udp = random_.chance(80);
-    frames::seal(packet, has_udp);
-    if (random_.chance(75)) return {packet, get(packet, 62, 2) == kMalformed ? Kind::kHost : Kind::kCompact};
+    const bool is_batch = random_.chance(20);
+    // Around one, and up to what a packet takes.
+    const size_t count = random_.chance(90) ? 1 + random_.below(6) : 1 + random_.below(60);
+    Packet packet = headers(is_batch ? 58 + 24 * count : 64);
+    if (is_batch) batch(packet, count);
+    else compact(packet, frames::kHeaders);
+    frames::seal(packet, random_.chance(80));
+    if (random_.chance(75)) return {packet, kind_of(packet)};
     spoil(packet);
     return {packet, Kind::kHost};
   }
 
  private:
+  // Batches are refused as a whole where the sender is not trusted, and answers are not answered: both are the host's to do.
+  static Kind kind_of(const Packet& packet) {
+    if (get(packet, 42, 2) != 0x5450) return get(packet, 62, 2) == kMalformed ? Kind::kHost : Kind::kCompact;
+    return (get(packet, 26, 4) & frames::kTrustedMask) == frames::kTrusted ? Kind::kBatch : Kind::kHost;
+  }
+
+  void batch(Packet& packet, size_t count) {
+    put(packet, 42, 0x54500102, 4);
+    put(packet, 50, count, 2);
+    put(packet, 52, 0, 1);
+    put(packet, 53, random_.below(2), 1);
+    put(packet, 54, 0, 4);
+    for (size_t at = 58; at < packet.size(); at += 24) {
+      compact(packet, at);
+      put(packet, at + 22, random_.chance(95) ? 0 : random_.next(), 2);
+    }
+  }
+
   Packet headers(size_t length) {
     Packet packet(length);
     for (auto& byte : packet) byte = static_cast<uint8_t>(random_.next());
@@ -67,7 +88,7 @@ class Traffic {
 
   // Makes of a packet one that is the host's.
   void spoil(Packet& packet) {
-    switch (random_.below(16)) {
+    switch (random_.below(18)) {
       case 0: packet.resize(1 + random_.below(packet.size() - 1)); break;
       case 1: packet.resize(packet.size() + 1 + random_.below(1450), 0xaa); break;
       case 2: packet.resize(1500 + random_.below(8000), 0x55); break;
@@ -86,7 +107,15 @@ class Traffic {
         break;
       case 13: put(packet, 34, random_.chance(50) ? frames::kPort : 0, 2), frames::seal(packet, true); break;
       case 14: packet[0] |= 1; break;
-      default: put(packet, 42, 0x54500000 + random_.below(0x10000), 4), put(packet, 62, 0, 2), frames::seal(packet, true);
+      case 15: put(packet, 42, random_.chance(50) ? 0x54500182 : 0x54500000 + random_.below(0x10000), 4), frames::seal(packet, true); break;
+      default:
+        // A batch of another count, format or promise, or with a field set that has to be zero; a compact frame with it is too short.
+        put(packet, 42, 0x54500102, 4);
+        put(packet, 50, packet.size() == 64 ? 1 : (packet.size() - 58) / 24, 2);
+        put(packet, 52, 0, 6);
+        const size_t at = 50 + random_.below(8);
+        packet[at] ^= at == 53 ? 2 : 1 << random_.below(8);
+        frames::seal(packet, true);
     }
   }
 
@@ -128,7 +157,7 @@ class Test {
     nic.csr_write(TURNPIKE_NIC_TRUSTED_ADDRESS, frames::kTrusted);
     nic.csr_write(TURNPIKE_NIC_TRUSTED_MASK, frames::kTrustedMask);
     nic.csr_write(TURNPIKE_NIC_ACCOUNT_LIMIT, kAccounts);
-    nic.csr_write(TURNPIKE_NIC_CONTROL, TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_RECORD);
+    nic.csr_write(TURNPIKE_NIC_CONTROL, TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_BATCH | TURNPIKE_NIC_CONTROL_RECORD);
   }
 
   nic::Nic nic;
@@ -143,7 +172,8 @@ class Test {
 
   void push(unsigned port, std::pair<Packet, Kind> made) {
     auto& [packet, kind] = made;
-    if (kind == Kind::kCompact) asked_[port].push_back(packet);
+    if (kind == Kind::kCompact) asked_[port][0].push_back({packet, packet, 42});
+    if (kind == Kind::kBatch) asked_[port][1].push_back({packet, packet, 58});
     if (kind == Kind::kHost) host_[port].expect(packet);
     nic.push(port, std::move(packet));
     counts_.packets++;
@@ -165,8 +195,9 @@ class Test {
     for (unsigned port = 0; port < nic::kPorts; port++) {
       while (nic.pop(port, packet)) {
         any = true;
-        replies_[port].came(packet);
-        replies_[port].compare("a reply");
+        Expectations& replies = replies_[port][is_batch(packet)];
+        replies.came(packet);
+        replies.compare("a reply");
       }
     }
     while (nic.host_pop(from)) {
@@ -186,7 +217,10 @@ class Test {
 
   bool done() const {
     for (unsigned port = 0; port < nic::kPorts; port++) {
-      if (nic.waiting(port) || !asked_[port].empty() || !replies_[port].done() || !host_[port].done()) return false;
+      if (nic.waiting(port) || !host_[port].done()) return false;
+      for (const bool in_batch : {false, true}) {
+        if (!asked_[port][in_batch].empty() || !replies_[port][in_batch].done()) return false;
+      }
     }
     return true;
   }
@@ -196,28 +230,38 @@ class Test {
   void record(const Packet& record) {
     if (record.size() != 32) throw std::runtime_error("a record of another length");
     const unsigned port = record[23];
+    const bool in_batch = record[22];
     const auto given = static_cast<uint16_t>(get(record, 20, 2));
-    if (port >= nic::kPorts || asked_[port].empty()) throw std::runtime_error("a record of what nobody asked");
-    const Packet request = std::move(asked_[port].front());
-    asked_[port].pop_front();
-    if (!std::equal(request.begin() + 42, request.begin() + 62, record.begin())) throw std::runtime_error("a record of another operation");
-    const bool trusted = (get(request, 26, 4) & frames::kTrustedMask) == frames::kTrusted;
+    if (record[22] > 1 || port >= nic::kPorts || asked_[port][in_batch].empty()) throw std::runtime_error("a record of what nobody asked");
+    Asked& asked = asked_[port][in_batch].front();
+    const auto entry = asked.packet.begin() + asked.at;
+    if (!std::equal(entry, entry + 20, record.begin())) throw std::runtime_error("a record of another operation");
+    const bool trusted = (get(asked.packet, 26, 4) & frames::kTrustedMask) == frames::kTrusted;
     twin::Frame frame;
-    std::copy_n(request.begin() + 42, frame.size(), frame.begin());
-    const uint64_t value = execute(frame, trusted, given);
+    std::copy_n(entry, frame.size(), frame.begin());
+    const bool reserved = in_batch && get(asked.packet, asked.at + 22, 2) != 0;
+    const uint64_t value = execute(frame, trusted, reserved, given);
     if ((frame[20] << 8 | frame[21]) != given || value != get(record, 24, 8)) {
       throw std::runtime_error("status " + std::to_string(given) + ", value " + std::to_string(get(record, 24, 8)) + " of " + hex(record) + " instead of " +
                                std::to_string(frame[20] << 8 | frame[21]) + ", " + std::to_string(value));
     }
-    replies_[port].expect(frames::reply_to(request, Packet(frame.begin(), frame.end())));
-    replies_[port].compare("a reply");
+    std::copy(frame.begin(), frame.end(), asked.reply.begin() + asked.at);
+    asked.at += in_batch ? 24 : 22;
+    if (asked.at == asked.packet.size()) {
+      if (in_batch) asked.reply[45] |= 0x80, asked.reply[53] = 1;
+      replies_[port][in_batch].expect(frames::reply_to(asked.packet, Packet(asked.reply.begin() + 42, asked.reply.end())));
+      replies_[port][in_batch].compare("a reply");
+      asked_[port][in_batch].pop_front();
+    }
     counts_.statuses[given]++;
     counts_.operations++;
   }
 
+  static bool is_batch(const Packet& packet) { return packet.size() > 64 && get(packet, 42, 2) == 0x5450; }
+
   // Form comes before trust, trust before the ledger; of what was too much for the window nothing was done.
-  uint64_t execute(twin::Frame& frame, bool trusted, uint16_t given) {
-    if (trusted && given != kBusy) return ledger_.execute(frame);
+  uint64_t execute(twin::Frame& frame, bool trusted, bool reserved, uint16_t given) {
+    if (trusted && !reserved && given != kBusy) return ledger_.execute(frame);
     twin::Frame refused = frame;
     twin::Ledger empty(1, 1024);
     empty.execute(refused);
@@ -227,7 +271,7 @@ class Test {
     } else {
       std::fill(frame.begin() + 16, frame.begin() + 20, 0);
       frame[20] = 0;
-      frame[21] = trusted ? kBusy : kNotTrusted;
+      frame[21] = !trusted ? kNotTrusted : reserved ? kMalformed : kBusy;
     }
     return 0;
   }
@@ -235,8 +279,15 @@ class Test {
   Counts& counts_;
   Random random_;
   twin::Ledger ledger_;
-  std::array<std::deque<Packet>, nic::kPorts> asked_;
-  std::array<Expectations, nic::kPorts> replies_, host_;
+  // A packet whose operations are executed one by one, and its reply so far.
+  struct Asked {
+    Packet packet, reply;
+    size_t at;
+  };
+  // Of each port, compact frames and batches apart: they may overtake each other.
+  std::array<std::array<std::deque<Asked>, 2>, nic::kPorts> asked_;
+  std::array<std::array<Expectations, 2>, nic::kPorts> replies_;
+  std::array<Expectations, nic::kPorts> host_;
 };
 
 static void pass([[maybe_unused]] const Options& options, uint64_t seed, Throttle::Kind idle, Throttle::Kind pressure, uint64_t packets, Counts& counts) {

@@ -1,0 +1,90 @@
+// The second stage for batch frames of compact entries: their operations, one a cycle. The words go on to wait for the results.
+//
+// The selector has found the frame well formed: as long as its count says. Entries of 24 bytes begin 58 bytes into the packet, so they are at one
+// of eight places in a word, and often go on in the next.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module batch_extractor
+  import wire_pkg::*;
+  import transfer_pkg::*;
+#(
+    parameter int unsigned PortWidth = 3
+) (
+    input  logic                     clk_i,
+    input  logic                     rst_ni,
+    input  logic                     valid_i,
+    output logic                     ready_o,
+    input  word_t                    word_i,
+    input  logic     [PortWidth-1:0] port_i,
+    // Every word, no later than the first operation that ends in it.
+    output logic                     word_valid_o,
+    input  logic                     word_ready_i,
+    output word_t                    word_o,
+    output logic     [PortWidth-1:0] word_port_o,
+    output logic                     operation_valid_o,
+    input  logic                     operation_ready_i,
+    output compact_t                 compact_o,
+    output operation_t               operation_o,
+    output logic     [PortWidth-1:0] operation_port_o
+);
+  localparam int unsigned EntryBytes = 24;
+  localparam int unsigned CountByte = 50;
+  // Where an entry begins in a word, in steps of 8 bytes behind byte 2; the first is at byte 58.
+  localparam logic [2:0] FirstPlace = 3'd7;
+  localparam logic [2:0] EntryPlaces = 3'd3;
+  // From this place on it goes on in the next word.
+  localparam logic [2:0] CrossingPlace = 3'd5;
+
+  logic [WordWidth-1:0] data_q;
+  logic busy_q, crosses, extracts, takes, ends;
+  logic [7:0] left_q;
+  logic [2:0] place_q;
+  logic [PortWidth-1:0] port_q;
+
+  assign crosses = place_q >= CrossingPlace;
+  assign ends = left_q == 8'd1;
+  // An operation that goes on in the next word leaves together with that word.
+  assign operation_valid_o = busy_q && (!crosses || (valid_i && word_ready_i));
+  assign extracts = operation_valid_o && operation_ready_i;
+  assign takes = busy_q ? extracts && crosses : valid_i && word_ready_i;
+  assign ready_o = takes;
+  assign word_valid_o = takes;
+  assign word_o = word_i;
+  assign word_port_o = port_i;
+
+  `FFE(busy_q, !(busy_q && ends), takes || extracts, 1'b0)
+  `FFNE(data_q, word_i.data, takes)
+  `FFNE(port_q, port_i, takes)
+  // The count's upper byte is zero.
+  `FFNE(left_q, busy_q ? left_q - 8'd1 : word_i.data[8*(CountByte+1)+:8], takes || extracts)
+  `FFNE(place_q, busy_q ? place_q + EntryPlaces : FirstPlace, takes || extracts)
+
+  logic [2*WordWidth-1:0] window;
+  logic [8*EntryBytes-1:0] entry, swapped;
+  assign window = {word_i.data, data_q};
+  always_comb begin
+    entry = '0;
+    for (int unsigned place = 0; place < 8; place++) begin
+      if (place_q == 3'(place)) entry = window[8*(8*place+2)+:8*EntryBytes];
+    end
+    for (int at = 0; at < EntryBytes; at++) swapped[8*at+:8] = entry[8*(EntryBytes-1-at)+:8];
+  end
+  assign compact_o = swapped[8*EntryBytes-1-:$bits(compact_t)];
+  assign operation_port_o = port_q;
+
+  operation_t formed;
+  command_extractor u_extractor (
+      .compact_i  (compact_o),
+      .trusted_i  (1'b1),
+      .operation_o(formed)
+  );
+  always_comb begin
+    operation_o = formed;
+    // The two bytes behind the frame have to be zero.
+    if (formed.refusal == StatusOk && swapped[15:0] != '0) operation_o.refusal = StatusMalformed;
+  end
+
+  `ASSERT(entries_end_with_the_packet, !(extracts && crosses && ends) || word_i.last)
+endmodule

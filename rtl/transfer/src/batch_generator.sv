@@ -1,0 +1,109 @@
+// The fourth stage for batch frames of compact entries: writes results over the words that wait, and makes the headers those of a reply. The UDP
+// checksum is left zero for checksum_writer. Takes a result a cycle.
+//
+// Amount and status of entry k are 6 bytes that never cross a multiple of 8: bytes 2 to 7 of lane 9 + 3k of the packet.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module batch_generator
+  import wire_pkg::*;
+  import transfer_pkg::*;
+#(
+    parameter int unsigned PortWidth = 3
+) (
+    input  logic                    clk_i,
+    input  logic                    rst_ni,
+    // The promise that replies name.
+    input  logic    [          7:0] promise_i,
+    input  logic                    word_valid_i,
+    output logic                    word_ready_o,
+    input  word_t                   word_i,
+    input  logic    [PortWidth-1:0] port_i,
+    input  logic                    result_valid_i,
+    output logic                    result_ready_o,
+    input  result_t                 result_i,
+    output logic                    valid_o,
+    input  logic                    ready_i,
+    output word_t                   word_o,
+    output logic    [PortWidth-1:0] port_o,
+    // The request had no UDP checksum, so its reply has none.
+    output logic                    none_o
+);
+  localparam int unsigned Lanes = 8;
+  localparam int unsigned CountByte = 50;
+  // The first result's lane, in the second word, and from one to the next.
+  localparam logic [3:0] FirstLane = 4'd1;
+  localparam logic [3:0] EntryLanes = 4'd3;
+
+  word_t word_q;
+  logic busy_q, first_q, patches, completes, leaves;
+  logic [PortWidth-1:0] port_q;
+  logic none_q;
+  logic [7:0] left_q;
+  logic [2:0] lane_q;
+  logic [3:0] next_lane;
+
+  // The first word has no results in it, nor has one with nothing but the last two bytes of an entry. Others leave with their last result.
+  logic plain;
+  assign next_lane = 4'(lane_q) + EntryLanes;
+  assign plain = first_q || left_q == '0;
+  assign completes = plain || (result_valid_i && (next_lane[3] || left_q == 8'd1));
+  assign valid_o = busy_q && completes;
+  assign leaves = valid_o && ready_i;
+  assign patches = busy_q && !plain && result_valid_i && (!completes || ready_i);
+  assign result_ready_o = busy_q && !plain && (!completes || ready_i);
+  assign word_ready_o = !busy_q || leaves;
+
+  word_t patched;
+  logic [31:0] value;
+  assign value = |result_i.value[63:32] ? '1 : result_i.value[31:0];
+  always_comb begin
+    patched = word_q;
+    for (int unsigned lane = 0; lane < Lanes; lane++) begin
+      if (!plain && lane_q == 3'(lane)) begin
+        patched.data[64*lane+16+:48] = {8'(result_i.status), 8'b0, value[7:0], value[15:8], value[23:16], value[31:24]};
+      end
+    end
+  end
+  assign word_o = patched;
+  assign port_o = port_q;
+  assign none_o = none_q;
+
+  // Headers of the reply.
+  packet_t request, reply;
+  batch_t frame;
+  always_comb begin
+    request = swap_bytes(word_i.data);
+    reply = swap_addresses(request);
+    reply.ipv4.checksum = reply_checksum(request.ipv4, request.ipv4.length);
+    reply.udp.checksum = '0;
+    frame = request.compact[$bits(compact_t)-1-:$bits(batch_t)];
+    frame.header.kind |= ReplyBit;
+    frame.promise = promise_i;
+    reply.compact[$bits(compact_t)-1-:$bits(batch_t)] = frame;
+  end
+
+  // What comes behind the last word of a packet is the first of another.
+  logic loads;
+  assign loads = word_valid_i && word_ready_o;
+  logic ends_q;
+  `FFE(ends_q, word_i.last, loads, 1'b1)
+  `FFE(busy_q, loads, word_ready_o, 1'b0)
+  `FFE(first_q, ends_q, loads, 1'b0)
+  `FFNE(port_q, port_i, loads)
+  `FFNE(none_q, request.udp.checksum == '0, loads && ends_q)
+  `FFNE(left_q, loads && ends_q ? word_i.data[8*(CountByte+1)+:8] : left_q - 8'd1, (loads && ends_q) || patches)
+  `FFNE(lane_q, loads && ends_q ? 3'(FirstLane) : next_lane[2:0], (loads && ends_q) || patches)
+  always_ff @(posedge clk_i) begin
+    if (loads) begin
+      word_q <= word_i;
+      if (ends_q) word_q.data <= swap_bytes(reply);
+    end else if (patches) begin
+      word_q <= patched;
+    end
+  end
+
+  `ASSERT(results_end_with_the_packet, !(patches && left_q == 8'd1) || word_q.last || lane_q == '1)
+  `ASSERT(packets_end_with_results, !(leaves && word_q.last) || left_q == 8'(patches))
+endmodule
