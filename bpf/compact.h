@@ -85,24 +85,38 @@ INLINE enum counter retry(memory_t state, const struct operation *operation, str
 	}
 }
 
-// Answers a compact frame in place, if it can be. The payload of the reply is as long as that of the request.
-INLINE enum counter answer_compact(struct packet *packet, memory_t state)
+// Takes the operation out of a datagram that is a compact frame in good order. False where it is not.
+INLINE bool compact_request(const struct packet *packet, struct operation *operation)
 {
-	u8 *frame = packet->payload;
+	const u8 *frame = packet->payload;
 
 	if (packet->length != COMPACT_BYTES || !fits(frame, COMPACT_BYTES, packet->end))
-		return COUNT_HOST;
-	struct operation operation = {
+		return false;
+	*operation = (struct operation){
 		.command = be32(get32(frame)),
 		.transaction = be32(get32(frame + 4)),
 		.source = be32(get32(frame + 8)),
 		.destination = be32(get32(frame + 12)),
 		.amount = be32(get32(frame + 16)),
 	};
+	return !get16(frame + 20) && operation_is_well_formed(operation);
+}
 
-	if (get16(frame + 20) || !operation_is_well_formed(&operation) || !is_trusted(state, &packet->source))
+// Makes the frame of a request that of its reply.
+INLINE void compact_result(u8 *frame, const struct remembered *result)
+{
+	put32(frame + 16, be32(result->value >> 32 ? 0xffffffff : result->value));
+	put16(frame + 20, be16(result->status));
+}
+
+// Answers a compact frame in place, if it can be. The payload of the reply is as long as that of the request.
+INLINE enum counter answer_compact(struct packet *packet, memory_t state)
+{
+	struct operation operation;
+
+	if (!compact_request(packet, &operation) || !is_trusted(state, &packet->source))
 		return COUNT_HOST;
-	if (!checksum_is_right(packet, compact_sum(frame)))
+	if (!checksum_is_right(packet, compact_sum(packet->payload)))
 		return COUNT_CHECKSUM;
 
 	struct remembered result = { 0, 0 };
@@ -113,9 +127,8 @@ INLINE enum counter answer_compact(struct packet *packet, memory_t state)
 		return counter;
 	if (!may_be_told(state))
 		return COUNT_NOT_DURABLE;
-	put32(frame + 16, be32(result.value >> 32 ? 0xffffffff : result.value));
-	put16(frame + 20, be16(result.status));
-	turn_around(packet, COMPACT_BYTES, compact_sum(frame));
+	compact_result(packet->payload, &result);
+	turn_around(packet, COMPACT_BYTES, compact_sum(packet->payload));
 	return counter;
 }
 

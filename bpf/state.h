@@ -49,7 +49,8 @@ struct state {
 	u64 zero;
 	// Of how many accounts measurements ask.
 	u64 bench_accounts;
-	u64 reserved;
+	// The store of the in-NIC ledger, where that is what runs.
+	u64 ledger_at;
 	// No operation beyond this sequence has changed anything that can be read here.
 	u64 announced;
 	u64 reserved_announced[7];

@@ -31,6 +31,9 @@ pub enum Error {
         /// The end of the verifier's log.
         log: String,
     },
+    /// The kernel lacks a function that the program calls.
+    #[error("the kernel has no function `{0}` for programs: Linux 6.15 has all that the in-NIC ledger needs")]
+    Function(String),
     /// There is no such interface, or it lacks something.
     #[error("interface `{name}`: {what}")]
     Interface {

@@ -7,25 +7,35 @@
 //! which operation all is durable. [`Program`] loads the program, [`Link`] attaches it to an [`Interface`]; when the
 //! link is dropped, or the process dies, the kernel detaches it. A [`Socket`] takes what the program does not answer, and
 //! sends. [`probe`] tells what this machine allows.
+//!
+//! [`InNicLedger`] is another program, after the in-NIC transfer paper: it executes transfers itself, on a store of its own.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arena;
+mod btf;
+mod committed;
 mod counters;
 mod error;
+mod in_nic;
 mod interface;
 mod link;
+mod loader;
+mod mapping;
 mod object;
 pub mod probe;
 mod program;
 mod ring;
 mod socket;
 mod state;
+mod store;
 mod sys;
 mod umem;
 
 pub use arena::Arena;
+pub use committed::Committed;
 pub use counters::Counter;
 pub use error::Error;
+pub use in_nic::{InNicConfig, InNicLedger, LedgerCounter, NotRestored};
 pub use interface::Interface;
 pub use link::{Link, Mode};
 pub use program::{Program, QUEUES, TestRun};

@@ -5,7 +5,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use crate::{Error, Interface, Program, error::refused, sys};
+use crate::{Error, Interface, error::refused, sys};
 
 /// Where a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +46,14 @@ pub struct Link {
 
 impl Link {
     /// Attaches a program in the driver if it can, else behind it.
-    pub fn attach(program: &Program, interface: &Interface) -> Result<Self, Error> {
+    pub fn attach(program: &impl AsFd, interface: &Interface) -> Result<Self, Error> {
         Self::attach_as(program, interface, Mode::Native)
             .or_else(|_| Self::attach_as(program, interface, Mode::Generic))
     }
 
     /// Attaches a program in a mode.
-    pub fn attach_as(program: &Program, interface: &Interface, mode: Mode) -> Result<Self, Error> {
-        let link = sys::link(program.descriptor().as_fd(), interface.index, mode.flag());
+    pub fn attach_as(program: &impl AsFd, interface: &Interface, mode: Mode) -> Result<Self, Error> {
+        let link = sys::link(program.as_fd(), interface.index, mode.flag());
         Ok(Self { _link: link.map_err(refused("to attach the XDP program"))?, mode })
     }
 

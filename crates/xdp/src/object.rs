@@ -1,19 +1,21 @@
 //! Reads what clang made of the XDP program: its instructions, and where addresses of maps belong into them.
 //!
 //! No more of ELF than that takes: 64 bits, little-endian, one symbol table. Functions are inlined, so the only
-//! relocations are loads of an address of 64 bits.
+//! relocations are loads of an address of 64 bits, and calls of functions of the kernel's.
 
 use crate::Error;
 
 /// Bytes of an instruction; a load of 64 bits takes two.
 const INSTRUCTION: usize = 8;
 
-/// Opcode of a load of 64 bits, the only one that relocations are for.
+/// Opcodes that relocations are for: a load of 64 bits, a call.
 const LOAD_64: u8 = 0x18;
+const CALL: u8 = 0x85;
 
 const RELOCATIONS: u32 = 9;
 const SYMBOLS: u32 = 2;
-const RELOCATION_64: u32 = 1;
+const RELOCATION_64: u64 = 1;
+const RELOCATION_CALL: u64 = 10;
 
 /// The section of clang's for variables in the address space of arenas.
 const ARENA_SECTION: &str = ".addr_space.1";
@@ -25,6 +27,8 @@ pub enum Address<'a> {
     Map(&'a str),
     /// The arena, at an offset.
     Arena(u32),
+    /// A function of the kernel's.
+    Function(&'a str),
 }
 
 /// A program and the addresses that it lacks.
@@ -66,12 +70,22 @@ fn read<'a>(bytes: &'a [u8], name: &str) -> Option<Result<Code<'a>, Error>> {
     for entry in tables.flat_map(|section| section.bytes.chunks_exact(16)) {
         let (offset, symbol, kind) = (number::<8>(entry, 0)?, number::<4>(entry, 12)?, number::<4>(entry, 8)?);
         let offset = usize::try_from(offset).ok()?;
-        let instruction = code.instructions.get(offset..offset + 2 * INSTRUCTION)?;
-        if kind != u64::from(RELOCATION_64) || instruction[0] != LOAD_64 || offset % INSTRUCTION != 0 {
-            return Some(Err(Error::Object("a relocation of another kind")));
+        let instruction = code.instructions.get(offset..offset.checked_add(INSTRUCTION)?)?;
+        let address = match (kind, instruction[0]) {
+            _ if offset % INSTRUCTION != 0 => None,
+            (RELOCATION_64, LOAD_64) => {
+                object.address(symbol as usize, number::<4>(instruction, 4)? as u32).filter(|_| {
+                    // The second half takes the rest of the address.
+                    code.instructions.len() >= offset + 2 * INSTRUCTION
+                })
+            }
+            (RELOCATION_CALL, CALL) => object.name(symbol as usize).map(Address::Function),
+            _ => None,
+        };
+        match address {
+            Some(address) => code.addresses.push((offset, address)),
+            None => return Some(Err(Error::Object("a relocation of another kind"))),
         }
-        let addend = number::<4>(instruction, 4)? as u32;
-        code.addresses.push((offset, object.address(symbol as usize, addend)?));
     }
     Some(Ok(code))
 }
@@ -115,7 +129,13 @@ impl<'a> Object<'a> {
         if section.name == ARENA_SECTION {
             return Some(Address::Arena(number::<8>(entry, 8)? as u32 + addend));
         }
-        text(self.names, number::<4>(entry, 0)? as usize).map(Address::Map)
+        self.name(symbol).map(Address::Map)
+    }
+
+    /// The name of a symbol.
+    fn name(&self, symbol: usize) -> Option<&'a str> {
+        let entry = self.symbols.get(symbol.checked_mul(24)?..)?.get(..24)?;
+        text(self.names, number::<4>(entry, 0)? as usize)
     }
 }
 

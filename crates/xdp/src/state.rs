@@ -32,6 +32,7 @@ const MAC: usize = 10;
 const ADDRESSES: usize = 11;
 const PREFIXES: usize = 12;
 const BENCH_ACCOUNTS: usize = 14;
+const LEDGER: usize = 15;
 const ANNOUNCED: usize = 16;
 const DURABLE: usize = 24;
 const ADDRESS: usize = 32;
@@ -139,6 +140,11 @@ impl State {
 
     pub(crate) fn set_bench_accounts(&self, accounts: u32) {
         self.0[BENCH_ACCOUNTS].store(accounts.into(), Relaxed);
+    }
+
+    /// Tells where the store of the in-NIC ledger is.
+    pub(crate) fn set_ledger(&self, offset: u64) {
+        self.0[LEDGER].store(offset, Relaxed);
     }
 
     fn set_address(&self, at: usize, bits: u128) {

@@ -1,4 +1,4 @@
-//! The system calls that have no safe wrapper: bpf(2), and what the system tells of interfaces. Besides this module `arena`,
+//! The system calls that have no safe wrapper: bpf(2), and what the system tells of interfaces. Besides this module `mapping`,
 //! `ring` and `umem` have `unsafe`: they are memory that is shared with the kernel.
 
 use std::{
@@ -11,6 +11,7 @@ use std::{
 use rustix::net::{AddressFamily, SocketType, socket};
 
 /// Commands of bpf(2) (include/uapi/linux/bpf.h).
+const BTF_LOAD: libc::c_int = 18;
 const MAP_CREATE: libc::c_int = 0;
 const MAP_LOOKUP_ELEM: libc::c_int = 1;
 const MAP_UPDATE_ELEM: libc::c_int = 2;
@@ -19,8 +20,10 @@ const PROG_TEST_RUN: libc::c_int = 10;
 const LINK_CREATE: libc::c_int = 28;
 
 /// Kinds of maps.
+pub const MAP_ARRAY: u32 = 2;
 pub const MAP_PERCPU_ARRAY: u32 = 6;
 pub const MAP_XSKMAP: u32 = 17;
+pub const MAP_RINGBUF: u32 = 27;
 pub const MAP_ARENA: u32 = 33;
 
 /// The map can be mapped into memory; arenas must be.
@@ -56,8 +59,31 @@ fn name_of(name: &str) -> [u8; 16] {
     bytes
 }
 
+/// The types of a map's keys and values: the descriptor of a set of types ([`load_types`]), and their numbers in it.
+#[derive(Clone, Copy)]
+pub struct Types<'a> {
+    /// The set.
+    pub set: BorrowedFd<'a>,
+    /// Of keys.
+    pub key: u32,
+    /// Of values.
+    pub value: u32,
+}
+
 /// Makes a map.
 pub fn create_map(kind: u32, name: &str, sizes: [u32; 2], entries: u32, flags: u32) -> io::Result<OwnedFd> {
+    create_typed_map(kind, name, sizes, entries, flags, None)
+}
+
+/// Makes a map whose keys and values have types.
+pub fn create_typed_map(
+    kind: u32,
+    name: &str,
+    sizes: [u32; 2],
+    entries: u32,
+    flags: u32,
+    types: Option<Types<'_>>,
+) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attribute {
         kind: u32,
@@ -66,9 +92,30 @@ pub fn create_map(kind: u32, name: &str, sizes: [u32; 2], entries: u32, flags: u
         flags: u32,
         unused: [u32; 2],
         name: [u8; 16],
+        interface: u32,
+        types: [u32; 3],
     }
-    let mut attribute = Attribute { kind, sizes, entries, flags, unused: [0; 2], name: name_of(name) };
-    descriptor(bpf(MAP_CREATE, &mut attribute))
+    let types = types.map_or([0; 3], |types| [types.set.as_raw_fd() as u32, types.key, types.value]);
+    let name = name_of(name);
+    descriptor(bpf(
+        MAP_CREATE,
+        &mut Attribute { kind, sizes, entries, flags, unused: [0; 2], name, interface: 0, types },
+    ))
+}
+
+/// Tells the kernel a set of types (BTF).
+pub fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
+    #[repr(C)]
+    struct Attribute {
+        types: u64,
+        log: u64,
+        size: u32,
+        log_size: u32,
+        log_level: u32,
+        unused: u32,
+    }
+    let (size, types) = (types.len() as u32, types.as_ptr() as u64);
+    descriptor(bpf(BTF_LOAD, &mut Attribute { types, log: 0, size, log_size: 0, log_level: 0, unused: 0 }))
 }
 
 #[repr(C)]

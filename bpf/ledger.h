@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// The in-NIC ledger: accounts, and what is remembered of the last operations, in a store of its own that the program
+// changes itself. The same commands and statuses as those of crates/ledger; ids and amounts have the 32 bits of compact frames.
+//
+// The store is divided into stripes. Who changes an account holds the lock of its stripe; both locks of a transfer are
+// taken by the caller, the one of the lower stripe first. Balances may be read without one: accounts are only ever added, and
+// a balance changes in one store.
+#ifndef TURNPIKE_LEDGER_H
+#define TURNPIKE_LEDGER_H
+
+#include "compact.h"
+
+// So many that the processors of a large machine rarely meet in one.
+#define STRIPES 4096
+
+// Operations that each stripe remembers, so that at least the last 64 of every account are recognised when they are sent
+// again. Their transaction ids are four cache lines.
+#define STRIPE_OPERATIONS 64
+
+#define BUCKET_ACCOUNTS 4
+
+// Buckets that a search looks at: 32 accounts, where two are the mean. With a secret hash more are as good as never.
+#define BUCKETS 8
+
+#define STATUS_ACCOUNT_EXISTS 1
+#define STATUS_DESTINATION_UNKNOWN 3
+#define STATUS_INSUFFICIENT_BALANCE 4
+#define STATUS_OVERFLOW 5
+#define STATUS_TABLE_FULL 6
+#define STATUS_TRANSACTION_ID_REUSED 18
+
+// The first page of the store. Twin of crates/xdp/src/store.rs.
+struct ledger_header {
+	u64 secret[2];
+	// Accounts that may be created.
+	u64 limit;
+	// 2^bits buckets are found by hash; behind them are those that others overflow into.
+	u64 bucket_bits;
+	// Offsets from this header.
+	u64 buckets_at;
+	u64 stripes_at;
+	u64 reserved[2];
+	// All processors write these.
+	u64 accounts;
+	u64 overflows;
+	// Of the last operation that was executed.
+	u64 sequence;
+	u64 reserved_written[5];
+};
+_Static_assert(sizeof(struct ledger_header) == 128, "as in store.rs");
+
+// A cache line with the accounts of one hash.
+struct account_bucket {
+	u32 count;
+	// The bucket that this one overflows into; 0 for none.
+	u32 next;
+	u32 ids[BUCKET_ACCOUNTS];
+	u64 balances[BUCKET_ACCOUNTS];
+	u64 reserved;
+};
+_Static_assert(sizeof(struct account_bucket) == 64, "a bucket is a cache line");
+
+struct remembered_operation {
+	u32 source;
+	u32 destination;
+	u32 amount;
+	u16 command;
+	u16 status;
+	u64 value;
+};
+
+struct stripe {
+	// Operations so far: the next one takes the place of the oldest.
+	u64 executed;
+	u64 reserved[7];
+	u32 transactions[STRIPE_OPERATIONS];
+	struct remembered_operation operations[STRIPE_OPERATIONS];
+};
+_Static_assert(sizeof(struct stripe) == 1856, "as in store.rs");
+
+// An operation that was executed, as user space gets it for its journal.
+struct committed {
+	u64 sequence;
+	u64 value;
+	u32 command;
+	u32 transaction;
+	u32 source;
+	u32 destination;
+	u32 amount;
+	u32 status;
+};
+_Static_assert(sizeof(struct committed) == 40, "as in committed.rs");
+
+#define LEDGER(field) __builtin_offsetof(struct ledger_header, field)
+#define ACCOUNTS(field) __builtin_offsetof(struct account_bucket, field)
+#define STRIPE(field) __builtin_offsetof(struct stripe, field)
+#define REMEMBERED(field) __builtin_offsetof(struct remembered_operation, field)
+
+INLINE void store64(memory_t at, u64 value)
+{
+	*(volatile u64 SHARED *)at = value;
+}
+
+INLINE void store32(memory_t at, u32 value)
+{
+	*(volatile u32 SHARED *)at = value;
+}
+
+INLINE void store16(memory_t at, u16 value)
+{
+	*(volatile u16 SHARED *)at = value;
+}
+
+// Adds to a counter that others add to. Gives what it was.
+INLINE u64 add64(memory_t at, u64 value)
+{
+	return __sync_fetch_and_add((u64 SHARED *)at, value);
+}
+
+// Where an account is, or would be.
+struct account {
+	enum found found;
+	memory_t balance;
+	// The last bucket that was looked at.
+	memory_t bucket;
+};
+
+INLINE u32 first_account_bucket(memory_t ledger, u32 id)
+{
+	u64 hash = fold(id ^ load64(ledger + LEDGER(secret)), load64(ledger + LEDGER(secret) + 8) | 1);
+
+	return hash >> ((64 - load64(ledger + LEDGER(bucket_bits))) & 63);
+}
+
+INLINE u32 stripe_of(u32 bucket)
+{
+	return bucket % STRIPES;
+}
+
+// Finds an account. `CONTENDED` where there are more buckets than are looked at.
+INLINE struct account account_find(memory_t ledger, u32 bucket, u32 id)
+{
+	memory_t buckets = ledger + load64(ledger + LEDGER(buckets_at));
+	struct account account = { .found = ABSENT, .bucket = buckets + (u64)bucket * sizeof(struct account_bucket) };
+
+	for (u32 depth = 0; depth < BUCKETS; depth++) {
+		u32 count = load32(account.bucket + ACCOUNTS(count));
+
+		read_barrier();
+#pragma clang loop unroll(full)
+		for (u32 at = 0; at < BUCKET_ACCOUNTS; at++) {
+			if (at < count && load32(account.bucket + ACCOUNTS(ids) + 4 * at) == id) {
+				account.found = FOUND;
+				account.balance = account.bucket + ACCOUNTS(balances) + 8 * at;
+				return account;
+			}
+		}
+		u32 next = load32(account.bucket + ACCOUNTS(next));
+
+		if (!next)
+			return account;
+		account.bucket = buckets + (u64)next * sizeof(struct account_bucket);
+	}
+	account.found = CONTENDED;
+	return account;
+}
+
+// Adds an account with a balance of 0 behind the last of its buckets.
+INLINE u16 account_create(memory_t ledger, const struct account *account, u32 id)
+{
+	memory_t bucket = account->bucket;
+	u32 count = load32(bucket + ACCOUNTS(count));
+
+	if (add64(ledger + LEDGER(accounts), 1) >= load64(ledger + LEDGER(limit))) {
+		add64(ledger + LEDGER(accounts), -1ull);
+		return STATUS_TABLE_FULL;
+	}
+	if (count >= BUCKET_ACCOUNTS) {
+		// There is always one: each has a full one before it, and there are as many as full ones can be.
+		u32 next = (1u << (load64(ledger + LEDGER(bucket_bits)) & 31)) + add64(ledger + LEDGER(overflows), 1);
+
+		store32(bucket + ACCOUNTS(next), next);
+		bucket = ledger + load64(ledger + LEDGER(buckets_at)) + (u64)next * sizeof(struct account_bucket);
+		count = 0;
+	}
+	store32(bucket + ACCOUNTS(ids) + 4 * (count % BUCKET_ACCOUNTS), id);
+	// Whoever sees the account sees its id and balance, which was zero from the beginning.
+	read_barrier();
+	store32(bucket + ACCOUNTS(count), count + 1);
+	return STATUS_OK;
+}
+
+// Finds the first execution of an operation with this source and transaction id: its place, or -1.
+INLINE long stripe_find(memory_t stripe, const struct operation *operation)
+{
+	u64 executed = load64(stripe);
+
+	for (u32 at = 0; at < STRIPE_OPERATIONS && at < executed; at++) {
+		if (load32(stripe + STRIPE(transactions) + 4 * at) == operation->transaction &&
+		    load32(stripe + STRIPE(operations) + at * sizeof(struct remembered_operation)) == operation->source)
+			return at;
+	}
+	return -1;
+}
+
+INLINE void stripe_push(memory_t stripe, const struct operation *operation, const struct remembered *result)
+{
+	u64 executed = load64(stripe);
+	u32 at = executed % STRIPE_OPERATIONS;
+	memory_t place = stripe + STRIPE(operations) + at * sizeof(struct remembered_operation);
+
+	store32(stripe + STRIPE(transactions) + 4 * at, operation->transaction);
+	store32(place + REMEMBERED(source), operation->source);
+	store32(place + REMEMBERED(destination), operation->destination);
+	store32(place + REMEMBERED(amount), operation->amount);
+	store16(place + REMEMBERED(command), operation->command);
+	store16(place + REMEMBERED(status), result->status);
+	store64(place + REMEMBERED(value), result->value);
+	store64(stripe, executed + 1);
+}
+
+// The status and value of a REFER. Needs no lock.
+INLINE enum found ledger_refer(memory_t ledger, const struct operation *operation, struct remembered *result)
+{
+	struct account source =
+		account_find(ledger, first_account_bucket(ledger, operation->source), operation->source);
+
+	result->status = source.found == FOUND ? STATUS_OK : STATUS_SOURCE_UNKNOWN;
+	result->value = source.found == FOUND ? load64(source.balance) : 0;
+	return source.found;
+}
+
+// What a command does, under the locks of both accounts' stripes.
+INLINE u16 ledger_apply(memory_t ledger, const struct operation *operation, const struct account *source,
+			const struct account *destination, u64 *value)
+{
+	u64 balance = *value, received;
+
+	if (operation->command == COMMAND_CREATE)
+		return source->found == FOUND ? STATUS_ACCOUNT_EXISTS : account_create(ledger, source, operation->source);
+	if (source->found != FOUND)
+		return STATUS_SOURCE_UNKNOWN;
+	if (operation->command == COMMAND_ISSUE) {
+		if (balance + operation->amount < balance)
+			return STATUS_OVERFLOW;
+		*value = balance + operation->amount;
+		store64(source->balance, *value);
+		return STATUS_OK;
+	}
+	if (destination->found != FOUND)
+		return STATUS_DESTINATION_UNKNOWN;
+	if (balance < operation->amount)
+		return STATUS_INSUFFICIENT_BALANCE;
+	received = load64(destination->balance);
+	if (received + operation->amount < received)
+		return STATUS_OVERFLOW;
+	*value = balance - operation->amount;
+	store64(source->balance, *value);
+	store64(destination->balance, received + operation->amount);
+	return STATUS_OK;
+}
+
+// Executes CREATE, ISSUE or TRANSFER, well formed, under the locks of both accounts' stripes. Gives the sequence, 0 for what
+// leaves no trace: a retry, which gets its first result, and a transaction id that was used for something else.
+// `CONTENDED` in `found`: nothing was done.
+INLINE u64 ledger_execute(memory_t ledger, const struct operation *operation, struct remembered *result, enum found *found)
+{
+	u32 bucket = first_account_bucket(ledger, operation->source);
+	struct account source = account_find(ledger, bucket, operation->source), destination = { .found = ABSENT };
+	memory_t stripe = ledger + load64(ledger + LEDGER(stripes_at)) + stripe_of(bucket) * sizeof(struct stripe);
+	long first = stripe_find(stripe, operation);
+
+	*found = source.found;
+	if (source.found == CONTENDED)
+		return 0;
+	result->value = source.found == FOUND ? load64(source.balance) : 0;
+	if (first >= 0) {
+		memory_t place = stripe + STRIPE(operations) + first * sizeof(struct remembered_operation);
+
+		result->status = STATUS_TRANSACTION_ID_REUSED;
+		if (load32(place + REMEMBERED(destination)) == operation->destination &&
+		    load32(place + REMEMBERED(amount)) == operation->amount &&
+		    (load32(place + REMEMBERED(command)) & 0xffff) == operation->command) {
+			result->status = load32(place + REMEMBERED(command)) >> 16;
+			result->value = load64(place + REMEMBERED(value));
+		}
+		return 0;
+	}
+	if (operation->command == COMMAND_TRANSFER && source.found == FOUND) {
+		destination = account_find(ledger, first_account_bucket(ledger, operation->destination), operation->destination);
+		if (destination.found == CONTENDED) {
+			*found = CONTENDED;
+			return 0;
+		}
+	}
+	result->status = ledger_apply(ledger, operation, &source, &destination, &result->value);
+	stripe_push(stripe, operation, result);
+	return add64(ledger + LEDGER(sequence), 1) + 1;
+}
+
+#endif
