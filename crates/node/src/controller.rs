@@ -14,7 +14,7 @@ use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use verify::WorkQueue;
 use wire::{Operation, Promise, SignedOperation, Status};
 
-use crate::{completer::Complete, queries::Queries, shared::Shared};
+use crate::{completer::Completer, queries::Queries, shared::Shared};
 
 /// How long the data path sleeps, and how often, before operations for which the journal has no room are `BUSY`: long
 /// enough for a sync of a disk to end, which makes room, and short enough for reads.
@@ -29,7 +29,7 @@ const BEHIND: u64 = 1 << 22;
 pub struct Controller {
     ledger: Ledger,
     journal: Submitter,
-    completer: Arc<Mutex<dyn Complete>>,
+    completer: Arc<Mutex<Completer>>,
     promise: Promise,
     queries: Queries,
     workers: Workers,
@@ -57,7 +57,7 @@ impl Controller {
     pub fn new(
         ledger: Ledger,
         journal: Submitter,
-        completer: Arc<Mutex<dyn Complete>>,
+        completer: Arc<Mutex<Completer>>,
         promise: Promise,
         queries: Queries,
         workers: Workers,

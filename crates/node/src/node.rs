@@ -37,7 +37,7 @@ use xdp::{Link, Socket};
 use crate::{
     Config, Error,
     admission::{self, Admission, Rules},
-    completer::{self, Complete, Completer},
+    completer::{self, Completer},
     config::Backend,
     controller::{Controller, Workers},
     http::Http,
@@ -124,7 +124,7 @@ impl Node {
         let queries = Queries::new(reader, bitcoin, proofs, config.promise, shared.clone());
         let work = committer.work();
         let completer = Completer::new(committer, departures, transmitter?, shared.clone());
-        let completer: Arc<Mutex<dyn Complete>> = Arc::new(Mutex::new(completer));
+        let completer = Arc::new(Mutex::new(completer));
         let controller = Controller::new(
             ledger,
             submitter.clone(),
@@ -156,7 +156,7 @@ impl Node {
             _data: data,
         };
         // From here on dropping the node ends the threads that were started.
-        node.threads.push(spawn("journal", pin(1), move || completer::run(&work, &*completer))?);
+        node.threads.push(spawn("journal", pin(1), move || completer::run(&work, &completer))?);
         node.threads.push(spawn("prepare", None, move || preparer.run())?);
         node.builder = Some(spawn("builder", pin(2), {
             let (order, shared) = (node.order.clone(), shared.clone());

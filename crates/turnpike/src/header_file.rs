@@ -2,7 +2,6 @@
 //! bytes each of Bitcoin. They are checked whenever they are read.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,6 +10,7 @@ use spv::{BlockHeader, HeaderChain, bitcoin};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::Error;
+use crate::file::replace;
 
 /// The own chain in a file, or a new one that begins with the node's genesis where there is no file yet.
 pub fn open_own(file: Option<&Path>, client: &mut Client) -> Result<HeaderChain, Error> {
@@ -37,7 +37,7 @@ pub fn own_of(bytes: &[u8], file: &Path) -> Result<HeaderChain, Error> {
 /// Writes the own chain to a file.
 pub fn write_own(file: &Path, chain: &HeaderChain) -> Result<(), Error> {
     let headers = (0..=chain.height()).filter_map(|height| chain.header(height));
-    replace(file, &headers.flat_map(|header| header.as_bytes().to_vec()).collect::<Vec<u8>>())
+    replace("write the headers", file, &headers.flat_map(|header| header.as_bytes().to_vec()).collect::<Vec<u8>>())
 }
 
 /// The Bitcoin chain in a file, or a new one that begins with the network's genesis where there is no file yet.
@@ -89,18 +89,7 @@ pub fn bitcoin_of(
 /// Writes the active Bitcoin chain to a file.
 pub fn write_bitcoin(file: &Path, chain: &bitcoin::HeaderChain) -> Result<(), Error> {
     let headers = (chain.first_height()..=chain.height()).filter_map(|height| chain.header(height));
-    replace(file, &headers.flat_map(|header| header.as_bytes().to_vec()).collect::<Vec<u8>>())
-}
-
-/// Writes a file so that it has the old content or the new, whatever happens meanwhile.
-fn replace(file: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = |error: io::Error| Error::file("write the headers", file, error);
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    io::Write::write_all(&mut temporary, bytes).map_err(failed)?;
-    temporary.as_file().sync_all().map_err(failed)?;
-    temporary.persist(file).map_err(|error| failed(error.error))?;
-    Ok(())
+    replace("write the headers", file, &headers.flat_map(|header| header.as_bytes().to_vec()).collect::<Vec<u8>>())
 }
 
 fn not_headers(file: &Path) -> Error {

@@ -5,6 +5,7 @@ mod capture;
 mod cli;
 mod commands;
 mod error;
+mod file;
 mod header_file;
 mod hex;
 mod output;

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -10,6 +9,7 @@ use verify::vdf::{Delay, Evaluated, Modulus, RSA_1024, RSA_2048, TimeLock};
 
 use crate::cli::{DelayCommand, DelayEvaluateArgs, DelayUnlockArgs, DelayVerifyArgs, ModulusChoice};
 use crate::error::Error;
+use crate::file::replace;
 use crate::hex;
 use crate::output::{Output, thousands};
 use crate::way_file::WayFile;
@@ -80,13 +80,7 @@ fn evaluate(args: &DelayEvaluateArgs, output: Output) -> Result<(), Error> {
     let (start, mut failed) = (Instant::now(), None);
     let evaluated = delay.evaluate(&kept, |kept| {
         bar.set_position(kept.at);
-        match way.as_mut().map_or(Ok(()), |(file, _)| file.keep(&kept)) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+        go_on(way.as_mut().map_or(Ok(()), |(file, _)| file.keep(&kept)), &mut failed)
     });
     bar.finish_and_clear();
     if let Some(error) = failed {
@@ -173,13 +167,8 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
     let (start, mut failed) = (Instant::now(), None);
     let solved = puzzle.solve(state, args.iterations, |state| {
         bar.set_position(state.at);
-        match args.keep.as_deref().map_or(Ok(()), |path| replace(path, &puzzle.save(state))) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+        let kept = args.keep.as_deref().map_or(Ok(()), |path| replace("write", path, &puzzle.save(state)));
+        go_on(kept, &mut failed)
     });
     bar.finish_and_clear();
     if let Some(error) = failed {
@@ -214,12 +203,13 @@ fn decipher(ciphertext: &str, number: &[u8]) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Replaces a small file at once, durably.
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = |source| Error::file("write", path, source);
-    let new = path.with_extension("new");
-    let mut file = fs::File::create(&new).map_err(failed)?;
-    std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
-    file.sync_all().map_err(failed)?;
-    fs::rename(&new, path).map_err(failed)
+/// Goes on unless something failed, which is then remembered.
+fn go_on(result: Result<(), Error>, failed: &mut Option<Error>) -> ControlFlow<()> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            *failed = Some(error);
+            ControlFlow::Break(())
+        }
+    }
 }

@@ -93,13 +93,13 @@ impl Kernel {
         on_backend!(self, square_times, a, times);
     }
 
-    /// `a` becomes 2a. It is below the modulus, before and after.
-    pub(super) fn double(&self, a: &mut [u64]) {
+    /// `a` becomes 2a. It is below the modulus, before and after. Whether it had to be reduced.
+    pub(super) fn double(&self, a: &mut [u64]) -> bool {
         let mut carry = 0;
         for word in a.iter_mut() {
             (*word, carry) = (*word << 1 | carry, *word >> 63);
         }
-        subtract_if_not_below(a, carry, &self.modulus);
+        subtract_if_not_below(a, carry != 0, &self.modulus)
     }
 
     /// `a` becomes a + b. All are below the modulus.
@@ -110,7 +110,7 @@ impl Kernel {
             let (sum, second) = sum.overflowing_add(carry.into());
             (*a, carry) = (sum, first | second);
         }
-        subtract_if_not_below(a, carry.into(), &self.modulus);
+        subtract_if_not_below(a, carry, &self.modulus);
     }
 
     /// `a` becomes the modulus less `a`, which is not 0.
@@ -124,7 +124,7 @@ impl Kernel {
 
     /// Whether `a` is below the modulus.
     pub(super) fn is_below(&self, a: &[u64]) -> bool {
-        a.iter().rev().lt(self.modulus.iter().rev())
+        is_below(a, &self.modulus)
     }
 }
 
@@ -207,19 +207,23 @@ fn reduce<R: Row>(row: R, wide: &mut [u64], modulus: &[u64], negated_inverse: u6
         over = first | second;
     }
     a.copy_from_slice(&wide[length..]);
-    subtract_if_not_below(a, over.into(), modulus);
+    subtract_if_not_below(a, over, modulus);
 }
 
-/// Subtracts the modulus from `over` · 2^(64 · words) + `a` if that is not below it.
+fn is_below(a: &[u64], modulus: &[u64]) -> bool {
+    a.iter().rev().lt(modulus.iter().rev())
+}
+
+/// Subtracts the modulus from `over` · 2^(64 · words) + `a` if that is not below it. Whether it was.
 #[inline(always)]
-fn subtract_if_not_below(a: &mut [u64], over: u64, modulus: &[u64]) {
-    let mut difference = [0; MAX_WORDS];
-    let difference = &mut difference[..a.len()];
-    let mut borrow = false;
-    for ((difference, a), modulus) in difference.iter_mut().zip(&*a).zip(modulus) {
-        (*difference, borrow) = subtract(*a, *modulus, borrow);
+fn subtract_if_not_below(a: &mut [u64], over: bool, modulus: &[u64]) -> bool {
+    let is_reduced = over || !is_below(a, modulus);
+    if is_reduced {
+        let mut borrow = false;
+        for (a, modulus) in a.iter_mut().zip(modulus) {
+            (*a, borrow) = subtract(*a, *modulus, borrow);
+        }
+        debug_assert_eq!(borrow, over, "less than twice the modulus");
     }
-    if over != 0 || !borrow {
-        a.copy_from_slice(difference);
-    }
+    is_reduced
 }

@@ -64,9 +64,13 @@ impl Modulus {
         // 1 doubled once for each bit of the words is 1 in Montgomery's form, and doubled as often again, 2^(64 · words).
         let mut number: Box<[u64]> = vec![0; words].into();
         number[0] = 1;
-        (0..64 * words).for_each(|_| kernel.double(&mut number));
+        for _ in 0..64 * words {
+            kernel.double(&mut number);
+        }
         let one = Number(number.clone());
-        (0..64 * words).for_each(|_| kernel.double(&mut number));
+        for _ in 0..64 * words {
+            kernel.double(&mut number);
+        }
         Self { kernel, one, square: Number(number), length }
     }
 

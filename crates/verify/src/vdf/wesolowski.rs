@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use super::kernel::{Backend, Kernel};
 use super::modulus::{Modulus, Number};
 use super::prime::{WORDS, Word256, hash_to_prime};
 
@@ -48,33 +49,13 @@ impl Digits {
         let count = self.iterations.div_ceil(self.bits.into()) as usize;
         let mut digits = vec![0_u16; count];
         // Long division of 2^t, bit by bit: the remainder is doubled, and reduced where it can be.
-        let mut remainder = [1, 0, 0, 0];
+        let (kernel, mut remainder) = (Kernel::new((*prime).into(), Backend::Portable), [1, 0, 0, 0]);
         for place in (0..self.iterations).rev() {
-            let bit = double_modulo(&mut remainder, prime);
+            let bit = kernel.double(&mut remainder);
             digits[(place / u64::from(self.bits)) as usize] |= u16::from(bit) << (place % u64::from(self.bits));
         }
         digits
     }
-}
-
-/// The remainder becomes twice itself modulo the prime. Whether it had to be reduced.
-fn double_modulo(remainder: &mut Word256, prime: &Word256) -> bool {
-    let mut carry = 0;
-    for word in remainder.iter_mut() {
-        (*word, carry) = (*word << 1 | carry, *word >> 63);
-    }
-    let mut difference = [0; WORDS];
-    let mut borrow = false;
-    for ((difference, remainder), prime) in difference.iter_mut().zip(&*remainder).zip(prime) {
-        let (low, first) = remainder.overflowing_sub(*prime);
-        let (low, second) = low.overflowing_sub(borrow.into());
-        (*difference, borrow) = (low, first | second);
-    }
-    let is_reduced = carry != 0 || !borrow;
-    if is_reduced {
-        *remainder = difference;
-    }
-    is_reduced
 }
 
 /// The prime of a proof.
