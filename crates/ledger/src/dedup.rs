@@ -85,11 +85,13 @@ impl Memory {
         [HEADER * size_of::<u64>(), capacity / FILL * LINE * size_of::<u32>(), capacity * size_of::<Record>()]
     }
 
-    /// Memory of the process alone. Small pages, so that a window that is never full never takes all of it.
+    /// Memory of the process alone. The index is used everywhere from the beginning on; the ring from its start, in small pages,
+    /// so that a window that is never full never takes all of it.
     pub fn anonymous(capacity: usize) -> Result<Self, table::Error> {
         let [header, index, ring] = Self::sizes(capacity);
-        let region = |bytes| Region::anonymous(bytes, Pages::Small, false);
-        Ok(Self { header: region(header)?, index: region(index)?, ring: region(ring)? })
+        let region = |bytes, pages| Region::anonymous(bytes, pages, false);
+        let [small, huge] = [Pages::Small, Pages::Huge];
+        Ok(Self { header: region(header, small)?, index: region(index, huge)?, ring: region(ring, small)? })
     }
 }
 

@@ -1,23 +1,27 @@
 //! The memory of the index's entries: pages of one size. All groups grow at about the same pace, so blocks of memory that grow
 //! with them would leave holes of sizes that nobody needs any more.
 use spv::IndexEntry;
-use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+use std::alloc::{Layout, handle_alloc_error};
+use table::{PlainArray, Region};
+use zerocopy::{transmute_mut, transmute_ref};
 
 /// Entries of a page. A group wastes half a page in the mean.
 pub(super) const PAGE: usize = 16;
 
-/// Pages that are asked for at once: a mebibyte.
-const CHUNK: usize = 2048;
+/// Words of a page. A page is aligned to its size, so no entry in it crosses a cache line.
+const WORDS: usize = PAGE * size_of::<IndexEntry>() / size_of::<u64>();
 
-/// A page; no entry in it crosses a cache line.
-#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
-#[repr(C, align(64))]
-struct Page([IndexEntry; PAGE]);
+/// Bytes of a chunk, the pages that are asked for at once: one of the system's huge pages, as an account of a transaction is
+/// anywhere and the TLB has too few entries for small ones.
+const CHUNK_BYTES: usize = 2 << 20;
+
+/// Pages of a chunk.
+const CHUNK: usize = CHUNK_BYTES / (WORDS * size_of::<u64>());
 
 /// All pages, by number.
 #[derive(Debug, Default)]
 pub(super) struct Pages {
-    chunks: Vec<Vec<Page>>,
+    chunks: Vec<PlainArray<[u64; WORDS]>>,
     free: Vec<u32>,
 }
 
@@ -26,7 +30,7 @@ impl Pages {
     pub(super) fn take(&mut self) -> u32 {
         if self.free.is_empty() {
             let first = self.chunks.len() * CHUNK;
-            self.chunks.push(vec![Page::new_zeroed(); CHUNK]);
+            self.chunks.push(chunk());
             // The last one taken first, so that pages are used in the order of their addresses.
             self.free.extend((first..first + CHUNK).rev().map(|number| number as u32));
         }
@@ -40,11 +44,17 @@ impl Pages {
 
     #[inline]
     pub(super) fn page(&self, number: u32) -> &[IndexEntry; PAGE] {
-        &self.chunks[number as usize / CHUNK][number as usize % CHUNK].0
+        transmute_ref!(&self.chunks[number as usize / CHUNK][number as usize % CHUNK])
     }
 
     #[inline]
     pub(super) fn page_mut(&mut self, number: u32) -> &mut [IndexEntry; PAGE] {
-        &mut self.chunks[number as usize / CHUNK][number as usize % CHUNK].0
+        transmute_mut!(&mut self.chunks[number as usize / CHUNK][number as usize % CHUNK])
     }
+}
+
+/// Memory for more pages. Where there is none the program ends, as it does when any other collection grows.
+fn chunk() -> PlainArray<[u64; WORDS]> {
+    let region = Region::anonymous(CHUNK_BYTES, table::Pages::Huge, false).ok();
+    region.and_then(Region::into_plain).unwrap_or_else(|| handle_alloc_error(Layout::new::<[u8; CHUNK_BYTES]>()))
 }
