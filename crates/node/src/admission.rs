@@ -14,6 +14,10 @@ use wire::{Command, SignedOperation, Status};
 
 use crate::config::PublicKey;
 
+/// Frames that are checked at once: the lanes of two passes where each has a single operation, and few enough for one of many
+/// operations not to wait long for the others.
+pub const FRAMES: usize = 16;
+
 /// The rules for signed operations.
 #[derive(Debug)]
 pub struct Rules {
@@ -30,63 +34,59 @@ pub struct Rules {
 pub struct Admission {
     rules: Arc<Rules>,
     verifier: Verifier,
-    positions: Vec<usize>,
 }
 
 impl Admission {
     /// An admission under these rules.
     pub fn new(rules: Arc<Rules>) -> Self {
-        Self { rules, verifier: Verifier::default(), positions: Vec::new() }
+        Self { rules, verifier: Verifier::default() }
     }
 
     /// Writes into each operation that has no status yet the one that refuses it, if one does. `now` is the time in
-    /// microseconds since the Unix epoch. Gives the number of signatures that were checked.
-    pub fn check(&mut self, operations: &mut [SignedOperation], now: u64) -> usize {
-        self.positions.clear();
-        for (position, signed) in operations.iter_mut().enumerate() {
-            if signed.operation.status.get() != 0 {
-                continue;
-            }
-            match self.rules.check(signed, now) {
-                Status::Ok => {
-                    let digest = transfer::digest(&self.rules.network, signed.signed_bytes());
-                    match Signed::parse(Policy::COMPACT, digest, &signed.signature, &signed.public_key) {
-                        Ok(item) => {
-                            self.verifier.push(item);
-                            self.positions.push(position);
-                        }
-                        Err(_) => signed.operation.status.set(Status::BadSignature.code()),
-                    }
+    /// microseconds since the Unix epoch. Gives the number of signatures that were checked: those of all frames in one batch,
+    /// as a frame alone may have but one.
+    pub fn check<'a>(&mut self, frames: impl Iterator<Item = &'a mut [SignedOperation]>, now: u64) -> usize {
+        let mut pushed = Vec::new();
+        for signed in frames.flatten().filter(|signed| signed.operation.status.get() == 0) {
+            match self.rules.check(signed, now).and_then(|()| self.parse(signed)) {
+                Ok(item) => {
+                    self.verifier.push(item);
+                    pushed.push(signed);
                 }
-                status => signed.operation.status.set(status.code()),
+                Err(status) => signed.operation.status.set(status.code()),
             }
         }
-        for (verdict, position) in self.verifier.verify_each().iter().zip(&self.positions) {
+        for (verdict, signed) in self.verifier.verify_each().iter().zip(&mut pushed) {
             if verdict.is_err() {
-                operations[*position].operation.status.set(Status::BadSignature.code());
+                signed.operation.status.set(Status::BadSignature.code());
             }
         }
-        self.positions.len()
+        pushed.len()
+    }
+
+    fn parse(&self, signed: &SignedOperation) -> Result<Signed, Status> {
+        let digest = transfer::digest(&self.rules.network, signed.signed_bytes());
+        Signed::parse(Policy::COMPACT, digest, &signed.signature, &signed.public_key).map_err(|_| Status::BadSignature)
     }
 }
 
 impl Rules {
     /// The rules that need no arithmetic on the curve.
-    fn check(&self, signed: &SignedOperation, now: u64) -> Status {
+    fn check(&self, signed: &SignedOperation, now: u64) -> Result<(), Status> {
         let oldest = now.saturating_sub(self.replay_window.as_micros() as u64).max(1);
         let newest = now + ledger::CLOCK_TOLERANCE.as_micros() as u64;
         if !(oldest..=newest).contains(&signed.timestamp.get()) {
-            return Status::StaleTimestamp;
+            return Err(Status::StaleTimestamp);
         }
         let key = &signed.public_key;
         let is_issue = signed.operation.command() == Ok(Command::Issue);
         if is_issue && !self.issuers.iter().any(|issuer| issuer.0 == *key) {
-            return Status::NotIssuer;
+            return Err(Status::NotIssuer);
         }
         if !is_issue && signed.operation.source.0 != transfer::account_id(key) {
-            return Status::NotAuthorised;
+            return Err(Status::NotAuthorised);
         }
-        Status::Ok
+        Ok(())
     }
 }
 

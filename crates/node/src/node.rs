@@ -362,14 +362,15 @@ fn start_workers(
     // As long as the pool of buffers, which is the limit then.
     let waiting = pool.small + pool.large;
     let (sender, verified) = mpsc::sync_channel(waiting);
-    let verifiers = WorkQueue::start("verify", config.verify_threads(), waiting, || {
+    let verifiers = WorkQueue::start_gathering("verify", config.verify_threads(), waiting, admission::FRAMES, || {
         let mut admission = Admission::new(rules.clone());
         let (sender, waker, shared) = (sender.clone(), waker.clone(), shared.clone());
-        move |mut held: Held| {
-            let operations = nic::extractor::signed_operations(&mut held).unwrap_or_default();
+        move |frames: Drain<'_, Held>| {
+            let mut frames: Vec<Held> = frames.collect();
+            let operations = frames.iter_mut().filter_map(|held| nic::extractor::signed_operations(held));
             shared.count_verified(admission.check(operations, admission::now()));
             // The data path is gone only when the node stops.
-            if sender.send(held).is_ok() {
+            if frames.into_iter().try_for_each(|held| sender.send(held)).is_ok() {
                 waker.wake();
             }
         }

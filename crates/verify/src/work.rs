@@ -19,6 +19,7 @@ struct Shared<T> {
     /// Signalled when work was added and when the queue is closed.
     added: Condvar,
     capacity: usize,
+    threads: usize,
 }
 
 struct State<T> {
@@ -32,13 +33,13 @@ impl<T> Shared<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what is waiting, at most `most` pieces of work; none once the queue is closed and empty.
+    /// Takes a thread's share of what is waiting, at most `most` pieces of work; none once the queue is closed and empty.
     fn take(&self, most: usize, taken: &mut Vec<T>) {
         let mut state = self.lock();
         while state.waiting.is_empty() && !state.closed {
             state = self.added.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let count = most.min(state.waiting.len());
+        let count = most.min(state.waiting.len().div_ceil(self.threads));
         taken.extend(state.waiting.drain(..count));
     }
 
@@ -64,8 +65,8 @@ impl<T: Send + 'static> WorkQueue<T> {
         })
     }
 
-    /// As [`WorkQueue::start`], with workers that take all the work that is waiting at once, at most `most` pieces of it:
-    /// for work of which much is done faster together.
+    /// As [`WorkQueue::start`], with workers that take as much of the work that is waiting as leaves the same to each other thread, at
+    /// most `most` pieces of it: for work of which much is done faster together.
     ///
     /// A worker that panics loses all the pieces that it had.
     pub fn start_gathering<W: FnMut(Drain<'_, T>) + Send + 'static>(
@@ -76,7 +77,7 @@ impl<T: Send + 'static> WorkQueue<T> {
         mut worker: impl FnMut() -> W,
     ) -> io::Result<Self> {
         let state = Mutex::new(State { waiting: VecDeque::with_capacity(capacity), closed: false });
-        let shared = Arc::new(Shared { state, added: Condvar::new(), capacity });
+        let shared = Arc::new(Shared { state, added: Condvar::new(), capacity, threads });
         // Dropping the queue, should a thread fail to start, ends those that did.
         let mut queue = Self { shared, threads: Vec::with_capacity(threads) };
         for number in 0..threads {
@@ -205,6 +206,38 @@ mod tests {
         }
         go.send(()).unwrap();
         drop(queue);
+    }
+
+    #[test]
+    fn gathering_threads_share_what_waits() {
+        let (sender, receiver) = mpsc::channel();
+        let mut gates = Vec::new();
+        let queue = WorkQueue::start_gathering("test", 2, 100, 8, || {
+            let (sender, number) = (sender.clone(), gates.len());
+            let (go, wait_go) = mpsc::channel::<()>();
+            gates.push(go);
+            move |pieces: Drain<'_, u32>| {
+                sender.send((number, pieces.len())).unwrap();
+                let _ = wait_go.recv();
+            }
+        })
+        .unwrap();
+        let mut started = [0, 1].map(|piece| {
+            queue.try_push(piece).unwrap();
+            receiver.recv().unwrap()
+        });
+        started.sort();
+        assert_eq!(started, [(0, 1), (1, 1)]);
+        for piece in 2..11 {
+            queue.try_push(piece).unwrap();
+        }
+        gates[0].send(()).unwrap();
+        assert_eq!(receiver.recv().unwrap(), (0, 5));
+        gates[1].send(()).unwrap();
+        assert_eq!(receiver.recv().unwrap(), (1, 2));
+        drop(gates);
+        drop(queue);
+        assert_eq!(receiver.try_iter().map(|(_, pieces)| pieces).sum::<usize>(), 2);
     }
 
     #[test]
