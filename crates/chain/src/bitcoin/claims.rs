@@ -10,9 +10,20 @@ use sha2::{Digest, Sha256};
 use spv::Hash;
 use thiserror::Error;
 
+/// How the signatures of an input are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// ECDSA: keys as encoded for it, signatures in DER encoding.
+    Ecdsa,
+    /// That of BIP340: keys of 32 bytes, signatures of 64.
+    Schnorr,
+}
+
 /// A claim holds if each signature is one of a key, with the keys in the order of the signatures, and none used twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim<'a> {
+    /// The scheme of all keys and signatures.
+    pub scheme: Scheme,
     /// The keys, as the script or its fulfilment encodes them.
     pub keys: Vec<&'a [u8]>,
     /// The signatures; not more than keys.
@@ -24,15 +35,17 @@ pub struct Claim<'a> {
 pub struct Signature<'a> {
     /// The digest.
     pub digest: Hash,
-    /// The signature, DER encoded, without the byte behind it that tells what is covered.
-    pub der: &'a [u8],
+    /// The signature, without the byte behind it that tells what is covered.
+    pub bytes: &'a [u8],
 }
 
 /// Why an input makes no claim that signatures could fulfil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Unclaimed {
     /// The script has none of the forms that are understood, so nothing is known about the input.
-    #[error("the script has another form than pay to key, key hash, script hash, multisig or witness version 0")]
+    #[error(
+        "the script has another form than pay to key, key hash, script hash, multisig, witness version 0 or Taproot key"
+    )]
     Other,
     /// The rule that the input breaks: it does not push what the script asks for.
     #[error("the input does not give what the script that it spends asks for")]
@@ -49,23 +62,31 @@ pub enum Unclaimed {
     /// A signature of no bytes.
     #[error("a signature is empty")]
     EmptySignature,
+    /// A Taproot signature that covers what it cannot.
+    #[error("the signature's last byte asks for a coverage that there is not, or for an output that is not there")]
+    Coverage,
 }
 
 /// What fulfils a script: what the input's own script pushes, or the items of its witness.
 type Stack<'s, 'a> = &'s [&'a [u8]];
 
 /// The claims of the inputs of a transaction that is no coinbase. `coins` are what they spend, in their order; none where it is
-/// not known, of which there is no claim.
+/// not known, of which there is no claim, and none of Taproot outputs either, as their signatures cover all coins.
 pub fn claims<'a>(
     transaction: &Transaction<'a>,
     coins: &'a [Option<Coin>],
 ) -> Vec<Option<Result<Claim<'a>, Unclaimed>>> {
     let mut hasher = SignatureHasher::new(transaction);
+    let all: Option<Vec<&Coin>> = coins.iter().map(Option::as_ref).collect();
     let mut witnesses = transaction.witnesses();
     let claim = |(number, (input, coin)): (usize, (super::block::Input<'a>, &'a Option<Coin>))| {
         let witness = witnesses.next().unwrap_or_default();
         let coin = coin.as_ref()?;
-        Some(Claimant { hasher: &mut hasher, input: number, coin, witness }.claim(input.script))
+        let mut claimant = Claimant { hasher: &mut hasher, input: number, coin, witness };
+        match Form::of(&coin.script) {
+            Form::Taproot(key) => Some(claimant.claim_by_key(input.script, key, all.as_ref()?)),
+            _ => Some(claimant.claim(input.script)),
+        }
     };
     transaction.inputs().zip(coins).enumerate().map(claim).collect()
 }
@@ -90,7 +111,7 @@ impl<'a> Claimant<'_, '_, 'a> {
         match Form::of(locked) {
             Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_) if !script.is_empty() => Err(Unclaimed::Witness),
             form @ (Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_)) => self.claim_by_witness(form),
-            Form::Other => Err(Unclaimed::Other),
+            Form::Taproot(_) | Form::Other => Err(Unclaimed::Other),
             Form::ScriptHash(hash) => {
                 let stack = pushes(script).ok_or(Unclaimed::Missing)?;
                 let (redeem, stack) = stack.split_last().ok_or(Unclaimed::Missing)?;
@@ -139,6 +160,32 @@ impl<'a> Claimant<'_, '_, 'a> {
         }
     }
 
+    /// The claim of a Taproot output that is spent by its key. Scripts that it may hide are not run.
+    fn claim_by_key(&mut self, script: &[u8], key: &'a [u8; 32], coins: &[&Coin]) -> Result<Claim<'a>, Unclaimed> {
+        /// What an annex begins with; it is the last of two items or more.
+        const ANNEX: u8 = 0x50;
+        if !script.is_empty() {
+            return Err(Unclaimed::Witness);
+        }
+        let (annex, stack) = match &self.witness[..] {
+            [stack @ .., annex] if !stack.is_empty() && annex.first() == Some(&ANNEX) => (Some(*annex), stack),
+            stack => (None, stack),
+        };
+        let signature = match stack {
+            [] => return Err(Unclaimed::Missing),
+            [signature] => *signature,
+            _ => return Err(Unclaimed::Other),
+        };
+        // 64 bytes cover everything; a byte more tells what is covered, and must not be the one that says the same.
+        let (hash_type, bytes) = match signature {
+            [bytes @ .., 0] if bytes.len() == 64 => return Err(Unclaimed::Coverage),
+            [bytes @ .., hash_type] if bytes.len() == 64 => (*hash_type, bytes),
+            bytes => (0, bytes),
+        };
+        let digest = self.hasher.taproot(self.input, coins, annex, hash_type).ok_or(Unclaimed::Coverage)?;
+        Ok(Claim { scheme: Scheme::Schnorr, keys: vec![key], signatures: vec![Signature { digest, bytes }] })
+    }
+
     /// The claim of a script of a form that needs no other script, fulfilled by the items of `stack`.
     fn claim_of(
         &mut self,
@@ -170,15 +217,15 @@ impl<'a> Claimant<'_, '_, 'a> {
             _ => return Err(Unclaimed::Other),
         };
         let signatures = signatures.iter().map(|signature| {
-            let (hash_type, der) = signature.split_last().ok_or(Unclaimed::EmptySignature)?;
+            let (hash_type, bytes) = signature.split_last().ok_or(Unclaimed::EmptySignature)?;
             let digest = match algorithm {
                 Algorithm::Original => self.hasher.original(self.input, script, *hash_type),
                 Algorithm::Version0 => self.hasher.version_0(self.input, script, self.coin.amount, *hash_type),
             };
-            Ok(Signature { digest, der })
+            Ok(Signature { digest, bytes })
         });
         let signatures = signatures.collect::<Result<_, _>>()?;
-        Ok(Claim { keys, signatures })
+        Ok(Claim { scheme: Scheme::Ecdsa, keys, signatures })
     }
 }
 

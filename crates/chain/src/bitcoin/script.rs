@@ -36,6 +36,8 @@ pub(super) enum Form<'a> {
     WitnessKeyHash(&'a [u8; 20]),
     /// The hash of a script, unlocked by a witness.
     WitnessScriptHash(&'a [u8; 32]),
+    /// A key that scripts may be hidden in (BIP341), unlocked by a witness.
+    Taproot(&'a [u8; 32]),
     /// None of these.
     Other,
 }
@@ -52,6 +54,7 @@ impl<'a> Form<'a> {
             [OP_HASH160, 20, hash @ .., OP_EQUAL] => Self::ScriptHash(hash.try_into().ok()?),
             [OP_0, 20, hash @ ..] => Self::WitnessKeyHash(hash.try_into().ok()?),
             [OP_0, 32, hash @ ..] => Self::WitnessScriptHash(hash.try_into().ok()?),
+            [OP_1, 32, key @ ..] => Self::Taproot(key.try_into().ok()?),
             _ => return None,
         })
     }
@@ -120,6 +123,7 @@ mod tests {
         assert_eq!(Form::of(&[&[0xa9, 20][..], &[7; 20], &[0x87]].concat()), Form::ScriptHash(&[7; 20]));
         assert_eq!(Form::of(&[&[0, 20][..], &[7; 20]].concat()), Form::WitnessKeyHash(&[7; 20]));
         assert_eq!(Form::of(&[&[0, 32][..], &[7; 32]].concat()), Form::WitnessScriptHash(&[7; 32]));
+        assert_eq!(Form::of(&[&[0x51, 32][..], &[7; 32]].concat()), Form::Taproot(&[7; 32]));
         assert_eq!(Form::of(&[&[33][..], &[2; 33], &[0xac]].concat()), Form::Key(&[2; 33]));
         assert_eq!(Form::of(&[&[65][..], &[4; 65], &[0xac]].concat()), Form::Key(&[4; 65]));
         let keys = [&[33][..], &[2; 33], &[33], &[3; 33]].concat();

@@ -1,8 +1,15 @@
-//! What signatures of inputs cover: the original algorithm, and that of BIP143 for witnesses of version 0.
+//! What signatures of inputs cover: the original algorithm, that of BIP143 for witnesses of version 0, and that of BIP341 for
+//! Taproot outputs spent by their key.
 use super::block::{Input, Output, Transaction};
+use super::coins::Coin;
+use sha2::{Digest, Sha256};
 use spv::Hash;
 use spv::bitcoin::sha256d;
+use spv::hash::TaggedHash;
 
+/// Everything; in Taproot, also what is signed where nothing is said.
+const DEFAULT: u8 = 0;
+const ALL: u8 = 1;
 const NONE: u8 = 2;
 const SINGLE: u8 = 3;
 const ANYONE_CAN_PAY: u8 = 0x80;
@@ -22,12 +29,24 @@ pub(super) struct SignatureHasher<'t, 'a> {
     outputs: Vec<Output<'a>>,
     /// Hashes of all outpoints, all sequence numbers and all outputs, made when the first witness asks for them.
     witness: Option<[Hash; 3]>,
+    /// What Taproot signatures cover of the whole transaction, made when the first asks for it.
+    taproot: Option<TaprootHashes>,
+}
+
+/// Hashes of all outpoints, amounts and scripts of the coins, sequence numbers, and outputs (BIP341).
+#[derive(Clone, Copy, Debug)]
+struct TaprootHashes {
+    outpoints: Hash,
+    amounts: Hash,
+    scripts: Hash,
+    sequences: Hash,
+    outputs: Hash,
 }
 
 impl<'t, 'a> SignatureHasher<'t, 'a> {
     pub(super) fn new(transaction: &'t Transaction<'a>) -> Self {
         let (inputs, outputs) = (transaction.inputs().collect(), transaction.outputs().collect());
-        Self { transaction, inputs, outputs, witness: None }
+        Self { transaction, inputs, outputs, witness: None, taproot: None }
     }
 
     /// The digest of a signature for an input that fulfils `script`, which holds neither the signature nor
@@ -100,6 +119,71 @@ impl<'t, 'a> SignatureHasher<'t, 'a> {
             self.transaction.lock_time(),
             &u32::from(hash_type).to_le_bytes(),
         ])
+    }
+
+    /// The digest of a signature that spends a Taproot output by its key (BIP341), which covers the coins of all inputs, and the annex
+    /// of the witness if it has one. None where there is no such coverage, or no output of the input's number for it.
+    pub(super) fn taproot(
+        &mut self,
+        input: usize,
+        coins: &[&Coin],
+        annex: Option<&[u8]>,
+        hash_type: u8,
+    ) -> Option<Hash> {
+        let kind = hash_type & !ANYONE_CAN_PAY;
+        let alone = hash_type & ANYONE_CAN_PAY != 0;
+        if !(ALL..=SINGLE).contains(&kind) && hash_type != DEFAULT {
+            return None;
+        }
+        let hashes = self.taproot_hashes(coins);
+        // In front of all: the version of this algorithm.
+        let mut message = vec![0, hash_type];
+        message.extend(self.transaction.version());
+        message.extend(self.transaction.lock_time());
+        if !alone {
+            message.extend([hashes.outpoints, hashes.amounts, hashes.scripts, hashes.sequences].as_flattened());
+        }
+        if !matches!(kind, NONE | SINGLE) {
+            message.extend(hashes.outputs);
+        }
+        message.push(annex.is_some().into());
+        if alone {
+            let (own, coin) = (&self.inputs[input], coins[input]);
+            message.extend(own.outpoint);
+            message.extend(coin.amount.to_le_bytes());
+            push_string(&mut message, &coin.script);
+            message.extend(own.sequence);
+        } else {
+            message.extend((input as u32).to_le_bytes());
+        }
+        if let Some(annex) = annex {
+            let mut encoded = Vec::with_capacity(annex.len() + 9);
+            push_string(&mut encoded, annex);
+            message.extend(Sha256::digest(encoded));
+        }
+        if kind == SINGLE {
+            let mut output = Vec::new();
+            push_output(&mut output, self.outputs.get(input)?);
+            message.extend(Sha256::digest(output));
+        }
+        Some(TaggedHash::new("TapSighash").hash(&[&message]))
+    }
+
+    fn taproot_hashes(&mut self, coins: &[&Coin]) -> TaprootHashes {
+        let (inputs, transaction) = (&self.inputs, self.transaction);
+        *self.taproot.get_or_insert_with(|| {
+            let mut hashers: [Sha256; 4] = Default::default();
+            let mut script = Vec::new();
+            for (input, coin) in inputs.iter().zip(coins) {
+                script.clear();
+                push_string(&mut script, &coin.script);
+                let parts = [&input.outpoint[..], &coin.amount.to_le_bytes(), &script, &input.sequence[..]];
+                hashers.iter_mut().zip(parts).for_each(|(hasher, part)| hasher.update(part));
+            }
+            let [outpoints, amounts, scripts, sequences] = hashers.map(|hasher| hasher.finalize().into());
+            let outputs = Sha256::digest(transaction.encoded_outputs()).into();
+            TaprootHashes { outpoints, amounts, scripts, sequences, outputs }
+        })
     }
 
     fn witness_hashes(&mut self) -> [Hash; 3] {

@@ -1,7 +1,7 @@
-//! The examples of BIP143, and what breaks a claim.
+//! The examples of BIP143 and BIP341, and what breaks a claim.
 use super::*;
 use crate::bitcoin::sighash::SignatureHasher;
-use secp256k1::{Message, PublicKey, SECP256K1, ecdsa};
+use secp256k1::{Message, PublicKey, SECP256K1, XOnlyPublicKey, ecdsa, schnorr};
 use spv::bitcoin::Encoding;
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn transaction(encoded: &[u8]) -> Transaction<'_> {
 /// Whether the claim of a single key holds.
 fn holds(claim: &Claim<'_>) -> bool {
     let ([key], [signature]) = (&claim.keys[..], &claim.signatures[..]) else { return false };
-    let (key, der) = (PublicKey::from_slice(key).unwrap(), ecdsa::Signature::from_der(signature.der).unwrap());
+    let (key, der) = (PublicKey::from_slice(key).unwrap(), ecdsa::Signature::from_der(signature.bytes).unwrap());
     SECP256K1.verify_ecdsa(Message::from_digest(signature.digest), &der, &key).is_ok()
 }
 
@@ -114,4 +114,104 @@ fn what_breaks_a_claim_is_named() {
     assert_eq!(found(&native, &with(&format!("a914{}87", "00".repeat(20))), 0), Some(Err(Unclaimed::ScriptHash)));
     let key = format!("21{}ac", "02".repeat(33));
     assert_eq!(found(&native, &with(&key), 1), Some(Err(Unclaimed::Witness)), "a key takes no witness");
+}
+
+/// The signed transaction of BIP341's `wallet-test-vectors.json` ("keyPathSpending"): nine inputs, seven of them of Taproot outputs, with
+/// signatures of all seven kinds of coverage.
+const TAPROOT: &str = "\
+    020000000001097de20cbff686da83a54981d2b9bab3586f4ca7e48f57f5b55963115f3b334e9c010000000000000000d7b7cab57b1393ace2d064f4d4\
+    a2cb8af6def61273e127517d44759b6dafdd990000000000fffffffff8e1f583384333689228c5d28eac13366be082dc57441760d957275419a4184200\
+    0000006b4830450221008f3b8f8f0537c420654d2283673a761b7ee2ea3c130753103e08ce79201cf32a022079e7ab904a1980ef1c5890b648c8783f4d\
+    10103dd62f740d13daa79e298d50c201210279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798fffffffff0689180aa63b3\
+    0cb162a73c6d2a38b7eeda2a83ece74310fda0843ad604853b0100000000feffffffaa5202bdf6d8ccd2ee0f0202afbbb7461d9264a25e5bfd3c5a52ee\
+    1239e0ba6c0000000000feffffff956149bdc66faa968eb2be2d2faa29718acbfe3941215893a2a3446d32acd050000000000000000000e664b9773b88\
+    c09c32cb70a2a3e4da0ced63b7ba3b22f848531bbb1d5d5f4c94010000000000000000e9aa6b8e6c9de67619e6a3924ae25696bb7b694bb677a632a74e\
+    f7eadfd4eabf0000000000ffffffffa778eb6a263dc090464cd125c466b5a99667720b1c110468831d058aa1b82af10100000000ffffffff0200ca9a3b\
+    000000001976a91406afd46bcdfd22ef94ac122aa11f241244a37ecc88ac807840cb0000000020ac9a87f5594be208f8532db38cff670c450ed2fea8fc\
+    defcc9a663f78bab962b0141ed7c1647cb97379e76892be0cacff57ec4a7102aa24296ca39af7541246d8ff14d38958d4cc1e2e478e4d4a764bbfd835b\
+    16d4e314b72937b29833060b87276c030141052aedffc554b41f52b521071793a6b88d6dbca9dba94cf34c83696de0c1ec35ca9c5ed4ab28059bd606a4\
+    f3a657eec0bb96661d42921b5f50a95ad33675b54f83000141ff45f742a876139946a149ab4d9185574b98dc919d2eb6754f8abaa59d18b025637a3aa0\
+    43b91817739554f4ed2026cf8022dbd83e351ce1fabc272841d2510a010140b4010dd48a617db09926f729e79c33ae0b4e94b79f04a1ae93ede6315eb3\
+    669de185a17d2b0ac9ee09fd4c64b678a0b61a0a86fa888a273c8511be83bfd6810f0247304402202b795e4de72646d76eab3f0ab27dfa30b810e856ff\
+    3a46c9a702df53bb0d8cc302203ccc4d822edab5f35caddb10af1be93583526ccfbade4b4ead350781e2f8adcd012102f9308a019258c31049344f85f8\
+    9d5229b531c845836f99b08601f113bce036f90141a3785919a2ce3c4ce26f298c3d51619bc474ae24014bcdd31328cd8cfbab2eff3395fa0a16fe5f48\
+    6d12f22a9cedded5ae74feb4bbe5351346508c5405bcfee0020141ea0c6ba90763c2d3a296ad82ba45881abb4f426b3f87af162dd24d5109edc1cdd119\
+    15095ba47c3a9963dc1e6c432939872bc49212fe34c632cd3ab9fed429c4820141bbc9584a11074e83bc8c6759ec55401f0ae7b03ef290c3139814f545\
+    b58a9f8127258000874f44bc46db7646322107d4d86aec8e73b8719a61fff761d75b5dd9810065cd1d";
+
+/// What it spends: amount and script.
+const TAPROOT_COINS: [(u64, &str); 9] = [
+    (420_000_000, "512053a1f6e454df1aa2776a2814a721372d6258050de330b3c6d10ee8f4e0dda343"),
+    (462_000_000, "5120147c9c57132f6e7ecddba9800bb0c4449251c92a1e60371ee77557b6620f3ea3"),
+    (294_000_000, "76a914751e76e8199196d454941c45d1b3a323f1433bd688ac"),
+    (504_000_000, "5120e4d810fd50586274face62b8a807eb9719cef49c04177cc6b76a9a4251d5450e"),
+    (630_000_000, "512091b64d5324723a985170e4dc5a0f84c041804f2cd12660fa5dec09fc21783605"),
+    (378_000_000, "00147dd65592d0ab2fe0d0257d571abf032cd9db93dc"),
+    (672_000_000, "512075169f4001aa68f15bbed28b218df1d0a62cbbcf1188c6665110c293c907b831"),
+    (546_000_000, "5120712447206d7a5238acc7ff53fbe94a3b64539ad291c7cdbc490b7577e4b17df5"),
+    (588_000_000, "512077e30a5522dd9f894c3f8b8bd4c4b2cf82ca7da8a3ea6a239655c39c050ab220"),
+];
+
+fn taproot_coins() -> Vec<Option<Coin>> {
+    TAPROOT_COINS.iter().map(|(amount, script)| coin(script, *amount)).collect()
+}
+
+#[test]
+fn taproot_outputs_are_spent_by_their_keys() {
+    let (encoded, coins) = (bytes(TAPROOT), taproot_coins());
+    let found = claims(&transaction(&encoded), &coins);
+    let found: Vec<Claim<'_>> = found.into_iter().map(|claim| claim.unwrap().unwrap()).collect();
+    for (input, digest) in [
+        (0, "2514a6272f85cfa0f45eb907fcb0d121b808ed37c6ea160a5a9046ed5526d555"),
+        (1, "325a644af47e8a5a2591cda0ab0723978537318f10e6a63d4eed783b96a71a4d"),
+        (3, "bf013ea93474aa67815b1b6cc441d23b64fa310911d991e713cd34c7f5d46669"),
+        (4, "4f900a0bae3f1446fd48490c2958b5a023228f01661cda3496a11da502a7f7ef"),
+        (6, "15f25c298eb5cdc7eb1d638dd2d45c97c4c59dcaec6679cfc16ad84f30876b85"),
+        (7, "cd292de50313804dabe4685e83f923d2969577191a3e1d2882220dca88cbeb10"),
+        (8, "cccb739eca6c13a8a89e6e5cd317ffe55669bbda23f2fd37b0f18755e008edd2"),
+    ] {
+        let Claim { scheme: Scheme::Schnorr, keys, signatures } = &found[input] else { panic!("input {input}") };
+        let signature = signatures[0];
+        assert_eq!(signature.digest[..], bytes(digest), "input {input}");
+        let key = XOnlyPublicKey::from_byte_array(keys[0].try_into().unwrap()).unwrap();
+        let signature = schnorr::Signature::from_byte_array(signature.bytes.try_into().unwrap());
+        assert!(SECP256K1.verify_schnorr(&signature, &bytes(digest), &key).is_ok(), "input {input}");
+    }
+    assert!([2, 5].into_iter().all(|input| found[input].scheme == Scheme::Ecdsa && holds(&found[input])));
+}
+
+#[test]
+fn what_breaks_a_taproot_claim_is_named() {
+    let encoded = bytes(TAPROOT);
+    let mut coins = taproot_coins();
+    let found = |encoded: &[u8], coins: &[Option<Coin>], input: usize| {
+        claims(&transaction(encoded), coins)[input].clone().map(|claim| claim.map(|_| ()))
+    };
+    // The last byte of the first signature, which covers one output: the coverage of none but of 0 to 3, with or without the upper bit.
+    let at = encoded.windows(3).position(|window| window == [0x27, 0x6c, 0x03]).unwrap() + 2;
+    for (hash_type, expected) in [
+        (0x03, Ok(())),
+        (0x83, Ok(())),
+        (0x00, Err(Unclaimed::Coverage)),
+        (0x04, Err(Unclaimed::Coverage)),
+        (0x80, Err(Unclaimed::Coverage)),
+        (0x84, Err(Unclaimed::Coverage)),
+    ] {
+        let mut changed = encoded.clone();
+        assert_eq!(changed[at], 0x03);
+        changed[at] = hash_type;
+        assert_eq!(found(&changed, &coins, 0), Some(expected), "{hash_type:02x}");
+    }
+    // Output 3 is not there to be covered by input 3.
+    let at = encoded.windows(4).position(|window| window == [0xd2, 0x51, 0x0a, 0x01]).unwrap() + 3;
+    let mut changed = encoded.clone();
+    changed[at] = 0x03;
+    assert_eq!(found(&changed, &coins, 3), Some(Err(Unclaimed::Coverage)));
+
+    coins[5] = coin(&format!("5120{}", "07".repeat(32)), 1);
+    assert_eq!(found(&encoded, &coins, 5), Some(Err(Unclaimed::Other)), "two items: a script");
+    coins[2] = coin(&format!("5120{}", "07".repeat(32)), 1);
+    assert_eq!(found(&encoded, &coins, 2), Some(Err(Unclaimed::Witness)), "an input with a script");
+    coins[2] = None;
+    assert_eq!(found(&encoded, &coins, 0), None, "the signature covers a coin that is not known");
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use chain::bitcoin::{Block, BlockFiles, Claim, Coin, Coins, FileError, RawBlock, Tree, Unclaimed, claims};
+use chain::bitcoin::{Block, BlockFiles, Claim, Coin, Coins, FileError, RawBlock, Scheme, Tree, Unclaimed, claims};
 use spv::Hash;
 use spv::bitcoin::{BlockHeader, Network, check_proof_of_work, display};
 use verify::secp256k1::ecdsa::Policy;
@@ -13,7 +13,7 @@ use verify::secp256k1::ecdsa::Policy;
 use super::engine::{Engine, Verdict};
 use super::report::{Outcome, Report};
 use super::run::Work;
-use super::signatures::verify_ecdsa;
+use super::signatures::{verify_ecdsa, verify_schnorr};
 use super::{read, threads};
 use crate::cli::VerifyBlockArgs;
 use crate::error::Error;
@@ -21,6 +21,9 @@ use crate::output::Output;
 
 /// From this height on of mainnet, signatures have to be in strict DER encoding (BIP66).
 const STRICT_DER_HEIGHT: u64 = 363_725;
+
+/// From this height on of mainnet, Taproot outputs have their meaning (BIP341); before, anybody may spend them.
+const TAPROOT_HEIGHT: u64 = 709_632;
 
 /// From this time on hashes of scripts have their meaning (BIP16); before, they are scripts as any other.
 const SCRIPT_HASH_TIME: u32 = 1_333_238_400;
@@ -30,7 +33,8 @@ const MAX_COINS: usize = 1 << 24;
 
 const UNKNOWN_COIN: &str =
     "inputs: the coin that they spend is not known; give coins with --coins, or the blocks before";
-const OTHER_SCRIPT: &str = "inputs: their scripts have other forms than those of keys, key hashes and multisig";
+const OTHER_SCRIPT: &str =
+    "inputs: their scripts have other forms than those of keys, key hashes, multisig and Taproot keys";
 const NO_SCRIPTS: &str = "blocks' amounts, lock times, witness commitments and all of scripts but signatures";
 const UNLINKED: &str = "blocks' links: the block before is not in the files";
 
@@ -168,8 +172,12 @@ impl Piece {
         engine: &mut Engine,
         outcome: &mut Outcome,
     ) -> Result<(), Error> {
-        let policy = if self.is_strict(block) { Policy::BITCOIN } else { Policy::BITCOIN_LAX };
+        let height = self.height(block);
+        let policy = if height >= STRICT_DER_HEIGHT { Policy::BITCOIN } else { Policy::BITCOIN_LAX };
         let is_before_script_hashes = block.header().time.get() < SCRIPT_HASH_TIME;
+        let is_not_yet = |coin: &Coin| {
+            is_before_script_hashes && pays_to_script_hash(coin) || height < TAPROOT_HEIGHT && pays_to_taproot(coin)
+        };
         let mut inputs = Vec::new();
         let mut coins = &self.coins[..];
         for (position, transaction) in block.transactions().iter().enumerate().skip(1) {
@@ -177,9 +185,7 @@ impl Piece {
             coins = rest;
             for (number, (claim, coin)) in claims(transaction, own).into_iter().zip(own).enumerate() {
                 match claim {
-                    Some(_) if is_before_script_hashes && coin.as_ref().is_some_and(pays_to_script_hash) => {
-                        outcome.skip(OTHER_SCRIPT, 1);
-                    }
+                    _ if coin.as_ref().is_some_and(is_not_yet) => outcome.skip(OTHER_SCRIPT, 1),
                     None => outcome.skip(UNKNOWN_COIN, 1),
                     Some(Err(Unclaimed::Other)) => outcome.skip(OTHER_SCRIPT, 1),
                     Some(claim) => inputs.push(Input::new(position, number, claim)),
@@ -187,13 +193,19 @@ impl Piece {
             }
         }
         while inputs.iter().any(Input::is_open) {
-            let pairs = inputs.iter().filter_map(Input::pair);
-            let verdicts = verify_ecdsa(pairs, &[policy], engine)?;
-            inputs
-                .iter_mut()
-                .filter(|input| input.is_open())
-                .zip(verdicts)
-                .for_each(|(input, verdict)| input.tell(verdict));
+            for scheme in [Scheme::Ecdsa, Scheme::Schnorr] {
+                let is_open = |input: &&mut Input<'_>| input.is_open() && input.claim.scheme == scheme;
+                let mut open: Vec<&mut Input<'_>> = inputs.iter_mut().filter(is_open).collect();
+                if open.is_empty() {
+                    continue;
+                }
+                let pairs = open.iter().filter_map(|input| input.pair());
+                let verdicts = match scheme {
+                    Scheme::Ecdsa => verify_ecdsa(pairs, &[policy], engine)?,
+                    Scheme::Schnorr => verify_schnorr(pairs, engine)?,
+                };
+                open.iter_mut().zip(verdicts).for_each(|(input, verdict)| input.tell(verdict));
+            }
         }
         for Input { position, number, signatures, verdict, .. } in inputs {
             for _ in 0..signatures {
@@ -205,22 +217,28 @@ impl Piece {
         Ok(())
     }
 
-    /// Whether the block is one of those whose signatures have to be in strict DER encoding. Its height is the number that its
-    /// coinbase begins with, in blocks from version 2 on.
-    fn is_strict(&self, block: &Block<'_>) -> bool {
+    /// The block's height, by which it is known which rules hold: the number that its coinbase begins with, in blocks from version 2
+    /// on; 0 in others. In networks that are for tests, all rules hold.
+    fn height(&self, block: &Block<'_>) -> u64 {
+        if self.network != Network::Mainnet {
+            return u64::MAX;
+        }
         let coinbase = block.transactions().first().and_then(|coinbase| coinbase.inputs().next());
-        let height = match coinbase.map(|input| input.script) {
+        match coinbase.map(|input| input.script) {
             Some([length @ 1..=4, rest @ ..]) if block.header().version.get() >= 2 => {
                 rest.iter().take((*length).into()).rev().fold(0, |height, byte| height << 8 | u64::from(*byte))
             }
             _ => 0,
-        };
-        self.network != Network::Mainnet || height >= STRICT_DER_HEIGHT
+        }
     }
 }
 
 fn pays_to_script_hash(coin: &Coin) -> bool {
     matches!(coin.script[..], [0xa9, 20, .., 0x87]) && coin.script.len() == 23
+}
+
+fn pays_to_taproot(coin: &Coin) -> bool {
+    matches!(coin.script[..], [0x51, 32, ..]) && coin.script.len() == 34
 }
 
 /// An input whose claim is being checked, a signature after the other: each has to be one of the next key, or of one behind it.
@@ -238,7 +256,10 @@ impl<'a> Input<'a> {
     fn new(position: usize, number: usize, claim: Result<Claim<'a>, Unclaimed>) -> Self {
         let (claim, verdict) = match claim {
             Ok(claim) => (claim, None),
-            Err(unclaimed) => (Claim { keys: Vec::new(), signatures: Vec::new() }, Some(Err(unclaimed.to_string()))),
+            Err(unclaimed) => {
+                let none = Claim { scheme: Scheme::Ecdsa, keys: Vec::new(), signatures: Vec::new() };
+                (none, Some(Err(unclaimed.to_string())))
+            }
         };
         Self { position, number, claim, keys: 0, signatures: 0, verdict }
     }
@@ -250,7 +271,7 @@ impl<'a> Input<'a> {
     /// Digest, key and signature to be verified next.
     fn pair(&self) -> Option<(&[u8; 32], &[u8], &[u8])> {
         let signature = self.claim.signatures.get(self.signatures).filter(|_| self.is_open())?;
-        Some((&signature.digest, self.claim.keys.get(self.keys)?, signature.der))
+        Some((&signature.digest, self.claim.keys.get(self.keys)?, signature.bytes))
     }
 
     fn tell(&mut self, verdict: Verdict) {

@@ -60,13 +60,7 @@ pub fn run_ecdsa(args: &VerifyEcdsaArgs, output: Output) -> Result<Report, Error
 /// Runs `turnpike verify schnorr`.
 pub fn run_schnorr(args: &VerifyFiles, output: Output) -> Result<Report, Error> {
     run(args, output, read_schnorr_record, |records, engine| {
-        let mut items = Vec::with_capacity(records.len());
-        let mut parsed = Vec::with_capacity(records.len());
-        for record in records {
-            let item = schnorr::Signed::parse(&record.digest, &record.signature, &record.key);
-            parsed.push(item.map(|item| items.push((record.digest, item))).map_err(|rule| rule.to_string()));
-        }
-        Ok(merge(parsed, engine.schnorr(&items)?))
+        verify_schnorr(records.iter().map(|record| (&record.digest, &record.key[..], &record.signature[..])), engine)
     })
 }
 
@@ -122,6 +116,20 @@ pub fn verify_ecdsa<'a>(
         parsed.push(item.map(|item| signed.push(EcdsaItem { signed: item, key })).map_err(|rule| rule.to_string()));
     }
     Ok(merge(parsed, engine.ecdsa(&signed)?))
+}
+
+/// The verdicts on Schnorr signatures: message, key, signature.
+pub fn verify_schnorr<'a>(
+    items: impl Iterator<Item = (&'a [u8; 32], &'a [u8], &'a [u8])>,
+    engine: &mut Engine,
+) -> Result<Vec<Verdict>, Error> {
+    let mut signed = Vec::new();
+    let mut parsed = Vec::new();
+    for (message, key, signature) in items {
+        let item = schnorr::Signed::parse(message, signature, key);
+        parsed.push(item.map(|item| signed.push((*message, item))).map_err(|rule| rule.to_string()));
+    }
+    Ok(merge(parsed, engine.schnorr(&signed)?))
 }
 
 /// The verdicts of all items, from those on their encodings, and those on the items that are encoded well.
