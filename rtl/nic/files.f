@@ -1,4 +1,5 @@
 -F ../transfer/files.f
+-F ../proof/files.f
 src/nic_pkg.sv
 src/nic_csr_pkg.sv
 src/nic_csr.sv

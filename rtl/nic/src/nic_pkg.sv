@@ -14,7 +14,7 @@ package nic_pkg;
     HostInject   = 8'd1,  // to be taken as if it came from a port; `port` 255 stands for the host, which gets the reply
     HostFill     = 8'd2,  // the body of the reply to the miss `id`
     HostNone     = 8'd3,  // there is no reply to the miss `id`; the word's bytes do not matter
-    HostAnnounce = 8'd4   // a change of a chain, see announcement_t
+    HostAnnounce = 8'd4   // a change of a chain, see announcement_t in proof_pkg
   } from_host_e;
 
   // Goes with every word of a packet, the same for all of them.
@@ -25,13 +25,4 @@ package nic_pkg;
   } meta_t;
 
   localparam logic [7:0] HostPort = 8'd255;
-
-  // The packet of HostAnnounce, first byte highest: 106 bytes.
-  typedef struct packed {
-    logic [7:0]   op;      // op_e of proof_pkg: 1 forget, 2 extend, 3 reorganise
-    logic [263:0] key;     // of forget; of the others the first byte is the chain, in its upper four bits
-    logic [255:0] hash;    // the new tip
-    logic [63:0]  height;
-    logic [255:0] parent;  // of extend: the tip before
-  } announcement_t;
 endpackage

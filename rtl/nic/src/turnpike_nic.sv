@@ -21,6 +21,10 @@ module turnpike_nic
     parameter int unsigned AccountIndexWidth = 8,
     parameter int unsigned WindowBits = 10,
     parameter int unsigned WindowIndexWidth = 10,
+    // See proof_cache.
+    parameter int unsigned ProofSets = 64,
+    parameter int unsigned ProofWays = 4,
+    parameter int unsigned ProofMisses = 64,
     localparam int unsigned KeepWidth = DataWidth / 8,
     localparam int unsigned HostKeepWidth = HostWidth / 8
 ) (
@@ -66,6 +70,7 @@ module turnpike_nic
   // Ports inside: those of the network, and the host as the last.
   localparam int unsigned PortWidth = $clog2(Ports + 1);
   localparam int unsigned LimitWidth = AccountIndexWidth + 4;
+  localparam int unsigned IdWidth = $clog2(ProofMisses);
   typedef logic [PortWidth-1:0] port_t;
   localparam port_t Host = port_t'(Ports);
 
@@ -146,19 +151,24 @@ module turnpike_nic
   );
 
   // What the host sends goes where its kind says. Kinds that there are not, and ports, end here.
-  logic known_port, from_itself, sends, injects, send_ready;
+  logic known_port, from_itself, sends, injects, fills, announces, send_ready, fill_ready, announce_ready;
   port_t inject_port;
   assign known_port = command_meta.port < 8'(Ports);
   assign from_itself = command_meta.port == HostPort;
   assign sends = command_meta.kind == HostSend && known_port;
   assign injects = command_meta.kind == HostInject && (known_port || from_itself);
+  assign fills = command_meta.kind == HostFill || command_meta.kind == HostNone;
+  assign announces = command_meta.kind == HostAnnounce;
   assign inject_port = from_itself ? Host : port_t'(command_meta.port);
   assign in_valid[Ports] = command_valid && injects;
   assign in_word[Ports] = command_word;
-  assign command_ready = sends ? send_ready : injects ? in_ready[Ports] : 1'b1;
-  logic unused_id;
-  assign unused_id = ^command_meta.id;
-
+  always_comb begin
+    command_ready = 1'b1;
+    if (sends) command_ready = send_ready;
+    else if (injects) command_ready = in_ready[Ports];
+    else if (fills) command_ready = fill_ready;
+    else if (announces) command_ready = announce_ready;
+  end
   logic arriving_valid, arriving_ready;
   word_t arriving;
   port_t arriving_at, arriving_port;
@@ -201,7 +211,7 @@ module turnpike_nic
       .promise_i        (csr.promise),
       .take_compact_i   (csr.control.compact),
       .take_batch_i     (csr.control.batch),
-      .take_proof_i     (1'b0),
+      .take_proof_i     (csr.control.proof),
       .valid_i          (arriving_valid),
       .ready_o          (arriving_ready),
       .word_i           (arriving),
@@ -214,16 +224,17 @@ module turnpike_nic
       .trusted_o        (selected_trusted)
   );
 
-  logic pass_valid, pass_ready, compact_valid, compact_ready, batch_valid, batch_ready;
+  logic pass_valid, pass_ready, compact_valid, compact_ready, batch_valid, batch_ready, proof_valid, proof_ready;
   assign pass_valid = selected_valid && selected_engine == ForHost;
   assign compact_valid = selected_valid && selected_engine == ForCompact;
   assign batch_valid = selected_valid && selected_engine == ForBatch;
+  assign proof_valid = selected_valid && selected_engine == ForProof;
   always_comb begin
     unique case (selected_engine)
       ForHost: selected_ready = pass_ready;
       ForCompact: selected_ready = compact_ready;
       ForBatch: selected_ready = batch_ready;
-      default: selected_ready = 1'b0;
+      ForProof: selected_ready = proof_ready;
     endcase
   end
 
@@ -231,7 +242,8 @@ module turnpike_nic
   localparam int unsigned Sent = 0;
   localparam int unsigned Compact = 1;
   localparam int unsigned Batch = 2;
-  localparam int unsigned Sources = 3;
+  localparam int unsigned Proof = 3;
+  localparam int unsigned Sources = 4;
   logic [Sources-1:0] out_valid, out_ready;
   word_t [Sources-1:0] out_word;
   port_t [Sources-1:0] out_port;
@@ -277,6 +289,45 @@ module turnpike_nic
       .record_o           (record)
   );
 
+  logic miss_valid, miss_ready, miss_fill, filled, fill_refused;
+  logic [IdWidth-1:0] miss_id;
+  word_t miss_word;
+  port_t miss_port;
+  proof #(
+      .Sets     (ProofSets),
+      .Ways     (ProofWays),
+      .Misses   (ProofMisses),
+      .PortWidth(PortWidth)
+  ) u_proof (
+      .clk_i,
+      .rst_ni          (run_n),
+      .secrets_i       (csr.proof_secret),
+      .valid_i         (proof_valid),
+      .ready_o         (proof_ready),
+      .word_i          (selected),
+      .port_i          (selected_port),
+      .reply_valid_o   (out_valid[Proof]),
+      .reply_ready_i   (out_ready[Proof]),
+      .reply_word_o    (out_word[Proof]),
+      .reply_port_o    (out_port[Proof]),
+      .miss_valid_o    (miss_valid),
+      .miss_ready_i    (miss_ready),
+      .miss_word_o     (miss_word),
+      .miss_port_o     (miss_port),
+      .miss_fill_o     (miss_fill),
+      .miss_id_o       (miss_id),
+      .fill_valid_i    (command_valid && fills),
+      .fill_ready_o    (fill_ready),
+      .fill_word_i     (command_word),
+      .fill_id_i       (command_meta.id[IdWidth-1:0]),
+      .fill_none_i     (command_meta.kind == HostNone),
+      .announce_valid_i(command_valid && announces),
+      .announce_ready_o(announce_ready),
+      .announce_word_i (command_word),
+      .filled_o        (filled),
+      .refused_o       (fill_refused)
+  );
+
   ////////////////////////////////////////////////////////////////////////
   // Out: to a port, or to the host what is for it and what is held.
 
@@ -319,10 +370,11 @@ module turnpike_nic
     );
   end
 
-  // The host's: the sources of ports, then packets that no engine took, then records.
+  // The host's: the sources of ports, then packets that no engine took, proofs that are not in the cache, records.
   localparam int unsigned Passed = Sources;
-  localparam int unsigned Recorded = Sources + 1;
-  localparam int unsigned HostSources = Sources + 2;
+  localparam int unsigned Missed = Sources + 1;
+  localparam int unsigned Recorded = Sources + 2;
+  localparam int unsigned HostSources = Sources + 3;
   logic [HostSources-1:0] host_valid, host_accepts;
   word_t [HostSources-1:0] host_word;
   meta_t [HostSources-1:0] host_meta;
@@ -339,6 +391,13 @@ module turnpike_nic
   assign host_word[Passed] = selected;
   assign host_meta[Passed] = '{id: '0, port: outside(selected_port), kind: HostPacket};
   assign pass_ready = host_accepts[Passed];
+  assign host_valid[Missed] = miss_valid;
+  assign host_word[Missed] = miss_word;
+  // One without an id is a packet like any other.
+  assign host_meta[Missed] = '{
+      id: miss_fill ? 16'(miss_id) : '0, port: outside(miss_port), kind: miss_fill ? HostMiss : HostPacket
+  };
+  assign miss_ready = host_accepts[Missed];
   // Records have the first byte lowest, as packets have.
   assign host_valid[Recorded] = record_valid;
   assign host_word[Recorded] = '{last: 1'b1, keep: 64'hffff_ffff, data: swap_bytes({record, 256'b0})};
@@ -375,6 +434,10 @@ module turnpike_nic
     events.compact_packets = compact_valid && compact_ready;
     events.batch_packets = batch_valid && batch_ready && selected.last;
     events.operations = operation_done;
+    events.proof_hits = out_valid[Proof] && out_ready[Proof] && out_word[Proof].last;
+    events.proof_misses = miss_valid && miss_ready && miss_word.last;
+    events.fills = filled;
+    events.fills_refused = fill_refused;
     events.host_packets = pass_valid && pass_ready && selected.last;
     events.sent_packets = out_valid[Sent] && out_ready[Sent] && command_word.last;
   end

@@ -19,4 +19,19 @@ package proof_pkg;
   typedef logic [8*KeyBytes-1:0] key_t;
   localparam logic [3:0] QueryIndex = 4'd4;
 
+  // A request: the 90 bytes of its packet that are not zeros for sure, first byte lowest, and the packet's length.
+  localparam int unsigned RequestBits = 8 * 90;
+  typedef struct packed {
+    logic [10:0]            length;
+    logic [RequestBits-1:0] head;
+  } request_t;
+
+  // A change of a chain, as the host announces it: 106 bytes, the first one lowest.
+  typedef struct packed {
+    logic [255:0] parent;  // of OpExtend: the hash of the tip before
+    tip_t         tip;     // of OpExtend and OpReorganise
+    key_t         key;     // of OpForget; of the others the first byte is the chain, in its upper four bits
+    logic [7:0]   op;      // OpForget, OpExtend or OpReorganise
+  } announcement_t;
+
 endpackage

@@ -1,12 +1,16 @@
 // The whole NIC against the Rust ledger: every operation is executed in both, in the order that the records tell; every reply, and every packet
 // that is not the NIC's own, is compared byte for byte. Under all pairs of idle and back-pressure patterns, all ports at once.
+#include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
+#include <utility>
 
 #include "../../../twin/twin.hpp"
 #include "../../model/nic.hpp"
 #include "../frames.hpp"
 #include "harness.hpp"
+#include "proofs.hpp"
 
 using namespace harness;
 using frames::get;
@@ -16,21 +20,24 @@ using nic::Packet;
 
 constexpr uint16_t kMalformed = 33, kNotTrusted = 34, kBusy = 40;
 constexpr uint32_t kAccounts = 16;
+// Between parts of a run, a block is announced.
+constexpr unsigned kParts = 5;
 constexpr size_t kWindow = 1024;
 
 // What a packet is to the NIC.
-enum class Kind { kCompact, kBatch, kHost };
+enum class Kind { kCompact, kBatch, kProof, kHost };
 
 class Traffic {
  public:
-  explicit Traffic(uint64_t seed) : random_(seed) {}
+  Traffic(uint64_t seed, Proofs& proofs) : random_(seed), proofs_(proofs) {}
 
   std::pair<Packet, Kind> next() {
-    const bool is_batch = random_.chance(20);
+    const bool is_batch = random_.chance(20), is_proof = !is_batch && random_.chance(20);
     // Around one, and up to what a packet takes.
     const size_t count = random_.chance(90) ? 1 + random_.below(6) : 1 + random_.below(60);
-    Packet packet = headers(is_batch ? 58 + 24 * count : 64);
+    Packet packet = headers(is_batch ? 58 + 24 * count : is_proof ? proofs_.request_bytes() : 64);
     if (is_batch) batch(packet, count);
+    else if (is_proof) proofs_.request(packet);
     else compact(packet, frames::kHeaders);
     frames::seal(packet, random_.chance(80));
     if (random_.chance(75)) return {packet, kind_of(packet)};
@@ -41,6 +48,7 @@ class Traffic {
  private:
   // Batches are refused as a whole where the sender is not trusted, and answers are not answered: both are the host's to do.
   static Kind kind_of(const Packet& packet) {
+    if (get(packet, 42, 4) == 0x54500103) return Kind::kProof;
     if (get(packet, 42, 2) != 0x5450) return get(packet, 62, 2) == kMalformed ? Kind::kHost : Kind::kCompact;
     return (get(packet, 26, 4) & frames::kTrustedMask) == frames::kTrusted ? Kind::kBatch : Kind::kHost;
   }
@@ -91,7 +99,7 @@ class Traffic {
     switch (random_.below(18)) {
       case 0: packet.resize(1 + random_.below(packet.size() - 1)); break;
       case 1: packet.resize(packet.size() + 1 + random_.below(1450), 0xaa); break;
-      case 2: packet.resize(1500 + random_.below(8000), 0x55); break;
+      case 2: packet.resize(1600 + random_.below(8000), 0x55); break;
       case 3: put(packet, 12, random_.chance(50) ? 0x0806 : random_.chance(50) ? 0x86dd : 0x8100, 2); break;
       case 4: put(packet, 14, 0x46, 1), frames::seal(packet, true); break;
       case 5: put(packet, 20, 0x2000, 2), frames::seal(packet, true); break;
@@ -107,7 +115,7 @@ class Traffic {
         break;
       case 13: put(packet, 34, random_.chance(50) ? frames::kPort : 0, 2), frames::seal(packet, true); break;
       case 14: packet[0] |= 1; break;
-      case 15: put(packet, 42, random_.chance(50) ? 0x54500182 : 0x54500000 + random_.below(0x10000), 4), frames::seal(packet, true); break;
+      case 15: put(packet, 42, random_.chance(50) ? 0x54500182 : 0x54500200 + random_.below(0xfe00), 4), frames::seal(packet, true); break;
       default:
         // A batch of another count, format or promise, or with a field set that has to be zero; a compact frame with it is too short.
         put(packet, 42, 0x54500102, 4);
@@ -120,6 +128,7 @@ class Traffic {
   }
 
   Random random_;
+  Proofs& proofs_;
 };
 
 // What was asked and what came, each in its order; a pair is compared once both are there.
@@ -142,13 +151,17 @@ class Expectations {
 };
 
 struct Counts {
-  uint64_t packets = 0, operations = 0, host = 0, cycles = 0;
+  uint64_t packets = 0, operations = 0, host = 0, cycles = 0, hits = 0, misses = 0;
   std::map<uint16_t, uint64_t> statuses;
 };
 
 class Test {
  public:
-  Test(uint64_t seed, Counts& counts) : counts_(counts), random_(seed), ledger_(kAccounts, kWindow) {
+  static constexpr uint32_t kControl = TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_BATCH |
+                                       TURNPIKE_NIC_CONTROL_PROOF | TURNPIKE_NIC_CONTROL_RECORD;
+
+  Test(uint64_t seed, Counts& counts, uint32_t accounts = kAccounts)
+      : proofs(seed), counts_(counts), random_(seed), ledger_(accounts, kWindow) {
     for (unsigned at = 0; at < 4; at++) nic.csr_write(TURNPIKE_NIC_SECRET + 4 * at, static_cast<uint32_t>(random_.next()));
     for (unsigned at = 0; at < 16; at++) nic.csr_write(TURNPIKE_NIC_PROOF_SECRET + 4 * at, static_cast<uint32_t>(random_.next()));
     nic.csr_write(TURNPIKE_NIC_ADDRESS, frames::kAddress);
@@ -156,11 +169,14 @@ class Test {
     nic.csr_write(TURNPIKE_NIC_PROMISE, 1);
     nic.csr_write(TURNPIKE_NIC_TRUSTED_ADDRESS, frames::kTrusted);
     nic.csr_write(TURNPIKE_NIC_TRUSTED_MASK, frames::kTrustedMask);
-    nic.csr_write(TURNPIKE_NIC_ACCOUNT_LIMIT, kAccounts);
-    nic.csr_write(TURNPIKE_NIC_CONTROL, TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_BATCH | TURNPIKE_NIC_CONTROL_RECORD);
+    nic.csr_write(TURNPIKE_NIC_ACCOUNT_LIMIT, accounts);
+    nic.csr_write(TURNPIKE_NIC_CONTROL, kControl);
   }
 
   nic::Nic nic;
+  Proofs proofs;
+  // Where there are any: what the next operations have to give.
+  std::deque<twin::Frame> golden;
 #ifdef TRACE
   std::unique_ptr<VerilatedVcdC> wave = std::make_unique<VerilatedVcdC>();
   void trace(const std::string& path) {
@@ -174,6 +190,7 @@ class Test {
     auto& [packet, kind] = made;
     if (kind == Kind::kCompact) asked_[port][0].push_back({packet, packet, 42});
     if (kind == Kind::kBatch) asked_[port][1].push_back({packet, packet, 58});
+    if (kind == Kind::kProof) proof_asked_[port][id_of(packet)] = packet;
     if (kind == Kind::kHost) host_[port].expect(packet);
     nic.push(port, std::move(packet));
     counts_.packets++;
@@ -195,6 +212,10 @@ class Test {
     for (unsigned port = 0; port < nic::kPorts; port++) {
       while (nic.pop(port, packet)) {
         any = true;
+        if (is_proof(packet)) {
+          proof_reply(port, packet);
+          continue;
+        }
         Expectations& replies = replies_[port][is_batch(packet)];
         replies.came(packet);
         replies.compare("a reply");
@@ -204,6 +225,8 @@ class Test {
       any = true;
       if (from.kind == nic::kRecord) {
         record(from.bytes);
+      } else if (from.kind == nic::kMiss || is_proof_asked(from)) {
+        miss(from);
       } else if (from.kind == nic::kPacket) {
         host_.at(from.port).came(from.bytes);
         host_[from.port].compare("a packet to the host");
@@ -217,12 +240,21 @@ class Test {
 
   bool done() const {
     for (unsigned port = 0; port < nic::kPorts; port++) {
-      if (nic.waiting(port) || !host_[port].done()) return false;
+      if (nic.waiting(port) || !host_[port].done() || !proof_asked_[port].empty() || !proof_answered_[port].empty()) return false;
       for (const bool in_batch : {false, true}) {
         if (!asked_[port][in_batch].empty() || !replies_[port][in_batch].done()) return false;
       }
     }
-    return true;
+    return nic.host_waiting() == 0;
+  }
+
+  // The node tells of a change of a chain while nothing is under way, so that there is one truth for all requests behind it.
+  void announce(unsigned chain, bool reorganises) {
+    for (auto& packet : proofs.change(chain, reorganises)) nic.host_push({nic::kAnnounce, 0, 0, std::move(packet)});
+    run("announcements");
+    const auto willing = std::exchange(nic.willing, nullptr);
+    nic.step(300);
+    nic.willing = willing;
   }
 
  private:
@@ -245,6 +277,10 @@ class Test {
       throw std::runtime_error("status " + std::to_string(given) + ", value " + std::to_string(get(record, 24, 8)) + " of " + hex(record) + " instead of " +
                                std::to_string(frame[20] << 8 | frame[21]) + ", " + std::to_string(value));
     }
+    if (!golden.empty()) {
+      if (frame != golden.front()) throw std::runtime_error("not what the vectors say: " + hex(Packet(frame.begin(), frame.end())));
+      golden.pop_front();
+    }
     std::copy(frame.begin(), frame.end(), asked.reply.begin() + asked.at);
     asked.at += in_batch ? 24 : 22;
     if (asked.at == asked.packet.size()) {
@@ -255,6 +291,54 @@ class Test {
     }
     counts_.statuses[given]++;
     counts_.operations++;
+  }
+
+  static uint32_t id_of(const Packet& packet) { return static_cast<uint32_t>(get(packet, 46, 4)); }
+  static bool is_proof(const Packet& packet) { return packet.size() > 89 && get(packet, 42, 4) == 0x54500183; }
+  bool is_proof_asked(const nic::HostPacket& from) const {
+    if (from.kind != nic::kPacket || from.bytes.size() < 90 || from.port >= nic::kPorts) return false;
+    const auto found = proof_asked_[from.port].find(id_of(from.bytes));
+    return found != proof_asked_[from.port].end() && found->second == from.bytes;
+  }
+
+  // From the cache, or from the host behind a miss.
+  void proof_reply(unsigned port, const Packet& packet) {
+    const uint32_t id = id_of(packet);
+    const auto asked = proof_asked_[port].find(id), answered = proof_answered_[port].find(id);
+    Packet expected;
+    if (asked != proof_asked_[port].end()) {
+      const Packet body = proofs.body(Proofs::key_of(asked->second));
+      expected = frames::reply_to(asked->second, Proofs::reply(asked->second, body));
+      if (expected.size() > asked->second.size()) throw std::runtime_error("a proof is longer than its request");
+      proof_asked_[port].erase(asked);
+      counts_.hits++;
+    } else if (answered != proof_answered_[port].end()) {
+      expected = answered->second;
+      proof_answered_[port].erase(answered);
+    } else {
+      throw std::runtime_error("a proof that nobody asked for");
+    }
+    if (packet != expected) throw std::runtime_error("a proof is\n" + hex(packet) + "\ninstead of\n" + hex(expected));
+  }
+
+  // The host answers the client itself, and once, if it is asked to, the cache: with the truth, with nothing, or too late.
+  void miss(const nic::HostPacket& from) {
+    if (from.port >= nic::kPorts || !proof_asked_[from.port].contains(id_of(from.bytes))) throw std::runtime_error("a miss that nobody asked for");
+    const Packet request = proof_asked_[from.port][id_of(from.bytes)];
+    if (request != from.bytes) throw std::runtime_error("a miss is\n" + hex(from.bytes) + "\ninstead of\n" + hex(request));
+    proof_asked_[from.port].erase(id_of(from.bytes));
+    Packet body = proofs.body(Proofs::key_of(request));
+    const Packet reply = frames::reply_to(request, Proofs::reply(request, body));
+    if (reply.size() <= request.size()) {
+      proof_answered_[from.port][id_of(request)] = reply;
+      nic.host_push({nic::kSend, from.port, 0, reply});
+    }
+    counts_.misses++;
+    if (from.kind != nic::kMiss) return;
+    const uint64_t draw = random_.below(20);
+    if (draw == 0) body[random_.below(40)] ^= 1;
+    if (draw == 1) body.resize(1 + random_.below(39));
+    nic.host_push({draw == 2 ? nic::kNone : nic::kFill, 0, from.id, draw == 2 ? Packet(1) : body});
   }
 
   static bool is_batch(const Packet& packet) { return packet.size() > 64 && get(packet, 42, 2) == 0x5450; }
@@ -288,6 +372,8 @@ class Test {
   std::array<std::array<std::deque<Asked>, 2>, nic::kPorts> asked_;
   std::array<std::array<Expectations, 2>, nic::kPorts> replies_;
   std::array<Expectations, nic::kPorts> host_;
+  // By the frame's id: asked and not yet answered, and what the host has answered.
+  std::array<std::map<uint32_t, Packet>, nic::kPorts> proof_asked_, proof_answered_;
 };
 
 static void pass([[maybe_unused]] const Options& options, uint64_t seed, Throttle::Kind idle, Throttle::Kind pressure, uint64_t packets, Counts& counts) {
@@ -301,10 +387,200 @@ static void pass([[maybe_unused]] const Options& options, uint64_t seed, Throttl
     throttles.emplace_back(Throttle::Kind(in ? idle : (pressure + stream) % Throttle::kKinds), seed + stream);
   }
   test.nic.willing = [&](unsigned stream) { return throttles[stream].open(); };
-  Traffic traffic(seed);
-  for (uint64_t at = 0; at < packets; at++) test.push(at % nic::kPorts, traffic.next());
-  test.run("seed " + std::to_string(seed));
+  Traffic traffic(seed, test.proofs);
+  for (unsigned chain = 0; chain < 2; chain++) test.announce(chain, true);
+  for (unsigned part = 0; part < kParts; part++) {
+    for (uint64_t at = 0; at < packets / kParts; at++) test.push(at % nic::kPorts, traffic.next());
+    test.run("seed " + std::to_string(seed));
+    test.announce(part % 2, part % 6 == 5);
+  }
   counts.cycles += test.nic.cycle;
+}
+
+// A packet from a trusted client, with a frame of its own.
+static Packet packet_of(const Packet& frame) {
+  Packet packet(frames::kHeaders);
+  put(packet, 0, 0x020000000001, 6);
+  put(packet, 6, 0x020000000002, 6);
+  put(packet, 12, 0x080045, 3);
+  put(packet, 22, 0x4011, 2);
+  put(packet, 26, frames::kTrusted + 1, 4);
+  put(packet, 30, frames::kAddress, 4);
+  put(packet, 34, 40000, 2);
+  put(packet, 36, frames::kPort, 2);
+  packet.insert(packet.end(), frame.begin(), frame.end());
+  frames::seal(packet, true);
+  return packet;
+}
+
+static Packet batch_of(const std::vector<Packet>& entries) {
+  Packet frame(16);
+  put(frame, 0, 0x54500102, 4);
+  put(frame, 8, entries.size(), 2);
+  for (const auto& entry : entries) {
+    frame.insert(frame.end(), entry.begin(), entry.end());
+    frame.resize(frame.size() + 2);
+  }
+  return frame;
+}
+
+static Packet compact(uint32_t command, uint32_t transaction, uint32_t source, uint32_t destination, uint32_t amount) {
+  Packet frame(22);
+  for (const auto& [at, value] : std::map<size_t, uint32_t>{{0, command}, {4, transaction}, {8, source}, {12, destination}, {16, amount}}) put(frame, at, value, 4);
+  return frame;
+}
+
+static Packet bytes_of(const std::string& text) {
+  Packet bytes(text.size() / 2);
+  for (size_t at = 0; at < bytes.size(); at++) bytes[at] = static_cast<uint8_t>(std::stoul(text.substr(2 * at, 2), nullptr, 16));
+  return bytes;
+}
+
+// The vectors of the ledger, as compact frames and as batches; then every datagram of the wire's, whose kind decides who answers it.
+static void golden(const Options& options, Counts& counts) {
+  std::ifstream requests(options.vectors + "/ledger/compact_requests.hex"), replies(options.vectors + "/ledger/compact_replies.hex");
+  std::vector<Packet> asked;
+  std::deque<twin::Frame> given;
+  std::string line, reply;
+  while (std::getline(requests, line) && std::getline(replies, reply)) {
+    if (line[0] == '/') continue;
+    asked.push_back(bytes_of(line));
+    given.emplace_back();
+    std::ranges::copy(bytes_of(reply), given.back().begin());
+  }
+  if (asked.size() < 100) throw std::runtime_error("no vectors in " + options.vectors);
+  Test alone(options.seed, counts, 100);
+  alone.golden = given;
+  for (const auto& frame : asked) alone.push(0, {packet_of(frame), Kind::kCompact});
+  alone.run("compact vectors");
+  Test batched(options.seed, counts, 100);
+  batched.golden = given;
+  for (size_t at = 0, count = 1; at < asked.size(); at += count, count = count % 60 + 1) {
+    const auto end = asked.begin() + std::min(at + count, asked.size());
+    batched.push(1, {packet_of(batch_of({asked.begin() + at, end})), Kind::kBatch});
+  }
+  batched.run("batches of vectors");
+  if (!alone.golden.empty() || !batched.golden.empty()) throw std::runtime_error("not all vectors were executed");
+
+  std::ifstream wire(options.vectors + "/wire/requests.txt");
+  Test test(options.seed, counts);
+  size_t count = 0;
+  while (std::getline(wire, line)) {
+    std::istringstream fields(line);
+    std::string name, kind, status, answer, text;
+    if (line.empty() || line[0] == '#' || !(fields >> name >> kind >> status >> answer >> text)) continue;
+    const Packet frame = text == "-" ? Packet() : bytes_of(text);
+    Kind ours = Kind::kHost;
+    // Of compact frames those with another length are none; of batches the NIC takes compact entries at its own promise; and whether
+    // a proof's key is well formed is the host's to say, as it has no answer.
+    if (kind == "compact" && frame.size() == 22 && name != "compact_status_malformed") ours = Kind::kCompact;
+    if (kind == "batch" && status == "OK" && frame[10] == 0 && frame[11] <= 1) ours = Kind::kBatch;
+    if (kind == "proof" && status == "OK" && frame.size() <= 1472) ours = Kind::kProof;
+    if (name == "proof_bitcoin_index" || name == "proof_key_long" || name == "proof_locator_long") ours = Kind::kProof;
+    test.push(static_cast<unsigned>(count++ % nic::kPorts), {packet_of(frame), ours});
+    test.run(name);
+  }
+  if (count < 100) throw std::runtime_error("no vectors of the wire in " + options.vectors);
+}
+
+// Registers, what the host injects and sends, replies that it holds, and a restart.
+static void host(const Options& options) {
+  Counts counts;
+  Test test(options.seed, counts);
+  auto& nic = test.nic;
+  const auto check = [&](bool right, const char* what) {
+    if (!right) throw std::runtime_error(std::string("host: ") + what);
+  };
+  const auto from_nic = [&](uint8_t kind, uint8_t port) {
+    nic::HostPacket packet;
+    nic.step(3000);
+    check(nic.host_pop(packet) && packet.kind == kind && packet.port == port, "a packet of another kind or port");
+    return packet.bytes;
+  };
+  check(nic.csr_read(TURNPIKE_NIC_ID) == 0x54504e49 && nic.csr_read(TURNPIKE_NIC_PORTS) == nic::kPorts, "what it is");
+  check(nic.csr_read(TURNPIKE_NIC_ADDRESS) == frames::kAddress && nic.csr_read(TURNPIKE_NIC_SECRET) == 0, "what was written");
+  nic.csr_write(TURNPIKE_NIC_CONTROL, (Test::kControl | TURNPIKE_NIC_CONTROL_HOLD) & ~TURNPIKE_NIC_CONTROL_RECORD);
+
+  // A reply that is held, and then sent.
+  Packet packet, frame = compact(1, 1, 7, 0, 0);
+  const auto request = packet_of(frame);
+  const unsigned port = nic::kPorts - 1;
+  nic.push(port, request);
+  const Packet held = from_nic(nic::kReply, static_cast<uint8_t>(port));
+  check(held == frames::reply_to(request, frame) && !nic.pop(port, packet), "a reply that is not held");
+  nic.host_push({nic::kSend, static_cast<uint8_t>(port), 0, held});
+  nic.step(100);
+  check(nic.pop(port, packet) && packet == held, "a packet is not sent");
+  // What there is not goes nowhere.
+  nic.host_push({nic::kSend, nic::kPorts, 0, held});
+  nic.host_push({77, 0, 0, held});
+  nic.csr_write(TURNPIKE_NIC_CONTROL, Test::kControl & ~TURNPIKE_NIC_CONTROL_RECORD);
+  // From the host itself: the answer comes back to it, as does what no engine takes.
+  frame = compact(2, 2, 7, 0, 1000);
+  nic.host_push({nic::kInject, nic::kHostPort, 0, packet_of(frame)});
+  put(frame, 16, 1000, 4);
+  check(from_nic(nic::kReply, nic::kHostPort) == frames::reply_to(packet_of(frame), frame), "an injected operation");
+  Packet other(100, 0x33);
+  nic.host_push({nic::kInject, nic::kHostPort, 0, other});
+  check(from_nic(nic::kPacket, nic::kHostPort) == other, "an injected packet");
+  nic.host_push({nic::kInject, 0, 0, packet_of(compact(4, 3, 7, 0, 0))});
+  nic.step(3000);
+  check(nic.pop(0, packet) && get(packet, 58, 4) == 1000, "an operation injected for a port");
+  check(nic.csr_counter(TURNPIKE_NIC_OPERATIONS) == 3 && nic.csr_counter(TURNPIKE_NIC_RX_PACKETS + 8 * port) == 1, "counters");
+  check(nic.csr_counter(TURNPIKE_NIC_SENT_PACKETS) == 1 && nic.csr_counter(TURNPIKE_NIC_HOST_PACKETS) == 1, "counters of the host");
+  // Nothing is taken while it does not run, and nothing of before is there afterwards.
+  nic.csr_write(TURNPIKE_NIC_CONTROL, 0);
+  nic.push(0, packet_of(compact(4, 4, 7, 0, 0)));
+  nic.step(1000);
+  check(nic.waiting(0) == 1, "a packet is taken");
+  nic.csr_write(TURNPIKE_NIC_CONTROL, Test::kControl & ~TURNPIKE_NIC_CONTROL_RECORD);
+  nic.step(3000);
+  check(nic.pop(0, packet) && get(packet, 62, 2) == 2, "an account outlives a restart");
+}
+
+// Packets of 64 bytes back to back on all ports at once, every one a TRANSFER between the same two accounts.
+struct Speed {
+  uint64_t latency = 0, packets = 0, cycles = 0;
+};
+
+static Speed speed(const Options& options, uint64_t packets) {
+  Counts counts;
+  Test test(options.seed, counts);
+  auto& nic = test.nic;
+  nic.csr_write(TURNPIKE_NIC_CONTROL, Test::kControl & ~TURNPIKE_NIC_CONTROL_RECORD);
+  nic.push(0, packet_of(batch_of({compact(1, 1, 1, 0, 0), compact(1, 2, 2, 0, 0), compact(2, 3, 1, 0, 0x40000000), compact(2, 4, 2, 0, 0x40000000)})));
+  nic.step(3000);
+  Packet packet;
+  if (!nic.pop(0, packet)) throw std::runtime_error("no accounts");
+
+  // From the first word in to the first word out, of a packet alone.
+  Speed speed;
+  nic.push(0, packet_of(compact(3, 5, 1, 2, 1)));
+  const uint64_t begins = nic.cycle;
+  for (nic.step(); !(nic.top.tx_valid_o & 1); nic.step());
+  speed.latency = nic.cycle - begins;
+  nic.step(100);
+  if (!nic.pop(0, packet)) throw std::runtime_error("no reply");
+
+  for (uint32_t at = 0; at < packets; at++) {
+    for (unsigned port = 0; port < nic::kPorts; port++) {
+      const uint32_t source = 1 + (at + port) % 2;
+      nic.push(port, packet_of(compact(3, 100 + at * nic::kPorts + port, source, 3 - source, 1)));
+    }
+  }
+  const uint64_t start = nic.cycle;
+  for (unsigned port = 0; port < nic::kPorts; port++) {
+    while (nic.waiting(port) > 0) nic.step();
+  }
+  speed.cycles = nic.cycle - start;
+  speed.packets = packets;
+  nic.step(1000);
+  for (unsigned port = 0; port < nic::kPorts; port++) {
+    for (uint64_t at = 0; at < packets; at++) {
+      if (!nic.pop(port, packet) || get(packet, 62, 2) != 0) throw std::runtime_error("a TRANSFER was not done");
+    }
+  }
+  return speed;
 }
 
 int main(int argc, char** argv) {
@@ -312,6 +588,12 @@ int main(int argc, char** argv) {
     Verilated::randSeed(static_cast<int>(options.seed % 0x7fffffff) + 1);
     Verilated::randReset(2);
     Counts counts;
+    golden(options, counts);
+    host(options);
+    // A port gives a packet of 64 bytes in so many cycles; the stages behind take one in each.
+    const Speed measured = speed(options, 1000);
+    const uint64_t width = 512 / DataWidth, least = std::max<uint64_t>(width, nic::kPorts);
+    if (measured.cycles > least * measured.packets + 40) throw std::runtime_error(std::to_string(measured.cycles) + " cycles for 1000 packets a port");
     uint64_t seed = options.seed * 1000;
     for (int idle = 0; idle < Throttle::kKinds; idle++) {
       for (int pressure = 0; pressure < Throttle::kKinds; pressure++) pass(options, ++seed, Throttle::Kind(idle), Throttle::Kind(pressure), PACKETS, counts);
@@ -319,7 +601,10 @@ int main(int argc, char** argv) {
     for (const uint16_t status : {0, 1, 2, 3, 4, 16, 17, 18, 32, 33, 34}) {
       if (counts.statuses[status] == 0) throw std::runtime_error("no reply had the status " + std::to_string(status));
     }
-    std::printf("%llu packets, %llu operations as in Rust, %llu to the host, %llu cycles", static_cast<unsigned long long>(counts.packets),
-                static_cast<unsigned long long>(counts.operations), static_cast<unsigned long long>(counts.host), static_cast<unsigned long long>(counts.cycles));
+    if (counts.hits < counts.misses / 4) throw std::runtime_error("hardly any proof was in the cache");
+    std::printf("%u ports, back to back: %.2f cycles a packet and port, latency %lu cycles; ", nic::kPorts,
+                static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), measured.latency);
+    std::printf("%lu packets: %lu operations as in Rust, %lu proofs from the cache, %lu not, %lu packets to the host; %lu cycles", counts.packets,
+                counts.operations, counts.hits, counts.misses, counts.host, counts.cycles);
   });
 }

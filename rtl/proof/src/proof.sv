@@ -1,0 +1,268 @@
+// The proof service: packets of proof frames in, replies out of the cache; misses to the host as they came, and the host's answers to them.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module proof
+  import wire_pkg::*;
+  import proof_pkg::*;
+#(
+    // See proof_cache.
+    parameter int unsigned Sets   = 64,
+    parameter int unsigned Ways   = 4,
+    parameter int unsigned Misses = 64,
+    // Requests that wait for the cache, or for their replies to leave.
+    parameter int unsigned Slots = 64,
+    parameter int unsigned PortWidth = 3,
+    localparam int unsigned IdWidth = $clog2(Misses)
+) (
+    input  logic                       clk_i,
+    input  logic                       rst_ni,
+    // Secret words of the cache's hash; constant after the reset.
+    input  logic [ 7:0][63:0]          secrets_i,
+    // Requests.
+    input  logic                       valid_i,
+    output logic                       ready_o,
+    input  word_t                      word_i,
+    input  logic [PortWidth-1:0]       port_i,
+    // Replies.
+    output logic                       reply_valid_o,
+    input  logic                       reply_ready_i,
+    output word_t                      reply_word_o,
+    output logic [PortWidth-1:0]       reply_port_o,
+    // Requests for the host; if `miss_fill_o`, it is to answer once with this id.
+    output logic                       miss_valid_o,
+    input  logic                       miss_ready_i,
+    output word_t                      miss_word_o,
+    output logic [PortWidth-1:0]       miss_port_o,
+    output logic                       miss_fill_o,
+    output logic [  IdWidth-1:0]       miss_id_o,
+    // Answers: the body of a reply, or one word that there is none.
+    input  logic                       fill_valid_i,
+    output logic                       fill_ready_o,
+    input  word_t                      fill_word_i,
+    input  logic [  IdWidth-1:0]       fill_id_i,
+    input  logic                       fill_none_i,
+    // Packets of an announcement_t each.
+    input  logic                       announce_valid_i,
+    output logic                       announce_ready_o,
+    input  word_t                      announce_word_i,
+    output logic                       filled_o,
+    output logic                       refused_o
+);
+  localparam int unsigned Beats = 16;
+  localparam int unsigned LenWidth = $clog2(Beats) + 7;
+  localparam int unsigned SlotWidth = $clog2(Slots);
+  typedef logic [SlotWidth-1:0] slot_t;
+  typedef logic [PortWidth-1:0] port_t;
+
+  // What is kept of requests, once for replies and once for misses.
+  typedef struct packed {
+    port_t    port;
+    request_t request;
+  } kept_t;
+  logic lookup_valid, lookup_ready, reply_frees, miss_frees;
+  key_t lookup_key;
+  logic [LenWidth-1:0] lookup_room;
+  slot_t lookup_slot, body_slot, forwarded_slot, reply_read, miss_read;
+  kept_t kept, reply_kept, miss_kept;
+  proof_extractor #(
+      .Slots    (Slots),
+      .PortWidth(PortWidth),
+      .LenWidth (LenWidth)
+  ) u_extractor (
+      .clk_i,
+      .rst_ni,
+      .valid_i,
+      .ready_o,
+      .word_i,
+      .port_i,
+      .lookup_valid_o(lookup_valid),
+      .lookup_ready_i(lookup_ready),
+      .lookup_key_o  (lookup_key),
+      .lookup_room_o (lookup_room),
+      .lookup_slot_o (lookup_slot),
+      .request_o     (kept.request),
+      .request_port_o(kept.port),
+      .free_i        ({miss_frees, reply_frees}),
+      .free_slot_i   ({forwarded_slot, body_slot})
+  );
+  ram_1r1w #(
+      .Width($bits(kept_t)),
+      .Depth(Slots)
+  ) u_reply_requests (
+      .clk_i,
+      .write_i        (lookup_valid && lookup_ready),
+      .write_address_i(lookup_slot),
+      .write_data_i   (kept),
+      .read_i         (1'b1),
+      .read_address_i (reply_read),
+      .read_data_o    (reply_kept)
+  );
+  ram_1r1w #(
+      .Width($bits(kept_t)),
+      .Depth(Slots)
+  ) u_miss_requests (
+      .clk_i,
+      .write_i        (lookup_valid && lookup_ready),
+      .write_address_i(lookup_slot),
+      .write_data_i   (kept),
+      .read_i         (1'b1),
+      .read_address_i (miss_read),
+      .read_data_o    (miss_kept)
+  );
+
+  // Announcements take two words; what is shorter, or no change of a chain, is dropped.
+  announcement_t announcement;
+  logic [WordWidth-1:0] announce_first_q;
+  logic [1:0] announce_word_q;
+  logic announce_asks, announce_offers, announce_takes;
+  op_e announce_op;
+  assign announcement = $bits(announcement_t)'({announce_word_i.data, announce_first_q});
+  assign announce_op = op_e'(announcement.op[2:0]);
+  assign announce_offers = announce_word_q == 2'd1 && announce_word_i.keep[$bits(announcement_t)/8-WordBytes-1] &&
+      announcement.op[7:2] == '0 && announcement.op[1:0] != '0;
+  assign announce_takes = announce_valid_i && announce_ready_o;
+  assign announce_ready_o = !announce_offers || announce_asks;
+  `FFE(announce_word_q, announce_word_i.last ? 2'd0 : announce_word_q == 2'd2 ? 2'd2 : announce_word_q + 2'd1,
+       announce_takes, '0)
+  `FFNE(announce_first_q, announce_word_i.data, announce_takes && announce_word_q == 2'd0)
+
+  logic body_valid, body_ready, body_too_large, body_last, miss_valid, miss_ready, miss_fill;
+  logic [511:0] body_data;
+  logic [63:0] body_keep;
+  logic [LenWidth-1:0] body_length;
+  logic [IdWidth-1:0] miss_id;
+  slot_t miss_slot;
+  key_t unused_key;
+  proof_cache #(
+      .Sets    (Sets),
+      .Ways    (Ways),
+      .Beats   (Beats),
+      .Misses  (Misses),
+      .TagWidth(SlotWidth)
+  ) u_cache (
+      .clk_i,
+      .rst_ni,
+      .secrets_i,
+      .lookup_valid_i   (lookup_valid),
+      .lookup_ready_o   (lookup_ready),
+      .lookup_key_i     (lookup_key),
+      .lookup_room_i    (lookup_room),
+      .lookup_tag_i     (lookup_slot),
+      .reply_valid_o    (body_valid),
+      .reply_ready_i    (body_ready),
+      .reply_data_o     (body_data),
+      .reply_keep_o     (body_keep),
+      .reply_last_o     (body_last),
+      .reply_tag_o      (body_slot),
+      .reply_length_o   (body_length),
+      .reply_too_large_o(body_too_large),
+      .miss_valid_o     (miss_valid),
+      .miss_ready_i     (miss_ready),
+      .miss_key_o       (unused_key),
+      .miss_tag_o       (miss_slot),
+      .miss_fill_o      (miss_fill),
+      .miss_id_o        (miss_id),
+      .fill_valid_i,
+      .fill_ready_o,
+      .fill_data_i      (fill_word_i.data),
+      .fill_keep_i      (fill_word_i.keep),
+      .fill_last_i      (fill_word_i.last),
+      .fill_id_i,
+      .fill_none_i,
+      .announce_valid_i (announce_valid_i && announce_offers),
+      .announce_ready_o (announce_asks),
+      .announce_op_i    (announce_op),
+      .announce_key_i   (announcement.key),
+      .announce_tip_i   (announcement.tip),
+      .announce_parent_i(announcement.parent),
+      .filled_o,
+      .refused_o
+  );
+
+  logic large_valid, large_ready, made_valid, made_ready, made_none, whole_valid, whole_ready, whole_none;
+  word_t made, whole;
+  port_t made_port, whole_port;
+  proof_generator #(
+      .SlotWidth(SlotWidth),
+      .PortWidth(PortWidth),
+      .LenWidth (LenWidth)
+  ) u_generator (
+      .clk_i,
+      .rst_ni,
+      .body_valid_i    (body_valid),
+      .body_ready_o    (body_ready),
+      .body_i          ('{last: body_last, keep: body_keep, data: body_data}),
+      .body_slot_i     (body_slot),
+      .body_length_i   (body_length),
+      .body_too_large_i(body_too_large),
+      .slot_o          (reply_read),
+      .request_i       (reply_kept.request),
+      .request_port_i  (reply_kept.port),
+      .free_o          (reply_frees),
+      .large_valid_o   (large_valid),
+      .large_ready_i   (large_ready),
+      .valid_o         (made_valid),
+      .ready_i         (made_ready),
+      .word_o          (made),
+      .port_o          (made_port),
+      .none_o          (made_none)
+  );
+  // Keeps the adders of the headers apart from those of the checksum.
+  skid #(
+      .Width($bits(word_t) + PortWidth + 1)
+  ) u_made (
+      .clk_i,
+      .rst_ni,
+      .valid_i(made_valid),
+      .ready_o(made_ready),
+      .data_i ({made_none, made_port, made}),
+      .valid_o(whole_valid),
+      .ready_i(whole_ready),
+      .data_o ({whole_none, whole_port, whole})
+  );
+  checksum_writer #(
+      .UserWidth(PortWidth)
+  ) u_checksum (
+      .clk_i,
+      .rst_ni,
+      .valid_i(whole_valid),
+      .ready_o(whole_ready),
+      .word_i (whole),
+      .user_i (whole_port),
+      .none_i (whole_none),
+      .valid_o(reply_valid_o),
+      .ready_i(reply_ready_i),
+      .word_o (reply_word_o),
+      .user_o (reply_port_o)
+  );
+
+  proof_forwarder #(
+      .SlotWidth(SlotWidth),
+      .PortWidth(PortWidth),
+      .IdWidth  (IdWidth)
+  ) u_forwarder (
+      .clk_i,
+      .rst_ni,
+      .miss_valid_i  (miss_valid),
+      .miss_ready_o  (miss_ready),
+      .miss_slot_i   (miss_slot),
+      .miss_fill_i   (miss_fill),
+      .miss_id_i     (miss_id),
+      .large_valid_i (large_valid),
+      .large_ready_o (large_ready),
+      .large_slot_i  (body_slot),
+      .slot_o        (miss_read),
+      .request_i     (miss_kept.request),
+      .request_port_i(miss_kept.port),
+      .free_o        (miss_frees),
+      .free_slot_o   (forwarded_slot),
+      .valid_o       (miss_valid_o),
+      .ready_i       (miss_ready_i),
+      .word_o        (miss_word_o),
+      .port_o        (miss_port_o),
+      .fill_o        (miss_fill_o),
+      .id_o          (miss_id_o)
+  );
+endmodule

@@ -1,0 +1,94 @@
+// The second stage for proof frames: the lookup that a request asks for. What is to be known of it later is kept under a slot, the lookup's tag.
+//
+// The selector has found the request well formed, so behind its 90 bytes, headers among them, there are nothing but zeros.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module proof_extractor
+  import wire_pkg::*;
+  import proof_pkg::*;
+#(
+    parameter int unsigned Slots = 64,
+    parameter int unsigned PortWidth = 3,
+    parameter int unsigned LenWidth = 11,
+    localparam int unsigned SlotWidth = $clog2(Slots)
+) (
+    input  logic                 clk_i,
+    input  logic                 rst_ni,
+    input  logic                 valid_i,
+    output logic                 ready_o,
+    input  word_t                word_i,
+    input  logic [PortWidth-1:0] port_i,
+    output logic                 lookup_valid_o,
+    input  logic                 lookup_ready_i,
+    output key_t                 lookup_key_o,
+    output logic [ LenWidth-1:0] lookup_room_o,
+    output logic [SlotWidth-1:0] lookup_slot_o,
+    // With the lookup: what is kept.
+    output request_t             request_o,
+    output logic [PortWidth-1:0] request_port_o,
+    // Slots that are free again: 0 after a reply, 1 after a miss.
+    input  logic [          1:0]                free_i,
+    input  logic [          1:0][SlotWidth-1:0] free_slot_i
+);
+  `PARAMETER_CHECK(slots, Slots >= 2 && Slots == 2 ** SlotWidth,
+                   "proof_extractor: Slots has to be a power of two from 2 on")
+
+  localparam int unsigned ChainByte = 50;
+  localparam int unsigned QueryByte = 51;
+  localparam int unsigned KeyByte = 58;
+  localparam int unsigned LengthByte = 38;
+  // Bytes of the UDP header and of the request that are not room for a reply's body.
+  localparam logic [15:0] Fixed = 16'd56;
+
+  // The first word is kept, the second asks, all others are zeros.
+  logic [1:0] position_q;
+  logic [WordWidth-1:0] first_q;
+  logic [15:0] length;
+  logic asks, takes;
+  assign asks = position_q == 2'd1;
+  assign takes = valid_i && ready_o;
+  `FFE(position_q, word_i.last ? 2'd0 : position_q == 2'd2 ? 2'd2 : position_q + 2'd1, takes, '0)
+  `FFNE(first_q, word_i.data, takes && position_q == 2'd0)
+
+  // Free slots; the next one to take stays until it is taken.
+  logic [Slots-1:0] free_q, may;
+  logic [SlotWidth-1:0] slot_d, slot_q;
+  logic slot_valid_q, taken;
+  assign taken = lookup_valid_o && lookup_ready_i;
+  for (genvar slot = 0; slot < Slots; slot++) begin : gen_slot
+    logic takes_it, frees_it;
+    assign takes_it = taken && slot_q == SlotWidth'(slot);
+    assign frees_it = (free_i[0] && free_slot_i[0] == SlotWidth'(slot)) ||
+        (free_i[1] && free_slot_i[1] == SlotWidth'(slot));
+    `FFE(free_q[slot], frees_it, takes_it || frees_it, 1'b1)
+    assign may[slot] = free_q[slot] && !(slot_valid_q && slot_q == SlotWidth'(slot));
+  end
+  always_comb begin
+    slot_d = '0;
+    for (int unsigned slot = 0; slot < Slots; slot++) if (may[slot]) slot_d = SlotWidth'(slot);
+  end
+  `FFE(slot_q, slot_d, taken || !slot_valid_q, '0)
+  `FFE(slot_valid_q, |may, taken || !slot_valid_q, 1'b0)
+
+  assign lookup_valid_o = valid_i && asks && slot_valid_q;
+  assign ready_o = !asks || (lookup_ready_i && slot_valid_q);
+  assign lookup_slot_o = slot_q;
+  assign lookup_key_o = {
+    word_i.data[0+:RequestBits-WordWidth],
+    first_q[WordWidth-1:8*KeyByte],
+    first_q[8*ChainByte+:4],
+    first_q[8*QueryByte+:4]
+  };
+  assign length = {first_q[8*LengthByte+:8], first_q[8*LengthByte+8+:8]};
+  assign lookup_room_o = LenWidth'(length - Fixed);
+  assign request_o = '{
+      length: 11'(length + 16'd34),
+      head: {word_i.data[0+:RequestBits-WordWidth], first_q}
+  };
+  assign request_port_o = port_i;
+
+  `ASSERT(requests_have_two_words, !(takes && position_q == 2'd0) || !word_i.last)
+  `ASSERT(slots_are_freed_once, !(free_i[0] && free_q[free_slot_i[0]]) && !(free_i[1] && free_q[free_slot_i[1]]))
+endmodule

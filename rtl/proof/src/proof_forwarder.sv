@@ -1,0 +1,85 @@
+// Sends requests on to the host as they came: what is kept of them, and the zeros behind it.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module proof_forwarder
+  import wire_pkg::*;
+  import proof_pkg::*;
+#(
+    parameter int unsigned SlotWidth = 6,
+    parameter int unsigned PortWidth = 3,
+    parameter int unsigned IdWidth = 6
+) (
+    input  logic                 clk_i,
+    input  logic                 rst_ni,
+    // Misses, and replies that are too large, which take no fill.
+    input  logic                 miss_valid_i,
+    output logic                 miss_ready_o,
+    input  logic [SlotWidth-1:0] miss_slot_i,
+    input  logic                 miss_fill_i,
+    input  logic [  IdWidth-1:0] miss_id_i,
+    input  logic                 large_valid_i,
+    output logic                 large_ready_o,
+    input  logic [SlotWidth-1:0] large_slot_i,
+    // The request, a cycle after its slot.
+    output logic [SlotWidth-1:0] slot_o,
+    input  request_t             request_i,
+    input  logic [PortWidth-1:0] request_port_i,
+    output logic                 free_o,
+    output logic [SlotWidth-1:0] free_slot_o,
+    output logic                 valid_o,
+    input  logic                 ready_i,
+    output word_t                word_o,
+    output logic [PortWidth-1:0] port_o,
+    output logic                 fill_o,
+    output logic [  IdWidth-1:0] id_o
+);
+
+  typedef enum logic [1:0] {
+    StateIdle,  // the request is read
+    StateHead,  // its first word
+    StateTail   // the others
+  } state_e;
+
+  state_e state_q;
+  logic begins, moves, fill_q;
+  logic [SlotWidth-1:0] slot_q;
+  logic [IdWidth-1:0] id_q;
+  logic [10:0] left_q;  // bytes behind this word and the words before it
+  logic tail_first_q;
+
+  // A slot's request does not change until it is freed, so it is read for as long as its words leave.
+  assign begins = state_q == StateIdle && (miss_valid_i || large_valid_i);
+  assign large_ready_o = state_q == StateIdle;
+  assign miss_ready_o = state_q == StateIdle && !large_valid_i;
+  assign slot_o = state_q != StateIdle ? slot_q : large_valid_i ? large_slot_i : miss_slot_i;
+  `FFNE(slot_q, slot_o, begins)
+  `FFNE(fill_q, miss_fill_i && !large_valid_i, begins)
+  `FFNE(id_q, miss_id_i, begins)
+
+  assign valid_o = state_q != StateIdle;
+  assign moves = valid_o && ready_i;
+  assign port_o = request_port_i;
+  assign fill_o = fill_q;
+  assign id_o = id_q;
+
+  logic [10:0] left;
+  assign left = state_q == StateHead ? request_i.length : left_q;
+  `FFNE(left_q, left - 11'(WordBytes), moves)
+  `FFNE(tail_first_q, state_q == StateHead, moves)
+  always_comb begin
+    word_o.last = left <= 11'(WordBytes);
+    word_o.keep = word_o.last ? ~64'd0 >> (6'd0 - left[5:0]) : '1;
+    word_o.data = '0;
+    if (state_q == StateHead) word_o.data = request_i.head[WordWidth-1:0];
+    else if (tail_first_q) word_o.data[0+:RequestBits-WordWidth] = request_i.head[RequestBits-1:WordWidth];
+  end
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) state_q <= StateIdle;
+    else if (begins) state_q <= StateHead;
+    else if (moves) state_q <= word_o.last ? StateIdle : StateTail;
+  end
+  assign free_o = moves && word_o.last;
+  assign free_slot_o = slot_q;
+endmodule

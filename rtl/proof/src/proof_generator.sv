@@ -1,0 +1,122 @@
+// The fourth stage for proof frames: the request's first 90 bytes with the headers of a reply, and behind them the body from the cache. The UDP
+// checksum is left zero for checksum_writer.
+//
+// A reply that is too large for its client goes where misses go: the host tells it the length. A word a cycle, and one cycle between
+// replies, in which the request is read.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module proof_generator
+  import wire_pkg::*;
+  import proof_pkg::*;
+#(
+    parameter int unsigned SlotWidth = 6,
+    parameter int unsigned PortWidth = 3,
+    parameter int unsigned LenWidth = 11
+) (
+    input  logic                 clk_i,
+    input  logic                 rst_ni,
+    // From the cache.
+    input  logic                 body_valid_i,
+    output logic                 body_ready_o,
+    input  word_t                body_i,
+    input  logic [SlotWidth-1:0] body_slot_i,
+    input  logic [ LenWidth-1:0] body_length_i,
+    input  logic                 body_too_large_i,
+    // The request, a cycle after its slot.
+    output logic [SlotWidth-1:0] slot_o,
+    input  request_t             request_i,
+    input  logic [PortWidth-1:0] request_port_i,
+    // The slot is free again.
+    output logic                 free_o,
+    // Too large; its slot is free once it is forwarded.
+    output logic                 large_valid_o,
+    input  logic                 large_ready_i,
+    output logic                 valid_o,
+    input  logic                 ready_i,
+    output word_t                word_o,
+    output logic [PortWidth-1:0] port_o,
+    output logic                 none_o
+);
+  // Of the second word, what the request takes, and of each word of a body, what goes to the word behind.
+  localparam int unsigned HeadBytes = RequestBits / 8 - WordBytes;
+  localparam int unsigned FrontBytes = WordBytes - HeadBytes;
+
+  typedef enum logic [1:0] {
+    StateIdle,  // the request is read
+    StateHead,  // the first word
+    StateBody,  // words that end with bytes of the body
+    StateRest   // what is left of its last word
+  } state_e;
+
+  state_e state_q, state_d;
+  logic moves, rests;
+  logic [8*HeadBytes-1:0] rest_q, rest_d;
+  logic [HeadBytes-1:0] rest_keep_q, rest_keep_d;
+
+  assign slot_o = body_slot_i;
+  assign large_valid_o = state_q == StateIdle && body_valid_i && body_too_large_i;
+  assign valid_o = state_q == StateHead || state_q == StateRest || (state_q == StateBody && body_valid_i);
+  assign moves = valid_o && ready_i;
+  assign body_ready_o = (state_q == StateBody && ready_i) || (large_valid_o && large_ready_i);
+  // Whether the body's last word does not fit.
+  assign rests = body_i.keep[FrontBytes];
+
+  // The reply's first word.
+  packet_t request, reply;
+  proof_t frame;
+  logic [15:0] length;
+  always_comb begin
+    length = 16'(body_length_i) + 16'd76;
+    request = swap_bytes(request_i.head[WordWidth-1:0]);
+    reply = swap_addresses(request);
+    reply.ipv4.length = length;
+    reply.ipv4.checksum = reply_checksum(request.ipv4, length);
+    reply.udp.length = length - 16'd20;
+    reply.udp.checksum = '0;
+    frame = request.compact[$bits(compact_t)-1-:$bits(proof_t)];
+    frame.header.kind |= ReplyBit;
+    frame.body_length = 32'(body_length_i);
+    reply.compact[$bits(compact_t)-1-:$bits(proof_t)] = frame;
+  end
+
+  // The slot's number leaves with the body's last word, so what is needed behind that is kept.
+  logic [PortWidth-1:0] port_q;
+  logic none_q;
+  `FFNE(port_q, request_port_i, state_q == StateHead)
+  `FFNE(none_q, request.udp.checksum == '0, state_q == StateHead)
+  assign port_o = state_q == StateHead ? request_port_i : port_q;
+  assign none_o = state_q == StateHead ? request.udp.checksum == '0 : none_q;
+
+  assign rest_d =
+      state_q == StateHead ? request_i.head[RequestBits-1:WordWidth] : body_i.data[WordWidth-1:8*FrontBytes];
+  assign rest_keep_d = state_q == StateHead ? '1 : body_i.keep[WordBytes-1:FrontBytes];
+  `FFNE(rest_q, rest_d, moves)
+  `FFNE(rest_keep_q, rest_keep_d, moves)
+
+  always_comb begin
+    state_d = state_q;
+    word_o.data = {body_i.data[8*FrontBytes-1:0], rest_q};
+    word_o.keep = {body_i.keep[FrontBytes-1:0], rest_keep_q};
+    word_o.last = body_i.last && !rests;
+    unique case (state_q)
+      StateIdle: if (body_valid_i && !body_too_large_i) state_d = StateHead;
+      StateHead: begin
+        word_o = '{last: 1'b0, keep: '1, data: swap_bytes(reply)};
+        if (moves) state_d = StateBody;
+      end
+      StateBody: if (moves && body_i.last) state_d = rests ? StateRest : StateIdle;
+      StateRest: begin
+        word_o.data = WordWidth'(rest_q);
+        word_o.keep = WordBytes'(rest_keep_q);
+        word_o.last = 1'b1;
+        if (moves) state_d = StateIdle;
+      end
+    endcase
+  end
+  `FF(state_q, state_d, StateIdle)
+  assign free_o = state_q == StateBody && moves && body_i.last;
+
+  `ASSERT(words_are_full, !(moves && !word_o.last) || word_o.keep == '1)
+endmodule
