@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 RTL = Path(__file__).resolve().parent
@@ -80,6 +81,13 @@ def run(command, what, **options):
     if done.returncode != 0:
         raise Failed(f"{what}\n{brief(done.stdout + done.stderr)}")
     return done.stdout + done.stderr
+
+
+def side_by_side(work, jobs):
+    """Does the work of all jobs, as many at a time as there are processors; raises what the first failed with."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in [pool.submit(work, *job) for job in jobs]:
+            done.result()
 
 
 def verilator_root():
@@ -181,25 +189,29 @@ def simulate(library, name, bench, parameters, seed, trace):
     print(f"ok  test {library.name}/{title(name, parameters)}: {text} ({time.monotonic() - started:.1f} s)", flush=True)
 
 
+def tested(library, name, bench, parameters):
+    """Simulates; where that fails once more with a waveform."""
+    try:
+        simulate(library, name, bench, parameters, OPTIONS.seed, False)
+    except Failed as failed:
+        if OPTIONS.quick:
+            raise
+        print(f"FAILED {failed}\nonce more with a waveform", flush=True)
+        try:
+            simulate(library, name, bench, parameters, OPTIONS.seed, True)
+        except Failed as again:
+            print(str(again)[-300:])
+        wave = BUILD / library.name
+        raise Failed(f"{library.name}/{title(name, parameters)}; waveforms are in {wave}/*/wave.vcd (gtkwave, surfer)") from failed
+
+
 def test(library, names):
-    for name, bench in library.entries("tests"):
-        if names and name not in names:
-            continue
+    chosen = [(name, bench) for name, bench in library.entries("tests") if not names or name in names]
+    for _, bench in chosen:
         for command in bench.get("before", []):
             run(command.split(), command, cwd=ROOT)
-        for parameters in bench.get("parameters", [{}]):
-            try:
-                simulate(library, name, bench, parameters, OPTIONS.seed, False)
-            except Failed as failed:
-                if OPTIONS.quick:
-                    raise
-                print(f"FAILED {failed}\nonce more with a waveform")
-                try:
-                    simulate(library, name, bench, parameters, OPTIONS.seed, True)
-                except Failed as again:
-                    print(str(again)[-300:])
-                wave = BUILD / library.name
-                raise Failed(f"{library.name}/{title(name, parameters)}; waveforms are in {wave}/*/wave.vcd (gtkwave, surfer)") from failed
+    runtime()
+    side_by_side(tested, ((library, name, bench, parameters) for name, bench in chosen for parameters in bench.get("parameters", [{}])))
     if not names:
         formal(library, names)
 
@@ -240,20 +252,21 @@ def model(library, names):
 # Formal: the properties of the stream cells by k-induction with yosys's own SAT solver, so that no other is needed.
 
 
+def prove(library, name, proof, parameters):
+    top = proof.get("top", name)
+    extra = [str(library.folder / path) for path in proof.get("files", [])]
+    script = f"{read(library, top, parameters, '-D FORMAL', extra)}; prep -flatten -top {top}; memory_map; async2sync; chformal -lower; setundef -undriven -zero; zinit -all; opt -full;"
+    script += f" sat -prove-asserts -set-assumes -tempinduct -maxsteps {proof['depth']} -verify -show-public {top}"
+    started = time.monotonic()
+    text = yosys(script, f"{library.name}: proof of {title(name, parameters)}")
+    if "Import proof for assert" not in text:
+        raise Failed(f"{library.name}: {title(name, parameters)} has nothing to prove")
+    print(f"ok  proof {library.name}/{title(name, parameters)} ({time.monotonic() - started:.1f} s)", flush=True)
+
+
 def formal(library, names):
-    for name, proof in library.entries("formal"):
-        if names and name not in names:
-            continue
-        for parameters in proof.get("parameters", [{}]):
-            top = proof.get("top", name)
-            extra = [str(library.folder / path) for path in proof.get("files", [])]
-            script = f"{read(library, top, parameters, '-D FORMAL', extra)}; prep -flatten -top {top}; memory_map; async2sync; chformal -lower; setundef -undriven -zero; zinit -all; opt -full;"
-            script += f" sat -prove-asserts -set-assumes -tempinduct -maxsteps {proof['depth']} -verify -show-public {top}"
-            started = time.monotonic()
-            text = yosys(script, f"{library.name}: proof of {title(name, parameters)}")
-            if "Import proof for assert" not in text:
-                raise Failed(f"{library.name}: {title(name, parameters)} has nothing to prove")
-            print(f"ok  proof {library.name}/{title(name, parameters)} ({time.monotonic() - started:.1f} s)", flush=True)
+    chosen = [(name, proof) for name, proof in library.entries("formal") if not names or name in names]
+    side_by_side(prove, ((library, name, proof, parameters) for name, proof in chosen for parameters in proof.get("parameters", [{}])))
 
 
 # Synthesis.
