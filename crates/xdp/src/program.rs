@@ -13,6 +13,9 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/turnpike.o"));
 /// The same of `bpf/bench.bpf.c`.
 const BENCH_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bench.o"));
 
+/// The same of `bpf/storm.bpf.c`.
+const STORM_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/storm.o"));
+
 /// Most receive queues of an interface that sockets can be given for.
 pub const QUEUES: u32 = 64;
 
@@ -62,8 +65,7 @@ impl Program {
         !OBJECT.is_empty()
     }
 
-    /// Loads the program over an arena. With `fragments` it takes packets in several pieces, as large frames are; not together with
-    /// sockets, which do not.
+    /// Loads the program over an arena. With `fragments` it takes packets in several pieces, as large frames are.
     pub fn load(arena: &Arena, fragments: bool) -> Result<Self, Error> {
         Self::load_object(OBJECT, "xdp", arena, fragments)
     }
@@ -72,6 +74,11 @@ impl Program {
     pub fn load_bench(arena: &Arena, accounts: u32) -> Result<Self, Error> {
         arena.state().set_bench_accounts(accounts);
         Self::load_object(BENCH_OBJECT, "bench", arena, true)
+    }
+
+    /// Loads the program between a generator of requests and a checker of replies, for tests (`tests/storm.rs`).
+    pub fn load_storm(arena: &Arena) -> Result<Self, Error> {
+        Self::load_object(STORM_OBJECT, "storm", arena, true)
     }
 
     fn load_object(object: &[u8], section: &str, arena: &Arena, fragments: bool) -> Result<Self, Error> {

@@ -1,90 +1,261 @@
-//! Coherence: while the writer changes balances and adds accounts without a pause, no answer is torn or stale.
+//! Coherence: while the writer changes balances, adds accounts and announces blocks without a pause, no answer is torn or stale.
 //!
-//! `READS` sets the number of reads (a tenth of a million by default: each is a system call).
+//! Ten million reads are made and checked in the kernel (`bpf/storm.bpf.c`). `READS` sets another number.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 
-use common::{Envelope, Tier, bytes, compact};
-use turnpike_xdp::Counter;
-use wire::{Command, CompactFrame};
-use zerocopy::FromBytes;
+use common::{Envelope, Tier, compact};
+use proof::Tip;
+use table::Array;
+use turnpike_xdp::{Counter, Error, Program};
+use wire::{Chain, Command, Query};
 
 /// Accounts whose balances change.
-const BUSY: u32 = 16;
+const BUSY: u64 = 16;
 
 /// Accounts that are added meanwhile, which moves keys between their buckets.
-const ADDED: u32 = 20_000;
+const ADDED: u64 = 20_000;
+
+/// Addresses that there are proofs of. Each block touches an eighth of them.
+const ADDRESSES: u64 = 64;
+
+/// Words of a proof's body behind the tip.
+const BODY_WORDS: u64 = 32;
+
+/// An account's n-th ISSUE has this transaction id and n, so that a retry tells what the balance was.
+const ISSUES: u32 = 100_000_000;
+
+/// Reads in one call of the kernel.
+const ROUND: u32 = 100_000;
+
+/// What the program and the writer tell each other. Twin of `struct storm`: words.
+struct Storm(Array<AtomicU64>);
+
+/// Kinds of requests, in their order.
+const KINDS: [&str; 4] = ["balances", "new accounts", "retries", "proofs"];
+
+impl Storm {
+    const BYTES: usize = 384;
+
+    fn new(tier: &mut Tier) -> Self {
+        let page = Arc::new(tier.spare.take().unwrap());
+        Self(page.words(0, Self::BYTES / 8).unwrap())
+    }
+
+    fn added(&self) -> &AtomicU64 {
+        &self.0[1]
+    }
+
+    fn announced(&self) -> &AtomicU64 {
+        &self.0[2]
+    }
+
+    fn announcing(&self) -> &AtomicU64 {
+        &self.0[3]
+    }
+
+    fn right(&self) -> [u64; KINDS.len()] {
+        std::array::from_fn(|kind| self.0[4 + kind].load(Relaxed))
+    }
+
+    fn wrong(&self) -> [u64; KINDS.len()] {
+        std::array::from_fn(|kind| self.0[8 + kind].load(Relaxed))
+    }
+
+    /// What an account holds at least.
+    fn done(&self, account: u64) -> &AtomicU64 {
+        &self.0[16 + account as usize]
+    }
+
+    /// What it holds at most.
+    fn begun(&self, account: u64) -> &AtomicU64 {
+        &self.0[32 + account as usize]
+    }
+}
+
+fn tip(height: u64) -> Tip {
+    let mut hash = [0; 32];
+    for (word, at) in hash.chunks_exact_mut(8).zip(0..) {
+        word.copy_from_slice(&height.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(at).to_le_bytes());
+    }
+    Tip { hash, height }
+}
+
+fn key(address: u64) -> [u8; 32] {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&(address + 1).to_le_bytes());
+    key
+}
+
+/// The reply for an address as of a height.
+fn body(height: u64, address: u64) -> Vec<u8> {
+    let latest = height - ((height - address) & 7);
+    let mixed = latest.wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(address.wrapping_mul(0x94d0_49bb_1331_11eb));
+    let tip = tip(height);
+    let words = (0..BODY_WORDS).flat_map(|at| mixed.wrapping_add(at).to_le_bytes());
+    tip.hash.into_iter().chain(height.to_be_bytes()).chain(words).collect()
+}
+
+/// The one writer.
+struct Writer<'a> {
+    tier: &'a mut Tier,
+    storm: &'a Storm,
+    turn: u64,
+}
+
+impl Writer<'_> {
+    /// Changes something of each kind.
+    fn step(&mut self) {
+        self.turn += 1;
+        self.issue(self.turn % BUSY);
+        if self.turn.is_multiple_of(128) {
+            self.add_account();
+        }
+        if self.turn.is_multiple_of(256) {
+            self.announce();
+        }
+        // What a block has made stale is proved again, and now and then something that came too late.
+        let (height, address) = (self.storm.announced().load(Relaxed), self.turn * 7 % ADDRESSES);
+        let height = height - u64::from(self.turn.is_multiple_of(5));
+        self.tier.cache.fill(Chain::Own, Query::Latest, &key(address), &body(height, address));
+    }
+
+    fn issue(&mut self, account: u64) {
+        let next = self.storm.done(account).load(Relaxed) + 1;
+        self.storm.begun(account).store(next, SeqCst);
+        let request = compact(Command::Issue, ISSUES + next as u32, account as u32 + 1, 0, 1);
+        let reply = self.tier.execute(request);
+        assert_eq!((reply.status.get(), reply.value()), (0, next as u32));
+        self.storm.done(account).store(next, SeqCst);
+    }
+
+    fn add_account(&mut self) {
+        let account = self.storm.added().load(Relaxed) + 1;
+        if account <= ADDED {
+            let number = BUSY as u32 + account as u32;
+            self.tier.execute(compact(Command::Create, number, number, 0, 0));
+            self.storm.added().store(account, SeqCst);
+        }
+    }
+
+    fn announce(&mut self) {
+        let height = self.storm.announced().load(Relaxed) + 1;
+        self.storm.announcing().store(height, SeqCst);
+        if height.is_multiple_of(64) {
+            self.tier.cache.reorganise(Chain::Own, tip(height));
+        } else {
+            let touched = (0..ADDRESSES).filter(|address| (height - address) & 7 == 0).map(key);
+            self.tier.cache.announce(Chain::Own, &tip(height - 1).hash, tip(height), touched);
+        }
+        self.storm.announced().store(height, SeqCst);
+    }
+}
+
+/// Tells the writer that it is over, also when a check has failed.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+fn set_up() -> Option<(Tier, Storm, Program)> {
+    let mut tier = Tier::new((BUSY + ADDED) as usize, 1024)?;
+    let storm = Storm::new(&mut tier);
+    let program = match Program::load_storm(&tier.arena) {
+        Ok(program) => program,
+        Err(error @ (Error::NotBuilt | Error::Kernel { .. })) => {
+            eprintln!("skipped: {error}");
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    for account in 1..=BUSY as u32 {
+        tier.execute(compact(Command::Create, account, account, 0, 0));
+    }
+    // Higher than any address, so that each has been touched.
+    let height = ADDRESSES;
+    storm.announced().store(height, SeqCst);
+    storm.announcing().store(height, SeqCst);
+    tier.cache.reorganise(Chain::Own, tip(height));
+    Some((tier, storm, program))
+}
+
+/// A frame with room for each kind of request; what is in it the program writes.
+fn frame() -> Vec<u8> {
+    Envelope::default().frame(&vec![0; 48 + 40 + 8 * BODY_WORDS as usize])
+}
 
 #[test]
 fn answers_are_of_one_moment() {
-    let reads: u32 = std::env::var("READS").map_or(100_000, |text| text.parse().unwrap());
-    let Some(mut tier) = Tier::new((BUSY + ADDED) as usize, 1024) else { return };
-    let Some(program) = tier.program() else { return };
-    for account in 1..=BUSY {
-        tier.execute(compact(Command::Create, account, account, 0, 0));
-    }
-    // What each account holds at least, and what it may hold.
-    let begun: Vec<_> = (0..=BUSY).map(|_| AtomicU32::new(0)).collect();
-    let done: Vec<_> = (0..=BUSY).map(|_| AtomicU32::new(0)).collect();
-    let added = AtomicU32::new(0);
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut transaction = 1_000_000;
-            for turn in 0_u32.. {
-                if stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                let account = turn % BUSY + 1;
-                let next = done[account as usize].load(Ordering::Relaxed) + 1;
-                begun[account as usize].store(next, Ordering::SeqCst);
-                transaction += 1;
-                // Its transaction id is its new balance, so that a retry tells what it was.
-                let reply = tier.execute(compact(Command::Issue, 100_000_000 + next, account, 0, 1));
-                assert_eq!((reply.status.get(), reply.value()), (0, next));
-                done[account as usize].store(next, Ordering::SeqCst);
-                let account = added.load(Ordering::Relaxed) + 1;
-                if account <= ADDED && turn % 4 == 0 {
-                    tier.execute(compact(Command::Create, transaction, BUSY + account, 0, 0));
-                    added.store(account, Ordering::SeqCst);
-                }
+    let reads: u64 = std::env::var("READS").map_or(10_000_000, |text| text.parse().unwrap());
+    let Some((mut tier, storm, program)) = set_up() else { return };
+    let (frame, stop) = (frame(), AtomicBool::new(false));
+    let turns = std::thread::scope(|scope| {
+        let stopping = Stop(&stop);
+        let writer = scope.spawn(|| {
+            let mut writer = Writer { tier: &mut tier, storm: &storm, turn: 0 };
+            while !stop.load(Relaxed) {
+                writer.step();
             }
+            writer.turn
         });
-        let (mut answered, mut retried) = (0_u32, 0_u32);
-        for turn in 0..reads {
-            let account = turn % BUSY + 1;
-            let least = done[account as usize].load(Ordering::SeqCst);
-            let known = added.load(Ordering::SeqCst);
-            let request = match turn % 3 {
-                0 if known > 0 => compact(Command::Refer, turn, BUSY + 1 + turn % known, 0, 0),
-                1 if least > 0 => compact(Command::Issue, 100_000_000 + least, account, 0, 1),
-                _ => compact(Command::Refer, turn, account, 0, 0),
-            };
-            let frame = Envelope::default().frame(&bytes(&request));
-            let run = program.test_run(&frame, 1).unwrap();
-            if run.passes() {
-                assert_eq!(run.packet, frame, "what is left to the host is as it came");
-                continue;
-            }
-            let most = begun[account as usize].load(Ordering::SeqCst);
-            let reply = CompactFrame::read_from_bytes(&run.packet[42..64]).unwrap();
-            assert_eq!(reply.status.get(), 0, "{request:?}");
-            answered += 1;
-            match (request.command().unwrap(), request.source.get()) {
-                (Command::Issue, _) => {
-                    retried += 1;
-                    assert_eq!(reply.value(), least, "a retry has the first result");
-                }
-                (_, 1..=BUSY) => assert!((least..=most).contains(&reply.value()), "{least} {reply:?} {most}"),
-                _ => assert_eq!(reply.value(), 0),
-            }
+        for _ in 0..reads.div_ceil(ROUND.into()) {
+            program.test_run(&frame, ROUND).unwrap();
+            assert_eq!(storm.wrong(), [0; KINDS.len()], "{KINDS:?}");
         }
-        stop.store(true, Ordering::Relaxed);
-        println!("{answered} of {reads} answered, {retried} of them retries");
-        assert!(answered > reads / 2 && retried > 0);
+        drop(stopping);
+        writer.join().unwrap()
     });
-    println!("{} left to the host because the writer was there", program.count(Counter::Contended));
+    let right = storm.right();
+    println!("{right:?} of {KINDS:?} in {reads} reads, beside {turns} turns of the writer");
+    println!("{} left because the writer was there", program.count(Counter::Contended));
+    assert!(right.iter().all(|count| *count > reads / 100), "{right:?} of each kind");
+    assert!(right.iter().sum::<u64>() > reads / 2);
+    assert!(turns > reads / 1000, "the writer was there all the while: {turns}");
+}
+
+/// What is wrong is seen, of each kind.
+#[test]
+fn the_checker_sees_what_is_wrong() {
+    let Some((mut tier, storm, program)) = set_up() else { return };
+    let frame = frame();
+    let mut writer = Writer { tier: &mut tier, storm: &storm, turn: 0 };
+    for _ in 0..1000 {
+        writer.step();
+    }
+    program.test_run(&frame, 1000).unwrap();
+    assert_eq!(storm.wrong(), [0; KINDS.len()]);
+    assert!(storm.right().iter().all(|right| *right > 0), "{:?}", storm.right());
+    // It is told of more than was done, of an account that holds something, and of a block that nobody announced.
+    for account in 0..BUSY {
+        storm.done(account).fetch_add(1, SeqCst);
+        storm.begun(account).fetch_add(1, SeqCst);
+    }
+    writer.tier.execute(compact(Command::Issue, 1, BUSY as u32 + 1, 0, 1));
+    storm.announced().fetch_add(1, SeqCst);
+    storm.announcing().fetch_add(1, SeqCst);
+    storm.added().store(1, SeqCst);
+    let before = storm.right();
+    program.test_run(&frame, 1000).unwrap();
+    let wrong = storm.wrong();
+    assert!(wrong[0] > 0 && wrong[1] > 0 && wrong[3] > 0, "{wrong:?}");
+    // A retry of what was not done is left to the host; all else is as wrong as it was right.
+    assert_eq!(storm.right(), before);
+    // A retry that has another result than its first.
+    for account in 0..BUSY {
+        storm.done(account).fetch_sub(1, SeqCst);
+    }
+    writer.tier.execute(compact(Command::Issue, ISSUES + 1_000_000, 1, 0, 1));
+    storm.done(0).store(1_000_000, SeqCst);
+    program.test_run(&frame, 1000).unwrap();
+    assert!(storm.wrong()[2] > 0);
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ledger::{Ledger, Limits, Secret, dedup};
 use proof::Cache;
+use table::Region;
 use turnpike_xdp::{Arena, Flags, Offsets, Program, State};
 use wire::{Command, CompactFrame, Operation};
 use zerocopy::IntoBytes;
@@ -13,6 +14,7 @@ pub const PORT: u16 = 7400;
 pub const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub const PEER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 pub const WINDOW: usize = 1024;
+const SPARE: usize = 4096;
 
 /// Where the tables of the tests are.
 pub struct Tier {
@@ -21,6 +23,8 @@ pub struct Tier {
     pub ledger: Ledger,
     pub cache: Cache,
     pub offsets: Offsets,
+    /// A page behind the state, for whatever a test wants there.
+    pub spare: Option<Region>,
 }
 
 impl Tier {
@@ -29,7 +33,7 @@ impl Tier {
         let [accounts, header, index, ring] = limits.memory().unwrap();
         let config = proof::Config { bytes: 1 << 20, ..proof::Config::default() };
         let [proofs, values, tips] = config.memory().unwrap();
-        let arena = match Arena::with_room_for(&[accounts, header, index, ring, proofs, values, tips]) {
+        let arena = match Arena::with_room_for(&[SPARE, accounts, header, index, ring, proofs, values, tips]) {
             Ok(arena) => arena,
             Err(error) => {
                 eprintln!("skipped: {error}");
@@ -37,6 +41,7 @@ impl Tier {
             }
         };
         let take = |len| arena.take(len).unwrap();
+        let (spare, _) = take(SPARE);
         let (accounts, accounts_at) = take(accounts);
         let ((header, window_at), (index, index_at), (ring, ring_at)) = (take(header), take(index), take(ring));
         let ((table, proofs_at), (values, values_at), (tips, tips_at)) = (take(proofs), take(values), take(tips));
@@ -59,7 +64,7 @@ impl Tier {
         let own = ["10.0.0.1", "fd00::1"].map(|address| address.parse().unwrap());
         state.set_listening(PORT, MAC, &own);
         state.set_trusted([("10.0.0.0".parse().unwrap(), 8), ("fd00::".parse().unwrap(), 8)]);
-        Some(Self { arena, state, ledger, cache, offsets })
+        Some(Self { arena, state, ledger, cache, offsets, spare: Some(spare) })
     }
 
     /// The program over the tables, unless it was not built or the kernel does not take it.

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// The XDP program between a generator of requests and a checker of replies, for crates/xdp/tests/storm.rs: each run asks for something
+// that a writer is changing meanwhile, and looks at every byte of the answer. Millions of reads a second are checked where they are
+// made. What the writer has done, and what it is about to do, it tells in a page of the arena.
+#include "turnpike.bpf.c"
+
+// The page behind the state: the test takes it first.
+#define STORM_AT 4096
+
+#define BUSY 16
+#define ADDRESSES 64
+#define BODY_WORDS 32
+// An account's n-th ISSUE has this transaction id and n.
+#define ISSUES 100000000
+
+#define REQUEST_AT (ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES)
+#define PROOF_WORDS ((PROOF_BYTES + TIP_BYTES) / 8 + BODY_WORDS)
+
+enum kind { BALANCE, ADDED, RETRY, PROOF, KINDS };
+
+// Twin of `Storm` in storm.rs.
+struct storm {
+	u64 turn;
+	// Accounts that were added behind the busy ones.
+	u64 added;
+	// The height of the last block that was announced, and of the one that is or was being.
+	u64 announced;
+	u64 announcing;
+	// Of answers of each kind, those that are right and those that are not; requests left to the host.
+	u64 right[KINDS];
+	u64 wrong[KINDS];
+	u64 left;
+	// Of this run: kept here while the program runs, which needs all of its stack itself.
+	u64 kind;
+	u64 least;
+	u64 reserved;
+	// How much each account holds at least, and at most.
+	u64 done[BUSY];
+	u64 begun[BUSY];
+};
+_Static_assert(sizeof(struct storm) == 384, "as in storm.rs");
+
+#define STORM(field) (STORM_AT + __builtin_offsetof(struct storm, field))
+
+// The words of a block's hash, and of a body behind its tip, are made up from what they are of.
+#define TIP_WORD(height, at) ((height) * 0x9e3779b97f4a7c15ull + (at))
+#define BODY_WORD(latest, address, at) ((latest) * 0xbf58476d1ce4e5b9ull + (address) * 0x94d049bb133111ebull + (at))
+
+INLINE void add(memory_t at, u64 more)
+{
+	*(volatile u64 SHARED *)at = load64(at) + more;
+}
+
+// Ethernet, IPv4 and UDP from 10.0.0.2 to 10.0.0.1.
+INLINE void write_envelope(u8 *start, u16 port, u16 payload)
+{
+	u8 *ip = start + ETHERNET_BYTES, *udp = ip + IPV4_BYTES;
+
+	put64(start, 0x0002010000000002);
+	put32(start + 8, 0x02000000);
+	put16(start + 12, be16(ETHERTYPE_IPV4));
+	put16(ip, 0x45);
+	put16(ip + 2, be16(IPV4_BYTES + UDP_BYTES + payload));
+	put32(ip + 4, 0x40 << 16);
+	put32(ip + 8, TIME_TO_LIVE | PROTOCOL_UDP << 8);
+	put32(ip + 12, 0x0200000a);
+	put32(ip + 16, 0x0100000a);
+	put16(ip + 10, ~fold_sum(sum64(sum64((u64)get32(ip + 16), get64(ip)), get64(ip + 8))));
+	put16(udp, be16(4000));
+	put16(udp + 2, be16(port));
+	put16(udp + 4, be16(UDP_BYTES + payload));
+	put16(udp + 6, 0);
+}
+
+INLINE void write_compact(u8 *frame, u32 command, u32 transaction, u32 source, u32 amount)
+{
+	put32(frame, be32(command));
+	put32(frame + 4, be32(transaction));
+	put32(frame + 8, be32(source));
+	put32(frame + 12, 0);
+	put32(frame + 16, be32(amount));
+	put16(frame + 20, 0);
+}
+
+INLINE void write_proof(u8 *frame, u64 address)
+{
+#pragma clang loop unroll(disable)
+	for (u32 at = 0; at < PROOF_WORDS; at++)
+		put64(frame + 8 * at, 0);
+	put32(frame, PROOF_REQUEST);
+	// The latest transaction of an address.
+	frame[9] = 1;
+	put64(frame + 16, address + 1);
+}
+
+// Whether a reply's checksum is right, of the bytes that are there.
+INLINE bool reply_sum_is_right(u8 *start, u64 payload, u16 length)
+{
+	u8 *ip = start + ETHERNET_BYTES, *udp = ip + IPV4_BYTES;
+	u64 sum = sum64((u64)(PROTOCOL_UDP << 8) + be16(UDP_BYTES + length) + payload, get64(ip + 12));
+
+	return get16(udp + 6) && fold_sum(sum64(sum, get64(udp))) == 0xffff &&
+	       fold_sum(sum64(sum64((u64)get32(ip + 16), get64(ip)), get64(ip + 8))) == 0xffff;
+}
+
+INLINE bool compact_is_right(u8 *start, u64 least, u64 most)
+{
+	u8 *frame = start + REQUEST_AT;
+	u32 value = be32(get32(frame + 16));
+
+	return get16(frame + 20) == 0 && least <= value && value <= most &&
+	       reply_sum_is_right(start, compact_sum(frame), COMPACT_BYTES);
+}
+
+INLINE bool proof_is_right(u8 *start, u64 address, u64 least, u64 most)
+{
+	u8 *frame = start + REQUEST_AT;
+	u64 height = be64(get64(frame + 80)), sum = 0, difference = 0;
+	// Each block touches the addresses that are it modulo 8.
+	u64 latest = height - ((height - address) & 7);
+
+#pragma clang loop unroll(disable)
+	for (u32 at = 0; at < 4; at++)
+		difference |= get64(frame + PROOF_BYTES + 8 * at) ^ TIP_WORD(height, at);
+#pragma clang loop unroll(disable)
+	for (u32 at = 0; at < BODY_WORDS; at++)
+		difference |= get64(frame + PROOF_BYTES + TIP_BYTES + 8 * at) ^ BODY_WORD(latest, address, at);
+#pragma clang loop unroll(disable)
+	for (u32 at = 0; at < PROOF_WORDS; at++)
+		sum = sum64(sum, get64(frame + 8 * at));
+	return !difference && least <= height && height <= most && get32(frame) == PROOF_REPLY &&
+	       be32(get32(frame + 12)) == TIP_BYTES + 8 * BODY_WORDS && get64(frame + 16) == address + 1 &&
+	       reply_sum_is_right(start, sum, 8 * PROOF_WORDS);
+}
+
+INLINE u32 account_of(memory_t state)
+{
+	return forget(state, load64(state + STORM(turn)) / KINDS, BUSY);
+}
+
+INLINE u32 address_of(memory_t state)
+{
+	return forget(state, load64(state + STORM(turn)) / KINDS, ADDRESSES);
+}
+
+// Writes the next request. False if there is no room.
+INLINE bool ask(struct xdp_md *context, memory_t state)
+{
+	u8 *start = (u8 *)(long)context->data, *frame = start + REQUEST_AT;
+
+	if (!fits(start, REQUEST_AT + 8 * PROOF_WORDS, (u8 *)(long)context->data_end))
+		return false;
+	add(state + STORM(turn), 1);
+	u64 turn = load64(state + STORM(turn)), added = load64(state + STORM(added));
+	u32 kind = forget(state, turn, KINDS), account = account_of(state);
+	u64 least = load64(state + STORM(done) + 8 * account);
+
+	// Until there is something of the kind.
+	if ((kind == ADDED && !added) || (kind == RETRY && !least))
+		kind = BALANCE;
+	write_envelope(start, load64(state + STATE(port)), kind == PROOF ? 8 * PROOF_WORDS : COMPACT_BYTES);
+	if (kind == PROOF) {
+		least = load64(state + STORM(announced));
+		write_proof(frame, address_of(state));
+	} else if (kind == RETRY) {
+		write_compact(frame, COMMAND_ISSUE, ISSUES + least, 1 + account, 1);
+	} else if (kind == ADDED) {
+		write_compact(frame, COMMAND_REFER, turn, 1 + BUSY + (u32)(turn * 2654435761u) % (u32)added, 0);
+	} else {
+		write_compact(frame, COMMAND_REFER, turn, 1 + account, 0);
+	}
+	*(volatile u64 SHARED *)(state + STORM(kind)) = kind;
+	*(volatile u64 SHARED *)(state + STORM(least)) = least;
+	return true;
+}
+
+// Whether what has become of the request is an answer that was true at some moment since it was asked.
+INLINE bool is_right(struct xdp_md *context, memory_t state, u32 kind)
+{
+	u8 *start = (u8 *)(long)context->data;
+	u64 least = load64(state + STORM(least));
+
+	if (!fits(start, REQUEST_AT + 8 * PROOF_WORDS, (u8 *)(long)context->data_end))
+		return false;
+	switch (kind) {
+	case PROOF:
+		return proof_is_right(start, address_of(state), least, load64(state + STORM(announcing)));
+	case RETRY:
+		return compact_is_right(start, least, least);
+	case ADDED:
+		return compact_is_right(start, 0, 0);
+	default:
+		return compact_is_right(start, least, load64(state + STORM(begun) + 8 * account_of(state)));
+	}
+}
+
+SEC("storm") int read_and_check(struct xdp_md *context)
+{
+	memory_t state = (memory_t)&arena;
+
+	if (!ask(context, state))
+		return XDP_ABORTED;
+	int verdict = serve(context);
+
+	if (verdict == XDP_PASS) {
+		add(state + STORM(left), 1);
+		return XDP_PASS;
+	}
+	read_barrier();
+	u32 kind = forget(state, load64(state + STORM(kind)), KINDS);
+	bool right = verdict == XDP_TX && is_right(context, state, kind);
+
+	add(state + (right ? STORM(right) : STORM(wrong)) + 8 * kind, 1);
+	return verdict;
+}
