@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
 .PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz python-wheel check-dependencies clean \
-	rtl-lint rtl-format rtl-test rtl-area rtl-timing rtl-csr
+	rtl rtl-lint rtl-format rtl-test rtl-area rtl-timing rtl-csr
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -41,6 +41,9 @@ simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24
 
 kill-loop: ## KILLS times kill -9 under load, nothing durable lost
 	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop -- --nocapture
+
+rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/libturnpike_nic.so
+	@rtl/check model
 
 rtl-lint rtl-format rtl-test rtl-area rtl-timing:
 	@rtl/check $(@:rtl-%=%) $(NAMES) --seed $(or $(SEED),1) $(if $(PATHS),--path)

@@ -152,7 +152,7 @@ def slang(library, name, parameters):
 
 def runtime():
     """The library that every verilated model is linked with, compiled once."""
-    archive = BUILD / "runtime" / "libverilated.a"
+    archive = BUILD / "verilated" / "libverilated.a"
     if archive.exists():
         return archive
     archive.parent.mkdir(parents=True, exist_ok=True)

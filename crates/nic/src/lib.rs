@@ -6,7 +6,8 @@
 //!
 //! [`selector`] decides what a datagram is and whether its sender may ask for it, [`extractor`] turns frames into
 //! operations, a [`StoreController`](controller::StoreController) executes them and [`generator`] writes the reply over
-//! the request. [`DataPath`] drives the four over a [`Backend`](backend::Backend): [`udp`] or [`af_xdp`].
+//! the request. [`DataPath`] drives the four over a [`Backend`](backend::Backend): [`udp`], [`af_xdp`] or
+//! the simulated NIC of [`rtl`].
 //! Replies that have to wait for the disk are parked in [`parking`], datagrams that have to wait for a worker are kept
 //! in [`held`]. All memory is given at start; what does not fit is answered `BUSY`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -16,6 +17,7 @@ pub mod backend;
 pub mod controller;
 pub mod counters;
 pub mod csr;
+mod either;
 pub mod extractor;
 pub mod frame;
 pub mod generator;
@@ -24,6 +26,7 @@ pub mod parking;
 mod path;
 pub mod prefix;
 pub mod rate;
+pub mod rtl;
 pub mod selector;
 pub mod streams;
 mod sys;
@@ -34,10 +37,12 @@ pub use af_xdp::{AfXdpBackend, AfXdpTransmitter};
 pub use backend::{Backend, Batch, Memory, Peer, Reply, Transmit, Waker};
 pub use controller::{Answer, QueryKind, Release, StoreController};
 pub use counters::Counters;
+pub use either::Either;
 pub use held::{Held, Pool};
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
 pub use prefix::Prefix;
+pub use rtl::{RtlBackend, RtlConfig};
 pub use streams::{StreamLimits, Streams, WithStreams};
 pub use sys::pin_thread;
 pub use udp::{UdpBackend, UdpConfig, UdpTransmitter};

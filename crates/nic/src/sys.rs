@@ -1,6 +1,6 @@
-//! The system calls that have no safe wrapper: `recvmmsg` and `sendmmsg` with control messages, and socket options.
+//! The system calls that have no safe wrapper: `recvmmsg` and `sendmmsg` with control messages, socket options, and TAP devices.
 //!
-//! The only module of the crate with `unsafe`. Headers hold pointers only while a call is made: each call fills them from
+//! With `rtl::model` the only module of the crate with `unsafe`. Headers hold pointers only while a call is made: each call fills them from
 //! borrowed slices, and nothing reads them afterwards.
 
 use std::io;
@@ -71,6 +71,26 @@ pub fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_in
         )
     };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Opens a TAP device by its name, and makes it if there is none. Reads and writes are packets with their Ethernet header, and
+/// never wait.
+pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, OFlags, open};
+    let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "an interface's name has 1 to 15 characters");
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
+        return Err(invalid());
+    }
+    let device = open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
+    // SAFETY: all zeros are a valid request.
+    let mut request: libc::ifreq = unsafe { mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: the command reads and writes one live request.
+    let done = unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+    if done == 0 { Ok(device) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Room for the control messages of one message: the segment size and the local address, with their headers.

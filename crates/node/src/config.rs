@@ -95,8 +95,11 @@ pub struct Proofs {
 pub struct Io {
     /// What carries datagrams.
     pub backend: Backend,
-    /// The interface that XDP answers on; empty for the one that has the address to listen on.
+    /// The interface that XDP answers on; empty for the one that has the address to listen on. With the simulated NIC a TAP device;
+    /// empty for sockets.
     pub interface: String,
+    /// The library of the simulated NIC.
+    pub rtl: PathBuf,
     /// Poll without sleeping.
     pub busy_poll: bool,
     /// Processors for the threads `io`, `journal` and `builder`.
@@ -117,6 +120,8 @@ pub enum Backend {
     Xdp,
     /// As `Xdp`, and what the program does not answer comes past the host's network stack.
     AfXdp,
+    /// Sockets or a TAP device, and the simulated NIC between them and the node.
+    Rtl,
 }
 
 /// A compressed secp256k1 public key, written in hexadecimal.
@@ -188,7 +193,14 @@ impl Default for Proofs {
 
 impl Default for Io {
     fn default() -> Self {
-        Self { backend: Backend::Udp, interface: String::new(), busy_poll: false, pin: Vec::new(), verify_threads: 0 }
+        Self {
+            backend: Backend::Udp,
+            interface: String::new(),
+            rtl: "target/rtl/libturnpike_nic.so".into(),
+            busy_poll: false,
+            pin: Vec::new(),
+            verify_threads: 0,
+        }
     }
 }
 

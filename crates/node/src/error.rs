@@ -38,6 +38,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no simulated NIC.
+    #[error("{0}")]
+    Rtl(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The system refuses a thread, a descriptor or random numbers.
     #[error("the system refuses {what}: {source}")]
     System {

@@ -13,6 +13,7 @@ mod memory;
 mod node;
 mod queries;
 mod recovery;
+mod rtl;
 mod shared;
 pub mod signatures;
 mod threads;

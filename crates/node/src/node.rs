@@ -22,8 +22,8 @@ use ledger::{
     journal::{Submitter, group_commit},
 };
 use nic::{
-    AfXdpBackend, Backend as _, Counters, DataPath, Held, Pool, Reply, StreamLimits, Streams, Transmit, UdpBackend,
-    UdpConfig, Waker, WithStreams,
+    AfXdpBackend, Backend as _, Counters, DataPath, Either, Held, Pool, Reply, StreamLimits, Streams, Transmit,
+    UdpBackend, UdpConfig, Waker, WithStreams,
     held::PoolSize,
     parking::{self, parking},
     rate::RateLimit,
@@ -44,6 +44,7 @@ use crate::{
     memory,
     queries::Queries,
     recovery::{self, Recovered},
+    rtl,
     shared::Shared,
     threads::{self, Announcer, spawn},
     tier::{self, Tier},
@@ -106,8 +107,19 @@ impl Node {
             tier.state().durable(ledger.last_sequence());
         }
         shared.tell_built(&builder);
-        let sockets = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
-        let (backend, streams) = bind(config, &counters, sockets)?;
+        let (backend, streams) = match choice.backend {
+            Backend::Rtl => {
+                let (backend, streams, rtl) =
+                    rtl::start(config, ledger.last_sequence() == 0, || bind(config, &counters, Vec::new()))?;
+                shared.set_rtl(rtl);
+                (backend, streams)
+            }
+            _ => {
+                let frames = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
+                let (sockets, streams) = bind(config, &counters, frames)?;
+                (Either::First(sockets), Some(streams))
+            }
+        };
         let local = backend.local_address().map_err(listening("listen", config.listen))?;
         let [transmitter, proof_transmitter] = [backend.transmitter(), backend.transmitter()]
             .map(|transmitter| transmitter.map_err(|source| Error::System { what: "a socket", source }));
@@ -162,15 +174,15 @@ impl Node {
             let (order, shared) = (node.order.clone(), shared.clone());
             move || threads::build(builder, &order, &shared)
         })?);
-        node.threads.push(spawn("streams", None, {
+        if let Some(streams) = streams {
             let (stop, shared) = (stop.clone(), shared.clone());
-            move || {
+            node.threads.push(spawn("streams", None, move || {
                 if let Err(error) = streams.run(&stop) {
                     shared.io_failed.store(true, Release);
                     tracing::error!(%error, "connections cannot be served any more");
                 }
-            }
-        })?);
+            })?);
+        }
         if let Some(address) = config.http {
             let http = Http::bind(address, shared.clone()).map_err(listening("http", address))?;
             node.http = http.local_address().ok();

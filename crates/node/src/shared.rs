@@ -16,7 +16,7 @@ use ledger::{
     builder::{BlockBuilder, Observer},
     journal::Log,
 };
-use nic::Counters;
+use nic::{Counters, rtl::RtlCounters};
 use proof::Cache;
 use wire::Status;
 use xdp::{Counter, Program, State};
@@ -60,6 +60,7 @@ pub struct Shared {
     pub io_failed: AtomicBool,
     /// What the NIC tier is told, and its program, if there is one.
     tier: OnceLock<(State, Arc<Program>)>,
+    rtl: OnceLock<Arc<RtlCounters>>,
 }
 
 /// One figure for Prometheus.
@@ -92,12 +93,23 @@ impl Shared {
             builder_failed: AtomicBool::new(false),
             io_failed: AtomicBool::new(false),
             tier: OnceLock::new(),
+            rtl: OnceLock::new(),
         }
     }
 
     pub(crate) fn set_tier(&self, state: State, program: Arc<Program>) {
         // A node has one.
         let _ = self.tier.set((state, program));
+    }
+
+    pub(crate) fn set_rtl(&self, counters: Arc<RtlCounters>) {
+        // A node has one.
+        let _ = self.rtl.set(counters);
+    }
+
+    /// What the simulated NIC has done, if there is one.
+    pub fn rtl(&self) -> Option<&RtlCounters> {
+        self.rtl.get().map(AsRef::as_ref)
     }
 
     pub(crate) fn tier_state(&self) -> Option<&State> {
@@ -214,6 +226,15 @@ impl Shared {
             for counter in Counter::ALL {
                 let _ =
                     writeln!(text, "turnpike_xdp_total{{answer=\"{}\"}} {}", counter.name(), self.tier_count(counter));
+            }
+        }
+        if let Some(rtl) = self.rtl() {
+            let _ = writeln!(
+                text,
+                "# HELP turnpike_rtl_total What the simulated NIC has done.\n# TYPE turnpike_rtl_total counter"
+            );
+            for (name, count) in rtl.all() {
+                let _ = writeln!(text, "turnpike_rtl_total{{what=\"{name}\"}} {count}");
             }
         }
         let _ = writeln!(text, "# HELP turnpike_refused_total Frames refused.\n# TYPE turnpike_refused_total counter");

@@ -50,6 +50,9 @@ pub fn choose(config: &Config) -> Result<(Choice, Option<(Tier, Memory)>), Error
     if config.io.backend == Backend::Udp {
         return Ok(udp("as configured".to_owned()));
     }
+    if config.io.backend == Backend::Rtl {
+        return Ok((Choice { backend: Backend::Rtl, reason: "as configured".to_owned() }, None));
+    }
     let sizes = Sizes::of(config)?;
     match prepare(config, &sizes) {
         Ok((choice, tier, memory)) => Ok((choice, Some((tier, memory)))),

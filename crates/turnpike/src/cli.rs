@@ -117,7 +117,7 @@ pub struct ServeArgs {
     /// What carries datagrams; where the machine does not allow it, sockets do
     #[arg(long, value_enum)]
     pub io: Option<IoArg>,
-    /// The interface that XDP answers on, if it is not the one that has the address to serve on
+    /// The interface that XDP answers on, if it is not the one that has the address to serve on; with the simulated NIC, a TAP device
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
 }
@@ -142,6 +142,8 @@ pub enum IoArg {
     /// As xdp, and what the program does not answer comes past the host's network stack
     #[value(name = "af_xdp")]
     AfXdp,
+    /// The simulated NIC, which `make rtl` builds, on sockets or a TAP device
+    Rtl,
 }
 
 impl From<IoArg> for node::config::Backend {
@@ -151,6 +153,7 @@ impl From<IoArg> for node::config::Backend {
             IoArg::Udp => Self::Udp,
             IoArg::Xdp => Self::Xdp,
             IoArg::AfXdp => Self::AfXdp,
+            IoArg::Rtl => Self::Rtl,
         }
     }
 }

@@ -1,0 +1,175 @@
+//! Operations that the NIC has executed and its host has not: the host's ledger executes them too, in the NIC's order, and the two
+//! answers have to be equal.
+//!
+//! The node's ledger is the one that is journalled, so it has the last word. Where the NIC was told to hold its replies,
+//! each leaves only once the node has given the same answer, under the node's promise.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+use wire::{CompactFrame, Status, U16};
+use zerocopy::{BigEndian, FromBytes, Immutable, IntoBytes, KnownLayout, U64, Unaligned};
+
+/// Most operations that are in both places at once: the NIC gets no packets while there are more.
+const LIMIT: usize = 4096;
+
+/// What the NIC tells of an operation: `record_t` of `transfer_pkg.sv`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Record {
+    /// As it was asked for, but for the status, which is the result's.
+    pub frame: CompactFrame,
+    /// Whether it came in a batch.
+    pub in_batch: u8,
+    /// The port that it came from.
+    pub port: u8,
+    /// The source's balance, in full.
+    pub value: U64<BigEndian>,
+}
+
+impl Record {
+    /// The request, if the ledger has to execute it: the NIC refuses by itself what depends on no ledger, and has done nothing
+    /// where it was busy.
+    pub fn request(&self) -> Option<CompactFrame> {
+        let is_refused = matches!(
+            self.frame.status().ok()?,
+            Status::UnknownCommand
+                | Status::Malformed
+                | Status::NotTrusted
+                | Status::ZeroAmount
+                | Status::SelfTransfer
+                | Status::Busy
+        );
+        (!is_refused).then_some(CompactFrame { status: U16::ZERO, ..self.frame })
+    }
+
+    /// The reply to it.
+    pub fn reply(&self) -> CompactFrame {
+        let mut reply = self.frame;
+        if let Ok(status) = self.frame.status() {
+            reply.set_reply(status, self.value.get());
+        }
+        reply
+    }
+}
+
+/// A reply that the NIC would give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The frame.
+    pub reply: CompactFrame,
+    /// The whole packet, and the port that it is to leave from; none if it has left.
+    pub packet: Option<(u8, Vec<u8>)>,
+}
+
+/// What has become of a reply of the node's.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The NIC has not executed the request.
+    Unknown,
+    /// Both say the same.
+    Same(Held),
+    /// They do not.
+    Different(Held),
+}
+
+/// Fields of a compact frame that are the same in its reply: its first 16 bytes.
+const NAMED: usize = 16;
+
+/// By sender and [`NAMED`] fields, the NIC's replies in their order.
+#[derive(Debug, Default)]
+pub struct Lockstep {
+    held: HashMap<(SocketAddr, [u8; NAMED]), VecDeque<Held>>,
+    count: usize,
+}
+
+impl Lockstep {
+    /// Whether no more packets should get to the NIC before the host has answered some.
+    pub fn is_full(&self) -> bool {
+        self.count >= LIMIT
+    }
+
+    /// Keeps what the NIC says until the node answers.
+    pub fn expect(&mut self, peer: SocketAddr, held: Held) {
+        self.count += 1;
+        self.held.entry((peer, name(held.reply.as_bytes()))).or_default().push_back(held);
+    }
+
+    /// Compares a reply of the node's. Replies to the same request may come in any order, as they leave from two threads.
+    pub fn compare(&mut self, peer: SocketAddr, reply: &[u8]) -> Verdict {
+        if reply.len() != CompactFrame::LENGTH {
+            return Verdict::Unknown;
+        }
+        let key = (peer, name(reply));
+        let Some(waiting) = self.held.get_mut(&key) else { return Verdict::Unknown };
+        let same = waiting.iter().position(|held| held.reply.as_bytes() == reply);
+        let held = waiting.remove(same.unwrap_or(0));
+        if waiting.is_empty() {
+            self.held.remove(&key);
+        }
+        self.count -= usize::from(held.is_some());
+        match held {
+            Some(held) if same.is_some() => Verdict::Same(held),
+            Some(held) => Verdict::Different(held),
+            None => Verdict::Unknown,
+        }
+    }
+}
+
+fn name(frame: &[u8]) -> [u8; NAMED] {
+    let mut name = [0; NAMED];
+    name.copy_from_slice(&frame[..NAMED]);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Command;
+
+    fn peer(port: u16) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], port))
+    }
+
+    fn held(value: u64) -> Held {
+        let mut reply = CompactFrame::new(Command::Transfer, 7, 1, 2, 5);
+        reply.set_reply(Status::Ok, value);
+        Held { reply, packet: Some((3, vec![1, 2])) }
+    }
+
+    #[test]
+    fn answers_are_matched_by_peer_and_request() {
+        let mut lockstep = Lockstep::default();
+        lockstep.expect(peer(1), held(90));
+        lockstep.expect(peer(1), held(80));
+        lockstep.expect(peer(2), held(90));
+        assert_eq!(lockstep.compare(peer(3), held(90).reply.as_bytes()), Verdict::Unknown);
+        // Out of their order.
+        assert_eq!(lockstep.compare(peer(1), held(80).reply.as_bytes()), Verdict::Same(held(80)));
+        assert_eq!(lockstep.compare(peer(1), held(70).reply.as_bytes()), Verdict::Different(held(90)));
+        assert_eq!(lockstep.compare(peer(1), held(90).reply.as_bytes()), Verdict::Unknown);
+        assert_eq!(lockstep.count, 1);
+        assert_eq!(lockstep.compare(peer(2), held(90).reply.as_bytes()), Verdict::Same(held(90)));
+        assert_eq!((lockstep.count, lockstep.held.len()), (0, 0));
+        assert_eq!(lockstep.compare(peer(2), &[0; 64]), Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_record_is_what_the_rtl_writes() {
+        // record_t, first byte highest: command, transaction, source, destination, amount, status, batch, port, value.
+        let bytes = [
+            [0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2].as_slice(),
+            &[0, 0, 0, 5, 0, 4, 1, 2, 0, 0, 0, 1, 0, 0, 0, 9],
+        ]
+        .concat();
+        let record = Record::read_from_bytes(&bytes).unwrap();
+        assert_eq!((record.in_batch, record.port, record.value.get()), (1, 2, 1 << 32 | 9));
+        assert_eq!(record.frame.status(), Ok(Status::InsufficientBalance));
+        assert_eq!(record.request(), Some(CompactFrame::new(Command::Transfer, 7, 1, 2, 5)));
+        assert_eq!(record.reply().value(), u32::MAX, "a value beyond 32 bits");
+        for refusal in [Status::Malformed, Status::NotTrusted, Status::ZeroAmount, Status::Busy] {
+            let frame = CompactFrame { status: U16::new(refusal.code()), ..record.frame };
+            assert_eq!(Record { frame, ..record }.request(), None, "{refusal:?}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The NIC of `rtl/nic` as a library: what `make rtl` builds, loaded at run time through the C interface of
+//! `rtl/nic/model/turnpike_nic.h`.
+//!
+//! The only module of the backend with `unsafe`.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+/// What every NIC has in its first register: "TPNI".
+const ID: u32 = 0x5450_4e49;
+
+/// Bytes of the longest packet that is taken out at once: what an IPv4 packet has, and an Ethernet header.
+const LONGEST: usize = 65_535 + 14;
+
+/// What goes with a packet on one of the host's streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Meta {
+    /// One of [`from_host`] or [`to_host`].
+    pub kind: u8,
+    /// The network port.
+    pub port: u8,
+    /// Of a proof that the cache does not hold.
+    pub id: u16,
+}
+
+/// What a packet from the host is, as in `nic_pkg.sv`.
+pub mod from_host {
+    /// To be sent out of a port.
+    pub const SEND: u8 = 0;
+}
+
+/// What a packet to the host is, as in `nic_pkg.sv`.
+pub mod to_host {
+    /// As it came from a port.
+    pub const PACKET: u8 = 0;
+    /// A reply of an engine, to be sent out of its port when the host says so.
+    pub const REPLY: u8 = 2;
+    /// An operation that was executed.
+    pub const RECORD: u8 = 3;
+}
+
+/// Why there is no simulated NIC.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The library cannot be loaded.
+    #[error("the simulated NIC {} cannot be loaded: {reason} (`make rtl` builds it)", path.display())]
+    Library {
+        /// Its file.
+        path: PathBuf,
+        /// What the loader said.
+        reason: String,
+    },
+    /// The library is another one, or of another version.
+    #[error("{} is no simulated NIC of this version (`make rtl` builds it)", path.display())]
+    Foreign {
+        /// Its file.
+        path: PathBuf,
+    },
+}
+
+/// The NIC's assertions did not hold; it is of no more use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the simulated NIC broke one of its promises")]
+pub struct Broken;
+
+type New = unsafe extern "C" fn(u64) -> *mut c_void;
+type Free = unsafe extern "C" fn(*mut c_void);
+type Step = unsafe extern "C" fn(*mut c_void, u64) -> c_int;
+type Cycle = unsafe extern "C" fn(*const c_void) -> u64;
+type Push = unsafe extern "C" fn(*mut c_void, c_uint, *const u8, usize) -> c_int;
+type Pop = unsafe extern "C" fn(*mut c_void, c_uint, *mut u8, usize) -> usize;
+type HostPush = unsafe extern "C" fn(*mut c_void, Meta, *const u8, usize) -> c_int;
+type HostPop = unsafe extern "C" fn(*mut c_void, *mut Meta, *mut u8, usize) -> usize;
+type Waiting = unsafe extern "C" fn(*const c_void, c_uint) -> usize;
+type Read = unsafe extern "C" fn(*mut c_void, u32) -> u32;
+type Write = unsafe extern "C" fn(*mut c_void, u32, u32);
+
+/// A running NIC. Its clock moves in [`step`](Self::step) alone, and in accesses to its registers, which take a cycle.
+pub struct Model {
+    nic: NonNull<c_void>,
+    functions: Functions,
+    packet: Box<[u8]>,
+}
+
+/// Pointers into a library that is never unloaded.
+struct Functions {
+    free: Free,
+    step: Step,
+    cycle: Cycle,
+    push: Push,
+    pop: Pop,
+    host_push: HostPush,
+    host_pop: HostPop,
+    waiting: Waiting,
+    read: Read,
+    write: Write,
+}
+
+// SAFETY: the library keeps no state of threads; a NIC has one owner, and every call on it takes `&mut self` or only reads.
+unsafe impl Send for Model {}
+
+impl Model {
+    /// Loads the library and makes a NIC, in reset. `seed` decides what its memories begin with.
+    pub fn load(path: &Path, seed: u64) -> Result<Self, LoadError> {
+        let failed = |reason: String| LoadError::Library { path: path.to_owned(), reason };
+        let library = open(path).map_err(&failed)?;
+        macro_rules! function {
+            ($name:literal as $kind:ty) => {
+                // SAFETY: turnpike_nic.h declares the function of this name just as its type is here, and the library stays loaded.
+                unsafe { std::mem::transmute::<*mut c_void, $kind>(symbol(library, $name).map_err(&failed)?) }
+            };
+        }
+        let new = function!(c"turnpike_nic_new" as New);
+        let functions = Functions {
+            free: function!(c"turnpike_nic_free" as Free),
+            step: function!(c"turnpike_nic_step" as Step),
+            cycle: function!(c"turnpike_nic_cycle" as Cycle),
+            push: function!(c"turnpike_nic_push" as Push),
+            pop: function!(c"turnpike_nic_pop" as Pop),
+            host_push: function!(c"turnpike_nic_host_push" as HostPush),
+            host_pop: function!(c"turnpike_nic_host_pop" as HostPop),
+            waiting: function!(c"turnpike_nic_waiting" as Waiting),
+            read: function!(c"turnpike_nic_csr_read" as Read),
+            write: function!(c"turnpike_nic_csr_write" as Write),
+        };
+        // SAFETY: any seed will do; what comes back is a NIC of its own, or null.
+        let nic = NonNull::new(unsafe { new(seed) });
+        let foreign = LoadError::Foreign { path: path.to_owned() };
+        let mut model = Self { nic: nic.ok_or(foreign)?, functions, packet: vec![0; LONGEST].into_boxed_slice() };
+        let is_known = model.read(crate::csr::ID) == ID && model.read(crate::csr::VERSION) == 1;
+        if is_known { Ok(model) } else { Err(LoadError::Foreign { path: path.to_owned() }) }
+    }
+
+    /// Moves the clock by so many cycles.
+    pub fn step(&mut self, cycles: u64) -> Result<(), Broken> {
+        // SAFETY: a live NIC.
+        let status = unsafe { (self.functions.step)(self.nic.as_ptr(), cycles) };
+        if status == 0 { Ok(()) } else { Err(Broken) }
+    }
+
+    /// Cycles since it was made.
+    pub fn cycle(&self) -> u64 {
+        // SAFETY: a live NIC.
+        unsafe { (self.functions.cycle)(self.nic.as_ptr()) }
+    }
+
+    /// Gives a packet to a port, as if it came from the network: it enters in the cycles that follow.
+    pub fn push(&mut self, port: u8, packet: &[u8]) {
+        // SAFETY: a live NIC; the bytes are copied before the call returns.
+        let status = unsafe { (self.functions.push)(self.nic.as_ptr(), port.into(), packet.as_ptr(), packet.len()) };
+        assert_eq!(status, 0, "the NIC has the port, and the packet a byte");
+    }
+
+    /// The next packet that left a port.
+    pub fn pop(&mut self, port: u8) -> Option<&[u8]> {
+        let room = self.packet.len();
+        // SAFETY: a live NIC, which writes no more than there is room for.
+        let length = unsafe { (self.functions.pop)(self.nic.as_ptr(), port.into(), self.packet.as_mut_ptr(), room) };
+        assert!(length <= room, "no packet is longer than those that were pushed");
+        (length > 0).then(|| &self.packet[..length])
+    }
+
+    /// Gives a packet to the NIC as its host.
+    pub fn host_push(&mut self, meta: Meta, packet: &[u8]) {
+        // SAFETY: a live NIC; the bytes are copied before the call returns.
+        let status = unsafe { (self.functions.host_push)(self.nic.as_ptr(), meta, packet.as_ptr(), packet.len()) };
+        assert_eq!(status, 0, "a packet has a byte");
+    }
+
+    /// The next packet to the host.
+    pub fn host_pop(&mut self) -> Option<(Meta, &[u8])> {
+        let (mut meta, room) = (Meta::default(), self.packet.len());
+        // SAFETY: a live NIC, which writes no more than there is room for.
+        let length =
+            unsafe { (self.functions.host_pop)(self.nic.as_ptr(), &raw mut meta, self.packet.as_mut_ptr(), room) };
+        assert!(length <= room, "no packet is longer than those that were pushed");
+        (length > 0).then(|| (meta, &self.packet[..length]))
+    }
+
+    /// Packets that were given to a port and have not entered yet.
+    pub fn waiting(&self, port: u8) -> usize {
+        // SAFETY: a live NIC.
+        unsafe { (self.functions.waiting)(self.nic.as_ptr(), port.into()) }
+    }
+
+    /// Reads a register.
+    pub fn read(&mut self, register: u32) -> u32 {
+        // SAFETY: a live NIC; where there is no register there is a zero.
+        unsafe { (self.functions.read)(self.nic.as_ptr(), register) }
+    }
+
+    /// Reads a counter, which is two registers.
+    pub fn counter(&mut self, register: u32) -> u64 {
+        let lower = self.read(register);
+        u64::from(self.read(register + 4)) << 32 | u64::from(lower)
+    }
+
+    /// Writes a register.
+    pub fn write(&mut self, register: u32, value: u32) {
+        // SAFETY: a live NIC; where there is no register nothing happens.
+        unsafe { (self.functions.write)(self.nic.as_ptr(), register, value) }
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses the NIC any more.
+        unsafe { (self.functions.free)(self.nic.as_ptr()) }
+    }
+}
+
+fn open(path: &Path) -> Result<NonNull<c_void>, String> {
+    // With a slash in it, the loader looks nowhere else.
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
+    // SAFETY: a path that ends with a zero. What runs on loading are the constructors of what `make rtl` builds.
+    NonNull::new(unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) }).ok_or_else(reason)
+}
+
+/// Where a function of a loaded library is.
+fn symbol(library: NonNull<c_void>, name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: a library that is loaded, and a name that ends with a zero.
+    let found = unsafe { libc::dlsym(library.as_ptr(), name.as_ptr()) };
+    if found.is_null() { Err(reason()) } else { Ok(found) }
+}
+
+/// What the loader has to say.
+fn reason() -> String {
+    // SAFETY: no arguments; the text stays until this thread's next call of the loader.
+    let text: *const c_char = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "for no reason that the loader tells".to_owned();
+    }
+    // SAFETY: a text of the loader's, which ends with a zero.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_nic_is_refused() {
+        let error = Model::load(Path::new("does/not/exist.so"), 1).err().unwrap().to_string();
+        assert!(error.contains("does/not/exist.so") && error.contains("make rtl"), "{error}");
+        // A library that is on every machine.
+        let error = Model::load(Path::new("/lib/x86_64-linux-gnu/libc.so.6"), 1).err().unwrap().to_string();
+        assert!(error.contains("make rtl"), "{error}");
+    }
+}

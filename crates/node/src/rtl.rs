@@ -1,0 +1,76 @@
+//! The simulated NIC of a node: backend `rtl`.
+
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use nic::{
+    AfXdpBackend, Backend as _, Either, Prefix, RtlBackend, RtlConfig, Streams, WithStreams,
+    rtl::{Network, RtlCounters, tap::Tap},
+};
+
+use crate::{Config, Error};
+
+/// Sockets, or the simulated NIC between the node and them.
+pub type Carrier = Either<Sockets, RtlBackend<Sockets>>;
+
+/// Datagrams and connections.
+type Sockets = WithStreams<AfXdpBackend>;
+
+/// Puts the simulated NIC before the node: on the sockets that `bind` opens, or on a TAP device where one is named. `is_empty` tells
+/// that the ledger has no history, which the NIC's engine would not know.
+pub fn start(
+    config: &Config,
+    is_empty: bool,
+    bind: impl FnOnce() -> Result<(Sockets, Streams), Error>,
+) -> Result<(Carrier, Option<Streams>, Arc<RtlCounters>), Error> {
+    let refused = |why: &str| Error::Rtl(format!("the simulated NIC needs {why}").into());
+    let mut own = match config.listen {
+        SocketAddr::V4(own) if !own.ip().is_unspecified() => own,
+        _ => return Err(refused("one address of IPv4 to listen on: `listen`")),
+    };
+    let (network, streams) = if config.io.interface.is_empty() {
+        let (sockets, streams) = bind()?;
+        if let Ok(SocketAddr::V4(local)) = sockets.local_address() {
+            own = local;
+        }
+        (Network::Sockets(sockets), Some(streams))
+    } else {
+        if own.port() == 0 {
+            return Err(refused("a port to listen on, as there are no sockets on a TAP device: `listen`"));
+        }
+        let tap = Tap::open(&config.io.interface);
+        (Network::Tap(tap.map_err(|source| Error::System { what: "a TAP device (`io.interface`)", source })?), None)
+    };
+    let settings = settings(config, own, is_empty)?;
+    let executes = settings.engine.is_some();
+    let backend = RtlBackend::new(&settings, network).map_err(|error| Error::Rtl(error.into()))?;
+    tracing::info!(library = %settings.library.display(), executes, "the simulated NIC runs");
+    let counters = backend.counters();
+    Ok((Either::Second(backend), streams, counters))
+}
+
+fn settings(config: &Config, own: SocketAddrV4, is_empty: bool) -> Result<RtlConfig, Error> {
+    // Where the node trusts more than the NIC knows, the NIC would refuse what the node does not.
+    let mut trusted = config.trusted.iter().filter(|prefix: &&Prefix| matches!(prefix.address(), IpAddr::V4(_)));
+    let engine = match (trusted.next(), trusted.next()) {
+        (Some(prefix), None) if is_empty => Some(*prefix),
+        _ => None,
+    };
+    let mut random = [0; 20];
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::System { what: "random numbers", source: std::io::Error::other(error) })?;
+    let (words, _) = random.as_chunks::<4>();
+    let mut words = words.iter().map(|word| u32::from_ne_bytes(*word));
+    let secret = std::array::from_fn(|_| words.next().unwrap_or_default());
+    Ok(RtlConfig {
+        library: PathBuf::from(&config.io.rtl),
+        own,
+        engine,
+        promise: config.promise,
+        accounts: config.ledger.accounts,
+        secret,
+        seed: words.next().unwrap_or_default().into(),
+        told: |why| tracing::warn!(%why, "the simulated NIC hands over: the node executes everything from here on"),
+    })
+}
