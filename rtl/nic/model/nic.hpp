@@ -63,11 +63,12 @@ class Nic {
     top.rx_valid_i = top.tx_ready_i = 0;
     top.from_host_valid_i = top.to_host_ready_i = top.csr_valid_i = 0;
     top.rst_ni = 1;
-    top.clk_i = 0;
-    top.eval();
+    fall();
     top.rst_ni = 0;
-    clock();
-    clock();
+    for (int cycles = 0; cycles < 2; cycles++) {
+      fall();
+      rise();
+    }
     top.rst_ni = 1;
     top.eval();
   }
@@ -205,8 +206,7 @@ class Nic {
     for (unsigned port = 0; port < kPorts; port++) ready |= uint32_t{open(kTx + port)} << port;
     top.tx_ready_i = ready;
     top.to_host_ready_i = open(kToHost);
-    top.clk_i = 0;
-    top.eval();
+    fall();
 
     for (unsigned port = 0; port < kPorts; port++) {
       if (top.tx_valid_o >> port & ready >> port & 1) gather(out_[port], port, width, top.tx_data_o, top.tx_keep_o, top.tx_last_o >> port & 1, 0);
@@ -225,13 +225,17 @@ class Nic {
         in.at = 0;
       }
     }
-    clock();
+    rise();
   }
 
-  void clock() {
+  // Inputs change with the falling edge, and what the outputs are behind it is what the rising one sees.
+  void fall() {
     top.clk_i = 0;
     top.eval();
     if (changed) changed(2 * cycle);
+  }
+
+  void rise() {
     top.clk_i = 1;
     top.eval();
     if (changed) changed(2 * cycle + 1);
