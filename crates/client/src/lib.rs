@@ -30,6 +30,7 @@ mod pipeline;
 mod proofs;
 mod signer;
 mod socket;
+mod stream;
 mod verify;
 mod window;
 

@@ -18,7 +18,9 @@ const MAX_WINDOW: usize = 1 << 14;
 pub struct Options {
     /// The promise asked for; by default the node's own.
     pub promise: Promise,
-    /// Bytes of the longest datagram sent or taken. By default what fits: 65,507 on loopback, 1,472 elsewhere.
+    /// Talk over TCP instead of UDP: for large frames on paths that lose datagrams or let none through.
+    pub tcp: bool,
+    /// Bytes of the longest datagram sent or taken. By default what fits: 65,507 on loopback and over TCP, 1,472 elsewhere.
     pub datagram: Option<usize>,
     /// The most datagrams in flight at once.
     pub window: usize,
@@ -34,6 +36,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             promise: Promise::Default,
+            tcp: false,
             datagram: None,
             window: 64,
             retry_after: Duration::from_millis(200),
@@ -46,7 +49,8 @@ impl Default for Options {
 impl Options {
     /// Bytes of the longest datagram to or from a node.
     pub fn datagram_for(&self, node: SocketAddr) -> usize {
-        self.datagram.unwrap_or(if node.ip().is_loopback() { MAX_DATAGRAM } else { ETHERNET_DATAGRAM })
+        let is_undivided = self.tcp || node.ip().is_loopback();
+        self.datagram.unwrap_or(if is_undivided { MAX_DATAGRAM } else { ETHERNET_DATAGRAM })
     }
 
     /// What a window for a node is limited to.
@@ -61,7 +65,8 @@ impl Options {
         Ok(Limits {
             datagram,
             window: self.window,
-            retry_after: self.retry_after,
+            // Over TCP nothing gets lost but with the connection.
+            retry_after: if self.tcp { self.retry_at_most } else { self.retry_after },
             retry_at_most: self.retry_at_most,
             give_up_after: self.give_up_after,
         })

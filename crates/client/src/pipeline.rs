@@ -1,9 +1,11 @@
-//! Many datagrams in flight over one socket.
+//! Many datagrams in flight over one socket, or frames over one connection.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::socket::Socket;
+use crate::stream::Stream;
 use crate::{Completion, Draft, Error, Options, Outgoing, Window};
 
 /// Datagrams handed to the socket at a time.
@@ -16,7 +18,7 @@ const SEND_DATAGRAMS: usize = 256;
 #[derive(Debug)]
 pub struct Pipeline {
     node: SocketAddr,
-    socket: Socket,
+    transport: Transport,
     window: Window,
     outgoing: Vec<Outgoing>,
     origin: Instant,
@@ -27,17 +29,22 @@ impl Pipeline {
     pub fn connect(node: SocketAddr, options: &Options) -> Result<Self, Error> {
         let mut limits = options.limits_for(node)?;
         let fail = |action| move |source| Error::Socket { action, node, source };
-        // What the kernel counts for a datagram: its bytes in pages, and the header of its buffer.
-        let footprint = limits.datagram + limits.datagram / 4 + 1024;
-        let socket = Socket::connect(node, footprint * limits.window).map_err(fail("open a socket"))?;
-        let capacity = socket.receive_capacity().map_err(fail("ask for the size of the receive buffer"))?;
-        // More replies at once than the kernel has room for would be lost.
-        limits.window = limits.window.min(capacity / footprint).max(1);
+        let transport = if options.tcp {
+            Transport::Stream(Stream::connect(node).map_err(fail("open a connection"))?)
+        } else {
+            // What the kernel counts for a datagram: its bytes in pages, and the header of its buffer.
+            let footprint = limits.datagram + limits.datagram / 4 + 1024;
+            let socket = Socket::connect(node, footprint * limits.window).map_err(fail("open a socket"))?;
+            let capacity = socket.receive_capacity().map_err(fail("ask for the size of the receive buffer"))?;
+            // More replies at once than the kernel has room for would be lost.
+            limits.window = limits.window.min(capacity / footprint).max(1);
+            Transport::Datagrams(Box::new(socket))
+        };
         let mut id = [0; 4];
         getrandom::fill(&mut id).map_err(Error::Random)?;
         Ok(Self {
             node,
-            socket,
+            transport,
             window: Window::new(limits, u32::from_ne_bytes(id)),
             outgoing: Vec::with_capacity(SEND_DATAGRAMS),
             origin: Instant::now(),
@@ -85,7 +92,7 @@ impl Pipeline {
             wait.min(self.window.next_deadline().saturating_sub(self.origin.elapsed()))
         };
         let (window, origin) = (&mut self.window, self.origin);
-        self.socket
+        self.transport
             .receive(wait, |bytes| window.receive(bytes, origin.elapsed(), &mut report))
             .map_err(|source| Error::Socket { action: "receive", node, source })?;
         Ok(())
@@ -101,7 +108,7 @@ impl Pipeline {
             let mut sent = 0;
             let mut refused = false;
             while sent < self.outgoing.len() {
-                match self.socket.send(self.window.memory(), &self.outgoing[sent..]) {
+                match self.transport.send(self.window.memory(), &self.outgoing[sent..]) {
                     Ok(count) => (sent, refused) = (sent + count, false),
                     // The answer to an earlier datagram: there is no node now. Reported once, so the next try is sent.
                     Err(_) if !refused => refused = true,
@@ -119,7 +126,30 @@ impl Pipeline {
     }
 }
 
+/// What carries frames.
+#[derive(Debug)]
+enum Transport {
+    Datagrams(Box<Socket>),
+    Stream(Stream),
+}
+
+impl Transport {
+    fn send(&mut self, memory: &[u8], frames: &[Outgoing]) -> io::Result<usize> {
+        match self {
+            Self::Datagrams(socket) => socket.send(memory, frames),
+            Self::Stream(stream) => stream.send(memory, frames),
+        }
+    }
+
+    fn receive(&mut self, wait: Duration, take: impl FnMut(&[u8])) -> io::Result<usize> {
+        match self {
+            Self::Datagrams(socket) => socket.receive(wait, take),
+            Self::Stream(stream) => stream.receive(wait, take),
+        }
+    }
+}
+
 /// Whether sending again later cannot help.
-fn is_lasting(error: &std::io::Error) -> bool {
+fn is_lasting(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMSGSIZE | libc::EINVAL | libc::EBADF | libc::EACCES | libc::EPERM))
 }

@@ -182,6 +182,16 @@ pub struct NodeArgs {
     /// The node's address
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_NODE)]
     pub node: SocketAddr,
+    /// Talk over TCP instead of UDP
+    #[arg(long)]
+    pub tcp: bool,
+}
+
+impl NodeArgs {
+    /// How to talk to the node.
+    pub fn options(&self) -> client::Options {
+        client::Options { tcp: self.tcp, ..client::Options::default() }
+    }
 }
 
 /// Options of every operation.
@@ -543,8 +553,9 @@ pub enum DistributionArg {
 /// Options of `replay`.
 #[derive(Args)]
 pub struct ReplayArgs {
-    #[command(flatten)]
-    pub node: NodeArgs,
+    /// The node's address
+    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_NODE)]
+    pub node: SocketAddr,
     /// The capture (pcap; Ethernet, Linux cooked or raw IP)
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -589,6 +600,18 @@ pub struct VerifyOptions {
     /// Have a node verify instead of this machine: headers and signatures are sent to it
     #[arg(long, value_name = "ADDRESS")]
     pub server: Option<SocketAddr>,
+    /// Talk to it over TCP instead of UDP
+    #[arg(long, requires = "server")]
+    pub tcp: bool,
+}
+
+impl VerifyOptions {
+    /// The node that is to verify, and how to talk to it.
+    pub fn server(&self) -> Option<(SocketAddr, client::Options)> {
+        // The longest datagrams, as a header with its solution does not fit one that passes an Ethernet undivided.
+        let datagram = Some(wire::MAX_DATAGRAM);
+        Some((self.server?, client::Options { tcp: self.tcp, datagram, ..client::Options::default() }))
+    }
 }
 
 /// What to verify.

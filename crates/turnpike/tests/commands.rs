@@ -63,7 +63,7 @@ fn a_session_from_an_account_to_a_verified_proof() {
     let at = ["--node", &address];
 
     json(&[&["account", "create", "1"][..], &at].concat());
-    json(&[&["account", "create", "2"][..], &at].concat());
+    json(&[&["account", "create", "2", "--tcp"][..], &at].concat());
     assert_eq!(json(&[&["account", "issue", "1", "1000"][..], &at].concat())["balance"], 1000);
     let transfer = [&["account", "transfer", "1", "2", "250", "--transaction", "77"][..], &at].concat();
     let first = json(&transfer);
@@ -170,7 +170,8 @@ fn load_is_put_on_a_node() {
     let node = start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "2000"]);
     let address = node.address.to_string();
     let load = ["load", "--node", &address, "--accounts", "500", "--operations", "20000", "--check"];
-    for more in [&["--distribution", "hot-pair"][..], &["--batch", "0"], &["--mix", "refer", "--promise", "accepted"]] {
+    let refer = ["--mix", "refer", "--promise", "accepted"];
+    for more in [&["--distribution", "hot-pair"][..], &["--batch", "0"], &refer, &["--tcp"]] {
         let report = json(&[&load[..], more].concat());
         assert_eq!((&report["statuses"]["OK"], &report["lost"]), (&20_000.into(), &0.into()), "{more:?}");
     }
@@ -321,6 +322,10 @@ fn signatures_are_verified() {
         fs::write(&path, bytes).unwrap();
         text(&path).to_string()
     };
+    // By this machine, and by a node over UDP and TCP.
+    let node = start(&folder.path().join("data"), "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let address = node.address.to_string();
+    let by: [&[&str]; 3] = [&[], &["--server", &address], &["--server", &address, "--tcp"]];
     let secret = secp256k1::SecretKey::from_byte_array([7; 32]).unwrap();
     let pair = secp256k1::Keypair::from_secret_key(secp256k1::SECP256K1, &secret);
     let (mut lines, mut ecdsa, mut schnorr) = ("# digest key signature\n\n".to_string(), Vec::new(), Vec::new());
@@ -340,13 +345,17 @@ fn signatures_are_verified() {
     for (kind, name, bytes) in
         [("ecdsa", "lines", lines.as_bytes()), ("ecdsa", "records", &ecdsa), ("schnorr", "bip340", &schnorr)]
     {
-        let (status, report) = verified(&[kind, &write(name, bytes)]);
-        assert_eq!((status, &report["checked"]["signatures"]["valid"]), (0, &1500.into()), "{name}");
+        for by in by {
+            let (status, report) = verified(&[&[kind, &write(name, bytes)], by].concat());
+            assert_eq!((status, &report["checked"]["signatures"]["valid"]), (0, &1500.into()), "{name} {by:?}");
+        }
     }
     let mut bad = schnorr.clone();
     bad[128 * 1100 + 70] ^= 1;
-    let (status, report) = verified(&["schnorr", &write("bad", &bad)]);
-    assert_eq!((status, &report["invalid"], &report["failures"][0]["item"]), (1, &1.into(), &"number 1100".into()));
+    for by in by {
+        let (status, report) = verified(&[&["schnorr", &write("bad", &bad)], by].concat());
+        assert_eq!((status, &report["invalid"], &report["failures"][0]["item"]), (1, &1.into(), &"number 1100".into()));
+    }
     let mut bad = ecdsa.clone();
     bad[0] ^= 1;
     assert_eq!(verified(&["ecdsa", &write("bad", &bad)]).1["failures"][0]["item"], "number 0");

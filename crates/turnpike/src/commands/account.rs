@@ -55,7 +55,7 @@ struct Session {
 impl Session {
     fn open(args: &OperationArgs) -> Result<Self, Error> {
         let promise = args.promise.map_or(Promise::Default, Promise::from);
-        let options = Options { promise, ..Options::default() };
+        let options = Options { promise, ..args.node.options() };
         let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
         let signer = match &args.key {
             Some(file) => {

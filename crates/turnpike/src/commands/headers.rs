@@ -1,6 +1,6 @@
 //! `turnpike headers`: synchronises headers into a file.
 
-use client::{Client, Options};
+use client::Client;
 use serde::Serialize;
 use spv::bitcoin;
 
@@ -21,7 +21,7 @@ struct Report {
 
 /// Runs `turnpike headers`.
 pub fn run(args: &HeadersArgs, output: Output) -> Result<(), Error> {
-    let mut client = Client::connect(args.node.node, &Options::default()).map_err(Error::other)?;
+    let mut client = Client::connect(args.node.node, &args.node.options()).map_err(Error::other)?;
     let report = match args.chain {
         ChainArg::Own => {
             let mut chain = header_file::open_own(Some(&args.file), &mut client)?;

@@ -1,6 +1,6 @@
 //! `turnpike info`: what a node serves and where it stands.
 
-use client::{Client, Options};
+use client::Client;
 use serde::Serialize;
 use spv::bitcoin;
 
@@ -26,7 +26,7 @@ struct Report {
 
 /// Runs `turnpike info`.
 pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
-    let mut client = Client::connect(args.node, &Options::default()).map_err(Error::other)?;
+    let mut client = Client::connect(args.node, &args.options()).map_err(Error::other)?;
     let info = client.info().map_err(Error::other)?;
     let report = Report {
         program: info.program().to_string(),

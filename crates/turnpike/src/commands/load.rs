@@ -47,8 +47,8 @@ struct LoadReport {
 pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
     let promise = Promise::from(args.promise);
     let datagram = args.batch_bytes();
-    let options = Options { promise, window: args.in_flight as usize, datagram: Some(datagram), ..Options::default() };
-    let preparing = Options { promise, ..Options::default() };
+    let options = Options { promise, window: args.in_flight as usize, datagram: Some(datagram), ..args.node.options() };
+    let preparing = Options { promise, ..args.node.options() };
     let mut pipeline = Pipeline::connect(args.node.node, &preparing).map_err(Error::other)?;
     let balances = load::prepare(&mut pipeline, FIRST_ACCOUNT, args.accounts, FUNDS, promise).map_err(Error::other)?;
     let mut pipeline = Pipeline::connect(args.node.node, &options).map_err(Error::other)?;
@@ -106,7 +106,7 @@ fn sign(args: &LoadArgs, workload: Operations, promise: Promise) -> Result<Opera
             "--signed: at most {SIGNED_LIMIT} operations are signed, for they grow stale"
         )));
     }
-    let options = Options { promise, ..Options::default() };
+    let options = Options { promise, ..args.node.options() };
     let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
     // Of the load's own accounts none: their balances are followed.
     let bank = AccountId::from(u128::from(FIRST_ACCOUNT) + u128::from(args.accounts));

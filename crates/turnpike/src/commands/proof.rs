@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use client::{Client, Options, ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};
+use client::{Client, ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use spv::{HeaderChain, bitcoin};
@@ -62,7 +62,7 @@ pub fn run(command: &ProofCommand, output: Output) -> Result<(), Error> {
 }
 
 fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
-    let mut client = Client::connect(args.node.node, &Options::default()).map_err(Error::other)?;
+    let mut client = Client::connect(args.node.node, &args.node.options()).map_err(Error::other)?;
     let subject = &args.subject;
     let reply = if subject.bitcoin_script.is_some() || subject.bitcoin_transaction.is_some() {
         let mut chain = header_file::open_bitcoin(args.headers.as_deref(), args.network.into())?;

@@ -29,11 +29,9 @@ pub struct EcdsaItem<'a> {
 
 impl Engine {
     /// An engine of this machine, or the one of a node.
-    pub fn new(server: Option<SocketAddr>) -> Result<Self, Error> {
-        let Some(server) = server else { return Ok(Self::Local(ecdsa::Verifier::default())) };
-        // The longest datagrams, as a header with its solution does not fit one that passes an Ethernet undivided.
-        let options = Options { datagram: Some(wire::MAX_DATAGRAM), ..Options::default() };
-        Ok(Self::Remote(Box::new(Client::connect(server, &options).map_err(Error::other)?)))
+    pub fn new(server: Option<&(SocketAddr, Options)>) -> Result<Self, Error> {
+        let Some((address, options)) = server else { return Ok(Self::Local(ecdsa::Verifier::default())) };
+        Ok(Self::Remote(Box::new(Client::connect(*address, options).map_err(Error::other)?)))
     }
 
     /// Headers of Zcash or one of its relatives.

@@ -72,9 +72,9 @@ fn run(
 ) -> Result<Report, Error> {
     let files = args.files.iter().map(|path| Ok((path, read(path)?))).collect::<Result<Vec<_>, Error>>()?;
     let total = files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-    let server = args.options.server;
+    let server = args.options.server();
     let mut work = Work::start(threads(&args.options), total, output, || {
-        let (mut engine, verify) = (Engine::new(server)?, verify.clone());
+        let (mut engine, verify) = (Engine::new(server.as_ref())?, verify.clone());
         Ok(move |piece: Piece| {
             let mut outcome = Outcome::of_bytes(piece.bytes);
             for (number, verdict) in (piece.first..).zip(verify(&piece.records, &mut engine)?) {
