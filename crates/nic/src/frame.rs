@@ -23,6 +23,9 @@ const PROTOCOL_UDP: u8 = 17;
 /// What systems send by default (RFC 1700).
 const TIME_TO_LIVE: u8 = 64;
 
+/// A hardware address.
+pub type Mac = [u8; 6];
+
 /// The way that a frame came, and by which its reply goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Via {
@@ -34,6 +37,22 @@ pub struct Via {
 }
 
 impl Via {
+    /// A way without VLAN tags, from one hardware address to another.
+    pub fn new(queue: u8, [source, destination]: [Mac; 2], ipv6: bool) -> Self {
+        let kind = if ipv6 { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 };
+        let mut link = [0; LINK_MOST];
+        for (byte, from) in link.iter_mut().zip(destination.into_iter().chain(source).chain(kind)) {
+            *byte = from;
+        }
+        Self { queue, length: ETHERNET as u8, link }
+    }
+
+    /// The way back.
+    pub fn reversed(mut self) -> Self {
+        self.link[..12].rotate_left(6);
+        self
+    }
+
     fn link(&self) -> &[u8] {
         &self.link[..self.length.into()]
     }
@@ -53,6 +72,11 @@ fn fold(mut sum: u64) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
+}
+
+/// The Internet checksum of a packet's part: 0 if the part has its own, and it is right.
+pub fn checksum(bytes: &[u8]) -> u16 {
+    !fold(sum(bytes)).to_be()
 }
 
 /// The sum of the pseudo header: addresses, protocol, length.
@@ -116,7 +140,7 @@ pub fn parse(frame: &[u8], queue: u8) -> Option<(Peer, Range<usize>)> {
     }
     let mut via = Via { queue, length: link as u8, link: [0; LINK_MOST] };
     via.link[..link].copy_from_slice(&frame[..link]);
-    via.link[..12].rotate_left(6);
+    let via = via.reversed();
     let start = link + header + UDP;
     let mut peer = Peer::new(SocketAddr::new(source, number(datagram, 0)));
     (peer.local, peer.via) = (Some(destination), Some(via));

@@ -1,6 +1,6 @@
 //! The simulated NIC of a node: backend `rtl`.
 
-use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,15 +25,13 @@ pub fn start(
     bind: impl FnOnce() -> Result<(Sockets, Streams), Error>,
 ) -> Result<(Carrier, Option<Streams>, Arc<RtlCounters>), Error> {
     let refused = |why: &str| Error::Rtl(format!("the simulated NIC needs {why}").into());
-    let mut own = match config.listen {
-        SocketAddr::V4(own) if !own.ip().is_unspecified() => own,
-        _ => return Err(refused("one address of IPv4 to listen on: `listen`")),
-    };
+    let mut own = config.listen;
+    if own.ip().is_unspecified() {
+        return Err(refused("one address to listen on: `listen`"));
+    }
     let (network, streams) = if config.io.interface.is_empty() {
         let (sockets, streams) = bind()?;
-        if let Ok(SocketAddr::V4(local)) = sockets.local_address() {
-            own = local;
-        }
+        own = sockets.local_address().map_err(|source| Error::System { what: "a socket's address", source })?;
         (Network::Sockets(sockets), Some(streams))
     } else {
         if own.port() == 0 {
@@ -50,11 +48,11 @@ pub fn start(
     Ok((Either::Second(backend), streams, counters))
 }
 
-fn settings(config: &Config, own: SocketAddrV4, is_empty: bool) -> Result<RtlConfig, Error> {
+fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfig, Error> {
     // Where the node trusts more than the NIC knows, the NIC would refuse what the node does not.
     let mut trusted = config.trusted.iter().filter(|prefix: &&Prefix| matches!(prefix.address(), IpAddr::V4(_)));
     let engine = match (trusted.next(), trusted.next()) {
-        (Some(prefix), None) if is_empty => Some(*prefix),
+        (Some(prefix), None) if is_empty && own.is_ipv4() => Some(*prefix),
         _ => None,
     };
     let mut random = [0; 20];

@@ -1,13 +1,18 @@
-//! The suite against a node behind the simulated NIC, on loopback: every datagram passes the RTL.
+//! The suite against a node behind the simulated NIC, on loopback and on a TAP device: every datagram passes the RTL.
 //!
 //! Skipped, with a word why, where `make rtl` has not built it.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::path::PathBuf;
+mod common;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use common::{ip, within};
 use node::config::Backend;
 use node::{Config, Node};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket, sockopt};
 use turnpike_conformance::{Summary, Target, run};
 use wire::Promise;
 
@@ -18,41 +23,42 @@ const ISSUER: [u8; 32] = {
 };
 const ISSUER_KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
-/// A node, or none where there is no NIC.
-fn start(promise: Promise) -> Option<(Node, tempfile::TempDir)> {
-    let library = std::env::var_os("TURNPIKE_RTL").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/rtl/libturnpike_nic.so")),
-        PathBuf::from,
-    );
+/// The library, or none with a word why.
+fn library() -> Option<PathBuf> {
+    let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/rtl/libturnpike_nic.so");
+    let library = std::env::var_os("TURNPIKE_RTL").map_or_else(|| PathBuf::from(built), PathBuf::from);
     if !library.exists() {
         eprintln!("skipped: there is no {} (`make rtl` builds it)", library.display());
         return None;
     }
-    let directory = tempfile::tempdir().unwrap();
+    Some(library)
+}
+
+fn config(library: PathBuf, data: &Path, listen: &str, trusted: &str, promise: Promise) -> Config {
     let mut config = Config {
-        data: directory.path().join("data"),
-        listen: "127.0.0.1:0".parse().unwrap(),
+        data: data.join("data"),
+        listen: listen.parse().unwrap(),
         http: None,
-        trusted: vec!["127.0.0.1/32".parse().unwrap()],
+        trusted: vec![trusted.parse().unwrap()],
         issuers: vec![ISSUER_KEY.parse().unwrap()],
         promise,
         ..Config::default()
     };
     config.ledger.accounts = 4096;
     config.blocks.interval = 50;
-    // What a simulation answers on a busy machine is more.
-    config.limits.rate = 200;
+    // A simulation on a busy machine answers few a second, and has to be able to answer more than allowed.
+    config.limits.rate = 20;
     config.io.backend = Backend::Rtl;
     config.io.rtl = library;
-    Some((Node::start(&config).unwrap(), directory))
+    config
 }
 
-fn conforms(promise: Promise, filter: &str) {
-    let Some((node, _directory)) = start(promise) else { return };
+/// Runs the cases and checks that the NIC had its part in them.
+fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
     let target = Target {
         node: node.local_address(),
-        trusted: "127.0.0.1".parse().unwrap(),
-        stranger: Some("127.0.0.2".parse().unwrap()),
+        trusted: trusted.parse().unwrap(),
+        stranger: Some(stranger.parse().unwrap()),
         issuer: Some(ISSUER),
         small_table: true,
         rate_limited: true,
@@ -65,15 +71,102 @@ fn conforms(promise: Promise, filter: &str) {
     assert_eq!((summary.failed, summary.skipped), (0, 0), "{summary}");
     assert!(rtl.executed.get() > 100, "the NIC executed the operations of compact frames: {}", rtl.executed.get());
     assert_eq!((rtl.different.get(), rtl.lost.get()), (0, 0), "the node's ledger agrees");
+}
+
+fn conforms_on_loopback(promise: Promise, filter: &str) {
+    let Some(library) = library() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(library, directory.path(), "127.0.0.1:0", "127.0.0.1/32", promise);
+    let node = Node::start(&config).unwrap();
+    conforms(&node, "127.0.0.1", "127.0.0.2", filter);
     node.stop();
 }
 
 #[test]
 fn the_node_behind_the_nic_conforms() {
-    conforms(Promise::Durable, "");
+    conforms_on_loopback(Promise::Durable, "");
 }
 
 #[test]
 fn the_nic_answers_at_accepted_by_itself() {
-    conforms(Promise::Accepted, "compact");
+    conforms_on_loopback(Promise::Accepted, "compact");
+}
+
+/// A namespace with a TAP device, which go when this is dropped.
+struct Namespace(String);
+
+impl Namespace {
+    fn new() -> Result<Self, String> {
+        let namespace = Self(format!("rtl-{}", std::process::id()));
+        let name = &namespace.0;
+        ip(&format!("netns add {name}"))?;
+        ip(&format!("-n {name} tuntap add name {TAP} mode tap"))?;
+        ip(&format!("-n {name} address add {LINUX}/24 dev {TAP}"))?;
+        ip(&format!("-n {name} address add {STRANGER}/24 dev {TAP}"))?;
+        // The most that Linux allows: datagrams of up to 65,493 bytes fit.
+        ip(&format!("-n {name} link set {TAP} up mtu 65521"))?;
+        Ok(namespace)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = ip(&format!("netns delete {}", self.0));
+    }
+}
+
+const TAP: &str = "tp0";
+const LINUX: &str = "10.79.1.1";
+const STRANGER: &str = "10.79.1.3";
+const NODE: &str = "10.79.1.2";
+
+/// Asks the node for an echo of so many bytes, as `ping` does. Gives what came back.
+fn ping(length: usize) -> usize {
+    let socket = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP)).unwrap();
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(20))).unwrap();
+    let mut echo = [[8, 0, 0, 0, 0, 7].as_slice(), &[0, 1], &vec![0x5a; length]].concat();
+    let words = echo.chunks(2).map(|word| u32::from(word[0]) << 8 | word.get(1).map_or(0, |low| u32::from(*low)));
+    let sum = words.sum::<u32>();
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    echo[2..4].copy_from_slice(&checksum.to_be_bytes());
+    let node = SocketAddr::new(NODE.parse().unwrap(), 0);
+    sendto(&socket, &echo, SendFlags::empty(), &node).unwrap();
+    let mut reply = [0; 2048];
+    loop {
+        let (received, _) = recv(&socket, &mut reply, RecvFlags::empty()).expect("Linux hears no echo");
+        // Behind the header of IPv4; the answer to it is of type 0.
+        let reply = &reply[20..received];
+        if (reply[0], &reply[4..8]) == (0, &echo[4..8]) {
+            assert_eq!(reply[8..], echo[8..]);
+            return reply.len() - 8;
+        }
+    }
+}
+
+#[test]
+fn linux_pings_and_talks_to_the_node_through_the_nic() {
+    let Some(library) = library() else { return };
+    let namespace = match Namespace::new() {
+        Ok(namespace) => namespace,
+        Err(why) => return eprintln!("skipped: {why}"),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let trusted = format!("{LINUX}/32");
+    let mut config = config(library, directory.path(), &format!("{NODE}:7400"), &trusted, Promise::Durable);
+    config.io.interface = TAP.to_owned();
+    let node = within(&namespace.0, || Node::start(&config).unwrap());
+    within(&namespace.0, || {
+        for length in [0, 56, 1400] {
+            assert_eq!(ping(length), length);
+        }
+        // Both questions, for the hardware address and for echoes.
+        let answered = node.shared().rtl().unwrap().answered.get();
+        assert!(answered >= 4, "{answered} packets below UDP were answered");
+    });
+    within(&namespace.0, || {
+        for filter in ["compact", "batch"] {
+            conforms(&node, LINUX, STRANGER, filter);
+        }
+    });
+    node.stop();
 }

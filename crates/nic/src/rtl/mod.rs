@@ -20,10 +20,10 @@ pub mod model;
 pub mod packet;
 pub mod tap;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -35,10 +35,10 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::backend::{Backend, Batch, Message, Peer, Reply, Transmit, Waker};
 use crate::counters::Counter;
 use crate::csr;
+use crate::frame::{self, Mac, Via};
 use crate::prefix::Prefix;
 use lockstep::{Held, Lockstep, Record, Verdict};
 use model::{LoadError, Meta, Model, from_host, to_host};
-use packet::{Mac, Packet};
 use tap::Tap;
 
 /// The hardware address of the node: administered locally, and "TPNI".
@@ -59,9 +59,6 @@ const TAP_PACKETS: usize = 64;
 /// How long the data path rests while the node is behind the NIC.
 const NAP: Duration = Duration::from_micros(100);
 
-/// Hardware addresses that are remembered, of those who spoke last.
-const NEIGHBOURS: usize = 4096;
-
 /// The connection that stands for the NIC: replies to operations whose own reply has left already.
 const NOBODY: u32 = u32::MAX;
 
@@ -70,8 +67,8 @@ const NOBODY: u32 = u32::MAX;
 pub struct RtlConfig {
     /// The library that `make rtl` builds.
     pub library: PathBuf,
-    /// The node's address.
-    pub own: SocketAddrV4,
+    /// The node's address; not the wildcard.
+    pub own: SocketAddr,
     /// From where unsigned operations are taken, if the transfer engine is to take compact frames: the NIC knows one prefix
     /// of IPv4. The ledger has to be empty then.
     pub engine: Option<Prefix>,
@@ -212,9 +209,9 @@ impl<B: Backend> RtlBackend<B> {
         let Nic { departed, .. } = &mut self.nic;
         match &mut self.network {
             Network::Sockets(sockets) => {
-                let mut datagrams = departed.iter().filter_map(|(_, packet)| match packet::parse(packet) {
-                    Packet::Datagram { to, payload, .. } => Some(Reply { peer: Peer::new(to.into()), bytes: payload }),
-                    _ => None,
+                let mut datagrams = departed.iter().filter_map(|(port, packet)| {
+                    let (peer, place) = packet::destination(packet, *port)?;
+                    Some(Reply { peer: Peer::new(peer.address), bytes: &packet[place] })
                 });
                 sockets.transmit(&mut datagrams);
             }
@@ -303,7 +300,7 @@ impl<B: Backend> Backend for RtlBackend<B> {
     }
 
     fn local_address(&self) -> io::Result<SocketAddr> {
-        Ok(self.nic.own.into())
+        Ok(self.nic.own)
     }
 }
 
@@ -370,7 +367,7 @@ pub enum RtlError {
 struct Nic {
     model: Model,
     ports: u8,
-    own: SocketAddrV4,
+    own: SocketAddr,
     trusted: Option<Prefix>,
     /// What the control register was last set to.
     control: u32,
@@ -385,7 +382,6 @@ struct Nic {
     records: VecDeque<Record>,
     replies: VecDeque<(u8, Vec<u8>)>,
     lockstep: Lockstep,
-    neighbours: HashMap<Ipv4Addr, (u8, Mac)>,
     told: fn(HandOver),
     counters: Arc<RtlCounters>,
     packet: Vec<u8>,
@@ -395,7 +391,9 @@ impl Nic {
     fn new(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, RtlError> {
         let mut model = Model::load(&config.library, config.seed)?;
         let ports = model.read(csr::PORTS).clamp(1, u8::MAX.into()) as u8;
-        model.write(csr::ADDRESS, u32::from(*config.own.ip()));
+        if let IpAddr::V4(own) = config.own.ip() {
+            model.write(csr::ADDRESS, u32::from(own));
+        }
         model.write(csr::UDP_PORT, config.own.port().into());
         model.write(csr::PROMISE, config.promise as u32);
         for (register, word) in (csr::SECRET..).step_by(4).zip(config.secret) {
@@ -403,7 +401,7 @@ impl Nic {
         }
         let mut control = csr::CONTROL_RUN;
         if let Some(prefix) = config.engine
-            && let std::net::IpAddr::V4(address) = prefix.address()
+            && let IpAddr::V4(address) = prefix.address()
         {
             let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length())).unwrap_or(0);
             model.write(csr::TRUSTED_ADDRESS, u32::from(address));
@@ -429,7 +427,6 @@ impl Nic {
             records: VecDeque::new(),
             replies: VecDeque::new(),
             lockstep: Lockstep::default(),
-            neighbours: HashMap::new(),
             told: config.told,
             counters,
             packet: Vec::new(),
@@ -452,18 +449,17 @@ impl Nic {
 
     /// A datagram from a socket: as a packet from one of the ports, always the same for a sender.
     fn take_datagram(&mut self, peer: Peer, datagram: &[u8]) {
-        let SocketAddr::V4(from) = peer.address else { return self.arrive(peer, datagram) };
         if peer.connection.is_some() {
             return self.arrive(peer, datagram);
         }
+        let from = peer.address;
+        let port = (u32::from(from.port()) % u32::from(self.ports)) as u8;
+        let way = Via::new(port, [mac_of(from), MAC], from.is_ipv6());
+        let node = Peer { local: Some(from.ip()), ..Peer::new(self.own) };
         let mut packet = std::mem::take(&mut self.packet);
-        packet::datagram(&mut packet, [mac_of(*from.ip()), MAC], from, self.own, datagram);
-        self.take_packet(self.port_of(from), &packet);
+        packet::build(&mut packet, &node, &way, from.port(), datagram);
+        self.take_packet(port, &packet);
         self.packet = packet;
-    }
-
-    fn port_of(&self, peer: SocketAddrV4) -> u8 {
-        (u32::from(peer.port()) % u32::from(self.ports)) as u8
     }
 
     /// A reply of the node's: if the NIC has given it already, it has to be the same.
@@ -489,14 +485,11 @@ impl Nic {
 
     /// Sends a reply of the node's.
     fn reply(&mut self, peer: Peer, reply: &[u8]) {
-        let SocketAddr::V4(to) = peer.address else { return };
-        let (port, mac) = match self.neighbours.get(to.ip()) {
-            Some(neighbour) => *neighbour,
-            None => (self.port_of(to), mac_of(*to.ip())),
-        };
+        // A peer without a way is a connection that is gone.
+        let Some(way) = peer.via else { return };
         let mut packet = std::mem::take(&mut self.packet);
-        packet::datagram(&mut packet, [MAC, mac], self.own, to, reply);
-        self.send(port, &packet);
+        packet::build(&mut packet, &peer, &way, self.own.port(), reply);
+        self.send(way.queue, &packet);
         self.packet = packet;
     }
 
@@ -559,28 +552,16 @@ impl Nic {
     /// A packet that no engine took.
     fn take_passed(&mut self, port: u8, mut packet: Vec<u8>) {
         self.counters.passed.add(1);
-        match packet::parse(&packet) {
-            Packet::Datagram { mac, from, to, payload } if to == self.own => {
-                if mac != mac_of(*from.ip()) {
-                    self.remember(*from.ip(), port, mac);
-                }
-                let payload = payload.to_vec();
-                self.arrive(Peer::new(from.into()), &payload);
-            }
-            _ => {
-                if packet::answer(&mut packet, MAC, *self.own.ip()) {
-                    self.counters.answered.add(1);
-                    self.send(port, &packet);
-                }
-            }
+        let is_own = packet::destination(&packet, port).is_some_and(|(peer, _)| peer.address == self.own);
+        if is_own && let Some((peer, place)) = frame::parse(&packet, port) {
+            return self.arrive(peer, &packet[place]);
         }
-    }
-
-    fn remember(&mut self, address: Ipv4Addr, port: u8, mac: Mac) {
-        if self.neighbours.len() >= NEIGHBOURS && !self.neighbours.contains_key(&address) {
-            self.neighbours.clear();
+        if let IpAddr::V4(own) = self.own.ip()
+            && packet::answer(&mut packet, MAC, own)
+        {
+            self.counters.answered.add(1);
+            self.send(port, &packet);
         }
-        self.neighbours.insert(address, (port, mac));
     }
 
     /// A datagram for the data path. If it writes accounts that the NIC writes, the NIC ceases to, and what it has under way comes
@@ -607,12 +588,10 @@ impl Nic {
             match (record.request(), packet) {
                 (Some(request), packet) => {
                     let peer = match &packet {
-                        Some((_, packet)) => match packet::parse(packet) {
-                            Packet::Datagram { to, .. } => Peer::new(to.into()),
-                            _ => continue,
-                        },
-                        None => nobody(self.trusted),
+                        Some((port, packet)) => packet::destination(packet, *port).map(|(peer, _)| peer),
+                        None => Some(nobody(self.trusted)),
                     };
+                    let Some(peer) = peer else { continue };
                     self.lockstep.expect(peer.address, Held { reply: record.reply(), packet });
                     self.arrived.push_back((peer, request.as_bytes().to_vec()));
                 }
@@ -651,8 +630,11 @@ impl Nic {
 }
 
 /// The hardware address that stands for a peer behind a socket.
-fn mac_of(address: Ipv4Addr) -> Mac {
-    let [a, b, c, d] = address.octets();
+fn mac_of(peer: SocketAddr) -> Mac {
+    let [a, b, c, d] = match peer.ip() {
+        IpAddr::V4(v4) => v4.octets(),
+        IpAddr::V6(v6) => (v6.to_bits() as u32).to_be_bytes(),
+    };
     [0x02, 0x00, a, b, c, d]
 }
 

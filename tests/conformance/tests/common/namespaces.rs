@@ -29,7 +29,8 @@ pub struct Namespaces {
     pub client: String,
 }
 
-fn ip(arguments: &str) -> Result<(), String> {
+/// Runs `ip` with these arguments.
+pub fn ip(arguments: &str) -> Result<(), String> {
     let output = Command::new("ip").args(arguments.split(' ')).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("ip: {error}"))?;
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
