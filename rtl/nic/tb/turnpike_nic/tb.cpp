@@ -107,8 +107,12 @@ class Traffic {
 
   // Makes of a packet one that is the host's.
   void spoil(Packet& packet) {
-    switch (random_.below(18)) {
+    switch (random_.below(19)) {
       case 0: packet.resize(1 + random_.below(packet.size() - 1)); break;
+      case 18:
+        packet.resize(1 + random_.below(200));
+        for (auto& byte : packet) byte = static_cast<uint8_t>(random_.next());
+        break;
       case 1: packet.resize(packet.size() + 1 + random_.below(1450), 0xaa); break;
       case 2: packet.resize(1600 + random_.below(8000), 0x55); break;
       case 3: put(packet, 12, random_.chance(50) ? 0x0806 : random_.chance(50) ? 0x86dd : 0x8100, 2); break;
@@ -619,7 +623,7 @@ static void bulk(const Options& options, uint64_t operations, Counts& counts) {
 
 // Packets of 64 bytes back to back on all ports at once, every one a TRANSFER between the same two accounts.
 struct Speed {
-  uint64_t latency = 0, packets = 0, cycles = 0;
+  uint64_t latency = 0, packets = 0, cycles = 0, proof_bytes = 0, proof_cycles = 0;
 };
 
 static Speed speed(const Options& options, uint64_t packets) {
@@ -640,6 +644,31 @@ static Speed speed(const Options& options, uint64_t packets) {
   speed.latency = nic.cycle - begins;
   nic.step(100);
   if (!nic.pop(0, packet)) throw std::runtime_error("no reply");
+
+  // Proofs with a path of twenty nodes, out of the cache, to clients that have room for just that.
+  Packet request(48 + 832), body(832), announcement(106);
+  put(request, 0, 0x54500103, 4);
+  put(request, 8, 0x0001, 2);
+  announcement[0] = Proofs::kReorganise;
+  nic.host_push({nic::kAnnounce, 0, 0, announcement});
+  nic.step(300);
+  nic.push(0, packet_of(request));
+  nic.step(500);
+  nic::HostPacket miss;
+  if (!nic.host_pop(miss) || miss.kind != nic::kMiss) throw std::runtime_error("no miss");
+  nic.host_push({nic::kFill, 0, miss.id, body});
+  nic.step(300);
+  constexpr unsigned kProofs = 100;
+  for (unsigned at = 0; at < kProofs * nic::kPorts; at++) nic.push(at % nic::kPorts, packet_of(request));
+  const uint64_t asked = nic.cycle;
+  for (unsigned port = 0; port < nic::kPorts; port++) {
+    for (unsigned at = 0; at < kProofs; at++) {
+      while (!nic.pop(port, packet)) nic.step();
+      if (packet.size() != 42 + request.size() || get(packet, 45, 1) != 0x83) throw std::runtime_error("no proof");
+    }
+  }
+  speed.proof_bytes = packet.size();
+  speed.proof_cycles = (nic.cycle - asked) / (kProofs * nic::kPorts);
 
   for (uint32_t at = 0; at < packets; at++) {
     for (unsigned port = 0; port < nic::kPorts; port++) {
@@ -685,8 +714,8 @@ int main(int argc, char** argv) {
       if (counts.statuses[status] == 0) throw std::runtime_error("no reply had the status " + std::to_string(status));
     }
     if (PACKETS >= 500 && counts.hits < counts.misses / 4) throw std::runtime_error("hardly any proof was in the cache");
-    std::printf("%u ports, back to back: %.2f cycles a packet and port, latency %lu cycles; ", nic::kPorts,
-                static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), measured.latency);
+    std::printf("%u ports, back to back: %.2f cycles a packet and port, latency %lu cycles; a proof of %lu bytes every %lu cycles; ", nic::kPorts,
+                static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), measured.latency, measured.proof_bytes, measured.proof_cycles);
     std::printf("%lu packets: %lu operations as in Rust, %lu proofs from the cache, %lu not, %lu packets to the host; %lu cycles", counts.packets,
                 counts.operations, counts.hits, counts.misses, counts.host, counts.cycles);
   });
