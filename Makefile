@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
 .PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz python-wheel check-dependencies clean \
-	rtl rtl-lint rtl-format rtl-test rtl-area rtl-timing rtl-csr
+	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-area rtl-timing rtl-csr
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -19,8 +19,11 @@ blocks: setup ## fetches the real Bitcoin blocks that the demo and the tests use
 build: setup ## the program, optimised: target/release/turnpike
 	$(CARGO) build --release --locked --package turnpike
 
-demo: build blocks ## a node, a million durable transfers, proofs, a kill -9: about a minute after the build
-	target/release/turnpike demo --blocks target/blocks
+# The simulated NIC is a thousand times slower than one, so a tenth of everything.
+DEMO = $(if $(IO),--io $(IO)) $(if $(filter rtl,$(IO)),--transfers 100000 --accounts 10000 --proofs 200)
+
+demo: build blocks $(filter rtl,$(IO)) ## a node, a million durable transfers, proofs, a kill -9: about a minute after the build; IO=rtl: through the simulated NIC
+	target/release/turnpike demo --blocks target/blocks $(DEMO)
 
 test: setup blocks ## everything that CI runs
 	@scripts/test
@@ -45,7 +48,7 @@ kill-loop: ## KILLS times kill -9 under load, nothing durable lost
 rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/libturnpike_nic.so
 	@rtl/check model
 
-rtl-lint rtl-format rtl-test rtl-area rtl-timing:
+rtl-lint rtl-format rtl-test rtl-wave rtl-area rtl-timing:
 	@rtl/check $(@:rtl-%=%) $(NAMES) --seed $(or $(SEED),1) $(if $(PATHS),--path)
 
 rtl-csr: ## SystemVerilog: the NIC's registers, made of rtl/nic/csr.yml
@@ -53,6 +56,7 @@ rtl-csr: ## SystemVerilog: the NIC's registers, made of rtl/nic/csr.yml
 	@target/rtl-venv/bin/python rtl/nic/csr.py
 
 rtl-lint: ## SystemVerilog: format, style, verilator -Wall, slang
+rtl-wave: ## SystemVerilog: a testbench with a waveform, opened or printed: make rtl-wave NAMES=stream_fifo SEED=7
 rtl-test: ## SystemVerilog: testbenches and proofs: make rtl-test NAMES=stream_fifo SEED=7
 rtl-area: ## SystemVerilog: cells of each block
 rtl-timing: ## SystemVerilog: ECP5 place and route of each block, PATHS=1 prints the critical path

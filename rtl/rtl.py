@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|formal|model|area|timing [NAME...]`.
+"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|wave|formal|model|area|timing [NAME...]`.
 
 A library is a folder with a `lib.toml`, which names its testbenches, its formal proofs and the blocks to synthesise, and a
 `files.f`, which names its sources. Run it with the Python of target/rtl-venv, which `rtl/setup` makes; `make rtl-...` does both.
@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -164,9 +165,18 @@ def runtime():
     return archive
 
 
-def simulate(library, name, bench, parameters, seed, trace):
+def simulation(library, name, parameters, trace):
+    """Where a testbench is built."""
     label = re.sub(r"[^A-Za-z0-9]+", "_", title(name, parameters)) + ("_trace" if trace else "")
-    folder = BUILD / library.name / label
+    return BUILD / library.name / label
+
+
+def waveform(library, name, parameters):
+    return simulation(library, name, parameters, True) / "wave.vcd"
+
+
+def simulate(library, name, bench, parameters, seed, trace):
+    folder = simulation(library, name, parameters, trace)
     folder.mkdir(parents=True, exist_ok=True)
     top = bench.get("top", name)
     tracing = ["--trace-vcd"] if trace else []
@@ -184,7 +194,7 @@ def simulate(library, name, bench, parameters, seed, trace):
         f"compilation of {title(name, parameters)}")
     started = time.monotonic()
     arguments = [program, f"--seed={seed}", f"--vectors={ROOT}/vectors"]
-    arguments += [f"--trace={folder}/wave.vcd"] if trace else []
+    arguments += [f"--trace={waveform(library, name, parameters)}"] if trace else []
     text = run(arguments, f"{library.name}/{title(name, parameters)} --seed {seed}").strip()
     print(f"ok  test {library.name}/{title(name, parameters)}: {text} ({time.monotonic() - started:.1f} s)", flush=True)
 
@@ -201,8 +211,7 @@ def tested(library, name, bench, parameters):
             simulate(library, name, bench, parameters, OPTIONS.seed, True)
         except Failed as again:
             print(str(again)[-300:])
-        wave = BUILD / library.name
-        raise Failed(f"{library.name}/{title(name, parameters)}; waveforms are in {wave}/*/wave.vcd (gtkwave, surfer)") from failed
+        raise Failed(f"{library.name}/{title(name, parameters)}; `make rtl-wave NAMES={name} SEED={OPTIONS.seed}` shows the waveform") from failed
 
 
 def test(library, names):
@@ -214,6 +223,24 @@ def test(library, names):
     side_by_side(tested, ((library, name, bench, parameters) for name, bench in chosen for parameters in bench.get("parameters", [{}])))
     if not names:
         formal(library, names)
+
+
+def wave(library, names):
+    """Runs testbenches with a waveform, and opens it; without a viewer or a screen prints its end."""
+    viewer = next(filter(None, map(shutil.which, ("surfer", "gtkwave"))), None) if os.environ.get("DISPLAY") else None
+    for name, bench in library.entries("tests"):
+        if name not in names:
+            continue
+        for command in bench.get("before", []):
+            run(command.split(), command, cwd=ROOT)
+        for parameters in bench.get("parameters", [{}])[:1]:
+            try:
+                simulate(library, name, bench, parameters, OPTIONS.seed, True)
+            except Failed as failed:
+                print(failed)
+            file = waveform(library, name, parameters)
+            print(f"{file.relative_to(ROOT)}: `rtl/wave.py` prints more of it", flush=True)
+            subprocess.run([viewer, file] if viewer else [sys.executable, RTL / "wave.py", file], check=False)
 
 
 # Models: a module as a library with a C interface, for programs to load: target/rtl/libNAME.so.
@@ -336,7 +363,7 @@ def timing(library, names):
 
 def main():
     global OPTIONS
-    actions = {action.__name__: action for action in (lint, format, test, formal, model, area, timing)}
+    actions = {action.__name__: action for action in (lint, format, test, wave, formal, model, area, timing)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=actions)
     parser.add_argument("names", nargs="*", help="testbenches, proofs or blocks; all where none are named")

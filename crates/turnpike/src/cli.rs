@@ -698,6 +698,9 @@ pub struct DemoArgs {
     /// Proofs to fetch and verify, of own transfers and of the imported blocks each
     #[arg(long, default_value_t = 2_000)]
     pub proofs: u32,
+    /// What carries datagrams to the node
+    #[arg(long, value_enum)]
+    pub io: Option<IoArg>,
 }
 
 /// Configuration.

@@ -85,15 +85,26 @@ class Throttle {
 
 // The model and its clock. Inputs are set between two calls of `step`, outputs read after `settle`.
 class Bench {
+#ifdef TRACE
+  // A context takes one model with a waveform; every bench writes the file anew, so the last one stays.
+  VerilatedContext context_;
+
+ public:
+  Vtop top{&context_};
+#else
+
  public:
   Vtop top;
+#endif
   uint64_t cycle = 0;
 
   explicit Bench(const Options& options) {
     Verilated::randSeed(static_cast<int>(options.seed % 0x7fffffff) + 1);
     Verilated::randReset(2);
 #ifdef TRACE
-    Verilated::traceEverOn(true);
+    context_.randSeed(static_cast<int>(options.seed % 0x7fffffff) + 1);
+    context_.randReset(2);
+    context_.traceEverOn(true);
     top.trace(&wave_, 99);
     wave_.open(options.trace.c_str());
 #endif

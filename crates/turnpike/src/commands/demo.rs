@@ -11,13 +11,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use chain::bitcoin::{Block, BlockFiles, FileError};
+use clap::ValueEnum;
 use client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Report, Until};
 use client::{Client, Options, Pipeline};
 use serde::Serialize;
 use spv::bitcoin::Network;
 use wire::{BatchFormat, Operation, Promise};
 
-use crate::cli::DemoArgs;
+use crate::cli::{DemoArgs, IoArg};
 use crate::commands::import;
 use crate::error::Error;
 use crate::output::{Output, thousands};
@@ -29,6 +30,9 @@ const FUNDS: u64 = 1_000_000;
 const BATCH: u16 = 2_700;
 /// Datagrams in flight.
 const WINDOW: usize = 8;
+/// Time until a datagram is sent again; the simulated NIC takes some tenths of a second for each of the window.
+const RETRY: Duration = Duration::from_millis(100);
+const RETRY_SIMULATED: Duration = Duration::from_secs(10);
 /// How long the node may take to close the last block and to settle what came before.
 const SETTLE: Duration = Duration::from_secs(60);
 
@@ -71,7 +75,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         window: WINDOW,
         // Long enough for a killed node to come back.
         give_up_after: Duration::from_secs(120),
-        retry_after: Duration::from_millis(100),
+        retry_after: if args.io == Some(IoArg::Rtl) { RETRY_SIMULATED } else { RETRY },
         ..Options::default()
     };
     let mut pipeline = Pipeline::connect(node.address, &options).map_err(Error::other)?;
@@ -250,7 +254,13 @@ impl Proofs {
 /// Starts a node of this program.
 fn start(data: &Path, listen: SocketAddr, args: &DemoArgs) -> Result<Process, Error> {
     let program = std::env::current_exe().map_err(Error::other)?;
-    Process::start(program, data, listen, &["--accounts", &(u64::from(args.accounts) + 16).to_string()])
+    let accounts = (u64::from(args.accounts) + 16).to_string();
+    let io = args.io.as_ref().and_then(ValueEnum::to_possible_value);
+    let mut arguments = vec!["--accounts", &accounts];
+    if let Some(io) = &io {
+        arguments.extend(["--io", io.get_name()]);
+    }
+    Process::start(program, data, listen, &arguments)
         .map_err(|error| Error::Failed(format!("the node can't be started: {error}")))
 }
 
