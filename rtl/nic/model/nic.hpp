@@ -78,7 +78,7 @@ class Nic {
   }
 
   // A packet from the network, of at least one byte.
-  void push(unsigned port, Packet packet) { in_.at(port).packets.push_back({meta(0, 0, 0), whole(std::move(packet))}); }
+  void push(unsigned port, Packet packet) { in_[network(port)].packets.push_back({meta(0, 0, 0), whole(std::move(packet))}); }
 
   // The next packet that has left a port, the host's being the last: null if there is none. It stays where it is.
   const Packet* next(unsigned port) const {
@@ -87,7 +87,7 @@ class Nic {
   }
 
   bool pop(unsigned port, Packet& packet) {
-    auto& packets = out_.at(port).packets;
+    auto& packets = out_[network(port)].packets;
     if (packets.empty()) return false;
     packet = std::move(packets.front().bytes);
     packets.pop_front();
@@ -108,7 +108,7 @@ class Nic {
   }
 
   // Packets pushed that have not yet entered as a whole.
-  size_t waiting(unsigned port) const { return in_.at(port).packets.size(); }
+  size_t waiting(unsigned port) const { return in_[network(port)].packets.size(); }
   size_t host_waiting() const { return in_[kPorts].packets.size(); }
 
   uint32_t csr_read(uint32_t address) {
@@ -139,6 +139,11 @@ class Nic {
   std::array<Out, kPorts + 1> out_;
 
   static uint32_t meta(uint8_t kind, uint8_t port, uint16_t id) { return kind | port << 8 | uint32_t{id} << 16; }
+
+  static unsigned network(unsigned port) {
+    if (port >= kPorts) throw std::out_of_range("there is no such port");
+    return port;
+  }
 
   static Packet whole(Packet packet) {
     if (packet.empty()) throw std::invalid_argument("a packet has at least one byte");

@@ -1,8 +1,8 @@
 // The fourth stage for proof frames: the request's first 90 bytes with the headers of a reply, and behind them the body from the cache. The UDP
 // checksum is left zero for checksum_writer.
 //
-// A reply that is too large for its client goes where misses go: the host tells it the length. A word a cycle, and one cycle between
-// replies, in which the request is read.
+// A reply that is too large for its client goes where misses go: the host tells it the length. A word a cycle, and two cycles
+// between replies, in which the request is read and its checksum is brought up to date.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -43,8 +43,9 @@ module proof_generator
   localparam int unsigned HeadBytes = RequestBits / 8 - WordBytes;
   localparam int unsigned FrontBytes = WordBytes - HeadBytes;
 
-  typedef enum logic [1:0] {
+  typedef enum logic [2:0] {
     StateIdle,  // the request is read
+    StateSum,   // the sums of its headers
     StateHead,  // the first word
     StateBody,  // words that end with bytes of the body
     StateRest   // what is left of its last word
@@ -66,14 +67,16 @@ module proof_generator
   // The reply's first word.
   packet_t request, reply;
   proof_t frame;
-  logic [15:0] length;
+  logic [15:0] length_q, checksum_q;
+  `FFN(length_q, 16'(body_length_i) + 16'd76)
+  // Of the time to live, and then of the length.
+  `FFN(checksum_q, ~add(~reply_checksum(request.ipv4), add(~request.ipv4.length, length_q)))
   always_comb begin
-    length = 16'(body_length_i) + 16'd76;
     request = swap_bytes(request_i.head[WordWidth-1:0]);
     reply = swap_addresses(request);
-    reply.ipv4.length = length;
-    reply.ipv4.checksum = reply_checksum(request.ipv4, length);
-    reply.udp.length = length - 16'd20;
+    reply.ipv4.length = length_q;
+    reply.ipv4.checksum = checksum_q;
+    reply.udp.length = length_q - 16'd20;
     reply.udp.checksum = '0;
     frame = request.compact[$bits(compact_t)-1-:$bits(proof_t)];
     frame.header.kind |= ReplyBit;
@@ -101,7 +104,8 @@ module proof_generator
     word_o.keep = {body_i.keep[FrontBytes-1:0], rest_keep_q};
     word_o.last = body_i.last && !rests;
     unique case (state_q)
-      StateIdle: if (body_valid_i && !body_too_large_i) state_d = StateHead;
+      StateIdle: if (body_valid_i && !body_too_large_i) state_d = StateSum;
+      StateSum:  state_d = StateHead;
       StateHead: begin
         word_o = '{last: 1'b0, keep: '1, data: swap_bytes(reply)};
         if (moves) state_d = StateBody;
@@ -113,6 +117,7 @@ module proof_generator
         word_o.last = 1'b1;
         if (moves) state_d = StateIdle;
       end
+      default:   state_d = StateIdle;
     endcase
   end
   `FF(state_q, state_d, StateIdle)

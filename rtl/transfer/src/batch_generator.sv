@@ -76,7 +76,7 @@ module batch_generator
   always_comb begin
     request = swap_bytes(word_i.data);
     reply = swap_addresses(request);
-    reply.ipv4.checksum = reply_checksum(request.ipv4, request.ipv4.length);
+    reply.ipv4.checksum = reply_checksum(request.ipv4);
     reply.udp.checksum = '0;
     frame = request.compact[$bits(compact_t)-1-:$bits(batch_t)];
     frame.header.kind |= ReplyBit;

@@ -25,7 +25,7 @@ module reply_builder
     // Swapping does not change a sum.
     removed = add(add(~request_i.compact.amount[31:16], ~request_i.compact.amount[15:0]), ~request_i.compact.status);
     added = add(add(value_i[31:16], value_i[15:0]), status_i);
-    header = add(~request_i.ipv4.checksum, add(~{request_i.ipv4.time_to_live, 8'b0}, {TimeToLive, 8'b0}));
+    header = reply_checksum(request_i.ipv4);
     change = add(removed_q, added_q);
     udp = ~add(~swapped_qq.udp.checksum, change_q);
   end
@@ -43,7 +43,7 @@ module reply_builder
   packet_t reply;
   always_comb begin
     reply = swapped_qq;
-    reply.ipv4.checksum = ~header_qq;
+    reply.ipv4.checksum = header_qq;
     // No checksum stays none; one that comes out as zero is written the other way (RFC 768).
     reply.udp.checksum = none_qq ? '0 : udp == '0 ? '1 : udp;
   end

@@ -134,11 +134,8 @@ package wire_pkg;
     return reply;
   endfunction
 
-  // The checksum of its header, for another length, from what changes (RFC 1624, equation 3): swapping does not change a sum.
-  function automatic logic [15:0] reply_checksum(ipv4_t request, logic [15:0] length);
-    logic [15:0] life, lengths;
-    life = add(~{request.time_to_live, 8'b0}, {TimeToLive, 8'b0});
-    lengths = add(~request.length, length);
-    return ~add(add(~request.checksum, life), lengths);
+  // The checksum of its header, from what changes (RFC 1624, equation 3): swapping does not change a sum.
+  function automatic logic [15:0] reply_checksum(ipv4_t request);
+    return ~add(~request.checksum, add(~{request.time_to_live, 8'b0}, {TimeToLive, 8'b0}));
   endfunction
 endpackage

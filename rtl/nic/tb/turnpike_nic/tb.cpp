@@ -482,7 +482,7 @@ static void golden(const Options& options, Counts& counts) {
   batched.golden = given;
   for (size_t at = 0, count = 1; at < asked.size(); at += count, count = count % 60 + 1) {
     const auto end = asked.begin() + std::min(at + count, asked.size());
-    batched.push(1, {packet_of(batch_of({asked.begin() + at, end})), Kind::kBatch});
+    batched.push(nic::kPorts - 1, {packet_of(batch_of({asked.begin() + at, end})), Kind::kBatch});
   }
   batched.run("batches of vectors");
   if (!alone.golden.empty() || !batched.golden.empty()) throw std::runtime_error("not all vectors were executed");
