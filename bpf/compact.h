@@ -24,7 +24,7 @@
 
 INLINE u64 compact_sum(const u8 *frame)
 {
-	return sum64(sum64(get32(frame + 16) + get16(frame + 20), get64(frame)), get64(frame + 8));
+	return sum64(sum64((u64)get32(frame + 16) + get16(frame + 20), get64(frame)), get64(frame + 8));
 }
 
 // Whether an operation is well formed, as crates/wire/src/operation.rs checks it: what is not gets its refusal from the

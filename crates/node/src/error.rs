@@ -41,6 +41,9 @@ pub enum Error {
     /// There is no simulated NIC.
     #[error("{0}")]
     Rtl(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The in-NIC ledger cannot be served.
+    #[error("the in-NIC ledger cannot be served: {0}")]
+    InNic(String),
     /// The system refuses a thread, a descriptor or random numbers.
     #[error("the system refuses {what}: {source}")]
     System {

@@ -8,6 +8,7 @@ mod controller;
 mod cycles;
 mod error;
 mod http;
+mod in_nic;
 pub mod layout;
 mod memory;
 mod node;
@@ -22,6 +23,7 @@ mod verification;
 
 pub use config::{Config, ConfigError};
 pub use error::Error;
+pub use in_nic::InNic;
 pub use node::Node;
 pub use shared::Shared;
 pub use tier::Choice;

@@ -112,7 +112,7 @@ fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Re
 }
 
 /// The interface of a name, or else the one that has the address.
-fn find_interface(name: &str, listen: SocketAddr) -> Result<Interface, String> {
+pub(crate) fn find_interface(name: &str, listen: SocketAddr) -> Result<Interface, String> {
     if name.is_empty() && listen.ip().is_unspecified() {
         return Err("it listens on every address: name the interface (`io.interface`)".to_owned());
     }

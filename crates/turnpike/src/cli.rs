@@ -41,6 +41,8 @@ pub enum LogFormat {
 pub enum Command {
     /// Run a node
     Serve(ServeArgs),
+    /// Run a ledger of compact frames inside the network driver, accepted only: a crash loses what was not journalled yet
+    InNic(InNicArgs),
     /// Tell what this machine's kernel, network drivers and privileges allow, and what to change
     Doctor(DoctorArgs),
     /// Create accounts, issue, transfer, and look up balances
@@ -118,6 +120,26 @@ pub struct ServeArgs {
     #[arg(long, value_enum)]
     pub io: Option<IoArg>,
     /// The interface that XDP answers on, if it is not the one that has the address to serve on; with the simulated NIC, a TAP device
+    #[arg(long, value_name = "NAME")]
+    pub interface: Option<String>,
+}
+
+/// Options of `in-nic`.
+#[derive(Args)]
+pub struct InNicArgs {
+    /// Data directory for the journal; made if it does not exist
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "data")]
+    pub data: PathBuf,
+    /// Address to serve compact frames on
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+    /// Prefix from which operations are taken; may be repeated
+    #[arg(long, value_name = "PREFIX", required = true)]
+    pub trusted: Vec<String>,
+    /// How many accounts there may be
+    #[arg(long, value_name = "COUNT", default_value_t = 1 << 20)]
+    pub accounts: u64,
+    /// The interface that XDP executes on, if it is not the one that has the address to serve on
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    ptr::NonNull,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -30,7 +31,8 @@ const ALIGN: usize = 4096;
 /// The first page is the [`State`]'s; what follows is given out once, one [`Region`] after the other.
 #[derive(Debug)]
 pub struct Arena {
-    map: OwnedFd,
+    /// None where the kernel does not know of it.
+    map: Option<OwnedFd>,
     mapping: Arc<Mapping>,
     used: AtomicUsize,
 }
@@ -38,20 +40,38 @@ pub struct Arena {
 impl Arena {
     /// Makes an arena with room for regions of these sizes.
     pub fn with_room_for(sizes: &[usize]) -> Result<Self, Error> {
-        let sum = sizes.iter().map(|size| size.next_multiple_of(ALIGN)).sum::<usize>() + ALIGN;
-        if sum > MOST {
-            return Err(Error::TooLarge(sum));
-        }
+        let sum = Self::sum(sizes)?;
         let pages = (sum / page_size()) as u32;
         let map =
             sys::create_map(sys::MAP_ARENA, "arena", [0, 0], pages, sys::F_MMAPABLE).map_err(refused("an arena"))?;
         let mapping = Mapping::new(map.as_fd(), 0, sum, true).map_err(refused("to map an arena"))?;
-        Ok(Self { map, mapping: Arc::new(mapping), used: AtomicUsize::new(ALIGN) })
+        Ok(Self { map: Some(map), mapping: Arc::new(mapping), used: AtomicUsize::new(ALIGN) })
+    }
+
+    /// Makes an arena of this process alone, which no program can be loaded over: for engines that are compiled for this machine.
+    pub fn without_kernel(sizes: &[usize]) -> Result<Self, Error> {
+        let mapping = Mapping::anonymous(Self::sum(sizes)?).map_err(refused("memory"))?;
+        Ok(Self { map: None, mapping: Arc::new(mapping), used: AtomicUsize::new(ALIGN) })
+    }
+
+    fn sum(sizes: &[usize]) -> Result<usize, Error> {
+        let sum = sizes.iter().map(|size| size.next_multiple_of(ALIGN)).sum::<usize>() + ALIGN;
+        if sum > MOST { Err(Error::TooLarge(sum)) } else { Ok(sum) }
+    }
+
+    /// Where it begins.
+    pub fn base(&self) -> NonNull<u8> {
+        self.mapping.base()
     }
 
     /// The state, in the first page.
     pub fn state(&self) -> State {
         State::new(self.mapping.region(0, STATE_BYTES))
+    }
+
+    /// The first page, for programs that have something else in it.
+    pub(crate) fn first_page(&self) -> Region {
+        self.mapping.region(0, ALIGN)
     }
 
     /// A region of so many bytes, and its offset in the arena.
@@ -66,7 +86,7 @@ impl Arena {
     }
 
     /// The map, for the program.
-    pub(crate) fn map(&self) -> BorrowedFd<'_> {
-        self.map.as_fd()
+    pub(crate) fn map(&self) -> Result<BorrowedFd<'_>, Error> {
+        self.map.as_ref().map(OwnedFd::as_fd).ok_or(Error::NoKernel)
     }
 }

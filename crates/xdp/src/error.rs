@@ -55,6 +55,9 @@ pub enum Error {
         /// Bytes asked for.
         wanted: usize,
     },
+    /// The arena is of this process alone.
+    #[error("the arena was made without the kernel, so no program can be loaded over it")]
+    NoKernel,
     /// The memory is larger than an arena can be.
     #[error(
         "an arena holds at most 4 GiB, not {0} bytes: configure fewer accounts, a shorter window or a smaller cache"

@@ -13,7 +13,7 @@ use crate::{
     error::refused,
     loader,
     program::{count, possible_processors},
-    store::{Layout, STRIPES, Store},
+    store::{InNicStore, STRIPES},
     sys,
 };
 
@@ -87,7 +87,7 @@ pub enum NotRestored {
 #[derive(Debug)]
 pub struct InNicLedger {
     arena: Arena,
-    store: Store,
+    store: InNicStore,
     ring: CommittedRing,
     program: OwnedFd,
     restore: OwnedFd,
@@ -98,11 +98,9 @@ pub struct InNicLedger {
 impl InNicLedger {
     /// Loads the program over an empty store. The secret decides where accounts lie.
     pub fn load(config: &InNicConfig, secret: [u64; 2]) -> Result<Self, Error> {
-        let layout = Layout::new(config.accounts);
-        let arena = Arena::with_room_for(&[layout.bytes()])?;
-        let (region, offset) = arena.take(layout.bytes())?;
-        let store = Store::new(region, &layout, secret);
-        arena.state().set_ledger(offset);
+        let arena = Arena::with_room_for(&[InNicStore::bytes(config.accounts)])?;
+        let store = InNicStore::within(&arena, config.accounts, secret)?;
+        store.populate();
         let ring = CommittedRing::new(config.ring)?;
         let entries = LedgerCounter::ALL.len() as u32;
         let counters = sys::create_map(sys::MAP_PERCPU_ARRAY, "counters", [4, 8], entries, 0);

@@ -43,7 +43,7 @@ pub fn load(
             }
         };
         match address {
-            Address::Arena(offset) => fill(PSEUDO_MAP_VALUE, arena.map().as_raw_fd(), Some(offset)),
+            Address::Arena(offset) => fill(PSEUDO_MAP_VALUE, arena.map()?.as_raw_fd(), Some(offset)),
             Address::Map(name) => {
                 let found = maps.iter().find(|(map, _)| *map == name);
                 let (_, map) = found.ok_or(Error::Object("a map of an unknown name"))?;

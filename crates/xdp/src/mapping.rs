@@ -1,8 +1,8 @@
-//! Memory of a map in the kernel's that this process has mapped, too.
+//! Memory that this process has mapped: mostly of a map in the kernel's.
 
 use std::{io, os::fd::BorrowedFd, ptr::NonNull, sync::Arc};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use table::Region;
 
 /// A mapping; unmapped when the last region of it is gone.
@@ -25,6 +25,21 @@ impl Mapping {
         let base = unsafe { mmap(std::ptr::null_mut(), len, access, MapFlags::SHARED, map, offset) }?;
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Self { base, len })
+    }
+
+    /// Maps `len` bytes of memory that is nobody else's.
+    pub fn anonymous(len: usize) -> io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        let base =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE | MapFlags::NORESERVE) }?;
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Self { base, len })
+    }
+
+    /// Where it begins.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
     }
 
     /// Number of bytes.

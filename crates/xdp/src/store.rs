@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use table::{Array, Region};
+use table::Array;
+
+use crate::{Arena, Error};
 
 /// Stripes, each with a lock of its own.
 pub const STRIPES: usize = 4096;
@@ -36,16 +38,16 @@ const STRIPES_AT: usize = 5;
 const ACCOUNTS: usize = 8;
 const SEQUENCE: usize = 10;
 
-/// A store for so many accounts.
+/// Where what is in a store for so many accounts.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
+struct Layout {
     limit: usize,
     bucket_bits: u32,
     overflows: usize,
 }
 
 impl Layout {
-    pub fn new(limit: usize) -> Self {
+    fn new(limit: usize) -> Self {
         let buckets = limit.div_ceil(MEAN_ACCOUNTS).max(STRIPES).next_power_of_two();
         // Each of them has a full bucket of its own before it.
         Self { limit, bucket_bits: buckets.trailing_zeros(), overflows: limit / BUCKET_ACCOUNTS + 1 }
@@ -59,31 +61,35 @@ impl Layout {
         HEADER_BYTES + self.buckets() * BUCKET * size_of::<u64>()
     }
 
-    /// Bytes of all of it.
-    pub fn bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.stripes_at() + STRIPES * STRIPE_BYTES
     }
 }
 
-/// The store, as user space sees it.
+/// The store of an in-NIC ledger, as user space sees it.
 #[derive(Debug)]
-pub struct Store {
+pub struct InNicStore {
     header: Array<AtomicU64>,
     buckets: Array<AtomicU64>,
+    all: Array<AtomicU64>,
 }
 
-impl Store {
-    /// An empty store in memory given, which is zero.
-    pub fn new(region: Region, layout: &Layout, secret: [u64; 2]) -> Self {
+impl InNicStore {
+    /// Bytes of a store for so many accounts.
+    pub fn bytes(accounts: usize) -> usize {
+        Layout::new(accounts).bytes()
+    }
+
+    /// Makes an empty store in an arena. The secret decides where accounts lie: it has to be random.
+    pub fn within(arena: &Arena, accounts: usize, secret: [u64; 2]) -> Result<Self, Error> {
+        let layout = Layout::new(accounts);
+        let (region, offset) = arena.take(layout.bytes())?;
         let region = Arc::new(region);
         let words = |at, len| region.words(at, len).unwrap_or_else(|| unreachable!("the layout told the size"));
-        // Pages become resident when user space touches them: what the program writes to others is lost.
-        for page in words(0, layout.bytes() / size_of::<u64>()).chunks(PAGE_WORDS) {
-            page[0].store(0, Relaxed);
-        }
         let store = Self {
             header: words(0, HEADER_BYTES / size_of::<u64>()),
             buckets: words(HEADER_BYTES, layout.buckets() * BUCKET),
+            all: words(0, layout.bytes() / size_of::<u64>()),
         };
         for (at, value) in [
             (SECRET, secret[0]),
@@ -95,7 +101,15 @@ impl Store {
         ] {
             store.header[at].store(value, Relaxed);
         }
-        store
+        arena.state().set_ledger(offset);
+        Ok(store)
+    }
+
+    /// Makes all of it resident. A program in the kernel does not do that: what it writes to other pages is lost.
+    pub(crate) fn populate(&self) {
+        for page in self.all.chunks(PAGE_WORDS) {
+            page[0].store(page[0].load(Relaxed), Relaxed);
+        }
     }
 
     /// Number of accounts.

@@ -226,6 +226,68 @@ pub fn test_run(
     Ok((attribute.verdict, attribute.size_out as usize, attribute.duration))
 }
 
+/// Runs an XDP program `repeat` times, each time on a frame that is then sent as the program says: by `interface`, where it says
+/// to send the packet back.
+pub fn test_run_live(
+    program: BorrowedFd<'_>,
+    packet: &[u8],
+    interface: u32,
+    repeat: u32,
+    batch: u32,
+) -> io::Result<()> {
+    const F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
+    /// `struct xdp_md`.
+    #[repr(C)]
+    struct Context {
+        data: u32,
+        data_end: u32,
+        data_meta: u32,
+        ingress: u32,
+        queue: u32,
+        egress: u32,
+    }
+    #[repr(C)]
+    struct Attribute {
+        program: u32,
+        verdict: u32,
+        size_in: u32,
+        size_out: u32,
+        data_in: u64,
+        data_out: u64,
+        repeat: u32,
+        duration: u32,
+        context_size_in: u32,
+        context_size_out: u32,
+        context_in: u64,
+        context_out: u64,
+        flags: u32,
+        processor: u32,
+        batch: u32,
+        unused: u32,
+    }
+    let size_in = packet.len() as u32;
+    let context = Context { data: 0, data_end: size_in, data_meta: 0, ingress: interface, queue: 0, egress: 0 };
+    let mut attribute = Attribute {
+        program: program.as_raw_fd() as u32,
+        verdict: 0,
+        size_in,
+        size_out: 0,
+        data_in: packet.as_ptr() as u64,
+        data_out: 0,
+        repeat,
+        duration: 0,
+        context_size_in: size_of::<Context>() as u32,
+        context_size_out: 0,
+        context_in: &raw const context as u64,
+        context_out: 0,
+        flags: F_TEST_XDP_LIVE_FRAMES,
+        processor: 0,
+        batch,
+        unused: 0,
+    };
+    bpf(PROG_TEST_RUN, &mut attribute).map(|_| ())
+}
+
 /// What the system tells of the addresses of interfaces.
 pub enum InterfaceAddress {
     /// Of the link: what Ethernet frames are sent to.

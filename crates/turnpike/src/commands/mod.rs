@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod headers;
 mod import;
+mod in_nic;
 mod info;
 mod key;
 mod load;
@@ -25,6 +26,7 @@ use crate::output::Output;
 pub fn run(command: Command, output: Output) -> Result<(), Error> {
     match command {
         Command::Serve(args) => serve::run(&args, output),
+        Command::InNic(args) => in_nic::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
         Command::Account(command) => account::run(&command, output),
         Command::Key(command) => key::run(&command, output),

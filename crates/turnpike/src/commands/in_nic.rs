@@ -1,0 +1,44 @@
+//! `turnpike in-nic`: runs an in-NIC ledger until it is told to stop.
+
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use node::{Config, InNic};
+
+use crate::cli::InNicArgs;
+use crate::error::Error;
+use crate::output::Output;
+
+/// What `in-nic` prints when it is ready.
+#[derive(Serialize)]
+struct Ready {
+    listen: String,
+    promise: &'static str,
+}
+
+/// Runs `turnpike in-nic`.
+pub fn run(args: &InNicArgs, output: Output) -> Result<(), Error> {
+    let trusted = args.trusted.iter().map(|text| text.parse()).collect::<Result<_, _>>();
+    let mut config = Config {
+        data: args.data.clone(),
+        listen: args.listen,
+        trusted: trusted.map_err(|error| Error::Input(format!("--trusted: {error}")))?,
+        ..Config::default()
+    };
+    config.ledger.accounts = args.accounts;
+    config.io.interface = args.interface.clone().unwrap_or_default();
+    config.check().map_err(Error::other)?;
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
+    let service = InNic::start(&config).map_err(Error::other)?;
+    let ready = Ready { listen: service.local_address().to_string(), promise: "accepted" };
+    output.result(&ready, |ready| {
+        format!("serving  {} in the NIC\npromise  accepted only: a crash loses what the ring held", ready.listen)
+    });
+    if let Some(signal) = signals.forever().next() {
+        tracing::info!(signal, "stopping");
+    }
+    drop(service);
+    Ok(())
+}

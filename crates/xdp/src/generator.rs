@@ -1,0 +1,160 @@
+//! The generator of `bpf/generator.bpf.c`: requests made in the kernel and sent by an interface, replies counted there. For measurements.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddrV4},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use table::Array;
+
+use crate::{Arena, Error, Interface, Link, Mode, loader, sys};
+
+/// What `build.rs` made of `bpf/generator.bpf.c`: empty where there was no compiler.
+const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/generator.o"));
+
+/// The port that requests come from.
+const PORT: u16 = 4000;
+
+/// Bytes of a frame: Ethernet, IPv4, UDP, a compact frame.
+const FRAME: usize = 14 + 20 + 8 + 22;
+const HEADERS: usize = 14 + 20 + 8;
+
+/// Frames that the kernel makes and sends at a time: its own default, and the most that a poll of an interface takes.
+const BATCH: u32 = 64;
+
+/// Words of the first page.
+const WORDS: usize = 32;
+const COMMAND: usize = 6;
+const ACCOUNTS: usize = 7;
+const ANY: usize = 8;
+const TRANSACTIONS: usize = 9;
+const LOWEST: usize = 10;
+const MADE: usize = 16;
+const FIRST: usize = 17;
+const REPLIES: usize = 24;
+const GOOD: usize = 25;
+const LAST: usize = 26;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Requests {
+    /// A command of the protocol's.
+    pub command: u32,
+    /// The lowest account.
+    pub lowest: u32,
+    /// How many accounts there are from there on.
+    pub accounts: u32,
+    /// Whether any account is asked for, or one after the other.
+    pub any: bool,
+    /// What transaction ids begin with.
+    pub transactions: u32,
+}
+
+/// What has become of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tally {
+    /// Requests made.
+    pub made: u64,
+    /// Replies that came.
+    pub replies: u64,
+    /// Those of them with status 0.
+    pub good: u64,
+    /// Nanoseconds from the first request to the last reply.
+    pub nanoseconds: u64,
+}
+
+/// The generator, at one end of a cable.
+#[derive(Debug)]
+pub struct Generator {
+    words: Array<AtomicU64>,
+    program: OwnedFd,
+    interface: u32,
+    _link: Link,
+    _arena: Arena,
+}
+
+struct Section(OwnedFd);
+
+impl AsFd for Section {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Generator {
+    /// Loads the generator, and attaches what takes the replies. To be called, and used, in the namespace of the interface.
+    pub fn load(interface: &Interface, from: Ipv4Addr, to: SocketAddrV4, to_mac: [u8; 6]) -> Result<Self, Error> {
+        let arena = Arena::with_room_for(&[])?;
+        let load = |section| loader::load(OBJECT, section, &arena, &[], true);
+        let (program, receive) = (load("generate")?, Section(load("receive")?));
+        let words = Arc::new(arena.first_page()).words(0, WORDS).unwrap_or_else(|| unreachable!("a page has room"));
+        let mut headers = headers(interface.mac, to_mac, from, to).to_vec();
+        headers.resize(COMMAND * 8, 0);
+        for (word, bytes) in words.iter().zip(headers.as_chunks::<8>().0) {
+            word.store(u64::from_le_bytes(*bytes), Relaxed);
+        }
+        let link = Link::attach_as(&receive, interface, Mode::Native)?;
+        Ok(Self { words, program, interface: interface.index, _link: link, _arena: arena })
+    }
+
+    /// Begins anew, with other requests.
+    pub fn begin(&self, requests: &Requests) {
+        let Requests { command, lowest, accounts, any, transactions } = *requests;
+        for (at, value) in [
+            (COMMAND, command.into()),
+            (LOWEST, lowest.into()),
+            (ACCOUNTS, accounts.into()),
+            (ANY, any.into()),
+            (TRANSACTIONS, transactions.into()),
+            (MADE, 0),
+            (FIRST, 0),
+            (REPLIES, 0),
+            (GOOD, 0),
+            (LAST, 0),
+        ] {
+            self.words[at].store(value, Relaxed);
+        }
+    }
+
+    /// Makes and sends so many requests. Returns when they are on their way.
+    pub fn send(&self, count: u32) -> io::Result<()> {
+        sys::test_run_live(self.program.as_fd(), &[0; FRAME], self.interface, count, BATCH)
+    }
+
+    /// What has become of all that was sent since it began.
+    pub fn tally(&self) -> Tally {
+        let word = |at: usize| self.words[at].load(Relaxed);
+        let nanoseconds = word(LAST).saturating_sub(word(FIRST));
+        Tally { made: word(MADE), replies: word(REPLIES), good: word(GOOD), nanoseconds }
+    }
+}
+
+/// Attaches a program that passes everything. A cable of two virtual ends takes what a program sends only while there is one at the other end.
+pub fn attach_pass(interface: &Interface) -> Result<Link, Error> {
+    let arena = Arena::with_room_for(&[])?;
+    let program = Section(loader::load(OBJECT, "pass", &arena, &[], true)?);
+    Link::attach_as(&program, interface, Mode::Native)
+}
+
+/// The headers of a request: no checksum of the datagram, as IPv4 allows.
+fn headers(mac: [u8; 6], to_mac: [u8; 6], from: Ipv4Addr, to: SocketAddrV4) -> [u8; HEADERS] {
+    let mut headers = [0; HEADERS];
+    headers[..6].copy_from_slice(&to_mac);
+    headers[6..12].copy_from_slice(&mac);
+    let total = (FRAME - 14) as u16;
+    headers[12..24].copy_from_slice(&[8, 0, 0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0x40, 0, 64, 17]);
+    headers[26..30].copy_from_slice(&from.octets());
+    headers[30..34].copy_from_slice(&to.ip().octets());
+    let sum: u32 = headers[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    headers[24..26].copy_from_slice(&checksum.to_be_bytes());
+    for (field, value) in headers[34..].chunks_mut(2).zip([PORT, to.port(), total - 20, 0]) {
+        field.copy_from_slice(&value.to_be_bytes());
+    }
+    headers
+}

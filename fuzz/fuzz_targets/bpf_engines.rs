@@ -1,0 +1,64 @@
+//! The engine headers of `bpf/`, compiled for this machine, beside the Rust engines: any frame of the network, and any talk in compact
+//! frames, to the in-NIC ledger and to the tier.
+#![no_main]
+
+use ledger::{Ledger, Limits, Secret};
+use libfuzzer_sys::fuzz_target;
+use native::{Engine, Reference, frame};
+use wire::{CompactFrame, Status};
+
+const LIMITS: Limits = Limits { accounts: 16, window: 1024 };
+
+/// Those of the tests: any will do.
+const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
+
+/// Steps of a talk: no more than every account's stripe remembers, so that both know the same retries.
+const STEPS: usize = 64;
+
+/// Bytes of a step: command, transaction, source, destination, amount (2), status.
+const STEP: usize = 7;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&kind, rest)) = data.split_first() else { return };
+    let frames: Vec<Vec<u8>> = match kind % 2 {
+        0 => vec![rest[..rest.len().min(2048)].to_vec()],
+        _ => rest.chunks_exact(STEP).take(STEPS).map(|step| frame(&request(step))).collect(),
+    };
+    let mut reference = Reference::new(Ledger::new(LIMITS, Secret::from_seed([3; 16])).expect("memory"));
+    let mut in_nic = Engine::in_nic(LIMITS.accounts, SECRET).expect("memory");
+    let (mut tier, ledger) = Engine::tier(LIMITS, [3; 16]).expect("memory");
+    let mut below = Reference::new(ledger);
+    for frame in &frames {
+        let Some(request) = reference.request(frame) else {
+            assert!(in_nic.answer(frame).is_none(), "what the Rust engines do not take");
+            // Proof frames have no cache to be answered from.
+            assert!(tier.answer(frame).is_none());
+            continue;
+        };
+        let (reply, recorded) = reference.execute(&request);
+        let (answer, committed) = in_nic.answer(frame).expect("what the Rust engines take");
+        assert_eq!(answer, reference.turned(frame, &reply));
+        let committed = committed.map(|committed| (committed.sequence, committed.status, committed.value));
+        let sequence = reference.ledger.last_sequence();
+        assert_eq!(committed, recorded.map(|(operation, value)| (sequence, operation.status.get(), value)));
+
+        let answer = tier.answer(frame);
+        let (reply, recorded) = below.execute(&request);
+        let is_known = recorded.is_none() && reply.status() != Ok(Status::TransactionIdReused);
+        assert_eq!(answer, is_known.then(|| (below.turned(frame, &reply), None)));
+    }
+});
+
+/// A request with few ids, so that they meet.
+fn request(step: &[u8]) -> CompactFrame {
+    let &[command, transaction, source, destination, high, low, status] = step else { return CompactFrame::default() };
+    let amount = u32::from(low) << (high % 25);
+    CompactFrame {
+        command: u32::from(command % 6).into(),
+        transaction: u32::from(transaction % 32).into(),
+        source: u32::from(source % 20).into(),
+        destination: u32::from(destination % 20).into(),
+        amount: amount.into(),
+        status: u16::from(status == 1).into(),
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
+// The engine headers behind plain functions. What is not here is what takes the kernel: maps, locks, the ring.
+#include "ledger.h"
+#include "proof.h"
+
+// What becomes of a frame: 0, it passes; else it is a reply of so many bytes.
+u32 native_tier(u8 *start, u32 bytes, memory_t memory);
+u32 native_ledger(u8 *start, u32 bytes, memory_t memory, struct committed *committed);
+
+// As bpf/turnpike.bpf.c.
+u32 native_tier(u8 *start, u32 bytes, memory_t memory)
+{
+	struct packet packet = { .start = start, .end = start + bytes };
+
+	if (!parse(&packet, memory))
+		return 0;
+	u32 length = packet.length;
+	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, memory) :
+							 answer_proof(&packet, memory, &length);
+
+	return counter > COUNT_PROOF ? 0 : bytes + length - packet.length;
+}
+
+// As bpf/ledger.bpf.c, on one thread. An operation that leaves a trace is told by its sequence.
+u32 native_ledger(u8 *start, u32 bytes, memory_t memory, struct committed *committed)
+{
+	struct packet packet = { .start = start, .end = start + bytes };
+	memory_t ledger = memory + load64(memory + STATE(ledger_at));
+	struct operation operation;
+	struct remembered result = { 0, 0 };
+	enum found found;
+
+	committed->sequence = 0;
+	if (!parse(&packet, memory) || !compact_request(&packet, &operation) || !is_trusted(memory, &packet.source) ||
+	    !checksum_is_right(&packet, compact_sum(packet.payload)))
+		return 0;
+	if (operation.command == COMMAND_REFER)
+		found = ledger_refer(ledger, &operation, &result);
+	else
+		committed->sequence = ledger_execute(ledger, &operation, &result, &found);
+	if (found == CONTENDED)
+		return 0;
+	committed->value = result.value;
+	committed->command = operation.command;
+	committed->transaction = operation.transaction;
+	committed->source = operation.source;
+	committed->destination = operation.destination;
+	committed->amount = operation.amount;
+	committed->status = result.status;
+	compact_result(packet.payload, &result);
+	turn_around(&packet, COMPACT_BYTES, compact_sum(packet.payload));
+	return bytes;
+}

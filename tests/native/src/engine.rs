@@ -1,0 +1,131 @@
+//! The C engines.
+
+use std::ptr::NonNull;
+
+use ledger::{Ledger, Limits, Secret, dedup};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use rustix::param::page_size;
+use xdp::{Arena, Committed, Error, InNicStore, Offsets};
+
+use crate::reference::{MAC, PORT, own_addresses, trusted};
+
+/// The longest frame that an engine is given.
+const MOST: usize = 4096;
+
+unsafe extern "C" {
+    fn native_tier(start: *mut u8, bytes: u32, memory: *mut u8) -> u32;
+    fn native_ledger(start: *mut u8, bytes: u32, memory: *mut u8, committed: *mut [u64; 5]) -> u32;
+}
+
+/// What the engines read.
+#[derive(Debug)]
+pub enum Tables {
+    /// The tables of a Rust ledger, for the tier.
+    Ledger,
+    /// The store of an in-NIC ledger.
+    InNic(InNicStore),
+}
+
+/// A C engine over an arena of this process alone.
+#[derive(Debug)]
+pub struct Engine {
+    arena: Arena,
+    tables: Tables,
+    packet: Guarded,
+}
+
+impl Engine {
+    /// The tier, over the tables of a ledger that is made here.
+    pub fn tier(limits: Limits, secret: [u8; 16]) -> Result<(Self, Ledger), ledger::Error> {
+        let sizes = limits.memory()?;
+        let arena = Arena::without_kernel(&sizes).expect("address space");
+        let [accounts, header, index, ring] = sizes.map(|size| arena.take(size).expect("the arena has room for it"));
+        let offsets =
+            Offsets { accounts: accounts.1, window: header.1, index: index.1, ring: ring.1, ..Offsets::default() };
+        arena.state().set_offsets(&offsets);
+        let window = dedup::Memory { header: header.0, index: index.0, ring: ring.0 };
+        let accounts = accounts.0;
+        let ledger = Ledger::within(ledger::Memory { accounts, window }, limits, Secret::from_seed(secret))?;
+        Ok((Self::over(arena, Tables::Ledger), ledger))
+    }
+
+    /// An in-NIC ledger.
+    pub fn in_nic(accounts: usize, secret: [u64; 2]) -> Result<Self, Error> {
+        let arena = Arena::without_kernel(&[InNicStore::bytes(accounts)])?;
+        let store = InNicStore::within(&arena, accounts, secret)?;
+        Ok(Self::over(arena, Tables::InNic(store)))
+    }
+
+    fn over(arena: Arena, tables: Tables) -> Self {
+        arena.state().set_listening(PORT, MAC, &own_addresses());
+        arena.state().set_trusted(trusted());
+        Self { arena, tables, packet: Guarded::new() }
+    }
+
+    /// What the engine reads.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Gives a frame to the engine: it becomes its reply, or none, and then the frame is as it was. With it comes what is to go into
+    /// the journal, from an in-NIC ledger.
+    pub fn answer(&mut self, frame: &[u8]) -> Option<(Vec<u8>, Option<Committed>)> {
+        let mut committed = [0; 5];
+        let (start, bytes) = self.packet.put(frame);
+        let memory = self.arena.base().as_ptr();
+        // SAFETY: the packet is so long, in memory of its own; the arena holds what its first page says, made by this crate's
+        // functions, and nobody else is at it now; the last is as long as the structure.
+        let length = unsafe {
+            match &self.tables {
+                Tables::Ledger => native_tier(start, bytes, memory),
+                Tables::InNic(_) => native_ledger(start, bytes, memory, &raw mut committed),
+            }
+        };
+        let after = self.packet.get(frame.len());
+        if length == 0 {
+            assert_eq!(after, frame, "what passes is as it came");
+            return None;
+        }
+        let committed = (committed[0] != 0).then(|| Committed::from(committed));
+        Some((after[..length as usize].to_vec(), committed))
+    }
+}
+
+/// Memory for a frame that ends where a page begins that nobody may touch.
+#[derive(Debug)]
+struct Guarded(NonNull<u8>);
+
+impl Guarded {
+    fn new() -> Self {
+        let page = page_size();
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing; its last page is given up right away.
+        let base = unsafe {
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            let base = mmap_anonymous(std::ptr::null_mut(), MOST + page, access, MapFlags::PRIVATE).expect("pages");
+            mprotect(base.wrapping_byte_add(MOST), page, MprotectFlags::empty()).expect("a page without access");
+            base
+        };
+        Self(NonNull::new(base.cast()).expect("not at zero"))
+    }
+
+    /// Puts a frame at the end.
+    fn put(&mut self, frame: &[u8]) -> (*mut u8, u32) {
+        assert!(frame.len() <= MOST);
+        let start = self.0.as_ptr().wrapping_add(MOST - frame.len());
+        // SAFETY: the place is within the pages that may be written, which are this structure's alone.
+        unsafe { start.copy_from_nonoverlapping(frame.as_ptr(), frame.len()) };
+        (start, frame.len() as u32)
+    }
+
+    fn get(&self, length: usize) -> &[u8] {
+        // SAFETY: as above; the bytes were written by `put`.
+        unsafe { std::slice::from_raw_parts(self.0.as_ptr().wrapping_add(MOST - length), length) }
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // SAFETY: the pages that were mapped above; nothing refers to them any more. An error leaves them mapped, which is harmless.
+        let _ = unsafe { munmap(self.0.as_ptr().cast(), MOST + page_size()) };
+    }
+}

@@ -1,0 +1,91 @@
+//! The same with the Rust engines: `nic::frame` for the way, `wire` for the frame, `ledger` for the commands.
+
+use std::net::IpAddr;
+
+use ledger::Ledger;
+use nic::{Prefix, frame};
+use wire::{CompactFrame, Operation, Status};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// The port of the node.
+pub const PORT: u16 = 7400;
+
+/// The address of its interface.
+pub const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
+/// Its network addresses.
+pub fn own_addresses() -> [IpAddr; 2] {
+    ["10.0.0.1", "fd00::1"].map(|text| text.parse().expect("an address"))
+}
+
+/// Who may send unsigned operations.
+pub fn trusted() -> [(IpAddr, u8); 2] {
+    [("10.0.0.0", 8), ("fd00::", 8)].map(|(text, length)| (text.parse().expect("an address"), length))
+}
+
+/// A frame of the network around a request, without a checksum of the datagram, as IPv4 allows.
+pub fn frame(request: &CompactFrame) -> Vec<u8> {
+    let mut frame = [MAC, [2, 0, 0, 0, 0, 2]].concat();
+    frame.extend([8, 0, 0x45, 0, 0, 50, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
+    let sum: u32 = frame[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+    for field in [4000, PORT, 30, 0] {
+        frame.extend(field.to_be_bytes());
+    }
+    frame.extend(request.as_bytes());
+    frame
+}
+
+/// The Rust ledger behind frames of the network.
+#[derive(Debug)]
+pub struct Reference {
+    /// The ledger.
+    pub ledger: Ledger,
+    trusted: Vec<Prefix>,
+}
+
+impl Reference {
+    /// A reference with this ledger.
+    pub fn new(ledger: Ledger) -> Self {
+        let prefixes = trusted().map(|(network, length)| format!("{network}/{length}").parse().expect("a prefix"));
+        Self { ledger, trusted: prefixes.into() }
+    }
+
+    /// The compact request in a frame that the NIC tier may answer: in good order, for this node, from who is trusted.
+    pub fn request(&self, bytes: &[u8]) -> Option<CompactFrame> {
+        let (peer, place) = frame::parse(bytes, 0)?;
+        let ip = peer.address.ip();
+        let payload = &bytes[place.clone()];
+        let udp = &bytes[place.start - 8..place.start];
+        let port = u16::from_be_bytes([udp[2], udp[3]]);
+        // The first six bytes are there, as there is a datagram.
+        let is_for_us = bytes[..6] == MAC && port == PORT && own_addresses().contains(&peer.local?);
+        let is_trusted = self.trusted.iter().any(|prefix| prefix.contains(ip));
+        if !is_for_us || !is_trusted || [0, PORT].contains(&peer.address.port()) {
+            return None;
+        }
+        CompactFrame::read_from_bytes(payload).ok().filter(|request| request.check() == Status::Ok)
+    }
+
+    /// Executes a request: the reply to it, and what goes into the journal.
+    pub fn execute(&mut self, request: &CompactFrame) -> (CompactFrame, Option<(Operation, u64)>) {
+        let (mut reply, mut operation, mut value, mut recorded) = (*request, request.to_operation(), 0, None);
+        let (operations, values) = (std::slice::from_mut(&mut operation), std::slice::from_mut(&mut value));
+        self.ledger.execute(operations, values, |operation, value| recorded = Some((*operation, value)));
+        reply.set_reply(operation.status().expect("a status of the protocol"), value);
+        (reply, recorded)
+    }
+
+    /// The frame of a request made that of its reply.
+    pub fn turned(&self, bytes: &[u8], reply: &CompactFrame) -> Vec<u8> {
+        let mut turned = bytes.to_vec();
+        if let Some((peer, place)) = frame::parse(bytes, 0)
+            && let Some(via) = peer.via
+        {
+            turned[place.clone()].copy_from_slice(reply.as_bytes());
+            frame::write_headers(&mut turned[..place.end], &peer, &via, PORT);
+        }
+        turned
+    }
+}

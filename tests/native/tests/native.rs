@@ -1,0 +1,155 @@
+//! The C engines beside the Rust ones, on any machine: the golden vectors, and random talks.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use ledger::{Ledger, Limits, Secret};
+use proptest::prelude::*;
+use turnpike_native::{Engine, Reference, Tables, frame};
+use wire::{Command, CompactFrame, Status};
+use zerocopy::FromBytes;
+
+const LIMITS: Limits = Limits { accounts: 64, window: 1024 };
+const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
+
+fn reference(limits: Limits) -> Reference {
+    Reference::new(Ledger::new(limits, Secret::from_seed([3; 16])).unwrap())
+}
+
+/// What both make of a request to an in-NIC ledger.
+fn check_in_nic(engine: &mut Engine, reference: &mut Reference, request: CompactFrame) -> CompactFrame {
+    let frame = frame(&request);
+    assert_eq!(reference.request(&frame), Some(request));
+    let (reply, recorded) = reference.execute(&request);
+    let (answer, committed) = engine.answer(&frame).expect("an answer");
+    assert_eq!(answer, reference.turned(&frame, &reply));
+    assert_eq!(committed.is_some(), recorded.is_some());
+    if let (Some(committed), Some((operation, value))) = (committed, recorded) {
+        assert_eq!((committed.status, committed.value), (operation.status.get(), value));
+        assert_eq!(committed.sequence, reference.ledger.last_sequence());
+    }
+    reply
+}
+
+fn check_balances(engine: &Engine, reference: &Reference) {
+    let Tables::InNic(store) = engine.tables() else { panic!("an in-NIC ledger") };
+    let mut found: Vec<_> = store.balances().collect();
+    let accounts = reference.ledger.iter();
+    let mut expected: Vec<_> = accounts.map(|(account, balance)| (account.to_compact().unwrap(), balance)).collect();
+    found.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(found, expected);
+}
+
+fn golden(name: &str) -> Vec<CompactFrame> {
+    let path = format!("{}/../../vectors/ledger/{name}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let bytes = |line: &str| -> Vec<u8> {
+        (0..CompactFrame::LENGTH).map(|at| u8::from_str_radix(&line[2 * at..2 * at + 2], 16).unwrap()).collect()
+    };
+    let lines = text.lines().filter(|line| !line.starts_with("//"));
+    lines.map(|line| CompactFrame::read_from_bytes(&bytes(line)).unwrap()).collect()
+}
+
+#[test]
+fn the_golden_talk_in_compact_frames() {
+    let limits = Limits { accounts: 4096, window: 1024 };
+    let mut engine = Engine::in_nic(limits.accounts, SECRET).unwrap();
+    let mut reference = reference(limits);
+    for (request, reply) in golden("compact_requests.hex").into_iter().zip(golden("compact_replies.hex")) {
+        assert_eq!(check_in_nic(&mut engine, &mut reference, request), reply);
+    }
+    check_balances(&engine, &reference);
+}
+
+#[test]
+fn many_accounts_overflow_their_buckets() {
+    // One more than there is room for, in 4096 buckets of four.
+    let limits = Limits { accounts: 8192, window: 1024 };
+    let mut engine = Engine::in_nic(limits.accounts, SECRET).unwrap();
+    let mut reference = reference(limits);
+    for account in 0..=8192 {
+        check_in_nic(&mut engine, &mut reference, CompactFrame::new(Command::Create, account, account, 0, 0));
+    }
+    check_balances(&engine, &reference);
+}
+
+#[test]
+fn at_least_the_last_64_operations_of_an_account_are_remembered() {
+    let mut engine = Engine::in_nic(64, SECRET).unwrap();
+    let mut reference = reference(LIMITS);
+    check_in_nic(&mut engine, &mut reference, CompactFrame::new(Command::Create, 0, 7, 0, 0));
+    let issue = |transaction| CompactFrame::new(Command::Issue, transaction, 7, 0, 1);
+    for transaction in 1..=200 {
+        check_in_nic(&mut engine, &mut reference, issue(transaction));
+    }
+    for transaction in 200 - 63..=200 {
+        check_in_nic(&mut engine, &mut reference, issue(transaction));
+    }
+    let forgotten = engine.answer(&frame(&issue(200 - 64))).unwrap();
+    assert_eq!(forgotten.1.unwrap().sequence, 202, "done once more");
+}
+
+/// The largest value and a status: their sum takes more than 32 bits.
+#[test]
+fn the_checksum_of_a_refusal_with_a_large_balance() {
+    let (mut engine, ledger) = Engine::tier(LIMITS, [3; 16]).unwrap();
+    let mut reference = Reference::new(ledger);
+    reference.execute(&CompactFrame::new(Command::Create, 1, 7, 0, 0));
+    reference.execute(&CompactFrame::new(Command::Issue, 2, 7, 0, u32::MAX));
+    let again = CompactFrame::new(Command::Create, 3, 7, 0, 0);
+    let (reply, _) = reference.execute(&again);
+    assert_eq!((reply.value(), reply.status()), (u32::MAX, Ok(Status::AccountExists)));
+    let frame = frame(&again);
+    assert_eq!(engine.answer(&frame).unwrap().0, reference.turned(&frame, &reply));
+}
+
+/// A step of a random talk: command, source, destination, amount, how far back the transaction id was used.
+type Step = (u16, u32, u32, u32, u32);
+
+fn talk() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec((1_u16..5, 0_u32..70, 0_u32..80, 1_u32..1 << 31, 0_u32..8), 1..1500)
+}
+
+/// The well-formed requests of a talk.
+fn requests(steps: Vec<Step>) -> impl Iterator<Item = CompactFrame> {
+    let request = |((command, source, destination, amount, back), number): (Step, u32)| {
+        let command = Command::try_from(command).unwrap();
+        let (destination, amount) = match command {
+            Command::Transfer => (destination, amount),
+            Command::Issue => (0, amount),
+            _ => (0, 0),
+        };
+        CompactFrame::new(command, number - back, source, destination, amount)
+    };
+    steps.into_iter().zip(100..).map(request).filter(|request| request.check() == Status::Ok)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
+
+    #[test]
+    fn the_in_nic_ledger_is_the_rust_one(steps in talk()) {
+        let mut engine = Engine::in_nic(LIMITS.accounts, SECRET).unwrap();
+        let mut reference = reference(LIMITS);
+        for request in requests(steps) {
+            check_in_nic(&mut engine, &mut reference, request);
+        }
+        check_balances(&engine, &reference);
+    }
+
+    /// The tier reads the Rust ledger's own tables: it answers as that does, or not at all.
+    #[test]
+    fn the_tier_answers_as_the_ledger(steps in talk()) {
+        let (mut engine, ledger) = Engine::tier(LIMITS, [3; 16]).unwrap();
+        let mut reference = Reference::new(ledger);
+        for request in requests(steps) {
+            let frame = frame(&request);
+            let answer = engine.answer(&frame);
+            let (reply, recorded) = reference.execute(&request);
+            let is_known = recorded.is_none() && reply.status.get() != Status::TransactionIdReused.code();
+            prop_assert_eq!(answer.is_some(), is_known);
+            if let Some((answer, _)) = answer {
+                prop_assert_eq!(answer, reference.turned(&frame, &reply));
+            }
+        }
+    }
+}
