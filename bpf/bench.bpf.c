@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// The XDP program behind a generator of requests, for measurements: each run asks for the next of many accounts. With
-// `BPF_PROG_TEST_RUN` it tells the rate of lookups on one processor, without a driver.
+// The XDP program behind a generator of requests, for measurements: each run asks for the next of many accounts, or
+// for a proof of its latest transaction. With `BPF_PROG_TEST_RUN` it tells the rate of lookups on one processor, without a driver.
 #include "turnpike.bpf.c"
+
+#include "request.h"
 
 SEC("bench") int refer_next(struct xdp_md *context)
 {
@@ -32,5 +34,21 @@ SEC("bench") int refer_next(struct xdp_md *context)
 		turn_around(&packet, COMPACT_BYTES, compact_sum(frame));
 	else
 		put16(start + ETHERNET_BYTES + IPV4_BYTES + 6, 0);
+	return serve(context);
+}
+
+SEC("prove") int prove_next(struct xdp_md *context)
+{
+	u8 *start = (u8 *)(long)context->data, *frame = start + REQUEST_AT;
+	memory_t state = (memory_t)&arena;
+
+	if (!fits(start, REQUEST_AT + 8 * PROOF_WORDS, (u8 *)(long)context->data_end))
+		return XDP_ABORTED;
+	// The number of the request is where the next one is made from.
+	u32 number = get32(frame + 4) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
+
+	write_envelope(start, load64(state + STATE(port)), 8 * PROOF_WORDS);
+	write_proof(frame, ((u64)number * accounts) >> 32);
+	put32(frame + 4, number);
 	return serve(context);
 }

@@ -103,7 +103,7 @@ impl Node {
         let shared = Shared::new(counters.clone(), journal.log().clone(), cache.clone(), config.ledger.accounts);
         let shared = Arc::new(shared);
         if let Some(tier) = &tier {
-            shared.set_tier(tier.state(), tier.program());
+            shared.set_tier(tier.state(), tier.program(), tier.gauges());
             tier.state().durable(ledger.last_sequence());
         }
         shared.tell_built(&builder);

@@ -19,7 +19,7 @@ use ledger::{
 use nic::{Counters, rtl::RtlCounters};
 use proof::Cache;
 use wire::Status;
-use xdp::{Counter, Program, State};
+use xdp::{Counter, Gauge, Program, State};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ pub struct Shared {
     pub builder_failed: AtomicBool,
     /// The socket failed: nothing is served any more.
     pub io_failed: AtomicBool,
-    /// What the NIC tier is told, and its program, if there is one.
-    tier: OnceLock<(State, Arc<Program>)>,
+    /// What the NIC tier is told, its program, and its sockets, if there is one.
+    tier: OnceLock<(State, Arc<Program>, Vec<Gauge>)>,
     rtl: OnceLock<Arc<RtlCounters>>,
 }
 
@@ -97,9 +97,9 @@ impl Shared {
         }
     }
 
-    pub(crate) fn set_tier(&self, state: State, program: Arc<Program>) {
+    pub(crate) fn set_tier(&self, state: State, program: Arc<Program>, sockets: Vec<Gauge>) {
         // A node has one.
-        let _ = self.tier.set((state, program));
+        let _ = self.tier.set((state, program, sockets));
     }
 
     pub(crate) fn set_rtl(&self, counters: Arc<RtlCounters>) {
@@ -113,12 +113,12 @@ impl Shared {
     }
 
     pub(crate) fn tier_state(&self) -> Option<&State> {
-        self.tier.get().map(|(state, _)| state)
+        self.tier.get().map(|(state, ..)| state)
     }
 
     /// How often the NIC tier did something.
     pub fn tier_count(&self, counter: Counter) -> u64 {
-        self.tier.get().map_or(0, |(_, program)| program.count(counter))
+        self.tier.get().map_or(0, |(_, program, _)| program.count(counter))
     }
 
     pub(crate) fn count_verified(&self, signatures: usize) {
@@ -218,7 +218,7 @@ impl Shared {
             let _ = writeln!(text, "# HELP turnpike_{name} {help}\n# TYPE turnpike_{name} {kind}");
             let _ = writeln!(text, "turnpike_{name} {value}");
         }
-        if self.tier.get().is_some() {
+        if let Some((_, _, sockets)) = self.tier.get() {
             let _ = writeln!(
                 text,
                 "# HELP turnpike_xdp_total Datagrams that XDP has seen.\n# TYPE turnpike_xdp_total counter"
@@ -227,6 +227,14 @@ impl Shared {
                 let _ =
                     writeln!(text, "turnpike_xdp_total{{answer=\"{}\"}} {}", counter.name(), self.tier_count(counter));
             }
+            let losses: Vec<_> = sockets.iter().map(Gauge::losses).collect();
+            let _ = writeln!(
+                text,
+                "# HELP turnpike_frames_lost_total Frames that AF_XDP could not deliver.\n# TYPE turnpike_frames_lost_total counter\n\
+                 turnpike_frames_lost_total{{reason=\"full\"}} {}\nturnpike_frames_lost_total{{reason=\"invalid\"}} {}",
+                losses.iter().map(|losses| losses.full).sum::<u64>(),
+                losses.iter().map(|losses| losses.invalid).sum::<u64>()
+            );
         }
         if let Some(rtl) = self.rtl() {
             let _ = writeln!(

@@ -6,7 +6,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use nic::Prefix;
 use proof::Cache;
 use wire::Promise;
-use xdp::{Arena, Flags, Interface, Link, Mode, Offsets, Program, Socket, State, Transfer};
+use xdp::{Arena, Flags, Gauge, Interface, Link, Mode, Offsets, Program, Socket, State, Transfer};
 
 use crate::{
     Config, Error,
@@ -129,6 +129,11 @@ impl Tier {
     /// The program, for its counters.
     pub fn program(&self) -> Arc<Program> {
         self.program.clone()
+    }
+
+    /// What tells the losses of the sockets.
+    pub fn gauges(&self) -> Vec<Gauge> {
+        self.sockets.iter().map(Socket::gauge).collect()
     }
 
     /// The sockets, for the data path to take.

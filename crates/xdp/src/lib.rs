@@ -40,7 +40,7 @@ pub use in_nic::{InNicConfig, InNicLedger, LedgerCounter, NotRestored};
 pub use interface::Interface;
 pub use link::{Link, Mode};
 pub use program::{Program, QUEUES, TestRun};
-pub use socket::{Losses, Receiver, Sender, Socket, Transfer};
+pub use socket::{Gauge, Losses, Receiver, Sender, Socket, Transfer};
 pub use state::{Flags, Offsets, State};
 pub use store::InNicStore;
 pub use umem::{FRAME_BYTES, Frame, MOST as MOST_BYTES};

@@ -76,6 +76,12 @@ impl Program {
         Self::load_object(BENCH_OBJECT, "bench", arena, true)
     }
 
+    /// The same behind a generator of requests for proofs, of as many keys: the number from 1 in 8 bytes, little-endian, and zeros.
+    pub fn load_bench_proofs(arena: &Arena, keys: u32) -> Result<Self, Error> {
+        arena.state().set_bench_accounts(keys);
+        Self::load_object(BENCH_OBJECT, "prove", arena, true)
+    }
+
     /// Loads the program between a generator of requests and a checker of replies, for tests (`tests/storm.rs`).
     pub fn load_storm(arena: &Arena) -> Result<Self, Error> {
         Self::load_object(STORM_OBJECT, "storm", arena, true)

@@ -150,6 +150,11 @@ impl Socket {
     pub fn transfer(&self) -> Transfer {
         self.transfer
     }
+
+    /// What tells its losses, wherever its sides are.
+    pub fn gauge(&self) -> Gauge {
+        Gauge(self.receiver.socket.clone())
+    }
 }
 
 /// The receiving side of a socket.
@@ -200,10 +205,16 @@ impl Receiver {
     pub fn socket(&self) -> &Arc<OwnedFd> {
         &self.socket
     }
+}
 
-    /// What was lost.
+/// Tells any thread what a socket has lost.
+#[derive(Clone, Debug)]
+pub struct Gauge(Arc<OwnedFd>);
+
+impl Gauge {
+    /// What was lost until now.
     pub fn losses(&self) -> Losses {
-        let Ok(statistics) = xdp_statistics(&self.socket) else { return Losses::default() };
+        let Ok(statistics) = xdp_statistics(&self.0) else { return Losses::default() };
         Losses {
             full: statistics.rx_ring_full.unwrap_or(0) + statistics.rx_fill_ring_empty_descs.unwrap_or(0),
             invalid: statistics.rx_dropped + statistics.rx_invalid_descs + statistics.tx_invalid_descs,

@@ -5,8 +5,8 @@
 
 mod common;
 
-use common::setting::{Setting, config, conforms, other_traffic_and_restarts_are_not_disturbed, set_up};
-use common::{CLIENT, CLIENT_V6, NODE, NODE_V6, STRANGER};
+use common::setting::{Client, Setting, config, conforms, other_traffic_and_restarts_are_not_disturbed, set_up};
+use common::{CLIENT, CLIENT_V6, NODE, NODE_V6, STRANGER, within};
 use node::config::Backend;
 use wire::Promise;
 
@@ -49,4 +49,21 @@ fn the_node_conforms_while_it_polls_busily() {
 #[test]
 fn other_traffic_and_restarts() {
     other_traffic_and_restarts_are_not_disturbed(Backend::AfXdp);
+}
+
+/// Flows take one queue or the other: none is left to the host's sockets.
+#[test]
+fn frames_of_every_queue_come() {
+    let mut config = config(NODE, Backend::AfXdp);
+    config.promise = Promise::Accepted;
+    let Some(setting) = set_up(config) else { return };
+    let node = setting.node.local_address();
+    within(&setting.namespaces.client, || {
+        for account in 1..=64 {
+            let reply = Client::new(CLIENT, node).next(wire::Command::Create, account, 0, 0);
+            assert_eq!(reply.status.get(), 0);
+        }
+    });
+    let (frames, others) = ways(&setting);
+    assert!(frames >= 64 && others == 0, "{frames} frames, {others} others");
 }

@@ -29,9 +29,14 @@ pub struct Tier {
 
 impl Tier {
     pub fn new(accounts: usize, window: usize) -> Option<Self> {
+        Self::with_cache(accounts, window, 1 << 20)
+    }
+
+    /// One whose proof cache has so many bytes.
+    pub fn with_cache(accounts: usize, window: usize, bytes: usize) -> Option<Self> {
         let limits = Limits { accounts, window };
         let [accounts, header, index, ring] = limits.memory().unwrap();
-        let config = proof::Config { bytes: 1 << 20, ..proof::Config::default() };
+        let config = proof::Config { bytes, ..proof::Config::default() };
         let [proofs, values, tips] = config.memory().unwrap();
         let arena = match Arena::with_room_for(&[SPARE, accounts, header, index, ring, proofs, values, tips]) {
             Ok(arena) => arena,
