@@ -46,15 +46,26 @@ struct HostPacket {
 constexpr unsigned kPorts = Ports, kRx = 0, kTx = kPorts, kFromHost = 2 * kPorts, kToHost = kFromHost + 1, kStreams = kToHost + 1;
 
 class Nic {
+  // Of its own, since one takes one model with a waveform.
+  VerilatedContext context_;
+
  public:
-  Vtop top;
+  Vtop top{&context_};
   uint64_t cycle = 0;
   // Where set, asked once a cycle for each stream, before the clock: whether a word is offered, or taken.
   std::function<bool(unsigned stream)> willing;
   // Where set, called after every change of the clock; for waveforms.
   std::function<void(uint64_t time)> changed;
 
-  Nic() { reset(); }
+  // The seed decides what memories and registers without a reset begin with.
+  explicit Nic(uint64_t seed = 1) {
+    context_.randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
+    context_.randReset(2);
+#ifdef TRACE
+    context_.traceEverOn(true);
+#endif
+    reset();
+  }
 
   // Forgets everything, what is queued here as well. Registers are zero behind it, so the data path does not run.
   void reset() {

@@ -7,6 +7,8 @@
 
 struct turnpike_nic {
   nic::Nic model;
+
+  explicit turnpike_nic(uint64_t seed) : model(seed) {}
 };
 
 namespace {
@@ -21,10 +23,8 @@ size_t give(const nic::Packet& packet, uint8_t* bytes, size_t room) {
 extern "C" {
 
 turnpike_nic* turnpike_nic_new(uint64_t seed) {
-  Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
-  Verilated::randReset(2);
   try {
-    return new turnpike_nic;
+    return new turnpike_nic(seed);
   } catch (...) {
     return nullptr;
   }

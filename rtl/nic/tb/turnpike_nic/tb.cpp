@@ -176,7 +176,7 @@ class Test {
                                        TURNPIKE_NIC_CONTROL_PROOF | TURNPIKE_NIC_CONTROL_RECORD;
 
   Test(uint64_t seed, Counts& counts, uint32_t accounts = kAccounts)
-      : proofs(seed), counts_(counts), random_(seed), ledger_(accounts, kWindow), forms_(1, kWindow) {
+      : nic(seed), proofs(seed), counts_(counts), random_(seed), ledger_(accounts, kWindow), forms_(1, kWindow) {
     for (unsigned at = 0; at < 4; at++) nic.csr_write(TURNPIKE_NIC_SECRET + 4 * at, static_cast<uint32_t>(random_.next()));
     for (unsigned at = 0; at < 16; at++) nic.csr_write(TURNPIKE_NIC_PROOF_SECRET + 4 * at, static_cast<uint32_t>(random_.next()));
     nic.csr_write(TURNPIKE_NIC_ADDRESS, frames::kAddress);
@@ -693,8 +693,6 @@ static Speed speed(const Options& options, uint64_t packets) {
 
 int main(int argc, char** argv) {
   return run(argc, argv, [](const Options& options) {
-    Verilated::randSeed(static_cast<int>(options.seed % 0x7fffffff) + 1);
-    Verilated::randReset(2);
     Counts counts;
     golden(options, counts);
     proof_vectors(options);
