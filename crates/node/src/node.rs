@@ -4,7 +4,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{
             AtomicBool, AtomicU8,
             Ordering::{Relaxed, Release},
@@ -96,7 +96,8 @@ impl Node {
         if let Some(bitcoin) = &bitcoin {
             proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone())));
         }
-        let (log, announcer) = (journal.log().clone(), Announcer(cache.clone()));
+        let nic = Arc::new(OnceLock::new());
+        let (log, announcer) = (journal.log().clone(), Announcer { cache: cache.clone(), nic: nic.clone() });
         let builder = BlockBuilder::new(chain, log, builder_options(config), announcer, admission::now())?;
 
         let counters = Arc::new(Counters::default());
@@ -111,7 +112,10 @@ impl Node {
             Backend::Rtl => {
                 let (backend, streams, rtl) =
                     rtl::start(config, ledger.last_sequence() == 0, || bind(config, &counters, Vec::new()))?;
-                shared.set_rtl(rtl);
+                shared.set_rtl(rtl.counters);
+                rtl.announcer.reorganise(Chain::Own, builder.tip().hash, builder.tip().height());
+                // Nobody else sets it.
+                let _ = nic.set(rtl.announcer);
                 (backend, streams)
             }
             _ => {

@@ -6,13 +6,21 @@ use std::sync::Arc;
 
 use nic::{
     AfXdpBackend, Backend as _, Either, Prefix, RtlBackend, RtlConfig, Streams, WithStreams,
-    rtl::{Network, RtlCounters, tap::Tap},
+    rtl::{Announcer, Network, RtlCounters, tap::Tap},
 };
 
 use crate::{Config, Error};
 
 /// Sockets, or the simulated NIC between the node and them.
 pub type Carrier = Either<Sockets, RtlBackend<Sockets>>;
+
+/// What the rest of the node has of the NIC.
+pub struct Handles {
+    /// What it does.
+    pub counters: Arc<RtlCounters>,
+    /// Who tells its proof cache of blocks.
+    pub announcer: Announcer,
+}
 
 /// Datagrams and connections.
 type Sockets = WithStreams<AfXdpBackend>;
@@ -23,7 +31,7 @@ pub fn start(
     config: &Config,
     is_empty: bool,
     bind: impl FnOnce() -> Result<(Sockets, Streams), Error>,
-) -> Result<(Carrier, Option<Streams>, Arc<RtlCounters>), Error> {
+) -> Result<(Carrier, Option<Streams>, Handles), Error> {
     let refused = |why: &str| Error::Rtl(format!("the simulated NIC needs {why}").into());
     let mut own = config.listen;
     if own.ip().is_unspecified() {
@@ -44,8 +52,8 @@ pub fn start(
     let executes = settings.engine.is_some();
     let backend = RtlBackend::new(&settings, network).map_err(|error| Error::Rtl(error.into()))?;
     tracing::info!(library = %settings.library.display(), executes, "the simulated NIC runs");
-    let counters = backend.counters();
-    Ok((Either::Second(backend), streams, counters))
+    let handles = Handles { counters: backend.counters(), announcer: backend.announcer() };
+    Ok((Either::Second(backend), streams, handles))
 }
 
 fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfig, Error> {
@@ -55,19 +63,23 @@ fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfi
         (Some(prefix), None) if is_empty && own.is_ipv4() => Some(*prefix),
         _ => None,
     };
-    let mut random = [0; 20];
+    let mut random = [0; 84];
     getrandom::fill(&mut random)
         .map_err(|error| Error::System { what: "random numbers", source: std::io::Error::other(error) })?;
     let (words, _) = random.as_chunks::<4>();
     let mut words = words.iter().map(|word| u32::from_ne_bytes(*word));
     let secret = std::array::from_fn(|_| words.next().unwrap_or_default());
+    let proof_secret = std::array::from_fn(|_| words.next().unwrap_or_default());
     Ok(RtlConfig {
         library: PathBuf::from(&config.io.rtl),
         own,
         engine,
+        // The NIC does not count what anybody asks for.
+        proofs: config.proofs.cache > 0 && config.limits.rate == 0,
         promise: config.promise,
         accounts: config.ledger.accounts,
         secret,
+        proof_secret,
         seed: words.next().unwrap_or_default().into(),
         told: |why| tracing::warn!(%why, "the simulated NIC hands over: the node executes everything from here on"),
     })

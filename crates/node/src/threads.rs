@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU8, Ordering::Relaxed},
     },
     thread::{Builder, JoinHandle},
@@ -11,8 +11,9 @@ use std::{
 
 use chain::own::Tip;
 use ledger::builder::{BlockBuilder, Observer};
+use nic::rtl;
 use proof::Cache;
-use wire::Operation;
+use wire::{Chain, Operation};
 
 use crate::{Error, admission, memory, shared::Shared};
 
@@ -54,13 +55,20 @@ pub fn spawn<T: Send + 'static>(
     Builder::new().name(name).spawn(run).map_err(|source| Error::System { what: "a thread", source })
 }
 
-/// Tells the proof cache of new blocks.
-pub struct Announcer(pub Option<Arc<Cache>>);
+/// Tells the proof caches of new blocks: the node's, and that of the simulated NIC, where there is one.
+pub struct Announcer {
+    pub cache: Option<Arc<Cache>>,
+    pub nic: Arc<OnceLock<rtl::Announcer>>,
+}
 
 impl Observer for Announcer {
     fn closed(&mut self, _parent: &Tip, tip: &Tip, operations: &[Operation]) {
-        if let Some(cache) = &self.0 {
+        if let Some(cache) = &self.cache {
             cache.announce_own(tip, operations);
+        }
+        if let Some(nic) = self.nic.get() {
+            let touched = proof::touched(operations);
+            nic.extend(Chain::Own, tip.hash, tip.height(), tip.header.previous, touched);
         }
     }
 }

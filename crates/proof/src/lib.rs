@@ -16,6 +16,6 @@ mod source;
 pub use bitcoin::{BitcoinAnnouncer, BitcoinSource};
 pub use cache::{Cache, Config, Lookup, Memory, Tip};
 pub use counters::Counters;
-pub use own::OwnSource;
+pub use own::{OwnSource, touched};
 pub use service::Service;
 pub use source::{Refusal, Source};

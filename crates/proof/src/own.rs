@@ -84,11 +84,16 @@ impl Cache {
 
     /// Announces a block that extends the own chain, once readers of the chain see it.
     pub fn announce_own(&self, tip: &ChainTip, operations: &[Operation]) {
-        let touched = operations.iter().flat_map(|operation| {
-            let is_transfer = operation.command.get() == Command::Transfer.code();
-            [Some(operation.source), is_transfer.then_some(operation.destination)].into_iter().flatten()
-        });
         let parent = tip.header.previous;
-        self.announce(Chain::Own, &parent, Tip { hash: tip.hash, height: tip.height() }, touched.map(Into::into));
+        self.announce(Chain::Own, &parent, Tip { hash: tip.hash, height: tip.height() }, touched(operations));
     }
+}
+
+/// The accounts that operations of the own chain touch, as requests name them.
+pub fn touched(operations: &[Operation]) -> impl Iterator<Item = [u8; 32]> + Clone {
+    let accounts = operations.iter().flat_map(|operation| {
+        let is_transfer = operation.command.get() == Command::Transfer.code();
+        [Some(operation.source), is_transfer.then_some(operation.destination)].into_iter().flatten()
+    });
+    accounts.map(Into::into)
 }

@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use node::config::Backend;
 use node::{Config, Node};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket, sockopt};
 use turnpike_conformance::{Summary, Target, run};
-use wire::Promise;
+use wire::{AccountId, Chain, Command, CompactFrame, Promise, ProofRequest, Query};
+use zerocopy::{FromBytes, IntoBytes};
 
 const ISSUER: [u8; 32] = {
     let mut key = [0; 32];
@@ -46,22 +47,20 @@ fn config(library: PathBuf, data: &Path, listen: &str, trusted: &str, promise: P
     };
     config.ledger.accounts = 4096;
     config.blocks.interval = 50;
-    // A simulation on a busy machine answers few a second, and has to be able to answer more than allowed.
-    config.limits.rate = 20;
     config.io.backend = Backend::Rtl;
     config.io.rtl = library;
     config
 }
 
 /// Runs the cases and checks that the NIC had its part in them.
-fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
+fn conforms(node: &Node, rate_limited: bool, trusted: &str, stranger: &str, filter: &str) {
     let target = Target {
         node: node.local_address(),
         trusted: trusted.parse().unwrap(),
         stranger: Some(stranger.parse().unwrap()),
         issuer: Some(ISSUER),
         small_table: true,
-        rate_limited: true,
+        rate_limited,
         block_patience: Duration::from_secs(60),
     };
     let outcomes = run(&target, filter, |outcome| println!("{outcome}"));
@@ -73,23 +72,70 @@ fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
     assert_eq!((rtl.different.get(), rtl.lost.get()), (0, 0), "the node's ledger agrees");
 }
 
-fn conforms_on_loopback(promise: Promise, filter: &str) {
+fn conforms_on_loopback(promise: Promise, rate: u32, filters: &[&str]) {
     let Some(library) = library() else { return };
     let directory = tempfile::tempdir().unwrap();
-    let config = config(library, directory.path(), "127.0.0.1:0", "127.0.0.1/32", promise);
+    let mut config = config(library, directory.path(), "127.0.0.1:0", "127.0.0.1/32", promise);
+    config.limits.rate = rate;
     let node = Node::start(&config).unwrap();
-    conforms(&node, "127.0.0.1", "127.0.0.2", filter);
+    for filter in filters {
+        conforms(&node, rate > 0, "127.0.0.1", "127.0.0.2", filter);
+    }
+    if rate == 0 {
+        asks_again(&node);
+    }
     node.stop();
+}
+
+/// Asks for a proof until there is one, and then again and again: the NIC answers what the node did.
+fn asks_again(node: &Node) {
+    const AGAIN: u32 = 8;
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(node.local_address()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let ask = |request: &[u8]| {
+        let mut reply = vec![0; 2048];
+        socket.send(request).unwrap();
+        let length = socket.recv(&mut reply).unwrap();
+        reply.truncate(length);
+        assert_eq!(reply[4..8], request[4..8], "the reply to another request");
+        reply
+    };
+    ask(CompactFrame::new(Command::Create, 1, 77, 0, 0).as_bytes());
+    let prove = |number: u32| {
+        let request = ProofRequest::new(number, Chain::Own, Query::Latest, AccountId::from(77_u32).into());
+        let mut request = request.as_bytes().to_vec();
+        request.resize(1200, 0);
+        ask(&request)
+    };
+    let is_found = |reply: &[u8]| ProofRequest::ref_from_prefix(reply).unwrap().0.status.get() == 0;
+    let mut number = 100;
+    let found = loop {
+        let reply = prove(number);
+        if is_found(&reply) {
+            break reply;
+        }
+        number += 1;
+        assert!(number < 700, "the operation gets into no block");
+        std::thread::sleep(Duration::from_millis(100));
+    };
+    for again in 1..=AGAIN {
+        assert_eq!(prove(number + again)[8..], found[8..], "the node's answer, byte for byte");
+    }
+    let rtl = node.shared().rtl().unwrap();
+    println!("{:?}", rtl.all());
+    assert_eq!(rtl.proofs.get(), AGAIN.into(), "the NIC answered all but the first");
 }
 
 #[test]
 fn the_node_behind_the_nic_conforms() {
-    conforms_on_loopback(Promise::Durable, "");
+    // A simulation on a busy machine answers few a second, and has to be able to answer more than allowed.
+    conforms_on_loopback(Promise::Durable, 20, &[""]);
 }
 
 #[test]
-fn the_nic_answers_at_accepted_by_itself() {
-    conforms_on_loopback(Promise::Accepted, "compact");
+fn the_nic_answers_proofs_and_at_accepted_operations_by_itself() {
+    conforms_on_loopback(Promise::Accepted, 0, &["compact", "proof"]);
 }
 
 /// A namespace with a TAP device, which go when this is dropped.
@@ -165,7 +211,7 @@ fn linux_pings_and_talks_to_the_node_through_the_nic() {
     });
     within(&namespace.0, || {
         for filter in ["compact", "batch"] {
-            conforms(&node, LINUX, STRANGER, filter);
+            conforms(&node, false, LINUX, STRANGER, filter);
         }
     });
     node.stop();

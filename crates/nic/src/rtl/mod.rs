@@ -13,11 +13,14 @@
 //! writer, the NIC, until something else is about to write them (a batch of 128-bit operations, a connection) or the two
 //! differ: then the NIC **hands over**, and the node answers everything until it starts anew.
 //!
+//! Proofs are answered out of the NIC's cache ([`proofs`]), which the node fills and tells of blocks.
+//!
 //! The clock moves while a packet is inside. The thread of the data path moves it.
 
 pub mod lockstep;
 pub mod model;
 pub mod packet;
+pub mod proofs;
 pub mod tap;
 
 use std::collections::VecDeque;
@@ -26,10 +29,10 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use wire::{BatchEntries, Command, Frame, Operation, Promise};
+use wire::{BatchEntries, Chain, Command, Frame, Operation, Promise};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::backend::{Backend, Batch, Message, Peer, Reply, Transmit, Waker};
@@ -39,6 +42,7 @@ use crate::frame::{self, Mac, Via};
 use crate::prefix::Prefix;
 use lockstep::{Held, Lockstep, Record, Verdict};
 use model::{LoadError, Meta, Model, from_host, to_host};
+use proofs::{Announcement, Misses};
 use tap::Tap;
 
 /// The hardware address of the node: administered locally, and "TPNI".
@@ -59,6 +63,9 @@ const TAP_PACKETS: usize = 64;
 /// How long the data path rests while the node is behind the NIC.
 const NAP: Duration = Duration::from_micros(100);
 
+/// Most addresses of a block that the NIC is told one by one: it takes some cycles for each.
+const FORGOTTEN: usize = 1024;
+
 /// The connection that stands for the NIC: replies to operations whose own reply has left already.
 const NOBODY: u32 = u32::MAX;
 
@@ -72,12 +79,16 @@ pub struct RtlConfig {
     /// From where unsigned operations are taken, if the transfer engine is to take compact frames: the NIC knows one prefix
     /// of IPv4. The ledger has to be empty then.
     pub engine: Option<Prefix>,
+    /// Whether the proof cache answers.
+    pub proofs: bool,
     /// The promise of compact frames.
     pub promise: Promise,
     /// The most accounts that the ledger holds.
     pub accounts: u64,
     /// Secret random bits for the hashes of its tables.
     pub secret: [u32; csr::SECRET_COUNT as usize],
+    /// The same for the proof cache.
+    pub proof_secret: [u32; csr::PROOF_SECRET_COUNT as usize],
     /// What memories begin with.
     pub seed: u64,
     /// Is told when the NIC hands over.
@@ -109,6 +120,12 @@ pub struct RtlCounters {
     pub entered: Counter,
     /// Packets that no engine took.
     pub passed: Counter,
+    /// Proofs that the NIC answered.
+    pub proofs: Counter,
+    /// Proofs that it left to the node, to be filled in.
+    pub misses: Counter,
+    /// Proofs that were filled in.
+    pub fills: Counter,
     /// Operations that the NIC executed or refused.
     pub executed: Counter,
     /// Operations that the node answered as the NIC did.
@@ -125,10 +142,13 @@ pub struct RtlCounters {
 
 impl RtlCounters {
     /// All of them, by name.
-    pub fn all(&self) -> [(&'static str, u64); 8] {
+    pub fn all(&self) -> [(&'static str, u64); 11] {
         [
             ("entered", self.entered.get()),
             ("passed", self.passed.get()),
+            ("proofs", self.proofs.get()),
+            ("misses", self.misses.get()),
+            ("fills", self.fills.get()),
             ("executed", self.executed.get()),
             ("same", self.same.get()),
             ("different", self.different.get()),
@@ -148,9 +168,16 @@ pub enum Network<B> {
     Tap(Tap),
 }
 
-/// Replies on their way to the NIC.
+/// What the NIC is given by its host.
+#[derive(Debug)]
+enum Given {
+    Reply(Peer, Vec<u8>),
+    Announcement(Announcement),
+}
+
+/// What is on its way to the NIC.
 #[derive(Debug, Default)]
-struct Queue(Mutex<VecDeque<(Peer, Vec<u8>)>>);
+struct Queue(Mutex<VecDeque<Given>>);
 
 impl Queue {
     /// Appends a reply. Whether there was room.
@@ -158,13 +185,51 @@ impl Queue {
         let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let has_room = queue.len() < QUEUE;
         if has_room {
-            queue.push_back((reply.peer, reply.bytes.to_vec()));
+            queue.push_back(Given::Reply(reply.peer, reply.bytes.to_vec()));
         }
         has_room
     }
 
-    fn take(&self) -> VecDeque<(Peer, Vec<u8>)> {
+    /// Appends announcements, one behind the other. They are never lost.
+    fn announce(&self, announcements: impl Iterator<Item = Announcement>) {
+        let mut queue = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.extend(announcements.map(Given::Announcement));
+    }
+
+    fn take(&self) -> VecDeque<Given> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Tells the NIC's proof cache of blocks, from any thread.
+#[derive(Clone, Debug)]
+pub struct Announcer {
+    queue: Arc<Queue>,
+    waker: Waker,
+}
+
+impl Announcer {
+    /// A block extends a chain and touches addresses. Where these are many, the cache forgets the whole chain: that is quicker.
+    pub fn extend(
+        &self,
+        chain: Chain,
+        hash: [u8; 32],
+        height: u64,
+        parent: [u8; 32],
+        touched: impl Iterator<Item = [u8; 32]> + Clone,
+    ) {
+        if touched.clone().nth(FORGOTTEN).is_some() {
+            return self.reorganise(chain, hash, height);
+        }
+        let forgotten = touched.map(|address| Announcement::forget(chain, address));
+        self.queue.announce(forgotten.chain([Announcement::extend(chain, hash, height, parent)]));
+        self.waker.wake();
+    }
+
+    /// A chain begins, or has another tip than the cache knows.
+    pub fn reorganise(&self, chain: Chain, hash: [u8; 32], height: u64) {
+        self.queue.announce([Announcement::reorganise(chain, hash, height)].into_iter());
+        self.waker.wake();
     }
 }
 
@@ -196,6 +261,11 @@ impl<B: Backend> RtlBackend<B> {
         let counters = Arc::new(RtlCounters::default());
         let nic = Nic::new(config, counters.clone())?;
         Ok(Self { nic, network, queue: Arc::default(), waker, counters })
+    }
+
+    /// Who tells its proof cache of blocks.
+    pub fn announcer(&self) -> Announcer {
+        Announcer { queue: self.queue.clone(), waker: self.waker.clone() }
     }
 
     /// What it counts.
@@ -270,9 +340,13 @@ impl<B: Backend> Backend for RtlBackend<B> {
 
     fn receive(&mut self, batch: &mut Batch, timeout: Duration) -> io::Result<()> {
         batch.messages.clear();
-        for (peer, reply) in self.queue.take() {
-            self.nic.take_reply(peer, &reply);
+        for given in self.queue.take() {
+            match given {
+                Given::Reply(peer, reply) => self.nic.take_reply(peer, &reply),
+                Given::Announcement(announcement) => self.nic.announce(&announcement),
+            }
         }
+        self.nic.give_up();
         self.turn()?;
         if self.nic.arrived.is_empty() {
             if self.nic.lockstep.is_full() {
@@ -382,6 +456,7 @@ struct Nic {
     records: VecDeque<Record>,
     replies: VecDeque<(u8, Vec<u8>)>,
     lockstep: Lockstep,
+    misses: Misses,
     told: fn(HandOver),
     counters: Arc<RtlCounters>,
     packet: Vec<u8>,
@@ -399,7 +474,13 @@ impl Nic {
         for (register, word) in (csr::SECRET..).step_by(4).zip(config.secret) {
             model.write(register, word);
         }
+        for (register, word) in (csr::PROOF_SECRET..).step_by(4).zip(config.proof_secret) {
+            model.write(register, word);
+        }
         let mut control = csr::CONTROL_RUN;
+        if config.proofs {
+            control |= csr::CONTROL_PROOF;
+        }
         if let Some(prefix) = config.engine
             && let IpAddr::V4(address) = prefix.address()
         {
@@ -427,6 +508,7 @@ impl Nic {
             records: VecDeque::new(),
             replies: VecDeque::new(),
             lockstep: Lockstep::default(),
+            misses: Misses::default(),
             told: config.told,
             counters,
             packet: Vec::new(),
@@ -462,8 +544,30 @@ impl Nic {
         self.packet = packet;
     }
 
+    fn announce(&mut self, announcement: &Announcement) {
+        self.model.host_push(Meta { kind: from_host::ANNOUNCE, port: 0, id: 0 }, announcement.as_bytes());
+    }
+
+    /// Frees the ids of misses that the node does not answer.
+    fn give_up(&mut self) {
+        while let Some(id) = self.misses.given_up(Instant::now()) {
+            self.fill(id, None);
+        }
+    }
+
+    /// Answers a miss.
+    fn fill(&mut self, id: u16, body: Option<&[u8]>) {
+        match body {
+            Some(body) => self.model.host_push(Meta { kind: from_host::FILL, port: 0, id }, body),
+            None => self.model.host_push(Meta { kind: from_host::NONE, port: 0, id }, &[0]),
+        }
+    }
+
     /// A reply of the node's: if the NIC has given it already, it has to be the same.
     fn take_reply(&mut self, peer: Peer, reply: &[u8]) {
+        if let Some((id, body)) = self.misses.answered(peer.address, reply) {
+            self.fill(id, body);
+        }
         match self.lockstep.compare(peer.address, reply) {
             Verdict::Same(held) => {
                 self.counters.same.add(1);
@@ -502,7 +606,7 @@ impl Nic {
     fn turn(&mut self) -> io::Result<()> {
         let begin = self.model.cycle();
         let mut moved = begin;
-        while self.inside > 0 || !self.replies.is_empty() {
+        while self.inside > 0 || !self.replies.is_empty() || self.model.host_waiting() > 0 {
             self.model.step(TURN).map_err(io::Error::other)?;
             if self.take_out() {
                 moved = self.model.cycle();
@@ -516,6 +620,12 @@ impl Nic {
             self.take_out();
         }
         self.arrived.extend(self.late.drain(..));
+        if self.control & csr::CONTROL_PROOF != 0 && self.model.cycle() != begin {
+            for (counter, register) in [(&self.counters.proofs, csr::PROOF_HITS), (&self.counters.fills, csr::FILLS)] {
+                let counted = self.model.counter(register);
+                counter.add(counted - counter.get());
+            }
+        }
         self.counters.cycles.add(self.model.cycle() - begin);
         Ok(())
     }
@@ -538,6 +648,14 @@ impl Nic {
                 to_host::REPLY => {
                     self.inside -= 1;
                     self.replies.push_back((meta.port, packet));
+                }
+                to_host::MISS => {
+                    self.inside -= 1;
+                    self.counters.misses.add(1);
+                    if let Some((peer, place)) = frame::parse(&packet, meta.port) {
+                        self.misses.expect(peer.address, &packet[place], meta.id, Instant::now());
+                    }
+                    self.take_passed(meta.port, packet);
                 }
                 _ => {
                     self.inside -= 1;

@@ -30,12 +30,20 @@ pub struct Meta {
 pub mod from_host {
     /// To be sent out of a port.
     pub const SEND: u8 = 0;
+    /// The body of a proof that the cache did not hold.
+    pub const FILL: u8 = 2;
+    /// There is no such body.
+    pub const NONE: u8 = 3;
+    /// A change of a chain.
+    pub const ANNOUNCE: u8 = 4;
 }
 
 /// What a packet to the host is, as in `nic_pkg.sv`.
 pub mod to_host {
     /// As it came from a port.
     pub const PACKET: u8 = 0;
+    /// The same, of a proof that the cache does not hold.
+    pub const MISS: u8 = 1;
     /// A reply of an engine, to be sent out of its port when the host says so.
     pub const REPLY: u8 = 2;
     /// An operation that was executed.
@@ -74,7 +82,7 @@ type Push = unsafe extern "C" fn(*mut c_void, c_uint, *const u8, usize) -> c_int
 type Pop = unsafe extern "C" fn(*mut c_void, c_uint, *mut u8, usize) -> usize;
 type HostPush = unsafe extern "C" fn(*mut c_void, Meta, *const u8, usize) -> c_int;
 type HostPop = unsafe extern "C" fn(*mut c_void, *mut Meta, *mut u8, usize) -> usize;
-type Waiting = unsafe extern "C" fn(*const c_void, c_uint) -> usize;
+type HostWaiting = unsafe extern "C" fn(*const c_void) -> usize;
 type Read = unsafe extern "C" fn(*mut c_void, u32) -> u32;
 type Write = unsafe extern "C" fn(*mut c_void, u32, u32);
 
@@ -94,7 +102,7 @@ struct Functions {
     pop: Pop,
     host_push: HostPush,
     host_pop: HostPop,
-    waiting: Waiting,
+    host_waiting: HostWaiting,
     read: Read,
     write: Write,
 }
@@ -122,7 +130,7 @@ impl Model {
             pop: function!(c"turnpike_nic_pop" as Pop),
             host_push: function!(c"turnpike_nic_host_push" as HostPush),
             host_pop: function!(c"turnpike_nic_host_pop" as HostPop),
-            waiting: function!(c"turnpike_nic_waiting" as Waiting),
+            host_waiting: function!(c"turnpike_nic_host_waiting" as HostWaiting),
             read: function!(c"turnpike_nic_csr_read" as Read),
             write: function!(c"turnpike_nic_csr_write" as Write),
         };
@@ -180,10 +188,10 @@ impl Model {
         (length > 0).then(|| (meta, &self.packet[..length]))
     }
 
-    /// Packets that were given to a port and have not entered yet.
-    pub fn waiting(&self, port: u8) -> usize {
+    /// Packets that were given to the NIC as its host and have not entered yet.
+    pub fn host_waiting(&self) -> usize {
         // SAFETY: a live NIC.
-        unsafe { (self.functions.waiting)(self.nic.as_ptr(), port.into()) }
+        unsafe { (self.functions.host_waiting)(self.nic.as_ptr()) }
     }
 
     /// Reads a register.
