@@ -685,7 +685,8 @@ static Speed speed(const Options& options, uint64_t packets) {
   nic.step(1000);
   for (unsigned port = 0; port < nic::kPorts; port++) {
     for (uint64_t at = 0; at < packets; at++) {
-      if (!nic.pop(port, packet) || get(packet, 62, 2) != 0) throw std::runtime_error("a TRANSFER was not done");
+      if (!nic.pop(port, packet)) throw std::runtime_error("a TRANSFER has no reply");
+      if (get(packet, 62, 2) != 0) throw std::runtime_error("a TRANSFER has the status " + std::to_string(get(packet, 62, 2)));
     }
   }
   return speed;
