@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering::Relaxed},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -22,8 +22,8 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 /// The name of both ends, each in its own namespace.
 const CABLE: &str = "cable";
 
-/// How long replies may be on their way after the last request.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long no reply has come when the others are given up.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// How often one looks whether they have come.
 const NAP: Duration = Duration::from_micros(200);
@@ -90,10 +90,13 @@ impl Cable {
         self.at_client(|| {
             generator.begin(requests);
             generator.send(count)?;
-            let mut waited = Duration::ZERO;
-            while generator.tally().replies < u64::from(count) && waited < PATIENCE {
+            let (mut replies, mut since) = (0, Instant::now());
+            while replies < u64::from(count) && since.elapsed() < PATIENCE {
                 thread::sleep(NAP);
-                waited += NAP;
+                let now = generator.tally().replies;
+                if now != replies {
+                    (replies, since) = (now, Instant::now());
+                }
             }
             Ok(generator.tally())
         })
