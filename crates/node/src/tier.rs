@@ -93,7 +93,7 @@ fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Re
     let busy_poll = config.io.busy_poll.then_some(BUSY_POLL);
     let open = |queue| {
         let socket = match config.io.backend {
-            // To copy each frame costs more than the host's network stack does, which takes many of a sender's at once.
+            // Where each frame is copied nothing was found to be saved (docs/results.md, the NIC tier).
             Backend::Auto => Socket::open_as(interface, queue, busy_poll, Transfer::ZeroCopy)?,
             _ => Socket::open(interface, queue, busy_poll)?,
         };
