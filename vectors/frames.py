@@ -11,7 +11,7 @@ STATUS = {
 }
 CREATE, ISSUE, TRANSFER, REFER = 1, 2, 3, 4
 FULL, BATCH, PROOF, HEADERS, INFO, VERIFY, ERROR = 1, 2, 3, 4, 5, 6, 0xFF
-EQUIHASH, ECDSA, SCHNORR, MERKLE_ROOT = 0x100, 0x101, 0x102, 0x103
+EQUIHASH, ECDSA, SCHNORR, MERKLE_ROOT, BLS, GROTH16, PAIRING = range(0x100, 0x107)
 REPLY = 0x80
 ID = 0x01020304
 
@@ -92,6 +92,18 @@ def schnorr():
 
 def merkle(leaves):
     return message(MERKLE_ROOT, HASHES[0] + b"".join(HASHES[1:1 + leaves]))
+
+
+def bls(length):
+    return message(BLS, bytes(48) + bytes(range(96)) + bytes(range(length)))
+
+
+def groth16(key, inputs, reserved=0):
+    return message(GROTH16, bytes([key, reserved]) + bytes(6) + bytes(range(192)) + b"".join(HASHES[:1] * inputs))
+
+
+def pairing(pairs):
+    return message(PAIRING, bytes(384 * pairs))
 
 
 def result(command, mask, cycles, index=0x0A0B0C0D0E0F1011):

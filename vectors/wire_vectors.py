@@ -146,6 +146,9 @@ def requests():
     yield good("verify_schnorr", "verify", verify([schnorr()]))
     yield good("verify_merkle", "verify", verify([merkle(1), merkle(5)]))
     yield good("verify_all", "verify", verify(all_four))
+    yield good("verify_bls", "verify", verify([bls(0), bls(32)]))
+    yield good("verify_groth16", "verify", verify([groth16(1, 7), groth16(3, 0), groth16(2, 16)]))
+    yield good("verify_pairing", "verify", verify([pairing(1), pairing(16)]))
     yield own("verify_nothing", "verify", "MALFORMED", verify([]))
     yield own("verify_count_low", "verify", "MALFORMED", verify(all_four, 3))
     yield own("verify_count_high", "verify", "MALFORMED", verify(all_four, 5))
@@ -154,7 +157,7 @@ def requests():
     yield own("verify_reserved_end_set", "verify", "MALFORMED", verify([schnorr()], reserved_end=1))
     yield own("verify_command_0", "verify", "UNKNOWN_COMMAND", verify([message(0, bytes(128))]))
     yield own("verify_command_reply", "verify", "UNKNOWN_COMMAND", verify([message(0x80000102, bytes(128))]))
-    yield own("verify_second_unknown", "verify", "UNKNOWN_COMMAND", verify([schnorr(), message(0x104, bytes(9))]))
+    yield own("verify_second_unknown", "verify", "UNKNOWN_COMMAND", verify([schnorr(), message(0x1FF, bytes(9))]))
     for length in (0, 15, 16, 143, 145, 0xFFFFFFFF):
         yield own(f"verify_schnorr_length_{length}", "verify", "MALFORMED",
                   verify([message(SCHNORR, bytes(128), length=length)]))
@@ -173,6 +176,15 @@ def requests():
     yield own("verify_ecdsa_reserved_end", "verify", "MALFORMED", verify([ecdsa(end=b"\1")]))
     yield own("verify_merkle_no_leaves", "verify", "MALFORMED", verify([merkle(0)]))
     yield own("verify_merkle_half_a_leaf", "verify", "MALFORMED", verify([message(MERKLE_ROOT, bytes(80))]))
+    yield own("verify_bls_short", "verify", "MALFORMED", verify([message(BLS, bytes(143))]))
+    for key in (0, 4):
+        yield own(f"verify_groth16_key_{key}", "verify", "MALFORMED", verify([groth16(key, 1)]))
+    yield own("verify_groth16_reserved", "verify", "MALFORMED", verify([groth16(1, 7, reserved=1)]))
+    yield own("verify_groth16_inputs_17", "verify", "MALFORMED", verify([groth16(1, 17)]))
+    yield own("verify_groth16_half_an_input", "verify", "MALFORMED", verify([message(GROTH16, b"\1" + bytes(199 + 16))]))
+    for pairs in (0, 17):
+        yield own(f"verify_pairing_{pairs}", "verify", "MALFORMED", verify([pairing(pairs)]))
+    yield own("verify_pairing_half_a_pair", "verify", "MALFORMED", verify([message(PAIRING, bytes(384 + 192))]))
 
 
 def replies():

@@ -1,4 +1,5 @@
-/* The verification engines of Turnpike: SHA-256 and Merkle trees, Equihash, ECDSA and Schnorr signatures on secp256k1.
+/* The verification engines of Turnpike: SHA-256 and Merkle trees, Equihash, ECDSA and Schnorr signatures on secp256k1, BLS
+ * signatures, Groth16 proofs and pairings on BLS12-381.
  *
  * Made by cbindgen from bindings/c/src: change it there. The chapter docs/bindings.md tells how to build and link.
  *
@@ -37,7 +38,8 @@ enum turnpike_status
     TURNPIKE_STATUS_POINTER = 2,
     // A length is too large for any memory, offsets fall, a header has the wrong length, or a tree has no leaves.
     TURNPIKE_STATUS_LENGTH = 3,
-    // A number stands for no backend, scheme or policy, Equihash has no such parameters, or a text is not UTF-8.
+    // A number stands for no backend, scheme or policy, Equihash has no such parameters, a verifying key is none, or a text is
+    // not UTF-8.
     TURNPIKE_STATUS_ARGUMENT = 4,
     // This processor does not have the backend, or the scheme does not.
     TURNPIKE_STATUS_BACKEND = 5,
@@ -217,6 +219,8 @@ enum turnpike_scheme
     TURNPIKE_SCHEME_EQUIHASH = 1,
     // Signatures on the curve secp256k1, ECDSA and Schnorr.
     TURNPIKE_SCHEME_SECP256K1 = 2,
+    // Signatures, proofs and pairings on the curve BLS12-381.
+    TURNPIKE_SCHEME_BLS12381 = 3,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -361,6 +365,38 @@ turnpike_status turnpike_verify_schnorr(const turnpike_verifier *verifier,
                                         const uint8_t *keys,
                                         size_t count,
                                         uint8_t *codes);
+
+// Verifies `count` BLS signatures on BLS12-381, of 96 bytes, of messages of any length with keys of 48 bytes: as Ethereum
+// has them, with the tag of proofs of possession.
+//
+// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+turnpike_status turnpike_verify_bls(const turnpike_verifier *verifier,
+                                    turnpike_items messages,
+                                    const uint8_t *signatures,
+                                    const uint8_t *keys,
+                                    size_t count,
+                                    uint8_t *codes);
+
+// Verifies `count` Groth16 proofs on BLS12-381, of 192 bytes. `key` is a verifying key in bellman's encoding, of
+// `key_length` bytes. An item of `inputs` has the public inputs of a proof, 32 little-endian bytes each.
+//
+// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+turnpike_status turnpike_verify_groth16(const turnpike_verifier *verifier,
+                                        const uint8_t *key,
+                                        size_t key_length,
+                                        const uint8_t *proofs,
+                                        turnpike_items inputs,
+                                        size_t count,
+                                        uint8_t *codes);
+
+// Verifies that `count` products of pairings on BLS12-381 are one. An item has pairs of points in the encoding of EIP-2537,
+// 384 bytes each, one at least.
+//
+// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+turnpike_status turnpike_verify_pairings(const turnpike_verifier *verifier,
+                                         turnpike_items products,
+                                         size_t count,
+                                         uint8_t *codes);
 
 // The version of the library, for instance "0.1.0".
 const char *turnpike_verify_version(void);

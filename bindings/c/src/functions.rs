@@ -314,3 +314,74 @@ pub unsafe extern "C" fn turnpike_verify_schnorr(
         Ok(Status::of_codes(codes))
     })
 }
+
+/// Verifies `count` BLS signatures on BLS12-381, of 96 bytes, of messages of any length with keys of 48 bytes: as Ethereum
+/// has them, with the tag of proofs of possession.
+///
+/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verify_bls(
+    verifier: *const Verifier,
+    messages: Items,
+    signatures: *const u8,
+    keys: *const u8,
+    count: usize,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        let rows = |bytes, width| Items { bytes, width, offsets: std::ptr::null() };
+        // SAFETY: the caller's promise.
+        let (signatures, keys) = unsafe { (rows(signatures, 96).get(count)?, rows(keys, 48).get(count)?) };
+        // SAFETY: the caller's promise.
+        verifier.bls(unsafe { messages.get(count) }?, signatures, keys, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}
+
+/// Verifies `count` Groth16 proofs on BLS12-381, of 192 bytes. `key` is a verifying key in bellman's encoding, of
+/// `key_length` bytes. An item of `inputs` has the public inputs of a proof, 32 little-endian bytes each.
+///
+/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verify_groth16(
+    verifier: *const Verifier,
+    key: *const u8,
+    key_length: usize,
+    proofs: *const u8,
+    inputs: Items,
+    count: usize,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        let proofs = Items { bytes: proofs, width: 192, offsets: std::ptr::null() };
+        // SAFETY: the caller's promise.
+        let (key, proofs) = unsafe { (slice(key, key_length)?, proofs.get(count)?) };
+        // SAFETY: the caller's promise.
+        verifier.groth16(key, proofs, unsafe { inputs.get(count) }?, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}
+
+/// Verifies that `count` products of pairings on BLS12-381 are one. An item has pairs of points in the encoding of EIP-2537,
+/// 384 bytes each, one at least.
+///
+/// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_verify_pairings(
+    verifier: *const Verifier,
+    products: Items,
+    count: usize,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        // SAFETY: the caller's promise.
+        verifier.pairings(unsafe { products.get(count) }?, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}

@@ -14,7 +14,8 @@ pub enum Status {
     Pointer = 2,
     /// A length is too large for any memory, offsets fall, a header has the wrong length, or a tree has no leaves.
     Length = 3,
-    /// A number stands for no backend, scheme or policy, Equihash has no such parameters, or a text is not UTF-8.
+    /// A number stands for no backend, scheme or policy, Equihash has no such parameters, a verifying key is none, or a text is
+    /// not UTF-8.
     Argument = 4,
     /// This processor does not have the backend, or the scheme does not.
     Backend = 5,
@@ -45,7 +46,7 @@ impl Status {
                 c"a length is too large, offsets fall, a header has the wrong length, or a tree has no leaves"
             }
             Self::Argument => {
-                c"no such backend, scheme or policy, no such parameters of Equihash, or a text is not UTF-8"
+                c"no such backend, scheme or policy, no such parameters of Equihash, no verifying key, or a text is not UTF-8"
             }
             Self::Backend => c"this processor or this scheme does not have the backend: use the fastest or portable",
             Self::Threads => c"the threads could not be started: use fewer",
@@ -71,7 +72,7 @@ impl From<Error> for Status {
     fn from(error: Error) -> Self {
         match error {
             Error::Count { .. } | Error::Length { .. } | Error::Offsets { .. } | Error::NoLeaves => Self::Length,
-            Error::Parameters { .. } => Self::Argument,
+            Error::Parameters { .. } | Error::VerifyingKey(_) => Self::Argument,
             Error::Backend { .. } => Self::Backend,
             Error::Threads { .. } => Self::Threads,
         }

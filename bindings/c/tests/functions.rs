@@ -341,9 +341,9 @@ fn wrong_arguments_have_a_status() {
         assert_eq!(turnpike_verifier_threads(null()), 0);
         assert_eq!(turnpike_verifier_threads(verifier.0), 2);
         assert_eq!(turnpike_verifier_backend(null(), 0, to), Status::Pointer);
-        assert_eq!(turnpike_verifier_backend(verifier.0, 3, to), Status::Argument);
+        assert_eq!(turnpike_verifier_backend(verifier.0, 4, to), Status::Argument);
         assert_eq!(turnpike_verifier_backend(verifier.0, 0, null_mut()), Status::Pointer);
-        assert!(!turnpike_backend_available(3, 0) && !turnpike_backend_available(0, 5));
+        assert!(!turnpike_backend_available(4, 0) && !turnpike_backend_available(0, 5));
 
         assert_eq!(turnpike_sha256(null(), from, 64, 2, to), Status::Pointer);
         assert_eq!(turnpike_sha256(verifier.0, null(), 64, 2, to), Status::Pointer);
@@ -433,4 +433,50 @@ fn every_code_has_a_text() {
     let texts: Vec<&str> = (0..8).map(|status| text(turnpike_status_message(status))).collect();
     assert!(texts.iter().all(|text| *text != "not a status"));
     assert_eq!(text(turnpike_status_message(8)), "not a status");
+}
+
+#[test]
+fn proofs_and_pairings_on_bls12_381() {
+    const SPENDS: &[u8] = include_bytes!("../../../vectors/bls12_381/sapling/spends.bin");
+    const KEY: &[u8] = include_bytes!("../../../crates/verify/src/bls12_381/groth16/keys/sapling-spend.vk");
+    let (proofs, inputs): (Vec<&[u8]>, Vec<&[u8]>) = SPENDS.chunks(416).map(|record| record.split_at(192)).unzip();
+    let (proofs, mut inputs) = (proofs.concat(), inputs.concat());
+    for verifier in Owned::all(Scheme::Bls12381) {
+        for count in [0, 1, 2, 23] {
+            let mut codes = vec![9; count];
+            let mut verify = |key: &[u8], inputs: &[u8]| {
+                // SAFETY: all pointers are to slices of these lengths.
+                unsafe {
+                    let (inputs, codes) = (rows(inputs, 224), codes.as_mut_ptr());
+                    turnpike_verify_groth16(verifier.0, key.as_ptr(), key.len(), proofs.as_ptr(), inputs, count, codes)
+                }
+            };
+            assert_eq!(verify(KEY, &inputs), Status::Ok);
+            assert_eq!(verify(&KEY[1..], &inputs), Status::Argument);
+            if count > 1 {
+                inputs[224] ^= 1;
+                assert_eq!(verify(KEY, &inputs), Status::Invalid);
+                inputs[224] ^= 1;
+                assert_eq!(codes[..2], [TURNPIKE_VALID, RuleCode::Groth16Mismatch as u8]);
+            }
+        }
+        // A key and a signature at infinity; pairs with both points at infinity, of which one is cut.
+        let (mut key, mut signature, mut codes) = ([0; 48], [0; 96], [9; 2]);
+        (key[0], signature[0]) = (0xc0, 0xc0);
+        let (message, pairs) = (Packed::new(&[b"message"]), Packed::new(&[&[0; 384][..], &[0; 383]]));
+        // SAFETY: as above.
+        unsafe {
+            let status = turnpike_verify_bls(
+                verifier.0,
+                message.items(),
+                signature.as_ptr(),
+                key.as_ptr(),
+                1,
+                codes.as_mut_ptr(),
+            );
+            assert_eq!((status, codes[0]), (Status::Invalid, RuleCode::PointAtInfinity as u8));
+            let status = turnpike_verify_pairings(verifier.0, pairs.items(), 2, codes.as_mut_ptr());
+            assert_eq!((status, codes), (Status::Invalid, [TURNPIKE_VALID, RuleCode::PointLength as u8]));
+        }
+    }
 }

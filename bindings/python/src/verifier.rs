@@ -168,4 +168,45 @@ impl Verifier {
         let codes = codes.values_mut()?;
         py.detach(|| self.0.schnorr(messages, signatures, keys, codes)).map_err(raise)
     }
+
+    fn bls(
+        &self,
+        py: Python<'_>,
+        messages: &Bound<'_, PyAny>,
+        signatures: &Bound<'_, PyAny>,
+        keys: &Bound<'_, PyAny>,
+        codes: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let messages = Source::new("messages", messages)?;
+        let signatures = Source::Rows(Rows::of::<96>("signatures", signatures)?);
+        let keys = Source::Rows(Rows::of::<48>("keys", keys)?);
+        let mut codes = self::codes(codes)?;
+        let messages = messages.items().map_err(raise)?;
+        let (signatures, keys) = (signatures.items().map_err(raise)?, keys.items().map_err(raise)?);
+        let codes = codes.values_mut()?;
+        py.detach(|| self.0.bls(messages, signatures, keys, codes)).map_err(raise)
+    }
+
+    fn groth16(
+        &self,
+        py: Python<'_>,
+        key: &[u8],
+        proofs: &Bound<'_, PyAny>,
+        inputs: &Bound<'_, PyAny>,
+        codes: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let proofs = Source::Rows(Rows::of::<192>("proofs", proofs)?);
+        let inputs = Source::new("inputs", inputs)?;
+        let mut codes = self::codes(codes)?;
+        let (proofs, inputs) = (proofs.items().map_err(raise)?, inputs.items().map_err(raise)?);
+        let codes = codes.values_mut()?;
+        py.detach(|| self.0.groth16(key, proofs, inputs, codes)).map_err(raise)
+    }
+
+    fn pairings(&self, py: Python<'_>, products: &Bound<'_, PyAny>, codes: &Bound<'_, PyAny>) -> PyResult<()> {
+        let products = Source::new("products", products)?;
+        let mut codes = self::codes(codes)?;
+        let (products, codes) = (products.items().map_err(raise)?, codes.values_mut()?);
+        py.detach(|| self.0.pairings(products, codes)).map_err(raise)
+    }
 }

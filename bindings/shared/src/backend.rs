@@ -13,13 +13,15 @@ pub enum Scheme {
     Equihash = 1,
     /// Signatures on the curve secp256k1, ECDSA and Schnorr.
     Secp256k1 = 2,
+    /// Signatures, proofs and pairings on the curve BLS12-381.
+    Bls12381 = 3,
 }
 
 impl Scheme {
     /// All schemes.
     ///
     /// cbindgen:ignore
-    pub const ALL: [Self; 3] = [Self::Sha256, Self::Equihash, Self::Secp256k1];
+    pub const ALL: [Self; 4] = [Self::Sha256, Self::Equihash, Self::Secp256k1, Self::Bls12381];
 }
 
 /// The instructions that a scheme is computed with. Which they are changes no result.
@@ -50,6 +52,7 @@ impl Backend {
             Scheme::Sha256 => Sha256::new(self).is_some(),
             Scheme::Equihash => equihash_backend(self).is_some(),
             Scheme::Secp256k1 => secp256k1_backend(self).is_some(),
+            Scheme::Bls12381 => matches!(self, Self::Fastest | Self::Portable),
         }
     }
 }
@@ -136,6 +139,11 @@ impl Backends {
         self.secp256k1.ok_or_else(|| self.missing(Scheme::Secp256k1))
     }
 
+    /// There is only one for BLS12-381.
+    pub(crate) fn bls12_381(&self) -> Result<(), Error> {
+        if self.asked.is_available(Scheme::Bls12381) { Ok(()) } else { Err(self.missing(Scheme::Bls12381)) }
+    }
+
     /// Which backend a scheme runs on: never [`Backend::Fastest`]. SHA-256 has two, and this is the one for many messages.
     pub(crate) fn used(&self, scheme: Scheme) -> Result<Backend, Error> {
         Ok(match scheme {
@@ -153,6 +161,7 @@ impl Backends {
                 secp256k1::Backend::Avx512Ifma => Backend::Avx512,
                 secp256k1::Backend::Portable => Backend::Portable,
             },
+            Scheme::Bls12381 => self.bls12_381().map(|()| Backend::Portable)?,
         })
     }
 }

@@ -46,6 +46,9 @@ pub enum Error {
         /// Levels of the tree.
         k: usize,
     },
+    /// Not a verifying key of Groth16.
+    #[error("this is not a verifying key of Groth16 in bellman's encoding: {0}")]
+    VerifyingKey(verify::bls12_381::Rule),
     /// This processor, or this scheme, does not have the backend.
     #[error("there is no backend {backend:?} for {scheme:?} on this processor: use Fastest or Portable")]
     Backend {

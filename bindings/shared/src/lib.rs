@@ -5,9 +5,11 @@
 //! Nothing here is `unsafe`; what pointers and buffers are is for the bindings to know.
 
 mod backend;
+mod bls12_381;
 mod equihash;
 mod error;
 mod items;
+mod parsed;
 mod secp256k1;
 mod sha256;
 mod verifier;
@@ -19,6 +21,7 @@ pub use secp256k1::{Policy, policy};
 pub use sha256::{Function, Root};
 pub use verifier::Verifier;
 pub use verify::RuleCode;
+pub use verify::bls12_381::groth16::VerifyingKey;
 pub use verify::equihash::ZCASH_HEADER_LENGTH;
 pub use verify::sha256::{Digest, Tag};
 

@@ -1,11 +1,11 @@
-use verify::BatchVerifier;
 use verify::secp256k1::ecdsa::{self, Encoding, HighS, Recoverable, RecoveryId};
 use verify::secp256k1::{Rule, schnorr};
 
 pub use verify::secp256k1::ecdsa::Policy;
 
 use crate::items::check_count;
-use crate::{Error, Items, NOT_VERIFIED, VALID, Verifier, code};
+use crate::parsed::{each_parsed, verify_parsed};
+use crate::{Error, Items, NOT_VERIFIED, VALID, Verifier};
 
 /// Signatures in a piece of work: what a batch shares is shared by enough of them, and they stay in the caches.
 const PIECE: (usize, usize) = (64, 1024);
@@ -65,7 +65,7 @@ impl Verifier {
         signatures.check_count("signatures", codes.len())?;
         check_count("recovery ids", ids.len(), codes.len())?;
         check_count("keys", keys.len(), codes.len())?;
-        let parse = |item: usize| {
+        let parse = |item: usize| -> Result<Recoverable, Rule> {
             let (signature, id) = (policy.signature(signatures.get(item))?, RecoveryId::parse(ids[item])?);
             Ok(Recoverable { digest: digests[item], signature, id })
         };
@@ -108,39 +108,4 @@ impl Verifier {
         });
         Ok(())
     }
-}
-
-/// Parses and verifies as many items as there are codes.
-fn verify_parsed<B: BatchVerifier<Rule = Rule>>(
-    batch: &mut B,
-    codes: &mut [u8],
-    parse: impl Fn(usize) -> Result<B::Item, Rule>,
-) {
-    let verify = |items: Vec<B::Item>| {
-        items.into_iter().for_each(|item| batch.push(item));
-        batch.verify_each().to_vec()
-    };
-    for (item, verdict) in each_parsed(codes, parse, verify) {
-        codes[item] = code(verdict.map_err(Rule::code));
-    }
-}
-
-/// Parses as many items as there are codes, and calls `work` with those that can be. Returns where they are, and what came of them.
-fn each_parsed<T, R>(
-    codes: &mut [u8],
-    parse: impl Fn(usize) -> Result<T, Rule>,
-    work: impl FnOnce(Vec<T>) -> Vec<R>,
-) -> Vec<(usize, R)> {
-    let mut parsed = Vec::with_capacity(codes.len());
-    let mut places = Vec::with_capacity(codes.len());
-    for (place, code) in codes.iter_mut().enumerate() {
-        match parse(place) {
-            Ok(item) => {
-                parsed.push(item);
-                places.push(place);
-            }
-            Err(rule) => *code = rule.code() as u8,
-        }
-    }
-    places.into_iter().zip(work(parsed)).collect()
 }

@@ -1,8 +1,8 @@
-//! Having a node verify proofs of work, signatures and Merkle roots.
+//! Having a node verify proofs of work, signatures, Merkle roots, Groth16 proofs and pairings.
 
 use wire::{
-    EcdsaBody, EquihashBody, MESSAGE_REPLY_BIT, MessageHeader, Reply, SchnorrBody, U16, U32, VerifyCommand,
-    VerifyHeader, VerifyResult,
+    BlsBody, EcdsaBody, EquihashBody, Groth16Body, MESSAGE_REPLY_BIT, MessageHeader, PairBytes, Reply, SchnorrBody,
+    U16, U32, VerifyCommand, VerifyHeader, VerifyResult, VerifyingKeyId,
 };
 use zerocopy::IntoBytes;
 
@@ -49,6 +49,29 @@ pub enum Check<'a> {
         /// All leaves.
         leaves: &'a [[u8; 32]],
     },
+    /// A BLS signature on BLS12-381, with the tag of proofs of possession.
+    Bls {
+        /// The message that is signed.
+        message: &'a [u8],
+        /// The public key: a compressed point of G1.
+        key: [u8; 48],
+        /// The signature: a compressed point of G2.
+        signature: [u8; 96],
+    },
+    /// A Groth16 proof.
+    Groth16 {
+        /// Which of the keys that nodes have it is of.
+        key: VerifyingKeyId,
+        /// A, B and C, compressed.
+        proof: [u8; 192],
+        /// The public inputs, little-endian; at most 16.
+        inputs: &'a [[u8; 32]],
+    },
+    /// Whether a product of pairings on BLS12-381 is one.
+    Pairing {
+        /// Pairs of points in the encoding of EIP-2537, from 1 to 16.
+        pairs: &'a [PairBytes],
+    },
 }
 
 /// What a node found.
@@ -67,6 +90,9 @@ impl Check<'_> {
             Self::Ecdsa { .. } => VerifyCommand::Ecdsa,
             Self::Schnorr { .. } => VerifyCommand::Schnorr,
             Self::MerkleRoot { .. } => VerifyCommand::MerkleRoot,
+            Self::Bls { .. } => VerifyCommand::Bls,
+            Self::Groth16 { .. } => VerifyCommand::Groth16,
+            Self::Pairing { .. } => VerifyCommand::Pairing,
         }
     }
 
@@ -84,6 +110,12 @@ impl Check<'_> {
             }
             Self::Schnorr { message, key, signature } => SchnorrBody { message, key, signature }.as_bytes().to_vec(),
             Self::MerkleRoot { root, leaves } => [&root, leaves.as_flattened()].concat(),
+            Self::Bls { message, key, signature } => [BlsBody { key, signature }.as_bytes(), message].concat(),
+            Self::Groth16 { key, proof, inputs } => {
+                let body = Groth16Body { key: key.code(), reserved: [0; 7], proof };
+                [body.as_bytes(), inputs.as_flattened()].concat()
+            }
+            Self::Pairing { pairs } => pairs.as_flattened().to_vec(),
         };
         Some([MessageHeader::new(self.command(), index, body.len()).as_bytes(), &body].concat())
     }

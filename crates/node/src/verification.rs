@@ -3,7 +3,9 @@
 
 use nic::{Held, Reply, Transmit};
 use verify::{
-    BatchVerifier, RuleCode,
+    BatchVerifier, RuleCode, bls12_381,
+    bls12_381::groth16::{self, VerifyingKey},
+    bls12_381::{eip2537, is_product_one, signature},
     equihash::{Header, HeaderRule, Parameters, verify},
     secp256k1::{
         ecdsa::{self, Encoding, HighS, Policy},
@@ -11,7 +13,7 @@ use verify::{
     },
     sha256::{Digest, sha256d_nodes},
 };
-use wire::{EcdsaBody, EquihashBody, Frame, Verification, write_verify_reply};
+use wire::{EcdsaBody, EquihashBody, Frame, PairBytes, Verification, VerifyingKeyId, write_verify_reply};
 
 use crate::cycles::cycles;
 
@@ -37,8 +39,11 @@ pub fn answer(frames: &mut [Held], transmit: &mut impl Transmit) -> usize {
 /// The outcomes of all messages of the frames, in their order.
 fn verify_frames<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
-    let mut ecdsa = Lanes { verifier: ecdsa::Verifier::default(), places: Vec::new() };
-    let mut schnorr = Lanes { verifier: schnorr::Verifier::default(), places: Vec::new() };
+    let mut ecdsa = Lanes::new(ecdsa::Verifier::default());
+    let mut schnorr = Lanes::new(schnorr::Verifier::default());
+    let mut bls = Lanes::new(signature::Verifier::default());
+    let mut proofs =
+        VerifyingKeyId::ALL.iter().map(|id| Lanes::new(groth16::Verifier::new(key(*id)))).collect::<Vec<_>>();
     for frame in frames {
         // The packet selector has let nothing else through.
         let Ok(Frame::Verify(frame)) = Frame::parse(frame) else { continue };
@@ -51,12 +56,26 @@ fn verify_frames<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<Outcome> {
                 Verification::Schnorr(body) => {
                     schnorr.push(outcomes.len(), schnorr::Signed::parse(&body.message, &body.signature, &body.key))
                 }
+                Verification::Bls(body, message) => {
+                    bls.push(outcomes.len(), signature::Signed::parse(message, &body.signature, &body.key))
+                }
+                Verification::Groth16(body, inputs) => {
+                    let known = VerifyingKeyId::ALL.iter().zip(&mut proofs).find(|(id, _)| id.code() == body.key);
+                    match known {
+                        Some((id, proofs)) => proofs.push(outcomes.len(), parse_claim(*id, &body.proof, inputs)),
+                        // The parser lets only keys through that exist.
+                        None => Err(RuleCode::InputCount),
+                    }
+                }
+                Verification::Pairing(pairs) => verify_pairing(pairs),
             };
             outcomes.push((mask(verdict), cycles().wrapping_sub(start)));
         }
     }
     ecdsa.verify(&mut outcomes);
     schnorr.verify(&mut outcomes);
+    bls.verify(&mut outcomes);
+    proofs.iter_mut().for_each(|proofs| proofs.verify(&mut outcomes));
     outcomes
 }
 
@@ -66,10 +85,14 @@ struct Lanes<V> {
     places: Vec<usize>,
 }
 
-impl<V: BatchVerifier<Rule = verify::secp256k1::Rule>> Lanes<V> {
+impl<V: BatchVerifier<Rule: Copy + Into<RuleCode>>> Lanes<V> {
+    fn new(verifier: V) -> Self {
+        Self { verifier, places: Vec::new() }
+    }
+
     /// Adds an item that could be parsed, whose verdict comes with the batch.
     fn push(&mut self, place: usize, parsed: Result<V::Item, V::Rule>) -> Result<(), RuleCode> {
-        self.verifier.push(parsed.map_err(|rule| rule.code())?);
+        self.verifier.push(parsed.map_err(Into::into)?);
         self.places.push(place);
         Ok(())
     }
@@ -80,7 +103,7 @@ impl<V: BatchVerifier<Rule = verify::secp256k1::Rule>> Lanes<V> {
         let verdicts = self.verifier.verify_each();
         let each = cycles().wrapping_sub(start) / verdicts.len().max(1) as u64;
         for (verdict, place) in verdicts.iter().zip(&self.places) {
-            outcomes[*place].0 = mask(verdict.map_err(|rule| rule.code()));
+            outcomes[*place].0 = mask(verdict.map_err(Into::into));
             outcomes[*place].1 += each;
         }
     }
@@ -105,6 +128,25 @@ fn verify_equihash(body: &EquihashBody, header: &[u8]) -> Result<(), RuleCode> {
         return verify(&parameters, &header.solution()).map_err(|rule| rule.code());
     }
     header.verify_with(&parameters).map_err(|rule| rule.code())
+}
+
+fn key(id: VerifyingKeyId) -> &'static VerifyingKey {
+    match id {
+        VerifyingKeyId::SaplingSpend => VerifyingKey::sapling_spend(),
+        VerifyingKeyId::SaplingOutput => VerifyingKey::sapling_output(),
+        VerifyingKeyId::Sprout => VerifyingKey::sprout(),
+    }
+}
+
+/// A claim with as many inputs as the key asks for, so that it can be combined with others.
+fn parse_claim(id: VerifyingKeyId, proof: &[u8], inputs: &[[u8; 32]]) -> Result<groth16::Claim, bls12_381::Rule> {
+    let claim = groth16::Claim::parse(proof, inputs.as_flattened())?;
+    if claim.inputs.len() == key(id).inputs() { Ok(claim) } else { Err(bls12_381::Rule::InputCount) }
+}
+
+fn verify_pairing(pairs: &[PairBytes]) -> Result<(), RuleCode> {
+    let pairs = eip2537::pairs(pairs.as_flattened()).map_err(|rule| rule.code())?;
+    if is_product_one(&pairs) { Ok(()) } else { Err(RuleCode::PairingMismatch) }
 }
 
 /// A tree of Bitcoin: an odd node is paired with itself, so two equal ones side by side make the root ambiguous (CVE-2012-2459).

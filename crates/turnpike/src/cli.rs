@@ -72,6 +72,9 @@ pub enum Command {
     /// Evaluate and verify delays that nobody can shorten, and open time-locks
     #[command(subcommand)]
     Delay(DelayCommand),
+    /// Run programs of the pairing coprocessor on its model, assemble and disassemble them
+    #[command(subcommand)]
+    Coproc(CoprocCommand),
     /// Tell what a node serves and where it stands
     Info(NodeArgs),
     /// Show, in about a minute, what Turnpike does: durable transfers, proofs, a kill -9, nothing lost
@@ -608,6 +611,15 @@ pub enum VerifyCommand {
     /// BIP340 signatures. Files have a line for each (message of 32 bytes, key, signature, in hexadecimal), or binary records of
     /// the same 128 bytes
     Schnorr(VerifyFiles),
+    /// BLS signatures on BLS12-381, with keys in G1. Files have a line for each (message, key, signature, in hexadecimal), or binary
+    /// records (length of 2 bytes and message, key of 48 bytes, signature of 96)
+    Bls(VerifyFiles),
+    /// Groth16 proofs on BLS12-381. Files have a line for each (proof, public inputs, in hexadecimal), or binary records (proof of 192
+    /// bytes, public inputs of 32 bytes each, little-endian)
+    Groth16(VerifyGroth16Args),
+    /// Products of pairings on BLS12-381 that should be one, in the encoding of EIP-2537. Files have a line for each, in hexadecimal, or
+    /// binary records (number of pairs in 2 bytes, pairs of 384 bytes)
+    Pairing(VerifyFiles),
     /// Blocks of Bitcoin: proof of work, Merkle root, and the signatures of inputs whose coins are known. Files are raw blocks,
     /// blk*.dat files, or folders of them
     Block(VerifyBlockArgs),
@@ -684,6 +696,16 @@ pub struct VerifyEcdsaArgs {
     pub low_s: bool,
 }
 
+/// Options of `verify groth16`.
+#[derive(Args)]
+pub struct VerifyGroth16Args {
+    #[command(flatten)]
+    pub files: VerifyFiles,
+    /// The verifying key: sapling-spend, sapling-output, sprout, or a file in bellman's encoding
+    #[arg(long, value_name = "KEY")]
+    pub key: String,
+}
+
 /// Options of `verify block`.
 #[derive(Args)]
 pub struct VerifyBlockArgs {
@@ -695,6 +717,47 @@ pub struct VerifyBlockArgs {
     /// Which network the blocks are of
     #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
     pub network: NetworkArg,
+}
+
+/// Programs of the pairing coprocessor.
+#[derive(Subcommand)]
+pub enum CoprocCommand {
+    /// Run a program until it waits; the exit status is 1 if it does not
+    Run(CoprocRunArgs),
+    /// Write the image of a program: what instruction memory and data memory begin with
+    Assemble(CoprocAssembleArgs),
+    /// Print a program as text
+    Disassemble(CoprocDisassembleArgs),
+}
+
+/// Options of `coproc run`.
+#[derive(Args)]
+pub struct CoprocRunArgs {
+    /// The program: a text, or an image
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Instructions after which it is stopped
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    pub instructions: u64,
+}
+
+/// Options of `coproc assemble`.
+#[derive(Args)]
+pub struct CoprocAssembleArgs {
+    /// The text
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// The file to write
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub out: PathBuf,
+}
+
+/// Options of `coproc disassemble`.
+#[derive(Args)]
+pub struct CoprocDisassembleArgs {
+    /// The program: an image, or a text
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
 }
 
 /// Options of `check`.

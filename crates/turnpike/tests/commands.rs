@@ -401,3 +401,78 @@ fn from_hex(text: &str) -> Vec<u8> {
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[test]
+fn pairings_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        text(&path).to_string()
+    };
+    let rule = |report: &Value| report["failures"][0]["rule"].as_str().unwrap_or_default().to_string();
+
+    // Proofs of mainnet, and a verifying key out of a file.
+    let spends = include_bytes!("../../../vectors/bls12_381/sapling/spends.bin");
+    let good = write("spends", spends);
+    let (status, report) = verified(&["groth16", "--key", "sapling-spend", &good]);
+    assert_eq!((status, &report["checked"]["proofs"]["valid"]), (0, &23.into()));
+    let key = concat!(env!("CARGO_MANIFEST_DIR"), "/../verify/src/bls12_381/groth16/keys/sapling-spend.vk");
+    assert_eq!(verified(&["groth16", "--key", key, &good]).0, 0);
+    let mut bad = spends.to_vec();
+    bad[416 * 5 + 192] ^= 1;
+    let (status, report) = verified(&["groth16", "--key", "sapling-spend", &write("bad", &bad)]);
+    assert_eq!((status, &report["valid"], &report["failures"][0]["item"]), (1, &22.into(), &"number 5".into()));
+    assert!(rule(&report).contains("does not hold"));
+    assert_eq!(verified(&["groth16", "--key", &good, &good]).0, 2, "a file that is no key");
+    assert_eq!(verified(&["groth16", "--key", "sapling-output", &good]).0, 2, "records of another length");
+
+    // A line of text: message, key, signature.
+    let vectors: Value = serde_json::from_str(include_str!("../../../vectors/bls12_381/ethereum/verify.json")).unwrap();
+    let line = |case: &Value| {
+        let field = |name: &str| case["input"][name].as_str().unwrap();
+        format!("{} {} {}\n", field("message"), field("pubkey"), field("signature"))
+    };
+    let cases = vectors.as_object().unwrap();
+    let (good, bad): (Vec<_>, Vec<_>) = cases.values().partition(|case| case["output"] == true);
+    let lines = good.into_iter().chain(bad).map(line).collect::<String>();
+    let (status, report) = verified(&["bls", &write("signatures", lines.as_bytes())]);
+    assert_eq!((status, &report["valid"], &report["invalid"]), (1, &10.into(), &19.into()));
+
+    // Products of pairings, and one that is cut.
+    let vectors = include_str!("../../../vectors/bls12_381/eip2537/pairing_check.json");
+    let vectors: Value = serde_json::from_str(vectors).unwrap();
+    let lines = |one: bool| -> String {
+        let cases = vectors.as_array().unwrap().iter();
+        let expected = |case: &&Value| case["Expected"].as_str().unwrap().ends_with('1') == one;
+        cases.filter(expected).map(|case| format!("{}\n", case["Input"].as_str().unwrap())).collect()
+    };
+    let (status, report) = verified(&["pairing", &write("one", lines(true).as_bytes())]);
+    assert_eq!((status, &report["valid"]), (0, &7.into()));
+    let (status, report) = verified(&["pairing", &write("other", lines(false).as_bytes())]);
+    assert_eq!((status, &report["invalid"]), (1, &3.into()));
+    let (_, report) = verified(&["pairing", &write("cut", b"0123")]);
+    assert!(rule(&report).contains("length"));
+}
+
+#[test]
+fn programs_of_the_coprocessor_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = |name: &str| format!("{}/../coproc/programs/{name}.s", env!("CARGO_MANIFEST_DIR"));
+    let report = json(&["coproc", "run", &source("groth16")]);
+    assert_eq!((&report["state"], &report["interrupts"][0]["index"]), (&"waiting".into(), &1.into()));
+    let image = folder.path().join("image");
+    let report = json(&["coproc", "assemble", &source("pairing"), "--out", text(&image)]);
+    assert_eq!(
+        (&report["instructions"], fs::metadata(&image).unwrap().len()),
+        (&13.into(), report["bytes"].as_u64().unwrap())
+    );
+    assert_eq!(json(&["coproc", "run", text(&image)])["interrupts"][1]["index"], 1);
+    let printed = turnpike(&["coproc", "disassemble", text(&image)]).stdout;
+    let again = folder.path().join("again.s");
+    fs::write(&again, printed).unwrap();
+    assert_eq!(json(&["coproc", "run", text(&again)]), json(&["coproc", "run", &source("pairing")]));
+    assert!(error(&["coproc", "run", &source("pairing"), "--instructions", "3"]).contains("NOOP_WAIT"));
+    fs::write(&again, ".text\nJUMP nowhere\n").unwrap();
+    assert!(error(&["coproc", "run", text(&again)]).contains("line 2: there is no label"));
+}

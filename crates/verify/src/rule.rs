@@ -254,6 +254,18 @@ impl PairingRule {
     }
 }
 
+impl From<SignatureRule> for RuleCode {
+    fn from(rule: SignatureRule) -> Self {
+        rule.code()
+    }
+}
+
+impl From<PairingRule> for RuleCode {
+    fn from(rule: PairingRule) -> Self {
+        rule.code()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

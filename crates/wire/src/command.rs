@@ -109,6 +109,18 @@ codes! {
 }
 
 codes! {
+    /// A verifying key of Groth16 that nodes have.
+    VerifyingKeyId: u8, else Malformed {
+        /// Spends of Zcash's Sapling, with 7 inputs.
+        SaplingSpend = 1 "sapling-spend",
+        /// Outputs of Zcash's Sapling, with 5 inputs.
+        SaplingOutput = 2 "sapling-output",
+        /// JoinSplits of Zcash's Sprout, with 9 inputs.
+        Sprout = 3 "sprout",
+    }
+}
+
+codes! {
     /// What a message of a verify frame asks to have verified.
     VerifyCommand: u32, else UnknownCommand {
         /// An Equihash solution and the difficulty of its header.
@@ -119,5 +131,11 @@ codes! {
         Schnorr = 0x102 "SCHNORR",
         /// The root of a Merkle tree of double SHA-256.
         MerkleRoot = 0x103 "MERKLE_ROOT",
+        /// A BLS signature on BLS12-381.
+        Bls = 0x104 "BLS",
+        /// A Groth16 proof for one of Zcash's verifying keys.
+        Groth16 = 0x105 "GROTH16",
+        /// A product of pairings on BLS12-381.
+        Pairing = 0x106 "PAIRING",
     }
 }

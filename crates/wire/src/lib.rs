@@ -24,7 +24,7 @@ mod status;
 mod verify;
 
 pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut};
-pub use command::{Chain, Command, Promise, Query, VerifyCommand};
+pub use command::{Chain, Command, Promise, Query, VerifyCommand, VerifyingKeyId};
 pub use compact::{CompactEntry, CompactFrame};
 pub use error::{ErrorFrame, ParseError};
 pub use frame::{Frame, FrameMut, Headers, Proof};
@@ -38,8 +38,8 @@ pub use proof::{IndexEntry, IndexReply, ProofReply, ProofRequest, key_of_locator
 pub use reply::{BatchReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply};
 pub use status::{Status, UnknownStatus};
 pub use verify::{
-    EcdsaBody, EquihashBody, MESSAGE_REPLY_BIT, MerkleBody, MessageHeader, SchnorrBody, Verification, Verify,
-    VerifyHeader, VerifyResult, write_verify_reply,
+    BlsBody, EcdsaBody, EquihashBody, Groth16Body, MAX_PAIRS, MESSAGE_REPLY_BIT, MerkleBody, MessageHeader, PairBytes,
+    SchnorrBody, Verification, Verify, VerifyHeader, VerifyResult, write_verify_reply,
 };
 
 pub use zerocopy::byteorder::big_endian::{U16, U32, U64};

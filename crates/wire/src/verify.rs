@@ -1,9 +1,9 @@
-//! The verify frame: proofs of work, signatures and Merkle roots to be verified.
+//! The verify frame: proofs of work, signatures, Merkle roots, Groth16 proofs and pairings to be verified.
 //!
 //! Its messages have the shape of the Zcash FPGA's: a header with command and length, an index that is echoed, and in the reply
 //! a mask of results and a count of cycles.
 
-use crate::{FrameHeader, FrameType, Status, UnknownStatus, VerifyCommand};
+use crate::{FrameHeader, FrameType, Status, UnknownStatus, VerifyCommand, VerifyingKeyId};
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -209,6 +209,43 @@ pub struct MerkleBody {
     pub root: [u8; 32],
 }
 
+/// Body of a message with a BLS signature, 144 bytes; the message that is signed follows, of any length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct BlsBody {
+    /// The public key: a compressed point of G1.
+    pub key: [u8; 48],
+    /// The signature: a compressed point of G2.
+    pub signature: [u8; 96],
+}
+
+/// Body of a message with a Groth16 proof, 200 bytes; its public inputs follow, 32 little-endian bytes each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Groth16Body {
+    /// A [`VerifyingKeyId`].
+    pub key: u8,
+    /// Zero.
+    pub reserved: [u8; 7],
+    /// A, B and C, compressed.
+    pub proof: [u8; 192],
+}
+
+impl Groth16Body {
+    /// The most public inputs; no key has as many.
+    pub const MAX_INPUTS: usize = 16;
+
+    fn is_request(&self, inputs: &[[u8; 32]]) -> bool {
+        VerifyingKeyId::try_from(self.key).is_ok() && self.reserved == [0; 7] && inputs.len() <= Self::MAX_INPUTS
+    }
+}
+
+/// A pair of points in a message with a product of pairings, in the encoding of EIP-2537.
+pub type PairBytes = [u8; 384];
+
+/// The most pairs of a product: some milliseconds of work.
+pub const MAX_PAIRS: usize = 16;
+
 /// What is to be verified.
 #[derive(Clone, Copy, Debug)]
 pub enum Verification<'a> {
@@ -220,6 +257,12 @@ pub enum Verification<'a> {
     Schnorr(&'a SchnorrBody),
     /// The root of a Merkle tree of double SHA-256.
     Merkle(&'a [u8; 32], &'a [[u8; 32]]),
+    /// A BLS signature, and the message that is signed.
+    Bls(&'a BlsBody, &'a [u8]),
+    /// A Groth16 proof and its public inputs.
+    Groth16(&'a Groth16Body, &'a [[u8; 32]]),
+    /// Whether a product of pairings is one.
+    Pairing(&'a [PairBytes]),
 }
 
 /// A verify frame.
@@ -279,6 +322,17 @@ fn take_message<'a>(rest: &mut &'a [u8]) -> Result<(&'a MessageHeader, Verificat
             let leaves = <[[u8; 32]]>::ref_from_bytes(leaves).ok().filter(|leaves| !leaves.is_empty())?;
             Some(Verification::Merkle(&body.root, leaves))
         }),
+        VerifyCommand::Bls => {
+            BlsBody::ref_from_prefix(body).ok().map(|(body, message)| Verification::Bls(body, message))
+        }
+        VerifyCommand::Groth16 => Groth16Body::ref_from_prefix(body).ok().and_then(|(body, inputs)| {
+            let inputs = <[[u8; 32]]>::ref_from_bytes(inputs).ok().filter(|inputs| body.is_request(inputs))?;
+            Some(Verification::Groth16(body, inputs))
+        }),
+        VerifyCommand::Pairing => <[PairBytes]>::ref_from_bytes(body)
+            .ok()
+            .filter(|pairs| (1..=MAX_PAIRS).contains(&pairs.len()))
+            .map(Verification::Pairing),
     };
     let found = found.ok_or(Status::Malformed)?;
     *rest = behind;

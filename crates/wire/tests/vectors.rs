@@ -114,6 +114,20 @@ fn merkle(leaves: u8) -> Vec<u8> {
     message(VerifyCommand::MerkleRoot, &[&hash(1), leaves.as_bytes()])
 }
 
+fn bls(length: u8) -> Vec<u8> {
+    let body = BlsBody { key: [0; 48], signature: std::array::from_fn(|byte| byte as u8) };
+    message(VerifyCommand::Bls, &[body.as_bytes(), &Vec::from_iter(0..length)])
+}
+
+fn groth16(key: VerifyingKeyId, inputs: usize) -> Vec<u8> {
+    let body = Groth16Body { key: key.code(), reserved: [0; 7], proof: std::array::from_fn(|byte| byte as u8) };
+    message(VerifyCommand::Groth16, &[body.as_bytes(), &hash(1).repeat(inputs)])
+}
+
+fn pairing(pairs: usize) -> Vec<u8> {
+    message(VerifyCommand::Pairing, &[&vec![0; size_of::<PairBytes>() * pairs]])
+}
+
 #[test]
 fn status_codes() {
     let records = records("status.txt");
@@ -212,6 +226,16 @@ fn requests_build() {
         ("verify_schnorr", verify(&[schnorr()])),
         ("verify_merkle", verify(&[merkle(1), merkle(5)])),
         ("verify_all", verify(&[equihash(200, 9, 1344, 0), ecdsa(&key_33(), 0), schnorr(), merkle(3)])),
+        ("verify_bls", verify(&[bls(0), bls(32)])),
+        (
+            "verify_groth16",
+            verify(&[
+                groth16(VerifyingKeyId::SaplingSpend, 7),
+                groth16(VerifyingKeyId::Sprout, 0),
+                groth16(VerifyingKeyId::SaplingOutput, 16),
+            ]),
+        ),
+        ("verify_pairing", verify(&[pairing(1), pairing(MAX_PAIRS)])),
     ]);
     let mut bad_entries = Operation::refer(transaction(), keyed);
     bad_entries.command = U16::new(9);

@@ -1,4 +1,5 @@
-"""Fast verification for blockchains: SHA-256 and Merkle trees, Equihash, ECDSA and Schnorr signatures on secp256k1.
+"""Fast verification for blockchains: SHA-256 and Merkle trees, Equihash, ECDSA and Schnorr signatures on secp256k1, BLS
+signatures, Groth16 proofs and pairings on BLS12-381.
 
 Many items are verified at once. They are given as numpy arrays (or anything else with the buffer protocol), which are
 read where they are, without copying:
@@ -57,6 +58,7 @@ class Scheme(enum.IntEnum):
     SHA256 = 0
     EQUIHASH = 1
     SECP256K1 = 2
+    BLS12_381 = 3
 
 
 class Backend(enum.IntEnum):
@@ -234,4 +236,32 @@ class Verifier:
         """Verifies BIP340 signatures, shape ``(count, 64)``, of messages of any lengths with keys of shape ``(count, 32)``."""
         codes = np.empty(_count(messages), np.uint8)
         self._native.schnorr(messages, signatures, keys, codes)
+        return codes
+
+    def bls(self, messages: Items, signatures: Table, keys: Table) -> ByteArray:
+        """Verifies BLS signatures, shape ``(count, 96)``, of messages of any lengths with keys of shape ``(count, 48)``.
+
+        Keys are points of G1 and signatures of G2, with the tag of proofs of possession, as Ethereum has them.
+        """
+        codes = np.empty(_count(messages), np.uint8)
+        self._native.bls(messages, signatures, keys, codes)
+        return codes
+
+    def groth16(self, key: bytes, proofs: Table, inputs: Items) -> ByteArray:
+        """Verifies Groth16 proofs, shape ``(count, 192)``, for a verifying key in bellman's encoding.
+
+        The public inputs of a proof have 32 little-endian bytes each: shape ``(count, 32 * inputs)``. Raises ValueError if the
+        key is none.
+        """
+        codes = np.empty(_count(proofs), np.uint8)
+        self._native.groth16(key, proofs, inputs, codes)
+        return codes
+
+    def pairings(self, products: Items) -> ByteArray:
+        """Verifies that products of pairings are one.
+
+        A product is pairs of a point of G1 and one of G2 in the encoding of EIP-2537, 384 bytes each, one at least.
+        """
+        codes = np.empty(_count(products), np.uint8)
+        self._native.pairings(products, codes)
         return codes

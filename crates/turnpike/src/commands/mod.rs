@@ -3,6 +3,7 @@
 mod account;
 mod check;
 mod config;
+mod coproc;
 mod delay;
 mod demo;
 mod doctor;
@@ -45,6 +46,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         Command::Verify(command) => verify::run(&command, output),
         Command::Check(args) => check::run(&args, output),
         Command::Delay(command) => delay::run(&command, output),
+        Command::Coproc(command) => coproc::run(&command, output),
         Command::Demo(args) => demo::run(&args, output),
     }
 }

@@ -44,8 +44,10 @@ impl PublicKey {
     }
 
     /// 48 bytes.
-    pub fn bytes(&self) -> Vec<u8> {
-        self.0.compressed()
+    pub fn bytes(&self) -> [u8; 48] {
+        let mut bytes = [0; 48];
+        bytes.copy_from_slice(&self.0.compressed());
+        bytes
     }
 }
 
@@ -64,8 +66,10 @@ impl Signature {
     }
 
     /// 96 bytes.
-    pub fn bytes(&self) -> Vec<u8> {
-        self.0.compressed()
+    pub fn bytes(&self) -> [u8; 96] {
+        let mut bytes = [0; 96];
+        bytes.copy_from_slice(&self.0.compressed());
+        bytes
     }
 }
 

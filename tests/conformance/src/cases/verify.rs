@@ -20,6 +20,9 @@ cases! {
     "verify: masks of ECDSA signatures" => ecdsa,
     "verify: masks of BIP340 signatures" => schnorr,
     "verify: masks of Merkle trees" => merkle_roots,
+    "verify: masks of BLS signatures" => bls,
+    "verify: masks of Groth16 proofs" => groth16,
+    "verify: masks of products of pairings" => pairings,
     "verify: many messages in a frame" => many,
     "verify: frames that are refused" => refused,
     "verify and info over TCP" => streams,
@@ -39,6 +42,27 @@ const MISMATCH: u64 = 1 << 20;
 const KEY_RANGE: u64 = 1 << 26;
 const ROOT: u64 = 1 << 32;
 const REPEATED: u64 = 1 << 33;
+const POINT_FLAGS: u64 = 1 << 41;
+const PADDING: u64 = 1 << 43;
+const COORDINATE: u64 = 1 << 44;
+const POINT_NOT_ON_CURVE: u64 = 1 << 45;
+const NOT_IN_SUBGROUP: u64 = 1 << 46;
+const SCALAR: u64 = 1 << 47;
+const AT_INFINITY: u64 = 1 << 48;
+const INPUT_COUNT: u64 = 1 << 50;
+const BLS_MISMATCH: u64 = 1 << 51;
+const PROOF_MISMATCH: u64 = 1 << 52;
+const PAIRING_MISMATCH: u64 = 1 << 53;
+
+/// A signature of Ethereum's tests: key, signature and message.
+const BLS: [&str; 3] = [
+    "b53d21a4cfd562c469cc81514d4ce5a6b577d8403d32a394dc265dd190b47fa9f829fdd7963afdf972e5e77854051f6f",
+    "ae82747ddeefe4fd64cf9cedb9b04ae3e8a43420cd255e3c7cd06a8d88b7c7f8638543719981c5d16fa3527c468c25f0026704a6951bde891360c7e8d12ddee0559004ccdbe6046b55bae1b257ee97f7cdb955773d7cf29adf3ccbb9975e4eb9",
+    "abababababababababababababababababababababababababababababababab",
+];
+
+/// Proofs of mainnet transactions of Zcash: 192 bytes, and 7 inputs of 32.
+const SPENDS: &[u8] = include_bytes!("../../../../vectors/bls12_381/sapling/spends.bin");
 
 /// Vectors of Equihash, the first of them the header of Zcash's block 415,000.
 const EQUIHASH: &str = include_str!("../../../../crates/verify/tests/vectors/equihash.txt");
@@ -206,6 +230,96 @@ fn merkle_roots(session: &mut Session) -> Result<(), Stop> {
     ] {
         let message = message(VerifyCommand::MerkleRoot, 1, &[&root, leaves.as_bytes()]);
         ensure_eq!(verify(session, &[message])?, [expected], "mask of a tree of {} leaves", leaves.len());
+    }
+    Ok(())
+}
+
+/// Bytes with some of them replaced.
+fn replaced(bytes: &[u8], at: usize, with: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at..at + with.len()].copy_from_slice(with);
+    bytes
+}
+
+/// A compressed point with this x, below 256, and this first byte.
+fn small_x(first: u8, x: u8) -> [u8; 48] {
+    std::array::from_fn(|at| {
+        if at == 0 {
+            first
+        } else if at == 47 {
+            x
+        } else {
+            0
+        }
+    })
+}
+
+fn bls(session: &mut Session) -> Result<(), Stop> {
+    let good = BLS.map(from_hex).concat();
+    for (body, expected) in [
+        (good.clone(), 0),
+        (replaced(&good, 144, &[1]), BLS_MISMATCH),
+        (good[..144].to_vec(), BLS_MISMATCH),
+        (replaced(&good, 0, &small_x(0x80, 0)), NOT_IN_SUBGROUP),
+        (replaced(&good, 0, &small_x(0x80, 1)), POINT_NOT_ON_CURVE),
+        (replaced(&good, 0, &small_x(0xc0, 0)), AT_INFINITY),
+        (replaced(&good, 0, &[0x20]), POINT_FLAGS),
+        (replaced(&good, 48, &[0x9f, 0xff]), COORDINATE),
+    ] {
+        ensure_eq!(
+            verify(session, &[message(VerifyCommand::Bls, 3, &[&body])])?,
+            [expected],
+            "mask of a BLS signature"
+        );
+    }
+    Ok(())
+}
+
+fn groth16(session: &mut Session) -> Result<(), Stop> {
+    const LENGTH: usize = 192 + 7 * 32;
+    let good = &SPENDS[..LENGTH];
+    let changed_input = replaced(good, 192, &[good[192] ^ 1]);
+    let cases = [
+        (1, good.to_vec(), 0),
+        (1, SPENDS[LENGTH..2 * LENGTH].to_vec(), 0),
+        (1, changed_input, PROOF_MISMATCH),
+        (2, good.to_vec(), INPUT_COUNT),
+        (3, good.to_vec(), INPUT_COUNT),
+        (2, good[..192 + 5 * 32].to_vec(), PROOF_MISMATCH),
+        (1, replaced(good, 192, &[0xff; 32]), SCALAR),
+        (1, replaced(good, 0, &small_x(0x80, 0)), NOT_IN_SUBGROUP),
+        (1, replaced(good, 144, &small_x(0xc0, 0)), AT_INFINITY),
+    ];
+    let body = |key: u8, claim: &[u8]| message(VerifyCommand::Groth16, 4, &[&[key], &[0; 7], claim]);
+    for (key, claim, expected) in &cases {
+        ensure_eq!(verify(session, &[body(*key, claim)])?, [*expected], "mask of a proof");
+    }
+    // All in one frame, where they are combined.
+    let messages = Vec::from_iter(cases.iter().map(|(key, claim, _)| body(*key, claim)));
+    ensure_eq!(verify(session, &messages)?, cases.map(|(_, _, expected)| expected), "masks of proofs in a frame");
+    Ok(())
+}
+
+fn pairings(session: &mut Session) -> Result<(), Stop> {
+    // A pair with a point at infinity counts as one.
+    let infinity = [0; 384];
+    let vectors = include_str!("../../../../vectors/bls12_381/eip2537/pairing_check.json");
+    let input = |name: &str| {
+        let line = vectors.lines().find(|line| line.contains(name)).unwrap_or_default();
+        from_hex(line.split('"').nth(3).unwrap_or_default())
+    };
+    let (product, pair) = (input("bls_pairing_bilinearity"), input("bls_pairing_non-degeneracy"));
+    for (body, expected) in [
+        (infinity.to_vec(), 0),
+        (product.clone(), 0),
+        ([&product[..], &infinity].concat(), 0),
+        (pair.clone(), PAIRING_MISMATCH),
+        (replaced(&pair, 0, &[1]), PADDING),
+        (replaced(&pair, 16, &[0xff]), COORDINATE),
+        (replaced(&pair, 127, &[pair[127] ^ 1]), POINT_NOT_ON_CURVE),
+    ] {
+        let message = message(VerifyCommand::Pairing, 5, &[&body]);
+        ensure_eq!(verify(session, &[message])?, [expected], "mask of a product of {} pairs", body.len() / 384);
     }
     Ok(())
 }

@@ -3,10 +3,15 @@
 use std::net::SocketAddr;
 
 use client::{Check, Client, Options};
+use verify::bls12_381::groth16::{self, Claim};
+use verify::bls12_381::{self, eip2537, is_product_one, signature};
 use verify::equihash::{Header, Parameters};
 use verify::secp256k1::{ecdsa, schnorr};
 use verify::{BatchVerifier, RuleCode};
 
+use wire::MAX_PAIRS;
+
+use super::pairings::{Key, ProofRecord};
 use crate::error::Error;
 
 /// A verdict: nothing, or the rule that is broken.
@@ -93,6 +98,70 @@ impl Engine {
                     key: *item.key.bytes(),
                     signature: item.signature.bytes(),
                 });
+                ask(client, &checks.collect::<Vec<_>>())
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// BLS signatures.
+    pub fn bls(&mut self, items: &[signature::Signed<'_>]) -> Result<Vec<Verdict>, Error> {
+        match self {
+            Self::Local(_) => {
+                let mut verifier = signature::Verifier::default();
+                items.iter().for_each(|item| verifier.push(*item));
+                Ok(verifier.verify_each().iter().map(|verdict| verdict.map_err(|rule| rule.to_string())).collect())
+            }
+            Self::Remote(client) => {
+                let checks = items.iter().map(|item| Check::Bls {
+                    message: item.message,
+                    key: item.key.bytes(),
+                    signature: item.signature.bytes(),
+                });
+                ask(client, &checks.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// Groth16 proofs, each with as many inputs as the key asks for; a node has to know the key.
+    pub fn groth16(&mut self, key: &Key, items: Vec<(Claim, &ProofRecord)>) -> Result<Vec<Verdict>, Error> {
+        match (self, key.id) {
+            (Self::Remote(client), Some(id)) => {
+                let checks = items.iter().map(|(_, record)| Check::Groth16 {
+                    key: id,
+                    proof: record.proof,
+                    inputs: &record.inputs,
+                });
+                ask(client, &checks.collect::<Vec<_>>())
+            }
+            _ => {
+                let mut verifier = groth16::Verifier::new(&key.key);
+                items.into_iter().for_each(|(claim, _)| verifier.push(claim));
+                Ok(verifier.verify_each().iter().map(|verdict| verdict.map_err(|rule| rule.to_string())).collect())
+            }
+        }
+    }
+
+    /// Products of pairings in the encoding of EIP-2537.
+    pub fn pairings(&mut self, items: &[Vec<u8>]) -> Result<Vec<Verdict>, Error> {
+        match self {
+            Self::Local(_) => {
+                let verify =
+                    |item: &Vec<u8>| match is_product_one(&eip2537::pairs(item).map_err(|rule| rule.to_string())?) {
+                        true => Ok(()),
+                        false => Err(bls12_381::Rule::PairingMismatch.to_string()),
+                    };
+                Ok(items.iter().map(verify).collect())
+            }
+            Self::Remote(client) => {
+                let too_long =
+                    |item: &&Vec<u8>| !(1..=MAX_PAIRS).contains(&item.as_chunks::<{ eip2537::PAIR }>().0.len());
+                if items.iter().find(too_long).is_some() {
+                    let text = format!("a node takes from 1 to {MAX_PAIRS} pairs at once: leave --server out");
+                    return Err(Error::Input(text));
+                }
+                let checks = items.iter().map(|item| Check::Pairing { pairs: item.as_chunks().0 });
                 ask(client, &checks.collect::<Vec<_>>())
             }
         }

@@ -1,8 +1,10 @@
-//! `turnpike verify`: signatures, proofs of work and blocks out of files, with all processors or by a node.
+//! `turnpike verify`: signatures, proofs, proofs of work and blocks out of files, with all processors or by a node.
 
 mod block;
 mod engine;
 mod equihash;
+mod pairings;
+mod records;
 mod report;
 mod run;
 mod signatures;
@@ -24,6 +26,9 @@ pub fn run(command: &VerifyCommand, output: Output) -> Result<(), Error> {
         VerifyCommand::Equihash(args) => equihash::run(args, output),
         VerifyCommand::Ecdsa(args) => signatures::run_ecdsa(args, output),
         VerifyCommand::Schnorr(args) => signatures::run_schnorr(args, output),
+        VerifyCommand::Bls(args) => pairings::run_bls(args, output),
+        VerifyCommand::Groth16(args) => pairings::run_groth16(args, output),
+        VerifyCommand::Pairing(args) => pairings::run_pairing(args, output),
         VerifyCommand::Block(args) => block::run(args, output),
     };
     let report = report.map_err(|error| Error::Unusable(Box::new(error)))?;

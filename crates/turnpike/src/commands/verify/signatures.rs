@@ -1,29 +1,17 @@
 //! `turnpike verify ecdsa` and `turnpike verify schnorr`: signatures in files.
 //!
-//! A file is text or binary. Text has a signature on each line: digest (or message), key and signature in hexadecimal, parted by
-//! spaces; empty lines and those that begin with # are skipped. Binary has records. ECDSA: digest (32 bytes), length of the key
-//! (1), key, length of the signature (1), signature in DER or 64 bytes r ‖ s. Schnorr: message (32), key (32), signature (64).
-
-use std::path::Path;
-use std::sync::Arc;
+//! A line of text has digest (or message), key and signature. Binary records of ECDSA: digest (32 bytes), length of the key (1), key,
+//! length of the signature (1), signature in DER or 64 bytes r ‖ s. Of Schnorr: message (32), key (32), signature (64).
 
 use verify::secp256k1::ecdsa::{self, Encoding, HighS, Policy};
 use verify::secp256k1::{Rule, schnorr};
 
 use super::engine::{EcdsaItem, Engine, Verdict};
-use super::report::{Outcome, Report};
-use super::run::Work;
-use super::{read, threads};
+use super::records::{self, Format, merge};
+use super::report::Report;
 use crate::cli::{VerifyEcdsaArgs, VerifyFiles};
 use crate::error::Error;
-use crate::hex;
 use crate::output::Output;
-
-/// Signatures in a piece of work: some milliseconds of work, and many times the lanes of the widest backend.
-const AT_ONCE: usize = 1024;
-
-/// The shortest record of either kind.
-const MIN_RECORD: usize = 32 + 1 + 1;
 
 /// An item as it is in a file: digest or message, key, signature.
 #[derive(Clone, Debug)]
@@ -33,14 +21,54 @@ struct Record {
     signature: Vec<u8>,
 }
 
-/// Takes a record from the beginning of bytes, and gives what follows; none if it is not whole.
-type ReadRecord = fn(&[u8]) -> Option<(Record, &[u8])>;
+impl Record {
+    fn of_line(fields: Vec<Vec<u8>>) -> Option<Self> {
+        let [digest, key, signature] = fields.try_into().ok()?;
+        Some(Self { digest: digest.try_into().ok()?, key, signature })
+    }
+}
 
-struct Piece {
-    file: Arc<str>,
-    records: Vec<Record>,
-    first: usize,
-    bytes: usize,
+struct EcdsaFile;
+struct SchnorrFile;
+
+impl Format for EcdsaFile {
+    type Record = Record;
+
+    const KIND: &'static str = "signatures";
+    const LINE: &'static str = "a digest of 32 bytes, a key and a signature";
+    const AT_ONCE: usize = 1024;
+
+    fn of_line(&self, fields: Vec<Vec<u8>>) -> Option<Record> {
+        Record::of_line(fields)
+    }
+
+    fn take<'a>(&self, bytes: &'a [u8]) -> Option<(Record, &'a [u8])> {
+        let (digest, rest) = bytes.split_first_chunk()?;
+        let (length, rest) = rest.split_first()?;
+        let (key, rest) = rest.split_at_checked((*length).into())?;
+        let (length, rest) = rest.split_first()?;
+        let (signature, rest) = rest.split_at_checked((*length).into())?;
+        Some((Record { digest: *digest, key: key.to_vec(), signature: signature.to_vec() }, rest))
+    }
+}
+
+impl Format for SchnorrFile {
+    type Record = Record;
+
+    const KIND: &'static str = EcdsaFile::KIND;
+    const LINE: &'static str = "a message of 32 bytes, a key and a signature";
+    const AT_ONCE: usize = EcdsaFile::AT_ONCE;
+
+    fn of_line(&self, fields: Vec<Vec<u8>>) -> Option<Record> {
+        Record::of_line(fields)
+    }
+
+    fn take<'a>(&self, bytes: &'a [u8]) -> Option<(Record, &'a [u8])> {
+        let (message, rest) = bytes.split_first_chunk()?;
+        let (key, rest) = rest.split_at_checked(32)?;
+        let (signature, rest) = rest.split_at_checked(64)?;
+        Some((Record { digest: *message, key: key.to_vec(), signature: signature.to_vec() }, rest))
+    }
 }
 
 /// Runs `turnpike verify ecdsa`.
@@ -48,7 +76,7 @@ pub fn run_ecdsa(args: &VerifyEcdsaArgs, output: Output) -> Result<Report, Error
     let policy = if args.lax { Policy::BITCOIN_LAX } else { Policy::BITCOIN };
     let high_s = if args.low_s { HighS::Refuse } else { HighS::Normalise };
     let policies = [Policy { high_s, ..policy }, Policy { high_s, encoding: Encoding::Compact, ..policy }];
-    run(&args.files, output, read_ecdsa_record, move |records, engine| {
+    records::run(&args.files, output, &EcdsaFile, move |records, engine| {
         verify_ecdsa(
             records.iter().map(|record| (&record.digest, &record.key[..], &record.signature[..])),
             &policies,
@@ -59,44 +87,9 @@ pub fn run_ecdsa(args: &VerifyEcdsaArgs, output: Output) -> Result<Report, Error
 
 /// Runs `turnpike verify schnorr`.
 pub fn run_schnorr(args: &VerifyFiles, output: Output) -> Result<Report, Error> {
-    run(args, output, read_schnorr_record, |records, engine| {
+    records::run(args, output, &SchnorrFile, |records, engine| {
         verify_schnorr(records.iter().map(|record| (&record.digest, &record.key[..], &record.signature[..])), engine)
     })
-}
-
-fn run(
-    args: &VerifyFiles,
-    output: Output,
-    read_record: ReadRecord,
-    verify: impl Fn(&[Record], &mut Engine) -> Result<Vec<Verdict>, Error> + Clone + Send + 'static,
-) -> Result<Report, Error> {
-    let files = args.files.iter().map(|path| Ok((path, read(path)?))).collect::<Result<Vec<_>, Error>>()?;
-    let total = files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-    let server = args.options.server();
-    let mut work = Work::start(threads(&args.options), total, output, || {
-        let (mut engine, verify) = (Engine::new(server.as_ref())?, verify.clone());
-        Ok(move |piece: Piece| {
-            let mut outcome = Outcome::of_bytes(piece.bytes);
-            for (number, verdict) in (piece.first..).zip(verify(&piece.records, &mut engine)?) {
-                outcome.count("signatures", verdict, || (piece.file.to_string(), format!("number {number}")));
-            }
-            Ok(outcome)
-        })
-    })?;
-    for (path, bytes) in &files {
-        let records = if is_text(bytes) { read_text(path, bytes) } else { read_binary(path, bytes, read_record) }?;
-        if records.is_empty() {
-            return Err(Error::Input(format!("{} holds no signatures", path.display())));
-        }
-        let file: Arc<str> = path.display().to_string().into();
-        let (count, mut first) = (records.len(), 0);
-        for records in records.chunks(AT_ONCE) {
-            let bytes = bytes.len() * records.len() / count;
-            work.push(Piece { file: file.clone(), records: records.to_vec(), first, bytes })?;
-            first += records.len();
-        }
-    }
-    work.finish()
 }
 
 /// Verifies ECDSA signatures: digest, key, signature. The first of the policies that a signature can be parsed by is taken.
@@ -130,66 +123,4 @@ pub fn verify_schnorr<'a>(
         parsed.push(item.map(|item| signed.push((*message, item))).map_err(|rule| rule.to_string()));
     }
     Ok(merge(parsed, engine.schnorr(&signed)?))
-}
-
-/// The verdicts of all items, from those on their encodings, and those on the items that are encoded well.
-fn merge(mut parsed: Vec<Verdict>, verdicts: Vec<Verdict>) -> Vec<Verdict> {
-    let good = parsed.iter_mut().filter(|verdict| verdict.is_ok());
-    good.zip(verdicts).for_each(|(parsed, verdict)| *parsed = verdict);
-    parsed
-}
-
-fn is_text(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace())
-}
-
-fn read_text(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, Error> {
-    let text = String::from_utf8_lossy(bytes);
-    let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line.trim()));
-    let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let record = |(number, line): (usize, &str)| {
-        let fields: Option<Vec<Vec<u8>>> = line.split_whitespace().map(hex::decode).collect();
-        let [digest, key, signature] = fields?.try_into().ok()?;
-        Some(Record { digest: digest.try_into().ok()?, key, signature }).ok_or(number).ok()
-    };
-    lines
-        .map(|line| {
-            record(line).ok_or_else(|| {
-                let (file, number) = (path.display(), line.0);
-                Error::Input(format!(
-                    "{file}, line {number}: expected a digest of 32 bytes, a key and a signature in hexadecimal"
-                ))
-            })
-        })
-        .collect()
-}
-
-fn read_binary(path: &Path, bytes: &[u8], read_record: ReadRecord) -> Result<Vec<Record>, Error> {
-    let mut records = Vec::with_capacity(bytes.len() / MIN_RECORD.max(100));
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let (record, after) = read_record(rest).ok_or_else(|| {
-            let (file, at) = (path.display(), bytes.len() - rest.len());
-            Error::Input(format!("{file} ends inside of the record at byte {at}; is it a file of signatures?"))
-        })?;
-        records.push(record);
-        rest = after;
-    }
-    Ok(records)
-}
-
-fn read_ecdsa_record(bytes: &[u8]) -> Option<(Record, &[u8])> {
-    let (digest, rest) = bytes.split_first_chunk()?;
-    let (length, rest) = rest.split_first()?;
-    let (key, rest) = rest.split_at_checked((*length).into())?;
-    let (length, rest) = rest.split_first()?;
-    let (signature, rest) = rest.split_at_checked((*length).into())?;
-    Some((Record { digest: *digest, key: key.to_vec(), signature: signature.to_vec() }, rest))
-}
-
-fn read_schnorr_record(bytes: &[u8]) -> Option<(Record, &[u8])> {
-    let (message, rest) = bytes.split_first_chunk()?;
-    let (key, rest) = rest.split_at_checked(32)?;
-    let (signature, rest) = rest.split_at_checked(64)?;
-    Some((Record { digest: *message, key: key.to_vec(), signature: signature.to_vec() }, rest))
 }

@@ -33,7 +33,7 @@ fn signing() {
             Ok(key) => {
                 let message = bytes(&input["message"]);
                 let signature = key.sign(&message, PROOF_OF_POSSESSION);
-                assert_eq!(signature.bytes(), bytes(output), "{name}");
+                assert_eq!(signature.bytes()[..], bytes(output), "{name}");
                 assert_eq!(
                     verify(&Signed { message: &message, key: key.public(), signature }, PROOF_OF_POSSESSION),
                     Ok(())
@@ -80,7 +80,7 @@ fn aggregating() {
     each("ethereum/aggregate.json", 6, |name, input, output| {
         let signatures: Vec<Signature> = list(input).iter().map(|bytes| Signature::parse(bytes).unwrap()).collect();
         match Signature::aggregate(&signatures) {
-            Ok(sum) => assert_eq!(sum.bytes(), bytes(output), "{name}"),
+            Ok(sum) => assert_eq!(sum.bytes()[..], bytes(output), "{name}"),
             Err(rule) => assert_eq!((rule, output), (Rule::KeyCount, &Value::Null), "{name}"),
         }
     });

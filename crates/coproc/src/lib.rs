@@ -1,0 +1,69 @@
+//! The pairing coprocessor: a machine with instructions on field elements and points of BLS12-381. `docs/coprocessor.md` defines it;
+//! this crate is its model, and has the tools for its programs.
+//!
+//! - [`Instruction`], [`Value`]: what instruction memory and data memory hold, and their encodings.
+//! - [`Program`]: what both memories begin with; an image of it in bytes.
+//! - [`assemble`] and [`disassemble`]: a program from text, and back.
+//! - [`Machine`]: runs a program, an instruction at a time.
+//!
+//! ```
+//! use turnpike_coproc::{Machine, State, assemble};
+//!
+//! let program = assemble(".data\nx: fp 3\ny: fp 4\nz: space 1\n.text\nMUL_ELEMENT x, y, z\nSEND_INTERRUPT z, 7\nNOOP_WAIT\n")?;
+//! let mut machine = Machine::new(&program);
+//! let interrupts = machine.run(10);
+//! assert_eq!(machine.state(), State::Waiting);
+//! assert_eq!((interrupts[0].index, interrupts[0].value.to_string()), (7, "fp 0xc".to_string()));
+//! # Ok::<(), turnpike_coproc::AssemblyError>(())
+//! ```
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod arithmetic;
+mod assembler;
+mod disassembler;
+mod instruction;
+mod machine;
+mod program;
+mod value;
+
+pub use arithmetic::{Affine, Jacobian};
+pub use assembler::{AssemblyError, assemble};
+pub use disassembler::disassemble;
+pub use instruction::{Instruction, Opcode};
+pub use machine::{Interrupt, Machine, State};
+pub use program::{ImageError, Program};
+pub use value::{Kind, Value};
+
+/// Instructions that instruction memory has room for.
+pub const INSTRUCTIONS: usize = 1024;
+
+/// Slots of data memory.
+pub const SLOTS: usize = 1024;
+
+/// A slot as it is in memory: the type in the three highest bits, a number in the others; big-endian.
+pub type Slot = [u8; 48];
+
+/// Why the machine stopped at an instruction. The instruction has changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[repr(u8)]
+pub enum Fault {
+    /// No instruction has this opcode, or a field that it does not use is not zero.
+    #[error("this is not an instruction")]
+    Opcode = 1,
+    /// The program counter is behind instruction memory.
+    #[error("there is no instruction memory at the program counter")]
+    Counter = 2,
+    /// An operand reaches behind data memory.
+    #[error("an operand is not within data memory")]
+    Address = 3,
+    /// An operand has a type that the instruction does not take, or its slots have different types.
+    #[error("an operand has not the type that the instruction takes")]
+    Type = 4,
+    /// The number in a slot is not below the modulus of its type.
+    #[error("a number is not below the modulus of its type")]
+    Range = 5,
+    /// Zero has no inverse.
+    #[error("zero has no inverse")]
+    Division = 6,
+}

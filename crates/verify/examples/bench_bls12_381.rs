@@ -1,0 +1,204 @@
+//! Microseconds of CPU time on BLS12-381: blst called as its users call it first, then the engine, in turns, in one run. The engine's
+//! portable backend is blst as well, so a ratio of one says that nothing is lost above it; more is what batches share.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::hint::black_box;
+
+use blst::min_pk::{PublicKey, Signature};
+use blst::{BLST_ERROR, Pairing, blst_fp12, blst_p1, blst_p1_affine, blst_p2_affine};
+use common::{median, thread_time};
+use turnpike_verify::BatchVerifier;
+use turnpike_verify::bls12_381::groth16::{self, Claim, VerifyingKey};
+use turnpike_verify::bls12_381::signature::{PROOF_OF_POSSESSION, SecretKey, Signed, Verifier};
+use turnpike_verify::bls12_381::{self, Fp, Fp12, G1, G2, Point, Scalar, is_product_one, multiply_and_add, pairing};
+
+const ROUNDS: usize = 5;
+const OUTPUTS: &[u8] = include_bytes!("../../../vectors/bls12_381/sapling/outputs.bin");
+const RECORD: usize = 192 + 5 * 32;
+
+/// Prints the medians of both, each for one of `count` things, and their ratio.
+fn compare<T, O>(what: &str, peer: &str, count: usize, mut theirs: impl FnMut() -> T, mut ours: impl FnMut() -> O) {
+    let (mut their_times, mut our_times) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = thread_time();
+        black_box(theirs());
+        let middle = thread_time();
+        black_box(ours());
+        their_times.push((middle - start) / count as f64);
+        our_times.push((thread_time() - middle) / count as f64);
+    }
+    let (theirs, ours) = (median(their_times), median(our_times));
+    println!("{what:<44} {peer:<28} {theirs:>12.3} us, engine {ours:>12.3} us, {:.2}x", theirs / ours);
+}
+
+/// Prints the median, for one of `count` things, of what has no peer.
+fn measure<O>(what: &str, count: usize, mut ours: impl FnMut() -> O) {
+    let times = (0..ROUNDS).map(|_| {
+        let start = thread_time();
+        black_box(ours());
+        (thread_time() - start) / count as f64
+    });
+    println!("{what:<44} {:>12.3} us", median(times.collect::<Vec<_>>()));
+}
+
+fn p1(point: &Point<G1>) -> blst_p1_affine {
+    let mut affine = blst_p1_affine::default();
+    // SAFETY: the call reads 96 bytes and writes a point.
+    let error = unsafe { blst::blst_p1_deserialize(&mut affine, point.uncompressed().as_ptr()) };
+    assert_eq!(error, BLST_ERROR::BLST_SUCCESS);
+    affine
+}
+
+fn p2(point: &Point<G2>) -> blst_p2_affine {
+    let mut affine = blst_p2_affine::default();
+    // SAFETY: the call reads 192 bytes and writes a point.
+    let error = unsafe { blst::blst_p2_deserialize(&mut affine, point.uncompressed().as_ptr()) };
+    assert_eq!(error, BLST_ERROR::BLST_SUCCESS);
+    affine
+}
+
+fn pairings() {
+    let (p, q) = (Point::<G1>::generator(), Point::<G2>::generator());
+    let (left, right) = (p1(&p), p2(&q));
+    let theirs = || blst_fp12::miller_loop(&right, &left).final_exp();
+    compare("pairing", "blst", 1, theirs, || pairing(&p, &q));
+    let pairs = vec![(p, q); 16];
+    let theirs = || {
+        let product = (1..16)
+            .fold(blst_fp12::miller_loop(&right, &left), |product, _| product * blst_fp12::miller_loop(&right, &left));
+        black_box(product.final_exp());
+    };
+    compare("product of 16 pairings, each", "blst, loop by loop", 16, theirs, || {
+        black_box(is_product_one(&pairs));
+    });
+}
+
+/// Claims of real proofs, again and again.
+fn records(count: usize) -> Vec<&'static [u8]> {
+    OUTPUTS.chunks(RECORD).cycle().take(count).collect()
+}
+
+/// The engine's combination, proof by proof: what a user of blst would write. Coefficients of 128 bits, as the engine's.
+fn theirs_groth16(records: &[&[u8]]) {
+    let key = VerifyingKey::sapling_output();
+    for record in records {
+        let claim = Claim::parse(&record[..192], &record[192..]).unwrap();
+        assert_eq!(groth16::verify(key, &claim), Ok(()));
+    }
+}
+
+fn groth16_batches() {
+    let key = VerifyingKey::sapling_output();
+    for count in [1, 16, 64, 256] {
+        let records = records(count);
+        let ours = || {
+            let mut verifier = groth16::Verifier::new(key);
+            for record in &records {
+                verifier.push(Claim::parse(&record[..192], &record[192..]).unwrap());
+            }
+            assert_eq!(verifier.verify_all(), Ok(()));
+        };
+        let what = format!("Groth16 with parsing, {count} at once, each");
+        compare(&what, "engine, one by one", count, || theirs_groth16(&records), ours);
+    }
+    let records = records(256);
+    measure("of which parsing, each", 256, || {
+        records.iter().for_each(|record| drop(Claim::parse(&record[..192], &record[192..]).unwrap()));
+    });
+}
+
+fn signatures() {
+    const COUNT: usize = 128;
+    for same in [false, true] {
+        let items: Vec<_> = (0..COUNT)
+            .map(|number| {
+                let key = SecretKey::parse(&[1 + (number % 100) as u8; 32]).unwrap();
+                let message = [if same { 0 } else { number as u8 }; 32];
+                (message, key.sign(&message, PROOF_OF_POSSESSION).bytes(), key.public().bytes())
+            })
+            .collect();
+        let theirs = || {
+            let mut pairing = Pairing::new(true, PROOF_OF_POSSESSION);
+            for (number, (message, signature, key)) in items.iter().enumerate() {
+                let signature = Signature::from_bytes(signature).unwrap();
+                let key = PublicKey::from_bytes(key).unwrap();
+                key.validate().unwrap();
+                let (key, signature): (&blst_p1_affine, &blst_p2_affine) = ((&key).into(), (&signature).into());
+                let scalar = [[number as u8 + 1; 16], [0x5a; 16]].concat();
+                let error = pairing.mul_n_aggregate(key, false, signature, true, &scalar, 128, message, &[]);
+                assert_eq!(error, BLST_ERROR::BLST_SUCCESS);
+            }
+            pairing.commit();
+            assert!(pairing.finalverify(None));
+        };
+        let ours = || {
+            let mut verifier = Verifier::default();
+            for (message, signature, key) in &items {
+                verifier.push(Signed::parse(message, signature, key).unwrap());
+            }
+            assert_eq!(verifier.verify_all(), Ok(()));
+        };
+        let what =
+            format!("BLS signatures, {COUNT} at once of {}, each", if same { "one message" } else { "different ones" });
+        compare(&what, "blst, mul_n_aggregate", COUNT, theirs, ours);
+    }
+}
+
+fn sums() {
+    let scalar = |number: u64| {
+        Scalar::reduce(&std::array::from_fn(|at| {
+            (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (at % 8 * 8)) as u8 ^ at as u8
+        }))
+    };
+    let generator = Point::<G1>::generator();
+    let base: Vec<Point<G1>> = (1..=256).map(|number| generator.multiply(&scalar(number))).collect();
+    for bits in [10, 14, 16] {
+        let count = 1 << bits;
+        let points: Vec<Point<G1>> = base.iter().copied().cycle().take(count).collect();
+        let scalars: Vec<Scalar> = (0..count as u64).map(scalar).collect();
+        measure(&format!("sum of 2^{bits} multiples in G1"), 1, || multiply_and_add(&points, &scalars));
+    }
+    let factor = scalar(77);
+    let (left, right) = (base[7], Point::<G2>::generator().multiply(&scalar(3)));
+    let theirs = || {
+        let (mut point, mut result) = (blst_p1::default(), blst_p1::default());
+        let mut affine = blst_p1_affine::default();
+        // SAFETY: the calls write their first argument and read the others; the scalar has 32 bytes.
+        unsafe {
+            blst::blst_p1_from_affine(&mut point, &p1(&left));
+            blst::blst_p1_mult(&mut result, &point, factor.little_endian().as_ptr(), 255);
+            blst::blst_p1_to_affine(&mut affine, &result);
+        }
+        black_box(affine);
+    };
+    compare("multiple of a point of G1, affine", "blst", 1, theirs, || left.multiply(&factor));
+    measure("multiple of a point of G2, affine", 1, || right.multiply(&factor));
+}
+
+/// The rows of the FPGA's table that are no pairings.
+fn fields() {
+    const COUNT: usize = 10_000;
+    let repeat = |what: &str, mut work: Box<dyn FnMut()>| measure(what, COUNT, move || (0..COUNT).for_each(|_| work()));
+    let mut fp = Fp::from(3);
+    repeat("Fp multiplication", Box::new(move || fp = black_box(fp * fp)));
+    let mut fp = Fp::from(3);
+    repeat("Fp inversion", Box::new(move || fp = black_box(fp.inverse())));
+    let mut fp12 = Fp12::new(std::array::from_fn(|at| Fp::from(at as u64 + 1)));
+    repeat("Fp12 multiplication", Box::new(move || fp12 = black_box(fp12 * fp12)));
+    let mut fp12 = Fp12::new(std::array::from_fn(|at| Fp::from(at as u64 + 1)));
+    repeat("Fp12 inversion", Box::new(move || fp12 = black_box(fp12.inverse())));
+    let pair = [(Point::<G1>::generator(), Point::<G2>::generator())];
+    measure("Miller loop", 1, || bls12_381::miller_loop(&pair));
+    let product = bls12_381::miller_loop(&pair);
+    measure("final exponentiation", 1, || product.final_exponentiation());
+}
+
+fn main() {
+    fields();
+    pairings();
+    groth16_batches();
+    signatures();
+    sums();
+}

@@ -1,0 +1,66 @@
+; Verifies a Groth16 proof: the first of vectors/bls12_381/sapling/outputs.bin, with the verifying key of Sapling outputs.
+; Sends interrupt 1 with the product of pairings if the proof holds, 0 if it does not.
+;
+; The proof holds if e(A, B) e(L, -gamma) e(C, -delta) e(alpha, -beta) is one, where L is the sum of the key's points, each multiplied
+; by its input.
+.data
+
+; The verifying key
+alpha: g1_affine 0xdb882cf5db3e8567f16b4db1772d4d1f5a3fe8d62f0df2eb8a5cfa50806702afde8fc25335eb5ec859c2818b2610b2e, 0x19ab445dac720bb1f2b0cd3336f7a1acc62bf1b3a321826264dc7e469281e23b218394d598689da04e136878ff9a7897
+minus_beta: g2_affine 0x3547de5d005df48265f7cb258162253d56fbc682d106a1ecb07666ebf7524a364e512c37aa62f82d6e7dd4ed8838478, 0xa416b8187450b28f025c421e3ff14d38f9abd9af2f1046b914b53ab37e9aebba683cb25284e5c22fa341129985250a1, 0x44fa2d69a53b2ab17456bc65f46c6409b06d3b374e0e36f6d58a3dca00601eb0a082f854942e5c5856fea819b3f8321, 0x9bd9b40b90d702e2186145d597dc632cc21328e94e2bad674a83b51abc317d138d13d03366e2cf10e8227d75d36f94c
+minus_gamma: g2_affine 0x24aa2b2f08f0a91260805272dc51051c6e47ad4fa403b02b4510b647ae3d1770bac0326a805bbefd48056c8c121bdb8, 0x13e02b6052719f607dacd3a088274f65596bd0d09920b61ab5da61bbdc7f5049334cf11213945d57e5ac7d055d042b7e, 0xd1b3cc2c7027888be51d9ef691d77bcb679afda66c73f17f9ee3837a55024f78c71363275a75d75d86bab79f74782aa, 0x13fa4d4a0ad8b1ce186ed5061789213d993923066dddaf1040bc3ff59f825c78df74f2d75467e25e0f55f8a00fa030ed
+minus_delta: g2_affine 0x9c069a8a1ccd8c7c22b2a84fede0e53b536cabd7d4c7f0ddc53bec42eeda2b09190d43bcbaece88f7a2a1fc686076d2, 0x50302fecf4d86671c66ed1ee097efccd2a2add6fd42c9d0a809bb6a3e0f8348bfac6cfa4427c83d5ed1ff844a5b1b12, 0xdb8ed356fd3d89e2000a638248d9140d26ccadcfb9ef485943e5cdbd808356f7801799a726f9694c39de2fd83a76a8f, 0xad64629ca56ed86a8742d4325b5999c7924c93ed6b0c01b733efeeabda972165710ef97c8bb5cc9f658892163685a2f
+point_0: g1_affine 0x4fd67184c37c5240183cff73f52544ecd6b629e775ad6648696f99a431a63ca8b386bdcb94cb1e4c53c4ec0276d3dc5, 0xc2bd5d31bf904b30b9d0508d59c915bfaea64830425366257fe599f2eaf2f6650bea1abe4bab1955da88a6860c31b4d
+point_1: g1_affine 0x73143b431c7e8e9323f3693c470fd9a3adf199a31b6e3006c64189bde7a07a316f9f7252d042147ac4c68be3a62a367, 0x12534e285c0ac0e01c7c8f9d013f13aa1da0c06777564d76b27ab788fd46ca5a9a9854424c325eab85298044b258da3
+point_2: g1_affine 0x13cca7cdbcfb681f36c0a3d9ab957960b57dd73002f042f7222eec23d5d60a30bf93bd8d0564113c0be8f1baf577ca57, 0x88e381355d3f7e8dab653e7a2e758724b39a9d63e4905fbc2927d5246d2e6072ad142f81498e6d5aecdf36200de579
+point_3: g1_affine 0xffb9b423f4631fbbeb423d81fe9b244953a2b701eb2f5d96bf97981eb50227705128a401c10789582bbc8648150270f, 0xd77cb44de2f73bdea9e4405174ef3034ce88bc4b02d4e0886b3fa5fb5e6b0b1f404bfa18ad308aadddd2634c9765d5b
+point_4: g1_affine 0xf91ffe602148dd9a6404f1701af31a48481ef23bf05beed476428178c2f972082d533348904348831ea61ce33bf6ccc, 0xb04fae453962cb4c2634bc75eaecaaf9a034cb30d82968bb08a46403b308ac0be82f5964c0a9631032c363147097ad2
+point_5: g1_affine 0x936d64376b8cff46bf7a9c3db65b47ad83c1cdf2cea84f2671278d597f8867a3a4a955aaab958169bf96839b923b27a, 0x8e7d52742571a73eb842f9c31b8972505079760a63c909f0033ba1331c8131c3eafb8945f2112c405869b54721b014e
+
+; The proof and its inputs
+a: g1_affine 0xb0c9c7d4a2c065b6f1cd807ef3f4d7b2737eeb90ebb557c859ff17b898d350d8cffc7ca1e08dcb9baba5a336f17e6eb, 0x5a0918c8377cb9d64f2e17706dd8976f05fa16b6cb5156a4aaccbff35d3d64621355ebac14cd69ebb9e01461b6d306
+b: g2_affine 0x5fd8a4ac3f9f30b139b4e30bb0b82af9bae87800c875c19d6fbd45a26763d056bef6899e031442185ae50a5ed24b006, 0x7a2425da8c43caefbd7fa58390e78ad083c36720336fe824983d1fa17402e89d3c224e994248c88ec2f547aeb482277, 0x11d3ab8917c384053c9255cb2e98d66c141489a61bbc62989a678e457444e409e1963a89c00939fabff15283a5ace99a, 0x14260fc7e770434da39db5335f644ff638edf88363d58d5cd0add248dae941a9630e917c34aaa26d86201aa175cc2a31
+c: g1_affine 0x852f8ce3d55b2d2d9f4179797f93bbffd8905cc9ce69cebc8a17e1e8b8eb5e1e675620c70b22de348969b993246520c, 0x190e3860ff0bcd517db8609d4d7a60ddd1330ad5ae1e4a2c73768d5e4b65f0eda1a5055b51cb660d2962024e6e4fb895
+input_1: scalar 0x5dfe5182554bbcd769e685517d1bfec40ffc5d8f76351a75d1c21b18bf96b1d2
+input_2: scalar 0x678de7ae89721e0c12d5f7a96ffaa8e1e8e016ddc745b036c23b65760d6b0fb4
+input_3: scalar 0x5c3e932cda807b18068cd54750fc13b2b8ee17d53b903833a0b52190d2f51716
+input_4: scalar 0x6f26888d4860d3f435339aa9ebb36a8c395500a759253f9b1437f84c1735dffe
+input_5: scalar 0x113d13adcf06786cda583c268f91a8acc12fccaff7b86400b3dc07973daed8f9
+
+; What is computed
+one: fp12 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+multiple: space 3
+sum: space 3
+inputs: space 2
+loop: space 12
+product: space 12
+
+.text
+    COPY_REG point_0, sum
+    POINT_MULT input_1, point_1, multiple
+    ADD_ELEMENT sum, multiple, sum
+    POINT_MULT input_2, point_2, multiple
+    ADD_ELEMENT sum, multiple, sum
+    POINT_MULT input_3, point_3, multiple
+    ADD_ELEMENT sum, multiple, sum
+    POINT_MULT input_4, point_4, multiple
+    ADD_ELEMENT sum, multiple, sum
+    POINT_MULT input_5, point_5, multiple
+    ADD_ELEMENT sum, multiple, sum
+    INV_ELEMENT sum, inputs
+
+    MILLER_LOOP a, b, product
+    MILLER_LOOP inputs, minus_gamma, loop
+    MUL_ELEMENT product, loop, product
+    MILLER_LOOP c, minus_delta, loop
+    MUL_ELEMENT product, loop, product
+    MILLER_LOOP alpha, minus_beta, loop
+    MUL_ELEMENT product, loop, product
+    FINAL_EXP product, product
+
+    JUMP_IF_EQ holds, product, one
+    SEND_INTERRUPT product, 0
+    NOOP_WAIT
+holds:
+    SEND_INTERRUPT product, 1
+    NOOP_WAIT
