@@ -23,7 +23,7 @@ KEYS = np.zeros((4, 33), np.uint8)
 
 
 def test_rules_are_those_of_the_engines() -> None:
-    native = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper(): number for name, number, _ in _native.RULES}
+    native = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper(): number for name, number, _ in _native.RULES}
     assert {rule.name: rule.value for rule in Rule} == {"VALID": 0, "NOT_VERIFIED": 255} | native
     assert len({rule.message for rule in Rule}) == len(Rule)
 
