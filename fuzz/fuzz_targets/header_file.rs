@@ -10,6 +10,9 @@ use turnpike_fuzz::input;
 #[path = "../../crates/turnpike/src/error.rs"]
 mod error;
 #[allow(dead_code)]
+#[path = "../../crates/turnpike/src/file.rs"]
+mod file;
+#[allow(dead_code)]
 #[path = "../../crates/turnpike/src/header_file.rs"]
 mod header_file;
 
