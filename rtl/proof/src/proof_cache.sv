@@ -74,7 +74,7 @@ module proof_cache
   localparam int unsigned WayWidth = $clog2(Ways);
   localparam int unsigned PlaceWidth = SetWidth + WayWidth;
   localparam int unsigned BeatWidth = $clog2(Beats);
-  localparam int unsigned HashLatency = 17;
+  localparam int unsigned HashLatency = table_pkg::keyed_latency(KeyBytes);
   // What is in the pipeline and may become a hit or a miss has room in both queues.
   localparam int unsigned QueueDepth = 64;
   localparam int unsigned CountWidth = $clog2(QueueDepth + 1);

@@ -1,7 +1,8 @@
 // The step of the keyed hash: both halves of a 128-bit product, one over the other (`fold` in crates/table/src/hash.rs).
 //
-// fold_o = low(a_i * b_i) ^ high(a_i * b_i) ^ mask_i, four cycles after a_i and b_i. mask_i is taken in the fourth.
-// The product is made of sixteen products of 16 bits, which fit the multipliers of every device, and registered sums.
+// fold_o = low(a_i * b_i) ^ high(a_i * b_i) ^ mask_i, `FoldLatency` cycles after a_i and b_i. mask_i is taken in the last of them.
+// The product is made of sixteen products of 16 bits, which fit the multipliers of every device. They are summed without
+// carries until there are two numbers left, so that only one carry chain is in the way, and that one in halves.
 
 module table_fold (
     input  logic        clk_i,
@@ -10,6 +11,17 @@ module table_fold (
     input  logic [63:0] mask_i,
     output logic [63:0] fold_o
 );
+
+  typedef logic [127:0] sum_t;
+
+  // Three numbers as two of the same sum: a full adder for each bit.
+  function automatic sum_t bits(input sum_t a, input sum_t b, input sum_t c);
+    return a ^ b ^ c;
+  endfunction
+  function automatic sum_t carries(input sum_t a, input sum_t b, input sum_t c);
+    // The product has 128 bits, so the last carry is none.
+    return (a & b | a & c | b & c) << 1;
+  endfunction
 
   // First: the sixteen products.
   logic [3:0][3:0][31:0] partial_q;
@@ -21,24 +33,41 @@ module table_fold (
     end
   end
 
-  // Second: each limb of a by all of b. Products of even and of odd limbs lie side by side.
-  logic [3:0][79:0] row_q;
+  // Second: products that do not overlap are one number; seven numbers become three.
+  sum_t [6:0] seven;
+  sum_t [4:0] five;
+  sum_t [3:0] four;
+  sum_t [2:0] three_q;
+  assign seven = {
+    {partial_q[3][3], partial_q[1][3], partial_q[1][1], partial_q[0][0]},
+    {32'b0, partial_q[2][2], partial_q[0][2], 32'b0},
+    {32'b0, partial_q[3][1], partial_q[2][0], 32'b0},
+    {16'b0, partial_q[2][3], partial_q[0][3], partial_q[0][1], 16'b0},
+    {16'b0, partial_q[3][2], partial_q[1][2], partial_q[1][0], 16'b0},
+    {48'b0, partial_q[2][1], 48'b0},
+    {48'b0, partial_q[3][0], 48'b0}
+  };
+  assign five = {
+    bits(seven[0], seven[1], seven[2]),
+    carries(seven[0], seven[1], seven[2]),
+    bits(seven[3], seven[4], seven[5]),
+    carries(seven[3], seven[4], seven[5]),
+    seven[6]
+  };
+  assign four = {bits(five[0], five[1], five[2]), carries(five[0], five[1], five[2]), five[3], five[4]};
   always_ff @(posedge clk_i) begin
-    for (int unsigned i = 0; i < 4; i++) begin
-      row_q[i] <= {16'b0, partial_q[i][2], partial_q[i][0]} + {partial_q[i][3], partial_q[i][1], 16'b0};
-    end
+    three_q <= {bits(four[0], four[1], four[2]), carries(four[0], four[1], four[2]), four[3]};
   end
 
-  // Third: each half of a by all of b.
-  logic [95:0] low_q, high_q;
-  always_ff @(posedge clk_i) begin
-    low_q  <= {16'b0, row_q[0]} + {row_q[1], 16'b0};
-    high_q <= {16'b0, row_q[2]} + {row_q[3], 16'b0};
-  end
-
-  // Fourth: the product, folded.
-  logic [127:0] product;
-  assign product = {high_q + {32'b0, low_q[95:32]}, low_q[31:0]};
-  always_ff @(posedge clk_i) fold_o <= product[63:0] ^ product[127:64] ^ mask_i;
+  // Third: three become two, and the product. Its upper half for either carry of the lower one.
+  sum_t sum, carry;
+  logic [64:0] low;
+  logic [63:0] high, high_carried;
+  assign sum          = bits(three_q[0], three_q[1], three_q[2]);
+  assign carry        = carries(three_q[0], three_q[1], three_q[2]);
+  assign low          = {1'b0, sum[63:0]} + {1'b0, carry[63:0]};
+  assign high         = sum[127:64] + carry[127:64];
+  assign high_carried = sum[127:64] + carry[127:64] + 64'd1;
+  always_ff @(posedge clk_i) fold_o <= low[63:0] ^ (low[64] ? high_carried : high) ^ mask_i;
 
 endmodule

@@ -3,7 +3,9 @@
 `include "assertions.svh"
 `include "registers.svh"
 
-module table_hash #(
+module table_hash
+  import table_pkg::*;
+#(
     // 0: keyed, as crates/table has it. 1: Lookup3. 2: multiplicative.
     parameter int unsigned Function   = 0,
     parameter int unsigned KeyBytes   = 16,
@@ -24,7 +26,7 @@ module table_hash #(
                    "table_hash: Function has to be 0 (keyed), 1 (Lookup3) or 2 (multiplicative)")
   `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 16, "table_hash: KeyBytes has to be from 1 to 16")
 
-  localparam int unsigned Latency = Function == 0 ? 9 : Function == 1 ? 14 : 18;
+  localparam int unsigned Latency = Function == 0 ? keyed_latency(16) : Function == 1 ? 14 : 18;
 
   logic [127:0] key;
   assign key = 128'(key_i);

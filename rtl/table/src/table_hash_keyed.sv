@@ -1,12 +1,14 @@
-// The keyed hash of crates/table (`Hasher`): one key a cycle; hash_o comes 5 cycles after
-// key_i, and 4 more for every sixteen bytes of the key.
+// The keyed hash of crates/table (`Hasher`): one key a cycle; hash_o comes `keyed_latency` cycles after
+// key_i: 4, and 3 more for every sixteen bytes of the key.
 //
 // Byte 0 of the key is key_i[7:0]. secrets_i are the hasher's secret words that a key of this size uses: two for every
 // sixteen bytes of the key, then the two that finish. They must not change while keys are under way.
 
 `include "assertions.svh"
 
-module table_hash_keyed #(
+module table_hash_keyed
+  import table_pkg::*;
+#(
     parameter  int unsigned KeyBytes = 16,
     localparam int unsigned Pairs    = (KeyBytes + 15) / 16
 ) (
@@ -29,7 +31,7 @@ module table_hash_keyed #(
   for (genvar p = 0; p < Pairs; p++) begin : gen_pair
     table_delay #(
         .Width(64),
-        .Depth(1 + 4 * p)
+        .Depth(1 + FoldLatency * p)
     ) u_right (
         .clk_i,
         .data_i(words[2*p+1] ^ secrets_i[2*p+1]),
@@ -46,7 +48,7 @@ module table_hash_keyed #(
     if (p + 1 < Pairs) begin : gen_mask
       table_delay #(
           .Width(64),
-          .Depth(4 * (p + 1))
+          .Depth(FoldLatency * (p + 1))
       ) u_mask (
           .clk_i,
           .data_i(words[2*p+2] ^ secrets_i[2*p+2]),

@@ -1,6 +1,6 @@
 // The hash table with its buckets in on-chip memory: one operation a cycle, any mix, with results in order.
 //
-// Latency from a request to its result: 5 cycles and those of the hash (keyed 9, Lookup3 14, multiplicative 18), of which two are
+// Latency from a request to its result: 5 cycles and those of the hash (keyed 7, Lookup3 14, multiplicative 18), of which two are
 // the memory's. The table clears itself after reset, a bucket a cycle, and takes requests then. The secrets must not change while
 // there are entries. now_i must never decrease; an operation's time is that of the cycle in which it was taken.
 

@@ -1,4 +1,4 @@
-// Operations and results of the hash table.
+// Operations and results of the hash table, and how long its hash takes.
 
 package table_pkg;
 
@@ -16,5 +16,13 @@ package table_pkg;
     StatusFull     = 2'd2,  // both buckets and the stash are full; nothing has changed
     StatusNoRoom   = 2'd3   // no value block of this size is free; nothing has changed
   } status_e;
+
+  // Of table_fold.
+  localparam int unsigned FoldLatency = 3;
+
+  // Of table_hash_keyed.
+  function automatic int unsigned keyed_latency(input int unsigned key_bytes);
+    return 1 + FoldLatency * ((key_bytes + 15) / 16 + 1);
+  endfunction
 
 endpackage

@@ -16,7 +16,7 @@ namespace {
 #ifndef KeyBytes
 #define KeyBytes 16
 #endif
-constexpr unsigned kLatency = UNIT == 0 ? 5 + 4 * ((KeyBytes + 15) / 16) : UNIT == 1 ? 14 : 18;
+constexpr unsigned kLatency = UNIT == 0 ? 4 + 3 * ((KeyBytes + 15) / 16) : UNIT == 1 ? 14 : 18;
 constexpr uint8_t kSeed[17] = "0123456789abcdef";
 
 // Jenkins's hashlittle2, for any length: {b, c}.
