@@ -1,4 +1,4 @@
--F ../common/files.f
+-F ../wire/files.f
 src/table_pkg.sv
 src/table_delay.sv
 src/table_fold.sv
@@ -14,3 +14,5 @@ src/table_lines.sv
 src/table_external.sv
 src/table_values.sv
 src/table_store.sv
+src/table_preprocessor.sv
+src/table_packets.sv

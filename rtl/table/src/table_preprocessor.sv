@@ -1,0 +1,174 @@
+// The preprocessor of the hash table paper (section 4): takes the key and what else the table needs out of a packet. The packet goes on,
+// to wait for the result.
+//
+// A packet is a UDP datagram whose headers, lengths and checksums have been looked at, as packet_selector does. Taken are GET, SET,
+// REPLACE and DELETE of memcached's binary protocol with a key of up to 16 bytes, all else is no request: it passes, in its place. A
+// table's key is padded with zeros, so one that ends with a zero is not taken either.
+
+`include "registers.svh"
+
+module table_preprocessor
+  import wire_pkg::*;
+  import table_pkg::*;
+#(
+    parameter int unsigned Classes     = 4,
+    // Of a block of the first class; those of the next one have four times as many.
+    parameter int unsigned BlockBytes  = 64,
+    localparam int unsigned ClassWidth = $clog2(Classes)
+) (
+    input  logic                  clk_i,
+    input  logic                  rst_ni,
+    input  logic [          31:0] now_i,
+    input  logic                  valid_i,
+    output logic                  ready_o,
+    input  word_t                 word_i,
+    // Every word.
+    output logic                  word_valid_o,
+    input  logic                  word_ready_i,
+    // Every packet, with its second word, or its only one: whether it is a request.
+    output logic                  packet_valid_o,
+    input  logic                  packet_ready_i,
+    output logic                  packet_taken_o,
+    // The request.
+    output logic                  request_valid_o,
+    input  logic                  request_ready_i,
+    output op_e                   request_op_o,
+    output logic [         127:0] request_key_o,     // first byte lowest
+    output logic [ClassWidth-1:0] request_class_o,   // the smallest whose blocks are large enough
+    output logic [          15:0] request_length_o,  // of the value
+    output logic [          31:0] request_expiry_o
+);
+  localparam int unsigned KeyBytes = 16;
+  // Where the body begins: behind the headers of Ethernet, IPv4, UDP, the datagram and the request.
+  localparam int unsigned BodyByte = 14 + 20 + 8 + 8 + 24;
+  localparam int unsigned ExtrasBytes = 8;
+  // UDP's header, the datagram's and the request's count in UDP's length.
+  localparam logic [31:0] HeaderBytes = 32'd40;
+
+  // Memcached's headers: one for every datagram, and that of the request.
+  typedef struct packed {
+    logic [15:0] id;
+    logic [15:0] number;
+    logic [15:0] datagrams;
+    logic [15:0] reserved;
+  } datagram_t;
+
+  typedef struct packed {
+    logic [7:0]  magic;
+    logic [7:0]  opcode;
+    logic [15:0] key_length;
+    logic [7:0]  extras_length;
+    logic [7:0]  data_type;
+    logic [15:0] vbucket;
+    logic [31:0] body_length;
+    logic [31:0] opaque;
+    logic [63:0] cas;
+  } message_t;
+
+  // Extras of SET and REPLACE; the other commands that are taken have none.
+  typedef struct packed {
+    logic [31:0] flags;
+    logic [31:0] expiration;
+  } extras_t;
+
+  localparam logic [7:0] RequestMagic = 8'h80;
+  localparam logic [7:0] OpcodeGet = 8'h00;
+  localparam logic [7:0] OpcodeSet = 8'h01;
+  localparam logic [7:0] OpcodeReplace = 8'h03;
+  localparam logic [7:0] OpcodeDelete = 8'h04;
+  // An expiration of up to thirty days is counted from now, a later one is a time, a negative one is over.
+  localparam logic [31:0] LongestRelative = 32'd2592000;
+
+  typedef struct packed {
+    ethernet_t ethernet;
+    ipv4_t ipv4;
+    udp_t udp;
+    datagram_t datagram;
+    message_t header;
+    extras_t extras;
+  } request_t;
+
+  logic first_q, second_q, decides, takes, moves;
+  logic [WordWidth-1:0] data_q;
+  logic [2*WordWidth-1:0] swapped;
+  request_t request;
+  message_t header;
+  assign swapped = {swap_bytes(data_q), swap_bytes(word_i.data)};
+  assign request = swapped[2*WordWidth-1-:$bits(request_t)];
+  assign header  = request.header;
+
+  // What the request is, and whether it has the form that its command asks for.
+  logic stores, is_known, is_whole, is_plain, has_room;
+  logic [31:0] value_bytes;
+  always_comb begin
+    is_known = 1'b1;
+    request_op_o = OpGet;
+    case (header.opcode)
+      OpcodeGet: request_op_o = OpGet;
+      OpcodeSet: request_op_o = OpInsert;
+      OpcodeReplace: request_op_o = OpUpdate;
+      OpcodeDelete: request_op_o = OpDelete;
+      default: is_known = 1'b0;
+    endcase
+  end
+  assign stores = request_op_o inside {OpInsert, OpUpdate};
+  assign value_bytes = header.body_length - 32'(header.extras_length) - 32'(header.key_length);
+  assign is_whole = 32'(request.udp.length) == header.body_length + HeaderBytes && request.datagram.number == '0 &&
+      request.datagram.datagrams == 16'd1 && header.extras_length == (stores ? 8'(ExtrasBytes) : 8'd0) &&
+      (stores ? !value_bytes[31] : value_bytes == '0);
+  // Nothing of what the table has no place for.
+  assign is_plain = header.magic == RequestMagic && header.data_type == '0 && header.cas == '0;
+
+  always_comb begin
+    has_room = 1'b0;
+    request_class_o = '0;
+    for (int unsigned c = Classes; c > 0; c--) begin
+      if (value_bytes <= 32'(BlockBytes) << (2 * (c - 1))) begin
+        has_room = 1'b1;
+        request_class_o = ClassWidth'(c - 1);
+      end
+    end
+  end
+  assign request_length_o = value_bytes[15:0];
+  always_comb begin
+    request_expiry_o = request.extras.expiration;
+    if (!stores) request_expiry_o = '0;
+    else if (request.extras.expiration[31]) request_expiry_o = 32'd1;
+    else if (request.extras.expiration != '0 && request.extras.expiration <= LongestRelative) begin
+      request_expiry_o = now_i + request.extras.expiration;
+    end
+  end
+
+  // The key begins at one of two places.
+  logic [2*WordWidth-1:0] packet;
+  logic [8*KeyBytes-1:0] window;
+  logic [KeyBytes-1:0] has_byte;
+  logic ends_in_zero;
+  assign packet = {word_i.data, data_q};
+  assign window = stores ? packet[8*(BodyByte+ExtrasBytes)+:8*KeyBytes] : packet[8*BodyByte+:8*KeyBytes];
+  always_comb begin
+    ends_in_zero = 1'b0;
+    for (int unsigned at = 0; at < KeyBytes; at++) begin
+      has_byte[at] = header.key_length > 16'(at);
+      request_key_o[8*at+:8] = window[8*at+:8] & {8{has_byte[at]}};
+      ends_in_zero |= header.key_length == 16'(at + 1) && window[8*at+:8] == '0;
+    end
+  end
+
+  assign takes = second_q && is_known && is_whole && is_plain && (has_room || !stores) && !ends_in_zero &&
+      header.key_length != '0 && header.key_length <= 16'(KeyBytes);
+  assign decides = second_q || (first_q && word_i.last);
+  assign ready_o = word_ready_i && (!decides || (packet_ready_i && (!takes || request_ready_i)));
+  assign moves = valid_i && ready_o;
+  assign word_valid_o = moves;
+  assign packet_valid_o = moves && decides;
+  assign packet_taken_o = takes;
+  assign request_valid_o = moves && takes;
+
+  `FFE(first_q, word_i.last, moves, 1'b1)
+  `FFE(second_q, first_q && !word_i.last, moves, 1'b0)
+  `FFNE(data_q, word_i.data, moves)
+
+  logic unused_fields;
+  assign unused_fields = ^{swapped, request, header, packet, word_i.keep};
+endmodule
