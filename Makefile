@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
 .PHONY: help demo test build setup blocks lint unit conformance simulate kill-loop fuzz python-wheel check-dependencies clean \
-	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-area rtl-timing rtl-csr
+	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
@@ -48,7 +48,7 @@ kill-loop: ## KILLS times kill -9 under load, nothing durable lost
 rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/libturnpike_nic.so
 	@rtl/check model
 
-rtl-lint rtl-format rtl-test rtl-wave rtl-area rtl-timing:
+rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing:
 	@rtl/check $(@:rtl-%=%) $(NAMES) --seed $(or $(SEED),1) $(if $(PATHS),--path)
 
 rtl-csr: ## SystemVerilog: the NIC's registers, made of rtl/nic/csr.yml
@@ -57,6 +57,7 @@ rtl-csr: ## SystemVerilog: the NIC's registers, made of rtl/nic/csr.yml
 
 rtl-lint: ## SystemVerilog: format, style, verilator -Wall, slang
 rtl-wave: ## SystemVerilog: a testbench with a waveform, opened or printed: make rtl-wave NAMES=stream_fifo SEED=7
+rtl-diagram: ## SystemVerilog: the pipelines in docs/, drawn from waveforms
 rtl-test: ## SystemVerilog: testbenches and proofs: make rtl-test NAMES=stream_fifo SEED=7
 rtl-area: ## SystemVerilog: cells of each block
 rtl-timing: ## SystemVerilog: ECP5 place and route of each block, PATHS=1 prints the critical path

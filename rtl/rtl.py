@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|wave|formal|model|area|timing [NAME...]`.
+"""Checks, simulates and synthesises the libraries of rtl/: `rtl/rtl.py lint|format|test|wave|diagram|formal|model|area|timing [NAME...]`.
 
 A library is a folder with a `lib.toml`, which names its testbenches, its formal proofs and the blocks to synthesise, and a
 `files.f`, which names its sources. Run it with the Python of target/rtl-venv, which `rtl/setup` makes; `make rtl-...` does both.
@@ -17,6 +17,8 @@ import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from diagram import draw
 
 RTL = Path(__file__).resolve().parent
 ROOT = RTL.parent
@@ -243,6 +245,17 @@ def wave(library, names):
             subprocess.run([viewer, file] if viewer else [sys.executable, RTL / "wave.py", file], check=False)
 
 
+def diagram(library, names):
+    """Draws pipelines for the documentation from waveforms."""
+    for name, entry in library.entries("diagrams"):
+        if names and name not in names:
+            continue
+        parameters = entry.get("parameters", {})
+        simulate(library, name, {"bench": "diagram"}, parameters, OPTIONS.seed, True)
+        (ROOT / entry["out"]).write_text(draw(waveform(library, name, parameters), entry["stages"], entry["cycles"]))
+        print(f"ok  diagram {entry['out']}", flush=True)
+
+
 # Models: a module as a library with a C interface, for programs to load: target/rtl/libNAME.so.
 
 
@@ -367,7 +380,7 @@ def timing(library, names):
 
 def main():
     global OPTIONS
-    actions = {action.__name__: action for action in (lint, format, test, wave, formal, model, area, timing)}
+    actions = {action.__name__: action for action in (lint, format, test, wave, diagram, formal, model, area, timing)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("action", choices=actions)
     parser.add_argument("names", nargs="*", help="testbenches, proofs or blocks; all where none are named")

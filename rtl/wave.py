@@ -84,4 +84,5 @@ def main():
         print(f"{name:{width}}  {curve(column) if bits == 1 else changes(numbers, column)}")
 
 
-main()
+if __name__ == "__main__":
+    main()
