@@ -5,14 +5,17 @@
 mod common;
 
 use std::hint::black_box;
+use std::iter::successors;
 
 use blst::min_pk::{PublicKey, Signature};
-use blst::{BLST_ERROR, Pairing, blst_fp12, blst_p1, blst_p1_affine, blst_p2_affine};
+use blst::{BLST_ERROR, Pairing, blst_fp12, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine};
 use common::{median, thread_time};
 use turnpike_verify::BatchVerifier;
 use turnpike_verify::bls12_381::groth16::{self, Claim, VerifyingKey};
 use turnpike_verify::bls12_381::signature::{PROOF_OF_POSSESSION, SecretKey, Signed, Verifier};
-use turnpike_verify::bls12_381::{self, Fp, Fp12, G1, G2, Point, Scalar, is_product_one, multiply_and_add, pairing};
+use turnpike_verify::bls12_381::{
+    self, Fp, Fp12, G1, G2, Group, Point, Scalar, is_product_one, multiply_and_add, pairing,
+};
 
 const ROUNDS: usize = 5;
 const OUTPUTS: &[u8] = include_bytes!("../../../vectors/bls12_381/sapling/outputs.bin");
@@ -146,22 +149,57 @@ fn signatures() {
     }
 }
 
+/// What `mult` of blst's does in one thread; that itself starts as many as there are processors.
+macro_rules! their_sum {
+    ($name:ident, $affine:ident, $sum:ident, $pippenger:ident, $scratch:ident) => {
+        fn $name(points: &[$affine], scalars: &[u8]) -> $sum {
+            assert_eq!(scalars.len(), 32 * points.len());
+            let mut sum = $sum::default();
+            let (points_at, scalars_at) = ([points.as_ptr(), std::ptr::null()], [scalars.as_ptr(), std::ptr::null()]);
+            // SAFETY: there are as many points and scalars as the call is told, and as much scratch as it asks for.
+            unsafe {
+                let mut scratch = vec![0_u64; blst::$scratch(points.len()).div_ceil(8)];
+                let (points_at, scalars_at) = (points_at.as_ptr(), scalars_at.as_ptr());
+                blst::$pippenger(&mut sum, points_at, points.len(), scalars_at, 255, scratch.as_mut_ptr());
+            }
+            sum
+        }
+    };
+}
+
+their_sum!(sum_in_g1, blst_p1_affine, blst_p1, blst_p1s_mult_pippenger, blst_p1s_mult_pippenger_scratch_sizeof);
+their_sum!(sum_in_g2, blst_p2_affine, blst_p2, blst_p2s_mult_pippenger, blst_p2s_mult_pippenger_scratch_sizeof);
+
+/// Sums of 2^bits multiples, of as many points.
+fn sums_of_multiples<G: Group, A, S>(
+    sizes: &[u32],
+    scalar: impl Fn(u64) -> Scalar,
+    affine: impl Fn(&Point<G>) -> A,
+    theirs: impl Fn(&[A], &[u8]) -> S,
+) {
+    let step = Point::<G>::generator().multiply(&scalar(5));
+    for bits in sizes {
+        let count = 1 << bits;
+        let points = successors(Some(step), |point| Some(point.add(&step))).take(count);
+        let points: Vec<Point<G>> = points.collect();
+        let scalars: Vec<Scalar> = (0..count as u64).map(&scalar).collect();
+        let their_points = Vec::from_iter(points.iter().map(&affine));
+        let their_scalars = Vec::from_iter(scalars.iter().flat_map(Scalar::little_endian));
+        let what = format!("sum of 2^{bits} multiples in {:?}", G::default());
+        compare(&what, "blst", 1, || theirs(&their_points, &their_scalars), || multiply_and_add(&points, &scalars));
+    }
+}
+
 fn sums() {
     let scalar = |number: u64| {
         Scalar::reduce(&std::array::from_fn(|at| {
             (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (at % 8 * 8)) as u8 ^ at as u8
         }))
     };
-    let generator = Point::<G1>::generator();
-    let base: Vec<Point<G1>> = (1..=256).map(|number| generator.multiply(&scalar(number))).collect();
-    for bits in [10, 14, 16] {
-        let count = 1 << bits;
-        let points: Vec<Point<G1>> = base.iter().copied().cycle().take(count).collect();
-        let scalars: Vec<Scalar> = (0..count as u64).map(scalar).collect();
-        measure(&format!("sum of 2^{bits} multiples in G1"), 1, || multiply_and_add(&points, &scalars));
-    }
+    sums_of_multiples(&[6, 8, 10, 14, 16, 18], scalar, p1, sum_in_g1);
+    sums_of_multiples(&[6, 8, 10, 14, 16], scalar, p2, sum_in_g2);
     let factor = scalar(77);
-    let (left, right) = (base[7], Point::<G2>::generator().multiply(&scalar(3)));
+    let (left, right) = (Point::<G1>::generator().multiply(&scalar(8)), Point::<G2>::generator().multiply(&scalar(3)));
     let theirs = || {
         let (mut point, mut result) = (blst_p1::default(), blst_p1::default());
         let mut affine = blst_p1_affine::default();
@@ -196,9 +234,15 @@ fn fields() {
 }
 
 fn main() {
-    fields();
-    pairings();
-    groth16_batches();
-    signatures();
-    sums();
+    let parts: [(&str, fn()); 5] = [
+        ("fields", fields),
+        ("pairings", pairings),
+        ("groth16", groth16_batches),
+        ("signatures", signatures),
+        ("sums", sums),
+    ];
+    let wanted = std::env::args().nth(1);
+    for (_, measure) in parts.iter().filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted == *name)) {
+        measure();
+    }
 }

@@ -6,6 +6,7 @@ use ::blst::*;
 
 use super::Rule;
 use super::portable::{self, answer, result};
+use super::words;
 
 /// The prime p of the field, big-endian.
 pub const PRIME: [u8; 48] = [
@@ -19,6 +20,26 @@ pub const ORDER: [u8; 32] = [
     0x73, 0xed, 0xa7, 0x53, 0x29, 0x9d, 0x7d, 0x48, 0x33, 0x39, 0xd8, 0x08, 0x09, 0xa1, 0xd8, 0x05, 0x53, 0xbd, 0xa4,
     0x02, 0xff, 0xfe, 0x5b, 0xfe, 0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x01,
 ];
+
+/// What [`Fp`] and [`Fp2`] have in common.
+pub trait Field:
+    Copy + Default + Eq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + Send + Sync
+{
+    /// One.
+    fn one() -> Self;
+
+    /// The element times itself.
+    fn square(&self) -> Self;
+
+    /// The inverse; of zero, zero.
+    fn inverse(&self) -> Self;
+
+    /// The element times an element of the field of p elements.
+    fn times(&self, factor: Fp) -> Self;
+
+    /// Whether the elements are equal. Where they hardly ever are, this is faster than `==`.
+    fn equals(&self, other: &Self) -> bool;
+}
 
 /// An element of the field of p elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +90,32 @@ impl Fp {
     }
 }
 
+impl Fp {
+    /// A cube root of one: see [`super::Group::CUBE_ROOT`]. In Montgomery's form.
+    pub(super) const CUBE_ROOT: Self = Self(blst_fp {
+        l: [
+            0x30f1_361b_798a_64e8,
+            0xf3b8_ddab_7ece_5a2a,
+            0x16a8_ca3a_c615_77f7,
+            0xc26a_2ff8_74fd_029b,
+            0x3636_b766_6070_1c6e,
+            0x051b_a4ab_241b_6160,
+        ],
+    });
+
+    /// The other one, its square.
+    pub(super) const OTHER_CUBE_ROOT: Self = Self(blst_fp {
+        l: [
+            0xcd03_c9e4_8671_f071,
+            0x5dab_2246_1fcd_a5d2,
+            0x5870_42af_d385_1b95,
+            0x8eb6_0ebe_01ba_cb9e,
+            0x03f9_7d6e_83d0_50d2,
+            0x18f0_2065_5463_8741,
+        ],
+    });
+}
+
 impl From<u64> for Fp {
     fn from(number: u64) -> Self {
         Self(result!(blst_fp_from_uint64([number, 0, 0, 0, 0, 0].as_ptr())))
@@ -99,6 +146,55 @@ impl Fp2 {
     /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+impl Field for Fp {
+    fn one() -> Self {
+        Self::one()
+    }
+
+    #[inline(always)]
+    fn square(&self) -> Self {
+        *self * *self
+    }
+
+    fn inverse(&self) -> Self {
+        self.inverse()
+    }
+
+    fn times(&self, factor: Fp) -> Self {
+        *self * factor
+    }
+
+    #[inline(always)]
+    fn equals(&self, other: &Self) -> bool {
+        self.0.l[0] == other.0.l[0] && self == other
+    }
+}
+
+impl Field for Fp2 {
+    fn one() -> Self {
+        Self::one()
+    }
+
+    #[inline(always)]
+    fn square(&self) -> Self {
+        Self(result!(blst_fp2_sqr(&self.0)))
+    }
+
+    fn inverse(&self) -> Self {
+        self.inverse()
+    }
+
+    fn times(&self, factor: Fp) -> Self {
+        let [c0, c1] = self.coefficients();
+        Self::new(c0 * factor, c1 * factor)
+    }
+
+    #[inline(always)]
+    fn equals(&self, other: &Self) -> bool {
+        self.0.fp[0].l[0] == other.0.fp[0].l[0] && self == other
     }
 }
 
@@ -243,8 +339,81 @@ macro_rules! operators {
     };
 }
 
-operators!(Fp, blst_fp_add, blst_fp_sub, blst_fp_mul, blst_fp_cneg);
-operators!(Fp2, blst_fp2_add, blst_fp2_sub, blst_fp2_mul, blst_fp2_cneg);
+impl Add for Fp {
+    type Output = Self;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(blst_fp { l: words::add(&self.0.l, &other.0.l) })
+    }
+}
+
+impl Sub for Fp {
+    type Output = Self;
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(blst_fp { l: words::subtract(&self.0.l, &other.0.l) })
+    }
+}
+
+impl Mul for Fp {
+    type Output = Self;
+
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(blst_fp { l: words::multiply(&self.0.l, &other.0.l) })
+    }
+}
+
+impl Neg for Fp {
+    type Output = Self;
+
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self::default() - self
+    }
+}
+
+impl Add for Fp2 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.coefficients(), other.coefficients());
+        Self::new(a + c, b + d)
+    }
+}
+
+impl Sub for Fp2 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.coefficients(), other.coefficients());
+        Self::new(a - c, b - d)
+    }
+}
+
+impl Mul for Fp2 {
+    type Output = Self;
+
+    /// blst's reduces twice, not three times.
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(result!(blst_fp2_mul(&self.0, &other.0)))
+    }
+}
+
+impl Neg for Fp2 {
+    type Output = Self;
+
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self::default() - self
+    }
+}
+
 operators!(Scalar, blst_fr_add, blst_fr_sub, blst_fr_mul, blst_fr_cneg);
 
 impl Add for Fp12 {

@@ -20,6 +20,8 @@
 //! # Ok::<(), Rule>(())
 //! ```
 
+#[cfg(target_arch = "x86_64")]
+mod adx;
 mod coefficients;
 pub mod eip2537;
 mod field;
@@ -27,12 +29,14 @@ pub mod groth16;
 mod hash;
 mod multiple;
 mod pairing;
+mod pippenger;
 mod point;
 mod portable;
 mod rule;
 pub mod signature;
+mod words;
 
-pub use field::{Fp, Fp2, Fp12, ORDER, PRIME, Scalar};
+pub use field::{Field, Fp, Fp2, Fp12, ORDER, PRIME, Scalar};
 pub use hash::{encode_to_curve, hash_to_curve, map_to_curve};
 pub use multiple::{multiply_and_add, multiply_short_and_add};
 pub use pairing::{Pair, is_product_one, miller_loop, multi_pairing, pairing};

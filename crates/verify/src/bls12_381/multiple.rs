@@ -1,6 +1,9 @@
 //! Sums of multiples of points: multi-scalar multiplication.
 
-use super::{Group, Point, Scalar};
+use super::{Group, Point, Scalar, pippenger};
+
+/// From how many points on the own method is surely faster than blst's.
+const PIPPENGER: usize = 32;
 
 /// The sum of each point multiplied by its scalar.
 ///
@@ -25,6 +28,17 @@ fn sum<G: Group, const N: usize>(points: &[Point<G>], scalars: impl Iterator<Ite
     match &points[..] {
         [] => Point::default(),
         [point] => Point(G::to_affine(&G::multiply(&G::to_jacobian(point), &scalars[0], bits))),
-        _ => Point(G::to_affine(&G::multiply_and_add(&points, scalars.as_flattened(), bits))),
+        _ if points.len() < PIPPENGER => {
+            Point(G::to_affine(&G::multiply_and_add(&points, scalars.as_flattened(), bits)))
+        }
+        _ => {
+            Point(G::to_affine(&pippenger::multiply_and_add::<G>(&points, &Vec::from_iter(scalars.iter().map(limbs)))))
+        }
     }
+}
+
+fn limbs<const N: usize>(scalar: &[u8; N]) -> [u64; 4] {
+    let mut limbs = [0; 4];
+    limbs.iter_mut().zip(scalar.as_chunks().0).for_each(|(limb, bytes)| *limb = u64::from_le_bytes(*bytes));
+    limbs
 }

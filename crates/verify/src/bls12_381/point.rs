@@ -2,13 +2,18 @@
 
 use std::fmt::Debug;
 
+use super::field::Field;
 use super::portable::Backend;
 use super::{Fp, Fp2, PRIME, Rule, Scalar};
 
 /// One of the two groups of prime order that a pairing takes its points from.
 pub trait Group: Backend + Copy + Default + Debug + Eq + Send + Sync + 'static {
     /// A coordinate.
-    type Element: Copy + Debug + Eq + From<Self::Coordinate> + Into<Self::Coordinate>;
+    type Element: Field + Debug + From<Self::Coordinate> + Into<Self::Coordinate>;
+
+    /// The cube root of one by which x is multiplied, and y by -1, to multiply a point of the group by the square of the curve's
+    /// parameter: the group's endomorphism.
+    const CUBE_ROOT: Fp;
 
     /// Bytes of a compressed encoding; one that is not compressed has twice as many.
     const COMPRESSED: usize = Self::COORDINATE;
@@ -27,6 +32,7 @@ pub struct G2;
 
 impl Group for G1 {
     type Element = Fp;
+    const CUBE_ROOT: Fp = Fp::CUBE_ROOT;
 
     fn parse_coordinate(bytes: &[u8]) -> Result<Fp, Rule> {
         Fp::parse(bytes.try_into().map_err(|_| Rule::Length)?)
@@ -35,6 +41,7 @@ impl Group for G1 {
 
 impl Group for G2 {
     type Element = Fp2;
+    const CUBE_ROOT: Fp = Fp::OTHER_CUBE_ROOT;
 
     fn parse_coordinate(bytes: &[u8]) -> Result<Fp2, Rule> {
         let ([c1, c0], []) = bytes.as_chunks() else { return Err(Rule::Length) };

@@ -40,3 +40,18 @@ fn multiples_of_the_generator_add_up() {
     assert_eq!(multiply_and_add(&points, &scalars), generator.multiply(&Scalar::from(299 * 300 / 2_u64)));
     assert_eq!(multiply_and_add::<G1>(&[], &[]), Point::default());
 }
+
+/// Thousands in one bucket, and sums that cancel out.
+#[test]
+fn the_same_point_and_scalar_again_and_again() {
+    let point = Point::<G1>::generator();
+    let scalar = -Scalar::from(0x1234_5678_9abc_def0_u64);
+    for count in [32_u64, 33, 5000] {
+        let points = vec![point; count as usize];
+        let scalars = vec![scalar; count as usize];
+        assert_eq!(multiply_and_add(&points, &scalars), point.multiply(&(scalar * Scalar::from(count))));
+        let points = Vec::from_iter((0..count).map(|at| if at % 2 == 0 { point } else { point.negate() }));
+        let odd = if count % 2 == 0 { Point::default() } else { point.multiply(&scalar) };
+        assert_eq!(multiply_and_add(&points, &scalars), odd);
+    }
+}
