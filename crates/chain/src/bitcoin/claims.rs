@@ -8,6 +8,7 @@ use super::script::{Form, hash160, pay_to_key_hash, pushes};
 use super::sighash::SignatureHasher;
 use sha2::{Digest, Sha256};
 use spv::Hash;
+use std::cell::LazyCell;
 use thiserror::Error;
 
 /// How the signatures of an input are made.
@@ -47,6 +48,9 @@ pub enum Unclaimed {
         "the script has another form than pay to key, key hash, script hash, multisig, witness version 0 or Taproot key"
     )]
     Other,
+    /// A Taproot signature covers the coins of all inputs, and not all are known.
+    #[error("the signature covers the coins of all inputs, and one of them is not known")]
+    UnknownCoin,
     /// The rule that the input breaks: it does not push what the script asks for.
     #[error("the input does not give what the script that it spends asks for")]
     Missing,
@@ -70,23 +74,43 @@ pub enum Unclaimed {
 /// What fulfils a script: what the input's own script pushes, or the items of its witness.
 type Stack<'s, 'a> = &'s [&'a [u8]];
 
+/// Which scripts have the meaning that a later rule gave them. Without it an input is [`Unclaimed::Other`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Hashes of scripts (BIP16).
+    pub script_hashes: bool,
+    /// Taproot outputs (BIP341).
+    pub taproot: bool,
+}
+
+impl Rules {
+    /// All of them.
+    pub const ALL: Self = Self { script_hashes: true, taproot: true };
+}
+
 /// The claims of the inputs of a transaction that is no coinbase. `coins` are what they spend, in their order; none where it is
-/// not known, of which there is no claim, and none of Taproot outputs either, as their signatures cover all coins.
+/// not known, of which there is no claim.
 pub fn claims<'a>(
     transaction: &Transaction<'a>,
     coins: &'a [Option<Coin>],
+    rules: Rules,
 ) -> Vec<Option<Result<Claim<'a>, Unclaimed>>> {
     let mut hasher = SignatureHasher::new(transaction);
-    let all: Option<Vec<&Coin>> = coins.iter().map(Option::as_ref).collect();
+    let all = LazyCell::new(|| coins.iter().map(Option::as_ref).collect::<Option<Vec<&Coin>>>());
     let mut witnesses = transaction.witnesses();
     let claim = |(number, (input, coin)): (usize, (super::block::Input<'a>, &'a Option<Coin>))| {
         let witness = witnesses.next().unwrap_or_default();
         let coin = coin.as_ref()?;
         let mut claimant = Claimant { hasher: &mut hasher, input: number, coin, witness };
-        match Form::of(&coin.script) {
-            Form::Taproot(key) => Some(claimant.claim_by_key(input.script, key, all.as_ref()?)),
-            _ => Some(claimant.claim(input.script)),
-        }
+        Some(match Form::of(&coin.script) {
+            Form::ScriptHash(_) if !rules.script_hashes => Err(Unclaimed::Other),
+            Form::Taproot(_) if !rules.taproot => Err(Unclaimed::Other),
+            Form::Taproot(key) => match &*all {
+                Some(coins) => claimant.claim_by_key(input.script, key, coins),
+                None => Err(Unclaimed::UnknownCoin),
+            },
+            form => claimant.claim(form, input.script),
+        })
     };
     transaction.inputs().zip(coins).enumerate().map(claim).collect()
 }
@@ -106,9 +130,9 @@ struct Claimant<'h, 't, 'a> {
 }
 
 impl<'a> Claimant<'_, '_, 'a> {
-    fn claim(&mut self, script: &'a [u8]) -> Result<Claim<'a>, Unclaimed> {
-        let locked: &'a [u8] = &self.coin.script;
-        match Form::of(locked) {
+    /// The claim of a script of the given form.
+    fn claim(&mut self, form: Form<'a>, script: &'a [u8]) -> Result<Claim<'a>, Unclaimed> {
+        match form {
             Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_) if !script.is_empty() => Err(Unclaimed::Witness),
             form @ (Form::WitnessKeyHash(_) | Form::WitnessScriptHash(_)) => self.claim_by_witness(form),
             Form::Taproot(_) | Form::Other => Err(Unclaimed::Other),
@@ -127,7 +151,7 @@ impl<'a> Claimant<'_, '_, 'a> {
                 }
             }
             // A script that does more than push may still fulfil it.
-            form => self.claim_without_witness(form, locked, &pushes(script).ok_or(Unclaimed::Other)?),
+            form => self.claim_without_witness(form, &self.coin.script, &pushes(script).ok_or(Unclaimed::Other)?),
         }
     }
 

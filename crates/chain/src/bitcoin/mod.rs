@@ -25,7 +25,7 @@ mod tree;
 mod view;
 
 pub use block::{Block, BlockError, Input, MAX_BLOCK_SIZE, Output, Transaction, TransactionError};
-pub use claims::{Claim, Scheme, Signature, Unclaimed, claims};
+pub use claims::{Claim, Rules, Scheme, Signature, Unclaimed, claims};
 pub use coins::{Coin, Coins, CoinsError, OutpointBytes};
 pub use connect::script_hash;
 pub use error::{Error, InvalidBlock, Origin};

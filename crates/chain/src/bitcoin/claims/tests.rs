@@ -54,7 +54,7 @@ fn nested_coin() -> [Option<Coin>; 1] {
 #[test]
 fn claims_of_keys_and_witnesses_hold() {
     let (encoded, coins) = (bytes(NATIVE), native_coins());
-    let found = claims(&transaction(&encoded), &coins);
+    let found = claims(&transaction(&encoded), &coins, Rules::ALL);
     let found: Vec<&Claim<'_>> = found.iter().map(|claim| claim.as_ref().unwrap().as_ref().unwrap()).collect();
     assert_eq!(found.len(), 2);
     let digest = "c37af31116d1b27caf68aae9e3ac82f1477929014d5b917657d0eb49478cb670";
@@ -62,7 +62,7 @@ fn claims_of_keys_and_witnesses_hold() {
     assert!(found.into_iter().all(holds));
 
     let (encoded, coins) = (bytes(NESTED), nested_coin());
-    let found = claims(&transaction(&encoded), &coins);
+    let found = claims(&transaction(&encoded), &coins, Rules::ALL);
     let claim = found[0].as_ref().unwrap().as_ref().unwrap();
     let digest = "64f3b0f4dd2bb3aa1ce8566d220cc74dda9df97d8490cc81d89d735c92e59fb6";
     assert_eq!(claim.signatures[0].digest[..], bytes(digest));
@@ -100,7 +100,7 @@ fn digests_of_all_kinds_of_coverage() {
 #[test]
 fn what_breaks_a_claim_is_named() {
     let found = |encoded: &[u8], coins: &[Option<Coin>], input: usize| {
-        claims(&transaction(encoded), coins)[input].clone().map(|claim| claim.map(|_| ()))
+        claims(&transaction(encoded), coins, Rules::ALL)[input].clone().map(|claim| claim.map(|_| ()))
     };
     let native = bytes(NATIVE);
     assert_eq!(found(&native, &[None, None], 1), None);
@@ -159,7 +159,7 @@ fn taproot_coins() -> Vec<Option<Coin>> {
 #[test]
 fn taproot_outputs_are_spent_by_their_keys() {
     let (encoded, coins) = (bytes(TAPROOT), taproot_coins());
-    let found = claims(&transaction(&encoded), &coins);
+    let found = claims(&transaction(&encoded), &coins, Rules::ALL);
     let found: Vec<Claim<'_>> = found.into_iter().map(|claim| claim.unwrap().unwrap()).collect();
     for (input, digest) in [
         (0, "2514a6272f85cfa0f45eb907fcb0d121b808ed37c6ea160a5a9046ed5526d555"),
@@ -185,7 +185,7 @@ fn what_breaks_a_taproot_claim_is_named() {
     let encoded = bytes(TAPROOT);
     let mut coins = taproot_coins();
     let found = |encoded: &[u8], coins: &[Option<Coin>], input: usize| {
-        claims(&transaction(encoded), coins)[input].clone().map(|claim| claim.map(|_| ()))
+        claims(&transaction(encoded), coins, Rules::ALL)[input].clone().map(|claim| claim.map(|_| ()))
     };
     // The last byte of the first signature, which covers one output: the coverage of none but of 0 to 3, with or without the upper bit.
     let at = encoded.windows(3).position(|window| window == [0x27, 0x6c, 0x03]).unwrap() + 2;
@@ -213,5 +213,19 @@ fn what_breaks_a_taproot_claim_is_named() {
     coins[2] = coin(&format!("5120{}", "07".repeat(32)), 1);
     assert_eq!(found(&encoded, &coins, 2), Some(Err(Unclaimed::Witness)), "an input with a script");
     coins[2] = None;
-    assert_eq!(found(&encoded, &coins, 0), None, "the signature covers a coin that is not known");
+    assert_eq!(found(&encoded, &coins, 0), Some(Err(Unclaimed::UnknownCoin)));
+    assert_eq!(found(&encoded, &coins, 2), None);
+}
+
+#[test]
+fn scripts_have_their_meaning_from_a_rule_on() {
+    let found = |encoded: &[u8], coins: &[Option<Coin>], rules| {
+        claims(&transaction(encoded), coins, rules)[0].clone().map(|claim| claim.map(|_| ()))
+    };
+    let (nested, taproot) = (bytes(NESTED), bytes(TAPROOT));
+    let before_taproot = Rules { taproot: false, ..Rules::ALL };
+    assert_eq!(found(&taproot, &taproot_coins(), before_taproot), Some(Err(Unclaimed::Other)));
+    assert_eq!(found(&nested, &nested_coin(), before_taproot), Some(Ok(())));
+    let before_script_hashes = Rules { script_hashes: false, taproot: false };
+    assert_eq!(found(&nested, &nested_coin(), before_script_hashes), Some(Err(Unclaimed::Other)));
 }

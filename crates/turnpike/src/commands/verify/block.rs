@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use chain::bitcoin::{Block, BlockFiles, Claim, Coin, Coins, FileError, RawBlock, Scheme, Tree, Unclaimed, claims};
+use chain::bitcoin::{
+    Block, BlockFiles, Claim, Coin, Coins, FileError, RawBlock, Rules, Scheme, Tree, Unclaimed, claims,
+};
 use spv::Hash;
 use spv::bitcoin::{BlockHeader, Network, check_proof_of_work, display};
 use verify::secp256k1::ecdsa::Policy;
@@ -174,19 +176,16 @@ impl Piece {
     ) -> Result<(), Error> {
         let height = self.height(block);
         let policy = if height >= STRICT_DER_HEIGHT { Policy::BITCOIN } else { Policy::BITCOIN_LAX };
-        let is_before_script_hashes = block.header().time.get() < SCRIPT_HASH_TIME;
-        let is_not_yet = |coin: &Coin| {
-            is_before_script_hashes && pays_to_script_hash(coin) || height < TAPROOT_HEIGHT && pays_to_taproot(coin)
-        };
+        let rules =
+            Rules { script_hashes: block.header().time.get() >= SCRIPT_HASH_TIME, taproot: height >= TAPROOT_HEIGHT };
         let mut inputs = Vec::new();
         let mut coins = &self.coins[..];
         for (position, transaction) in block.transactions().iter().enumerate().skip(1) {
             let (own, rest) = coins.split_at(transaction.inputs().count().min(coins.len()));
             coins = rest;
-            for (number, (claim, coin)) in claims(transaction, own).into_iter().zip(own).enumerate() {
+            for (number, claim) in claims(transaction, own, rules).into_iter().enumerate() {
                 match claim {
-                    _ if coin.as_ref().is_some_and(is_not_yet) => outcome.skip(OTHER_SCRIPT, 1),
-                    None => outcome.skip(UNKNOWN_COIN, 1),
+                    None | Some(Err(Unclaimed::UnknownCoin)) => outcome.skip(UNKNOWN_COIN, 1),
                     Some(Err(Unclaimed::Other)) => outcome.skip(OTHER_SCRIPT, 1),
                     Some(claim) => inputs.push(Input::new(position, number, claim)),
                 }
@@ -231,14 +230,6 @@ impl Piece {
             _ => 0,
         }
     }
-}
-
-fn pays_to_script_hash(coin: &Coin) -> bool {
-    matches!(coin.script[..], [0xa9, 20, .., 0x87]) && coin.script.len() == 23
-}
-
-fn pays_to_taproot(coin: &Coin) -> bool {
-    matches!(coin.script[..], [0x51, 32, ..]) && coin.script.len() == 34
 }
 
 /// An input whose claim is being checked, a signature after the other: each has to be one of the next key, or of one behind it.
