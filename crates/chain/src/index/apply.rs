@@ -1,6 +1,6 @@
-//! Applying the operations of a block to the index, and taking them back.
+//! Applying the transactions of a block to the index, and taking them back.
 use super::group::fingerprint;
-use super::paths::account_paths;
+use super::touches::{Role, Touch, Touches};
 use super::{Index, Pending};
 use crate::links::{Link, Links};
 use spv::{IndexEntry, Locator};
@@ -8,8 +8,8 @@ use table::prefetch;
 use thiserror::Error;
 use wire::{AccountId, Command, Operation};
 
-/// Operations whose accounts are looked up together: enough loads under way to hide what memory takes to answer, and few
-/// enough for all that they bring to stay in the first-level cache.
+/// Touches that are looked up together: enough loads under way to hide what memory takes to answer, and few enough for all
+/// that they bring to stay in the first-level cache.
 const BATCH: usize = 64;
 
 /// What an operation in a block must not do. The ledger has accepted it, so this is a fault of the program or of its data.
@@ -50,9 +50,8 @@ struct Place {
 }
 
 impl Index {
-    /// Applies operations of the block at `height`, in order, the first of which has the given position; and writes where their
-    /// accounts' transactions before them are. After an error the operations before the one it names are applied;
-    /// [`Index::undo`] takes them back.
+    /// Applies operations of a block, in order, the first of which is at `first`; and writes where their accounts' transactions
+    /// before them are. After an error some of them are applied; [`Index::undo`] takes them back.
     ///
     /// # Panics
     ///
@@ -65,42 +64,60 @@ impl Index {
         links: &mut [Links],
     ) -> Result<(), EffectError> {
         assert_eq!(operations.len(), links.len(), "links for each operation");
+        let mut touches = Touches::default();
         let Locator { height, mut position } = first;
-        for (number, links) in links.chunks_mut(BATCH).enumerate() {
-            let (now, later) = operations[number * BATCH..].split_at(links.len());
-            // A batch is a page, at whose end the processor stops to look ahead.
-            later.iter().take(BATCH).for_each(prefetch);
-            let places = self.look_up(now);
-            for ((operation, links), [source, destination]) in now.iter().zip(links).zip(&places) {
-                let latest = Locator { height, position };
-                *links = self
-                    .apply_one(pending, operation, latest, source, destination)
-                    .map_err(|effect| EffectError { height, position, effect })?;
-                position += 1;
+        for (operations, links) in operations.chunks(Touches::MOST).zip(links.chunks_mut(Touches::MOST)) {
+            let first = Locator { height, position };
+            touches.renew(self, first, operations)?;
+            links.fill(Links::NONE);
+            self.apply_touches(pending, first, touches.as_slice(), links)?;
+            position += operations.len() as u32;
+        }
+        Ok(())
+    }
+
+    /// Applies some of the [`Touches`] of operations, in their order; the others have to follow before anything else. `first` is the
+    /// place of the first of the operations. The links of all of them are none before the first call.
+    ///
+    /// # Panics
+    ///
+    /// If there is no link for an operation.
+    pub fn apply_touches(
+        &mut self,
+        pending: &mut Pending,
+        first: Locator,
+        touches: &[Touch],
+        links: &mut [Links],
+    ) -> Result<(), EffectError> {
+        let Locator { height, position } = first;
+        for (now, later) in touches.chunks(BATCH).zip(touches.chunks(BATCH).skip(1).chain([&[][..]])) {
+            later.iter().for_each(|touch| prefetch(&links[touch.number as usize]));
+            for (touch, place) in now.iter().zip(&self.look_up(now)) {
+                let latest = Locator { height, position: position + touch.number };
+                let link = self.apply_touch(pending, touch, latest, place).map_err(|effect| EffectError {
+                    height,
+                    position: latest.position,
+                    effect,
+                })?;
+                let links = &mut links[touch.number as usize];
+                *if touch.role == Role::Receiver { &mut links.destination } else { &mut links.source } = link;
             }
         }
         Ok(())
     }
 
-    /// Where the entries of the operations' accounts are, having started to load them.
-    fn look_up(&self, operations: &[Operation]) -> [[Place; 2]; BATCH] {
-        let mut accounts = [[AccountId::ZERO; 2]; BATCH];
-        for (accounts, operation) in accounts.iter_mut().zip(operations) {
-            *accounts = [operation.source, operation.destination];
-        }
-        let mut paths = [[0; 2]; BATCH];
-        let used = operations.len();
-        account_paths(accounts[..used].as_flattened(), paths[..used].as_flattened_mut());
-        let mut places = [[Place::default(); 2]; BATCH];
-        let flat = places[..used].as_flattened_mut();
-        for (place, path) in flat.iter_mut().zip(paths.as_flattened()) {
-            *place = Place { path: *path, group: self.group_of(*path), place: 0 };
+    /// Where the entries of the touched accounts are, having started to load them.
+    fn look_up(&self, touches: &[Touch]) -> [Place; BATCH] {
+        let mut places = [Place::default(); BATCH];
+        let places_used = &mut places[..touches.len()];
+        for (place, touch) in places_used.iter_mut().zip(touches) {
+            *place = Place { path: touch.path, group: self.group_of(touch.path), place: 0 };
             prefetch(&self.groups[place.group]);
         }
-        for place in &*flat {
+        for place in &*places_used {
             self.groups[place.group].prefetch_window(fingerprint(place.path, self.group_depth));
         }
-        for place in flat {
+        for place in places_used {
             let group = &self.groups[place.group];
             place.place = group.place(fingerprint(place.path, self.group_depth));
             group.prefetch_entry(&self.pages, place.place);
@@ -108,39 +125,30 @@ impl Index {
         places
     }
 
+    /// Gives where the account's transaction before is.
     #[inline]
-    fn apply_one(
+    fn apply_touch(
         &mut self,
         pending: &mut Pending,
-        operation: &Operation,
+        touch: &Touch,
         latest: Locator,
-        source: &Place,
-        destination: &Place,
-    ) -> Result<Links, Effect> {
-        let amount = operation.amount.get();
-        match operation.command() {
-            Ok(Command::Transfer) if operation.source != operation.destination => {
-                let from = self.settle(source, &operation.source).ok_or(Effect::AccountUnknown)?;
-                let to = self.settle(destination, &operation.destination).ok_or(Effect::AccountUnknown)?;
-                let from_balance = self.balance(&from).checked_sub(amount).ok_or(Effect::Underflow)?;
-                let to_balance = self.balance(&to).checked_add(amount).ok_or(Effect::Overflow)?;
-                let source = self.update(pending, &from, from_balance, latest);
-                Ok(Links { source, destination: self.update(pending, &to, to_balance, latest) })
+        place: &Place,
+    ) -> Result<Link, Effect> {
+        let found = self.settle(place, &touch.account);
+        if touch.role == Role::Created {
+            if found.is_some() {
+                return Err(Effect::AccountExists);
             }
-            Ok(Command::Issue) => {
-                let to = self.settle(source, &operation.source).ok_or(Effect::AccountUnknown)?;
-                let balance = self.balance(&to).checked_add(amount).ok_or(Effect::Overflow)?;
-                Ok(Links { source: self.update(pending, &to, balance, latest), destination: Link::NONE })
-            }
-            Ok(Command::Create) => {
-                if self.settle(source, &operation.source).is_some() {
-                    return Err(Effect::AccountExists);
-                }
-                self.create(pending, source, &operation.source, latest);
-                Ok(Links::NONE)
-            }
-            _ => Err(Effect::NotATransaction),
+            self.create(pending, place, &touch.account, latest);
+            return Ok(Link::NONE);
         }
+        let place = found.ok_or(Effect::AccountUnknown)?;
+        let balance = self.groups[place.group].entry(&self.pages, place.place).balance.get();
+        let balance = match touch.role {
+            Role::Sender => balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?,
+            _ => balance.checked_add(touch.amount).ok_or(Effect::Overflow)?,
+        };
+        Ok(self.update(pending, &place, balance, latest))
     }
 
     /// The place again, if an insertion in the meantime or another account of the same fingerprint made it another one.
@@ -152,11 +160,6 @@ impl Index {
         }
         let found = group.find(&self.pages, fingerprint(place.path, self.group_depth), account)?;
         Some(Place { place: found, ..*place })
-    }
-
-    #[inline]
-    fn balance(&self, place: &Place) -> u64 {
-        self.groups[place.group].entry(&self.pages, place.place).balance.get()
     }
 
     /// Changes an entry, and returns what it had as its latest transaction.
@@ -184,40 +187,58 @@ impl Index {
         self.accounts += 1;
     }
 
-    /// Takes back operations that [`Index::apply`] applied with these links, as long as nothing was applied since.
-    pub fn undo(&mut self, pending: &mut Pending, operations: &[Operation], links: &[Links]) {
-        for (operation, links) in operations.iter().zip(links).rev() {
+    /// Takes back whatever [`Index::apply`] has applied of these operations of the block at `height`, as long as nothing was applied
+    /// since.
+    pub fn undo(&mut self, pending: &mut Pending, height: u32, operations: &[Operation], links: &[Links]) {
+        for (position, (operation, links)) in operations.iter().zip(links).enumerate().rev() {
+            let latest = Locator { height, position: position as u32 };
             let amount = operation.amount.get();
-            match (operation.command(), links.source.locator(), links.destination.locator()) {
-                (Ok(Command::Create), ..) => self.forget(pending, &operation.source),
-                (Ok(Command::Issue), Some(before), _) => {
-                    self.revert(pending, &operation.source, before, |balance| balance.wrapping_sub(amount));
+            match operation.command() {
+                Ok(Command::Create) => self.forget(pending, &operation.source, latest),
+                Ok(Command::Issue) => {
+                    self.revert(pending, &operation.source, latest, links.source, |balance| {
+                        balance.wrapping_sub(amount)
+                    });
                 }
-                (Ok(Command::Transfer), Some(source), Some(destination)) => {
-                    self.revert(pending, &operation.source, source, |balance| balance.wrapping_add(amount));
-                    self.revert(pending, &operation.destination, destination, |balance| balance.wrapping_sub(amount));
+                Ok(Command::Transfer) => {
+                    self.revert(pending, &operation.source, latest, links.source, |balance| {
+                        balance.wrapping_add(amount)
+                    });
+                    self.revert(pending, &operation.destination, latest, links.destination, |balance| {
+                        balance.wrapping_sub(amount)
+                    });
                 }
                 _ => {}
             }
         }
     }
 
-    fn find(&self, account: &AccountId) -> Option<Place> {
+    /// The account's place, if what it was touched by last is that transaction.
+    fn touched_by(&self, account: &AccountId, latest: Locator) -> Option<Place> {
         let path = super::account_path(account);
         let group = self.group_of(path);
         let place = self.groups[group].find(&self.pages, fingerprint(path, self.group_depth), account)?;
-        Some(Place { path, group, place })
+        let is_touched = self.groups[group].entry(&self.pages, place).latest() == latest;
+        is_touched.then_some(Place { path, group, place })
     }
 
-    fn revert(&mut self, pending: &mut Pending, account: &AccountId, before: Locator, balance: impl Fn(u64) -> u64) {
-        if let Some(place) = self.find(account) {
-            let balance = balance(self.balance(&place));
+    fn revert(
+        &mut self,
+        pending: &mut Pending,
+        account: &AccountId,
+        latest: Locator,
+        before: Link,
+        balance: impl Fn(u64) -> u64,
+    ) {
+        if let (Some(place), Some(before)) = (self.touched_by(account, latest), before.locator()) {
+            let entry = self.groups[place.group].entry(&self.pages, place.place);
+            let balance = balance(entry.balance.get());
             self.update(pending, &place, balance, before);
         }
     }
 
-    fn forget(&mut self, pending: &mut Pending, account: &AccountId) {
-        if let Some(place) = self.find(account) {
+    fn forget(&mut self, pending: &mut Pending, account: &AccountId, latest: Locator) {
+        if let Some(place) = self.touched_by(account, latest) {
             self.groups[place.group].remove(&mut self.pages, place.place);
             pending.mark(self.cell_of(place.path));
             self.accounts -= 1;

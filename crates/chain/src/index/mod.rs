@@ -22,10 +22,12 @@ mod paths;
 mod proof;
 #[cfg(test)]
 mod tests;
+mod touches;
 
 pub use apply::{Effect, EffectError};
 pub use hashing::Pending;
 pub use proof::IndexAnswer;
+pub use touches::{Touch, Touches};
 
 use group::{Group, fingerprint};
 use pages::Pages;

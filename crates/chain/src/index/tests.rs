@@ -29,8 +29,8 @@ impl Whole {
         self.index.apply(&mut self.pending, Locator { height, position: 0 }, operations, links)
     }
 
-    fn undo(&mut self, operations: &[Operation], links: &[Links]) {
-        self.index.undo(&mut self.pending, operations, links);
+    fn undo(&mut self, height: u32, operations: &[Operation], links: &[Links]) {
+        self.index.undo(&mut self.pending, height, operations, links);
     }
 
     /// The root, published.
@@ -189,7 +189,7 @@ proptest! {
         keep(1, first, &mut model);
         let (operations, links) = keep(2, second, &mut model.clone());
         index.root();
-        index.undo(&operations, &links);
+        index.undo(2, &operations, &links);
         check_against(&mut index, &model);
     }
 }
@@ -250,7 +250,7 @@ fn contradictions_are_errors_and_can_be_taken_back() {
         };
         let error = index.apply(2, &block, &mut links).unwrap_err();
         assert_eq!(error, EffectError { height: 2, position: 1, effect });
-        index.undo(&block[..error.position as usize], &links[..error.position as usize]);
+        index.undo(2, &block, &links);
         assert_eq!(index.root(), before);
     }
 }

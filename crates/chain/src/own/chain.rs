@@ -7,7 +7,7 @@ use super::shared::{Open, Shared};
 use super::snapshot;
 use super::store::{Completion, Options, Staged, Store, damaged, ids_key};
 use crate::ids;
-use crate::index::{EffectError, Index, Pending};
+use crate::index::{EffectError, Index, Pending, Touches};
 use crate::links::Links;
 use crate::merkle::{SignedTail, Tree};
 use spv::{BlockHeader, HEADER_VERSION, Hash, Locator, MAX_BLOCK_TRANSACTIONS};
@@ -18,8 +18,8 @@ use wire::{Command, Operation};
 /// Snapshots that are kept: the newest, and the one before it in case that the newest is damaged.
 const SNAPSHOTS: usize = 2;
 
-/// Operations that are applied before readers get a turn: less than half a millisecond.
-const TURN: usize = 4096;
+/// Touches that are applied before readers get a turn: less than half a millisecond.
+const TURN: usize = 8192;
 
 /// The last block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +62,9 @@ pub struct OwnChain {
     shared: Arc<Shared>,
     pending: Pending,
     directory: Arc<dyn Directory>,
-    /// Memory for the links of the next block: a system takes much longer to give as much anew.
+    /// Memory for the links of the next block, and for what it touches: a system takes much longer to give as much anew.
     links: Vec<Links>,
+    touches: Touches,
 }
 
 impl OwnChain {
@@ -83,7 +84,13 @@ impl OwnChain {
         let genesis = store.record(0)?.header;
         let tip = tip_at(&store, height)?;
         let (index, pending) = load_index(&directory, &store, &tip)?;
-        Ok(Self { shared: Arc::new(Shared::new(store, genesis, index, tip)), pending, directory, links: Vec::new() })
+        Ok(Self {
+            shared: Arc::new(Shared::new(store, genesis, index, tip)),
+            pending,
+            directory,
+            links: Vec::new(),
+            touches: Touches::default(),
+        })
     }
 
     /// A handle for reading.
@@ -122,13 +129,12 @@ impl OwnChain {
         let staged = self.shared.store.stage(operations, &tree, &ids, block.tails)?;
         drop(ids);
 
-        if let Err(error) = self.apply(&before, staged.offset(), operations) {
-            self.undo(operations, error.position as usize);
-            return Err(error.into());
-        }
-        let result = self.commit(&block, &before, &tree, &staged);
+        let result = match self.apply(&before, staged.offset(), operations) {
+            Ok(()) => self.commit(&block, &before, &tree, &staged),
+            Err(error) => Err(error.into()),
+        };
         if result.is_err() {
-            self.undo(operations, operations.len());
+            self.undo(operations);
         }
         result
     }
@@ -144,13 +150,16 @@ impl OwnChain {
         state.index.prepare(&mut self.pending, operations);
         state.open = Some(open);
         drop(state);
-        for (turn, operations) in operations.chunks(TURN).enumerate() {
-            self.shared.let_readers_in();
-            let first = turn * TURN;
-            let state = &mut *self.shared.state_mut();
-            let links = state.open.as_mut().map(|open| &mut open.links[first..first + operations.len()]);
-            let first = Locator { height, position: first as u32 };
-            state.index.apply(&mut self.pending, first, operations, links.unwrap_or_default())?;
+        for (number, operations) in operations.chunks(Touches::MOST).enumerate() {
+            let place = number * Touches::MOST;
+            let first = Locator { height, position: place as u32 };
+            self.touches.renew(&self.shared.state().index, first, operations)?;
+            for touches in self.touches.as_slice().chunks(TURN) {
+                self.shared.let_readers_in();
+                let state = &mut *self.shared.state_mut();
+                let links = state.open.as_mut().map(|open| &mut open.links[place..place + operations.len()]);
+                state.index.apply_touches(&mut self.pending, first, touches, links.unwrap_or_default())?;
+            }
         }
         Ok(())
     }
@@ -193,17 +202,18 @@ impl OwnChain {
         Ok(tip)
     }
 
-    /// Takes back the first `applied` operations of the open block. Readers never saw them.
-    fn undo(&mut self, operations: &[Operation], applied: usize) {
+    /// Takes back what of the open block was applied. Readers never saw it.
+    fn undo(&mut self, operations: &[Operation]) {
         let state = &mut *self.shared.state_mut();
         if let Some(open) = state.open.take() {
-            state.index.undo(&mut self.pending, &operations[..applied], &open.links[..applied]);
+            state.index.undo(&mut self.pending, open.height, operations, &open.links);
         }
     }
 
     /// Gives back what memory is kept for the next block.
     pub fn release_memory(&mut self) {
         self.links = Vec::new();
+        self.touches = Touches::default();
     }
 
     /// Writes a snapshot of the index as of the tip, so that the next start has only the blocks after it to apply. Proofs go
@@ -272,8 +282,8 @@ fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Resul
     for height in from + 1..=tip.height() {
         let record = store.record(height)?;
         let operations: Vec<Operation> = store.section(&record, Section::Operations)?;
-        let first = Locator { height: height as u32, position: 0 };
         index.prepare(&mut pending, &operations);
+        let first = Locator { height: height as u32, position: 0 };
         index.apply(&mut pending, first, &operations, &mut vec![Links::NONE; operations.len()])?;
     }
     if pending.root(&index) != tip.header.index_root || index.accounts() != tip.header.accounts.get() {

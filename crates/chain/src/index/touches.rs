@@ -1,0 +1,189 @@
+//! What transactions touch, in about the order in which the index keeps accounts.
+//!
+//! The accounts of a transaction are anywhere, so going through one transaction after the other means waiting for memory at
+//! every step. But what a transaction does to one of its accounts does not depend on the other one: only those that touch the
+//! same account have to stay in their order. So the index is gone through from one end to the other, a part at a time that
+//! stays in the cache.
+use super::paths::account_paths;
+use super::{Effect, EffectError, Index};
+use spv::Locator;
+use wire::{AccountId, Command, Operation};
+
+/// Operations whose paths are made together, in the first-level cache.
+const PIECE: usize = 64;
+
+/// Accounts of a part: their entries take half of a second-level cache. Few in tests, whose blocks are small.
+const PART_ACCOUNTS: u64 = if cfg!(test) { 32 } else { 8192 };
+
+/// The fewest touches for each part that are worth the sorting.
+const PART_TOUCHES: usize = 64;
+
+/// Parts are at most two to the power of this: writing goes on in as many places at once, all of them in the cache.
+const MAX_PART_BITS: u32 = 10;
+
+/// What an account is to a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Created,
+    Issued,
+    Sender,
+    Receiver,
+}
+
+/// A transaction, and one of its accounts.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch {
+    pub(super) path: u64,
+    pub(super) account: AccountId,
+    pub(super) amount: u64,
+    /// Of the transaction, among those of the same [`Touches`].
+    pub(super) number: u32,
+    pub(super) role: Role,
+}
+
+impl Touch {
+    const NONE: Self = Self { path: 0, account: AccountId::ZERO, amount: 0, number: 0, role: Role::Created };
+}
+
+/// What transactions of a block touch. Those that touch one account are in their order in the block.
+#[derive(Debug, Default)]
+pub struct Touches {
+    touches: Vec<Touch>,
+    paths: Vec<[u64; 2]>,
+}
+
+impl Touches {
+    /// Operations that are worth sorting at once: enough to make it likely that neighbours in the index are touched, few enough
+    /// for some twenty megabytes.
+    pub const MOST: usize = if cfg!(test) { 256 } else { 1 << 18 };
+
+    /// Finds out what some operations of a block touch, the first of which is at `first`, for this index.
+    pub fn renew(&mut self, index: &Index, first: Locator, operations: &[Operation]) -> Result<(), EffectError> {
+        self.paths.clear();
+        self.paths.resize(operations.len(), [0; 2]);
+        for (paths, operations) in self.paths.chunks_mut(PIECE).zip(operations.chunks(PIECE)) {
+            let mut accounts = [[AccountId::ZERO; 2]; PIECE];
+            for (accounts, operation) in accounts.iter_mut().zip(operations) {
+                *accounts = [operation.source, operation.destination];
+            }
+            account_paths(accounts[..operations.len()].as_flattened(), paths.as_flattened_mut());
+        }
+        self.sort(part_bits(index.accounts(), 2 * operations.len()), operations).map_err(|number| {
+            let Locator { height, position } = first;
+            EffectError { height, position: position + number, effect: Effect::NotATransaction }
+        })
+    }
+
+    /// All of them, in their order.
+    pub fn as_slice(&self) -> &[Touch] {
+        &self.touches
+    }
+
+    /// Sorts what the operations touch by the first `bits` of its path. An error is the number of what is no transaction.
+    fn sort(&mut self, bits: u32, operations: &[Operation]) -> Result<(), u32> {
+        // In two steps, since a shift by all 64 bits is none.
+        let part = |path: u64| (path >> 1 >> (63 - bits)) as usize;
+        let mut places = vec![0; 1 << bits];
+        for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
+            places[part(*source)] += 1;
+            match operation.command() {
+                Ok(Command::Create | Command::Issue) => {}
+                Ok(Command::Transfer) if operation.source != operation.destination => places[part(*destination)] += 1,
+                _ => return Err(number as u32),
+            }
+        }
+        let mut end = 0;
+        for place in &mut places {
+            end += std::mem::replace(place, end);
+        }
+        self.touches.resize(end, Touch::NONE);
+        for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
+            let mut put = |path, account, role| {
+                let place = &mut places[part(path)];
+                self.touches[*place] =
+                    Touch { path, account, amount: operation.amount.get(), number: number as u32, role };
+                *place += 1;
+            };
+            match operation.command() {
+                Ok(Command::Create) => put(*source, operation.source, Role::Created),
+                Ok(Command::Issue) => put(*source, operation.source, Role::Issued),
+                _ => {
+                    put(*source, operation.source, Role::Sender);
+                    put(*destination, operation.destination, Role::Receiver);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// By how many bits of their paths touches are sorted for an index of so many accounts.
+fn part_bits(accounts: u64, touches: usize) -> u32 {
+    let by_accounts = (accounts / PART_ACCOUNTS).checked_ilog2();
+    let by_touches = (touches / PART_TOUCHES).checked_ilog2();
+    by_accounts.zip(by_touches).map_or(0, |(accounts, touches)| accounts.min(touches).min(MAX_PART_BITS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::TransactionId;
+
+    #[test]
+    fn parts_follow_each_other_and_each_is_in_the_order_of_the_block() {
+        let account = |n: u32| AccountId::from(n % 97);
+        let operation = |n| match n % 5 {
+            0 => Operation::create(TransactionId::ZERO, account(n)),
+            1 => Operation::issue(TransactionId::ZERO, account(n), n.into()),
+            _ => Operation::transfer(TransactionId::ZERO, account(n), account(n + 1), n.into()),
+        };
+        let operations: Vec<_> = (0..1000).map(operation).collect();
+        let mut expected = Vec::new();
+        for (number, operation) in (0..).zip(&operations) {
+            let mut put = |account: AccountId, role| expected.push((spv::account_path(&account.0), number, role));
+            match number % 5 {
+                0 => put(operation.source, Role::Created),
+                1 => put(operation.source, Role::Issued),
+                _ => {
+                    put(operation.source, Role::Sender);
+                    put(operation.destination, Role::Receiver);
+                }
+            }
+        }
+        let mut touches = Touches::default();
+        let first = Locator { height: 1, position: 0 };
+        touches.renew(&Index::new(), first, &operations).unwrap();
+        for bits in [0, 1, 3, MAX_PART_BITS] {
+            expected.sort_by_key(|(path, number, role)| (path >> 1 >> (63 - bits), *number, *role == Role::Receiver));
+            touches.sort(bits, &operations).unwrap();
+            assert!(touches.as_slice().iter().map(|touch| (touch.path, touch.number, touch.role)).eq(expected.clone()));
+            assert!(touches.as_slice().iter().all(|touch| {
+                let operation = operations[touch.number as usize];
+                let account = if touch.role == Role::Receiver { operation.destination } else { operation.source };
+                account == touch.account && operation.amount.get() == touch.amount
+            }));
+        }
+    }
+
+    #[test]
+    fn what_is_no_transaction_is_named() {
+        let id = TransactionId::ZERO;
+        let good = Operation::create(id, AccountId::from(1_u32));
+        let first = Locator { height: 7, position: 100 };
+        for bad in
+            [Operation::refer(id, AccountId::from(1_u32)), Operation::transfer(id, 1_u32.into(), 1_u32.into(), 1)]
+        {
+            let error = Touches::default().renew(&Index::new(), first, &[good, good, bad]).unwrap_err();
+            assert_eq!(error, EffectError { height: 7, position: 102, effect: Effect::NotATransaction });
+        }
+    }
+
+    #[test]
+    fn little_is_not_sorted() {
+        assert_eq!(part_bits(0, 2_000_000), 0);
+        assert_eq!(part_bits(2_000_000, 0), 0);
+        assert_eq!(part_bits(2_000_000, 127), 0);
+        assert_eq!(part_bits(4 * PART_ACCOUNTS, 2_000_000), 2);
+        assert_eq!(part_bits(u64::MAX, usize::MAX), MAX_PART_BITS);
+    }
+}
