@@ -5,18 +5,22 @@ use super::reader::OwnReader;
 use super::record::Section;
 use super::shared::{Open, Shared};
 use super::snapshot;
-use super::store::{Completion, Options, Staged, Store, damaged, ids_key};
-use crate::ids;
+use super::store::{Completion, Derived, Options, Staged, Store, damaged};
 use crate::index::{EffectError, Index, Pending, Touches};
 use crate::links::Links;
-use crate::merkle::{SignedTail, Tree};
+use crate::merkle::SignedTail;
 use spv::{BlockHeader, HEADER_VERSION, Hash, Locator, MAX_BLOCK_TRANSACTIONS};
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
 use storage::Directory;
 use wire::{Command, Operation};
 
 /// Snapshots that are kept: the newest, and the one before it in case that the newest is damaged.
 const SNAPSHOTS: usize = 2;
+
+/// Operations of a block for whose tree a thread of its own is worth while.
+const LARGE: usize = 1 << 14;
 
 /// Touches that are applied before readers get a turn: less than half a millisecond.
 const TURN: usize = 8192;
@@ -123,18 +127,25 @@ impl OwnChain {
     pub fn append(&mut self, block: NextBlock<'_>) -> Result<Tip, Error> {
         let before = self.tip();
         check(&block, &before)?;
-        let operations = block.operations;
-        let tree = Tree::new(operations, block.tails);
-        let ids = ids::build(&ids_key(&before.hash), operations);
-        let staged = self.shared.store.stage(operations, &tree, &ids, block.tails)?;
-        drop(ids);
-
-        let result = match self.apply(&before, staged.offset(), operations) {
-            Ok(()) => self.commit(&block, &before, &tree, &staged),
-            Err(error) => Err(error.into()),
-        };
+        let derive = || Derived::new(&before.hash, block.operations, block.tails);
+        let result = thread::scope(|scope| {
+            let derived = if block.operations.len() < LARGE {
+                None
+            } else {
+                // Without another thread it only takes longer.
+                thread::Builder::new().name("tree".into()).spawn_scoped(scope, derive).ok()
+            };
+            let staged = self.shared.store.stage(block.operations)?;
+            self.apply(&before, staged.offset, block.operations)?;
+            let derived = match derived.map(ScopedJoinHandle::join) {
+                Some(Ok(derived)) => derived,
+                Some(Err(panic)) => resume_unwind(panic),
+                None => derive(),
+            };
+            self.commit(&block, &before, &derived, &staged)
+        });
         if result.is_err() {
-            self.undo(operations);
+            self.undo(block.operations);
         }
         result
     }
@@ -165,7 +176,13 @@ impl OwnChain {
     }
 
     /// Commits the block whose operations are applied, and shows it to readers.
-    fn commit(&mut self, block: &NextBlock<'_>, before: &Tip, tree: &Tree, staged: &Staged) -> Result<Tip, Error> {
+    fn commit(
+        &mut self,
+        block: &NextBlock<'_>,
+        before: &Tip,
+        derived: &Derived,
+        staged: &Staged,
+    ) -> Result<Tip, Error> {
         let state = self.shared.state();
         let header = BlockHeader {
             version: HEADER_VERSION.into(),
@@ -174,7 +191,7 @@ impl OwnChain {
             timestamp: block.timestamp.max(before.header.timestamp.get()).into(),
             accounts: state.index.accounts().into(),
             previous: before.hash,
-            transaction_root: tree.root,
+            transaction_root: derived.tree.root,
             index_root: self.pending.root(&state.index),
         };
         let tip = Tip {
@@ -190,6 +207,8 @@ impl OwnChain {
             end_sequence: block.end_sequence,
             transactions_before: before.transactions,
             issued: tip.issued,
+            derived,
+            tails: block.tails,
             links: state.open.as_ref().map_or(&[], |open| &open.links),
         };
         self.shared.store.complete(staged, &completion)?;
@@ -231,10 +250,17 @@ fn begin(store: &Store, genesis: BlockHeader) -> Result<(), Error> {
     if spv::HeaderChain::new(&hash, genesis).is_err() {
         return Err(Error::InvalidBlock("the genesis header is not that of an empty chain"));
     }
-    let staged = store.stage(&[], &Tree::new(&[], &[]), &[], &[])?;
-    let completion =
-        Completion { header: genesis, hash, end_sequence: 0, transactions_before: 0, issued: 0, links: &[] };
-    store.complete(&staged, &completion)
+    let completion = Completion {
+        header: genesis,
+        hash,
+        end_sequence: 0,
+        transactions_before: 0,
+        issued: 0,
+        derived: &Derived::new(&genesis.previous, &[], &[]),
+        tails: &[],
+        links: &[],
+    };
+    store.complete(&store.stage(&[])?, &completion)
 }
 
 /// What makes a block one that can follow.

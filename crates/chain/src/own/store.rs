@@ -39,20 +39,25 @@ impl Default for Options {
     }
 }
 
-/// A block whose greater part is in the blocks file already, but not committed.
+/// A block whose operations are in the blocks file already, but not committed.
 #[derive(Debug)]
 pub(crate) struct Staged {
-    offset: u64,
-    /// Of the sections before the links.
-    checksums: [Checksum; 4],
-    tails: u32,
+    /// Where its operations are.
+    pub(crate) offset: u64,
     end: u64,
+    checksum: Checksum,
 }
 
-impl Staged {
-    /// Where its operations are.
-    pub(crate) fn offset(&self) -> u64 {
-        self.offset
+/// What follows from the operations of a block alone.
+pub(crate) struct Derived {
+    pub(crate) tree: Tree,
+    ids: Vec<U32>,
+}
+
+impl Derived {
+    /// For a block behind the one of this hash.
+    pub(crate) fn new(previous: &Hash, operations: &[Operation], tails: &[SignedTail]) -> Self {
+        Self { tree: Tree::new(operations, tails), ids: ids::build(&ids_key(previous), operations) }
     }
 }
 
@@ -63,6 +68,8 @@ pub(crate) struct Completion<'a> {
     pub(crate) end_sequence: u64,
     pub(crate) transactions_before: u64,
     pub(crate) issued: u128,
+    pub(crate) derived: &'a Derived,
+    pub(crate) tails: &'a [SignedTail],
     pub(crate) links: &'a [Links],
 }
 
@@ -103,53 +110,44 @@ impl Store {
         Ok((store, last))
     }
 
-    /// Writes all of the next block that does not depend on the state before it, durably.
-    pub(crate) fn stage(
-        &self,
-        operations: &[Operation],
-        tree: &Tree,
-        ids: &[U32],
-        tails: &[SignedTail],
-    ) -> Result<Staged, Error> {
+    /// Writes the operations of the next block, so that [`Store::staged_operation`] finds them.
+    pub(crate) fn stage(&self, operations: &[Operation]) -> Result<Staged, Error> {
         let offset = self.blocks.committed();
-        let tails: Vec<Tail> =
-            tails.iter().map(|tail| Tail { position: tail.position.into(), tail: tail.tail }).collect();
         let mut blocks = self.blocks.append(offset);
+        blocks.write(operations.as_bytes())?;
+        Ok(Staged { offset, end: blocks.finish()?, checksum: checksum(operations.as_bytes()) })
+    }
+
+    /// Writes the rest of a staged block and commits it, durably.
+    pub(crate) fn complete(&self, staged: &Staged, block: &Completion<'_>) -> Result<(), Error> {
+        let tail = |tail: &SignedTail| Tail { position: tail.position.into(), tail: tail.tail };
+        let tails: Vec<Tail> = block.tails.iter().map(tail).collect();
+        let mut blocks = self.blocks.append(staged.end);
         let mut write = |bytes: &[u8]| {
             blocks.write(bytes)?;
             Ok::<_, Error>(checksum(bytes))
         };
         let checksums = [
-            write(operations.as_bytes())?,
-            write(tree.stored.as_flattened())?,
-            write(ids.as_bytes())?,
+            staged.checksum,
+            write(block.derived.tree.stored.as_flattened())?,
+            write(block.derived.ids.as_bytes())?,
             write(tails.as_bytes())?,
+            write(block.links.as_bytes())?,
         ];
         let end = blocks.finish()?;
-        self.blocks.sync(offset, end)?;
-        Ok(Staged { offset, checksums, tails: tails.len() as u32, end })
-    }
-
-    /// Writes the rest of a staged block and commits it.
-    pub(crate) fn complete(&self, staged: &Staged, block: &Completion<'_>) -> Result<(), Error> {
-        let mut blocks = self.blocks.append(staged.end);
-        blocks.write(block.links.as_bytes())?;
-        let end = blocks.finish()?;
-        let [operations, nodes, ids, tails] = staged.checksums;
-        let checksums = [operations, nodes, ids, tails, checksum(block.links.as_bytes())];
         let parts = RecordParts {
             header: block.header,
             end_sequence: block.end_sequence,
             offset: staged.offset,
             transactions_before: block.transactions_before,
             issued: block.issued,
-            tails: staged.tails,
+            tails: tails.len() as u32,
         };
         let record = Record::new(parts, checksums);
         debug_assert_eq!(end, record.end());
         let place = self.records.committed();
         self.records.write(place, record.as_bytes())?;
-        self.blocks.sync(staged.end, end)?;
+        self.blocks.sync(staged.offset, end)?;
         self.records.sync(place, place + RECORD_SIZE)?;
         self.catalog.commit(&Commit {
             height: block.header.height,
