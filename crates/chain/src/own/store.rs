@@ -45,19 +45,24 @@ pub(crate) struct Staged {
     /// Where its operations are.
     pub(crate) offset: u64,
     end: u64,
-    checksum: Checksum,
 }
 
 /// What follows from the operations of a block alone.
 pub(crate) struct Derived {
     pub(crate) tree: Tree,
     ids: Vec<U32>,
+    /// Of the operations.
+    checksum: Checksum,
 }
 
 impl Derived {
     /// For a block behind the one of this hash.
     pub(crate) fn new(previous: &Hash, operations: &[Operation], tails: &[SignedTail]) -> Self {
-        Self { tree: Tree::new(operations, tails), ids: ids::build(&ids_key(previous), operations) }
+        Self {
+            tree: Tree::new(operations, tails),
+            ids: ids::build(&ids_key(previous), operations),
+            checksum: checksum(operations.as_bytes()),
+        }
     }
 }
 
@@ -115,7 +120,7 @@ impl Store {
         let offset = self.blocks.committed();
         let mut blocks = self.blocks.append(offset);
         blocks.write(operations.as_bytes())?;
-        Ok(Staged { offset, end: blocks.finish()?, checksum: checksum(operations.as_bytes()) })
+        Ok(Staged { offset, end: blocks.finish()? })
     }
 
     /// Writes the rest of a staged block and commits it, durably.
@@ -128,7 +133,7 @@ impl Store {
             Ok::<_, Error>(checksum(bytes))
         };
         let checksums = [
-            staged.checksum,
+            block.derived.checksum,
             write(block.derived.tree.stored.as_flattened())?,
             write(block.derived.ids.as_bytes())?,
             write(tails.as_bytes())?,
