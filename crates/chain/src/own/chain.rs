@@ -19,8 +19,8 @@ use wire::{Command, Operation};
 /// Snapshots that are kept: the newest, and the one before it in case that the newest is damaged.
 const SNAPSHOTS: usize = 2;
 
-/// Operations of a block for whose tree a thread of its own is worth while.
-const LARGE: usize = 1 << 14;
+/// Operations of a block for whose tree a thread of its own is worth while. Few in tests, whose blocks are small.
+const LARGE: usize = if cfg!(test) { 64 } else { 1 << 14 };
 
 /// Touches that are applied before readers get a turn: less than half a millisecond.
 const TURN: usize = 8192;
