@@ -20,6 +20,8 @@ pub const CONTROL_PROOF: u32 = 1 << 3;
 pub const CONTROL_RECORD: u32 = 1 << 4;
 /// replies to operations go to the host.
 pub const CONTROL_HOLD: u32 = 1 << 5;
+/// no port is ever held up: packets for which there is no room are dropped and counted. 0: they wait.
+pub const CONTROL_DROP: u32 = 1 << 6;
 /// IPv4 address of this node.
 pub const ADDRESS: u32 = 0x014;
 /// UDP port of this node.
@@ -40,7 +42,7 @@ pub const SECRET_COUNT: u32 = 4;
 pub const PROOF_SECRET: u32 = 0x080;
 /// How many of [`PROOF_SECRET`] there are.
 pub const PROOF_SECRET_COUNT: u32 = 16;
-/// packets from a port.
+/// packets from a port, those dropped among them.
 pub const RX_PACKETS: u32 = 0x100;
 /// How many of [`RX_PACKETS`] there are.
 pub const RX_PACKETS_COUNT: u32 = 8;
@@ -62,7 +64,13 @@ pub const PROOF_MISSES: u32 = 0x1a0;
 pub const FILLS: u32 = 0x1a8;
 /// replies not taken, as they were late, too long or none.
 pub const FILLS_REFUSED: u32 = 0x1b0;
-/// packets that no engine took.
+/// packets that no engine took, those dropped among them.
 pub const HOST_PACKETS: u32 = 0x1b8;
 /// packets from the host.
 pub const SENT_PACKETS: u32 = 0x1c0;
+/// packets and misses for the host that were dropped.
+pub const HOST_DROPPED: u32 = 0x1c8;
+/// packets from a port that were dropped.
+pub const RX_DROPPED: u32 = 0x1d0;
+/// How many of [`RX_DROPPED`] there are.
+pub const RX_DROPPED_COUNT: u32 = 8;

@@ -14,6 +14,7 @@
 #define TURNPIKE_NIC_CONTROL_PROOF (1u << 3)  // the proof cache takes proof frames
 #define TURNPIKE_NIC_CONTROL_RECORD (1u << 4)  // the host is told every operation that was executed
 #define TURNPIKE_NIC_CONTROL_HOLD (1u << 5)  // replies to operations go to the host
+#define TURNPIKE_NIC_CONTROL_DROP (1u << 6)  // no port is ever held up: packets for which there is no room are dropped and counted. 0: they wait
 // IPv4 address of this node
 #define TURNPIKE_NIC_ADDRESS 0x014u
 // UDP port of this node
@@ -32,7 +33,7 @@
 // 512 random bits for the hash of the proof cache
 #define TURNPIKE_NIC_PROOF_SECRET 0x080u
 #define TURNPIKE_NIC_PROOF_SECRET_COUNT 16u
-// packets from a port
+// packets from a port, those dropped among them
 #define TURNPIKE_NIC_RX_PACKETS 0x100u
 #define TURNPIKE_NIC_RX_PACKETS_COUNT 8u
 // packets to a port
@@ -52,7 +53,12 @@
 #define TURNPIKE_NIC_FILLS 0x1a8u
 // replies not taken, as they were late, too long or none
 #define TURNPIKE_NIC_FILLS_REFUSED 0x1b0u
-// packets that no engine took
+// packets that no engine took, those dropped among them
 #define TURNPIKE_NIC_HOST_PACKETS 0x1b8u
 // packets from the host
 #define TURNPIKE_NIC_SENT_PACKETS 0x1c0u
+// packets and misses for the host that were dropped
+#define TURNPIKE_NIC_HOST_DROPPED 0x1c8u
+// packets from a port that were dropped
+#define TURNPIKE_NIC_RX_DROPPED 0x1d0u
+#define TURNPIKE_NIC_RX_DROPPED_COUNT 8u

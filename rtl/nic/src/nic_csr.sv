@@ -20,7 +20,7 @@ module nic_csr
     output config_t                 config_o,
     input  events_t                 events_i
 );
-  localparam int unsigned Counters = 25;
+  localparam int unsigned Counters = 34;
   localparam int unsigned CounterWidth = $clog2(Counters);
 
   logic write, read;
@@ -31,7 +31,7 @@ module nic_csr
   logic [1:0] unused_byte;
   assign unused_byte = address_i[1:0];
 
-  `FFE(config_o.control, write_data_i[5:0], write && word == ControlWord, '0)
+  `FFE(config_o.control, write_data_i[6:0], write && word == ControlWord, '0)
   `FFE(config_o.address, write_data_i, write && word == AddressWord, '0)
   `FFE(config_o.udp_port, write_data_i[15:0], write && word == UdpPortWord, '0)
   `FFE(config_o.promise, write_data_i[7:0], write && word == PromiseWord, '0)
@@ -66,6 +66,8 @@ module nic_csr
   logic [31:0] upper_q;
   logic is_counter;
   assign counts = {
+    events_i.rx_dropped,
+    events_i.host_dropped,
     events_i.sent_packets,
     events_i.host_packets,
     events_i.fills_refused,

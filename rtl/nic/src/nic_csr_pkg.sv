@@ -26,8 +26,11 @@ package nic_csr_pkg;
   localparam number_t FillsRefusedWord = number_t'(108);
   localparam number_t HostPacketsWord = number_t'(110);
   localparam number_t SentPacketsWord = number_t'(112);
+  localparam number_t HostDroppedWord = number_t'(114);
+  localparam number_t RxDroppedWord = number_t'(116);
 
   typedef struct packed {
+    logic drop;
     logic hold;
     logic record;
     logic proof;
@@ -62,5 +65,7 @@ package nic_csr_pkg;
     logic fills_refused;
     logic host_packets;
     logic sent_packets;
+    logic host_dropped;
+    logic [7:0] rx_dropped;
   } events_t;
 endpackage

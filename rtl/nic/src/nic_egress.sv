@@ -14,6 +14,10 @@ module nic_egress
 ) (
     input  logic                               clk_i,
     input  logic                               rst_ni,
+    // See packet_fifo; with the packet's user.
+    input  logic                               drop_i,
+    output logic                               dropped_o,
+    output logic  [UserWidth-1:0]              dropped_user_o,
     input  logic  [Sources-1:0]                valid_i,
     output logic  [Sources-1:0]                ready_o,
     input  word_t [Sources-1:0]                word_i,
@@ -57,12 +61,15 @@ module nic_egress
       .last_o (chosen_word.last),
       .port_o (chosen)
   );
+  assign dropped_user_o = user_i[chosen];
   packet_fifo #(
       .UserWidth(UserWidth),
       .Depth    (Depth)
   ) u_packets (
       .clk_i,
       .rst_ni,
+      .drop_i,
+      .dropped_o,
       .valid_i(chosen_valid),
       .ready_o(chosen_ready),
       .word_i (chosen_word),

@@ -12,6 +12,9 @@ module nic_ingress
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
+    // See packet_fifo.
+    input  logic                 drop_i,
+    output logic                 dropped_o,
     input  logic                 valid_i,
     output logic                 ready_o,
     input  logic [DataWidth-1:0] data_i,
@@ -56,6 +59,8 @@ module nic_ingress
   ) u_packets (
       .clk_i,
       .rst_ni,
+      .drop_i,
+      .dropped_o,
       .valid_i(valid),
       .ready_o(ready),
       .word_i (word),

@@ -104,7 +104,7 @@ module turnpike_nic
   word_t [Ports:0] in_word;
   logic [Ports:0][WordWidth-1:0] in_data;
   logic [Ports:0][WordBytes-1:0] in_keep;
-  logic [Ports-1:0] rx_ready, unused_user;
+  logic [Ports-1:0] rx_ready, rx_dropped, unused_user;
   for (genvar port = 0; port < Ports; port++) begin : gen_rx
     assign rx_ready_o[port] = run && rx_ready[port];
     nic_ingress #(
@@ -112,6 +112,8 @@ module turnpike_nic
     ) u_ingress (
         .clk_i,
         .rst_ni (run_n),
+        .drop_i   (csr.control.drop),
+        .dropped_o(rx_dropped[port]),
         .valid_i(rx_valid_i[port]),
         .ready_o(rx_ready[port]),
         .data_i (rx_data_i[port]),
@@ -128,7 +130,7 @@ module turnpike_nic
     assign {in_last[port], in_keep[port], in_data[port]} = in_word[port];
   end
 
-  logic host_ready, command_valid, command_ready;
+  logic host_ready, command_valid, command_ready, unused_command_dropped;
   word_t command_word;
   meta_t command_meta;
   assign from_host_ready_o = run && host_ready;
@@ -138,6 +140,8 @@ module turnpike_nic
   ) u_from_host (
       .clk_i,
       .rst_ni (run_n),
+      .drop_i   (1'b0),
+      .dropped_o(unused_command_dropped),
       .valid_i(from_host_valid_i),
       .ready_o(host_ready),
       .data_i (from_host_data_i),
@@ -289,10 +293,31 @@ module turnpike_nic
       .record_o           (record)
   );
 
-  logic miss_valid, miss_ready, miss_fill, filled, fill_refused;
-  logic [IdWidth-1:0] miss_id;
+  logic miss_valid, miss_ready, miss_fill, filled, fill_refused, lost_valid;
+  logic [IdWidth-1:0] miss_id, lost_id;
   word_t miss_word;
   port_t miss_port;
+  // Fills are the host's, and those that misses get which were dropped on their way to it: none.
+  logic fill_valid, fill_takes, fill_is_lost, lost_takes;
+  word_t fill_word;
+  stream_arbiter #(
+      .DataWidth(WordWidth),
+      .Ports    (2)
+  ) u_fills (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i({lost_valid, command_valid && fills}),
+      .ready_o({lost_takes, fill_ready}),
+      .data_i ({WordWidth'(0), command_word.data}),
+      .keep_i ({~WordBytes'(0), command_word.keep}),
+      .last_i ({1'b1, command_word.last}),
+      .valid_o(fill_valid),
+      .ready_i(fill_takes),
+      .data_o (fill_word.data),
+      .keep_o (fill_word.keep),
+      .last_o (fill_word.last),
+      .port_o (fill_is_lost)
+  );
   proof #(
       .Sets     (ProofSets),
       .Ways     (ProofWays),
@@ -316,11 +341,11 @@ module turnpike_nic
       .miss_port_o     (miss_port),
       .miss_fill_o     (miss_fill),
       .miss_id_o       (miss_id),
-      .fill_valid_i    (command_valid && fills),
-      .fill_ready_o    (fill_ready),
-      .fill_word_i     (command_word),
-      .fill_id_i       (command_meta.id[IdWidth-1:0]),
-      .fill_none_i     (command_meta.kind == HostNone),
+      .fill_valid_i    (fill_valid),
+      .fill_ready_o    (fill_takes),
+      .fill_word_i     (fill_word),
+      .fill_id_i       (fill_is_lost ? lost_id : command_meta.id[IdWidth-1:0]),
+      .fill_none_i     (fill_is_lost || command_meta.kind == HostNone),
       .announce_valid_i(command_valid && announces),
       .announce_ready_o(announce_ready),
       .announce_word_i (command_word),
@@ -346,7 +371,7 @@ module turnpike_nic
 
   for (genvar port = 0; port < Ports; port++) begin : gen_tx
     logic [Sources-1:0] valid, ready;
-    logic unused_tx_user;
+    logic unused_tx_user, unused_dropped, unused_dropped_user;
     for (genvar source = 0; source < Sources; source++) begin : gen_source
       assign valid[source] = out_valid[source] && !out_to_host[source] && out_port[source] == port_t'(port);
       assign out_accepts[source][port] = ready[source];
@@ -357,6 +382,9 @@ module turnpike_nic
     ) u_egress (
         .clk_i,
         .rst_ni (run_n),
+        .drop_i        (1'b0),
+        .dropped_o     (unused_dropped),
+        .dropped_user_o(unused_dropped_user),
         .valid_i(valid),
         .ready_o(ready),
         .word_i (out_word),
@@ -370,56 +398,110 @@ module turnpike_nic
     );
   end
 
-  // The host's: the sources of ports, then packets that no engine took, proofs that are not in the cache, records.
-  localparam int unsigned Passed = Sources;
-  localparam int unsigned Missed = Sources + 1;
-  localparam int unsigned Recorded = Sources + 2;
-  localparam int unsigned HostSources = Sources + 3;
-  logic [HostSources-1:0] host_valid, host_accepts;
-  word_t [HostSources-1:0] host_word;
-  meta_t [HostSources-1:0] host_meta;
   function automatic logic [7:0] outside(port_t port);
     return port == Host ? HostPort : 8'(port);
   endfunction
+
+  // Packets that no engine took, and proofs that are not in the cache: what may be dropped where the host is slow.
+  logic asked_valid, asked_ready, host_dropped;
+  word_t asked;
+  meta_t asked_meta, dropped_meta;
+  meta_t [1:0] source_meta;
+  // One without an id is a packet like any other.
+  assign source_meta = {
+    16'(miss_fill ? miss_id : '0),
+    outside(miss_port),
+    miss_fill ? HostMiss : HostPacket,
+    16'd0,
+    outside(selected_port),
+    HostPacket
+  };
+  nic_egress #(
+      .DataWidth(WordWidth),
+      .UserWidth($bits(meta_t)),
+      .Sources  (2)
+  ) u_asked (
+      .clk_i,
+      .rst_ni        (run_n),
+      .drop_i        (csr.control.drop),
+      .dropped_o     (host_dropped),
+      .dropped_user_o(dropped_meta),
+      .valid_i       ({miss_valid, pass_valid}),
+      .ready_o       ({miss_ready, pass_ready}),
+      .word_i        ({miss_word, selected}),
+      .user_i        (source_meta),
+      .valid_o       (asked_valid),
+      .ready_i       (asked_ready),
+      .data_o        (asked.data),
+      .keep_o        (asked.keep),
+      .last_o        (asked.last),
+      .user_o        (asked_meta)
+  );
+  // As many as there are ids, so it is never full.
+  logic lost_ready;
+  logic [$clog2(ProofMisses+1)-1:0] unused_lost;
+  fifo #(
+      .Width(IdWidth),
+      .Depth(ProofMisses)
+  ) u_lost (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i(host_dropped && dropped_meta.kind == HostMiss),
+      .ready_o(lost_ready),
+      .data_i (dropped_meta.id[IdWidth-1:0]),
+      .valid_o(lost_valid),
+      .ready_i(lost_takes),
+      .data_o (lost_id),
+      .count_o(unused_lost)
+  );
+  logic unused_dropped_port;
+  assign unused_dropped_port = ^dropped_meta;
+  `ASSERT(ids_have_room, lost_ready || !host_dropped || dropped_meta.kind != HostMiss)
+
+  // The host's: the sources of ports, then these, then records.
+  localparam int unsigned Asked = Sources;
+  localparam int unsigned Recorded = Sources + 1;
+  localparam int unsigned HostSources = Sources + 2;
+  logic [HostSources-1:0] host_valid, host_accepts;
+  word_t [HostSources-1:0] host_word;
+  meta_t [HostSources-1:0] host_meta;
   for (genvar source = 0; source < Sources; source++) begin : gen_held
     assign host_valid[source] = out_valid[source] && out_to_host[source];
     assign host_word[source] = out_word[source];
     assign host_meta[source] = '{id: '0, port: outside(out_port[source]), kind: HostReply};
     assign out_accepts[source][Ports] = host_accepts[source];
   end
-  assign host_valid[Passed] = pass_valid;
-  assign host_word[Passed] = selected;
-  assign host_meta[Passed] = '{id: '0, port: outside(selected_port), kind: HostPacket};
-  assign pass_ready = host_accepts[Passed];
-  assign host_valid[Missed] = miss_valid;
-  assign host_word[Missed] = miss_word;
-  // One without an id is a packet like any other.
-  assign host_meta[Missed] = '{
-      id: miss_fill ? 16'(miss_id) : '0, port: outside(miss_port), kind: miss_fill ? HostMiss : HostPacket
-  };
-  assign miss_ready = host_accepts[Missed];
+  assign host_valid[Asked] = asked_valid;
+  assign host_word[Asked] = asked;
+  assign host_meta[Asked] = asked_meta;
+  assign asked_ready = host_accepts[Asked];
   // Records have the first byte lowest, as packets have.
   assign host_valid[Recorded] = record_valid;
   assign host_word[Recorded] = '{last: 1'b1, keep: 64'hffff_ffff, data: swap_bytes({record, 256'b0})};
   assign host_meta[Recorded] = '{id: '0, port: '0, kind: HostRecord};
   assign record_ready = host_accepts[Recorded];
+  logic  unused_host_dropped;
+  meta_t unused_host_meta;
   nic_egress #(
       .DataWidth(HostWidth),
       .UserWidth($bits(meta_t)),
       .Sources  (HostSources)
   ) u_to_host (
       .clk_i,
-      .rst_ni (run_n),
-      .valid_i(host_valid),
-      .ready_o(host_accepts),
-      .word_i (host_word),
-      .user_i (host_meta),
-      .valid_o(to_host_valid_o),
-      .ready_i(to_host_ready_i),
-      .data_o (to_host_data_o),
-      .keep_o (to_host_keep_o),
-      .last_o (to_host_last_o),
-      .user_o (to_host_meta_o)
+      .rst_ni        (run_n),
+      .drop_i        (1'b0),
+      .dropped_o     (unused_host_dropped),
+      .dropped_user_o(unused_host_meta),
+      .valid_i       (host_valid),
+      .ready_o       (host_accepts),
+      .word_i        (host_word),
+      .user_i        (host_meta),
+      .valid_o       (to_host_valid_o),
+      .ready_i       (to_host_ready_i),
+      .data_o        (to_host_data_o),
+      .keep_o        (to_host_keep_o),
+      .last_o        (to_host_last_o),
+      .user_o        (to_host_meta_o)
   );
 
   ////////////////////////////////////////////////////////////////////////
@@ -430,6 +512,7 @@ module turnpike_nic
     for (int unsigned port = 0; port < Ports; port++) begin
       events.rx_packets[port] = rx_valid_i[port] && rx_ready_o[port] && rx_last_i[port];
       events.tx_packets[port] = tx_valid_o[port] && tx_ready_i[port] && tx_last_o[port];
+      events.rx_dropped[port] = rx_dropped[port];
     end
     events.compact_packets = compact_valid && compact_ready;
     events.batch_packets = batch_valid && batch_ready && selected.last;
@@ -439,6 +522,7 @@ module turnpike_nic
     events.fills = filled;
     events.fills_refused = fill_refused;
     events.host_packets = pass_valid && pass_ready && selected.last;
+    events.host_dropped = host_dropped;
     events.sent_packets = out_valid[Sent] && out_ready[Sent] && command_word.last;
   end
 endmodule

@@ -1,5 +1,5 @@
-// The proof of packet_fifo: packets that were there as a whole leave without a gap, what is shown stays, and a full queue moves. That words stay
-// as they are and in order is fifo's proof.
+// The proof of packet_fifo against a queue that shifts: words leave as they came and in order, packets that were there as a whole without a gap;
+// what is shown stays, a full queue moves, and with drop_i nothing is held up and what does not fit leaves nothing behind.
 
 `include "assertions.svh"
 
@@ -10,18 +10,18 @@ module packet_fifo_proof
 ) (
     input logic clk_i,
     input logic rst_ni,
+    input logic drop_i,
     input logic valid_i,
     input logic last_i,
+    input logic user_i,
     input logic ready_i
 );
   `PROOF_RESET
 
-  localparam int unsigned LastBit = $bits(word_t) - 1;
-  logic ready_o, valid_o, user_i, user_o, unused_o;
+  logic ready_o, valid_o, user_o, dropped_o, unused_o;
   word_t word_i, word_o;
-  assign user_i = 1'b0;
   assign word_i = '{last: last_i, keep: '1, data: '0};
-  assign unused_o = user_o ^ ^word_o.data ^ ^word_o.keep;
+  assign unused_o = ^word_o.data ^ ^word_o.keep;
 
   packet_fifo #(
       .Depth(Depth)
@@ -29,41 +29,79 @@ module packet_fifo_proof
       .*
   );
 
-  // Inside a packet that leaves; whether it was whole when it began to; what was shown and not taken; whether nothing moved in a full
-  // queue; whether it was full since a packet has left.
-  logic inside_q, whole_q, stalled_q, stalled_last_q, full_q, filled_q;
+  // The words in the queue, the oldest lowest: {user, last}. How many there are, and of whole packets.
+  logic [Depth-1:0][1:0] model_q, model_d;
+  logic [7:0] count_q, count_d, whole_q, whole_d;
+  logic skips_q, skips_d;
+  always_comb begin
+    model_d = model_q;
+    count_d = count_q;
+    whole_d = whole_q;
+    skips_d = skips_q;
+    if (valid_i && ready_o) begin
+      if (skips_q || count_q == 8'(Depth)) begin
+        skips_d = !last_i;
+        count_d = whole_q;
+      end else begin
+        model_d[count_q[$clog2(Depth)-1:0]] = {user_i, last_i};
+        count_d = count_q + 8'd1;
+        if (last_i) whole_d = count_d;
+      end
+    end
+    if (valid_o && ready_i) begin
+      model_d = {2'b0, model_d[Depth-1:1]};
+      count_d = count_d - 8'd1;
+      if (whole_d != '0) whole_d = whole_d - 8'd1;
+    end
+  end
+
+  // Inside a packet that was whole when it began to leave; what was shown and not taken; whether nothing moved in a full queue.
+  logic inside_q, gapless_q, stalled_q, full_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      {inside_q, whole_q, stalled_q, full_q, filled_q} <= '0;
+      {model_q, count_q, whole_q, skips_q, inside_q, gapless_q, stalled_q, full_q} <= '0;
     end else begin
+      model_q <= model_d;
+      count_q <= count_d;
+      whole_q <= whole_d;
+      skips_q <= skips_d;
       if (valid_o && ready_i) begin
-        inside_q <= !word_o.last;
-        whole_q  <= !word_o.last && (inside_q ? whole_q : u_packets.packets_q != '0);
+        inside_q  <= !word_o.last;
+        gapless_q <= !word_o.last && (inside_q ? gapless_q : whole_q != '0);
       end
       stalled_q <= valid_o && !ready_i;
-      filled_q <= !(valid_o && ready_i && word_o.last) && (filled_q || !ready_o);
-      full_q <= !ready_o && !(valid_o && ready_i);
+      full_q <= !drop_i && !ready_o && !(valid_o && ready_i);
     end
   end
-  always_ff @(posedge clk_i) stalled_last_q <= word_o.last;
 
-  logic [7:0] ends;
+  `ASSERT(words_leave_as_they_came, !valid_o || (count_q != '0 && {user_o, word_o.last} == model_q[0]))
+  `ASSERT(whole_packets_have_no_gap, !gapless_q || valid_o)
+  `ASSERT(whole_packets_are_shown, whole_q == '0 || valid_o)
+  `ASSERT(what_is_shown_stays, !stalled_q || valid_o)
+  `ASSERT(full_queue_moves, !full_q || valid_o)
+  `ASSERT(dropping_holds_nothing_up, !drop_i || ready_o || u_packets.open_q)
+  `ASSERT(what_is_dropped_is_told, dropped_o == (valid_i && ready_o && last_i && (skips_q || count_q == 8'(Depth))))
+
+  // What links the queue to the model.
+  logic agrees;
   always_comb begin
-    ends = '0;
+    agrees = 8'(u_packets.words_q) == count_q && 8'(u_packets.whole_q) == whole_q && u_packets.dropping_q == skips_q;
+    agrees &= count_q <= 8'(Depth) && whole_q <= count_q && 32'(u_packets.read_q) < Depth;
+    agrees &= 32'(u_packets.write_q) == (32'(u_packets.read_q) + 32'(count_q)) % Depth;
+    agrees &= (u_packets.open_q && whole_q == '0) ||
+        32'(u_packets.begin_q) == (32'(u_packets.read_q) + 32'(whole_q)) % Depth;
+    agrees &= !skips_q || (count_q == whole_q && !u_packets.open_q);
+    agrees &= !gapless_q || (inside_q && whole_q != '0);
     for (int unsigned at = 0; at < Depth; at++) begin
-      if (8'(at) < 8'(u_packets.words)) begin
-        ends += 8'(u_packets.u_words.memory_q[(32'(u_packets.u_words.read_q)+at)%Depth][LastBit]);
+      // The last word of a whole packet ends it, and none behind it does.
+      if (8'(at) < count_q) begin
+        agrees &= {u_packets.memory_q[(32'(u_packets.read_q)+at)%Depth][$bits(word_t)],
+                   u_packets.memory_q[(32'(u_packets.read_q)+at)%Depth][$bits(word_t)-1]} == model_q[at];
+        if (8'(at) >= whole_q) agrees &= !model_q[at][0];
+        if (8'(at) + 8'd1 == whole_q) agrees &= model_q[at][0];
       end
     end
   end
-
-  `ASSERT(whole_packets_have_no_gap, !whole_q || valid_o)
-  `ASSERT(begins_whole_or_filled, !valid_o || inside_q || ends != '0 || filled_q)
-  `ASSERT(output_is_stable, !stalled_q || (valid_o && word_o.last == stalled_last_q))
-  `ASSERT(full_queue_moves, !full_q || valid_o)
-  // What links the count of packets to the words.
-  `ASSERT(ends_are_counted, ends == 8'(u_packets.packets_q))
-  `ASSERT(pointers_are_inside, 8'(u_packets.u_words.read_q) < 8'(Depth) && 8'(u_packets.words) <= 8'(Depth))
-  `ASSERT(filled_is_open, filled_q == u_packets.open_q)
-  `ASSERT(whole_is_inside, !whole_q || (inside_q && u_packets.packets_q != '0))
+  `ASSERT(the_model_agrees, agrees)
+  `ASSERT(open_is_inside_or_full, !u_packets.open_q || inside_q || whole_q != '0 || count_q != '0)
 endmodule

@@ -1,4 +1,7 @@
-// A queue that shows a packet once it is there as a whole, so that it leaves without a gap. One that does not fit is shown when the queue is full.
+// A queue that shows a packet once it is there as a whole, so that it leaves without a gap.
+//
+// A packet that does not fit is held up, and one that is longer than the queue is shown when that is full. With drop_i nothing is
+// ever held up: a packet for which there is no room leaves nothing behind, and dropped_o tells.
 //
 // Latency 1 cycle behind the last word, a word a cycle.
 
@@ -13,6 +16,8 @@ module packet_fifo
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
+    input  logic                 drop_i,
+    output logic                 dropped_o,
     input  logic                 valid_i,
     output logic                 ready_o,
     input  word_t                word_i,
@@ -22,32 +27,58 @@ module packet_fifo
     output word_t                word_o,
     output logic [UserWidth-1:0] user_o
 );
+  `PARAMETER_CHECK(depth, Depth >= 2, "packet_fifo: Depth has to be at least 2")
+
   localparam int unsigned CountWidth = $clog2(Depth + 1);
-  logic [CountWidth-1:0] words, packets_q;
-  logic word_valid, enters, leaves, whole_enters, whole_leaves, open_q;
+  localparam int unsigned PointerWidth = $clog2(Depth);
+  typedef logic [CountWidth-1:0] count_t;
+  typedef logic [PointerWidth-1:0] pointer_t;
 
-  fifo #(
-      .Width($bits(word_t) + UserWidth),
-      .Depth(Depth)
-  ) u_words (
-      .clk_i,
-      .rst_ni,
-      .valid_i,
-      .ready_o,
-      .data_i ({user_i, word_i}),
-      .valid_o(word_valid),
-      .ready_i(leaves),
-      .data_o ({user_o, word_o}),
-      .count_o(words)
-  );
-  assign enters = valid_i && ready_o;
-  assign leaves = valid_o && ready_i;
-  assign whole_enters = enters && word_i.last;
-  assign whole_leaves = leaves && word_o.last;
-  `FFE(packets_q, whole_enters ? packets_q + 1'b1 : packets_q - 1'b1, whole_enters != whole_leaves, '0)
-  // Once a packet has filled the queue, it is shown to its end.
-  `FF(open_q, !whole_leaves && (open_q || !ready_o), 1'b0)
-  assign valid_o = word_valid && (packets_q != '0 || open_q);
+  function automatic pointer_t after(pointer_t pointer);
+    return pointer == pointer_t'(Depth - 1) ? '0 : pointer + pointer_t'(1);
+  endfunction
 
-  `ASSERT(packets_are_counted, packets_q <= words)
+  logic [UserWidth+$bits(word_t)-1:0] memory_q[Depth];
+  // Words, and of these the ones of whole packets; where the packet began that is not whole yet.
+  count_t words_q, whole_q;
+  pointer_t write_q, begin_q, read_q;
+  logic open_q, dropping_q;
+  logic is_full, refuses, enters, ends, leaves;
+
+  assign is_full = words_q == count_t'(Depth);
+  // What is shown already cannot be dropped any more.
+  assign refuses = dropping_q || (drop_i && is_full && !open_q);
+  assign ready_o = !is_full || refuses;
+  assign enters  = valid_i && ready_o && !refuses;
+  assign ends    = enters && word_i.last;
+  assign leaves  = valid_o && ready_i;
+  assign valid_o = whole_q != '0 || (open_q && words_q != '0);
+  assign {user_o, word_o} = memory_q[read_q];
+  assign dropped_o = valid_i && refuses && word_i.last;
+
+  always_ff @(posedge clk_i) begin
+    if (enters) memory_q[write_q] <= {user_i, word_i};
+  end
+  `FFE(read_q, after(read_q), leaves, '0)
+  `FFE(write_q, refuses ? begin_q : after(write_q), enters || (valid_i && refuses), '0)
+  `FFE(begin_q, after(write_q), ends, '0)
+  `FFE(dropping_q, !word_i.last, valid_i && refuses, 1'b0)
+
+  count_t words_d, whole_d;
+  always_comb begin
+    words_d = words_q + count_t'(enters);
+    if (valid_i && refuses) words_d = whole_q;
+    whole_d = ends ? words_d : whole_q;
+    // A word of the packet that is not whole is none of these.
+    if (leaves) begin
+      words_d -= count_t'(1);
+      if (whole_d != '0) whole_d -= count_t'(1);
+    end
+  end
+  `FF(words_q, words_d, '0)
+  `FF(whole_q, whole_d, '0)
+  // A packet that has filled the queue is shown to its end.
+  `FF(open_q, !(leaves && word_o.last) && (open_q || (is_full && whole_q == '0 && !drop_i)), 1'b0)
+
+  `ASSERT(whole_packets_are_words, whole_q <= words_q)
 endmodule

@@ -533,7 +533,7 @@ static void proof_vectors(const Options& options) {
     nic.host_push({nic::kAnnounce, 0, 0, announcement});
     nic.step(3000);
     nic.push(0, packet_of(request));
-    nic.step(300);
+    nic.step(500);
     nic::HostPacket miss;
     Packet reply;
     if (!nic.host_pop(miss) || miss.kind != nic::kMiss || miss.bytes != packet_of(request)) throw std::runtime_error(name + ": no miss");
@@ -621,6 +621,128 @@ static void bulk(const Options& options, uint64_t operations, Counts& counts) {
   test.run("full batches");
 }
 
+// Accounts 1 and 2 with plenty.
+static void open_accounts(nic::Nic& nic) {
+  nic.push(0, packet_of(batch_of({compact(1, 1, 1, 0, 0), compact(1, 2, 2, 0, 0), compact(2, 3, 1, 0, 0x40000000), compact(2, 4, 2, 0, 0x40000000)})));
+  nic.step(3000);
+  Packet packet;
+  if (!nic.pop(0, packet)) throw std::runtime_error("no accounts");
+}
+
+// A chain without transactions: what is asked about it misses.
+static void open_chain(nic::Nic& nic) {
+  Packet announcement(106);
+  announcement[0] = Proofs::kReorganise;
+  nic.host_push({nic::kAnnounce, 0, 0, announcement});
+  nic.step(300);
+}
+
+// More than the host or a port takes, from ports that cannot wait: whatever is lost is counted, and the rest is as it was.
+struct Overload {
+  uint64_t packets = 0, to_host = 0, host_dropped = 0, rx_dropped = 0;
+};
+
+static void flood(const Options& options, unsigned slow_stream, uint64_t packets, Overload& sum) {
+  constexpr uint32_t kFirst = 100;
+  Counts counts;
+  Test test(options.seed, counts);
+  auto& nic = test.nic;
+  nic.csr_write(TURNPIKE_NIC_CONTROL, (Test::kControl | TURNPIKE_NIC_CONTROL_DROP) & ~TURNPIKE_NIC_CONTROL_RECORD);
+  open_accounts(nic);
+  Throttle slow(Throttle::kSeldom, options.seed);
+  nic.willing = [&](unsigned stream) { return stream != slow_stream || slow.open(); };
+
+  // Every other one is the host's.
+  std::array<std::deque<Packet>, nic::kPorts> passed;
+  for (uint64_t at = 0; at < packets; at++) {
+    for (unsigned port = 0; port < nic::kPorts; port++) {
+      Packet packet = packet_of(compact(3, static_cast<uint32_t>(kFirst + at * nic::kPorts + port), 1 + port % 2, 2 - port % 2, 1));
+      if ((at + port) % 2 == 0) {
+        put(packet, 12, 0x88b5, 2);
+        passed[port].push_back(packet);
+      }
+      nic.push(port, packet);
+    }
+  }
+  const auto waiting = [&] {
+    size_t count = 0;
+    for (unsigned port = 0; port < nic::kPorts; port++) count += nic.waiting(port);
+    return count;
+  };
+  while (waiting() > 0) {
+    nic.step();
+    if (nic.top.rx_ready_o != (1u << nic::kPorts) - 1) throw std::runtime_error("a port is held up");
+  }
+  nic.step(20000);
+
+  uint64_t came = 0, rx_dropped = 0;
+  Packet packet;
+  nic::HostPacket from;
+  for (; nic.host_pop(from); came++) {
+    auto& sent = passed.at(from.port);
+    while (!sent.empty() && sent.front() != from.bytes) sent.pop_front();
+    if (sent.empty()) throw std::runtime_error("a packet to the host is another one, or out of its order");
+    sent.pop_front();
+    sum.to_host++;
+  }
+  for (unsigned port = 0; port < nic::kPorts; port++) {
+    uint64_t before = 0;
+    for (; nic.pop(port, packet); came++) {
+      const uint64_t transaction = get(packet, 46, 4);
+      if (get(packet, 62, 2) != 0 || transaction <= before) throw std::runtime_error("a reply is wrong, or out of its order");
+      before = transaction;
+    }
+    rx_dropped += nic.csr_counter(TURNPIKE_NIC_RX_DROPPED + 8 * port);
+  }
+  const uint64_t host_dropped = nic.csr_counter(TURNPIKE_NIC_HOST_DROPPED);
+  if (came + rx_dropped + host_dropped != packets * nic::kPorts) throw std::runtime_error("what was dropped is not what is missing");
+  if (host_dropped + rx_dropped == 0) throw std::runtime_error("nothing was too much");
+  // Ports of 64 bits bring no more than the engines take, so that a slow host costs nobody else anything.
+  if (DataWidth == 64 && slow_stream == nic::kToHost && rx_dropped != 0) throw std::runtime_error("a slow host costs packets that are not its own");
+  sum.packets += packets * nic::kPorts;
+  sum.host_dropped += host_dropped;
+  sum.rx_dropped += rx_dropped;
+}
+
+// Misses that are dropped give their ids back.
+static void dropped_misses(const Options& options) {
+  Counts counts;
+  Test test(options.seed, counts);
+  auto& nic = test.nic;
+  open_chain(nic);
+  nic.csr_write(TURNPIKE_NIC_CONTROL, Test::kControl | TURNPIKE_NIC_CONTROL_DROP);
+  uint32_t key = 0;
+  const auto ask = [&](unsigned count) {
+    for (unsigned at = 0; at < count; at++) {
+      Packet request(48 + 832);
+      put(request, 0, 0x54500103, 4);
+      put(request, 8, 0x0001, 2);
+      put(request, 28, ++key, 4);
+      nic.push(at % nic::kPorts, packet_of(request));
+    }
+  };
+  nic.willing = [](unsigned stream) { return stream != nic::kToHost; };
+  // As fast as the NIC takes them, so that none is dropped at a port.
+  for (unsigned at = 0; at < 100; at++) {
+    ask(4);
+    nic.step(150);
+  }
+  nic.willing = nullptr;
+  nic.step(3000);
+  if (nic.csr_counter(TURNPIKE_NIC_HOST_DROPPED) < 300) throw std::runtime_error("misses are not dropped");
+  nic::HostPacket miss;
+  while (nic.host_pop(miss)) {
+    if (miss.kind == nic::kMiss) nic.host_push({nic::kNone, 0, miss.id, Packet(1)});
+  }
+  nic.step(1000);
+  // All ids are there again.
+  for (unsigned at = 0; at < 64; at++) {
+    ask(1);
+    nic.step(300);
+    if (!nic.host_pop(miss) || miss.kind != nic::kMiss) throw std::runtime_error("the id of a dropped miss is lost");
+  }
+}
+
 // Packets of 64 bytes back to back on all ports at once, every one a TRANSFER between the same two accounts.
 struct Speed {
   uint64_t latency = 0, packets = 0, cycles = 0, proof_bytes = 0, proof_cycles = 0;
@@ -631,10 +753,8 @@ static Speed speed(const Options& options, uint64_t packets) {
   Test test(options.seed, counts);
   auto& nic = test.nic;
   nic.csr_write(TURNPIKE_NIC_CONTROL, Test::kControl & ~TURNPIKE_NIC_CONTROL_RECORD);
-  nic.push(0, packet_of(batch_of({compact(1, 1, 1, 0, 0), compact(1, 2, 2, 0, 0), compact(2, 3, 1, 0, 0x40000000), compact(2, 4, 2, 0, 0x40000000)})));
-  nic.step(3000);
+  open_accounts(nic);
   Packet packet;
-  if (!nic.pop(0, packet)) throw std::runtime_error("no accounts");
 
   // From the first word in to the first word out, of a packet alone.
   Speed speed;
@@ -646,12 +766,10 @@ static Speed speed(const Options& options, uint64_t packets) {
   if (!nic.pop(0, packet)) throw std::runtime_error("no reply");
 
   // Proofs with a path of twenty nodes, out of the cache, to clients that have room for just that.
-  Packet request(48 + 832), body(832), announcement(106);
+  Packet request(48 + 832), body(832);
   put(request, 0, 0x54500103, 4);
   put(request, 8, 0x0001, 2);
-  announcement[0] = Proofs::kReorganise;
-  nic.host_push({nic::kAnnounce, 0, 0, announcement});
-  nic.step(300);
+  open_chain(nic);
   nic.push(0, packet_of(request));
   nic.step(500);
   nic::HostPacket miss;
@@ -698,6 +816,10 @@ int main(int argc, char** argv) {
     golden(options, counts);
     proof_vectors(options);
     host(options);
+    Overload overload;
+    flood(options, nic::kToHost, 2000, overload);
+    flood(options, nic::kTx + 1, 2000, overload);
+    dropped_misses(options);
     // A port gives a packet of 64 bytes in so many cycles; the stages behind take one in each.
     const Speed measured = speed(options, 1000);
     const uint64_t width = 512 / DataWidth, least = std::max<uint64_t>(width, nic::kPorts);
@@ -715,6 +837,8 @@ int main(int argc, char** argv) {
     if (PACKETS >= 500 && counts.hits < counts.misses / 4) throw std::runtime_error("hardly any proof was in the cache");
     std::printf("%u ports, back to back: %.2f cycles a packet and port, latency %lu cycles; a proof of %lu bytes every %lu cycles; ", nic::kPorts,
                 static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), measured.latency, measured.proof_bytes, measured.proof_cycles);
+    std::printf("too much of %lu packets: %lu to the host, %lu for it and %lu at ports dropped; ", overload.packets, overload.to_host, overload.host_dropped,
+                overload.rx_dropped);
     std::printf("%lu packets: %lu operations as in Rust, %lu proofs from the cache, %lu not, %lu packets to the host; %lu cycles", counts.packets,
                 counts.operations, counts.hits, counts.misses, counts.host, counts.cycles);
   });
