@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +15,10 @@ use node::config::Backend;
 use node::{Config, Node};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket, sockopt};
 use turnpike_conformance::{Summary, Target, run};
-use wire::{AccountId, Chain, Command, CompactFrame, Promise, ProofRequest, Query};
+use wire::{
+    AccountId, BatchEntries, BatchFormat, BatchHeader, Chain, Command, CompactEntry, CompactFrame, Promise,
+    ProofRequest, Query, Reply, Status,
+};
 use zerocopy::{FromBytes, IntoBytes};
 
 const ISSUER: [u8; 32] = {
@@ -79,6 +83,7 @@ fn conforms_on_loopback(promise: Promise, rate: u32, filters: &[&str]) {
     let mut config = config(library, directory.path(), "127.0.0.1:0", "127.0.0.1/32", promise);
     config.limits.rate = rate;
     let node = Node::start(&config).unwrap();
+    asks_in_batches(&node, promise);
     for filter in filters {
         conforms(&node, "127.0.0.1", "127.0.0.2", filter);
     }
@@ -86,6 +91,70 @@ fn conforms_on_loopback(promise: Promise, rate: u32, filters: &[&str]) {
         asks_again(&node);
     }
     node.stop();
+}
+
+/// Batches of two clients, with compact frames between them: the NIC executes them all, and the node says the same.
+fn asks_in_batches(node: &Node, promise: Promise) {
+    const ENTRIES: u32 = 60;
+    const BATCHES: u32 = 6;
+    let rtl = node.shared().rtl().unwrap();
+    let clients = [81, 82].map(|account: u32| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(node.local_address()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        (socket, account)
+    });
+    let ask = |socket: &UdpSocket, id: u32, entries: &[CompactFrame]| {
+        let header = BatchHeader::new(id, BatchFormat::Compact, entries.len() as u16, Promise::Default);
+        let entries: Vec<CompactEntry> = entries.iter().map(|frame| (*frame).into()).collect();
+        socket.send(&[header.as_bytes(), entries.as_bytes()].concat()).unwrap();
+    };
+    // Their replies, by the batch's id; compact frames are counted.
+    let hear = |socket: &UdpSocket, count: u32| {
+        let mut batches = BTreeMap::new();
+        for _ in 0..count {
+            let mut reply = vec![0; 2048];
+            let length = socket.recv(&mut reply).unwrap();
+            let Ok(Reply::Batch(batch)) = Reply::parse(&reply[..length]) else { continue };
+            assert_eq!((batch.status, batch.header.promise()), (Status::Ok, Ok(promise)));
+            let BatchEntries::Compact(entries) = batch.entries else { panic!("another format") };
+            let results: Vec<_> =
+                entries.iter().map(|entry| (entry.frame.status().unwrap(), entry.frame.value())).collect();
+            batches.insert(batch.header.header.id.get(), results);
+        }
+        batches
+    };
+    for (socket, account) in &clients {
+        let create = CompactFrame::new(Command::Create, 1, *account, 0, 0);
+        let issue = CompactFrame::new(Command::Issue, 2, *account, 0, 10_000);
+        // What its form refuses gets no further than the NIC.
+        let nothing = CompactFrame::new(Command::Issue, 3, *account, 0, 0);
+        ask(socket, 7, &[create, issue, nothing]);
+        let expected = vec![(Status::Ok, 0), (Status::Ok, 10_000), (Status::ZeroAmount, 0)];
+        assert_eq!(hear(socket, 1)[&7], expected);
+    }
+    for batch in 0..BATCHES {
+        for (socket, account) in &clients {
+            let transfer = |id| CompactFrame::new(Command::Transfer, id, *account, 163 - *account, 1);
+            let entries: Vec<_> = (0..ENTRIES).map(|at| transfer(1000 * (batch + 1) + at)).collect();
+            ask(socket, batch, &entries);
+            socket.send(CompactFrame::new(Command::Refer, 9, *account, 0, 0).as_bytes()).unwrap();
+        }
+    }
+    for (socket, _) in &clients {
+        let batches = hear(socket, 2 * BATCHES);
+        assert_eq!(batches.len(), BATCHES as usize);
+        assert!(batches.values().flatten().all(|(status, _)| *status == Status::Ok), "a transfer fails");
+    }
+    // Each has sent and been sent the same. A retry changes nothing, and gets what the first one got.
+    for (socket, account) in &clients {
+        let again = CompactFrame::new(Command::Issue, 2, *account, 0, 10_000);
+        ask(socket, 8, &[CompactFrame::new(Command::Refer, 5, *account, 0, 0), again]);
+        assert_eq!(hear(socket, 1)[&8], vec![(Status::Ok, 10_000), (Status::Ok, 10_000)]);
+    }
+    println!("{:?}", rtl.all());
+    assert_eq!(rtl.executed.get(), u64::from(2 * (3 + BATCHES * (ENTRIES + 1) + 2)), "the NIC executed all of them");
+    assert_eq!((rtl.different.get(), rtl.lost.get(), rtl.passed.get()), (0, 0, 0), "the node's ledger agrees");
 }
 
 /// Asks for a proof until there is one, and then again and again: the NIC answers what the node did.

@@ -10,6 +10,8 @@ use std::net::SocketAddr;
 use wire::{CompactFrame, Status, U16};
 use zerocopy::{BigEndian, FromBytes, Immutable, IntoBytes, KnownLayout, U64, Unaligned};
 
+use super::batches::Entry;
+
 /// Most operations that are in both places at once: the NIC gets no packets while there are more.
 const LIMIT: usize = 4096;
 
@@ -58,8 +60,19 @@ impl Record {
 pub struct Held {
     /// The frame.
     pub reply: CompactFrame,
-    /// The whole packet, and the port that it is to leave from; none if it has left.
-    pub packet: Option<(u8, Vec<u8>)>,
+    /// What carries it.
+    pub carrier: Carrier,
+}
+
+/// What carries a reply of the NIC's to its client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// What has left already.
+    Sent,
+    /// A packet of its own, and the port that it is to leave from.
+    Packet(u8, Vec<u8>),
+    /// A batch.
+    Batch(Entry),
 }
 
 /// What has become of a reply of the node's.
@@ -134,7 +147,7 @@ mod tests {
     fn held(value: u64) -> Held {
         let mut reply = CompactFrame::new(Command::Transfer, 7, 1, 2, 5);
         reply.set_reply(Status::Ok, value);
-        Held { reply, packet: Some((3, vec![1, 2])) }
+        Held { reply, carrier: Carrier::Packet(3, vec![1, 2]) }
     }
 
     #[test]

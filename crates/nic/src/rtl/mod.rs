@@ -7,7 +7,7 @@
 //! Every datagram enters the NIC as an Ethernet packet, and every reply leaves it as one. What its engines do not take comes out
 //! on the host's side and is answered by the data path, or, where it is ARP or an echo request, right here.
 //!
-//! The transfer engine executes compact frames. The node's ledger follows it ([`lockstep`]): each operation is executed
+//! The transfer engine executes compact frames, and batches of them. The node's ledger follows it ([`lockstep`]): each operation is executed
 //! by the data path as well, in the NIC's order, and so gets into the journal. At [`Promise::Durable`] the NIC's reply is held
 //! until the node has given the same; at [`Promise::Accepted`] it leaves at once. The accounts of compact frames have one
 //! writer, the NIC, until something else is about to write them (a batch of 128-bit operations, a connection) or the two
@@ -17,6 +17,7 @@
 //!
 //! The clock moves while a packet is inside. The thread of the data path moves it.
 
+pub mod batches;
 pub mod lockstep;
 pub mod model;
 pub mod packet;
@@ -32,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use wire::{BatchEntries, Chain, Command, Frame, Operation, Promise};
+use wire::{BatchEntries, Chain, Command, CompactFrame, Frame, Operation, Promise};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::backend::{Backend, Batch, Message, Peer, Reply, Transmit, Waker};
@@ -40,7 +41,8 @@ use crate::counters::Counter;
 use crate::csr;
 use crate::frame::{self, Mac, Via};
 use crate::prefix::Prefix;
-use lockstep::{Held, Lockstep, Record, Verdict};
+use batches::Batches;
+use lockstep::{Carrier, Held, Lockstep, Record, Verdict};
 use model::{LoadError, Meta, Model, from_host, to_host};
 use proofs::{Announcement, Misses};
 use tap::Tap;
@@ -65,6 +67,9 @@ const NAP: Duration = Duration::from_micros(100);
 
 /// Most addresses of a block that the NIC is told one by one: it takes some cycles for each.
 const FORGOTTEN: usize = 1024;
+
+/// What the transfer engine takes.
+const ENGINE: u32 = csr::CONTROL_COMPACT | csr::CONTROL_BATCH;
 
 /// The connection that stands for the NIC: replies to operations whose own reply has left already.
 const NOBODY: u32 = u32::MAX;
@@ -452,9 +457,10 @@ struct Nic {
     /// Datagrams for the data path, and those that have to wait until the engine is empty, as they write its accounts.
     arrived: VecDeque<(Peer, Vec<u8>)>,
     late: Vec<(Peer, Vec<u8>)>,
-    /// What the engine has done: records, and replies that it holds, in the same order.
+    /// What the engine has done: records, and replies that it holds, those of compact frames and those of batches each in the same order.
     records: VecDeque<Record>,
     replies: VecDeque<(u8, Vec<u8>)>,
+    batches: Batches,
     lockstep: Lockstep,
     misses: Misses,
     told: fn(HandOver),
@@ -489,7 +495,7 @@ impl Nic {
             model.write(csr::TRUSTED_MASK, mask);
             // More than fit are refused by the NIC; then the node's answer is another one, and it hands over.
             model.write(csr::ACCOUNT_LIMIT, u32::try_from(config.accounts).unwrap_or(u32::MAX));
-            control |= csr::CONTROL_COMPACT | csr::CONTROL_RECORD;
+            control |= ENGINE | csr::CONTROL_RECORD;
             if config.promise >= Promise::Durable {
                 control |= csr::CONTROL_HOLD;
             }
@@ -507,6 +513,7 @@ impl Nic {
             late: Vec::new(),
             records: VecDeque::new(),
             replies: VecDeque::new(),
+            batches: Batches::default(),
             lockstep: Lockstep::default(),
             misses: Misses::default(),
             told: config.told,
@@ -516,7 +523,7 @@ impl Nic {
     }
 
     fn is_executing(&self) -> bool {
-        self.control & csr::CONTROL_COMPACT != 0
+        self.control & ENGINE != 0
     }
 
     /// A packet from the network.
@@ -571,19 +578,32 @@ impl Nic {
         match self.lockstep.compare(peer.address, reply) {
             Verdict::Same(held) => {
                 self.counters.same.add(1);
-                if let Some((port, packet)) = held.packet {
-                    self.send(port, &packet);
-                }
+                self.release(held.carrier, None);
             }
             Verdict::Different(held) => {
                 self.counters.different.add(1);
                 self.hand_over(HandOver::Differs);
-                if held.packet.is_some() {
-                    self.reply(peer, reply);
-                }
+                self.release(held.carrier, Some((peer, reply)));
             }
             Verdict::Unknown if peer.connection == Some(NOBODY) => {}
             Verdict::Unknown => self.reply(peer, reply),
+        }
+    }
+
+    /// Lets a reply go, with what the node says instead where that is something else.
+    fn release(&mut self, carrier: Carrier, other: Option<(Peer, &[u8])>) {
+        match (carrier, other) {
+            (Carrier::Sent, _) => {}
+            (Carrier::Packet(port, packet), None) => self.send(port, &packet),
+            (Carrier::Packet(..), Some((peer, reply))) => self.reply(peer, reply),
+            (Carrier::Batch(entry), other) => {
+                let Some(held) = self.batches.answer(entry, other.map(|(_, reply)| reply)) else { return };
+                if !held.differs {
+                    self.send(held.port, &held.packet);
+                } else if let Some((peer, place)) = packet::destination(&held.packet, held.port) {
+                    self.reply(peer, &held.packet[place]);
+                }
+            }
         }
     }
 
@@ -606,7 +626,8 @@ impl Nic {
     fn turn(&mut self) -> io::Result<()> {
         let begin = self.model.cycle();
         let mut moved = begin;
-        while self.inside > 0 || !self.replies.is_empty() || self.model.host_waiting() > 0 {
+        while self.inside > 0 || !self.replies.is_empty() || self.batches.is_waiting() || self.model.host_waiting() > 0
+        {
             self.model.step(TURN).map_err(io::Error::other)?;
             if self.take_out() {
                 moved = self.model.cycle();
@@ -647,7 +668,15 @@ impl Nic {
                 to_host::RECORD => self.records.extend(Record::read_from_bytes(&packet)),
                 to_host::REPLY => {
                     self.inside -= 1;
-                    self.replies.push_back((meta.port, packet));
+                    match packet::destination(&packet, meta.port) {
+                        Some((_, place)) if place.len() != CompactFrame::LENGTH => self.batches.hold(batches::Held {
+                            port: meta.port,
+                            packet,
+                            payload: place.start,
+                            differs: false,
+                        }),
+                        _ => self.replies.push_back((meta.port, packet)),
+                    }
                 }
                 to_host::MISS => {
                     self.inside -= 1;
@@ -699,26 +728,28 @@ impl Nic {
     /// Gives the data path what the engine has executed.
     fn follow(&mut self) {
         let holds = self.control & csr::CONTROL_HOLD != 0;
-        let pairs = if holds { self.records.len().min(self.replies.len()) } else { self.records.len() };
-        for record in self.records.drain(..pairs) {
+        while let Some(record) = self.records.front() {
+            // Where replies are held, the record waits for its own.
+            let (carrier, peer) = if !holds {
+                (Carrier::Sent, Some(nobody(self.trusted)))
+            } else if record.in_batch != 0 {
+                let Some((entry, held)) = self.batches.next_entry() else { return };
+                (Carrier::Batch(entry), packet::destination(&held.packet, held.port).map(|(peer, _)| peer))
+            } else {
+                let Some((port, packet)) = self.replies.pop_front() else { return };
+                let peer = packet::destination(&packet, port).map(|(peer, _)| peer);
+                (Carrier::Packet(port, packet), peer)
+            };
+            let (request, reply) = (record.request(), record.reply());
+            self.records.pop_front();
             self.counters.executed.add(1);
-            let packet = if holds { self.replies.pop_front() } else { None };
-            match (record.request(), packet) {
-                (Some(request), packet) => {
-                    let peer = match &packet {
-                        Some((port, packet)) => packet::destination(packet, *port).map(|(peer, _)| peer),
-                        None => Some(nobody(self.trusted)),
-                    };
-                    let Some(peer) = peer else { continue };
-                    self.lockstep.expect(peer.address, Held { reply: record.reply(), packet });
+            match (request, peer) {
+                (Some(request), Some(peer)) => {
+                    self.lockstep.expect(peer.address, Held { reply, carrier });
                     self.arrived.push_back((peer, request.as_bytes().to_vec()));
                 }
                 // Refused without the ledger.
-                (None, Some((port, packet))) => {
-                    self.model.host_push(Meta { kind: from_host::SEND, port, id: 0 }, &packet);
-                    self.inside += 1;
-                }
-                (None, None) => {}
+                _ => self.release(carrier, None),
             }
         }
     }
@@ -726,7 +757,7 @@ impl Nic {
     /// From now on the node executes everything.
     fn hand_over(&mut self, why: HandOver) {
         if self.is_executing() {
-            self.control &= !csr::CONTROL_COMPACT;
+            self.control &= !ENGINE;
             self.model.write(csr::CONTROL, self.control);
             (self.told)(why);
         }
