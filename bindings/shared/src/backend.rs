@@ -32,7 +32,7 @@ pub enum Backend {
     Fastest = 0,
     /// AVX-512; for signatures its IFMA.
     Avx512 = 1,
-    /// AVX2. SHA-256 only.
+    /// AVX2. SHA-256 and Equihash only.
     Avx2 = 2,
     /// The SHA extensions. SHA-256 only.
     ShaNi = 3,
@@ -88,8 +88,9 @@ fn equihash_backend(backend: Backend) -> Option<equihash::Backend> {
     let backend = match backend {
         Backend::Fastest => equihash::Backend::fastest(),
         Backend::Avx512 => equihash::Backend::Avx512,
+        Backend::Avx2 => equihash::Backend::Avx2,
         Backend::Portable => equihash::Backend::Portable,
-        Backend::Avx2 | Backend::ShaNi => return None,
+        Backend::ShaNi => return None,
     };
     backend.is_available().then_some(backend)
 }
@@ -155,6 +156,7 @@ impl Backends {
             },
             Scheme::Equihash => match self.equihash()? {
                 equihash::Backend::Avx512 => Backend::Avx512,
+                equihash::Backend::Avx2 => Backend::Avx2,
                 equihash::Backend::Portable => Backend::Portable,
             },
             Scheme::Secp256k1 => match self.secp256k1()? {

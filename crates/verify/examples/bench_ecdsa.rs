@@ -1,5 +1,5 @@
 //! Microseconds of CPU time of one ECDSA verification, from the bytes of key and signature on: libsecp256k1 first, then each
-//! backend, in turns, in one run; what of it is parsing; and signatures a second on all processors, through a work queue.
+//! backend, in turns, in one run; what of it is parsing; and the time of the clock on all processors, through a work queue.
 //!
 //! The signatures are those of Bitcoin's block 413,567, or of the file that an argument names: records of a 32-byte digest,
 //! a length and a key, a length and a DER signature; all must be good ones.
@@ -8,14 +8,12 @@
 mod common;
 
 use std::hint::black_box;
-use std::thread::available_parallelism;
-use std::time::Instant;
 
-use common::{Record, block_413567, median, thread_time};
+use common::{Racer, Record, Worker, block_413567, median, race_on_all_processors, thread_time};
 use secp256k1::{Message, PublicKey, SECP256K1, ecdsa::Signature};
+use turnpike_verify::BatchVerifier;
 use turnpike_verify::secp256k1::Backend;
 use turnpike_verify::secp256k1::ecdsa::{Policy, Signed, Verifier};
-use turnpike_verify::{BatchVerifier, WorkQueue};
 
 const ROUNDS: usize = 11;
 /// Signatures in a piece of work: as many as a small block has.
@@ -66,21 +64,17 @@ fn main() {
             println!("{batch:>6} at once: libsecp256k1 {theirs:>6.2} us, {backend:?} {ours:>6.2} us, {ratio:.2}x");
         }
     }
-    let threads = available_parallelism().map_or(1, usize::from);
-    let rate = median((0..3).map(|_| {
-        let pieces: Vec<Vec<Record>> = records.chunks(PIECE).map(<[Record]>::to_vec).collect();
-        let start = Instant::now();
-        let queue = WorkQueue::start("bench", threads, pieces.len(), || {
-            let mut verifier = Verifier::default();
-            move |piece: Vec<Record>| {
-                piece.iter().for_each(|record| verifier.push(parse(record)));
-                assert_eq!(verifier.verify_all(), Ok(()));
-            }
+    let pieces: Vec<Vec<Record>> = records.chunks(PIECE).map(<[Record]>::to_vec).collect();
+    let own = || -> Worker<Vec<Record>> {
+        let mut verifier = Verifier::default();
+        Box::new(move |piece| {
+            piece.iter().for_each(|record| verifier.push(parse(record)));
+            assert_eq!(verifier.verify_all(), Ok(()));
         })
-        .unwrap();
-        pieces.into_iter().for_each(|piece| assert!(queue.try_push(piece).is_ok()));
-        drop(queue);
-        records.len() as f64 / start.elapsed().as_secs_f64()
-    }));
-    println!("{threads} threads, {:?}: {rate:.0} signatures a second", Backend::fastest());
+    };
+    let contenders: [Racer<'_, Vec<Record>>; 2] = [
+        ("libsecp256k1", &|| Box::new(|piece| piece.iter().for_each(peer))),
+        (&format!("{:?}", Backend::fastest()), &own),
+    ];
+    race_on_all_processors(records.len(), &pieces, contenders);
 }

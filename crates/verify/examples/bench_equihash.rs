@@ -6,12 +6,9 @@ mod common;
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Instant;
-use std::{array, thread};
 
-use common::{median, thread_time};
-use turnpike_verify::WorkQueue;
-use turnpike_verify::equihash::{Backend, Parameters, Solution, verify_on};
+use common::{Racer, median, race_on_all_processors, thread_time};
+use turnpike_verify::equihash::{Backend, Parameters, Solution, verify, verify_on};
 
 const VECTORS: &str = include_str!("../tests/vectors/equihash.txt");
 const ROUNDS: usize = 101;
@@ -30,24 +27,11 @@ fn time(mut run: impl FnMut()) -> f64 {
     (thread_time() - start) / TIMES as f64
 }
 
-/// Verifies a solution: the input, the indices.
-type Contender = fn(&[u8], &[u8]);
+/// The header up to and with the nonce, and its solution's indices.
+type Header = Arc<(Vec<u8>, Vec<u8>)>;
 
-/// Headers of one round with all processors.
+/// Headers of one round on all processors.
 const QUEUED: usize = 1000;
-
-/// Microseconds of the clock for one header with all processors, as the mean of many.
-fn time_queued(threads: usize, verify: Contender, header: &Arc<(Vec<u8>, Vec<u8>)>) -> f64 {
-    let start = Instant::now();
-    let queue = WorkQueue::start("bench", threads, QUEUED, || {
-        let header = header.clone();
-        move |()| verify(&header.0, &header.1)
-    })
-    .unwrap();
-    (0..QUEUED).for_each(|_| queue.try_push(()).unwrap());
-    drop(queue);
-    start.elapsed().as_nanos() as f64 / 1e3 / QUEUED as f64
-}
 
 fn main() {
     // The first vector is the header of mainnet block 415000.
@@ -69,22 +53,15 @@ fn main() {
         println!("{name:<16}{median:>9.2} us {:>7.2}x", medians[0] / median);
     }
 
-    let threads = thread::available_parallelism().map_or(1, usize::from);
     let header = Arc::new((input, indices));
-    let contenders: [Contender; 2] = [
-        |input, indices| equihash::is_valid_solution(200, 9, input, &[], indices).unwrap(),
-        |input, indices| verify_on(Backend::fastest(), &Parameters::ZCASH, &Solution { input, indices }).unwrap(),
+    let pieces = vec![header; QUEUED];
+    let contenders: [Racer<'_, Header>; 2] = [
+        ("crate equihash", &|| {
+            Box::new(|header| equihash::is_valid_solution(200, 9, &header.0, &[], &header.1).unwrap())
+        }),
+        (&format!("{:?}", Backend::fastest()), &|| {
+            Box::new(|header| verify(&Parameters::ZCASH, &Solution { input: &header.0, indices: &header.1 }).unwrap())
+        }),
     ];
-    let mut times: [Vec<f64>; 2] = array::from_fn(|_| Vec::new());
-    for _ in 0..11 {
-        for (contender, times) in contenders.iter().zip(&mut times) {
-            times.push(time_queued(threads, *contender, &header));
-        }
-    }
-    let [peer, own] = times.map(median);
-    println!(
-        "{threads} threads: crate equihash {peer:.2} us, {:?} {own:.2} us, {:.2}x",
-        Backend::fastest(),
-        peer / own
-    );
+    race_on_all_processors(QUEUED, &pieces, contenders);
 }

@@ -1,5 +1,5 @@
 //! Microseconds of CPU time of one BIP340 verification, from the bytes of key and signature on: libsecp256k1 one by one first,
-//! then each backend in batches, in turns, in one run; and signatures a second on all processors, through a work queue.
+//! then each backend in batches, in turns, in one run; and the time of the clock on all processors, through a work queue.
 //!
 //! The messages are the digests that the signatures of Bitcoin's block 413,567 are made of; the keys are made here, a
 //! different one for each.
@@ -7,15 +7,12 @@
 
 mod common;
 
-use std::thread::available_parallelism;
-use std::time::Instant;
-
-use common::{block_413567, median, thread_time};
+use common::{Racer, block_413567, median, race_on_all_processors, thread_time};
 use secp256k1::{Keypair, SECP256K1, XOnlyPublicKey, schnorr::Signature};
+use turnpike_verify::BatchVerifier;
 use turnpike_verify::secp256k1::Backend;
 use turnpike_verify::secp256k1::schnorr::{Signed, Verifier};
 use turnpike_verify::sha256::Tag;
-use turnpike_verify::{BatchVerifier, WorkQueue};
 
 const ROUNDS: usize = 7;
 /// Signatures in a piece of work: as many as a block has.
@@ -79,15 +76,10 @@ fn main() {
             println!("{batch:>6} at once: libsecp256k1 {theirs:>6.2} us, {backend:?} {ours:>6.2} us, {ratio:.2}x");
         }
     }
-    let threads = available_parallelism().map_or(1, usize::from);
-    let rate = median((0..3).map(|_| {
-        let pieces: Vec<Vec<Record>> = records.chunks(PIECE).map(<[Record]>::to_vec).collect();
-        let start = Instant::now();
-        let work = || |piece: Vec<Record>| verify(Backend::fastest(), &piece);
-        let queue = WorkQueue::start("bench", threads, pieces.len(), work).unwrap();
-        pieces.into_iter().for_each(|piece| assert!(queue.try_push(piece).is_ok()));
-        drop(queue);
-        records.len() as f64 / start.elapsed().as_secs_f64()
-    }));
-    println!("{threads} threads, {:?}: {rate:.0} signatures a second", Backend::fastest());
+    let pieces: Vec<Vec<Record>> = records.chunks(PIECE).map(<[Record]>::to_vec).collect();
+    let contenders: [Racer<'_, Vec<Record>>; 2] = [
+        ("libsecp256k1", &|| Box::new(|piece| piece.iter().for_each(peer))),
+        (&format!("{:?}", Backend::fastest()), &|| Box::new(|piece| verify(Backend::fastest(), &piece))),
+    ];
+    race_on_all_processors(records.len(), &pieces, contenders);
 }

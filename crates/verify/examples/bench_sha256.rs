@@ -1,9 +1,14 @@
-//! Nanoseconds of one hash on each backend and in crate `sha2`, in turns, in one run: medians, and the ratio.
+//! Nanoseconds of one hash on each backend and in crate `sha2`, in turns, in one run: medians, and the ratio; and time of the clock on
+//! all processors, through a work queue.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod common;
+
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
+use common::{Racer, race_on_all_processors};
 use sha2::{Digest as _, Sha256};
 use turnpike_verify::sha256::{Backend, Digest, Engine, Tag, sha256d_many_on, sha256d_nodes_on};
 
@@ -129,6 +134,32 @@ fn tree(title: &str, leaves: usize, level: impl Fn(&Engine, &[Digest], &mut [Dig
     race(title, leaves - 1, contenders);
 }
 
+/// Bitcoin's hash of 64 bytes on all processors.
+fn double_on_all_processors() {
+    const COUNT: usize = 1 << 12;
+    const PIECES: usize = 64;
+    let messages = Arc::new(noise::<64>(COUNT));
+    let pieces = vec![messages; PIECES];
+    let contenders: [Racer<'_, Arc<Vec<[u8; 64]>>>; 2] = [
+        ("sha2", &|| {
+            Box::new(|messages| {
+                for message in &*messages {
+                    black_box::<Digest>(Sha256::digest(Sha256::digest(message)).into());
+                }
+            })
+        }),
+        (&format!("{:?}", Engine::fastest().wide()), &|| {
+            let mut digests = vec![[0; 32]; COUNT];
+            Box::new(move |messages| {
+                sha256d_many_on(Engine::fastest(), &messages, &mut digests);
+                black_box(&digests);
+            })
+        }),
+    ];
+    println!("SHA256d of 64 bytes, {COUNT} at once");
+    race_on_all_processors(PIECES * COUNT, &pieces, contenders);
+}
+
 fn main() {
     let engine = Engine::fastest();
     let (narrow, threshold) = engine.narrow();
@@ -140,6 +171,7 @@ fn main() {
     tagged::<184>(1 << 12);
     double::<64>(1 << 12);
     double::<80>(1 << 12);
+    double_on_all_processors();
     tree("node of an own tree of 2^16 leaves", 1 << 16, |engine, children, parents| {
         NODE.nodes_on(engine, children, parents)
     });

@@ -1,5 +1,10 @@
-//! What the benchmarks of signatures share.
+//! What the benchmarks share.
 #![allow(dead_code, missing_docs, clippy::unwrap_used)]
+
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use turnpike_verify::WorkQueue;
 
 const BLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/secp256k1/bitcoin_block_413567.bin");
 
@@ -41,4 +46,31 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+/// What a thread does with each piece of work, which it makes itself.
+pub type Worker<P> = Box<dyn FnMut(P) + Send>;
+
+/// A name, and what makes its worker for each thread.
+pub type Racer<'a, P> = (&'a str, &'a dyn Fn() -> Worker<P>);
+
+/// Prints the microseconds of the clock that one of `items` takes on all processors, through a work queue: for the peer and the engine,
+/// in turns, the medians and the ratio.
+pub fn race_on_all_processors<P: Clone + Send + 'static>(items: usize, pieces: &[P], contenders: [Racer<'_, P>; 2]) {
+    const ROUNDS: usize = 11;
+    let threads = available_parallelism().map_or(1, usize::from);
+    let mut times = [const { Vec::new() }; 2];
+    for _ in 0..ROUNDS {
+        for ((_, worker), times) in contenders.iter().zip(&mut times) {
+            let work = pieces.to_vec();
+            let start = Instant::now();
+            let queue = WorkQueue::start("bench", threads, work.len(), worker).unwrap();
+            work.into_iter().for_each(|piece| assert!(queue.try_push(piece).is_ok()));
+            drop(queue);
+            times.push(start.elapsed().as_nanos() as f64 / 1e3 / items as f64);
+        }
+    }
+    let [theirs, ours] = times.map(median);
+    let [peer, own] = contenders.map(|(name, _)| name);
+    println!("{threads} threads: {peer} {theirs:.3} us, {own} {ours:.3} us, {:.2}x", theirs / ours);
 }

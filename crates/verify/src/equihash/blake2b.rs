@@ -1,14 +1,17 @@
 //! BLAKE2b of a header and an index, for as many indices at once as a backend has lanes.
 //!
 //! What is hashed differs in four bytes only. All blocks before those are compressed once, and of a last block as short
-//! as Zcash's (16 bytes), the message words that are zero are not added at all.
+//! as Zcash's (16 bytes), the message words that are zero are not added at all, and the three quarter rounds that it begins
+//! with and that no other word comes into are done once.
 //!
-//! The limit on AVX-512: a compression is 96 quarter rounds of 14 operations, less one addition for each word that is
-//! zero; of Zcash's 1,176 are left, 384 of them rotations. A Zen 5 core does four operations a cycle, two of them
-//! rotations: 294 cycles for eight hashes, or 4.3 us for the 512 leaves of a header at 4.34 GHz.
+//! The limit on AVX-512: a compression is 96 quarter rounds of 14 operations; of Zcash's there are left 93 of 12 and 24
+//! additions of words: 1,140 operations, 372 of them rotations. A Zen 5 core does four operations a cycle, two of them
+//! rotations: 285 cycles for eight hashes, or 4.2 us for the 512 leaves of a header at 4.34 GHz. On a processor that does
+//! two, and one rotation, it is twice that.
 
 use super::Parameters;
-use super::avx512;
+#[cfg(target_arch = "x86_64")]
+use super::x86;
 
 const INITIAL: [u64; 8] = [
     0x6a09e667f3bcc908,
@@ -80,77 +83,175 @@ impl Word<1> for u64 {
     }
 }
 
-/// Compresses a block. Of the message, words from `USED` on are taken to be zero.
+/// Two vectors side by side: one's operations are done while those of the other wait for each other.
+#[derive(Clone, Copy)]
+pub(super) struct Twice<W>(W, W);
+
+impl<W: Word<8>> Word<16> for Twice<W> {
+    #[inline(always)]
+    unsafe fn splat(word: u64) -> Self {
+        // SAFETY: the caller's promise, here and below.
+        unsafe { Self(W::splat(word), W::splat(word)) }
+    }
+
+    #[inline(always)]
+    unsafe fn load(words: &[u64; 16]) -> Self {
+        let (halves, _) = words.as_chunks();
+        // SAFETY: as above.
+        unsafe { Self(W::load(&halves[0]), W::load(&halves[1])) }
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { Self(self.0.add(other.0), self.1.add(other.1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { Self(self.0.xor(other.0), self.1.xor(other.1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<const R: i32>(self) -> Self {
+        // SAFETY: as above.
+        unsafe { Self(self.0.rotate::<R>(), self.1.rotate::<R>()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(words: &[Self; 8], hashes: &mut [Hash; 16]) {
+        let (halves, _) = hashes.as_chunks_mut();
+        let [mut first, mut second] = [[words[0].0; 8]; 2];
+        for (at, word) in words.iter().enumerate() {
+            (first[at], second[at]) = (word.0, word.1);
+        }
+        // SAFETY: as above.
+        unsafe {
+            W::store(&first, &mut halves[0]);
+            W::store(&second, &mut halves[1]);
+        }
+    }
+}
+
+/// A quarter round; a word is left out where it is zero.
+macro_rules! mix {
+    ($a:ident $b:ident $c:ident $d:ident, $first:expr, $second:expr) => {
+        $a = $a.add($b);
+        if let Some(word) = $first {
+            $a = $a.add(word);
+        }
+        $d = $d.xor($a).rotate::<32>();
+        $c = $c.add($d);
+        $b = $b.xor($c).rotate::<24>();
+        $a = $a.add($b);
+        if let Some(word) = $second {
+            $a = $a.add(word);
+        }
+        $d = $d.xor($a).rotate::<16>();
+        $c = $c.add($d);
+        $b = $b.xor($c).rotate::<63>();
+    };
+}
+
+/// What the rounds of a block begin with.
 ///
 /// # Safety
 ///
 /// That of [`Word`].
 #[inline(always)]
-unsafe fn compress<W: Word<LANES>, const LANES: usize, const USED: usize>(
-    state: [W; 8],
+unsafe fn begin<W: Word<LANES>, const LANES: usize>(state: &[W; 8], length: u64, last: bool) -> [W; 16] {
+    let [a, b, c, d, e, f, g, h] = *state;
+    let mut high = INITIAL;
+    high[4] ^= length;
+    if last {
+        high[6] = !high[6];
+    }
+    // SAFETY: the caller's promise.
+    let [i, j, k, l, m, n, o, p] = unsafe { splat_each(&high) };
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+}
+
+/// Does those quarter rounds that a block begins with and that take none of its first two words; all others are zero.
+fn begin_short(begun: [u64; 16]) -> [u64; 16] {
+    let [a, mut b, mut c, mut d, e, mut f, mut g, mut h, i, mut j, mut k, mut l, m, mut n, mut o, mut p] = begun;
+    // SAFETY: plain integers need no special instructions.
+    unsafe {
+        mix!(b f j n, None, None);
+        mix!(c g k o, None, None);
+        mix!(d h l p, None, None);
+    }
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
+}
+
+/// Compresses a block, from what its rounds begin with. With `SHORT` that is what [`begin_short`] makes of it, and all words but
+/// the first two are taken to be zero.
+///
+/// # Safety
+///
+/// That of [`Word`].
+#[inline(always)]
+unsafe fn compress<W: Word<LANES>, const LANES: usize, const SHORT: bool>(
+    state: &[W; 8],
+    begun: [W; 16],
     words: &[W; 16],
-    length: u64,
-    last: bool,
 ) -> [W; 8] {
+    let [mut v0, mut v1, mut v2, mut v3, mut v4, mut v5, mut v6, mut v7, rest @ ..] = begun;
+    let [mut v8, mut v9, mut v10, mut v11, mut v12, mut v13, mut v14, mut v15] = rest;
+    macro_rules! word {
+        ($number:literal) => {
+            if SHORT && $number >= 2 { None } else { Some(words[$number]) }
+        };
+    }
+    macro_rules! columns {
+        ($s0:literal $s1:literal $s2:literal $s3:literal $s4:literal $s5:literal $s6:literal $s7:literal) => {
+            mix!(v0 v4 v8 v12, word!($s0), word!($s1));
+            mix!(v1 v5 v9 v13, word!($s2), word!($s3));
+            mix!(v2 v6 v10 v14, word!($s4), word!($s5));
+            mix!(v3 v7 v11 v15, word!($s6), word!($s7));
+        };
+    }
+    macro_rules! diagonals {
+        ($s0:literal $s1:literal $s2:literal $s3:literal $s4:literal $s5:literal $s6:literal $s7:literal) => {
+            mix!(v0 v5 v10 v15, word!($s0), word!($s1));
+            mix!(v1 v6 v11 v12, word!($s2), word!($s3));
+            mix!(v2 v7 v8 v13, word!($s4), word!($s5));
+            mix!(v3 v4 v9 v14, word!($s6), word!($s7));
+        };
+    }
     // SAFETY: the caller's promise.
     unsafe {
-        let [mut v0, mut v1, mut v2, mut v3, mut v4, mut v5, mut v6, mut v7] = state;
-        let mut v8 = W::splat(INITIAL[0]);
-        let mut v9 = W::splat(INITIAL[1]);
-        let mut v10 = W::splat(INITIAL[2]);
-        let mut v11 = W::splat(INITIAL[3]);
-        let mut v12 = W::splat(INITIAL[4] ^ length);
-        let mut v13 = W::splat(INITIAL[5]);
-        let mut v14 = W::splat(if last { !INITIAL[6] } else { INITIAL[6] });
-        let mut v15 = W::splat(INITIAL[7]);
-        macro_rules! mix {
-            ($a:ident $b:ident $c:ident $d:ident, $first:literal $second:literal) => {
-                $a = $a.add($b);
-                if $first < USED {
-                    $a = $a.add(words[$first]);
-                }
-                $d = $d.xor($a).rotate::<32>();
-                $c = $c.add($d);
-                $b = $b.xor($c).rotate::<24>();
-                $a = $a.add($b);
-                if $second < USED {
-                    $a = $a.add(words[$second]);
-                }
-                $d = $d.xor($a).rotate::<16>();
-                $c = $c.add($d);
-                $b = $b.xor($c).rotate::<63>();
-            };
+        if SHORT {
+            mix!(v0 v4 v8 v12, word!(0), word!(1));
+        } else {
+            columns!(0 1 2 3 4 5 6 7);
         }
-        macro_rules! rounds {
-            ($($s0:literal $s1:literal $s2:literal $s3:literal $s4:literal $s5:literal $s6:literal $s7:literal
-               $s8:literal $s9:literal $s10:literal $s11:literal $s12:literal $s13:literal $s14:literal $s15:literal;)*) => {$(
-                mix!(v0 v4 v8 v12, $s0 $s1);
-                mix!(v1 v5 v9 v13, $s2 $s3);
-                mix!(v2 v6 v10 v14, $s4 $s5);
-                mix!(v3 v7 v11 v15, $s6 $s7);
-                mix!(v0 v5 v10 v15, $s8 $s9);
-                mix!(v1 v6 v11 v12, $s10 $s11);
-                mix!(v2 v7 v8 v13, $s12 $s13);
-                mix!(v3 v4 v9 v14, $s14 $s15);
-            )*};
-        }
-        rounds! {
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15;
-            14 10 4 8 9 15 13 6 1 12 0 2 11 7 5 3;
-            11 8 12 0 5 2 15 13 10 14 3 6 7 1 9 4;
-            7 9 3 1 13 12 11 14 2 6 5 10 4 0 15 8;
-            9 0 5 7 2 4 10 15 14 1 11 12 6 8 3 13;
-            2 12 6 10 0 11 8 3 4 13 7 5 15 14 1 9;
-            12 5 1 15 14 13 4 10 0 7 6 3 9 2 8 11;
-            13 11 7 14 12 1 3 9 5 0 15 4 8 6 2 10;
-            6 15 14 9 11 3 0 8 12 2 13 7 1 4 10 5;
-            10 2 8 4 7 6 1 5 15 11 9 14 3 12 13 0;
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15;
-            14 10 4 8 9 15 13 6 1 12 0 2 11 7 5 3;
-        }
+        diagonals!(8 9 10 11 12 13 14 15);
+        columns!(14 10 4 8 9 15 13 6);
+        diagonals!(1 12 0 2 11 7 5 3);
+        columns!(11 8 12 0 5 2 15 13);
+        diagonals!(10 14 3 6 7 1 9 4);
+        columns!(7 9 3 1 13 12 11 14);
+        diagonals!(2 6 5 10 4 0 15 8);
+        columns!(9 0 5 7 2 4 10 15);
+        diagonals!(14 1 11 12 6 8 3 13);
+        columns!(2 12 6 10 0 11 8 3);
+        diagonals!(4 13 7 5 15 14 1 9);
+        columns!(12 5 1 15 14 13 4 10);
+        diagonals!(0 7 6 3 9 2 8 11);
+        columns!(13 11 7 14 12 1 3 9);
+        diagonals!(5 0 15 4 8 6 2 10);
+        columns!(6 15 14 9 11 3 0 8);
+        diagonals!(12 2 13 7 1 4 10 5);
+        columns!(10 2 8 4 7 6 1 5);
+        diagonals!(15 11 9 14 3 12 13 0);
+        columns!(0 1 2 3 4 5 6 7);
+        diagonals!(8 9 10 11 12 13 14 15);
+        columns!(14 10 4 8 9 15 13 6);
+        diagonals!(1 12 0 2 11 7 5 3);
         let low = [v0, v1, v2, v3, v4, v5, v6, v7];
         let high = [v8, v9, v10, v11, v12, v13, v14, v15];
-        let mut next = state;
+        let mut next = *state;
         for i in 0..8 {
             next[i] = state[i].xor(low[i]).xor(high[i]);
         }
@@ -163,18 +264,25 @@ unsafe fn compress<W: Word<LANES>, const LANES: usize, const USED: usize>(
 pub enum Backend {
     /// 8 lanes of AVX-512.
     Avx512,
+    /// 4 lanes of AVX2.
+    Avx2,
     /// Any processor.
     Portable,
 }
 
 impl Backend {
     /// All backends, the fastest first.
-    pub const ALL: [Self; 2] = [Self::Avx512, Self::Portable];
+    pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
 
     /// Whether this processor has the instructions that it needs.
     pub fn is_available(self) -> bool {
         match self {
-            Self::Avx512 => avx512::is_available(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512 | Self::Avx2 => false,
             Self::Portable => true,
         }
     }
@@ -198,6 +306,8 @@ pub(super) struct LeafHash {
     length: u64,
     /// Bits from the beginning of the first block to the index.
     place: usize,
+    /// Where one block is left and nothing in it behind the first two words: what its rounds begin with, the same for all leaves.
+    short: Option<[u64; 16]>,
 }
 
 impl LeafHash {
@@ -214,28 +324,38 @@ impl LeafHash {
         for (number, block) in blocks.iter().enumerate() {
             let length = ((number + 1) * BLOCK) as u64;
             // SAFETY: plain integers need no special instructions.
-            state = unsafe { compress::<u64, 1, 16>(state, &to_words(block), length, false) };
+            state = unsafe { compress::<u64, 1, false>(&state, begin(&state, length, false), &to_words(block)) };
         }
         let mut last = [0; 2 * BLOCK];
         last[..rest.len()].copy_from_slice(rest);
-        let used = (rest.len() + 4).div_ceil(BLOCK);
+        let used = rest.len() + 4;
+        let length = input.len() as u64 + 4;
+        // SAFETY: as above.
+        let short = (used <= 16).then(|| begin_short(unsafe { begin(&state, length, true) }));
         Self {
             backend,
             state,
-            words: last.as_chunks::<BLOCK>().0[..used].iter().map(to_words).collect(),
+            words: last.as_chunks::<BLOCK>().0[..used.div_ceil(BLOCK)].iter().map(to_words).collect(),
             before: (blocks.len() * BLOCK) as u64,
-            length: input.len() as u64 + 4,
+            length,
             place: 8 * rest.len(),
+            short,
         }
     }
 
-    /// The hashes of the indices.
-    pub(super) fn hash(&self, indices: &[u32], hashes: &mut [Hash; AT_ONCE]) {
+    /// The hashes of the first `count` indices; those behind them, which have no meaning, are there so that lanes are always full.
+    pub(super) fn hash(&self, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
         match self.backend {
-            // SAFETY: that the backend is available was checked when this was made.
-            Backend::Avx512 => unsafe { avx512::hash(self, indices, hashes) },
+            // SAFETY: that the backend is available was checked when this was made, here and below.
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx512 => unsafe { x86::avx512(self, indices, count, hashes) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Backend::Avx2 => unsafe { x86::avx2(self, indices, count, hashes) },
+            #[cfg(not(target_arch = "x86_64"))]
+            Backend::Avx512 | Backend::Avx2 => unreachable!("not available, which was checked when this was made"),
             // SAFETY: plain integers need no special instructions.
-            Backend::Portable => unsafe { self.hash_lanes::<u64, 1>(indices, hashes) },
+            Backend::Portable => unsafe { self.hash_lanes::<u64, 1>(indices, count, hashes) },
         }
     }
 
@@ -245,22 +365,17 @@ impl LeafHash {
     #[inline(always)]
     pub(super) unsafe fn hash_lanes<W: Word<LANES>, const LANES: usize>(
         &self,
-        indices: &[u32],
+        indices: &[u32; AT_ONCE],
+        count: usize,
         hashes: &mut [Hash; AT_ONCE],
     ) {
-        let short = matches!(&self.words[..], [words] if words[2..] == [0; 14]) && self.place <= 96;
-        for (indices, hashes) in indices.chunks(LANES).zip(hashes.as_chunks_mut::<LANES>().0) {
+        let chunks = indices.as_chunks::<LANES>().0.iter().zip(hashes.as_chunks_mut::<LANES>().0);
+        for (indices, hashes) in chunks.take(count.div_ceil(LANES)) {
             // SAFETY: the caller's promise.
             unsafe {
-                let mut state = [W::splat(0); 8];
-                for (lanes, word) in state.iter_mut().zip(self.state) {
-                    *lanes = W::splat(word);
-                }
+                let mut state = splat_each(&self.state);
                 for (number, template) in self.words.iter().enumerate() {
-                    let mut words = [W::splat(0); 16];
-                    for (lanes, word) in words.iter_mut().zip(template) {
-                        *lanes = W::splat(*word);
-                    }
+                    let mut words = splat_each(template);
                     for (i, word) in self.touched(number) {
                         let mut values = [template[i]; LANES];
                         for (value, index) in values.iter_mut().zip(indices) {
@@ -268,12 +383,13 @@ impl LeafHash {
                         }
                         words[i] = W::load(&values);
                     }
-                    let last = number + 1 == self.words.len();
-                    let length = if last { self.length } else { self.before + ((number + 1) * BLOCK) as u64 };
-                    state = if short {
-                        compress::<W, LANES, 2>(state, &words, length, last)
-                    } else {
-                        compress::<W, LANES, 16>(state, &words, length, last)
+                    state = match &self.short {
+                        Some(begun) => compress::<W, LANES, true>(&state, splat_each(begun), &words),
+                        None => {
+                            let last = number + 1 == self.words.len();
+                            let length = if last { self.length } else { self.before + ((number + 1) * BLOCK) as u64 };
+                            compress::<W, LANES, false>(&state, begin(&state, length, last), &words)
+                        }
                     };
                 }
                 W::store(&state, hashes);
@@ -297,6 +413,23 @@ impl LeafHash {
             Some(right) => index >> right,
             None => index << (self.place - 64 * word),
         }
+    }
+}
+
+/// Each word in all lanes.
+///
+/// # Safety
+///
+/// That of [`Word`].
+#[inline(always)]
+unsafe fn splat_each<W: Word<LANES>, const LANES: usize, const N: usize>(words: &[u64; N]) -> [W; N] {
+    // SAFETY: the caller's promise. Not by `map`, of which the compiler may make a function without the instructions.
+    unsafe {
+        let mut vectors = [W::splat(0); N];
+        for (vector, word) in vectors.iter_mut().zip(words) {
+            *vector = W::splat(*word);
+        }
+        vectors
     }
 }
 

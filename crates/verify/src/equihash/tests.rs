@@ -26,6 +26,29 @@ fn encode(parameters: &Parameters, indices: &[u32]) -> Vec<u8> {
     bytes
 }
 
+#[test]
+fn every_backend_hashes_as_blake2b_simd_does() {
+    let parameters = Parameters::ZCASH;
+    let length = parameters.leaves_per_hash() * parameters.n / 8;
+    let personal = [&b"ZcashPoW"[..], &200u32.to_le_bytes(), &9u32.to_le_bytes()].concat();
+    let mut oracle = blake2b_simd::Params::new();
+    oracle.hash_length(length).personal(&personal);
+    // The index in one block and in two, the last block short and full; and not as many indices as fill all lanes.
+    let input: Vec<u8> = (0..300).map(|at| (at * 7) as u8).collect();
+    let indices: [u32; AT_ONCE] = std::array::from_fn(|at| (at as u32).wrapping_mul(0x9e37_79b1));
+    let count = 21;
+    for input in (0..input.len()).map(|length| &input[..length]) {
+        for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+            let mut hashes = [[0; 64]; AT_ONCE];
+            LeafHash::new(backend, &parameters, input).hash(&indices, count, &mut hashes);
+            for (index, hash) in indices.iter().zip(&hashes).take(count) {
+                let expected = oracle.to_state().update(input).update(&index.to_le_bytes()).finalize();
+                assert_eq!(hash[..length], *expected.as_bytes(), "{} bytes and {index} on {backend:?}", input.len());
+            }
+        }
+    }
+}
+
 /// The verdict of crate `equihash`.
 fn oracle(parameters: &Parameters, input: &[u8], indices: &[u8]) -> Result<(), Rule> {
     let (n, k) = (parameters.n as u32, parameters.k as u32);
@@ -259,7 +282,9 @@ fn solve(parameters: &Parameters, input: &[u8]) -> Vec<Vec<u32>> {
     let numbers: Vec<u32> = (0..(2u32 << bits).div_ceil(per_hash as u32)).collect();
     for some in numbers.chunks(AT_ONCE) {
         let mut hashes = [[0; 64]; AT_ONCE];
-        hash.hash(some, &mut hashes);
+        let mut full = [0; AT_ONCE];
+        full[..some.len()].copy_from_slice(some);
+        hash.hash(&full, some.len(), &mut hashes);
         for (number, hash) in some.iter().zip(&hashes) {
             for part in 0..per_hash {
                 let mut bytes = [0; 16];

@@ -25,8 +25,9 @@ pub(super) fn decode(parameters: &Parameters, solution: &[u8]) -> Vec<u32> {
 /// A row with the first `bits` bits set.
 fn prefix(bits: usize) -> Row {
     let mut bytes = [0; 32];
-    for bit in 0..bits {
-        bytes[bit / 8] |= 0x80 >> (bit % 8);
+    bytes[..bits / 8].fill(0xff);
+    if !bits.is_multiple_of(8) {
+        bytes[bits / 8] = !(0xff >> (bits % 8));
     }
     from_bytes(&bytes)
 }
@@ -87,14 +88,15 @@ pub(super) fn check(parameters: &Parameters, indices: &[u32], leaf_hash: &LeafHa
     let mut hashes = [[0; 64]; AT_ONCE + 1];
     for (batch, some) in indices.chunks(AT_ONCE).enumerate() {
         for (number, index) in numbers.iter_mut().zip(some) {
-            *number = index / leaves_per_hash;
+            // Zcash's number, for which a shift does.
+            *number = if leaves_per_hash == 2 { index / 2 } else { index / leaves_per_hash };
         }
         if let Some(hashes) = hashes.first_chunk_mut() {
-            leaf_hash.hash(&numbers[..some.len()], hashes);
+            leaf_hash.hash(&numbers, some.len(), hashes);
         }
         for (offset, &index) in some.iter().enumerate() {
             let leaf = batch * AT_ONCE + offset;
-            let start = 64 * offset + (index % leaves_per_hash) as usize * leaf_length;
+            let start = 64 * offset + (index - numbers[offset] * leaves_per_hash) as usize * leaf_length;
             let mut bytes = [0; 32];
             bytes.copy_from_slice(&hashes.as_flattened()[start..start + 32]);
             let mut row = and(from_bytes(&bytes), whole);

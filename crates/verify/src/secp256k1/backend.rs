@@ -17,7 +17,7 @@ pub enum Backend {
     /// On any processor: libsecp256k1, one after the other, and for batches of Schnorr signatures the same combined check as on
     /// the lanes, one point after the other.
     Portable,
-    /// What runs on lanes, on a model of them.
+    /// What runs on lanes, on a model of them, where this processor does not have them.
     #[cfg(any(test, fuzzing))]
     Model,
 }
@@ -32,7 +32,12 @@ impl Backend {
 
     /// Whether this processor has the instructions that it needs.
     pub fn is_available(self) -> bool {
-        self != Self::Avx512Ifma || lanes::has_ifma()
+        match self {
+            Self::Avx512Ifma => lanes::has_ifma(),
+            Self::Portable => true,
+            #[cfg(any(test, fuzzing))]
+            Self::Model => !lanes::has_ifma(),
+        }
     }
 
     /// The fastest on this processor.
