@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use shared::{Backend, Function, Scheme, Tag, Verifier, ZCASH_HEADER_LENGTH};
+use shared::{Backend, Error, Function, Scheme, Tag, Verifier, ZCASH_HEADER_LENGTH};
 
 use crate::Status;
 use crate::memory::{Items, reference, slice, slice_mut};
@@ -227,7 +227,7 @@ pub unsafe extern "C" fn turnpike_verify_zcash_headers(
     Status::of(|| {
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
-        let headers = Items { bytes: headers, width: ZCASH_HEADER_LENGTH, offsets: std::ptr::null() };
+        let headers = Items::rows(headers, ZCASH_HEADER_LENGTH);
         // SAFETY: the caller's promise.
         verifier.zcash_headers(unsafe { headers.get(count) }?, codes)?;
         Ok(Status::of_codes(codes))
@@ -291,6 +291,29 @@ pub unsafe extern "C" fn turnpike_recover_ecdsa(
     })
 }
 
+/// # Safety
+///
+/// That of the functions that call it.
+unsafe fn verify_signed(
+    verify: impl FnOnce(&Verifier, shared::Items<'_>, shared::Items<'_>, shared::Items<'_>, &mut [u8]) -> Result<(), Error>,
+    verifier: *const Verifier,
+    messages: Items,
+    signatures: Items,
+    keys: Items,
+    count: usize,
+    codes: *mut u8,
+) -> Status {
+    Status::of(|| {
+        // SAFETY: the caller's promise.
+        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
+        // SAFETY: the caller's promise.
+        let (messages, signatures) = unsafe { (messages.get(count)?, signatures.get(count)?) };
+        // SAFETY: the caller's promise.
+        verify(verifier, messages, signatures, unsafe { keys.get(count) }?, codes)?;
+        Ok(Status::of_codes(codes))
+    })
+}
+
 /// Verifies `count` BIP340 Schnorr signatures, of 64 bytes, of messages of any length with keys of 32 bytes.
 ///
 /// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first.
@@ -303,16 +326,9 @@ pub unsafe extern "C" fn turnpike_verify_schnorr(
     count: usize,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
-        // SAFETY: the caller's promise.
-        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
-        let rows = |bytes, width| Items { bytes, width, offsets: std::ptr::null() };
-        // SAFETY: the caller's promise.
-        let (signatures, keys) = unsafe { (rows(signatures, 64).get(count)?, rows(keys, 32).get(count)?) };
-        // SAFETY: the caller's promise.
-        verifier.schnorr(unsafe { messages.get(count) }?, signatures, keys, codes)?;
-        Ok(Status::of_codes(codes))
-    })
+    let (signatures, keys) = (Items::rows(signatures, 64), Items::rows(keys, 32));
+    // SAFETY: the caller's promise.
+    unsafe { verify_signed(Verifier::schnorr, verifier, messages, signatures, keys, count, codes) }
 }
 
 /// Verifies `count` BLS signatures on BLS12-381, of 96 bytes, of messages of any length with keys of 48 bytes: as Ethereum
@@ -328,16 +344,9 @@ pub unsafe extern "C" fn turnpike_verify_bls(
     count: usize,
     codes: *mut u8,
 ) -> Status {
-    Status::of(|| {
-        // SAFETY: the caller's promise.
-        let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
-        let rows = |bytes, width| Items { bytes, width, offsets: std::ptr::null() };
-        // SAFETY: the caller's promise.
-        let (signatures, keys) = unsafe { (rows(signatures, 96).get(count)?, rows(keys, 48).get(count)?) };
-        // SAFETY: the caller's promise.
-        verifier.bls(unsafe { messages.get(count) }?, signatures, keys, codes)?;
-        Ok(Status::of_codes(codes))
-    })
+    let (signatures, keys) = (Items::rows(signatures, 96), Items::rows(keys, 48));
+    // SAFETY: the caller's promise.
+    unsafe { verify_signed(Verifier::bls, verifier, messages, signatures, keys, count, codes) }
 }
 
 /// Verifies `count` Groth16 proofs on BLS12-381, of 192 bytes. `key` is a verifying key in bellman's encoding, of
@@ -357,9 +366,8 @@ pub unsafe extern "C" fn turnpike_verify_groth16(
     Status::of(|| {
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
-        let proofs = Items { bytes: proofs, width: 192, offsets: std::ptr::null() };
         // SAFETY: the caller's promise.
-        let (key, proofs) = unsafe { (slice(key, key_length)?, proofs.get(count)?) };
+        let (key, proofs) = unsafe { (slice(key, key_length)?, Items::rows(proofs, 192).get(count)?) };
         // SAFETY: the caller's promise.
         verifier.groth16(key, proofs, unsafe { inputs.get(count) }?, codes)?;
         Ok(Status::of_codes(codes))

@@ -16,6 +16,11 @@ pub struct Items {
 }
 
 impl Items {
+    /// Items of one width.
+    pub(crate) fn rows(bytes: *const u8, width: usize) -> Self {
+        Self { bytes, width, offsets: std::ptr::null() }
+    }
+
     /// # Safety
     ///
     /// That of [`slice`], for what the fields say and `count` items.

@@ -1,6 +1,6 @@
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use shared::{Backend, Error, Function, Policy, Scheme, Tag};
+use shared::{Backend, Error, Function, Items, Policy, Scheme, Tag};
 
 use crate::BackendError;
 use crate::buffer::{Array, Rows, Source};
@@ -35,6 +35,31 @@ fn codes(object: &Bound<'_, PyAny>) -> PyResult<Array<u8>> {
 
 #[pyclass(frozen, module = "turnpike_verify._native")]
 pub struct Verifier(shared::Verifier);
+
+/// Verifies signatures of messages.
+type VerifySigned = fn(&shared::Verifier, Items<'_>, Items<'_>, Items<'_>, &mut [u8]) -> Result<(), Error>;
+
+impl Verifier {
+    /// Verifies signatures and keys of these lengths.
+    fn signed<const SIGNATURE: usize, const KEY: usize>(
+        &self,
+        py: Python<'_>,
+        verify: VerifySigned,
+        messages: &Bound<'_, PyAny>,
+        signatures: &Bound<'_, PyAny>,
+        keys: &Bound<'_, PyAny>,
+        codes: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let messages = Source::new("messages", messages)?;
+        let signatures = Source::Rows(Rows::of::<SIGNATURE>("signatures", signatures)?);
+        let keys = Source::Rows(Rows::of::<KEY>("keys", keys)?);
+        let mut codes = self::codes(codes)?;
+        let messages = messages.items().map_err(raise)?;
+        let (signatures, keys) = (signatures.items().map_err(raise)?, keys.items().map_err(raise)?);
+        let codes = codes.values_mut()?;
+        py.detach(|| verify(&self.0, messages, signatures, keys, codes)).map_err(raise)
+    }
+}
 
 #[pymethods]
 impl Verifier {
@@ -159,14 +184,7 @@ impl Verifier {
         keys: &Bound<'_, PyAny>,
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let messages = Source::new("messages", messages)?;
-        let signatures = Source::Rows(Rows::of::<64>("signatures", signatures)?);
-        let keys = Source::Rows(Rows::of::<32>("keys", keys)?);
-        let mut codes = self::codes(codes)?;
-        let messages = messages.items().map_err(raise)?;
-        let (signatures, keys) = (signatures.items().map_err(raise)?, keys.items().map_err(raise)?);
-        let codes = codes.values_mut()?;
-        py.detach(|| self.0.schnorr(messages, signatures, keys, codes)).map_err(raise)
+        self.signed::<64, 32>(py, shared::Verifier::schnorr, messages, signatures, keys, codes)
     }
 
     fn bls(
@@ -177,14 +195,7 @@ impl Verifier {
         keys: &Bound<'_, PyAny>,
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let messages = Source::new("messages", messages)?;
-        let signatures = Source::Rows(Rows::of::<96>("signatures", signatures)?);
-        let keys = Source::Rows(Rows::of::<48>("keys", keys)?);
-        let mut codes = self::codes(codes)?;
-        let messages = messages.items().map_err(raise)?;
-        let (signatures, keys) = (signatures.items().map_err(raise)?, keys.items().map_err(raise)?);
-        let codes = codes.values_mut()?;
-        py.detach(|| self.0.bls(messages, signatures, keys, codes)).map_err(raise)
+        self.signed::<96, 48>(py, shared::Verifier::bls, messages, signatures, keys, codes)
     }
 
     fn groth16(
