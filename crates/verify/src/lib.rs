@@ -20,6 +20,7 @@ mod batch;
 mod bisect;
 pub mod bls12_381;
 pub mod equihash;
+mod lanes;
 mod pool;
 mod rule;
 pub mod secp256k1;

@@ -22,11 +22,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod adx;
+mod backend;
 mod coefficients;
 pub mod eip2537;
 mod field;
 pub mod groth16;
 mod hash;
+mod lanes;
 mod multiple;
 mod pairing;
 mod pippenger;
@@ -39,7 +41,7 @@ mod words;
 pub use field::{Field, Fp, Fp2, Fp12, ORDER, PRIME, Scalar};
 pub use hash::{encode_to_curve, hash_to_curve, map_to_curve};
 pub use multiple::{multiply_and_add, multiply_short_and_add};
-pub use pairing::{Pair, is_product_one, miller_loop, multi_pairing, pairing};
+pub use pairing::{Pair, is_product_one, miller_loop, multi_pairing, pairing, pairings};
 pub use point::{CurvePoint, G1, G2, Group, Point};
 pub use rule::Rule;
 

@@ -52,7 +52,7 @@ pub(super) fn multiply(left: &Words, right: &Words) -> Words {
 
 /// A number below 2p, less p if it is not below.
 #[inline(always)]
-fn below_prime(number: &Words) -> Words {
+pub(super) fn below_prime(number: &Words) -> Words {
     let (difference, borrow) = less(number, &PRIME);
     std::array::from_fn(|i| if borrow { number[i] } else { difference[i] })
 }

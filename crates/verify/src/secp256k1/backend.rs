@@ -1,13 +1,14 @@
 // The fuzzers have the model too; cargo does not know their flag.
 #![allow(unexpected_cfgs)]
 
-#[cfg(target_arch = "x86_64")]
-use super::lanes::Ifma;
-#[cfg(any(test, fuzzing))]
-use super::lanes::Model;
-use super::lanes::{self, Plain, Vector};
+use super::lanes;
 use super::schnorr::batch;
 use super::{PublicKey, Rule, ecdsa, portable, schnorr};
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::Ifma;
+#[cfg(any(test, fuzzing))]
+use crate::lanes::Model;
+use crate::lanes::{Plain, Vector, has_ifma};
 
 /// A way of verifying signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +34,10 @@ impl Backend {
     /// Whether this processor has the instructions that it needs.
     pub fn is_available(self) -> bool {
         match self {
-            Self::Avx512Ifma => lanes::has_ifma(),
+            Self::Avx512Ifma => has_ifma(),
             Self::Portable => true,
             #[cfg(any(test, fuzzing))]
-            Self::Model => !lanes::has_ifma(),
+            Self::Model => !has_ifma(),
         }
     }
 

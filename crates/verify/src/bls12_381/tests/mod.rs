@@ -1,7 +1,7 @@
 mod eip2537;
 mod encodings;
 mod ethereum;
-mod fields;
+pub(super) mod fields;
 mod groth16;
 mod hashing;
 mod multiples;

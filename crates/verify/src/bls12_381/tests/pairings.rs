@@ -1,7 +1,11 @@
 use proptest::prelude::*;
 
 use super::{from_hex, points, scalars};
-use crate::bls12_381::{Fp, Fp2, Fp12, G1, G2, Point, Scalar, is_product_one, miller_loop, multi_pairing, pairing};
+use crate::bls12_381::backend::Backend;
+use crate::bls12_381::pairing::finite;
+use crate::bls12_381::{
+    Fp, Fp2, Fp12, G1, G2, Point, Scalar, is_product_one, miller_loop, multi_pairing, pairing, pairings,
+};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
@@ -24,10 +28,15 @@ fn products_of_many_pairings() {
     };
     for count in [0, 1, 2, 15, 16, 17, 33, 40] {
         let pairs = Vec::from_iter((0..count).map(pair));
-        let product =
-            pairs.iter().map(|(left, right)| pairing(left, right)).fold(Fp12::one(), |product, one| product * one);
+        let each = Vec::from_iter(pairs.iter().map(|(left, right)| pairing(left, right)));
+        let product = each.iter().fold(Fp12::one(), |product, one| product * *one);
+        assert_eq!(pairings(&pairs), each);
         assert_eq!(multi_pairing(&pairs), product);
         assert_eq!(miller_loop(&pairs).final_exponentiation(), product);
+        for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+            let value = Fp12(backend.miller_loop(&finite(&pairs)));
+            assert_eq!(value.final_exponentiation(), product, "{count} pairs on {backend:?}");
+        }
         let sum = (0..count).map(|number| (number % 5) * (number % 7)).sum::<u64>();
         assert_eq!(product, pairing(&Point::generator().multiply(&Scalar::from(sum)), &Point::generator()));
     }

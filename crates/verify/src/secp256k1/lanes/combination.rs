@@ -8,10 +8,11 @@
 //! 4.34 GHz. The multiplications of a point wait for each other, which is why two vectors are used side by side.
 
 use super::field::{Element, square_root};
+use super::kernel::Kernel;
 use super::point::{Affine, Jacobian};
 use super::scalar::{self, Half, Scalar};
 use super::table::Table;
-use super::vector::{Mask, Vector};
+use crate::lanes::{Mask, mask};
 use crate::secp256k1::PublicKey;
 use crate::secp256k1::key::Y;
 
@@ -43,16 +44,10 @@ impl Terms {
     }
 }
 
-/// One bit for each lane in which it is so.
-#[inline(always)]
-pub(super) fn mask<V: Vector>(is: impl Fn(usize) -> bool) -> Mask {
-    (0..V::LANES).fold(0, |mask, lane| mask | Mask::from(is(lane)) << lane)
-}
-
 /// The sums, and in which lanes the point is one of the curve. Where a sum's z is zero, an addition has met one of the
 /// cases that its formula does not know, and another way has to be taken.
 #[inline(always)]
-pub(super) fn combine<'a, V: Vector>(any: V, terms: impl Fn(usize) -> &'a Terms) -> (Jacobian<V>, Mask) {
+pub(super) fn combine<'a, V: Kernel>(any: V, terms: impl Fn(usize) -> &'a Terms) -> (Jacobian<V>, Mask) {
     let x = Element::load(any, |lane| terms(lane).x);
     let y = Element::load(any, |lane| terms(lane).y.unwrap_or_default());
     let (given, odd) = (mask::<V>(|lane| terms(lane).y.is_some()), mask::<V>(|lane| terms(lane).odd));
@@ -70,7 +65,7 @@ pub(super) fn combine<'a, V: Vector>(any: V, terms: impl Fn(usize) -> &'a Terms)
 
 /// The points with these x, whose y is given or odd or even, and in which lanes they are on the curve.
 #[inline(always)]
-pub(super) fn decompress<V: Vector>(x: &Element<V>, odd: Mask, y: &Element<V>, given: Mask) -> (Affine<V>, Mask) {
+pub(super) fn decompress<V: Kernel>(x: &Element<V>, odd: Mask, y: &Element<V>, given: Mask) -> (Affine<V>, Mask) {
     x.any().call(
         #[inline(always)]
         || {
@@ -86,13 +81,13 @@ pub(super) fn decompress<V: Vector>(x: &Element<V>, odd: Mask, y: &Element<V>, g
 
 /// The x of lambda times the point.
 #[inline(always)]
-pub(super) fn times_lambda<V: Vector>(x: &Element<V>) -> Element<V> {
+pub(super) fn times_lambda<V: Kernel>(x: &Element<V>) -> Element<V> {
     x.multiply(&Element::constant(x.any(), BETA))
 }
 
 /// u times the generator.
 #[inline(always)]
-fn generator_times<'a, V: Vector>(any: V, terms: &impl Fn(usize) -> &'a Terms) -> Jacobian<V> {
+fn generator_times<'a, V: Kernel>(any: V, terms: &impl Fn(usize) -> &'a Terms) -> Jacobian<V> {
     // An empty sum would be a wrong answer; z = 0 asks for another way.
     let zero = Element::small(any, 0);
     let Some(table) = Table::get() else { return Jacobian { x: zero, y: zero, z: zero } };
@@ -105,7 +100,7 @@ fn generator_times<'a, V: Vector>(any: V, terms: &impl Fn(usize) -> &'a Terms) -
 }
 
 #[inline(always)]
-fn add_affine<V: Vector>(point: &Jacobian<V>, other: &Affine<V>) -> Jacobian<V> {
+fn add_affine<V: Kernel>(point: &Jacobian<V>, other: &Affine<V>) -> Jacobian<V> {
     point.x.any().call(
         #[inline(always)]
         || point.add_affine(other).0,
@@ -113,7 +108,7 @@ fn add_affine<V: Vector>(point: &Jacobian<V>, other: &Affine<V>) -> Jacobian<V> 
 }
 
 #[inline(always)]
-fn double_four_times<V: Vector>(point: &Jacobian<V>) -> Jacobian<V> {
+fn double_four_times<V: Kernel>(point: &Jacobian<V>) -> Jacobian<V> {
     point.x.any().call(
         #[inline(always)]
         || {
@@ -127,7 +122,7 @@ fn double_four_times<V: Vector>(point: &Jacobian<V>) -> Jacobian<V> {
 }
 
 #[inline(always)]
-fn add<V: Vector>(point: &Jacobian<V>, other: &Jacobian<V>) -> Jacobian<V> {
+fn add<V: Kernel>(point: &Jacobian<V>, other: &Jacobian<V>) -> Jacobian<V> {
     point.x.any().call(
         #[inline(always)]
         || point.add(other),
@@ -142,7 +137,7 @@ struct Multiples<V> {
     z: Element<V>,
 }
 
-impl<V: Vector> Multiples<V> {
+impl<V: Kernel> Multiples<V> {
     #[inline(always)]
     fn new(point: &Affine<V>) -> Self {
         point.x.any().call(
@@ -190,7 +185,7 @@ impl<V: Vector> Multiples<V> {
 
 /// v times the point.
 #[inline(always)]
-fn point_times<'a, V: Vector>(any: V, point: &Affine<V>, terms: &impl Fn(usize) -> &'a Terms) -> Jacobian<V> {
+fn point_times<'a, V: Kernel>(any: V, point: &Affine<V>, terms: &impl Fn(usize) -> &'a Terms) -> Jacobian<V> {
     let multiples = Multiples::new(point);
     let negative = [0, 1].map(|half| mask::<V>(|lane| terms(lane).v[half].negative));
     // A number that is even is taken for the odd one after it, and the point subtracted in the end.

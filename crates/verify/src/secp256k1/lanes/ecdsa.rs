@@ -1,10 +1,11 @@
 //! ECDSA in lanes. A signature is good if u G + v Q has r as its x, with u = digest / s and v = r / s. The key of one is
 //! (s R - digest G) / r.
 
-use super::combination::{Terms, combine, mask};
+use super::combination::{Terms, combine};
 use super::field::Element;
+use super::kernel::Kernel;
 use super::scalar::{self, Scalar};
-use super::vector::{Mask, Pair, Vector};
+use crate::lanes::{Mask, Pair, mask};
 use crate::secp256k1::ecdsa::{Recoverable, Signed};
 use crate::secp256k1::number::PRIME_LESS_ORDER;
 use crate::secp256k1::{PublicKey, Rule, portable};
@@ -15,7 +16,7 @@ const ORDER: [u64; 5] =
 
 /// Appends the verdict of each item.
 #[inline(always)]
-pub(in crate::secp256k1) fn verify_each<V: Vector>(any: V, items: &[Signed], verdicts: &mut Vec<Result<(), Rule>>) {
+pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Signed], verdicts: &mut Vec<Result<(), Rule>>) {
     let mut inverses: Vec<Scalar> = items.iter().map(|item| scalar::from_bytes(&item.signature.s)).collect();
     scalar::invert_each(&mut inverses);
     let terms = |(item, inverse): (&Signed, &Scalar)| {
@@ -37,7 +38,7 @@ pub(in crate::secp256k1) fn verify_each<V: Vector>(any: V, items: &[Signed], ver
 
 /// Not more items than lanes. Lanes that are left over do the last signature again.
 #[inline(always)]
-fn verify_lanes<V: Vector>(any: V, items: &[Signed], terms: &[Terms], verdicts: &mut Vec<Result<(), Rule>>) {
+fn verify_lanes<V: Kernel>(any: V, items: &[Signed], terms: &[Terms], verdicts: &mut Vec<Result<(), Rule>>) {
     let at = |lane: usize| lane.min(items.len() - 1);
     let (sum, on_curve) = combine(any, |lane| &terms[at(lane)]);
     let (unsure, matching) = any.call(
@@ -67,7 +68,7 @@ fn verify_lanes<V: Vector>(any: V, items: &[Signed], terms: &[Terms], verdicts: 
 
 /// The key of each item.
 #[inline(always)]
-pub(in crate::secp256k1) fn recover_each<V: Vector>(any: V, items: &[Recoverable]) -> Vec<Result<PublicKey, Rule>> {
+pub(in crate::secp256k1) fn recover_each<V: Kernel>(any: V, items: &[Recoverable]) -> Vec<Result<PublicKey, Rule>> {
     let mut keys: Vec<Result<PublicKey, Rule>> = items.iter().map(Recoverable::nonce).collect();
     let pending: Vec<(usize, PublicKey)> =
         keys.iter().enumerate().filter_map(|(at, nonce)| Some((at, nonce.ok()?))).collect();

@@ -1,12 +1,11 @@
 //! The field, an element in each lane: numbers modulo p = 2^256 - 2^32 - 977 in five limbs of 52 bits.
 
-use super::point::Row;
-use super::vector::{Mask, Vector};
+use super::kernel::Kernel;
+use crate::lanes::{LIMB, Mask, Row};
 
 /// 2^256 - p.
 pub(super) const FOLD: u64 = 0x1_0000_03d1;
-/// The bits of a limb, and those of the highest one.
-pub(super) const LIMB: u64 = (1 << 52) - 1;
+/// The bits of the highest limb.
 pub(super) const TOP: u64 = (1 << 48) - 1;
 const PRIME: [u64; 5] = [0xf_fffe_ffff_fc2f, LIMB, LIMB, LIMB, TOP];
 
@@ -19,7 +18,7 @@ pub(super) struct Element<V>([V; 5]);
 #[derive(Clone, Copy)]
 pub(super) struct Sum<V>([V; 5]);
 
-impl<V: Vector> Element<V> {
+impl<V: Kernel> Element<V> {
     /// The same small number in all lanes.
     #[inline(always)]
     pub(super) fn small(any: V, number: u64) -> Self {
@@ -178,7 +177,7 @@ impl<V: Vector> Element<V> {
 }
 
 #[cfg(test)]
-impl<V: Vector> Element<V> {
+impl<V: Kernel> Element<V> {
     /// The numbers below p of all lanes, after a check that the limbs are as they must be.
     pub(super) fn numbers(&self) -> Vec<[u64; 4]> {
         for (at, limb) in self.0.iter().enumerate() {
@@ -191,7 +190,7 @@ impl<V: Vector> Element<V> {
     }
 }
 
-impl<V: Vector> Sum<V> {
+impl<V: Kernel> Sum<V> {
     #[inline(always)]
     pub(super) fn plus(self, other: &Element<V>) -> Self {
         let mut sum = self.0;
@@ -227,7 +226,7 @@ impl<V: Vector> Sum<V> {
 
 /// Brings limbs to 52 bits; the last takes what is over.
 #[inline(always)]
-fn carry<V: Vector>(mut limbs: [V; 5]) -> [V; 5] {
+fn carry<V: Kernel>(mut limbs: [V; 5]) -> [V; 5] {
     let limb = limbs[0].with(LIMB);
     for i in 0..4 {
         limbs[i + 1] = limbs[i + 1] + limbs[i].right_signed::<52>();
@@ -238,7 +237,7 @@ fn carry<V: Vector>(mut limbs: [V; 5]) -> [V; 5] {
 
 /// The product whose columns are the sums of `low` and `high`, each of at most ten numbers of 52 bits.
 #[inline(always)]
-fn reduce<V: Vector>(low: [V; 10], high: [V; 10]) -> [V; 5] {
+fn reduce<V: Kernel>(low: [V; 10], high: [V; 10]) -> [V; 5] {
     let mut column = low;
     for i in 1..10 {
         column[i] = low[i] + high[i];
@@ -265,7 +264,7 @@ fn reduce<V: Vector>(low: [V; 10], high: [V; 10]) -> [V; 5] {
 
 /// The product of numbers in limbs of at most 52 bits, by multiplications that give 52 bits.
 #[inline(always)]
-pub(super) fn multiply_limbs<V: Vector>(a: &[V; 5], b: &[V; 5]) -> [V; 5] {
+pub(super) fn multiply_limbs<V: Kernel>(a: &[V; 5], b: &[V; 5]) -> [V; 5] {
     let zero = a[0].with(0);
     let mut low = [zero; 10];
     let mut high = [zero; 10];
@@ -280,7 +279,7 @@ pub(super) fn multiply_limbs<V: Vector>(a: &[V; 5], b: &[V; 5]) -> [V; 5] {
 
 /// As [`multiply_limbs`], of a number with itself.
 #[inline(always)]
-pub(super) fn square_limbs<V: Vector>(a: &[V; 5]) -> [V; 5] {
+pub(super) fn square_limbs<V: Kernel>(a: &[V; 5]) -> [V; 5] {
     let zero = a[0].with(0);
     let mut low = [zero; 10];
     let mut high = [zero; 10];
@@ -303,7 +302,7 @@ pub(super) fn square_limbs<V: Vector>(a: &[V; 5]) -> [V; 5] {
 
 /// a to the power of 2^2 - 1, and to that of 223 ones, a zero and 22 ones in binary, with which both exponents below begin. The names tell how many bits are set in a row in the exponent so far.
 #[inline(always)]
-fn powers<V: Vector>(a: &Element<V>) -> [Element<V>; 2] {
+fn powers<V: Kernel>(a: &Element<V>) -> [Element<V>; 2] {
     let x2 = a.square().multiply(a);
     let x3 = x2.square().multiply(a);
     let x6 = x3.squares(3).multiply(&x3);
@@ -320,14 +319,14 @@ fn powers<V: Vector>(a: &Element<V>) -> [Element<V>; 2] {
 
 /// The square root of a number that has one: it to the power of (p + 1) / 4.
 #[inline(always)]
-pub(super) fn square_root<V: Vector>(a: &Element<V>) -> Element<V> {
+pub(super) fn square_root<V: Kernel>(a: &Element<V>) -> Element<V> {
     let [x2, most] = powers(a);
     most.squares(6).multiply(&x2).squares(2)
 }
 
 /// The inverse of a number, and zero for zero: the number to the power of p - 2.
 #[inline(always)]
-pub(super) fn invert<V: Vector>(a: &Element<V>) -> Element<V> {
+pub(super) fn invert<V: Kernel>(a: &Element<V>) -> Element<V> {
     a.any().call(
         #[inline(always)]
         || {

@@ -1,4 +1,4 @@
-//! Verification in lanes: a signature, or a point, in each lane of a [`Vector`]. Everything here is written once for all
+//! Verification in lanes: a signature, or a point, in each lane of a [`crate::lanes::Vector`]. Everything here is written once for all
 //! vectors: those of AVX-512 IFMA, of which two are used side by side, and one plain word for processors without them.
 //!
 //! - [`field`] and [`point`] are the arithmetic, [`scalar`] that of numbers modulo the order, which takes no lanes.
@@ -15,32 +15,14 @@
 mod combination;
 pub(super) mod ecdsa;
 mod field;
-#[cfg(target_arch = "x86_64")]
-mod ifma;
-#[cfg(any(test, fuzzing))]
-mod model;
+mod kernel;
 mod multiple;
-mod plain;
 mod point;
 mod scalar;
 pub(super) mod schnorr;
 mod table;
-mod vector;
 
-#[cfg(target_arch = "x86_64")]
-pub(super) use ifma::Ifma;
-#[cfg(any(test, fuzzing))]
-pub(super) use model::Model;
-pub(super) use plain::Plain;
-pub(super) use vector::Vector;
-
-/// Whether this processor has AVX-512 IFMA.
-pub(super) fn has_ifma() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return ifma::is_available();
-    #[cfg(not(target_arch = "x86_64"))]
-    return false;
-}
+pub(super) use kernel::Kernel;
 
 #[cfg(test)]
 mod tests;

@@ -15,13 +15,13 @@ use std::sync::LazyLock;
 
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
-use super::combination::{mask, times_lambda};
+use super::combination::times_lambda;
 use super::field::{Element, invert};
-use super::plain::Plain;
-use super::point::{Affine, Jacobian, Row};
+use super::kernel::Kernel;
+use super::point::{Affine, Jacobian};
 use super::scalar::{self, Half, Scalar};
 use super::table::{GENERATOR, to_row};
-use super::vector::{Mask, Vector};
+use crate::lanes::{Mask, Plain, Row, Vector, mask};
 use crate::sha256::Tag;
 
 /// Pairs that share an inversion. It costs about as much as 40 additions, and what is kept of a pair until then, 80 bytes,
@@ -103,7 +103,7 @@ impl Multiples {
     /// Whether the sum is zero. It may be said not to be though it is, if the points were chosen for that; never the other
     /// way round.
     #[inline(always)]
-    pub(super) fn sum_is_zero<V: Vector>(&mut self, any: V) -> bool {
+    pub(super) fn sum_is_zero<V: Kernel>(&mut self, any: V) -> bool {
         let Some(constants) = Constants::get() else { return false };
         let plan = Plan::for_rows(self.rows.len());
         // The blind is in each window's sum as often as there are buckets, and twice more. One is to be left.
@@ -196,7 +196,7 @@ impl Buckets {
     /// Adds up in pairs until no bucket has more than one entry. New points are appended to the rows. False if a sum was the
     /// point at infinity.
     #[inline(always)]
-    fn add_up<V: Vector>(&mut self, any: V, rows: &mut Vec<Row>) -> bool {
+    fn add_up<V: Kernel>(&mut self, any: V, rows: &mut Vec<Row>) -> bool {
         let mut pairs: Vec<[Entry; 2]> = Vec::with_capacity(self.entries.len() / 2);
         loop {
             pairs.clear();
@@ -233,7 +233,7 @@ impl Buckets {
 
     /// For each window, the sum of its buckets' points, each as often as the digit says, with the blind.
     #[inline(always)]
-    fn windows<V: Vector>(&self, any: V, plan: &Plan, rows: &[Row], blind: &Row) -> Vec<Jacobian<Plain>> {
+    fn windows<V: Kernel>(&self, any: V, plan: &Plan, rows: &[Row], blind: &Row) -> Vec<Jacobian<Plain>> {
         let entry = |window: usize, bucket: usize| {
             let at = window * plan.buckets + bucket;
             let (from, to) = (self.starts[at] as usize, self.starts[at + 1] as usize);
@@ -269,14 +269,14 @@ impl Buckets {
 
 /// The point that is meant in each lane.
 #[inline(always)]
-fn load_entries<V: Vector>(any: V, rows: &[Row], entry: impl Fn(usize) -> Entry) -> Affine<V> {
+fn load_entries<V: Kernel>(any: V, rows: &[Row], entry: impl Fn(usize) -> Entry) -> Affine<V> {
     let negative = mask::<V>(|lane| entry(lane) & 1 == 1);
     Affine::load(any, |lane| &rows[entry(lane) as usize >> 1]).negative_if(negative)
 }
 
 /// Appends the sum of each pair to the rows, and says whether none is the point at infinity.
 #[inline(always)]
-fn add_pairs<V: Vector>(any: V, rows: &mut Vec<Row>, pairs: &[[Entry; 2]]) -> bool {
+fn add_pairs<V: Kernel>(any: V, rows: &mut Vec<Row>, pairs: &[[Entry; 2]]) -> bool {
     let count = rows.len();
     let groups = pairs.len().div_ceil(V::LANES);
     rows.resize(count + groups * V::LANES, Row::default());

@@ -3,13 +3,8 @@
 //! None of the formulas looks at b, so they serve for all curves that are secp256k1 in other coordinates.
 
 use super::field::{Element, invert};
-use super::plain::Plain;
-use super::vector::{Mask, Vector};
-
-/// The x and the y of a point, both below p, in limbs of 64 bits, the lowest first: a cache line.
-#[repr(align(64))]
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::secp256k1) struct Row(pub(super) [u64; 8]);
+use super::kernel::Kernel;
+use crate::lanes::{Mask, Plain, Row};
 
 /// (x, y).
 #[derive(Clone, Copy)]
@@ -28,13 +23,13 @@ pub(super) struct Jacobian<V> {
     pub(super) z: Element<V>,
 }
 
-impl<V: Vector> Affine<V> {
+impl<V: Kernel> Affine<V> {
     #[inline(always)]
     pub(super) fn to_jacobian(self) -> Jacobian<V> {
         Jacobian { x: self.x, y: self.y, z: Element::small(self.x.any(), 1) }
     }
 
-    /// A point for each lane.
+    /// A point for each lane. A row is its x and its y, both below p, in limbs of 64 bits, the lowest first.
     #[inline(always)]
     pub(super) fn load<'a>(any: V, row: impl Fn(usize) -> &'a Row) -> Self {
         let (x, y) = Element::load_rows(any, row);
@@ -55,7 +50,7 @@ impl<V: Vector> Affine<V> {
     }
 }
 
-impl<V: Vector> Jacobian<V> {
+impl<V: Kernel> Jacobian<V> {
     /// The point in affine coordinates; (0, 0) where z is zero.
     #[inline(always)]
     pub(super) fn to_affine(self) -> Affine<V> {
@@ -120,7 +115,7 @@ impl<V: Vector> Jacobian<V> {
 
 /// The sum's x and y, from those of the first point and the differences h of x and r of y, all over the same z.
 #[inline(always)]
-fn finish<V: Vector>(x: &Element<V>, y: &Element<V>, h: &Element<V>, r: &Element<V>) -> (Element<V>, Element<V>) {
+fn finish<V: Kernel>(x: &Element<V>, y: &Element<V>, h: &Element<V>, r: &Element<V>) -> (Element<V>, Element<V>) {
     let hh = h.square();
     let hhh = h.multiply(&hh);
     let v = x.multiply(&hh);

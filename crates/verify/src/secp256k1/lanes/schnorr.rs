@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use super::combination::{Terms, combine, decompress, times_lambda};
 use super::field::Element;
+use super::kernel::Kernel;
 use super::multiple::Multiples;
-use super::point::Row;
 use super::scalar::{self, Half};
-use super::vector::{Mask, Pair, Vector};
+use crate::lanes::{Mask, Pair, Row, Vector};
 use crate::secp256k1::PublicKey;
 use crate::secp256k1::schnorr::Challenged;
 
@@ -24,7 +24,7 @@ pub(in crate::secp256k1) enum Finding {
 
 /// What is found out about each item, on its own.
 #[inline(always)]
-pub(in crate::secp256k1) fn verify_each<V: Vector>(any: V, items: &[Challenged]) -> Vec<Finding> {
+pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Challenged]) -> Vec<Finding> {
     let term = |item: &Challenged| {
         let e = scalar::reduce(scalar::from_bytes(&item.e));
         Terms::new(&PublicKey::from_x(item.key, false), scalar::from_bytes(&item.s), &scalar::negate(&e))
@@ -61,7 +61,7 @@ pub(in crate::secp256k1) type Point = [Row; 2];
 
 /// The points with these x and an even y; none if there is no such point.
 #[inline(always)]
-pub(in crate::secp256k1) fn points<V: Vector>(any: V, xs: &[[u8; 32]]) -> Vec<Option<Point>> {
+pub(in crate::secp256k1) fn points<V: Kernel>(any: V, xs: &[[u8; 32]]) -> Vec<Option<Point>> {
     let any = Pair::of(any);
     let mut points = Vec::with_capacity(xs.len());
     let mut rows = [[Row::default(); Mask::BITS as usize]; 2];
@@ -94,7 +94,7 @@ pub(in crate::secp256k1) struct Combined<'a> {
 /// Whether all items are good; if so said, they are, but for a chance of 2^-128. Good ones may be said not to be if their
 /// points were chosen for that.
 #[inline(always)]
-pub(in crate::secp256k1) fn verify_all<'a, V: Vector>(any: V, items: impl Iterator<Item = Combined<'a>>) -> bool {
+pub(in crate::secp256k1) fn verify_all<'a, V: Kernel>(any: V, items: impl Iterator<Item = Combined<'a>>) -> bool {
     let mut sum = Multiples::default();
     // Keys are often there more than once. Points that are equal cost the sum's additions a detour, and the numbers they
     // are taken with can be added up before.

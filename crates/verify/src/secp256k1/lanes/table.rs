@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use secp256k1::PublicKey;
 
-use super::point::Row;
 use super::scalar::from_bytes;
+use crate::lanes::Row;
 use crate::sha256::Tag;
 
 /// For byte `i` of a number, row 256 × i + j is j × 256^i times the generator, plus a point that depends on i only. The

@@ -2,12 +2,15 @@ use proptest::prelude::*;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
 use super::field::{Element, invert, square_root};
+use super::kernel::Kernel;
 use super::multiple::Multiples;
-use super::point::{Affine, Jacobian, Row};
+use super::point::{Affine, Jacobian};
 use super::scalar::{Half, Scalar};
 use super::table::{Table, to_row};
-use super::vector::{Mask, Pair, Vector};
 use super::*;
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::Ifma;
+use crate::lanes::{Mask, Model, Pair, Plain, Row, Vector, has_ifma};
 
 type Number = [u64; 4];
 
@@ -100,7 +103,7 @@ fn cases(many: u32) -> ProptestConfig {
     ProptestConfig::with_cases(if std::env::var_os("EMULATED").is_some() { many.div_ceil(8) } else { many })
 }
 
-fn check_field<V: Vector>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result<(), TestCaseError> {
+fn check_field<V: Kernel>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result<(), TestCaseError> {
     let (x, y) = (Element::load(any, |lane| a[lane]), Element::load(any, |lane| b[lane]));
     let lane = |f: &dyn Fn(Number, Number) -> Number| -> Vec<Number> {
         (0..V::LANES).map(|lane| f(reduce(a[lane], PRIME), reduce(b[lane], PRIME))).collect()
@@ -140,7 +143,7 @@ fn multiple_of_generator(number: &Number) -> Option<PublicKey> {
 }
 
 /// Doubling, and additions of points that are different, equal, and each other's negative.
-fn check_points<V: Vector>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result<(), TestCaseError> {
+fn check_points<V: Kernel>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result<(), TestCaseError> {
     let point = |numbers: &[Number; 16], lane: usize| {
         let number = scalar::reduce(numbers[lane]);
         multiple_of_generator(if number == [0; 4] { &[1, 0, 0, 0] } else { &number }).unwrap()
@@ -184,7 +187,7 @@ fn check_points<V: Vector>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result
 }
 
 /// The sum of multiples of points, which are G times the second number, and of G itself: zero for the right number of those.
-fn check_multiples<V: Vector>(any: V, terms: &[(Number, Number)]) -> Result<(), TestCaseError> {
+fn check_multiples<V: Kernel>(any: V, terms: &[(Number, Number)]) -> Result<(), TestCaseError> {
     let mut total = [0; 4];
     let mut xs = Vec::new();
     let mut numbers = Vec::new();

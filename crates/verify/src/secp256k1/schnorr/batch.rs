@@ -2,7 +2,7 @@
 
 use super::{Signed, verify as verify_one};
 use crate::bisect::bisect;
-use crate::secp256k1::lanes::Vector;
+use crate::secp256k1::lanes::Kernel;
 use crate::secp256k1::lanes::schnorr::{Combined, Finding, points, verify_all, verify_each};
 use crate::secp256k1::{Rule, portable};
 use crate::sha256::Tag;
@@ -47,7 +47,7 @@ fn challenge(items: &[Signed<'_>]) -> Vec<Challenged> {
 
 /// Appends the verdict of each item.
 #[inline(always)]
-pub(in crate::secp256k1) fn verify<V: Vector>(any: V, items: &[Signed<'_>], verdicts: &mut Vec<Result<(), Rule>>) {
+pub(in crate::secp256k1) fn verify<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut Vec<Result<(), Rule>>) {
     for items in items.chunks(TOGETHER) {
         let first = verdicts.len();
         verdicts.resize(first + items.len(), Ok(()));
@@ -57,7 +57,7 @@ pub(in crate::secp256k1) fn verify<V: Vector>(any: V, items: &[Signed<'_>], verd
 
 /// Writes the verdict of each item; all are good before.
 #[inline(always)]
-fn verify_together<V: Vector>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<(), Rule>]) {
+fn verify_together<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<(), Rule>]) {
     let mut random = vec![0; 16 * items.len()];
     // Without random numbers there is no combined check.
     if items.len() <= ALONE || getrandom::fill(&mut random).is_err() {
@@ -100,7 +100,7 @@ fn verify_together<V: Vector>(any: V, items: &[Signed<'_>], verdicts: &mut [Resu
 
 /// Writes the verdict of each item, checked on its own.
 #[inline(always)]
-fn verify_alone<V: Vector>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<(), Rule>]) {
+fn verify_alone<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<(), Rule>]) {
     // One lane, or one item, is slower than libsecp256k1.
     if V::LANES == 1 || items.len() == 1 {
         for (item, verdict) in items.iter().zip(verdicts) {

@@ -1,11 +1,21 @@
-//! What the kernels are written with: a few 64-bit words, on which a processor does the same at once.
-
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
-use super::point::Row;
-
 /// One bit for each lane.
-pub(in crate::secp256k1) type Mask = u16;
+pub(crate) type Mask = u16;
+
+/// One bit for each lane in which it is so.
+#[inline(always)]
+pub(crate) fn mask<V: Vector>(is: impl Fn(usize) -> bool) -> Mask {
+    (0..V::LANES).fold(0, |mask, lane| mask | Mask::from(is(lane)) << lane)
+}
+
+/// The bits of a limb: as many as the multiplications take.
+pub(crate) const LIMB: u64 = (1 << 52) - 1;
+
+/// Eight words: a cache line.
+#[repr(align(64))]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Row(pub(crate) [u64; 8]);
 
 /// Lanes of 64 bits.
 ///
@@ -14,7 +24,7 @@ pub(in crate::secp256k1) type Mask = u16;
 ///
 /// The only way to the first one is [`Vector::start`], which is unsafe: it is to be called where the processor has the
 /// instructions. So whoever holds one may use them, which is why all else is safe.
-pub(in crate::secp256k1) trait Vector:
+pub(crate) trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self>
 {
     /// Number of lanes.
@@ -62,32 +72,21 @@ pub(in crate::secp256k1) trait Vector:
 
     /// `other` in the lanes of the mask.
     fn or_if(self, mask: Mask, other: Self) -> Self;
-
-    /// The product of two field elements, in limbs as [`super::field::Element`] has them.
-    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5];
-
-    /// The square of a field element.
-    fn square(a: &[Self; 5]) -> [Self; 5];
 }
 
 /// Two vectors side by side. One's multiplications are done while those of the other wait for each other.
 #[derive(Clone, Copy)]
-pub(super) struct Pair<V>(V, V);
+pub(crate) struct Pair<V>(pub(crate) V, pub(crate) V);
 
 impl<V: Vector> Pair<V> {
     #[inline(always)]
-    pub(super) fn of(any: V) -> Self {
+    pub(crate) fn of(any: V) -> Self {
         Self(any, any)
     }
 
+    /// Vectors side by side.
     #[inline(always)]
-    fn limbs(limbs: &[Self; 5]) -> ([V; 5], [V; 5]) {
-        let [a, b, c, d, e] = limbs;
-        ([a.0, b.0, c.0, d.0, e.0], [a.1, b.1, c.1, d.1, e.1])
-    }
-
-    #[inline(always)]
-    fn join<const N: usize>(first: [V; N], second: [V; N]) -> [Self; N] {
+    pub(crate) fn join<const N: usize>(first: [V; N], second: [V; N]) -> [Self; N] {
         let mut joined = [Self(first[0], second[0]); N];
         for i in 1..N {
             joined[i] = Self(first[i], second[i]);
@@ -178,18 +177,6 @@ impl<V: Vector> Vector for Pair<V> {
     #[inline(always)]
     fn or_if(self, mask: Mask, other: Self) -> Self {
         Self(self.0.or_if(mask, other.0), self.1.or_if(mask >> V::LANES, other.1))
-    }
-
-    #[inline(always)]
-    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
-        let ((a, c), (b, d)) = (Self::limbs(a), Self::limbs(b));
-        Self::join(V::multiply(&a, &b), V::multiply(&c, &d))
-    }
-
-    #[inline(always)]
-    fn square(a: &[Self; 5]) -> [Self; 5] {
-        let (a, b) = Self::limbs(a);
-        Self::join(V::square(&a), V::square(&b))
     }
 }
 

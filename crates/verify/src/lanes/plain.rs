@@ -2,46 +2,15 @@
 
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
-use super::field::{FOLD, LIMB, TOP};
-use super::point::Row;
-use super::vector::{Mask, Vector};
+use super::{LIMB, Mask, Row, Vector};
 
 /// A 64-bit word.
 #[derive(Clone, Copy)]
-pub(in crate::secp256k1) struct Plain(pub(super) u64);
+pub(crate) struct Plain(pub(crate) u64);
 
-fn wide(a: u64, b: u64) -> u128 {
+/// The product of two words.
+pub(crate) fn wide(a: u64, b: u64) -> u128 {
     u128::from(a) * u128::from(b)
-}
-
-/// The element with these columns, which are sums of at most five products of limbs each.
-#[inline(always)]
-fn reduce(mut columns: [u128; 9]) -> [Plain; 5] {
-    // 2^260 is 16 times 2^256.
-    let fold = 16 * FOLD;
-    let mut upper = [0; 5];
-    for at in 0..4 {
-        upper[at] = columns[5 + at] as u64 & LIMB;
-        let carry = columns[5 + at] >> 52;
-        if at < 3 { columns[6 + at] += carry } else { upper[4] = carry as u64 }
-    }
-    let mut limbs = [0; 5];
-    let mut carry = 0;
-    for at in 0..5 {
-        let column = columns[at] + wide(upper[at], fold) + carry;
-        limbs[at] = column as u64 & LIMB;
-        carry = column >> 52;
-    }
-    // What is above 2^256: at most 55 bits above 2^260, and four below.
-    let over = (carry as u64) << 4 | limbs[4] >> 48;
-    limbs[4] &= TOP;
-    let mut carry = wide(over, FOLD);
-    for limb in &mut limbs {
-        carry += u128::from(*limb);
-        *limb = carry as u64 & LIMB;
-        carry >>= 52;
-    }
-    limbs.map(Plain)
 }
 
 impl Vector for Plain {
@@ -115,30 +84,6 @@ impl Vector for Plain {
     #[inline(always)]
     fn or_if(self, mask: Mask, other: Self) -> Self {
         if mask & 1 == 1 { other } else { self }
-    }
-
-    // As long as it is, a call costs it nothing.
-    #[inline(never)]
-    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
-        let mut columns = [0; 9];
-        for i in 0..5 {
-            for j in 0..5 {
-                columns[i + j] += wide(a[i].0, b[j].0);
-            }
-        }
-        reduce(columns)
-    }
-
-    #[inline(never)]
-    fn square(a: &[Self; 5]) -> [Self; 5] {
-        let mut columns = [0; 9];
-        for i in 0..5 {
-            columns[2 * i] += wide(a[i].0, a[i].0);
-            for j in i + 1..5 {
-                columns[i + j] += wide(2 * a[i].0, a[j].0);
-            }
-        }
-        reduce(columns)
     }
 }
 

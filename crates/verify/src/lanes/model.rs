@@ -3,14 +3,11 @@
 use std::array::from_fn;
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
-use super::field::{multiply_limbs, square_limbs};
-use super::plain::Plain;
-use super::point::Row;
-use super::vector::{Mask, Vector};
+use super::{Mask, Plain, Row, Vector};
 
 /// Eight words.
 #[derive(Clone, Copy)]
-pub(in crate::secp256k1) struct Model([Plain; 8]);
+pub(crate) struct Model([Plain; 8]);
 
 impl Model {
     fn map(self, word: impl Fn(Plain) -> Plain) -> Self {
@@ -91,16 +88,6 @@ impl Vector for Model {
     #[inline(never)]
     fn or_if(self, mask: Mask, other: Self) -> Self {
         Self(from_fn(|lane| self.0[lane].or_if(mask >> lane, other.0[lane])))
-    }
-
-    #[inline(never)]
-    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
-        multiply_limbs(a, b)
-    }
-
-    #[inline(never)]
-    fn square(a: &[Self; 5]) -> [Self; 5] {
-        square_limbs(a)
     }
 }
 

@@ -6,13 +6,11 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
-use super::field::{multiply_limbs, square_limbs};
-use super::point::Row;
-use super::vector::{Mask, Vector};
+use super::{Mask, Row, Vector};
 
 /// Eight words.
 #[derive(Clone, Copy)]
-pub(in crate::secp256k1) struct Ifma(__m512i);
+pub(crate) struct Ifma(__m512i);
 
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512ifma")
@@ -125,19 +123,6 @@ impl Vector for Ifma {
     fn or_if(self, mask: Mask, other: Self) -> Self {
         // SAFETY: as above. The mask of the lower lanes is the one that is wanted.
         Self(unsafe { _mm512_mask_mov_epi64(self.0, mask as u8, other.0) })
-    }
-
-    // Unoptimised builds have it once, because they would take minutes to compile.
-    #[cfg_attr(debug_assertions, inline(never))]
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
-        multiply_limbs(a, b)
-    }
-
-    #[cfg_attr(debug_assertions, inline(never))]
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn square(a: &[Self; 5]) -> [Self; 5] {
-        square_limbs(a)
     }
 }
 

@@ -1,0 +1,138 @@
+//! How many instructions the kernels are: those that a vector that counts them is asked for. Loads, stores and moves are not among
+//! them.
+
+use std::cell::Cell;
+use std::ops::{Add, BitAnd, BitOr, Sub};
+
+use ::blst::{blst_p1_affine, blst_p2_affine};
+
+use super::fp::Fp;
+use super::fp2::Fp2;
+use super::fp12::Fp12;
+use super::{miller_loop, pairings};
+use crate::bls12_381::{G1, G2, Point};
+use crate::lanes::{Mask, Plain, Row, Vector};
+
+thread_local! {
+    /// Fused multiply-adds, and others.
+    static COUNTS: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
+}
+
+#[derive(Clone, Copy)]
+struct Counting(Plain);
+
+impl Counting {
+    fn fused(word: Plain) -> Self {
+        COUNTS.set([COUNTS.get()[0] + 1, COUNTS.get()[1]]);
+        Self(word)
+    }
+
+    fn other(word: Plain) -> Self {
+        COUNTS.set([COUNTS.get()[0], COUNTS.get()[1] + 1]);
+        Self(word)
+    }
+}
+
+impl Vector for Counting {
+    const LANES: usize = 1;
+
+    unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
+        work(Self(Plain(0)))
+    }
+
+    fn call<R>(self, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+
+    fn with(self, word: u64) -> Self {
+        Self(self.0.with(word))
+    }
+
+    fn with_each(self, word: impl Fn(usize) -> u64) -> Self {
+        Self(self.0.with_each(word))
+    }
+
+    fn store(self, words: &mut [u64]) {
+        self.0.store(words);
+    }
+
+    fn load_rows<'a>(self, row: impl Fn(usize) -> &'a Row) -> [Self; 8] {
+        self.0.load_rows(row).map(Self)
+    }
+
+    fn store_rows(words: [Self; 8], rows: &mut [Row]) {
+        Plain::store_rows(words.map(|word| word.0), rows);
+    }
+
+    fn add_low(self, a: Self, b: Self) -> Self {
+        Self::fused(self.0.add_low(a.0, b.0))
+    }
+
+    fn add_high(self, a: Self, b: Self) -> Self {
+        Self::fused(self.0.add_high(a.0, b.0))
+    }
+
+    fn left<const BITS: u32>(self) -> Self {
+        Self::other(self.0.left::<BITS>())
+    }
+
+    fn right<const BITS: u32>(self) -> Self {
+        Self::other(self.0.right::<BITS>())
+    }
+
+    fn right_signed<const BITS: u32>(self) -> Self {
+        Self::other(self.0.right_signed::<BITS>())
+    }
+
+    fn equals(self, other: Self) -> Mask {
+        Self::other(self.0).0.equals(other.0)
+    }
+
+    fn or_if(self, mask: Mask, other: Self) -> Self {
+        Self::other(self.0.or_if(mask, other.0))
+    }
+}
+
+macro_rules! operators {
+    ($($operator:ident $name:ident;)*) => {$(
+        impl $operator for Counting {
+            type Output = Self;
+
+            fn $name(self, other: Self) -> Self {
+                Self::other(self.0.$name(other.0))
+            }
+        }
+    )*};
+}
+
+operators!(Add add; Sub sub; BitAnd bitand; BitOr bitor;);
+
+fn count<R>(work: impl FnOnce(Counting) -> R) -> [u64; 2] {
+    let before = COUNTS.get();
+    // SAFETY: a plain word needs no special instructions.
+    unsafe { Counting::start(|any| drop(work(any))) };
+    std::array::from_fn(|kind| COUNTS.get()[kind] - before[kind])
+}
+
+/// The figures of the documentation: `cargo test -p turnpike-verify --lib counts -- --nocapture` prints them.
+#[test]
+fn kernels_are_as_long_as_said() {
+    let less = |more: [u64; 2], fewer: [u64; 2]| [more[0] - fewer[0], more[1] - fewer[1]];
+    let said = |what: &str, counted: [u64; 2], fused: u64| {
+        println!("{what}: {} fused multiply-adds, {} others", counted[0], counted[1]);
+        assert_eq!(counted[0], fused, "{what}");
+    };
+    said("Fp product", count(|any| Fp::one(any).multiply_tight(&Fp::one(any))), 264);
+    said("Fp2 product", count(|any| Fp2::one(any).multiply(&Fp2::one(any))), 656);
+    said("Fp2 square", count(|any| Fp2::one(any).square()), 528);
+    said("Fp12 product", count(|any| Fp12::one(any).multiply(&Fp12::one(any))), 18 * 656 + 12 * 16);
+    said("Fp12 square", count(|any| Fp12::one(any).square()), 12 * 656);
+    said("cyclotomic square", count(|any| Fp12::one(any).cyclotomic_square()), 9 * 528 + 12 * 16);
+    let (left, right) = (Point::<G1>::generator(), Point::<G2>::generator());
+    let pair: (&blst_p1_affine, &blst_p2_affine) = (&left.0, &right.0);
+    let loops = |pairs: usize| count(|any| miller_loop(any, &vec![pair; pairs]));
+    let one = loops(1);
+    said("Miller loop, of one pair", one, 1_517_520);
+    said("Miller loop, of one pair more in a product", less(loops(2), one), 1_026_288);
+    said("final exponentiation", less(count(|any| pairings(any, &[pair])), one), 1_966_848);
+}

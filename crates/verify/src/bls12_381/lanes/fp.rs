@@ -1,0 +1,300 @@
+//! The field, an element in each lane: numbers modulo p in eight limbs of 52 bits, in Montgomery's form with 2^416.
+//!
+//! 2^416 is 2^35 times p, so that sums need no reduction: they are only made [`Fp::tight`] before they are multiplied. The limit: a
+//! product is 264 fused multiply-adds for eight lanes, 128 for itself and 136 for its reduction; a square is 208.
+
+use super::bound::{BIAS, Bound};
+use crate::bls12_381::words::{Words, below_prime};
+use crate::lanes::{LIMB, Mask, Vector};
+
+type Limbs = [u64; 8];
+
+/// p.
+const PRIME: Limbs = [
+    0xe_ffff_ffff_aaab,
+    0xf_eb15_3fff_fb9f,
+    0x6_b0f6_241e_abff,
+    0x1_2bf6_730d_2a0f,
+    0x7_6477_4b84_f385,
+    0x1_ba7b_6434_bacd,
+    0x1_ea39_7fe6_9a4b,
+    0x1_a011,
+];
+
+/// Minus the inverse of p modulo 2^52.
+const INVERSE: u64 = 0x3_fffc_fffc_fffd;
+
+/// 2^416 modulo p: one.
+const ONE: Limbs = [
+    0x6_480e_a8e9_b9af,
+    0x6_5766_c8fe_444f,
+    0x8_b540_fea9_6f7d,
+    0x3_b2ee_82ef_d422,
+    0xa_6723_e5f0_ade5,
+    0xf_f6eb_6fdd_4230,
+    0xe_06ef_23c2_4a25,
+    0x1_4c8e,
+];
+
+/// 2^448 modulo p: what makes Montgomery's form with 2^416 of that with 2^384, which words have.
+const FROM_WORDS: Limbs = [
+    0x7_fde3_7dba_9366,
+    0x4_e275_25bc_342b,
+    0x1_f5b1_e977_8489,
+    0xb_872b_2b91_b9dc,
+    0xb_206f_497d_fcaf,
+    0x4_137c_c89a_9b0b,
+    0xd_9d20_d7e3_9959,
+    0x411c,
+];
+
+/// 2^384 modulo p: the way back.
+const TO_WORDS: Limbs = [
+    0x9_0000_0002_fffd,
+    0x0_bc40_c000_2760,
+    0x3_c758_baeb_f400,
+    0x5_7455_f489_8575,
+    0xd_77ce_5853_7052,
+    0x0_71a9_7a25_6ec6,
+    0xe_c3fa_80e4_935c,
+    0x1_5f65,
+];
+
+/// An element. It may be negative, and its limbs may be too large or negative: see [`Bound`].
+#[derive(Clone, Copy)]
+pub(super) struct Fp<V> {
+    limbs: [V; 8],
+    bound: Bound,
+}
+
+/// The sum or difference of a few products, before its reduction.
+#[derive(Clone, Copy)]
+pub(super) struct Product<V> {
+    columns: [V; 16],
+    bound: Bound,
+}
+
+impl<V: Vector> Fp<V> {
+    /// The same number in all lanes.
+    #[inline(always)]
+    fn constant(any: V, limbs: Limbs) -> Self {
+        Self { limbs: limbs.map(|limb| any.with(limb)), bound: Bound::loaded() }
+    }
+
+    #[inline(always)]
+    pub(super) fn zero(any: V) -> Self {
+        Self::constant(any, [0; 8])
+    }
+
+    #[inline(always)]
+    pub(super) fn one(any: V) -> Self {
+        Self::constant(any, ONE)
+    }
+
+    #[inline(always)]
+    pub(super) fn any(&self) -> V {
+        self.limbs[0]
+    }
+
+    /// An element for each lane, of words as [`crate::bls12_381::words`] has them.
+    #[inline(always)]
+    pub(super) fn load(any: V, words: impl Fn(usize) -> Words) -> Self {
+        any.call(
+            #[inline(always)]
+            || {
+                let mut word = [any; 6];
+                for (at, vector) in word.iter_mut().enumerate() {
+                    *vector = any.with_each(|lane| words(lane)[at]);
+                }
+                let [a, b, c, d, e, f] = word;
+                let limb = any.with(LIMB);
+                let limbs = [
+                    a & limb,
+                    (a.right::<52>() | b.left::<12>()) & limb,
+                    (b.right::<40>() | c.left::<24>()) & limb,
+                    (c.right::<28>() | d.left::<36>()) & limb,
+                    (d.right::<16>() | e.left::<48>()) & limb,
+                    e.right::<4>() & limb,
+                    (e.right::<56>() | f.left::<8>()) & limb,
+                    f.right::<44>(),
+                ];
+                Self { limbs, bound: Bound::loaded() }.multiply_tight(&Self::constant(any, FROM_WORDS))
+            },
+        )
+    }
+
+    /// The words of each lane, below p.
+    pub(super) fn words(&self) -> Vec<Words> {
+        let any = self.any();
+        let number = any.call(
+            #[inline(always)]
+            || {
+                // A product alone is not negative.
+                let number = self.tight().multiply_tight(&Self::constant(any, TO_WORDS)).carried();
+                let [a, b, c, d, e, f, g, h] = number.limbs;
+                [
+                    a | b.left::<52>(),
+                    b.right::<12>() | c.left::<40>(),
+                    c.right::<24>() | d.left::<28>(),
+                    d.right::<36>() | e.left::<16>(),
+                    e.right::<48>() | f.left::<4>() | g.left::<56>(),
+                    g.right::<8>() | h.left::<44>(),
+                ]
+            },
+        );
+        let mut words = vec![[0; 6]; V::LANES];
+        for (at, vector) in number.into_iter().enumerate() {
+            let mut each = [0; Mask::BITS as usize];
+            vector.store(&mut each[..V::LANES]);
+            words.iter_mut().zip(each).for_each(|(words, word)| words[at] = word);
+        }
+        words.iter().map(below_prime).collect()
+    }
+
+    #[inline(always)]
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let mut sum = *self;
+        sum.bound = self.bound.plus(other.bound);
+        for (limb, other) in sum.limbs.iter_mut().zip(other.limbs) {
+            *limb = *limb + other;
+        }
+        sum
+    }
+
+    #[inline(always)]
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        let mut difference = *self;
+        difference.bound = self.bound.minus(other.bound);
+        for (limb, other) in difference.limbs.iter_mut().zip(other.limbs) {
+            *limb = *limb - other;
+        }
+        difference
+    }
+
+    #[inline(always)]
+    pub(super) fn or_if(&self, mask: Mask, other: &Self) -> Self {
+        let mut element = *self;
+        element.bound = self.bound.either(other.bound);
+        for (limb, other) in element.limbs.iter_mut().zip(other.limbs) {
+            *limb = limb.or_if(mask, other);
+        }
+        element
+    }
+
+    /// The element ready to be multiplied: not negative, in limbs of 52 bits.
+    #[inline(always)]
+    pub(super) fn tight(&self) -> Self {
+        let mut sum = *self;
+        sum.bound = self.bound.biased();
+        for (limb, prime) in sum.limbs.iter_mut().zip(PRIMES) {
+            *limb = *limb + limb.with(prime);
+        }
+        sum.carried()
+    }
+
+    /// The element in limbs of 52 bits; the highest has the sign.
+    #[inline(always)]
+    pub(super) fn carried(&self) -> Self {
+        let mut element = *self;
+        element.bound = self.bound.carried();
+        let limb = self.any().with(LIMB);
+        for at in 0..7 {
+            element.limbs[at + 1] = element.limbs[at + 1] + element.limbs[at].right_signed::<52>();
+            element.limbs[at] = element.limbs[at] & limb;
+        }
+        element
+    }
+
+    /// The element less almost as many times p as it has: for those that would become larger and larger.
+    #[inline(always)]
+    pub(super) fn folded(&self) -> Self {
+        let tight = self.tight();
+        let mut sum = tight.limbs;
+        // What divides the top limb is p's and one, so the quotient is not too large. It has 13 bits.
+        let quotient = self.any().with(0).add_high(sum[7], self.any().with((1 << 52) / (PRIME[7] + 1)));
+        // 2^416 less p is added, and 2^416 left out.
+        for (at, limb) in COMPLEMENT.into_iter().enumerate() {
+            sum[at] = sum[at].add_low(quotient, self.any().with(limb));
+            if at < 7 {
+                sum[at + 1] = sum[at + 1].add_high(quotient, self.any().with(limb));
+            }
+        }
+        let mut folded = Self { limbs: sum, bound: tight.bound.folded() }.carried();
+        folded.limbs[7] = folded.limbs[7] & self.any().with(LIMB);
+        folded
+    }
+
+    /// The product of two tight elements.
+    #[inline(always)]
+    pub(super) fn times(&self, other: &Self) -> Product<V> {
+        let mut columns = [self.any().with(0); 16];
+        for i in 0..8 {
+            for j in 0..8 {
+                columns[i + j] = columns[i + j].add_low(self.limbs[i], other.limbs[j]);
+                columns[i + j + 1] = columns[i + j + 1].add_high(self.limbs[i], other.limbs[j]);
+            }
+        }
+        Product { columns, bound: self.bound.product(other.bound) }
+    }
+
+    /// The reduced product of two tight elements.
+    #[inline(always)]
+    pub(super) fn multiply_tight(&self, other: &Self) -> Self {
+        self.times(other).reduced()
+    }
+}
+
+/// 2^416 less p.
+const COMPLEMENT: Limbs = {
+    let mut complement = [0; 8];
+    let mut at = 0;
+    while at < 8 {
+        complement[at] = LIMB - PRIME[at] + (at == 0) as u64;
+        at += 1;
+    }
+    complement
+};
+
+/// [`BIAS`] times p.
+const PRIMES: Limbs = {
+    let mut primes = [0; 8];
+    let mut carry = 0;
+    let mut at = 0;
+    while at < 8 {
+        let limb = PRIME[at] * BIAS + carry;
+        primes[at] = if at < 7 { limb & LIMB } else { limb };
+        carry = limb >> 52;
+        at += 1;
+    }
+    primes
+};
+
+impl<V: Vector> Product<V> {
+    #[inline(always)]
+    pub(super) fn minus(&self, other: &Self) -> Self {
+        let mut difference = *self;
+        difference.bound = self.bound.minus(other.bound);
+        for (column, other) in difference.columns.iter_mut().zip(other.columns) {
+            *column = *column - other;
+        }
+        difference
+    }
+
+    /// The product over 2^416. Multiples of p make the lower columns zero, one after the other.
+    #[inline(always)]
+    pub(super) fn reduced(mut self) -> Fp<V> {
+        let zero = self.columns[0].with(0);
+        let inverse = zero.with(INVERSE);
+        let prime = PRIME.map(|limb| zero.with(limb));
+        for i in 0..8 {
+            let factor = zero.add_low(self.columns[i], inverse);
+            for (j, prime) in prime.iter().enumerate() {
+                self.columns[i + j] = self.columns[i + j].add_low(factor, *prime);
+                self.columns[i + j + 1] = self.columns[i + j + 1].add_high(factor, *prime);
+            }
+            self.columns[i + 1] = self.columns[i + 1] + self.columns[i].right_signed::<52>();
+        }
+        let [.., a, b, c, d, e, f, g, h] = self.columns;
+        Fp { limbs: [a, b, c, d, e, f, g, h], bound: self.bound.reduced() }.carried()
+    }
+}

@@ -1,0 +1,28 @@
+//! What the kernels of curves are written with: a [`Vector`] of a few 64-bit words, on which a processor does the same at once. They
+//! are written once for all vectors: those of AVX-512 IFMA, of which two may be used side by side, one plain word for processors
+//! without them, and a model of the former for tests.
+
+// The fuzzers have the model too; cargo does not know their flag.
+#![allow(unexpected_cfgs)]
+
+#[cfg(target_arch = "x86_64")]
+mod ifma;
+#[cfg(any(test, fuzzing))]
+mod model;
+mod plain;
+mod vector;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use ifma::Ifma;
+#[cfg(any(test, fuzzing))]
+pub(crate) use model::Model;
+pub(crate) use plain::{Plain, wide};
+pub(crate) use vector::{LIMB, Mask, Pair, Row, Vector, mask};
+
+/// Whether this processor has AVX-512 IFMA.
+pub(crate) fn has_ifma() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return ifma::is_available();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}

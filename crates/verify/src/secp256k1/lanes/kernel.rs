@@ -1,0 +1,123 @@
+//! The product of field elements, as each vector makes it best.
+
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::Ifma;
+#[cfg(any(test, fuzzing))]
+use crate::lanes::Model;
+use crate::lanes::{LIMB, Pair, Plain, Vector, wide};
+
+use super::field::{FOLD, TOP, multiply_limbs, square_limbs};
+
+/// A vector that field elements are multiplied on.
+pub(in crate::secp256k1) trait Kernel: Vector {
+    /// The product of two field elements, in limbs as [`super::field::Element`] has them.
+    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5];
+
+    /// The square of a field element.
+    fn square(a: &[Self; 5]) -> [Self; 5];
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Kernel for Ifma {
+    // Unoptimised builds have it once, because they would take minutes to compile.
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
+        multiply_limbs(a, b)
+    }
+
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn square(a: &[Self; 5]) -> [Self; 5] {
+        square_limbs(a)
+    }
+}
+
+#[cfg(any(test, fuzzing))]
+impl Kernel for Model {
+    #[inline(never)]
+    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
+        multiply_limbs(a, b)
+    }
+
+    #[inline(never)]
+    fn square(a: &[Self; 5]) -> [Self; 5] {
+        square_limbs(a)
+    }
+}
+
+impl<V: Kernel> Kernel for Pair<V> {
+    #[inline(always)]
+    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
+        let ((a, c), (b, d)) = (limbs(a), limbs(b));
+        Self::join(V::multiply(&a, &b), V::multiply(&c, &d))
+    }
+
+    #[inline(always)]
+    fn square(a: &[Self; 5]) -> [Self; 5] {
+        let (a, b) = limbs(a);
+        Self::join(V::square(&a), V::square(&b))
+    }
+}
+
+#[inline(always)]
+fn limbs<V: Vector>(limbs: &[Pair<V>; 5]) -> ([V; 5], [V; 5]) {
+    let [a, b, c, d, e] = limbs;
+    ([a.0, b.0, c.0, d.0, e.0], [a.1, b.1, c.1, d.1, e.1])
+}
+
+impl Kernel for Plain {
+    // As long as it is, a call costs it nothing.
+    #[inline(never)]
+    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
+        let mut columns = [0; 9];
+        for i in 0..5 {
+            for j in 0..5 {
+                columns[i + j] += wide(a[i].0, b[j].0);
+            }
+        }
+        reduce(columns)
+    }
+
+    #[inline(never)]
+    fn square(a: &[Self; 5]) -> [Self; 5] {
+        let mut columns = [0; 9];
+        for i in 0..5 {
+            columns[2 * i] += wide(a[i].0, a[i].0);
+            for j in i + 1..5 {
+                columns[i + j] += wide(2 * a[i].0, a[j].0);
+            }
+        }
+        reduce(columns)
+    }
+}
+
+/// The element with these columns, which are sums of at most five products of limbs each.
+#[inline(always)]
+fn reduce(mut columns: [u128; 9]) -> [Plain; 5] {
+    // 2^260 is 16 times 2^256.
+    let fold = 16 * FOLD;
+    let mut upper = [0; 5];
+    for at in 0..4 {
+        upper[at] = columns[5 + at] as u64 & LIMB;
+        let carry = columns[5 + at] >> 52;
+        if at < 3 { columns[6 + at] += carry } else { upper[4] = carry as u64 }
+    }
+    let mut limbs = [0; 5];
+    let mut carry = 0;
+    for at in 0..5 {
+        let column = columns[at] + wide(upper[at], fold) + carry;
+        limbs[at] = column as u64 & LIMB;
+        carry = column >> 52;
+    }
+    // What is above 2^256: at most 55 bits above 2^260, and four below.
+    let over = (carry as u64) << 4 | limbs[4] >> 48;
+    limbs[4] &= TOP;
+    let mut carry = wide(over, FOLD);
+    for limb in &mut limbs {
+        carry += u128::from(*limb);
+        *limb = carry as u64 & LIMB;
+        carry >>= 52;
+    }
+    limbs.map(Plain)
+}
