@@ -94,7 +94,7 @@ fn check_pairings<V: Vector>(any: V, pairs: &[(Point<G1>, Point<G2>)]) -> Result
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn the_field_agrees_with_blst(a in numbers(), b in numbers()) {
