@@ -358,7 +358,8 @@ def timing(library, names):
         if names and name not in names:
             continue
         netlist = BUILD / f"{name}.json"
-        cells(library, name, block, "synth_ecp5", f"write_json {netlist}")
+        parameters = {**block.get("parameters", {}), **block.get("timing", {})}
+        cells(library, name, {"parameters": parameters}, "synth_ecp5", f"write_json {netlist}")
         report = BUILD / f"{name}.timing.json"
         # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
         # WebAssembly and sees the folder that it is started in.
@@ -367,7 +368,7 @@ def timing(library, names):
         run(command, f"place and route of {name}", cwd=BUILD)
         result = json.loads(report.read_text())
         clocks = [f"{clock['achieved']:.0f} MHz" for clock in result["fmax"].values()]
-        print(f"{library.name}/{title(name, block.get('parameters', {}))}: {', '.join(clocks) or 'no clock'}")
+        print(f"{library.name}/{title(name, parameters)}: {', '.join(clocks) or 'no clock'}")
         if OPTIONS.path:
             for path in result["critical_paths"][:1]:
                 # The links of a carry chain, and what else is as quick, are not worth a line each.

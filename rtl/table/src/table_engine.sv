@@ -266,7 +266,8 @@ module table_engine
     ;
   endfunction
 
-  logic [1:0][Ways-1:0] over3_d, over3_q;
+  logic [1:0][Ways-1:0] over3_d, over3_q, free3_q;
+  logic [Stash-1:0] moved3_q;  // the slot of a move, as one of all
   flags_t [1:0][Ways-1:0] flags3_d, flags3_q;
   flags_t [Stash-1:0] stash3_d, stash3_q;
   logic prefer3_d, prefer3_q;
@@ -296,7 +297,14 @@ module table_engine
   logic pending3_q;
   logic [ValueWidth-1:0] carry3_q;
   always_ff @(posedge clk_i) begin
-    over3_q    <= over3_d;
+    over3_q <= over3_d;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) begin
+        // An expired entry of another key that is still being written could not be given back.
+        free3_q[h][w] <= !flags3_d[h][w].used || (!flags3_d[h][w].live && !over3_d[h][w]);
+      end
+    end
+    moved3_q   <= Stash'(1) << s2_q.slot;
     flags3_q   <= flags3_d;
     stash3_q   <= stash3_d;
     prefer3_q  <= prefer3_d;
@@ -343,10 +351,7 @@ module table_engine
     logic                 put;    // the operation's key has been put
     logic                 take;   // takes a block
     logic                 reuse;  // uses the old one again
-    logic                 give;   // gives the old one back
     logic                 swap;   // the way's entry goes to the slot
-    logic                 added;
-    logic                 removed;
     status_e              status;
   } decision_t;
 
@@ -355,7 +360,7 @@ module table_engine
   logic [1:0][Ways-1:0] way_match, way_live_match, way_free, way_clean;
   logic [Stash-1:0] slot_match, slot_live_match, slot_free, slot_move;
   always_comb begin
-    automatic logic found, room, live, old_used, old_class, half;
+    automatic logic found, room, live, old_class, half;
     automatic logic [1:0][Ways-1:0] free_way, victim;
     automatic logic [Stash-1:0] free_slot;
 
@@ -363,16 +368,16 @@ module table_engine
       for (int unsigned w = 0; w < Ways; w++) begin
         way_match[h][w]      = flags[h][w].match;
         way_live_match[h][w] = flags[h][w].match && flags[h][w].live;
-        // An expired entry of another key that is still being written could not be given back.
-        way_free[h][w]       = !flags[h][w].used || (!flags[h][w].live && !over[h][w]);
+        // What the last decision wrote counts as taken, even if it freed it: that takes the search out of the loop.
+        way_free[h][w]       = free3_q[h][w] && !(rel3_q.bucket[h] && write4_q.ways[h][w]);
         way_clean[h][w]      = !over[h][w];
       end
     end
     for (int unsigned i = 0; i < Stash; i++) begin
       slot_match[i]      = stash[i].match;
       slot_live_match[i] = stash[i].match && stash[i].live;
-      slot_free[i]       = !stash[i].live;
-      slot_move[i]       = s3_q.slot == SlotWidth'(i) && fresh_q[i] && !write4_q.slots[i];
+      slot_free[i]       = !stash3_q[i].live && !write4_q.slots[i];
+      slot_move[i]       = moved3_q[i] && fresh_q[i] && !write4_q.slots[i];
     end
 
     found = |way_match || |slot_match;
@@ -435,34 +440,23 @@ module table_engine
       default: ;
     endcase
 
-    old_used  = 1'b0;
     old_class = 1'b0;
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
-        old_used |= decision.ways[h][w] && flags[h][w].used;
         old_class |= decision.ways[h][w] && flags[h][w].used && flags[h][w].class_eq;
       end
     end
-    if (s3_q.op != OpMove || !decision.put) begin
-      for (int unsigned i = 0; i < Stash; i++) begin
-        old_used |= decision.slots[i] && stash[i].used;
-        old_class |= decision.slots[i] && stash[i].used && stash[i].class_eq;
-      end
+    for (int unsigned i = 0; i < Stash; i++) begin
+      old_class |= decision.slots[i] && stash[i].used && stash[i].class_eq;
     end
-    decision.give = old_used && !decision.swap;
     if (Classes > 1 && decision.put && s3_q.op != OpMove) begin
       decision.reuse = old_class;
       decision.take  = !old_class;
-      decision.give  = old_used && !old_class;
       if (decision.take && !avail_i[class_of(s3_q.value)]) begin
         decision = '0;
         decision.status = StatusNoRoom;
-        old_used        = 1'b0;
       end
     end
-    decision.added   = decision.put && !old_used && s3_q.op != OpMove;
-    decision.removed = !decision.put && old_used;
-    if (s3_q.op == OpMove) decision.removed = decision.give;
 
     if (!valid_q[3]) decision = '0;
 
@@ -493,15 +487,29 @@ module table_engine
   // Where the key is, or what is overwritten. A get writes nothing, so it has masks of its own.
   logic [      1:0][Ways-1:0] from_way4_q;
   logic [Stash-1:0]           from_slot4_q;
-  // That way was written after the read, which only happens to the operation's own key.
-  logic                       over4_q;
+  // Which ways were written after the read, and which places have an entry.
+  logic [1:0][Ways-1:0] over4_q, used4_q;
+  logic [Stash-1:0]           slot_used4_q;
   logic [      1:0][Ways-1:0] from_way;
   assign from_way = s3_q.op == OpGet ? way_match : decision.ways;
   always_ff @(posedge clk_i) begin
     from_way4_q  <= from_way;
     from_slot4_q <= s3_q.op == OpGet ? slot_match : decision.slots;
-    over4_q      <= |(from_way & over);
+    over4_q      <= over;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) used4_q[h][w] <= flags[h][w].used;
+    end
+    for (int unsigned i = 0; i < Stash; i++) slot_used4_q[i] <= stash[i].used;
   end
+
+  // What becomes of the entry that was in the place which is written or freed. A move that puts one leaves none behind in its slot.
+  logic old_used4, moves4, give4;
+  assign moves4 = s4_q.op == OpMove;
+  assign old_used4 = |(decision4_q.ways & used4_q) ||
+      (|(decision4_q.slots & slot_used4_q) && !(moves4 && decision4_q.put));
+  assign give4 = old_used4 && !decision4_q.swap && !decision4_q.reuse;
+  assign added_o = decision4_q.put && !old_used4 && !moves4;
+  assign removed_o = moves4 ? give4 : !decision4_q.put && old_used4;
 
   entry_t read_entry, slot_entry, entry5_d, entry5_q;
   logic [ValueWidth-1:0] old_value;
@@ -518,7 +526,8 @@ module table_engine
       old_value = read_entry.value;  // of what the move overwrites
     end else if (from_slot) begin
       old_value = slot_entry.value;
-    end else if (over4_q) begin
+    end else if (|(from_way4_q & over4_q)) begin
+      // Only the operation's own key was written there.
       old_value = pending4_q ? value5_q : carry4_q;
     end else begin
       old_value = read_entry.value;
@@ -536,8 +545,6 @@ module table_engine
     take_o = '0;
     take_o[class_of(s4_q.value)] = decision4_q.take;
   end
-  assign added_o   = decision4_q.added;
-  assign removed_o = decision4_q.removed;
 
   status_e status5_q;
   logic valid5_q, give5_q;
@@ -551,7 +558,7 @@ module table_engine
     result5_q <= decision4_q.put ? value4 : decision4_q.hit ? old_value : '0;
   end
   `FF(valid5_q, valid_q[4] && s4_q.op != OpMove, 1'b0)
-  `FF(give5_q, decision4_q.give, 1'b0)
+  `FF(give5_q, give4, 1'b0)
 
   ////////////////////////////////////////////////////////////////////////
   // Stage 5: write and result.
@@ -571,7 +578,8 @@ module table_engine
   ////////////////////////////////////////////////////////////////////////
   // The stash, written at the end of stage 4.
 
-  logic   move_starts;
+  logic move_starts;
+  logic [Stash-1:0] next_place_q;
   entry_t stored4;
   assign move_starts = move_valid_o && move_ready_i;
   assign stored4 = decision4_q.swap ? read_entry : entry5_d;
@@ -584,20 +592,23 @@ module table_engine
     assign stash_q[i] = {used_q, store_q};
 
     logic starts, decides;
-    assign starts  = move_starts && move_slot_o == SlotWidth'(i);
-    assign decides = valid_q[3] && s3_q.op == OpMove && s3_q.slot == SlotWidth'(i);
+    assign starts  = move_starts && next_place_q[i];
+    assign decides = valid_q[3] && s3_q.op == OpMove && moved3_q[i];
     `FFE(busy_q[i], starts, starts || decides, 1'b0)
     `FFE(fresh_q[i], !write4_q.slots[i], starts || write4_q.slots[i], 1'b0)
     assign waiting[i] = used_q && !busy_q[i];
   end
   `FF(random_q, {random_q[6:0], random_q[7] ^ random_q[5] ^ random_q[4] ^ random_q[3]}, 8'd1)
 
-  // The next to move: round and round. While it is offered its entry may go: a move of nothing does nothing.
+  // The next to move: round and round, as a number and as one of all. While it is offered its entry may go: a move of nothing does nothing.
   logic [SlotWidth-1:0] next_q;
-  logic                 offer_q;
-  `FF(offer_q, waiting[next_q] && !move_starts, 1'b0)
-  `FFE(next_q, next_q + 1'b1, !waiting[next_q] || move_starts, '0)
-  assign move_valid_o = offer_q && waiting[next_q];
+  logic next_waits, goes_on, offer_q;
+  assign next_waits = |(waiting & next_place_q);
+  assign goes_on = !next_waits || move_starts;
+  `FF(offer_q, !goes_on, 1'b0)
+  `FFE(next_q, next_q + 1'b1, goes_on, '0)
+  `FFE(next_place_q, {next_place_q[Stash-2:0], next_place_q[Stash-1]}, goes_on, Stash'(1))
+  assign move_valid_o = offer_q && next_waits;
   assign move_slot_o  = next_q;
   assign {move_expires_o, move_expiry_o, move_value_o, move_key_o} = stash_q[next_q][EntryWidth-2:0];
 
