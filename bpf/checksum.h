@@ -11,12 +11,10 @@ INLINE u64 sum64(u64 sum, u64 bytes)
 	return sum + (u32)bytes + (bytes >> 32);
 }
 
-// The sum in 16 bits.
+// The sum in 16 bits, of less than 2^48: that of 64 KiB and more.
 INLINE u16 fold_sum(u64 sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (sum & 0xffff) + (sum >> 16);
 }

@@ -44,7 +44,24 @@ INLINE bool operation_is_well_formed(const struct operation *operation)
 	}
 }
 
-INLINE enum counter refer(memory_t state, const struct operation *operation, struct remembered *result)
+// Asks for the memory that the answer to a REFER is in, before there is time to check the request. Gives the hash of the account; for anything
+// else, 0.
+INLINE u64 refer_fetch(const struct packet *packet, memory_t state)
+{
+	u64 accounts = load64(state + STATE(accounts_at));
+	const u8 *frame = packet->payload;
+
+	if (!accounts || packet->length != COMPACT_BYTES || !fits(frame, COMPACT_BYTES, packet->end) ||
+	    get32(frame) != be32(COMMAND_REFER))
+		return 0;
+	u64 key[ACCOUNT_KEY_WORDS] = { 0, (u64)get32(frame + 8) << 32 };
+	u64 hash = table_hash(state + accounts, key, ACCOUNT_KEY_WORDS);
+
+	table_fetch(state + accounts, hash, ACCOUNT_KEY_WORDS + ACCOUNT_VALUE_WORDS);
+	return hash;
+}
+
+INLINE enum counter refer(memory_t state, u64 hash, const struct operation *operation, struct remembered *result)
 {
 	u64 accounts = load64(state + STATE(accounts_at));
 	u64 key[ACCOUNT_KEY_WORDS] = { 0, (u64)be32(operation->source) << 32 };
@@ -52,7 +69,7 @@ INLINE enum counter refer(memory_t state, const struct operation *operation, str
 	if (!accounts)
 		return COUNT_HOST;
 	result->value = 0;
-	switch (table_find(state + accounts, key, &result->value, ACCOUNT_KEY_WORDS, ACCOUNT_VALUE_WORDS)) {
+	switch (table_find(state + accounts, hash, key, &result->value, ACCOUNT_KEY_WORDS, ACCOUNT_VALUE_WORDS)) {
 	case FOUND:
 		result->status = STATUS_OK;
 		return COUNT_REFER;
@@ -109,8 +126,8 @@ INLINE void compact_result(u8 *frame, const struct remembered *result)
 	put16(frame + 20, be16(result->status));
 }
 
-// Answers a compact frame in place, if it can be. The payload of the reply is as long as that of the request.
-INLINE enum counter answer_compact(struct packet *packet, memory_t state)
+// Answers a compact frame in place, if it can be; `hash` is what `refer_fetch` gave. The payload of the reply is as long as that of the request.
+INLINE enum counter answer_compact(struct packet *packet, memory_t state, u64 hash)
 {
 	struct operation operation;
 
@@ -120,7 +137,7 @@ INLINE enum counter answer_compact(struct packet *packet, memory_t state)
 		return COUNT_CHECKSUM;
 
 	struct remembered result = { 0, 0 };
-	enum counter counter = operation.command == COMMAND_REFER ? refer(state, &operation, &result) :
+	enum counter counter = operation.command == COMMAND_REFER ? refer(state, hash, &operation, &result) :
 								    retry(state, &operation, &result);
 
 	if (counter != COUNT_REFER && counter != COUNT_RETRY)

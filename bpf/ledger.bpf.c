@@ -90,6 +90,8 @@ INLINE bool execute_locked(memory_t ledger, const struct operation *operation, s
 INLINE enum ledger_counter execute(memory_t ledger, const struct operation *operation, struct remembered *result)
 {
 	u64 sequence = 0;
+
+	ledger_fetch(ledger, operation);
 	struct committed *committed = bpf_ringbuf_reserve(&ring, sizeof(struct committed), 0);
 
 	if (!committed)
@@ -143,7 +145,7 @@ SEC("xdp") int turnpike_ledger(struct xdp_md *context)
 	memory_t state = (memory_t)&arena;
 	struct packet packet = { .start = (u8 *)(long)context->data, .end = (u8 *)(long)context->data_end };
 
-	if (!parse(&packet, state))
+	if (!parse(&packet, state) || !is_addressed(&packet, state))
 		return XDP_PASS;
 	enum ledger_counter counter = answer(&packet, state);
 

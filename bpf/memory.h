@@ -41,6 +41,11 @@ INLINE u32 load32(memory_t at)
 	return *(const volatile u32 SHARED *)at;
 }
 
+INLINE u16 load16(memory_t at)
+{
+	return *(const volatile u16 SHARED *)at;
+}
+
 INLINE u16 be16(u16 value)
 {
 	return __builtin_bswap16(value);

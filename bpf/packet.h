@@ -104,7 +104,7 @@ INLINE bool parse_ipv6(struct packet *packet, const u8 *ip)
 	return !is_mapped(&packet->source) && !is_mapped(&packet->destination);
 }
 
-// Finds the datagram in a frame that is for the node. False where the frame is the host's business.
+// Finds the datagram in a frame that is for the node, as its ports tell. False where the frame is the host's business.
 INLINE bool parse(struct packet *packet, memory_t state)
 {
 	u8 *start = packet->start;
@@ -141,8 +141,13 @@ INLINE bool parse(struct packet *packet, memory_t state)
 
 	// From its own port another node would speak, and two nodes could be made to answer each other for ever.
 	return be16(get16(packet->udp + 2)) == port && from != port && from != 0 &&
-	       be16(get16(packet->udp + 4)) == packet->length + UDP_BYTES &&
-	       may_answer(&packet->source, load64(state + STATE(flags))) && is_own(state, &packet->destination);
+	       be16(get16(packet->udp + 4)) == packet->length + UDP_BYTES;
+}
+
+// Whether it is for the node by its addresses, too.
+INLINE bool is_addressed(const struct packet *packet, memory_t state)
+{
+	return may_answer(&packet->source, load64(state + STATE(flags))) && is_own(state, &packet->destination);
 }
 
 // Whether the checksum of a datagram is right, given the sum of its payload.
@@ -155,13 +160,12 @@ INLINE bool checksum_is_right(const struct packet *packet, u64 payload)
 	// left it to a device: there is the sum of the pseudo header then.
 	if (checksum == 0)
 		return !packet->ipv6;
-	if (checksum == fold_sum(pseudo))
-		return true;
-	return fold_sum(sum64(pseudo, get64(packet->udp)) + payload) == 0xffff;
+	return fold_sum(sum64(pseudo, get64(packet->udp)) + payload) == 0xffff || checksum == fold_sum(pseudo);
 }
 
 // Makes the headers of a request those of its reply, whose payload is there already and has this length and sum. The
-// length of the frame is left as it is.
+// length of the frame is left as it is. Nothing that has been written is read again: to gather small stores into a larger load
+// the processor waits until all that comes before them is done.
 INLINE void turn_around(struct packet *packet, u32 length, u64 payload)
 {
 	u8 *start = packet->start, *ip = packet->ip, *udp = packet->udp;
@@ -192,20 +196,19 @@ INLINE void turn_around(struct packet *packet, u32 length, u64 payload)
 		put16(ip + 2, be16(length + IPV4_BYTES + UDP_BYTES));
 		put32(ip + 4, 0x40 << 16);
 		ip[8] = TIME_TO_LIVE;
-		put16(ip + 10, 0);
+		// The pseudo header has the protocol and the addresses already.
+		put16(ip + 10, ~fold_sum(packet->pseudo + 0x45 + be16(length + IPV4_BYTES + UDP_BYTES) + 0x40 + TIME_TO_LIVE));
 		put32(ip + 12, get32(ip + 16));
 		put32(ip + 16, address);
-		put16(ip + 10, ~fold_sum(sum64(sum64((u64)get32(ip + 16), get64(ip)), get64(ip + 8))));
 	}
 
-	u16 port = get16(udp);
+	u16 from = get16(udp), to = get16(udp + 2);
+	// Twice the length: the pseudo header has it, too.
+	u16 checksum = ~fold_sum(packet->pseudo + from + to + 2 * (u64)be16(length + UDP_BYTES) + payload);
 
-	put16(udp, get16(udp + 2));
-	put16(udp + 2, port);
+	put16(udp, to);
+	put16(udp + 2, from);
 	put16(udp + 4, be16(length + UDP_BYTES));
-	put16(udp + 6, 0);
-	u16 checksum = ~fold_sum(sum64(packet->pseudo + be16(length + UDP_BYTES), get64(udp)) + payload);
-
 	// A sum of zero is sent as its other representation: zero means that there is none (RFC 768).
 	put16(udp + 6, checksum ? checksum : 0xffff);
 }

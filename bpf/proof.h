@@ -148,7 +148,7 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *len
 
 	if (edition % 2)
 		return COUNT_CONTENDED;
-	switch (table_find(state + proofs, key, entry, PROOF_KEY_WORDS, PROOF_VALUE_WORDS)) {
+	switch (table_find(state + proofs, table_hash(state + proofs, key, PROOF_KEY_WORDS), key, entry, PROOF_KEY_WORDS, PROOF_VALUE_WORDS)) {
 	case FOUND:
 		break;
 	case ABSENT:

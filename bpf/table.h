@@ -23,9 +23,7 @@ struct table_header {
 	u64 entries_at;
 	u64 secrets[SECRETS];
 	u64 len;
-	u64 unused;
-	u64 freed;
-	u64 reserved[5];
+	u64 reserved[7];
 };
 _Static_assert(sizeof(struct table_header) == 256, "as in layout.rs");
 
@@ -41,6 +39,9 @@ _Static_assert(sizeof(struct bucket) == 64, "a bucket is a cache line");
 
 #define HEADER(field) __builtin_offsetof(struct table_header, field)
 #define BUCKET(field) __builtin_offsetof(struct bucket, field)
+
+// Entries that lie together, in as many cache lines as an entry has words: crates/table/src/free.rs.
+#define GROUP 8
 
 // A table, and the sizes of its entries in words.
 struct table {
@@ -69,9 +70,10 @@ INLINE u16 hash_tag(u64 hash)
 	return (u16)hash ? (u16)hash : 1;
 }
 
-INLINE u32 first_bucket(u64 hash, u32 buckets)
+// One of `count`: the first bucket of a key, or the group that its entry was to be in.
+INLINE u32 hash_pick(u64 hash, u32 count)
 {
-	return ((hash >> 32) * buckets) >> 32;
+	return ((hash >> 32) * count) >> 32;
 }
 
 // The other bucket of a key with this tag: applied twice it gives `bucket` back.
@@ -90,39 +92,62 @@ INLINE bool has_overflow(memory_t bucket, u16 tag)
 	return (load64(bucket + BUCKET(overflow)) >> (tag % 16 * 4)) & 15;
 }
 
-INLINE bool entry_has_key(memory_t entry, const u64 *key, const u32 words)
+INLINE bool entry_has_key(const struct table *table, u32 entry, const u64 *key, const u32 words, const u32 entry_words)
 {
+	memory_t at = table->memory + table->entries_at + (u64)entry * entry_words * 8;
 	u64 difference = 0;
 
+	if (entry >= table->capacity)
+		return false;
 #pragma clang loop unroll(full)
 	for (u32 word = 0; word < words; word++)
-		difference |= load64(entry + 8 * word) ^ key[word];
+		difference |= load64(at + 8 * word) ^ key[word];
 	return difference == 0;
+}
+
+// Slots of half a bucket whose tags are `tag`: a bit for each, the highest of its lane. What is above the lowest one may be wrong.
+INLINE u64 slots_with(u64 tags, u16 tag)
+{
+	const u64 ones = 0x0001000100010001ull;
+	u64 difference = tags ^ (tag * ones);
+
+	return (difference - ones) & ~difference & (ones << 15);
+}
+
+// The entry of the first slot with a tag, or -1. Which slot that is no processor can foresee, so no branch depends on it: one that was
+// guessed wrong would undo all that has been done since the bucket was asked for.
+INLINE long first_with(memory_t bucket, u16 tag)
+{
+	u64 low = slots_with(load64(bucket + BUCKET(tags)), tag), high = slots_with(load64(bucket + BUCKET(tags) + 8), tag);
+
+	if (!(low | high))
+		return -1;
+	low &= -low;
+	high &= -high;
+	// 1 where the low half has none.
+	u64 upper = (low - 1) >> 63;
+	u64 bit = (low | (high & -upper)) >> 15;
+
+	// 2^(16 n), shifted to where the two highest bits are those of n.
+	u64 lane = (bit * (1ull << 46 | 2ull << 30 | 3ull << 14)) >> 62;
+
+	return load32(bucket + BUCKET(entries) + 4 * (4 * upper + lane));
 }
 
 // Finds a key in a bucket: the index of its entry, or -1.
 INLINE long find_in(const struct table *table, memory_t bucket, u16 tag, const u64 *key, const u32 key_words,
 		    const u32 entry_words)
 {
-	const u64 ones = 0x0001000100010001ull;
+	long first = first_with(bucket, tag);
 
-#pragma clang loop unroll(full)
-	for (u32 half = 0; half < 2; half++) {
-		u64 difference = load64(bucket + BUCKET(tags) + 8 * half) ^ (tag * ones);
+	if (first < 0 || entry_has_key(table, first, key, key_words, entry_words))
+		return first;
+	// Another key has the same tag, which is rare.
+	for (u32 slot = 0; slot < SLOTS; slot++) {
+		u32 entry = load32(bucket + BUCKET(entries) + 4 * slot);
 
-		// No lane of 16 bits is zero, as is the rule.
-		if (!((difference - ones) & ~difference & (ones << 15)))
-			continue;
-#pragma clang loop unroll(full)
-		for (u32 lane = 0; lane < 4; lane++) {
-			if ((u16)(difference >> (16 * lane)))
-				continue;
-			u32 entry = load32(bucket + BUCKET(entries) + 4 * (4 * half + lane));
-
-			if (entry < table->capacity &&
-			    entry_has_key(table->memory + table->entries_at + (u64)entry * entry_words * 8, key, key_words))
-				return entry;
-		}
+		if (load16(bucket + BUCKET(tags) + 2 * slot) == tag && entry_has_key(table, entry, key, key_words, entry_words))
+			return entry;
 	}
 	return -1;
 }
@@ -148,7 +173,7 @@ INLINE enum found table_find_once(const struct table *table, const u64 *key, u64
 				  const u32 value_words)
 {
 	u16 tag = hash_tag(hash);
-	u32 index = first_bucket(hash, table->buckets);
+	u32 index = hash_pick(hash, table->buckets);
 	memory_t first = table->memory + table->buckets_at + (u64)index * sizeof(struct bucket);
 	u32 first_since = load32(first + BUCKET(sequence));
 	bool whole = true;
@@ -182,11 +207,33 @@ INLINE enum found table_find_once(const struct table *table, const u64 *key, u64
 	return entry >= 0 ? FOUND : ABSENT;
 }
 
-// The value of a key, as it was at one moment during the call.
-INLINE enum found table_find(memory_t memory, const u64 *key, u64 *value, const u32 key_words, const u32 value_words)
+INLINE u64 table_hash(memory_t memory, const u64 *key, const u32 words)
+{
+	return hash_key(memory + HEADER(secrets), key, words);
+}
+
+// Asks for the memory that `table_find` is going to read, in a table with entries near (`Config::near` of crates/table): the bucket, and the
+// lines that the entry is in, most likely. There is no instruction for that here, but as nothing depends on what these loads
+// give, the processor has all of them under way at once, and goes on meanwhile.
+INLINE void table_fetch(memory_t memory, u64 hash, const u32 entry_words)
 {
 	struct table table = table_at(memory);
-	u64 hash = hash_key(memory + HEADER(secrets), key, key_words);
+
+	load64(memory + table.buckets_at + (u64)hash_pick(hash, table.buckets) * sizeof(struct bucket));
+	if (table.capacity < GROUP)
+		return;
+	memory_t group = memory + table.entries_at + (u64)hash_pick(hash, table.capacity / GROUP) * (GROUP * 8 * entry_words);
+
+#pragma clang loop unroll(full)
+	for (u32 line = 0; line < entry_words; line++)
+		load64(group + 64 * line);
+}
+
+// The value of a key with this hash, as it was at one moment during the call.
+INLINE enum found table_find(memory_t memory, u64 hash, const u64 *key, u64 *value, const u32 key_words,
+			     const u32 value_words)
+{
+	struct table table = table_at(memory);
 	enum found found = CONTENDED;
 
 	for (u32 attempt = 0; attempt < ATTEMPTS && found == CONTENDED; attempt++)

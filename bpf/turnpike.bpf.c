@@ -49,8 +49,12 @@ INLINE int serve(struct xdp_md *context)
 
 	if (!parse(&packet, state))
 		return XDP_PASS;
+	u64 hash = refer_fetch(&packet, state);
+
+	if (!is_addressed(&packet, state))
+		return XDP_PASS;
 	u32 length = packet.length;
-	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, state) :
+	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, state, hash) :
 							 answer_proof(&packet, state, &length);
 
 	count(counter);

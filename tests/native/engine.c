@@ -14,8 +14,12 @@ u32 native_tier(u8 *start, u32 bytes, memory_t memory)
 
 	if (!parse(&packet, memory))
 		return 0;
+	u64 hash = refer_fetch(&packet, memory);
+
+	if (!is_addressed(&packet, memory))
+		return 0;
 	u32 length = packet.length;
-	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, memory) :
+	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, memory, hash) :
 							 answer_proof(&packet, memory, &length);
 
 	return counter > COUNT_PROOF ? 0 : bytes + length - packet.length;
@@ -31,8 +35,8 @@ u32 native_ledger(u8 *start, u32 bytes, memory_t memory, struct committed *commi
 	enum found found;
 
 	committed->sequence = 0;
-	if (!parse(&packet, memory) || !compact_request(&packet, &operation) || !is_trusted(memory, &packet.source) ||
-	    !checksum_is_right(&packet, compact_sum(packet.payload)))
+	if (!parse(&packet, memory) || !is_addressed(&packet, memory) || !compact_request(&packet, &operation) ||
+	    !is_trusted(memory, &packet.source) || !checksum_is_right(&packet, compact_sum(packet.payload)))
 		return 0;
 	if (operation.command == COMMAND_REFER)
 		found = ledger_refer(ledger, &operation, &result);

@@ -18,7 +18,7 @@ impl Accounts {
     pub fn new(limit: usize, seed: Seed, region: Option<Region>) -> Result<Self, Error> {
         let config = Config::new(limit).seed(seed);
         let table = match region {
-            Some(region) => Table::with_region(&config, region),
+            Some(region) => Table::with_region(&config.near(), region),
             None => Table::with_capacity(&config),
         };
         let table = table.map_err(|reason| Error::Memory { accounts: limit, reason })?;

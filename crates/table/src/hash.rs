@@ -37,10 +37,10 @@ impl Hash {
         (self.0 as u16).max(1)
     }
 
-    /// The first of the key's two buckets, of `buckets`.
+    /// One of `count`: the first of the key's two buckets, or the group that its entry is to be in.
     #[inline]
-    pub(crate) fn bucket(self, buckets: u32) -> u32 {
-        (((self.0 >> 32) * u64::from(buckets)) >> 32) as u32
+    pub(crate) fn pick(self, count: u32) -> u32 {
+        (((self.0 >> 32) * u64::from(count)) >> 32) as u32
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
 
         #[test]
         fn buckets_are_within_bounds(hash in any::<u64>(), buckets in 1..u32::MAX) {
-            prop_assert!(Hash(hash).bucket(buckets) < buckets);
+            prop_assert!(Hash(hash).pick(buckets) < buckets);
             prop_assert!(Hash(hash).tag() > 0);
         }
     }

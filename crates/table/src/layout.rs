@@ -38,12 +38,13 @@ pub struct Config {
     seed: Option<Seed>,
     pages: Pages,
     prefault: bool,
+    near: bool,
 }
 
 impl Config {
     /// A table for this many entries.
     pub fn new(entries: usize) -> Self {
-        Self { entries, load: LOAD, seed: None, pages: Pages::default(), prefault: false }
+        Self { entries, load: LOAD, seed: None, pages: Pages::default(), prefault: false, near: false }
     }
 
     /// Sets how many per cent of the slots are used when all entries are. Less is faster, more is smaller.
@@ -65,6 +66,17 @@ impl Config {
     /// Maps all pages at the start, where the table maps its memory itself, so that no insertion waits for one later.
     pub fn prefault(self, prefault: bool) -> Self {
         Self { prefault, ..self }
+    }
+
+    /// Puts the entry of a key, where there is room, into the cache lines that the key's hash tells, rather than behind the last one: for
+    /// readers that cannot ask for memory ahead of its use, but can look at two places at once. Such a table has pages for all of its
+    /// entries as soon as it has a few of them.
+    pub fn near(self) -> Self {
+        Self { near: true, ..self }
+    }
+
+    pub(crate) fn is_near(&self) -> bool {
+        self.near
     }
 
     /// Bytes of memory that a table with keys of `K` bytes and values of `V` takes.
@@ -145,11 +157,7 @@ pub(crate) struct Header {
     secrets: [AtomicU64; SECRETS],
     /// Entries in use.
     pub(crate) len: AtomicU64,
-    /// Entries from this one on were never used.
-    pub(crate) unused: AtomicU64,
-    /// First of the freed entries, each of which holds the next in its first word: index + 1, or 0 at the end.
-    pub(crate) freed: AtomicU64,
-    reserved: [AtomicU64; 5],
+    reserved: [AtomicU64; 7],
 }
 
 // SAFETY: all fields are atomic integers, and there is no padding: 32 words.
@@ -170,10 +178,15 @@ impl Header {
         for (cell, secret) in self.secrets.iter().zip(hasher.secrets()) {
             cell.store(*secret, Relaxed);
         }
-        for cell in [&self.len, &self.unused, &self.freed].into_iter().chain(&self.reserved) {
+        for cell in [&self.len].into_iter().chain(&self.reserved) {
             cell.store(0, Relaxed);
         }
         self.magic.store(MAGIC, std::sync::atomic::Ordering::Release);
+    }
+
+    /// Counts entries that came or went.
+    pub(crate) fn add_len(&self, change: i64) {
+        self.len.store(self.len.load(Relaxed).wrapping_add_signed(change), Relaxed);
     }
 
     /// Checks that this describes a table of these sizes, and tells where it is.

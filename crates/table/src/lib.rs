@@ -29,6 +29,7 @@
 mod batch;
 mod bucket;
 mod displace;
+mod free;
 mod hash;
 mod layout;
 mod memory;

@@ -116,7 +116,7 @@ impl<const K: usize, const V: usize> Memory<K, V> {
 
     #[inline(always)]
     pub(crate) fn first(&self, hash: Hash) -> (u32, &Bucket) {
-        let index = hash.bucket(self.bucket_count());
+        let index = hash.pick(self.bucket_count());
         (index, self.bucket(index))
     }
 

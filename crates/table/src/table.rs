@@ -8,6 +8,7 @@ use std::sync::atomic::{
 use crate::{
     Config, Error, Hash, Reader, Region,
     displace::Displacer,
+    free::Free,
     memory::{Candidate, Memory},
     seqlock::{load, store},
 };
@@ -39,6 +40,7 @@ pub struct Full;
 pub struct Table<const K: usize, const V: usize> {
     memory: Memory<K, V>,
     displacer: Displacer,
+    free: Free,
 }
 
 impl<const K: usize, const V: usize> Table<K, V> {
@@ -52,7 +54,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
     pub fn with_region(config: &Config, region: Region) -> Result<Self, Error> {
         let layout = config.layout(Memory::<K, V>::ENTRY_WORDS)?;
         let memory = Memory::create(region, &layout, config.hasher()?)?;
-        Ok(Self { memory, displacer: Displacer::new() })
+        Ok(Self { memory, displacer: Displacer::new(), free: Free::new(layout.capacity, config.is_near()) })
     }
 
     /// A handle to read the table from another thread.
@@ -77,7 +79,7 @@ impl<const K: usize, const V: usize> Table<K, V> {
 
     /// Bytes of memory that are in use by now, about: untouched pages of an anonymous region take none.
     pub fn resident_estimate(&self) -> usize {
-        let entries = self.memory.header().unused.load(Relaxed) as usize * Memory::<K, V>::ENTRY_WORDS * 8;
+        let entries = self.free.untouched() as usize * Memory::<K, V>::ENTRY_WORDS * 8;
         self.memory.fixed_bytes() + entries
     }
 
@@ -175,13 +177,14 @@ impl<const K: usize, const V: usize> Table<K, V> {
     /// Adds a key that is known not to be there, as [`Table::find`] told.
     pub fn insert_new(&mut self, hash: Hash, key: &[u8; K], value: [u8; V]) -> Result<EntryIndex, Full> {
         debug_assert!(self.find(hash, key).is_none(), "the key is in the table");
-        let entry = self.free_entry().ok_or(Full)?;
+        let entry = self.free.find(hash).ok_or(Full)?;
         let (first, bucket) = self.memory.first(hash);
         let (at, slot) = match bucket.free_slot() {
             Some(slot) => (first, slot),
             None => self.make_room(hash, first).ok_or(Full)?,
         };
-        self.take_entry(entry);
+        self.free.take(entry);
+        self.memory.header().add_len(1);
         // A reader that comes to see any of this also sees that the entry's last key went.
         fence(Release);
         store(self.memory.key(entry), key);
@@ -222,7 +225,8 @@ impl<const K: usize, const V: usize> Table<K, V> {
             let (_, first) = self.memory.first(hash);
             first.sequence.write(|| first.remove_overflow(hash.tag()));
         }
-        self.give_entry(place.entry.0);
+        self.free.give(place.entry.0);
+        self.memory.header().add_len(-1);
         Some((place.entry, value))
     }
 
@@ -230,34 +234,6 @@ impl<const K: usize, const V: usize> Table<K, V> {
     pub fn iter(&self) -> impl Iterator<Item = (EntryIndex, [u8; K], [u8; V])> + '_ {
         let slots = self.memory.buckets().iter().flat_map(|bucket| bucket.used_slots().map(|slot| bucket.entry(slot)));
         slots.map(|entry| (EntryIndex(entry), self.key(EntryIndex(entry)), self.value(EntryIndex(entry))))
-    }
-
-    /// An entry that is not in use: a freed one, or else the next of those never used.
-    fn free_entry(&self) -> Option<u32> {
-        let header = self.memory.header();
-        let freed = header.freed.load(Relaxed);
-        let entry = freed.checked_sub(1).unwrap_or_else(|| header.unused.load(Relaxed));
-        (entry < self.capacity() as u64).then_some(entry as u32)
-    }
-
-    /// Takes the entry that `free_entry` gave.
-    fn take_entry(&self, entry: u32) {
-        let header = self.memory.header();
-        if header.freed.load(Relaxed) == 0 {
-            header.unused.store(u64::from(entry) + 1, Relaxed);
-        } else {
-            let next = u64::from_le_bytes(load(self.memory.key(entry)));
-            header.freed.store(next, Relaxed);
-        }
-        header.len.store(header.len.load(Relaxed) + 1, Relaxed);
-    }
-
-    fn give_entry(&self, entry: u32) {
-        let header = self.memory.header();
-        fence(Release);
-        store(self.memory.key(entry), &header.freed.load(Relaxed).to_le_bytes());
-        header.freed.store(u64::from(entry) + 1, Relaxed);
-        header.len.store(header.len.load(Relaxed) - 1, Relaxed);
     }
 
     pub(crate) fn memory(&self) -> &Memory<K, V> {
@@ -286,7 +262,7 @@ mod tests {
         }
         let hash = Hash(0x1234_5678_9abc_def0);
         let buckets = table.memory.bucket_count();
-        let first = hash.bucket(buckets);
+        let first = hash.pick(buckets);
         assert_ne!(alternate(first, hash.tag(), buckets), first);
         let key = |number: u64| (1 << 100 | u128::from(number)).to_be_bytes();
         for number in 0..16 {

@@ -35,8 +35,8 @@ fn value<const V: usize>(number: u64) -> [u8; V] {
     std::array::from_fn(|i| (number >> (i % 8 * 8)) as u8 ^ (i / 8) as u8)
 }
 
-fn check<const K: usize, const V: usize>(capacity: usize, load: u32, seed: [u8; 16], steps: Vec<Step>) {
-    let mut table = Table::<K, V>::with_capacity(&Config::new(capacity).load(load).seed(seed)).unwrap();
+fn check<const K: usize, const V: usize>(config: &Config, capacity: usize, steps: Vec<Step>) {
+    let mut table = Table::<K, V>::with_capacity(config).unwrap();
     let reader = table.reader();
     let mut model = HashMap::new();
     let mut indices = HashMap::new();
@@ -87,19 +87,20 @@ fn check<const K: usize, const V: usize>(capacity: usize, load: u32, seed: [u8; 
 
 proptest! {
     #[test]
-    fn accounts(seed in any::<[u8; 16]>(), capacity in 1..200_usize, load in 20..99_u32,
+    fn accounts(seed in any::<[u8; 16]>(), capacity in 1..200_usize, load in 20..99_u32, near in any::<bool>(),
                 steps in prop::collection::vec(step(250), 0..600)) {
-        check::<16, 8>(capacity, load, seed, steps);
+        let config = Config::new(capacity).load(load).seed(seed);
+        check::<16, 8>(&if near { config.near() } else { config }, capacity, steps);
     }
 
     #[test]
     fn long_keys_and_values(seed in any::<[u8; 16]>(), capacity in 1..100_usize,
                             steps in prop::collection::vec(step(120), 0..400)) {
-        check::<33, 20>(capacity, 95, seed, steps);
+        check::<33, 20>(&Config::new(capacity).load(95).seed(seed), capacity, steps);
     }
 
     #[test]
     fn short_keys_and_no_values(seed in any::<[u8; 16]>(), steps in prop::collection::vec(step(90), 0..300)) {
-        check::<2, 0>(64, 95, seed, steps);
+        check::<2, 0>(&Config::new(64).load(95).seed(seed), 64, steps);
     }
 }

@@ -13,7 +13,7 @@ use crate::{Arena, Error};
 pub const STRIPES: usize = 4096;
 
 /// Bytes of a stripe's memory of operations.
-const STRIPE_BYTES: usize = 1856;
+const STRIPE_BYTES: usize = 2240;
 
 /// Accounts of a bucket, its words, and the first word of its balances.
 const BUCKET_ACCOUNTS: usize = 4;

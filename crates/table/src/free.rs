@@ -1,0 +1,145 @@
+//! Which entries are not in use, and which of them a new key gets.
+
+use crate::hash::Hash;
+
+/// Entries that lie together: so many are whole cache lines, whatever the size of one.
+pub(crate) const GROUP: u32 = 8;
+
+/// Bits of a word.
+const WORD: u32 = u64::BITS;
+
+/// A bit for each entry that is free; above them, level by level, a bit for each word that has one set, up to a single word.
+#[derive(Clone, Debug)]
+pub(crate) struct Free {
+    levels: Vec<Vec<u64>>,
+    /// Entries from this one on were never used.
+    untouched: u32,
+    /// Of the entries' groups, where each key has one of its own.
+    groups: Option<u32>,
+}
+
+impl Free {
+    /// All of `entries`; where they are to be `near`, each key gets one of the group that its hash tells, if it can.
+    pub(crate) fn new(entries: u32, near: bool) -> Self {
+        let mut levels = Vec::new();
+        let mut bits = entries;
+        loop {
+            let mut level = vec![u64::MAX; bits.div_ceil(WORD) as usize];
+            if let Some(last) = level.last_mut().filter(|_| !bits.is_multiple_of(WORD)) {
+                *last = (1 << (bits % WORD)) - 1;
+            }
+            bits = level.len() as u32;
+            levels.push(level);
+            if bits <= 1 {
+                break;
+            }
+        }
+        let groups = (near && entries >= GROUP).then_some(entries / GROUP);
+        Self { levels, untouched: 0, groups }
+    }
+
+    /// Entries that were ever used are below this one.
+    pub(crate) fn untouched(&self) -> u32 {
+        self.untouched
+    }
+
+    /// An entry for a key.
+    #[inline]
+    pub(crate) fn find(&self, hash: Hash) -> Option<u32> {
+        if let Some(groups) = self.groups {
+            let home = hash.pick(groups) * GROUP;
+            // Else in the lines beside these: they are in the same page.
+            for first in [home, home ^ GROUP] {
+                let free = (self.levels[0][(first / WORD) as usize] >> (first % WORD)) as u8;
+                if free != 0 {
+                    return Some(first + free.trailing_zeros());
+                }
+            }
+        }
+        self.lowest()
+    }
+
+    /// The lowest one, so that a table that grows touches one page after the other.
+    fn lowest(&self) -> Option<u32> {
+        self.levels.iter().rev().try_fold(0, |at, level| match level.get(at as usize) {
+            Some(0) | None => None,
+            Some(word) => Some(at * WORD + word.trailing_zeros()),
+        })
+    }
+
+    /// Takes a free entry.
+    #[inline]
+    pub(crate) fn take(&mut self, entry: u32) {
+        self.untouched = self.untouched.max(entry + 1);
+        let mut at = entry;
+        for level in &mut self.levels {
+            let word = &mut level[(at / WORD) as usize];
+            debug_assert!(*word >> (at % WORD) & 1 == 1, "the entry is free");
+            *word &= !(1 << (at % WORD));
+            if *word != 0 {
+                break;
+            }
+            at /= WORD;
+        }
+    }
+
+    /// Gives an entry back.
+    #[inline]
+    pub(crate) fn give(&mut self, entry: u32) {
+        let mut at = entry;
+        for level in &mut self.levels {
+            let word = &mut level[(at / WORD) as usize];
+            let before = *word;
+            debug_assert!(before >> (at % WORD) & 1 == 0, "the entry is in use");
+            *word |= 1 << (at % WORD);
+            if before != 0 {
+                break;
+            }
+            at /= WORD;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn the_lowest_of_a_set(entries in 1..9000_u32, steps in prop::collection::vec(any::<u32>(), 0..400)) {
+            let (mut free, mut model) = (Free::new(entries, false), (0..entries).collect::<BTreeSet<_>>());
+            for step in steps {
+                let entry = step % entries;
+                if model.insert(entry) {
+                    free.give(entry);
+                } else {
+                    model.remove(&entry);
+                    free.take(entry);
+                }
+                prop_assert_eq!(free.find(Hash(0)), model.first().copied());
+            }
+        }
+
+        #[test]
+        fn near_ones_first(entries in 1..2000_u32, hashes in prop::collection::vec(any::<u64>(), 2000)) {
+            let (mut free, mut taken) = (Free::new(entries, true), BTreeSet::new());
+            for hash in &hashes[..entries as usize] {
+                let entry = free.find(Hash(*hash)).unwrap();
+                prop_assert!(entry < entries && taken.insert(entry));
+                free.take(entry);
+                let groups = entries / GROUP;
+                if groups > 0 {
+                    let home = Hash(*hash).pick(groups);
+                    let full = (home * GROUP..(home + 1) * GROUP).all(|entry| taken.contains(&entry));
+                    prop_assert!(entry / GROUP == home || full);
+                    let full = (home ^ 1) * GROUP..((home ^ 1) + 1) * GROUP;
+                    let full = full.filter(|entry| *entry < entries).all(|entry| taken.contains(&entry));
+                    prop_assert!(entry / GROUP ^ home <= 1 || full);
+                }
+            }
+            prop_assert_eq!(free.find(Hash(hashes[0])), None);
+        }
+    }
+}
