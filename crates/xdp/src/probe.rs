@@ -5,9 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::net::{AddressFamily, SocketType, socket};
+use rustix::{
+    net::{AddressFamily, SocketType, socket},
+    param::page_size,
+};
 
-use crate::{Arena, Error, Interface, Link, Mode, Program, Socket, Transfer};
+use crate::{Arena, Error, InNicConfig, InNicLedger, Interface, Link, Mode, Program, Socket, Transfer};
 
 /// The receive buffer that the socket backend asks for.
 const RECEIVE_BUFFER: u64 = 4 << 20;
@@ -69,6 +72,8 @@ pub fn machine() -> Vec<Finding> {
         None if Program::is_built() => Finding::bad("xdp program", "not tried, as there is no arena", ""),
         None => Finding::bad("xdp program", Error::NotBuilt.to_string(), ""),
     });
+    let in_nic = InNicLedger::load(&InNicConfig { accounts: 1, ring: page_size() }, [0; 2]);
+    findings.push(Finding::of("in-nic ledger", in_nic, |_| "locks and ring are there, the verifier takes it".into()).0);
     findings.push(match read("/proc/sys/net/core/bpf_jit_enable").as_str() {
         "0" => Finding::bad("bpf compiler", "off", "turn it on: sysctl net.core.bpf_jit_enable=1"),
         // It may not be there to be read, where it is always on.

@@ -35,6 +35,9 @@ pub const F_XDP_HAS_FRAGS: u32 = 1 << 5;
 const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
 
+/// How often a load is tried that a signal interrupts: the verifier takes a tenth of a second, and gives up for any.
+const LOADS: usize = 10;
+
 /// The last bytes of the verifier's log that are worth telling.
 const LOG_TAIL: usize = 600;
 const LOG_BYTES: usize = 1 << 20;
@@ -173,7 +176,14 @@ pub fn load(name: &str, instructions: &[u8], license: &CStr, flags: u32) -> Resu
         interface: 0,
         attach_type: ATTACH_XDP,
     };
-    descriptor(bpf(PROG_LOAD, &mut { attribute })).map_err(|error| {
+    let mut loaded = bpf(PROG_LOAD, &mut { attribute });
+    for _ in 1..LOADS {
+        if !matches!(&loaded, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            break;
+        }
+        loaded = bpf(PROG_LOAD, &mut { attribute });
+    }
+    descriptor(loaded).map_err(|error| {
         // Once more, to hear why.
         let mut log = vec![0_u8; LOG_BYTES];
         let mut attribute =
@@ -191,6 +201,35 @@ pub fn link(program: BorrowedFd<'_>, interface: u32, flags: u32) -> io::Result<O
     descriptor(bpf(LINK_CREATE, &mut attribute))
 }
 
+/// The attribute of `PROG_TEST_RUN`.
+#[derive(Default)]
+#[repr(C)]
+struct TestRun {
+    program: u32,
+    verdict: u32,
+    size_in: u32,
+    size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_size_in: u32,
+    context_size_out: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    processor: u32,
+    batch: u32,
+    unused: u32,
+}
+
+impl TestRun {
+    fn new(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> Self {
+        let (program, size_in, data_in) = (program.as_raw_fd() as u32, packet.len() as u32, packet.as_ptr() as u64);
+        Self { program, size_in, data_in, repeat, ..Self::default() }
+    }
+}
+
 /// Runs a program on a packet, `repeat` times; `output` receives what becomes of the packet. Gives the program's
 /// verdict, the length of the packet, and the nanoseconds of a run.
 pub fn test_run(
@@ -199,31 +238,10 @@ pub fn test_run(
     output: &mut [u8],
     repeat: u32,
 ) -> io::Result<(u32, usize, u32)> {
-    #[repr(C)]
-    struct Attribute {
-        program: u32,
-        verdict: u32,
-        size_in: u32,
-        size_out: u32,
-        data_in: u64,
-        data_out: u64,
-        repeat: u32,
-        duration: u32,
-        unused: [u64; 4],
-    }
-    let mut attribute = Attribute {
-        program: program.as_raw_fd() as u32,
-        verdict: 0,
-        size_in: packet.len() as u32,
-        size_out: output.len() as u32,
-        data_in: packet.as_ptr() as u64,
-        data_out: output.as_mut_ptr() as u64,
-        repeat,
-        duration: 0,
-        unused: [0; 4],
-    };
-    bpf(PROG_TEST_RUN, &mut attribute)?;
-    Ok((attribute.verdict, attribute.size_out as usize, attribute.duration))
+    let run = TestRun::new(program, packet, repeat);
+    let mut run = TestRun { size_out: output.len() as u32, data_out: output.as_mut_ptr() as u64, ..run };
+    bpf(PROG_TEST_RUN, &mut run)?;
+    Ok((run.verdict, run.size_out as usize, run.duration))
 }
 
 /// Runs an XDP program `repeat` times, each time on a frame that is then sent as the program says: by `interface`, where it says
@@ -246,46 +264,16 @@ pub fn test_run_live(
         queue: u32,
         egress: u32,
     }
-    #[repr(C)]
-    struct Attribute {
-        program: u32,
-        verdict: u32,
-        size_in: u32,
-        size_out: u32,
-        data_in: u64,
-        data_out: u64,
-        repeat: u32,
-        duration: u32,
-        context_size_in: u32,
-        context_size_out: u32,
-        context_in: u64,
-        context_out: u64,
-        flags: u32,
-        processor: u32,
-        batch: u32,
-        unused: u32,
-    }
-    let size_in = packet.len() as u32;
-    let context = Context { data: 0, data_end: size_in, data_meta: 0, ingress: interface, queue: 0, egress: 0 };
-    let mut attribute = Attribute {
-        program: program.as_raw_fd() as u32,
-        verdict: 0,
-        size_in,
-        size_out: 0,
-        data_in: packet.as_ptr() as u64,
-        data_out: 0,
-        repeat,
-        duration: 0,
+    let size = packet.len() as u32;
+    let context = Context { data: 0, data_end: size, data_meta: 0, ingress: interface, queue: 0, egress: 0 };
+    let mut run = TestRun {
         context_size_in: size_of::<Context>() as u32,
-        context_size_out: 0,
         context_in: &raw const context as u64,
-        context_out: 0,
         flags: F_TEST_XDP_LIVE_FRAMES,
-        processor: 0,
         batch,
-        unused: 0,
+        ..TestRun::new(program, packet, repeat)
     };
-    bpf(PROG_TEST_RUN, &mut attribute).map(|_| ())
+    bpf(PROG_TEST_RUN, &mut run).map(|_| ())
 }
 
 /// What the system tells of the addresses of interfaces.
