@@ -12,6 +12,7 @@ use blst::{BLST_ERROR, Pairing, blst_fp12, blst_p1, blst_p1_affine, blst_p2, bls
 use common::{median, thread_time};
 use turnpike_verify::BatchVerifier;
 use turnpike_verify::bls12_381::groth16::{self, Claim, VerifyingKey};
+use turnpike_verify::bls12_381::pairings as pairings_of;
 use turnpike_verify::bls12_381::signature::{PROOF_OF_POSSESSION, SecretKey, Signed, Verifier};
 use turnpike_verify::bls12_381::{
     self, Fp, Fp12, G1, G2, Group, Point, Scalar, is_product_one, multiply_and_add, pairing,
@@ -67,6 +68,13 @@ fn pairings() {
     let (left, right) = (p1(&p), p2(&q));
     let theirs = || blst_fp12::miller_loop(&right, &left).final_exp();
     compare("pairing", "blst", 1, theirs, || pairing(&p, &q));
+    let pairs = vec![(p, q); 64];
+    let theirs = || {
+        pairs.iter().for_each(|_| {
+            black_box(blst_fp12::miller_loop(&right, &left).final_exp());
+        })
+    };
+    compare("64 pairings, each", "blst", 64, theirs, || pairings_of(&pairs));
     let pairs = vec![(p, q); 16];
     let theirs = || {
         let product = (1..16)

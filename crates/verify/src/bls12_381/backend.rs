@@ -9,9 +9,10 @@ use crate::lanes::Ifma;
 use crate::lanes::Model;
 use crate::lanes::{Vector, has_ifma};
 
-use super::{lanes, portable};
+use super::pippenger::{self, OneByOne};
+use super::{Group, lanes, portable};
 
-/// A way of computing pairings.
+/// A way of computing pairings and sums of multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backend {
     /// Eight Miller loops at once, in lanes of AVX-512 IFMA.
@@ -91,6 +92,30 @@ impl Backend {
             // SAFETY: the model needs no special instructions.
             Self::Model => unsafe { Model::start(|any| lanes::pairings(any, pairs)) },
             _ => pairs.iter().map(|pair| portable::final_exponentiation(&portable::miller_loop(&[*pair]))).collect(),
+        }
+    }
+
+    /// The sum of each point multiplied by its scalar, which is below 2^255. No point is at infinity.
+    ///
+    /// # Panics
+    ///
+    /// If the backend is not available.
+    pub(super) fn multiply_and_add<G: Group>(self, points: &[G::Affine], scalars: &[[u64; 4]]) -> G::Jacobian {
+        assert!(self.is_available(), "the processor lacks the instructions of {self:?}");
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has the instructions.
+            Self::Avx512Ifma => unsafe {
+                Ifma::start(|any| pippenger::multiply_and_add::<G>(lanes::InLanes(any), points, scalars))
+            },
+            #[cfg(any(test, fuzzing))]
+            // SAFETY: the model needs no special instructions.
+            Self::Model => unsafe {
+                Model::start(|any| pippenger::multiply_and_add::<G>(lanes::InLanes(any), points, scalars))
+            },
+            Self::Portable => pippenger::multiply_and_add::<G>(OneByOne, points, scalars),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512Ifma => unreachable!("it is not available"),
         }
     }
 }

@@ -5,8 +5,10 @@ use std::ops::{Add, Mul, Neg, Sub};
 use ::blst::*;
 
 use super::Rule;
+use super::lanes::{self, Lanes};
 use super::portable::{self, answer, result};
 use super::words;
+use crate::lanes::Vector;
 
 /// The prime p of the field, big-endian.
 pub const PRIME: [u8; 48] = [
@@ -25,6 +27,9 @@ pub const ORDER: [u8; 32] = [
 pub trait Field:
     Copy + Default + Eq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + Send + Sync
 {
+    /// An element in each lane of a vector.
+    type Lanes<V: Vector>: Lanes<V, Self>;
+
     /// One.
     fn one() -> Self;
 
@@ -150,6 +155,8 @@ impl Fp2 {
 }
 
 impl Field for Fp {
+    type Lanes<V: Vector> = lanes::Fp<V>;
+
     fn one() -> Self {
         Self::one()
     }
@@ -174,6 +181,8 @@ impl Field for Fp {
 }
 
 impl Field for Fp2 {
+    type Lanes<V: Vector> = lanes::Fp2<V>;
+
     fn one() -> Self {
         Self::one()
     }

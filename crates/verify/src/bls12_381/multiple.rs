@@ -1,6 +1,7 @@
 //! Sums of multiples of points: multi-scalar multiplication.
 
-use super::{Group, Point, Scalar, pippenger};
+use super::backend::Backend;
+use super::{Group, Point, Scalar};
 
 /// From how many points on the own method is surely faster than blst's.
 const PIPPENGER: usize = 32;
@@ -31,9 +32,9 @@ fn sum<G: Group, const N: usize>(points: &[Point<G>], scalars: impl Iterator<Ite
         _ if points.len() < PIPPENGER => {
             Point(G::to_affine(&G::multiply_and_add(&points, scalars.as_flattened(), bits)))
         }
-        _ => {
-            Point(G::to_affine(&pippenger::multiply_and_add::<G>(&points, &Vec::from_iter(scalars.iter().map(limbs)))))
-        }
+        _ => Point(G::to_affine(
+            &Backend::fastest().multiply_and_add::<G>(&points, &Vec::from_iter(scalars.iter().map(limbs))),
+        )),
     }
 }
 

@@ -17,7 +17,8 @@ pub(crate) use ifma::Ifma;
 #[cfg(any(test, fuzzing))]
 pub(crate) use model::Model;
 pub(crate) use plain::{Plain, wide};
-pub(crate) use vector::{LIMB, Mask, Pair, Row, Vector, mask};
+pub(crate) use vector::{LIMB, Pair, mask};
+pub use vector::{Mask, Row, Vector};
 
 /// Whether this processor has AVX-512 IFMA.
 pub(crate) fn has_ifma() -> bool {

@@ -1,7 +1,7 @@
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
 /// One bit for each lane.
-pub(crate) type Mask = u16;
+pub type Mask = u16;
 
 /// One bit for each lane in which it is so.
 #[inline(always)]
@@ -15,7 +15,7 @@ pub(crate) const LIMB: u64 = (1 << 52) - 1;
 /// Eight words: a cache line.
 #[repr(align(64))]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Row(pub(crate) [u64; 8]);
+pub struct Row(pub(crate) [u64; 8]);
 
 /// Lanes of 64 bits.
 ///
@@ -24,7 +24,7 @@ pub(crate) struct Row(pub(crate) [u64; 8]);
 ///
 /// The only way to the first one is [`Vector::start`], which is unsafe: it is to be called where the processor has the
 /// instructions. So whoever holds one may use them, which is why all else is safe.
-pub(crate) trait Vector:
+pub trait Vector:
     Copy + Add<Output = Self> + Sub<Output = Self> + BitAnd<Output = Self> + BitOr<Output = Self>
 {
     /// Number of lanes.

@@ -62,7 +62,7 @@ const TO_WORDS: Limbs = [
 
 /// An element. It may be negative, and its limbs may be too large or negative: see [`Bound`].
 #[derive(Clone, Copy)]
-pub(super) struct Fp<V> {
+pub struct Fp<V> {
     limbs: [V; 8],
     bound: Bound,
 }

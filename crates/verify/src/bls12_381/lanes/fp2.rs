@@ -6,7 +6,7 @@ use super::fp::Fp;
 use crate::lanes::{Mask, Vector};
 
 #[derive(Clone, Copy)]
-pub(super) struct Fp2<V> {
+pub struct Fp2<V> {
     pub(super) c0: Fp<V>,
     pub(super) c1: Fp<V>,
 }

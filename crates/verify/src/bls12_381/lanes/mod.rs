@@ -1,12 +1,15 @@
 //! BLS12-381 in lanes: a pair, or an element of a field, in each lane of a [`crate::lanes::Vector`].
 //!
 //! - [`fp`], [`fp2`], [`fp6`] and [`fp12`] are the fields, each over the one before it; [`bound`] says why nothing overflows.
+//! - [`adder`] adds points in affine coordinates, for sums of multiples.
 //! - [`miller`] is the product of the Miller loops of many pairs, [`pairing`] the pairing of each.
 //!
 //! None of this is secret, so nothing has to take the same time for all numbers. But lanes cannot branch apart, so all of them do
 //! the same.
 
+mod adder;
 mod bound;
+mod field;
 mod fp;
 mod fp12;
 mod fp2;
@@ -14,6 +17,10 @@ mod fp6;
 mod miller;
 mod pairing;
 
+pub(super) use adder::InLanes;
+pub(super) use field::Lanes;
+pub(super) use fp::Fp;
+pub(super) use fp2::Fp2;
 pub(super) use miller::miller_loop;
 pub(super) use pairing::pairings;
 

@@ -5,11 +5,13 @@
 //! which takes five multiplications and a squaring a point, as those of hundreds of buckets share an inversion ([`runs`]); with
 //! coordinates that need no inversion it would be ten. In the end each bucket's sum is taken as often as its digit says.
 
+mod adder;
 mod digits;
 mod runs;
 
 use std::ops::Range;
 
+pub(super) use self::adder::{Adder, OneByOne, Terms};
 use self::digits::Plan;
 use self::runs::Runs;
 use super::Group;
@@ -28,9 +30,9 @@ const AHEAD: usize = 16;
 /// The coordinates of a point; zeros at infinity. Aligned, so that those in G1 are in two cache lines.
 #[repr(align(32))]
 #[derive(Clone, Copy, Default)]
-struct Affine<E> {
-    x: E,
-    y: E,
+pub struct Affine<E> {
+    pub(super) x: E,
+    pub(super) y: E,
 }
 
 impl<E: Field> Affine<E> {
@@ -40,7 +42,7 @@ impl<E: Field> Affine<E> {
 }
 
 /// The points, and the digits of their scalars.
-struct Terms<G: Group> {
+struct Sum<G: Group> {
     /// Each point, and Z² times it.
     points: Vec<Affine<G::Element>>,
     /// The half of a scalar that each of them is multiplied with.
@@ -49,19 +51,23 @@ struct Terms<G: Group> {
 }
 
 /// The sum of each point multiplied by its scalar, which is below 2^255. No point is at infinity.
-pub(super) fn multiply_and_add<G: Group>(points: &[G::Affine], scalars: &[[u64; 4]]) -> G::Jacobian {
-    let terms = Terms::<G>::new(points, scalars);
+pub(super) fn multiply_and_add<G: Group>(
+    adder: impl Adder<G::Element>,
+    points: &[G::Affine],
+    scalars: &[[u64; 4]],
+) -> G::Jacobian {
+    let terms = Sum::<G>::new(points, scalars);
     let together = (SORTED / terms.halves.len().max(1)).max(1);
     let windows = 0..terms.plan.windows;
     let pieces = windows.clone().step_by(together).map(|first| first..windows.end.min(first + together));
-    let sums = Vec::from_iter(pieces.flat_map(|piece| terms.windows(piece)));
+    let sums = Vec::from_iter(pieces.flat_map(|piece| terms.windows(adder, piece)));
     sums.iter().rev().fold(G::Jacobian::default(), |sum, window| {
         let sum = (0..terms.plan.bits).fold(sum, |sum, _| G::add(&sum, &sum));
         G::add(&sum, window)
     })
 }
 
-impl<G: Group> Terms<G> {
+impl<G: Group> Sum<G> {
     fn new(points: &[G::Affine], scalars: &[[u64; 4]]) -> Self {
         let affine = |point: &G::Affine| {
             let (x, y) = G::coordinates(point);
@@ -79,11 +85,11 @@ impl<G: Group> Terms<G> {
     }
 
     /// The sum of each window.
-    fn windows(&self, windows: Range<usize>) -> Vec<G::Jacobian> {
+    fn windows(&self, adder: impl Adder<G::Element>, windows: Range<usize>) -> Vec<G::Jacobian> {
         let mut sorted = Sorted::default();
         windows.clone().for_each(|window| sorted.sort(&self.plan, &self.halves, window));
         let mut sums = vec![Affine::default(); sorted.lengths.len()];
-        let mut adder = Runs::default();
+        let mut runs = Runs::new(adder);
         let mut group = Vec::with_capacity(2 * TOGETHER);
         let (mut from, mut first) = (0, 0);
         while first < sums.len() {
@@ -100,7 +106,7 @@ impl<G: Group> Terms<G> {
                 (from, next) = (to, next + 1);
             }
             let lengths = &mut sorted.lengths[first..next];
-            adder.add_up(&mut group, lengths);
+            runs.add_up(&mut group, lengths);
             let full = sums[first..next].iter_mut().zip(lengths).filter(|(_, length)| **length > 0);
             full.zip(&group).for_each(|((sum, _), point)| *sum = *point);
             first = next;

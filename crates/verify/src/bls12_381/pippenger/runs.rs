@@ -1,94 +1,81 @@
 //! Sums of runs of points, in affine coordinates.
 
 use super::Affine;
+use super::adder::{Adder, Terms};
 use crate::bls12_381::field::Field;
 
 /// Adds up runs of points that lie one after the other: each run's points in pairs, the sums again in pairs, until there is one.
 /// Pairs of all runs share the inversion that an addition of affine points takes. Such an addition is five multiplications and a
 /// squaring.
-#[derive(Default)]
-pub(super) struct Runs<E> {
-    steps: Vec<Step>,
-    /// For each step, the product of the denominators of the steps after it.
-    products: Vec<E>,
+pub(super) struct Runs<E: Field, A: Adder<E>> {
+    adder: A,
+    pairs: Vec<Pair>,
+    /// For each vector of pairs, the products of the denominators of those after it.
+    products: Vec<A::Numbers>,
+    sums: Vec<Affine<E>>,
 }
 
-/// What a round makes the next of its points of.
+/// The number of the first of two points, and that of their sum.
 #[derive(Clone, Copy)]
-struct Step {
+struct Pair {
     from: u32,
-    is_pair: bool,
+    to: u32,
 }
 
-impl<E: Field> Runs<E> {
+impl<E: Field, A: Adder<E>> Runs<E, A> {
+    pub(super) fn new(adder: A) -> Self {
+        Self { adder, pairs: Vec::new(), products: Vec::new(), sums: Vec::new() }
+    }
+
     /// Leaves the sums of the runs that are not empty, one after the other.
     pub(super) fn add_up(&mut self, points: &mut Vec<Affine<E>>, lengths: &mut [u32]) {
         while lengths.iter().any(|length| *length > 1) {
-            self.steps.clear();
+            self.pairs.clear();
+            self.sums.clear();
             let mut from = 0;
             for length in &mut *lengths {
-                let end = from + *length;
-                self.steps.extend((from..end).step_by(2).map(|from| Step { from, is_pair: from + 1 < end }));
-                from = end;
+                for _ in 0..*length / 2 {
+                    self.pairs.push(Pair { from, to: self.sums.len() as u32 });
+                    self.sums.push(Affine::default());
+                    from += 2;
+                }
+                if *length % 2 == 1 {
+                    self.sums.push(points[from as usize]);
+                    from += 1;
+                }
                 *length = length.div_ceil(2);
             }
-            self.round(points);
-            points.truncate(self.steps.len());
+            self.add_pairs(points);
+            std::mem::swap(points, &mut self.sums);
         }
     }
 
-    /// Step `i` writes point `i`, and reads none before that.
-    fn round(&mut self, points: &mut [Affine<E>]) {
-        self.products.clear();
-        let mut product = E::one();
-        for step in self.steps.iter().rev() {
-            self.products.push(product);
-            if step.is_pair {
-                product = product * denominator(&points[step.from as usize], &points[step.from as usize + 1]);
-            }
+    /// Where pairs do not fill a vector, the last is there again.
+    fn add_pairs(&mut self, points: &[Affine<E>]) {
+        let Self { adder, pairs, products, sums } = self;
+        let vectors = || pairs.chunks(A::PAIRS);
+        let terms = |pairs: &[Pair], at: usize| {
+            let from = pairs[at.min(pairs.len() - 1)].from as usize;
+            Terms { left: &points[from], right: &points[from + 1] }
+        };
+        products.clear();
+        let mut product = adder.one();
+        for pairs in vectors().rev() {
+            products.push(product);
+            product = adder.product(&product, &adder.denominators(|at| terms(pairs, at)));
         }
-        let mut inverse = product.inverse();
-        for (to, (step, product)) in self.steps.iter().zip(self.products.iter().rev()).enumerate() {
-            let from = step.from as usize;
-            points[to] = points[from];
-            if step.is_pair {
-                let (left, right) = (points[from], points[from + 1]);
-                points[to] = add(&left, &right, inverse * *product);
-                inverse = inverse * denominator(&left, &right);
-            }
+        let mut inverse = adder.inverse(&product);
+        for (pairs, product) in vectors().zip(products.iter().rev()) {
+            adder.sums(
+                |at| terms(pairs, at),
+                &adder.product(&inverse, product),
+                |at, sum| {
+                    if let Some(pair) = pairs.get(at) {
+                        sums[pair.to as usize] = sum;
+                    }
+                },
+            );
+            inverse = adder.product(&inverse, &adder.denominators(|at| terms(pairs, at)));
         }
     }
-}
-
-/// The denominator of the slope that the sum of two points takes; any number but zero if it takes none.
-#[inline(always)]
-fn denominator<E: Field>(left: &Affine<E>, right: &Affine<E>) -> E {
-    if !left.x.equals(&right.x) {
-        right.x - left.x
-    } else if left.y.equals(&right.y) && !left.is_infinity() {
-        // Not zero: no point of an odd order is its own negative.
-        left.y + left.y
-    } else {
-        E::one()
-    }
-}
-
-/// The sum of two points, by the inverse of their denominator.
-#[inline(always)]
-fn add<E: Field>(left: &Affine<E>, right: &Affine<E>, inverse: E) -> Affine<E> {
-    let numerator = if left.is_infinity() {
-        return *right;
-    } else if right.is_infinity() {
-        return *left;
-    } else if !left.x.equals(&right.x) {
-        right.y - left.y
-    } else if left.y.equals(&right.y) {
-        let square = left.x.square();
-        square + square + square
-    } else {
-        return Affine::default();
-    };
-    let slope = numerator * inverse;
-    let x = slope.square() - left.x - right.x;
-    Affine { x, y: slope * (left.x - x) - left.y }
 }

@@ -1,16 +1,33 @@
 use proptest::prelude::*;
 
 use super::{points, scalars};
+use crate::bls12_381::backend::Backend;
 use crate::bls12_381::{G1, G2, Group, Point, Scalar, multiply_and_add, multiply_short_and_add};
 
 fn check<G: Group>(points: &[Point<G>], scalars: &[Scalar], short: &[u128]) {
     let multiples = points.iter().zip(scalars).map(|(point, scalar)| point.multiply(scalar));
     assert_eq!(multiply_and_add(points, scalars), Point::sum(&Vec::from_iter(multiples)));
+    check_backends(points, scalars);
     let multiples = points.iter().zip(short).map(|(point, scalar)| point.multiply(&Scalar::from(*scalar)));
     let multiples = Vec::from_iter(multiples);
     assert_eq!(multiply_short_and_add(points, short), Point::sum(&multiples));
     let each = points.iter().zip(short).map(|(point, scalar)| point.multiply_short(*scalar));
     assert_eq!(Vec::from_iter(each), multiples);
+}
+
+/// All backends, with however few points.
+fn check_backends<G: Group>(points: &[Point<G>], scalars: &[Scalar]) {
+    let finite = points.iter().zip(scalars).filter(|(point, _)| !point.is_infinity());
+    let (affine, limbs): (Vec<_>, Vec<_>) = finite
+        .map(|(point, scalar)| {
+            let bytes = scalar.little_endian();
+            (point.0, std::array::from_fn(|at| u64::from_le_bytes(bytes.as_chunks().0[at])))
+        })
+        .unzip();
+    for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+        let sum = Point(G::to_affine(&backend.multiply_and_add::<G>(&affine, &limbs)));
+        assert_eq!(sum, multiply_and_add(points, scalars), "{backend:?}");
+    }
 }
 
 proptest! {
@@ -53,5 +70,6 @@ fn the_same_point_and_scalar_again_and_again() {
         let points = Vec::from_iter((0..count).map(|at| if at % 2 == 0 { point } else { point.negate() }));
         let odd = if count % 2 == 0 { Point::default() } else { point.multiply(&scalar) };
         assert_eq!(multiply_and_add(&points, &scalars), odd);
+        check_backends(&points[..33.min(points.len())], &scalars[..33.min(points.len())]);
     }
 }
