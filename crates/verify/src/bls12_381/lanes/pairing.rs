@@ -37,7 +37,7 @@ fn easy_part(value: &blst_fp12) -> blst_fp12 {
 /// To the power of 3 (p^4 - p² + 1) / r = (z - 1)² (z + p) (z² + p² - 1) + 3, see
 /// [`crate::bls12_381::Fp12::final_exponentiation`].
 #[inline(always)]
-fn hard_part<V: Vector>(any: V, value: &Fp12<V>) -> Fp12<V> {
+pub(super) fn hard_part<V: Vector>(any: V, value: &Fp12<V>) -> Fp12<V> {
     let a = power(value).multiply(&value.conjugate());
     let b = power(&a).multiply(&a.conjugate());
     let c = power(&b).multiply(&b.frobenius(1, &Fp12::frobenius_factors(any, 1)));

@@ -3,9 +3,12 @@ use proptest::prelude::*;
 
 use super::fp::Fp;
 use super::fp2::Fp2;
+use super::miller::miller_loops;
+use super::pairing::hard_part;
 use super::{miller_loop, pairings};
 use crate::bls12_381::portable::{self, result};
 use crate::bls12_381::tests::fields::elements;
+use crate::bls12_381::words::PRIME;
 use crate::bls12_381::{Fp as Element, G1, G2, Point, Scalar};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::Ifma;
@@ -116,4 +119,47 @@ fn pairings_agree_with_blst() -> Result<(), TestCaseError> {
     let pairs: Vec<_> = (1..=9).map(pair).collect();
     on_all_vectors!(check_pairings(&pairs));
     Ok(())
+}
+
+/// What each vector makes of the same numbers, which need not be coordinates of points: the formulas are the same for all numbers.
+fn values<V: Vector>(any: V, numbers: &[[Element; 6]]) -> Vec<blst_fp12> {
+    let element = |a: Element, b: Element| blst_fp2 { fp: [a.0, b.0] };
+    let point = |[a, b, c, d, e, f]: [Element; 6]| {
+        let right = blst_p2_affine { x: element(c, d), y: element(e, f) };
+        (blst_p1_affine { x: a.0, y: b.0 }, right)
+    };
+    let pairs: Vec<_> = numbers.iter().map(|numbers| point(*numbers)).collect();
+    let values = pairs.chunks(V::LANES).flat_map(|pairs| {
+        let pairs: Vec<_> = pairs.iter().map(|(left, right)| (left, right)).collect();
+        let value = miller_loops(any, &pairs);
+        let power = hard_part(any, &value);
+        value.elements().into_iter().zip(power.elements()).take(pairs.len()).collect::<Vec<_>>()
+    });
+    values.flat_map(|(value, power)| [value, power]).collect()
+}
+
+/// This one needs no other library, so it runs where an emulated processor is wrong about instructions that others use.
+#[test]
+fn eight_lanes_agree_with_one() {
+    let mut state = 0_u64;
+    let mut word = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 29
+    };
+    let mut element = || {
+        let mut words = std::array::from_fn(|_| word());
+        words[5] %= PRIME[5];
+        Element(blst_fp { l: words })
+    };
+    let numbers: Vec<[Element; 6]> = (0..8).map(|_| std::array::from_fn(|_| element())).collect();
+    // SAFETY: a plain word needs no special instructions.
+    let expected = unsafe { Plain::start(|any| values(any, &numbers)) };
+    #[cfg(target_arch = "x86_64")]
+    if has_ifma() {
+        // SAFETY: the instructions are there.
+        assert_eq!(unsafe { Ifma::start(|any| values(any, &numbers)) }, expected);
+        return;
+    }
+    // SAFETY: the model needs no special instructions.
+    assert_eq!(unsafe { Model::start(|any| values(any, &numbers)) }, expected);
 }
