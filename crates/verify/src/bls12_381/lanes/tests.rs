@@ -138,7 +138,7 @@ fn values<V: Vector>(any: V, numbers: &[[Element; 6]]) -> Vec<blst_fp12> {
     values.flat_map(|(value, power)| [value, power]).collect()
 }
 
-/// This one needs no other library, so it runs where an emulated processor is wrong about instructions that others use.
+/// This one needs no other library: blst is wrong on the processor that Bochs 2.7 emulates.
 #[test]
 fn eight_lanes_agree_with_one() {
     let mut state = 0_u64;
