@@ -66,6 +66,14 @@ fn prepare(config: &Config, sizes: &Sizes) -> Result<(Choice, Tier, Memory), Str
     if *backend == Backend::Auto && interface.is_loopback() {
         return Err(format!("`{}` is a loopback, which has no driver to answer in", interface.name));
     }
+    // What is on a `veth` came through the stack of this machine already, and what XDP sends there is lost if the other end is not
+    // made ready for it (docs/nic.md).
+    if *backend == Backend::Auto && !interface.has_device() {
+        return Err(format!(
+            "`{}` has no device: XDP there has to be asked for (`io.backend = \"xdp\"`)",
+            interface.name
+        ));
+    }
     let text = |error: xdp::Error| error.to_string();
     let arena = Arena::with_room_for(&sizes.all()).map_err(text)?;
     let (memory, offsets) = sizes.take(&arena).map_err(text)?;

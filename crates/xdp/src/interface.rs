@@ -1,6 +1,6 @@
 //! Network interfaces: which one has an address, and what its own addresses are.
 
-use std::{ffi::CString, net::IpAddr};
+use std::{ffi::CString, net::IpAddr, path::Path};
 
 use crate::{
     Error,
@@ -57,6 +57,11 @@ impl Interface {
         names.sort();
         names.dedup();
         Ok(names)
+    }
+
+    /// Whether there is a device behind it, or a virtual one at least, as machines have; not so with a `veth`, a bridge or a tunnel.
+    pub fn has_device(&self) -> bool {
+        Path::new("/sys/class/net").join(&self.name).join("device").exists()
     }
 
     /// Whether it is the loopback.

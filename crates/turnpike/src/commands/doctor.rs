@@ -34,6 +34,7 @@ pub fn run(args: &DoctorArgs, output: Output) -> Result<(), Error> {
             let found = probe::interface(&interface, true);
             let good = |what: &str| found.iter().any(|finding| finding.what == what && finding.good);
             best = match best {
+                _ if !interface.has_device() => "udp",
                 "xdp" if good(probe::ATTACH) && good(probe::FRAMES) => "af_xdp",
                 "xdp" if good(probe::ATTACH) => "xdp",
                 _ => "udp",
