@@ -1,7 +1,7 @@
-//! Waiting for datagrams on several sockets.
+//! Waiting for what may come on several sockets, or on a device.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,20 +44,26 @@ impl Wait {
                 }
             }
         }
-        let mut ready = vec![PollFd::new(&self.waker, PollFlags::IN)];
-        ready.extend(self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
-        let timeout = Timespec {
-            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        match poll(&mut ready, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        if !ready[0].revents().is_empty() {
-            self.waker.clear();
-        }
+        wait_for(&self.sockets, &self.waker, timeout)?;
         receive()?;
         Ok(())
     }
+}
+
+/// Sleeps until one of them has something to read, the waker is used or the time is over.
+pub fn wait_for<F: AsFd>(sources: &[F], waker: &Waker, timeout: Duration) -> io::Result<()> {
+    let mut ready = vec![PollFd::new(waker, PollFlags::IN)];
+    ready.extend(sources.iter().map(|source| PollFd::new(source, PollFlags::IN)));
+    let timeout = Timespec {
+        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    match poll(&mut ready, Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if !ready[0].revents().is_empty() {
+        waker.clear();
+    }
+    Ok(())
 }

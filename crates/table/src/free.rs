@@ -136,7 +136,7 @@ mod tests {
                     prop_assert!(entry / GROUP == home || full);
                     let full = (home ^ 1) * GROUP..((home ^ 1) + 1) * GROUP;
                     let full = full.filter(|entry| *entry < entries).all(|entry| taken.contains(&entry));
-                    prop_assert!(entry / GROUP ^ home <= 1 || full);
+                    prop_assert!((entry / GROUP) ^ home <= 1 || full);
                 }
             }
             prop_assert_eq!(free.find(Hash(hashes[0])), None);

@@ -32,7 +32,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wire::{BatchEntries, Chain, Command, CompactFrame, Frame, Operation, Promise};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -41,6 +40,7 @@ use crate::counters::Counter;
 use crate::csr;
 use crate::frame::{self, Mac, Via};
 use crate::prefix::Prefix;
+use crate::wait::wait_for;
 use batches::Batches;
 use lockstep::{Carrier, Held, Lockstep, Record, Verdict};
 use model::{LoadError, Meta, Model, from_host, to_host};
@@ -312,7 +312,7 @@ impl<B: Backend> RtlBackend<B> {
                 batch.messages.clear();
             }
             Network::Tap(tap) => {
-                wait(tap, &self.waker, timeout)?;
+                wait_for(std::slice::from_ref(tap), &self.waker, timeout)?;
                 for _ in 0..TAP_PACKETS {
                     let Some(packet) = tap.receive()? else { break };
                     self.nic.take_packet(0, packet);
@@ -321,23 +321,6 @@ impl<B: Backend> RtlBackend<B> {
         }
         Ok(())
     }
-}
-
-/// Waits until the device has a packet, the waker is used or the time is over.
-fn wait(tap: &Tap, waker: &Waker, timeout: Duration) -> io::Result<()> {
-    let mut ready = [PollFd::new(tap, PollFlags::IN), PollFd::new(waker, PollFlags::IN)];
-    let timeout = Timespec {
-        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
-    match poll(&mut ready, Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
-        Err(error) => return Err(error.into()),
-    }
-    if !ready[1].revents().is_empty() {
-        waker.clear();
-    }
-    Ok(())
 }
 
 impl<B: Backend> Backend for RtlBackend<B> {
