@@ -73,6 +73,18 @@ fn many_accounts_overflow_their_buckets() {
 }
 
 #[test]
+fn numbers_in_a_row_find_room_under_any_secret() {
+    let secrets = [[0, 0], [0, 1], [0, 1 << 32], [u64::MAX, u64::MAX], SECRET];
+    for (secret, step) in secrets.into_iter().flat_map(|secret| [1, 1 << 8, 1 << 19].map(|step| (secret, step))) {
+        let mut engine = Engine::in_nic(8192, secret).unwrap();
+        for number in 0..8192 {
+            let create = CompactFrame::new(Command::Create, number, number * step, 0, 0);
+            assert!(engine.answer(&frame(&create)).is_some(), "secret {secret:x?}, account {number} of {step} apart");
+        }
+    }
+}
+
+#[test]
 fn at_least_the_last_64_operations_of_an_account_are_remembered() {
     let mut engine = Engine::in_nic(64, SECRET).unwrap();
     let mut reference = reference(LIMITS);
