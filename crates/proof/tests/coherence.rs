@@ -23,7 +23,8 @@ struct State {
 
 impl State {
     fn tip(&self) -> Tip {
-        Tip { hash: [self.id as u8 ^ (self.id >> 8) as u8 | 1; 32], height: self.height | u64::from(self.id) << 32 }
+        let id = self.id.to_be_bytes();
+        Tip { hash: std::array::from_fn(|at| id[at % 2]), height: self.height | u64::from(self.id) << 32 }
     }
 
     /// The body of the true reply.
