@@ -5,6 +5,8 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::adx::Adx;
+#[cfg(target_arch = "x86_64")]
+use super::ifma::{Ifma, Squarer};
 
 /// The most words of a number: 4,096 bits, and a word for the check prime.
 pub(super) const MAX_WORDS: usize = 65;
@@ -33,6 +35,9 @@ impl Row for Portable {
 /// Rows of a processor, chosen at run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Backend {
+    /// With vectors for chained squarings.
+    #[cfg(target_arch = "x86_64")]
+    Ifma(Ifma),
     #[cfg(target_arch = "x86_64")]
     Adx(Adx),
     Portable,
@@ -42,10 +47,10 @@ impl Backend {
     /// Those that this processor has, the fastest first.
     pub(super) fn all() -> Vec<Self> {
         #[cfg(target_arch = "x86_64")]
-        let own = Adx::get().map(Self::Adx);
+        let own = [Ifma::get().map(Self::Ifma), Adx::get().map(Self::Adx)];
         #[cfg(not(target_arch = "x86_64"))]
-        let own = None;
-        own.into_iter().chain([Self::Portable]).collect()
+        let own = [];
+        own.into_iter().flatten().chain([Self::Portable]).collect()
     }
 }
 
@@ -56,6 +61,8 @@ pub(super) struct Kernel {
     /// -1 / modulus, modulo 2^64.
     negated_inverse: u64,
     backend: Backend,
+    #[cfg(target_arch = "x86_64")]
+    squarer: Option<Box<Squarer>>,
 }
 
 /// Calls a function with the backend's rows; on any processor, with a length that the compiler knows if it is a common one.
@@ -63,12 +70,12 @@ macro_rules! on_backend {
     ($kernel:expr, $function:ident, $($argument:expr),*) => {
         match ($kernel.backend, $kernel.modulus.len()) {
             #[cfg(target_arch = "x86_64")]
-            (Backend::Adx(adx), length) => $function(adx, length, $kernel, $($argument),*),
-            (Backend::Portable, 4) => $function(Portable, 4, $kernel, $($argument),*),
-            (Backend::Portable, 16) => $function(Portable, 16, $kernel, $($argument),*),
-            (Backend::Portable, 32) => $function(Portable, 32, $kernel, $($argument),*),
-            (Backend::Portable, 33) => $function(Portable, 33, $kernel, $($argument),*),
-            (Backend::Portable, length) => $function(Portable, length, $kernel, $($argument),*),
+            (Backend::Ifma(Ifma(Some(adx))) | Backend::Adx(adx), length) => $function(adx, length, $kernel, $($argument),*),
+            (_, 4) => $function(Portable, 4, $kernel, $($argument),*),
+            (_, 16) => $function(Portable, 16, $kernel, $($argument),*),
+            (_, 32) => $function(Portable, 32, $kernel, $($argument),*),
+            (_, 33) => $function(Portable, 33, $kernel, $($argument),*),
+            (_, length) => $function(Portable, length, $kernel, $($argument),*),
         }
     };
 }
@@ -80,7 +87,19 @@ impl Kernel {
         // Each step doubles the number of bits that are right; the first three are in any odd number, its own inverse modulo 8.
         let inverse = (0..5)
             .fold(modulus[0], |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(modulus[0].wrapping_mul(inverse))));
-        Self { modulus, negated_inverse: inverse.wrapping_neg(), backend }
+        let negated_inverse = inverse.wrapping_neg();
+        #[cfg(target_arch = "x86_64")]
+        let squarer = match backend {
+            Backend::Ifma(ifma) => Squarer::new(ifma, &modulus, negated_inverse),
+            _ => None,
+        };
+        Self {
+            modulus,
+            negated_inverse,
+            backend,
+            #[cfg(target_arch = "x86_64")]
+            squarer,
+        }
     }
 
     /// `a` becomes a · b / 2^(64 · words).
@@ -90,16 +109,16 @@ impl Kernel {
 
     /// `a` becomes a² / 2^(64 · words), `times` times over.
     pub(super) fn square(&self, a: &mut [u64], times: u64) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(squarer) = self.squarer.as_ref().filter(|squarer| squarer.is_worth(times)) {
+            return squarer.square(&self.modulus, a, times, |a, b| self.multiply(a, b));
+        }
         on_backend!(self, square_times, a, times);
     }
 
     /// `a` becomes 2a. It is below the modulus, before and after. Whether it had to be reduced.
     pub(super) fn double(&self, a: &mut [u64]) -> bool {
-        let mut carry = 0;
-        for word in a.iter_mut() {
-            (*word, carry) = (*word << 1 | carry, *word >> 63);
-        }
-        subtract_if_not_below(a, carry != 0, &self.modulus)
+        double(a, &self.modulus)
     }
 
     /// `a` becomes a + b. All are below the modulus.
@@ -110,7 +129,7 @@ impl Kernel {
             let (sum, second) = sum.overflowing_add(carry.into());
             (*a, carry) = (sum, first | second);
         }
-        subtract_if_not_below(a, carry, &self.modulus);
+        subtract_if_not_below(a, &mut carry.into(), &self.modulus);
     }
 
     /// `a` becomes the modulus less `a`, which is not 0.
@@ -207,23 +226,32 @@ fn reduce<R: Row>(row: R, wide: &mut [u64], modulus: &[u64], negated_inverse: u6
         over = first | second;
     }
     a.copy_from_slice(&wide[length..]);
-    subtract_if_not_below(a, over, modulus);
+    subtract_if_not_below(a, &mut over.into(), modulus);
 }
 
 fn is_below(a: &[u64], modulus: &[u64]) -> bool {
     a.iter().rev().lt(modulus.iter().rev())
 }
 
-/// Subtracts the modulus from `over` · 2^(64 · words) + `a` if that is not below it. Whether it was.
+/// `a` becomes 2a, as [`Kernel::double`] says.
+pub(super) fn double(a: &mut [u64], modulus: &[u64]) -> bool {
+    let mut carry = 0;
+    for word in a.iter_mut() {
+        (*word, carry) = (*word << 1 | carry, *word >> 63);
+    }
+    subtract_if_not_below(a, &mut carry, modulus)
+}
+
+/// Subtracts the modulus from `over` · 2^(64 · words) + `a` if that is not below it. Whether it was not.
 #[inline(always)]
-fn subtract_if_not_below(a: &mut [u64], over: bool, modulus: &[u64]) -> bool {
-    let is_reduced = over || !is_below(a, modulus);
+pub(super) fn subtract_if_not_below(a: &mut [u64], over: &mut u64, modulus: &[u64]) -> bool {
+    let is_reduced = *over != 0 || !is_below(a, modulus);
     if is_reduced {
         let mut borrow = false;
         for (a, modulus) in a.iter_mut().zip(modulus) {
             (*a, borrow) = subtract(*a, *modulus, borrow);
         }
-        debug_assert_eq!(borrow, over, "less than twice the modulus");
+        *over -= u64::from(borrow);
     }
     is_reduced
 }

@@ -12,6 +12,8 @@
 #[cfg(target_arch = "x86_64")]
 mod adx;
 mod delay;
+#[cfg(target_arch = "x86_64")]
+mod ifma;
 mod kernel;
 mod modulus;
 mod prime;

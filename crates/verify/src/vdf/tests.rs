@@ -131,6 +131,31 @@ fn the_laws_of_arithmetic_hold_at_the_edges() {
     }
 }
 
+#[test]
+fn squarings_in_a_row_are_products() {
+    for words in [4, 13, 16, 19, 31, 32, 33, 38] {
+        let (mut least, most) = (vec![0; words], vec![u64::MAX; words]);
+        (least[0], least[words - 1]) = (1, 1 << 63);
+        for backend in Backend::all() {
+            let extreme = |modulus: &[u64]| Modulus::on(backend, modulus.into(), 8 * words);
+            let moduli =
+                [extreme(&least), extreme(&most), modulus_on(backend, words, 1), modulus_on(backend, words, 0x55)];
+            for modulus in &moduli {
+                for a in edges(modulus) {
+                    let mut expected = a.clone();
+                    for times in 1..=20 {
+                        let factor = expected.clone();
+                        modulus.multiply(&mut expected, &factor);
+                        let mut squared = a.clone();
+                        modulus.square(&mut squared, times);
+                        assert_eq!(squared, expected, "{words} words on {backend:?}, {times} times");
+                    }
+                }
+            }
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn small_numbers_are_as_plain_arithmetic_says(n in 3_u64.., a: u64, squarings in 0_u64..50) {
