@@ -7,7 +7,7 @@ what, and the bits of it. Paths begin below the top; times are those of the test
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from wave import samples
+from wave import samples, variables
 
 CELL, ROW, LABEL, HEAD = 30, 24, 300, 30
 # One for each of the operations, so that the eye follows them; light enough for black text in print.
@@ -15,21 +15,8 @@ COLOURS = ["#a6cee3", "#b2df8a", "#fdbf6f", "#cab2d6", "#fb9a99", "#ffff99"]
 
 
 def paths(lines):
-    """The codes of all signals by their paths below the top. Reads the header and leaves the values in `lines`."""
-    found, scopes = {}, []
-    for line in lines:
-        words = line.split()
-        if not words:
-            continue
-        if words[0] == "$scope":
-            scopes.append(words[2])
-        elif words[0] == "$upscope":
-            scopes.pop()
-        elif words[0] == "$var":
-            found[".".join([*scopes[2:], words[4]])] = words[3]
-        elif words[0] == "$enddefinitions":
-            break
-    return found
+    """The codes of all signals by their paths below the top."""
+    return {".".join([*scopes[2:], name]): code for scopes, name, _, code in variables(lines)}
 
 
 def contents(found, stages, cycles):

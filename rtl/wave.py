@@ -11,9 +11,9 @@ from collections import deque
 from pathlib import Path
 
 
-def signals(lines, scope, pattern):
-    """The chosen signals by their codes: names and widths. Reads the header and leaves the values in `lines`."""
-    chosen, scopes = {}, []
+def variables(lines):
+    """All signals: the scopes that each is in, its name, width and code. Reads the header and leaves the values in `lines`."""
+    scopes = []
     for line in lines:
         words = line.split()
         if not words:
@@ -23,11 +23,18 @@ def signals(lines, scope, pattern):
         elif words[0] == "$upscope":
             scopes.pop()
         elif words[0] == "$var":
-            is_in = scopes[-1] == scope if scope else len(scopes) == 1
-            if is_in and re.search(pattern, words[4]):
-                chosen.setdefault(words[3], (words[4], int(words[2])))
+            yield tuple(scopes), words[4], int(words[2]), words[3]
         elif words[0] == "$enddefinitions":
-            return chosen
+            return
+
+
+def signals(lines, scope, pattern):
+    """The chosen signals by their codes: names and widths."""
+    chosen = {}
+    for scopes, name, width, code in variables(lines):
+        is_in = scopes[-1] == scope if scope else len(scopes) == 1
+        if is_in and re.search(pattern, name):
+            chosen.setdefault(code, (name, width))
     return chosen
 
 
