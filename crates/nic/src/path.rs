@@ -112,13 +112,14 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
                 }
             }
         }
-        let lone = datagrams == 1 && self.extraction.operations.len() == 1;
-        self.execute(memory, lone);
-        self.send(memory);
         let bytes: usize = messages.iter().map(|message: &Message| message.length).sum();
+        // Before the last replies go: whoever has his finds that he was counted.
         self.counters.messages.add(messages.len() as u64);
         self.counters.datagrams.add(datagrams);
         self.counters.bytes.add(bytes as u64);
+        let lone = datagrams == 1 && self.extraction.operations.len() == 1;
+        self.execute(memory, lone);
+        self.send(memory);
         let average = (bytes / messages.len()).clamp(1, MESSAGE_BYTES);
         batch.set_limit((RECEIVE_BYTES / average).clamp(1, self.messages));
     }

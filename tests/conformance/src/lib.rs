@@ -79,15 +79,22 @@ impl fmt::Display for Outcome {
 }
 
 /// Runs the cases whose name contains `filter`, one after the other, and tells `each` outcome as it is known.
-pub fn run(target: &Target, filter: &str, mut each: impl FnMut(&Outcome)) -> Vec<Outcome> {
+pub fn run(target: &Target, filter: &str, mut each: impl FnMut(&Outcome)) -> Result<Vec<Outcome>, LinkError> {
     let mut outcomes = Vec::new();
+    // Accounts and ids begin anywhere, so that they are not those of an earlier run, and no two cases have the same. The upper
+    // half is left to counting on.
+    let mut last_id = getrandom::u32()? >> 1;
     for case in cases::all().filter(|case| case.name.contains(filter)) {
-        let result = Session::open(target).map_err(Stop::from).and_then(|mut session| (case.run)(&mut session));
+        let result = Session::open(target, last_id).map_err(Stop::from).and_then(|mut session| {
+            let result = (case.run)(&mut session);
+            last_id = session.last_id;
+            result
+        });
         let outcome = Outcome { name: case.name, result };
         each(&outcome);
         outcomes.push(outcome);
     }
-    outcomes
+    Ok(outcomes)
 }
 
 /// `N passed, N failed`, and how many were skipped.

@@ -63,7 +63,13 @@ fn main() -> ExitCode {
         rate_limited: arguments.rate_limited,
         block_patience: Duration::from_secs(arguments.block_patience),
     };
-    let outcomes = run(&target, &arguments.filter, |outcome| println!("{outcome}"));
+    let outcomes = match run(&target, &arguments.filter, |outcome| println!("{outcome}")) {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let summary = Summary::of(&outcomes);
     println!("{summary}");
     if summary.failed == 0 && summary.passed > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -20,25 +20,24 @@ pub struct Session {
     pub target: Target,
     /// From a trusted address.
     pub link: Link,
-    next_id: u32,
+    /// The number that was given last: those of the next session follow it.
+    pub last_id: u32,
 }
 
 /// Status and value of each operation of a batch, and the promise that they were given under.
 pub type Results = (Vec<(Status, u64)>, Promise);
 
 impl Session {
-    /// Opens a link. Accounts and ids begin anywhere, so that they are not those of an earlier session.
-    pub fn open(target: &Target) -> Result<Self, LinkError> {
-        let mut random = [0; 4];
-        getrandom::fill(&mut random)?;
+    /// Opens a link. The numbers that [`Session::fresh`] gives follow `last_id`.
+    pub fn open(target: &Target, last_id: u32) -> Result<Self, LinkError> {
         let link = Link::open(target.trusted, 0, target.node)?;
-        Ok(Self { target: target.clone(), link, next_id: u32::from_ne_bytes(random) & 0x7fff_0000 })
+        Ok(Self { target: target.clone(), link, last_id })
     }
 
     /// A fresh number: of an account, a transaction or a frame.
     pub fn fresh(&mut self) -> u32 {
-        self.next_id += 1;
-        self.next_id
+        self.last_id += 1;
+        self.last_id
     }
 
     /// A fresh open account of 128 bits.

@@ -38,7 +38,7 @@ fn the_node_conforms() {
         rate_limited: true,
         block_patience: Duration::from_secs(60),
     };
-    let outcomes = run(&target, "", |outcome| println!("{outcome}"));
+    let outcomes = run(&target, "", |outcome| println!("{outcome}")).unwrap();
     let summary = Summary::of(&outcomes);
     node.stop();
     assert_eq!((summary.failed, summary.skipped), (0, 0), "{summary}");

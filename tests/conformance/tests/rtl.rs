@@ -68,7 +68,7 @@ fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
         rate_limited: false,
         block_patience: Duration::from_secs(60),
     };
-    let outcomes = run(&target, filter, |outcome| println!("{outcome}"));
+    let outcomes = run(&target, filter, |outcome| println!("{outcome}")).unwrap();
     let summary = Summary::of(&outcomes);
     let rtl = node.shared().rtl().unwrap();
     println!("{:?}", rtl.all());

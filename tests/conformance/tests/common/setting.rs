@@ -83,7 +83,8 @@ pub fn conforms(setting: &Setting, trusted: &str, stranger: Option<&str>, filter
         rate_limited,
         block_patience: Duration::from_secs(60),
     };
-    let outcomes = within(&setting.namespaces.client, || run(&target, filter, |outcome| println!("{outcome}")));
+    let outcomes =
+        within(&setting.namespaces.client, || run(&target, filter, |outcome| println!("{outcome}"))).unwrap();
     let summary = Summary::of(&outcomes);
     assert_eq!(summary.failed, 0, "{summary}");
     assert!(summary.passed > 0);
