@@ -31,24 +31,34 @@ struct generator {
 	// The lowest account.
 	u64 lowest;
 	u64 reserved[5];
-	// Requests made, and when the first was (CLOCK_MONOTONIC, nanoseconds).
-	u64 made;
-	u64 first;
-	u64 reserved_made[6];
-	// Replies, those of them with status 0, and when the last one came.
-	u64 replies;
-	u64 good;
-	u64 last;
-	u64 reserved_replies[5];
+	// Requests made of one account after the other.
+	u64 ordered;
+	u64 reserved_ordered[7];
+	// What each processor counts by itself: a line that two of them wrote would take as long as a request.
+	struct tally {
+		// Requests made, and when the first was (CLOCK_MONOTONIC, nanoseconds).
+		u64 made;
+		u64 first;
+		// Replies, those of them with status 0, and when the last one came.
+		u64 replies;
+		u64 good;
+		u64 last;
+		u64 reserved[3];
+	} tallies[61];
 };
-_Static_assert(sizeof(struct generator) == 256, "as in generator.rs");
+_Static_assert(sizeof(struct tally) == 64 && sizeof(struct generator) == 4096, "as in generator.rs");
 
 #define GENERATOR(field) __builtin_offsetof(struct generator, field)
+#define TALLY(field) __builtin_offsetof(struct tally, field)
+
+// Transaction ids of requests for any account: as many processors count their own.
+#define INTERLEAVED 64
 
 // The arena; the loader puts its address here.
 struct generator SHARED arena;
 
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static u32 (*const bpf_get_smp_processor_id)(void) = (void *)BPF_FUNC_get_smp_processor_id;
 
 INLINE void store64(memory_t at, u64 value)
 {
@@ -58,6 +68,21 @@ INLINE void store64(memory_t at, u64 value)
 INLINE u64 add64(memory_t at, u64 value)
 {
 	return __sync_fetch_and_add((u64 SHARED *)at, value);
+}
+
+// Adds one to what only this processor writes, and tells what it was.
+INLINE u64 count(memory_t at)
+{
+	u64 value = load64(at);
+
+	store64(at, value + 1);
+	return value;
+}
+
+// The tally of a processor. The loader takes care that there is one.
+INLINE memory_t tally_of(u32 processor)
+{
+	return (memory_t)&arena + GENERATOR(tallies) + (processor & 63) * sizeof(struct tally);
 }
 
 SEC("generate") int generate_request(struct xdp_md *context)
@@ -73,13 +98,24 @@ SEC("generate") int generate_request(struct xdp_md *context)
 		put64(start + 8 * at, load64(generator + 8 * at));
 	put16(start + HEADERS - 2, load64(generator + 8 * (HEADERS / 8)));
 
-	u64 number = add64(generator + GENERATOR(made), 1);
-	u32 command = load64(generator + GENERATOR(command)), accounts = load64(generator + GENERATOR(accounts));
-	u32 transaction = load64(generator + GENERATOR(transactions)) + number;
-	// The constants of Numerical Recipes: an order that no cache foresees.
-	u32 spread = (transaction * 1664525 + 1013904223) * 1664525 + 1013904223;
-	u32 chosen = load64(generator + GENERATOR(any)) ? ((u64)spread * accounts) >> 32 : number % (accounts ? accounts : 1);
-	u32 lowest = load64(generator + GENERATOR(lowest));
+	u32 processor = bpf_get_smp_processor_id(), accounts = load64(generator + GENERATOR(accounts));
+	u32 command = load64(generator + GENERATOR(command)), lowest = load64(generator + GENERATOR(lowest));
+	u32 transaction = load64(generator + GENERATOR(transactions)), chosen;
+	memory_t tally = tally_of(processor);
+	u64 made = count(tally + TALLY(made));
+
+	if (load64(generator + GENERATOR(any))) {
+		transaction += made * INTERLEAVED + processor;
+		// The constants of Numerical Recipes: an order that no cache foresees.
+		u32 spread = (transaction * 1664525 + 1013904223) * 1664525 + 1013904223;
+
+		chosen = ((u64)spread * accounts) >> 32;
+	} else {
+		u32 number = add64(generator + GENERATOR(ordered), 1);
+
+		transaction += number;
+		chosen = number % (accounts ? accounts : 1);
+	}
 	bool transfers = command == COMMAND_TRANSFER;
 
 	put32(frame, be32(command));
@@ -88,14 +124,13 @@ SEC("generate") int generate_request(struct xdp_md *context)
 	put32(frame + 12, transfers ? be32(lowest + chosen + 1) : 0);
 	put32(frame + 16, transfers ? be32(AMOUNT) : command == COMMAND_ISSUE ? be32(PLENTY) : 0);
 	put16(frame + 20, 0);
-	if (number == 0)
-		store64(generator + GENERATOR(first), bpf_ktime_get_ns());
+	if (made == 0)
+		store64(tally + TALLY(first), bpf_ktime_get_ns());
 	return XDP_TX;
 }
 
 SEC("receive") int receive_reply(struct xdp_md *context)
 {
-	memory_t generator = (memory_t)&arena;
 	u8 *start = (u8 *)(long)context->data, *end = (u8 *)(long)context->data_end, *udp = start + HEADERS - UDP_BYTES;
 
 	if (!fits(start, FRAME_BYTES, end))
@@ -103,10 +138,12 @@ SEC("receive") int receive_reply(struct xdp_md *context)
 	if (be16(get16(start + 12)) != ETHERTYPE_IPV4 || start[ETHERNET_BYTES + 9] != PROTOCOL_UDP ||
 	    be16(get16(udp + 2)) != GENERATOR_PORT)
 		return XDP_PASS;
-	add64(generator + GENERATOR(replies), 1);
+	memory_t tally = tally_of(bpf_get_smp_processor_id());
+
+	count(tally + TALLY(replies));
 	if (!get16(start + HEADERS + 20))
-		add64(generator + GENERATOR(good), 1);
-	store64(generator + GENERATOR(last), bpf_ktime_get_ns());
+		count(tally + TALLY(good));
+	store64(tally + TALLY(last), bpf_ktime_get_ns());
 	return XDP_DROP;
 }
 

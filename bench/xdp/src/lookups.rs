@@ -11,7 +11,7 @@ use node::{Config, Node, config::Backend};
 use wire::{BatchFormat, BatchHeader, Command, CompactEntry, CompactFrame, Promise};
 use xdp::{
     Link,
-    generator::{Generator, Requests},
+    generator::{Generator, INTERLEAVED, Requests},
 };
 use zerocopy::IntoBytes;
 
@@ -109,7 +109,7 @@ impl Side {
         })?;
         thread::sleep(Duration::from_millis(20));
         let tally = generator.tally();
-        self.requests.transactions = self.requests.transactions.wrapping_add(tally.made as u32);
+        self.requests.transactions = self.requests.transactions.wrapping_add(tally.made as u32 * INTERLEAVED);
         Ok(tally.good as f64 * 1e9 / tally.nanoseconds.max(1) as f64)
     }
 

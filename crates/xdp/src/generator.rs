@@ -28,17 +28,26 @@ const HEADERS: usize = 14 + 20 + 8;
 const BATCH: u32 = 64;
 
 /// Words of the first page.
-const WORDS: usize = 32;
+const WORDS: usize = 512;
 const COMMAND: usize = 6;
 const ACCOUNTS: usize = 7;
 const ANY: usize = 8;
 const TRANSACTIONS: usize = 9;
 const LOWEST: usize = 10;
-const MADE: usize = 16;
-const FIRST: usize = 17;
-const REPLIES: usize = 24;
-const GOOD: usize = 25;
-const LAST: usize = 26;
+const ORDERED: usize = 16;
+/// Where the tallies of the processors begin, and what is in the 8 words of each.
+const TALLIES: usize = 24;
+const MADE: usize = 0;
+const FIRST: usize = 1;
+const REPLIES: usize = 2;
+const GOOD: usize = 3;
+const LAST: usize = 4;
+
+/// How many tallies there are.
+const PROCESSORS: usize = (WORDS - TALLIES) / 8;
+
+/// Transaction ids of requests for any account are so far apart on one processor, so that those of others fit between.
+pub const INTERLEAVED: u32 = 64;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -72,12 +81,14 @@ pub struct Tally {
 #[derive(Debug)]
 pub struct Generator {
     words: Array<AtomicU64>,
-    program: OwnedFd,
+    program: Section,
     interface: u32,
     _link: Link,
+    _kept: Link,
     _arena: Arena,
 }
 
+#[derive(Debug)]
 struct Section(OwnedFd);
 
 impl AsFd for Section {
@@ -89,9 +100,14 @@ impl AsFd for Section {
 impl Generator {
     /// Loads the generator, and attaches what takes the replies. To be called, and used, in the namespace of the interface.
     pub fn load(interface: &Interface, from: Ipv4Addr, to: SocketAddrV4, to_mac: [u8; 6]) -> Result<Self, Error> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        assert!(processors <= PROCESSORS, "the generator counts on {PROCESSORS} processors at most");
         let arena = Arena::with_room_for(&[])?;
         let load = |section| loader::load(OBJECT, section, &arena, &[], true);
-        let (program, receive) = (load("generate")?, Section(load("receive")?));
+        let (program, receive) = (Section(load("generate")?), Section(load("receive")?));
+        // The kernel calls programs that are attached somewhere by a list of their addresses. Each run of one that is attached
+        // nowhere would put it there and take it off again, and wait some 10 ms each time until no processor uses the old list.
+        let kept = Link::attach_as(&program, &Interface::named("lo")?, Mode::Generic)?;
         let words = Arc::new(arena.first_page()).words(0, WORDS).unwrap_or_else(|| unreachable!("a page has room"));
         let mut headers = headers(interface.mac, to_mac, from, to).to_vec();
         headers.resize(COMMAND * 8, 0);
@@ -99,7 +115,7 @@ impl Generator {
             word.store(u64::from_le_bytes(*bytes), Relaxed);
         }
         let link = Link::attach_as(&receive, interface, Mode::Native)?;
-        Ok(Self { words, program, interface: interface.index, _link: link, _arena: arena })
+        Ok(Self { words, program, interface: interface.index, _link: link, _kept: kept, _arena: arena })
     }
 
     /// Begins anew, with other requests.
@@ -111,14 +127,11 @@ impl Generator {
             (ACCOUNTS, accounts.into()),
             (ANY, any.into()),
             (TRANSACTIONS, transactions.into()),
-            (MADE, 0),
-            (FIRST, 0),
-            (REPLIES, 0),
-            (GOOD, 0),
-            (LAST, 0),
+            (ORDERED, 0),
         ] {
             self.words[at].store(value, Relaxed);
         }
+        self.words[TALLIES..].iter().for_each(|word| word.store(0, Relaxed));
     }
 
     /// Makes and sends so many requests. Returns when they are on their way.
@@ -128,9 +141,10 @@ impl Generator {
 
     /// What has become of all that was sent since it began.
     pub fn tally(&self) -> Tally {
-        let word = |at: usize| self.words[at].load(Relaxed);
-        let nanoseconds = word(LAST).saturating_sub(word(FIRST));
-        Tally { made: word(MADE), replies: word(REPLIES), good: word(GOOD), nanoseconds }
+        let each = |field: usize| self.words[TALLIES + field..].iter().step_by(8).map(|word| word.load(Relaxed));
+        let first = each(FIRST).filter(|time| *time > 0).min().unwrap_or(0);
+        let nanoseconds = each(LAST).max().unwrap_or(0).saturating_sub(first);
+        Tally { made: each(MADE).sum(), replies: each(REPLIES).sum(), good: each(GOOD).sum(), nanoseconds }
     }
 }
 
