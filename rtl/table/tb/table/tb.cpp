@@ -14,8 +14,14 @@ namespace {
 #ifndef Function
 #define Function 0
 #endif
+#ifndef KeyBytes
+#define KeyBytes 16
+#endif
+#ifndef Ways
+#define Ways 8
+#endif
 constexpr uint8_t kSeed[17] = "0123456789abcdef";
-constexpr uint32_t kWays = 8;
+constexpr uint32_t kWays = Ways;
 constexpr uint32_t kSlots = 2 * kWays * Buckets;
 constexpr uint32_t kStash = 16;
 // From the request to the result at the port of the on-chip table.
@@ -46,6 +52,8 @@ class Test : public harness::Bench {
   harness::Random random;
   uint64_t full = 0, operations = 0;
   uint64_t longest = 0;
+  // Requests in the last second of an entry, and in the first without it.
+  uint64_t last_seconds = 0, first_seconds = 0;
 
   // An empty table.
   void begin(Throttle::Kind requests, Throttle::Kind results, Latency latency) {
@@ -90,8 +98,9 @@ class Test : public harness::Bench {
 
   static Key key(uint64_t number) {
     const uint64_t words[2] = {number * 0x9e3779b97f4a7c15, number};
-    Key key;
-    memcpy(key.data(), words, 16);
+    // A shorter key has zeros behind it.
+    Key key{};
+    memcpy(key.data(), words, KeyBytes);
     return key;
   }
 
@@ -122,7 +131,7 @@ class Test : public harness::Bench {
     top.request_valid_i = request != nullptr;
     if (request != nullptr) {
       top.request_op_i = request->op;
-      memcpy(&top.request_key_i[0], request->key.data(), 16);
+      memcpy(&top.request_key_i, request->key.data(), KeyBytes);
       top.request_value_i = request->value;
       top.request_expiry_i = request->expiry;
       top.request_tag_i = request->tag;
@@ -157,6 +166,10 @@ class Test : public harness::Bench {
       if (alive(request.key, then)) fail(*this, "a key that is there finds no place");
       if (crowd(request.key, then) + kUnderWay < 2 * kWays + kStash) fail(*this, "full too early");
       return;
+    }
+    if (const auto found = model_.map.find(request.key); found != model_.map.end() && found->second.expiry != 0) {
+      last_seconds += then + 1 == found->second.expiry;
+      first_seconds += then == found->second.expiry;
     }
     const Result result = model_.apply(request, then);
     require("status", top.result_status_o, result.status);
@@ -217,7 +230,7 @@ class Test : public harness::Bench {
 void body(const harness::Options& options) {
   Test test(options);
   const char* asked = getenv("OPERATIONS");
-  const uint64_t count = asked ? strtoull(asked, nullptr, 10) : 3000;
+  const uint64_t count = asked ? strtoull(asked, nullptr, 10) : OPERATIONS;
 #ifdef EXTERNAL
   const Latency latencies[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {5, 60, 0, 0}, {60, 20, 400, 50}};
 #else
@@ -253,6 +266,8 @@ void body(const harness::Options& options) {
       }
     }
   }
+
+  if (test.last_seconds == 0 || test.first_seconds == 0) fail(test, "no entry was met at the edge of its time");
 
   // Nothing is refused up to 95 per cent, nor when that then changes for ever.
   test.begin(Throttle::kAlways, Throttle::kAlways, latencies[0]);
