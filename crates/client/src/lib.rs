@@ -25,6 +25,7 @@ mod client;
 mod error;
 mod headers;
 pub mod load;
+mod local;
 mod options;
 mod pipeline;
 mod proofs;
@@ -36,6 +37,7 @@ mod window;
 
 pub use client::{Client, Receipt};
 pub use error::Error;
+pub use local::connected;
 pub use options::Options;
 pub use pipeline::Pipeline;
 pub use proofs::{ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use libc::{c_int, cmsghdr, iovec, mmsghdr};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 
-use crate::Outgoing;
+use crate::{Outgoing, connected};
 
 /// Bytes of one receive buffer: the longest that the kernel joins datagrams to.
 const RECEIVE_BYTES: usize = 1 << 16;
@@ -65,10 +65,7 @@ const EMPTY_IOVEC: iovec = iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
 impl Socket {
     /// A socket that talks to `node` only, with room for `receive_bytes` of replies in the kernel if it gives that.
     pub fn connect(node: SocketAddr, receive_bytes: usize) -> io::Result<Self> {
-        let any: SocketAddr =
-            if node.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-        let socket = UdpSocket::bind(any)?;
-        socket.connect(node)?;
+        let socket = connected(node, None)?;
         socket.set_read_timeout(Some(TICK))?;
         // The first needs a privilege, the second gives what the system's limit allows; losses are made good anyway.
         if sockopt::set_socket_recv_buffer_size_force(&socket, receive_bytes).is_err() {

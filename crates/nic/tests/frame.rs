@@ -107,6 +107,12 @@ proptest! {
         // Ethernet has a sum of its own, which the device checks.
         let start = 14 + 4 * packet.vlans.len();
         let at = start * 8 + bit.index((bytes.len() - start) * 8);
+        // One checksum in 65,536 is also what a sender leaves who has a device compute it, and then nothing is checked.
+        let mut other = packet.frame();
+        if let Some(byte) = other[bytes.len() - packet.payload.len()..].first_mut() {
+            *byte = !*byte;
+            prop_assume!(frame::parse(&other, QUEUE).is_none());
+        }
         bytes[at / 8] ^= 1 << (at % 8);
         let Some((peer, place)) = frame::parse(&bytes, QUEUE) else { return Ok(()) };
         prop_assert_eq!(&bytes[place], &packet.payload[..]);

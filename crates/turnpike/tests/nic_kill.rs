@@ -64,12 +64,12 @@ fn within_patience(what: &str, mut condition: impl FnMut() -> bool) {
 /// One REFER in a compact frame, which XDP answers: the balance.
 fn refer(namespaces: &Namespaces, node: SocketAddr, account: u32) -> u32 {
     within(&namespaces.client, || {
-        let socket = UdpSocket::bind((CLIENT, 0)).unwrap();
+        let socket = client::connected(node, Some(CLIENT.parse().unwrap())).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         let request = CompactFrame::new(wire::Command::Refer, 1, account, 0, 0);
         let mut reply = [0; 22];
         within_patience("no answer to REFER", || {
-            socket.send_to(request.as_bytes(), node).unwrap();
+            socket.send(request.as_bytes()).unwrap();
             socket.recv(&mut reply).is_ok()
         });
         CompactFrame::read_from_bytes(&reply).unwrap().value()

@@ -54,10 +54,19 @@ pub struct Link {
 }
 
 impl Link {
-    /// Opens a socket to `node` on a local address; port 0 for any.
-    pub fn open(local: IpAddr, port: u16, node: SocketAddr) -> Result<Self, LinkError> {
-        let socket = UdpSocket::bind((local, port))?;
+    /// Opens a socket to `node` on a local address.
+    pub fn open(local: IpAddr, node: SocketAddr) -> Result<Self, LinkError> {
+        Self::with(client::connected(node, Some(local))?)
+    }
+
+    /// Opens a socket to `node` on a local address with the node's own port.
+    pub fn open_at_its_port(local: IpAddr, node: SocketAddr) -> Result<Self, LinkError> {
+        let socket = UdpSocket::bind((local, node.port()))?;
         socket.connect(node)?;
+        Self::with(socket)
+    }
+
+    fn with(socket: UdpSocket) -> Result<Self, LinkError> {
         socket.set_read_timeout(Some(PATIENCE))?;
         let mut random = [0; 4];
         getrandom::fill(&mut random)?;

@@ -30,7 +30,7 @@ pub type Results = (Vec<(Status, u64)>, Promise);
 impl Session {
     /// Opens a link. The numbers that [`Session::fresh`] gives follow `last_id`.
     pub fn open(target: &Target, last_id: u32) -> Result<Self, LinkError> {
-        let link = Link::open(target.trusted, 0, target.node)?;
+        let link = Link::open(target.trusted, target.node)?;
         Ok(Self { target: target.clone(), link, last_id })
     }
 
@@ -53,7 +53,7 @@ impl Session {
     /// A link from an address that is not trusted.
     pub fn stranger(&self) -> Result<Link, Stop> {
         let local = self.target.stranger.ok_or(Stop::Skipped("no local address outside the trusted prefixes"))?;
-        Ok(Link::open(local, 0, self.target.node)?)
+        Ok(Link::open(local, self.target.node)?)
     }
 
     /// What the node says of itself.

@@ -33,8 +33,7 @@ fn ask(socket: &UdpSocket, request: CompactFrame) -> CompactFrame {
 }
 
 fn client(from: &str, to: SocketAddr) -> UdpSocket {
-    let socket = UdpSocket::bind((from, 0)).unwrap();
-    socket.connect(to).unwrap();
+    let socket = client::connected(to, Some(from.parse().unwrap())).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     socket
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -122,12 +122,8 @@ struct Replay {
 
 impl Replay {
     fn new(node: SocketAddr) -> io::Result<Self> {
-        let any: SocketAddr =
-            if node.is_ipv4() { (Ipv4Addr::UNSPECIFIED, 0).into() } else { (Ipv6Addr::UNSPECIFIED, 0).into() };
-        let socket = UdpSocket::bind(any)?;
-        socket.connect(node)?;
         Ok(Self {
-            socket,
+            socket: client::connected(node, None)?,
             waiting: HashMap::new(),
             in_flight: 0,
             replies: 0,

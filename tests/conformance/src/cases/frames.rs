@@ -77,9 +77,8 @@ fn replies(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn own_port(session: &mut Session) -> Result<(), Stop> {
-    let port = session.target.node.port();
     let local = session.target.stranger.unwrap_or(session.target.trusted);
-    let Ok(mut link) = Link::open(local, port, session.target.node) else {
+    let Ok(mut link) = Link::open_at_its_port(local, session.target.node) else {
         return Err(Stop::Skipped("the node's port number is not free on a local address"));
     };
     link.set_patience(std::time::Duration::from_millis(300))?;
@@ -124,7 +123,7 @@ fn no_amplification(session: &mut Session) -> Result<(), Stop> {
         }
         if request.len() < 8 {
             // A late reply to another request could not be told from one to this.
-            Link::open(session.target.trusted, 0, session.target.node)?.expect_silence(&request)?;
+            Link::open(session.target.trusted, session.target.node)?.expect_silence(&request)?;
             continue;
         }
         request[4..8].copy_from_slice(&session.fresh().to_be_bytes());

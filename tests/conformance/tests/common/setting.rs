@@ -95,9 +95,7 @@ pub struct Client(UdpSocket, u32);
 
 impl Client {
     pub fn new(from: &str, node: std::net::SocketAddr) -> Self {
-        let from: IpAddr = address(from);
-        let socket = UdpSocket::bind((from, 0)).unwrap();
-        socket.connect(node).unwrap();
+        let socket = client::connected(node, Some(address(from))).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         Self(socket, 0)
     }
