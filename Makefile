@@ -42,8 +42,8 @@ python-wheel: ## the Python package, for Python 3.11 and newer: target/wheels/tu
 simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24
 	$(CARGO) run --release --locked --package turnpike-simulator -- --seed $(or $(SEED),1) --hours $(or $(HOURS),24)
 
-kill-loop: ## KILLS times kill -9 under load, nothing durable lost
-	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop -- --nocapture
+kill-loop: ## KILLS times kill -9 under load, nothing durable lost; the same of the in-NIC ledger and its journal
+	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop --test in_nic_kill -- --nocapture
 
 rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/libturnpike_nic.so
 	@rtl/check model

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
 // The in-NIC ledger as an XDP program: executes compact frames where they lie, on a store of its own, and streams what it
-// executed to user space. Accepted only: a crash loses what the ring held.
+// executed to user space. Accepted only: a crash loses what is not in the journal yet.
 #include <linux/bpf.h>
 
 #include "ledger.h"
 
 #define SEC(name) __attribute__((section(name), used))
 
-// What the program counts. Twin of `LedgerCounter` in crates/xdp/src/in_nic.rs.
+// Commands, from 1 on, and more than the largest status that the program answers: what counters are kept for.
+#define COMMANDS 4
+#define STATUSES 32
+
+// What the program counts. Twin of `LedgerCounter` in crates/xdp/src/ledger_counters.rs.
 enum ledger_counter {
-	// Executed, and in the ring.
-	LEDGER_EXECUTED,
-	// Answered without a trace: REFER, retries, transaction ids used again.
-	LEDGER_ANSWERED,
 	// Left to the host: malformed, from who is not trusted, of another kind.
 	LEDGER_HOST,
 	// Left to the host because the checksum was wrong.
@@ -21,7 +21,15 @@ enum ledger_counter {
 	LEDGER_RING_FULL,
 	// Left to the host because a lock could not be had: nothing was done.
 	LEDGER_LOCKED,
-	LEDGER_COUNTERS,
+	// Left to the host because more buckets overflow into each other than are looked at: nothing was done.
+	LEDGER_CROWDED,
+	// Executed or not, after another processor had held a lock.
+	LEDGER_WAITED,
+	// From here on what was executed, and is in the ring, by command and status.
+	LEDGER_EXECUTED,
+	// The same of what was answered without a trace: REFER, retries, transaction ids used again.
+	LEDGER_ANSWERED = LEDGER_EXECUTED + COMMANDS * STATUSES,
+	LEDGER_COUNTERS = LEDGER_ANSWERED + COMMANDS * STATUSES,
 };
 
 // Maps, made and named by the loader (crates/xdp/src/in_nic.rs).
@@ -30,8 +38,12 @@ SEC(".maps") struct { int unused; } counters, locks, ring;
 // The arena; the loader puts its address here.
 struct state SHARED arena;
 
-// A value of the map `locks`. The kernel's verifier knows a lock by the type that the loader tells it.
-struct stripe_lock;
+// A value of the map `locks`. The kernel's verifier knows a lock by the type that the loader tells it (crates/xdp/src/btf.rs).
+struct stripe_lock {
+	u32 lock;
+	// Whether a processor has it, for those that come to look: the lock itself is not to be read.
+	u32 held;
+};
 
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)BPF_FUNC_ringbuf_reserve;
@@ -41,10 +53,9 @@ static void (*const bpf_ringbuf_discard)(void *data, u64 flags) = (void *)BPF_FU
 extern int bpf_res_spin_lock(struct stripe_lock *lock) __attribute__((section(".ksyms")));
 extern void bpf_res_spin_unlock(struct stripe_lock *lock) __attribute__((section(".ksyms")));
 
-INLINE void count(enum ledger_counter counter)
+INLINE void count(u32 counter)
 {
-	u32 key = counter;
-	u64 *number = bpf_map_lookup_elem(&counters, &key);
+	u64 *number = bpf_map_lookup_elem(&counters, &counter);
 
 	if (number)
 		*number += 1;
@@ -55,8 +66,25 @@ INLINE struct stripe_lock *lock_of(u32 stripe)
 	return bpf_map_lookup_elem(&locks, &stripe);
 }
 
-// Executes an operation under the locks that it needs. False where it did not get them.
-INLINE bool execute_locked(memory_t ledger, const struct operation *operation, struct remembered *result, u64 *sequence)
+// The counter of an answer.
+INLINE u32 counter_of(enum ledger_counter first, const struct operation *operation, const struct remembered *result)
+{
+	return first + (operation->command - 1) % COMMANDS * STATUSES + result->status % STATUSES;
+}
+
+INLINE bool is_held(struct stripe_lock *lock)
+{
+	return *(volatile u32 *)&lock->held;
+}
+
+INLINE void tell_held(struct stripe_lock *lock, bool held)
+{
+	*(volatile u32 *)&lock->held = held;
+}
+
+// Executes an operation under the locks that it needs: `LEDGER_EXECUTED`, or why it did not.
+INLINE enum ledger_counter execute_locked(memory_t ledger, const struct operation *operation, struct remembered *result,
+					  u64 *sequence)
 {
 	u32 source = stripe_of(first_account_bucket(ledger, operation->source)), destination = source;
 	enum found found;
@@ -71,18 +99,24 @@ INLINE bool execute_locked(memory_t ledger, const struct operation *operation, s
 
 	asm volatile("" : "+r"(both));
 	if (!lower || !upper)
-		return false;
+		return LEDGER_LOCKED;
+	if (is_held(lower) || is_held(upper))
+		count(LEDGER_WAITED);
 	if (bpf_res_spin_lock(lower))
-		return false;
+		return LEDGER_LOCKED;
 	if (both && bpf_res_spin_lock(upper)) {
 		bpf_res_spin_unlock(lower);
-		return false;
+		return LEDGER_LOCKED;
 	}
+	tell_held(lower, true);
+	tell_held(upper, true);
 	*sequence = ledger_execute(ledger, operation, result, &found);
+	tell_held(upper, false);
+	tell_held(lower, false);
 	if (both)
 		bpf_res_spin_unlock(upper);
 	bpf_res_spin_unlock(lower);
-	return found != CONTENDED;
+	return found == CONTENDED ? LEDGER_CROWDED : LEDGER_EXECUTED;
 }
 
 // Executes CREATE, ISSUE or TRANSFER. The room in the ring is reserved before anything is changed, so what was executed is
@@ -96,12 +130,12 @@ INLINE enum ledger_counter execute(memory_t ledger, const struct operation *oper
 
 	if (!committed)
 		return LEDGER_RING_FULL;
-	bool executed = execute_locked(ledger, operation, result, &sequence);
+	enum ledger_counter counter = execute_locked(ledger, operation, result, &sequence);
 
 	// User space looks every so often, which costs less than to wake it.
-	if (!executed || !sequence) {
+	if (!sequence) {
 		bpf_ringbuf_discard(committed, BPF_RB_NO_WAKEUP);
-		return executed ? LEDGER_ANSWERED : LEDGER_LOCKED;
+		return counter == LEDGER_EXECUTED ? LEDGER_ANSWERED : counter;
 	}
 	committed->sequence = sequence;
 	committed->value = result->value;
@@ -115,29 +149,32 @@ INLINE enum ledger_counter execute(memory_t ledger, const struct operation *oper
 	return LEDGER_EXECUTED;
 }
 
-INLINE enum ledger_counter answer(struct packet *packet, memory_t state)
+// Answers a frame where it lies, and counts. Whether there is a reply.
+INLINE bool answer(struct packet *packet, memory_t state)
 {
 	u8 *frame = packet->payload;
 	memory_t ledger = state + load64(state + STATE(ledger_at));
 	struct operation operation;
 	struct remembered result = { 0, 0 };
-
-	if (ledger == state || !compact_request(packet, &operation) || !is_trusted(state, &packet->source))
-		return LEDGER_HOST;
-	if (!checksum_is_right(packet, compact_sum(frame)))
-		return LEDGER_CHECKSUM;
-
 	enum ledger_counter counter = LEDGER_ANSWERED;
 
-	if (operation.command != COMMAND_REFER)
+	if (ledger == state || !compact_request(packet, &operation) || !is_trusted(state, &packet->source))
+		counter = LEDGER_HOST;
+	else if (!checksum_is_right(packet, compact_sum(frame)))
+		counter = LEDGER_CHECKSUM;
+	else if (operation.command != COMMAND_REFER)
 		counter = execute(ledger, &operation, &result);
 	else if (ledger_refer(ledger, &operation, &result) == CONTENDED)
-		counter = LEDGER_LOCKED;
-	if (counter <= LEDGER_ANSWERED) {
-		compact_result(frame, &result);
-		turn_around(packet, COMPACT_BYTES, compact_sum(frame));
+		counter = LEDGER_CROWDED;
+	if (counter < LEDGER_EXECUTED) {
+		count(counter);
+		return false;
 	}
-	return counter;
+	// Before the headers are turned: what was executed makes no difference to them, so the verifier need not follow each apart.
+	count(counter_of(counter, &operation, &result));
+	compact_result(frame, &result);
+	turn_around(packet, COMPACT_BYTES, compact_sum(frame));
+	return true;
 }
 
 SEC("xdp") int turnpike_ledger(struct xdp_md *context)
@@ -147,32 +184,7 @@ SEC("xdp") int turnpike_ledger(struct xdp_md *context)
 
 	if (!parse(&packet, state) || !is_addressed(&packet, state))
 		return XDP_PASS;
-	enum ledger_counter counter = answer(&packet, state);
-
-	count(counter);
-	return counter <= LEDGER_ANSWERED ? XDP_TX : XDP_PASS;
-}
-
-// Executes again what is in the journal: it does not go into the ring. The packet is a compact frame and nothing else, for
-// `BPF_PROG_TEST_RUN` before the program is attached.
-SEC("restore") int turnpike_restore(struct xdp_md *context)
-{
-	memory_t state = (memory_t)&arena;
-	struct packet packet = {
-		.end = (u8 *)(long)context->data_end,
-		.payload = (u8 *)(long)context->data,
-		.length = COMPACT_BYTES,
-	};
-	struct operation operation;
-	struct remembered result = { 0, 0 };
-	u64 sequence = 0;
-
-	if (!compact_request(&packet, &operation) || operation.command == COMMAND_REFER)
-		return XDP_PASS;
-	if (!execute_locked(state + load64(state + STATE(ledger_at)), &operation, &result, &sequence) || !sequence)
-		return XDP_PASS;
-	compact_result(packet.payload, &result);
-	return XDP_TX;
+	return answer(&packet, state) ? XDP_TX : XDP_PASS;
 }
 
 SEC("license") char _license[] = "Dual MIT/GPL";

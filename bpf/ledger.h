@@ -13,8 +13,8 @@
 // So many that the processors of a large machine rarely meet in one.
 #define STRIPES 4096
 
-// Operations that each stripe remembers, so that at least the last 64 of every account are recognised when they are sent
-// again. Their tags are two cache lines.
+// Operations that each stripe remembers, of all its accounts together, so that they are recognised when they are sent again:
+// 262,144 in all stripes. Their tags are two cache lines.
 #define STRIPE_OPERATIONS 64
 
 #define BUCKET_ACCOUNTS 4

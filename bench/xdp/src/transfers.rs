@@ -107,6 +107,7 @@ pub fn run(scratch: &Path, rounds: u32, plot: Option<&PathBuf>) -> Result<(), Fa
     let config = Config {
         data: scratch.join("in-nic"),
         listen: SERVER.into(),
+        http: None,
         trusted: vec!["10.77.0.0/24".parse()?],
         ..Config::default()
     };

@@ -70,7 +70,8 @@ impl Counters {
         self.refused.get(usize::from(status.code())).map_or(0, Counter::get)
     }
 
-    pub(crate) fn refuse(&self, status: Status) {
+    /// Counts a whole frame that is refused with a status.
+    pub fn refuse(&self, status: Status) {
         if let Some(counter) = self.refused.get(usize::from(status.code())) {
             counter.add(1);
         }

@@ -23,7 +23,7 @@ const NAPS: u32 = 10;
 
 /// How many operations the block builder may be behind before the data path slows down: some seconds of full load, and
 /// 300 MB of journal.
-const BEHIND: u64 = 1 << 22;
+pub const BEHIND: u64 = 1 << 22;
 
 /// Executes operations on the ledger and hands them to the journal.
 pub struct Controller {

@@ -1,32 +1,49 @@
 //! The in-NIC ledger as a service: XDP executes compact frames, this journals what it executed and answers what it leaves to the
-//! host. **Accepted only**: a crash loses what the ring held, some milliseconds' worth.
+//! host. **Accepted only**: a crash loses what the ring held, and what was taken out of it and is not in the journal yet.
 //!
-//! The journal is that of a node. On its way up the service executes all of it again, and `turnpike serve` on the same data directory
-//! settles it in blocks.
+//! The data directory is a node's. The journal is settled in blocks, and recovered with them as a node does it: the store of the program
+//! is filled with what came of that. It is gone with the process, as the program is.
+
+mod metrics;
+mod restore;
 
 use std::{
     net::{SocketAddr, UdpSocket},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{
-            AtomicBool,
-            Ordering::{Acquire, Release},
+            AtomicBool, AtomicU8,
+            Ordering::{Acquire, Relaxed, Release},
         },
     },
     thread::{JoinHandle, sleep},
     time::{Duration, Instant},
 };
 
-use ledger::journal::{Batch, Journal, Log};
+use ledger::{
+    builder::BlockBuilder,
+    journal::{Batch, Journal},
+};
 use nic::{
-    Peer, generator,
+    Counters, Peer, generator,
     selector::{Selection, Selector, SelectorConfig},
 };
 use wire::{Command, CompactFrame, Operation, Status};
 use xdp::{Committed, Flags, InNicConfig, InNicLedger, LedgerCounter, Link, Mode};
-use zerocopy::IntoBytes;
 
-use crate::{Config, Error, admission, layout, threads::spawn, tier};
+use crate::{
+    Config, Error, admission,
+    controller::BEHIND,
+    http::Http,
+    layout, memory,
+    node::{builder_options, join, listening},
+    recovery::{self, Recovered},
+    shared::Shared,
+    threads::{self, spawn},
+    tier,
+};
+
+pub(crate) use metrics::write as write_metrics;
 
 /// How long the ring is left alone when it was empty: so much is lost at most by a crash, beside what is being written.
 const NAP: Duration = Duration::from_millis(1);
@@ -44,38 +61,39 @@ const LISTEN: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct InNic {
     local: SocketAddr,
+    http: Option<SocketAddr>,
+    network: [u8; 32],
     link: Option<Link>,
     ledger: Arc<Mutex<InNicLedger>>,
-    log: Arc<Log>,
+    shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
+    order: Arc<AtomicU8>,
+    builder: Option<JoinHandle<()>>,
     /// Held until everything else is gone.
     _data: storage::DataDirectory,
 }
 
 impl InNic {
-    /// Executes again what is in the journal of the data directory, and starts to serve.
+    /// Recovers what is in the data directory, and starts to serve.
     pub fn start(config: &Config) -> Result<Self, Error> {
         let in_nic = |reason: String| Error::InNic(reason);
+        memory::set_up();
         let interface = tier::find_interface(&config.io.interface, config.listen).map_err(in_nic)?;
-        let data = layout::open(&config.data)?;
-        let (journal, opened) = layout::open_journal(&data)?;
-        if opened.first_sequence > 1 {
-            return Err(in_nic(format!(
-                "the journal begins with operation {}: give it a data directory of its own",
-                opened.first_sequence
-            )));
-        }
+        let Recovered { data, chain, journal, ledger: recovered, .. } = recovery::recover(config, None)?;
         let size = InNicConfig { accounts: config.ledger.accounts as usize, ..InNicConfig::default() };
         let secret = layout::random::<16>()?;
         let [low, high] = [0, 8].map(|at| u64::from_ne_bytes(std::array::from_fn(|byte| secret[at + byte])));
         let mut ledger = InNicLedger::load(&size, [low, high]).map_err(|error| in_nic(error.to_string()))?;
-        restore(&mut ledger, journal.log())?;
+        let log = journal.log().clone();
+        restore::restore(&mut ledger, &recovered, &log, config.ledger.window)?;
+        drop(recovered);
+        let network = chain.network_id();
+        let builder = BlockBuilder::new(chain, log.clone(), builder_options(config), (), admission::now())?;
 
-        let listening = |source| Error::Listen { key: "listen", address: config.listen, source };
-        let socket = UdpSocket::bind(config.listen).map_err(listening)?;
-        socket.set_read_timeout(Some(LISTEN)).map_err(listening)?;
-        let local = socket.local_addr().map_err(listening)?;
+        let socket = UdpSocket::bind(config.listen).map_err(listening("listen", config.listen))?;
+        socket.set_read_timeout(Some(LISTEN)).map_err(listening("listen", config.listen))?;
+        let local = socket.local_addr().map_err(listening("listen", config.listen))?;
         let state = ledger.state();
         let own =
             if config.listen.ip().is_unspecified() { interface.addresses.clone() } else { vec![config.listen.ip()] };
@@ -83,29 +101,48 @@ impl InNic {
         state.set_trusted(config.trusted.iter().map(|prefix| (prefix.address(), prefix.length())));
         state.set_flags(if interface.is_loopback() { Flags::LOOPBACK } else { Flags::default() });
 
-        let stop = Arc::new(AtomicBool::new(false));
-        let failed = Arc::new(AtomicBool::new(false));
-        let log = journal.log().clone();
+        let counters = Arc::new(Counters::default());
+        let shared = Arc::new(Shared::new(counters, log, None, config.ledger.accounts));
+        shared.tell_built(&builder);
+        shared.accounts.store(ledger.accounts(), Relaxed);
         let link = Link::attach(&ledger, &interface).map_err(|error| in_nic(error.to_string()))?;
         let mode = link.mode();
         let ledger = Arc::new(Mutex::new(ledger));
+        shared.set_in_nic(ledger.clone());
+        let stop = Arc::new(AtomicBool::new(false));
         let mut service = Self {
             local,
+            http: None,
+            network,
             link: Some(link),
             ledger: ledger.clone(),
-            log,
+            shared: shared.clone(),
             stop: stop.clone(),
             threads: vec![],
+            order: Arc::new(AtomicU8::new(threads::BUILD)),
+            builder: None,
             _data: data,
         };
         service.threads.push(spawn("journal", None, {
-            let (stop, failed) = (stop.clone(), failed.clone());
-            move || follow(&ledger, journal, &stop, &failed)
+            let (stop, shared) = (stop.clone(), shared.clone());
+            move || follow(&ledger, journal, &shared, &stop)
+        })?);
+        service.builder = Some(spawn("builder", None, {
+            let (order, shared) = (service.order.clone(), shared.clone());
+            move || threads::build(builder, &order, &shared)
         })?);
         let selector =
             Selector::new(SelectorConfig { trusted: config.trusted.clone(), ..SelectorConfig::default() }, local);
-        service.threads.push(spawn("host", None, move || refuse(&socket, selector, &stop, &failed))?);
-        tracing::warn!(interface = interface.name, %mode, "accepted only: a crash loses what the ring held");
+        service.threads.push(spawn("host", None, {
+            let (stop, shared) = (stop.clone(), shared.clone());
+            move || refuse(&socket, selector, &shared, &stop)
+        })?);
+        if let Some(address) = config.http {
+            let http = Http::bind(address, shared).map_err(listening("http", address))?;
+            service.http = http.local_address().ok();
+            service.threads.push(spawn("http", None, move || http.run(&stop))?);
+        }
+        tracing::warn!(interface = interface.name, %mode, "accepted only: a crash loses what is not in the journal yet");
         if mode == Mode::Generic {
             tracing::warn!("the driver does not take the program; behind it, it is not faster than sockets");
         }
@@ -117,6 +154,21 @@ impl InNic {
         self.local
     }
 
+    /// The address of metrics and health.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http
+    }
+
+    /// The network id.
+    pub fn network(&self) -> &[u8; 32] {
+        &self.network
+    }
+
+    /// Its figures.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// How often something happened.
     pub fn count(&self, counter: LedgerCounter) -> u64 {
         lock(&self.ledger).count(counter)
@@ -124,61 +176,34 @@ impl InNic {
 
     /// Sequence of the last operation that was executed, and of the last that is in the journal.
     pub fn sequences(&self) -> (u64, u64) {
-        (lock(&self.ledger).sequence(), self.log.durable())
+        (lock(&self.ledger).sequence(), self.shared.durable())
+    }
+
+    /// Stops: executes nothing more, puts what was executed into the journal, and that into blocks.
+    pub fn stop(mut self) {
+        self.end(threads::DRAIN);
+    }
+
+    fn end(&mut self, order: u8) {
+        // Nothing is executed any more from here on; what was is taken out of the ring.
+        self.link = None;
+        self.stop.store(true, Release);
+        self.threads.drain(..).for_each(join);
+        self.order.store(order, Relaxed);
+        if let Some(builder) = self.builder.take() {
+            join(builder);
+        }
     }
 }
 
 impl Drop for InNic {
     fn drop(&mut self) {
-        // Nothing is executed any more from here on; what was is taken out of the ring.
-        self.link = None;
-        self.stop.store(true, Release);
-        for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                tracing::error!("a thread of the in-NIC ledger panicked");
-            }
-        }
-        let ledger = lock(&self.ledger);
-        for counter in LedgerCounter::ALL {
-            tracing::info!(counter = counter.name(), count = ledger.count(counter), "in-NIC ledger");
-        }
+        self.end(threads::STOP);
     }
 }
 
-fn lock(ledger: &Mutex<InNicLedger>) -> MutexGuard<'_, InNicLedger> {
+pub(crate) fn lock(ledger: &Mutex<InNicLedger>) -> MutexGuard<'_, InNicLedger> {
     ledger.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Executes the journal again: each operation has to come to what was recorded.
-fn restore(ledger: &mut InNicLedger, log: &Arc<Log>) -> Result<(), Error> {
-    let mut reader = log.reader(1)?;
-    while let Some(batch) = reader.next()? {
-        for (sequence, record) in (batch.first_sequence..).zip(batch.records) {
-            let diverged = |reason: String| {
-                Error::InNic(format!(
-                    "operation {sequence} of the journal: {reason}; `turnpike check` audits the directory"
-                ))
-            };
-            let mut requested = record.operation;
-            requested.status.set(0);
-            let Some(mut frame) = CompactFrame::from_operation(&requested) else {
-                return Err(diverged(
-                    "it does not fit a compact frame, so this is not the journal of an in-NIC ledger".into(),
-                ));
-            };
-            let mut recorded = frame;
-            recorded.set_reply(record.operation.status().unwrap_or(Status::Malformed), record.value.get());
-            ledger.restore(frame.as_mut_bytes()).map_err(|error| diverged(error.to_string()))?;
-            if frame != recorded {
-                let (status, before) = (frame.status.get(), recorded.status.get());
-                return Err(diverged(format!(
-                    "it comes to status {status}, where {before} was recorded (fewer accounts configured?)"
-                )));
-            }
-        }
-    }
-    tracing::info!(accounts = ledger.accounts(), operations = ledger.sequence(), "restored");
-    Ok(())
 }
 
 fn operation(committed: &Committed) -> Operation {
@@ -195,12 +220,22 @@ fn operation(committed: &Committed) -> Operation {
     frame.to_operation()
 }
 
-/// Writes what the program executed to the journal. After a failed write the ring fills up, and the program executes nothing more.
-fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, stop: &AtomicBool, failed: &AtomicBool) {
+/// Writes what the program executed to the journal. After a failed write the ring fills up, and the program executes nothing more; the
+/// same while the block builder is far behind, so that the journal does not grow without bound.
+fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, shared: &Shared, stop: &AtomicBool) {
     let (mut batch, mut idle) = (Batch::new(), Some(Instant::now()));
     loop {
         let stops = stop.load(Acquire);
-        let taken = lock(ledger).drain(MOST_AT_ONCE, |committed| batch.push(&operation(committed), committed.value));
+        if !stops && shared.behind() > BEHIND && !shared.builder_failed.load(Relaxed) {
+            sleep(NAP);
+            continue;
+        }
+        let taken = {
+            let mut ledger = lock(ledger);
+            shared.accounts.store(ledger.accounts(), Relaxed);
+            ledger.drain(MOST_AT_ONCE, |committed| batch.push(&operation(committed), committed.value))
+        };
+        let written = batch.len() as u64;
         let result = match taken {
             0 if idle.is_some_and(|since| stops || since.elapsed() > IDLE) => {
                 idle = None;
@@ -213,10 +248,11 @@ fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, stop: &AtomicBool, 
             }
         };
         if let Err(error) = result {
-            failed.store(true, Release);
+            shared.storage_failed.store(true, Release);
             tracing::error!(%error, "the journal cannot be written: the in-NIC ledger answers reads until its ring is full, then nothing but them");
             return;
         }
+        shared.executed.fetch_add(written, Relaxed);
         if taken == 0 {
             if stops {
                 return;
@@ -227,26 +263,40 @@ fn follow(ledger: &Mutex<InNicLedger>, mut journal: Journal, stop: &AtomicBool, 
 }
 
 /// Answers what the program leaves to the host: every frame is refused.
-fn refuse(socket: &UdpSocket, mut selector: Selector, stop: &AtomicBool, failed: &AtomicBool) {
+fn refuse(socket: &UdpSocket, mut selector: Selector, shared: &Shared, stop: &AtomicBool) {
+    let counters = &shared.counters;
     // The largest datagram that there is.
     let mut datagram = vec![0; 1 << 16];
     while !stop.load(Acquire) {
         let Ok((length, sender)) = socket.recv_from(&mut datagram) else { continue };
+        counters.messages.add(1);
+        counters.datagrams.add(1);
+        counters.bytes.add(length as u64);
         let frame = &mut datagram[..length];
-        let length = match selector.select(&Peer::new(sender), frame, Instant::now()) {
+        let selection = selector.select(&Peer::new(sender), frame, Instant::now());
+        let mut refused = |status| {
+            counters.refuse(status);
+            generator::refuse(frame, status, 0)
+        };
+        let length = match selection {
             // The ring had no room, or a lock could not be had.
-            Selection::Compact if failed.load(Acquire) => generator::refuse(frame, Status::StorageFailed, 0),
-            Selection::Compact => generator::refuse(frame, Status::Busy, 0),
-            Selection::Batch(..) | Selection::Signed | Selection::Query(_) => {
-                generator::refuse(frame, Status::UnknownCommand, 0)
+            Selection::Compact if shared.storage_failed.load(Acquire) => refused(Status::StorageFailed),
+            Selection::Compact => refused(Status::Busy),
+            Selection::Batch(..) | Selection::Signed | Selection::Query(_) => refused(Status::UnknownCommand),
+            Selection::Refuse(status) => refused(status),
+            Selection::Error(error) => {
+                counters.refuse(error.status);
+                error.write_reply(frame)
             }
-            Selection::Refuse(status) => generator::refuse(frame, status, 0),
-            Selection::Error(error) => error.write_reply(frame),
             Selection::Drop => 0,
         };
-        if length > 0 {
-            // Lost like any datagram where it cannot be sent.
-            let _ = socket.send_to(&frame[..length], sender);
+        if length == 0 {
+            counters.dropped.add(1);
+            continue;
+        }
+        match socket.send_to(&frame[..length], sender) {
+            Ok(_) => counters.replies.add(1),
+            Err(_) => counters.lost.add(1),
         }
     }
 }

@@ -279,7 +279,7 @@ impl Drop for Node {
     }
 }
 
-fn join(thread: JoinHandle<()>) {
+pub fn join(thread: JoinHandle<()>) {
     let name = thread.thread().name().unwrap_or_default().to_owned();
     if thread.join().is_err() {
         tracing::error!(thread = name, "the thread panicked");
@@ -313,7 +313,7 @@ fn make_cache(
     Ok(Some(cache))
 }
 
-fn builder_options(config: &Config) -> builder::Options {
+pub fn builder_options(config: &Config) -> builder::Options {
     builder::Options {
         transactions: config.blocks.transactions,
         interval: Duration::from_millis(config.blocks.interval),
@@ -323,7 +323,7 @@ fn builder_options(config: &Config) -> builder::Options {
 }
 
 /// What to say when an address cannot be listened on.
-fn listening(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> Error {
+pub fn listening(key: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::Listen { key, address, source }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fmt::Write as _,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
@@ -19,7 +19,9 @@ use ledger::{
 use nic::{Counters, rtl::RtlCounters};
 use proof::Cache;
 use wire::Status;
-use xdp::{Counter, Gauge, Program, State};
+use xdp::{Counter, Gauge, InNicLedger, Program, State};
+
+use crate::in_nic;
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -61,6 +63,7 @@ pub struct Shared {
     /// What the NIC tier is told, its program, and its sockets, if there is one.
     tier: OnceLock<(State, Arc<Program>, Vec<Gauge>)>,
     rtl: OnceLock<Arc<RtlCounters>>,
+    in_nic: OnceLock<Arc<Mutex<InNicLedger>>>,
 }
 
 /// One figure for Prometheus.
@@ -94,7 +97,13 @@ impl Shared {
             io_failed: AtomicBool::new(false),
             tier: OnceLock::new(),
             rtl: OnceLock::new(),
+            in_nic: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn set_in_nic(&self, ledger: Arc<Mutex<InNicLedger>>) {
+        // A service has one.
+        let _ = self.in_nic.set(ledger);
     }
 
     pub(crate) fn set_tier(&self, state: State, program: Arc<Program>, sockets: Vec<Gauge>) {
@@ -244,6 +253,9 @@ impl Shared {
             for (name, count) in rtl.all() {
                 let _ = writeln!(text, "turnpike_rtl_total{{what=\"{name}\"}} {count}");
             }
+        }
+        if let Some(ledger) = self.in_nic.get() {
+            let _ = in_nic::write_metrics(&mut text, &in_nic::lock(ledger), self.durable());
         }
         let _ = writeln!(text, "# HELP turnpike_refused_total Frames refused.\n# TYPE turnpike_refused_total counter");
         for status in Status::ALL.iter().filter(|status| !status.is_journalled()) {

@@ -74,7 +74,7 @@ impl Observer for Announcer {
 }
 
 /// Builds blocks until told otherwise. A disk that fails is tried again: the journal holds what is not in blocks.
-pub fn build(mut builder: BlockBuilder<Announcer>, order: &AtomicU8, shared: &Shared) {
+pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared: &Shared) {
     // When the builder last had something to do, if memory was not given back since.
     let mut busy = Some(Instant::now());
     loop {
@@ -115,7 +115,7 @@ pub fn build(mut builder: BlockBuilder<Announcer>, order: &AtomicU8, shared: &Sh
     }
 }
 
-fn drain(builder: &mut BlockBuilder<Announcer>) -> Result<(), ledger::Error> {
+fn drain<O: Observer>(builder: &mut BlockBuilder<O>) -> Result<(), ledger::Error> {
     while builder.step(admission::now())? {}
     builder.finish()
 }

@@ -130,7 +130,7 @@ pub struct ServeArgs {
 /// Options of `in-nic`.
 #[derive(Args)]
 pub struct InNicArgs {
-    /// Data directory for the journal; made if it does not exist
+    /// Data directory; made if it does not exist
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "data")]
     pub data: PathBuf,
     /// Address to serve compact frames on
@@ -139,6 +139,9 @@ pub struct InNicArgs {
     /// Prefix from which operations are taken; may be repeated
     #[arg(long, value_name = "PREFIX", required = true)]
     pub trusted: Vec<String>,
+    /// Address for metrics and health
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<SocketAddr>,
     /// How many accounts there may be
     #[arg(long, value_name = "COUNT", default_value_t = 1 << 20)]
     pub accounts: u64,

@@ -24,14 +24,20 @@ impl Process {
         listen: SocketAddr,
         arguments: &[&str],
     ) -> Result<Self, io::Error> {
-        let mut child = Command::new(program)
-            .args(["--json", "--log", "warn", "serve", "--trusted", "127.0.0.0/8", "--http", "127.0.0.1:0"])
-            .arg("--data")
-            .arg(data)
-            .args(["--listen", &listen.to_string()])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .spawn()?;
+        Self::run(Self::command(program, "serve", data, listen).args(["--trusted", "127.0.0.0/8"]).args(arguments))
+    }
+
+    /// What starts a node, or an in-NIC ledger.
+    pub fn command(program: impl AsRef<OsStr>, kind: &str, data: &Path, listen: SocketAddr) -> Command {
+        let mut command = Command::new(program);
+        command.args(["--json", "--log", "warn", kind, "--http", "127.0.0.1:0", "--listen", &listen.to_string()]);
+        command.arg("--data").arg(data);
+        command
+    }
+
+    /// Runs such a command, and waits until it serves.
+    pub fn run(command: &mut Command) -> Result<Self, io::Error> {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         let read = child.stdout.take().map(|stdout| BufReader::new(stdout).read_line(&mut line));
         let ready: Option<serde_json::Value> = serde_json::from_str(&line).ok();

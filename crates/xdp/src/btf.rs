@@ -49,10 +49,10 @@ pub fn function(types: &[u8], name: &str) -> Option<u32> {
     None
 }
 
-/// The types of a map whose keys are numbers, and whose values hold nothing but a lock: a `struct bpf_res_spin_lock`, which the
-/// kernel knows by this name.
+/// The types of a map whose keys are numbers, and whose values hold a lock, a `struct bpf_res_spin_lock`, which the kernel knows by
+/// this name, and a number. Twin of `struct stripe_lock` in bpf/ledger.bpf.c.
 pub fn with_lock() -> Vec<u8> {
-    let names = b"\0u32\0bpf_res_spin_lock\0val\0stripe_lock\0lock\0";
+    let names = b"\0u32\0bpf_res_spin_lock\0val\0stripe_lock\0lock\0held\0";
     let name = |text: &[u8]| {
         let at = names
             .windows(text.len() + 2)
@@ -68,8 +68,8 @@ pub fn with_lock() -> Vec<u8> {
         &record(b"bpf_res_spin_lock", STRUCT, 1, 4),
         &[name(b"val"), LOCK_KEY, 0],
         // 3: the value.
-        &record(b"stripe_lock", STRUCT, 1, 4),
-        &[name(b"lock"), 2, 0],
+        &record(b"stripe_lock", STRUCT, 2, 8),
+        &[name(b"lock"), 2, 0, name(b"held"), LOCK_KEY, 32],
     ]
     .concat();
     let bytes = types.len() as u32 * 4;
@@ -95,7 +95,7 @@ mod tests {
         let mut types = with_lock();
         assert_eq!(function(&types, "stripe_lock"), None, "a type, not a function");
         // One more type: a function with the name of the value.
-        let (names, length) = (types[HEADER + 52 + 12..].to_vec(), 52 + 12);
+        let (names, length) = (types[HEADER + 64 + 12..].to_vec(), 64 + 12);
         let name = names.windows(5).position(|window| window == b"\0lock").unwrap() as u32 + 1;
         types.truncate(HEADER + length);
         for word in [name, FUNCTION << 24, 0] {

@@ -124,6 +124,13 @@ impl CommittedRing {
         taken
     }
 
+    /// Bytes that are not read yet, and all that there is room for.
+    pub fn bytes(&self) -> (u64, u64) {
+        // The reader's position first: it never passes the writers'.
+        let consumed = self.consumed[0].load(Acquire);
+        (self.produced[0].load(Acquire) - consumed, 8 * self.words.len() as u64)
+    }
+
     /// Records that are not given, as others have to come before them.
     pub fn early(&self) -> usize {
         self.early.len()

@@ -58,6 +58,11 @@ pub enum Error {
     /// The arena is of this process alone.
     #[error("the arena was made without the kernel, so no program can be loaded over it")]
     NoKernel,
+    /// Too many accounts have a hash like that of this one.
+    #[error(
+        "the in-NIC ledger has no place for account {0}: start it again, under another secret accounts lie elsewhere"
+    )]
+    NoPlace(u32),
     /// The memory is larger than an arena can be.
     #[error(
         "an arena holds at most 4 GiB, not {0} bytes: configure fewer accounts, a shorter window or a smaller cache"

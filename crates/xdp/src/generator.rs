@@ -156,7 +156,7 @@ pub fn attach_pass(interface: &Interface) -> Result<Link, Error> {
 }
 
 /// The headers of a request: no checksum of the datagram, as IPv4 allows.
-fn headers(mac: [u8; 6], to_mac: [u8; 6], from: Ipv4Addr, to: SocketAddrV4) -> [u8; HEADERS] {
+pub(crate) fn headers(mac: [u8; 6], to_mac: [u8; 6], from: Ipv4Addr, to: SocketAddrV4) -> [u8; HEADERS] {
     let mut headers = [0; HEADERS];
     headers[..6].copy_from_slice(&to_mac);
     headers[6..12].copy_from_slice(&mac);

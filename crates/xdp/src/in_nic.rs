@@ -1,6 +1,6 @@
 //! The in-NIC ledger: the program of `bpf/ledger.bpf.c`, its store, its locks and its ring.
 //!
-//! It executes compact frames in the driver and answers at `accepted`: a crash loses what the ring held.
+//! It executes compact frames in the driver and answers at `accepted`: a crash loses what is not in the journal yet.
 
 use std::{
     io,
@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    Arena, Committed, Error, State, TestRun, btf,
+    Arena, Committed, Error, LedgerCounter, State, TestRun, btf,
     committed::CommittedRing,
     error::refused,
     loader,
@@ -36,53 +36,6 @@ impl Default for InNicConfig {
     }
 }
 
-/// What the program counts. Twin of `enum ledger_counter`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum LedgerCounter {
-    /// Executed, and in the ring.
-    Executed,
-    /// Answered without a trace: REFER, retries, transaction ids used again.
-    Answered,
-    /// Left to the host: malformed, from who is not trusted, of another kind.
-    Host,
-    /// Left to the host because the checksum was wrong.
-    Checksum,
-    /// Left to the host because the ring had no room: nothing was done.
-    RingFull,
-    /// Left to the host because a lock could not be had: nothing was done.
-    Locked,
-}
-
-impl LedgerCounter {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 6] =
-        [Self::Executed, Self::Answered, Self::Host, Self::Checksum, Self::RingFull, Self::Locked];
-
-    /// Its name in metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Executed => "executed",
-            Self::Answered => "answered",
-            Self::Host => "host",
-            Self::Checksum => "checksum",
-            Self::RingFull => "ring_full",
-            Self::Locked => "locked",
-        }
-    }
-}
-
-/// Why an operation of the journal could not be executed again.
-#[derive(Debug, thiserror::Error)]
-pub enum NotRestored {
-    /// The kernel refused to run the program.
-    #[error("the kernel refuses to run the in-NIC ledger: {0}")]
-    Kernel(#[from] io::Error),
-    /// The program did not take it.
-    #[error("it is no operation of an in-NIC ledger's, or was executed already")]
-    Refused,
-}
-
 /// The program, loaded, and all that it works on.
 #[derive(Debug)]
 pub struct InNicLedger {
@@ -90,7 +43,6 @@ pub struct InNicLedger {
     store: InNicStore,
     ring: CommittedRing,
     program: OwnedFd,
-    restore: OwnedFd,
     counters: OwnedFd,
     processors: usize,
 }
@@ -98,18 +50,20 @@ pub struct InNicLedger {
 impl InNicLedger {
     /// Loads the program over an empty store. The secret decides where accounts lie.
     pub fn load(config: &InNicConfig, secret: [u64; 2]) -> Result<Self, Error> {
+        let locks = make_locks().map_err(refused("a map of locks"))?;
+        Self::load_with(config, secret, &locks)
+    }
+
+    fn load_with(config: &InNicConfig, secret: [u64; 2], locks: &OwnedFd) -> Result<Self, Error> {
         let arena = Arena::with_room_for(&[InNicStore::bytes(config.accounts)])?;
         let store = InNicStore::within(&arena, config.accounts, secret)?;
         store.populate();
         let ring = CommittedRing::new(config.ring)?;
-        let entries = LedgerCounter::ALL.len() as u32;
-        let counters = sys::create_map(sys::MAP_PERCPU_ARRAY, "counters", [4, 8], entries, 0);
+        let counters = sys::create_map(sys::MAP_PERCPU_ARRAY, "counters", [4, 8], LedgerCounter::COUNT, 0);
         let counters = counters.map_err(refused("a map"))?;
-        let locks = make_locks().map_err(refused("a map of locks"))?;
         let maps = [("counters", counters.as_fd()), ("locks", locks.as_fd()), ("ring", ring.map())];
-        let load = |section| loader::load(OBJECT, section, &arena, &maps, true);
-        let (program, restore) = (load("xdp")?, load("restore")?);
-        Ok(Self { store, ring, program, restore, counters, processors: possible_processors(), arena })
+        let program = loader::load(OBJECT, "xdp", &arena, &maps, true)?;
+        Ok(Self { store, ring, program, counters, processors: possible_processors(), arena })
     }
 
     /// Whom the program answers.
@@ -117,15 +71,21 @@ impl InNicLedger {
         self.arena.state()
     }
 
-    /// Executes an operation of the journal again: a compact frame, which becomes its reply.
-    pub fn restore(&mut self, frame: &mut [u8]) -> Result<(), NotRestored> {
-        let run = TestRun::of(self.restore.as_fd(), frame, 1)?;
-        if !run.replies() || run.packet.len() != frame.len() {
-            return Err(NotRestored::Refused);
-        }
-        frame.copy_from_slice(&run.packet);
-        self.ring.begin(self.store.sequence() + 1);
-        Ok(())
+    /// Adds an account with its balance, before the program is attached.
+    pub fn insert(&mut self, account: u32, balance: u64) -> Result<(), Error> {
+        if self.store.insert(account, balance) { Ok(()) } else { Err(Error::NoPlace(account)) }
+    }
+
+    /// Has an operation that was executed before recognised when it is sent again. The next one gets the sequence after it.
+    pub fn remember(&mut self, committed: &Committed) {
+        self.store.remember(committed);
+        self.begin_after(committed.sequence);
+    }
+
+    /// Goes on behind the operation of a sequence.
+    pub fn begin_after(&mut self, sequence: u64) {
+        self.store.set_sequence(sequence);
+        self.ring.begin(sequence + 1);
     }
 
     /// Takes at most `limit` operations out of the ring, and gives those whose turn it is in the order in which they were
@@ -139,9 +99,14 @@ impl InNicLedger {
         self.ring.early()
     }
 
+    /// Bytes of the ring that are not read yet, and its size.
+    pub fn ring_bytes(&self) -> (u64, u64) {
+        self.ring.bytes()
+    }
+
     /// How often something happened, on all processors together.
     pub fn count(&self, counter: LedgerCounter) -> u64 {
-        count(self.counters.as_fd(), counter as u32, self.processors)
+        counter.number().map_or(0, |number| count(self.counters.as_fd(), number, self.processors))
     }
 
     /// Number of accounts.
@@ -174,5 +139,42 @@ impl AsFd for InNicLedger {
 fn make_locks() -> io::Result<OwnedFd> {
     let types = sys::load_types(&btf::with_lock())?;
     let types = sys::Types { set: types.as_fd(), key: btf::LOCK_KEY, value: btf::LOCK_VALUE };
-    sys::create_typed_map(sys::MAP_ARRAY, "locks", [4, 4], STRIPES as u32, 0, Some(types))
+    sys::create_typed_map(sys::MAP_ARRAY, "locks", [4, 8], STRIPES as u32, 0, Some(types))
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::{Command, CompactFrame};
+    use zerocopy::IntoBytes;
+
+    use super::*;
+    use crate::generator;
+
+    #[test]
+    fn a_lock_that_another_processor_holds_is_counted() {
+        const MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1]];
+        let locks = make_locks();
+        let nic = locks.map_err(refused("a map of locks")).and_then(|locks| {
+            for stripe in 0..STRIPES as u32 {
+                // The upper half is what tells that it is held; the lock itself is left as it is.
+                sys::update(locks.as_fd(), stripe, 1 << 32).map_err(refused("to tell that a lock is held"))?;
+            }
+            InNicLedger::load_with(&InNicConfig { accounts: 64, ring: 4096 }, [7, 9], &locks)
+        });
+        let nic = match nic {
+            Ok(nic) => nic,
+            Err(error @ Error::Verifier { .. }) => panic!("{error}"),
+            Err(error) => return eprintln!("skipped: {error}"),
+        };
+        let (client, server) = ("10.0.0.2".parse().unwrap(), "10.0.0.1:7400".parse().unwrap());
+        nic.state().set_listening(7400, MACS[1], &["10.0.0.1".parse().unwrap()]);
+        nic.state().set_trusted([("10.0.0.0".parse().unwrap(), 8)]);
+        for (transaction, waited) in [(1, 1), (2, 1)] {
+            let request = CompactFrame::new(Command::Create, transaction, 5, 0, 0);
+            let frame = [&generator::headers(MACS[0], MACS[1], client, server)[..], request.as_bytes()].concat();
+            assert!(nic.test_run(&frame, 1).unwrap().replies());
+            // Whoever had it before has told that it is free.
+            assert_eq!(nic.count(LedgerCounter::Waited), waited);
+        }
+    }
 }

@@ -109,7 +109,7 @@ impl Program {
 
     /// Has a receive queue's frames that are not answered go to a socket.
     pub fn set_socket(&self, queue: u32, socket: &impl AsRawFd) -> Result<(), Error> {
-        sys::update(self.sockets.as_fd(), queue, socket.as_raw_fd() as u32).map_err(refused("a socket in the map"))
+        sys::update(self.sockets.as_fd(), queue, socket.as_raw_fd() as u64).map_err(refused("a socket in the map"))
     }
 }
 

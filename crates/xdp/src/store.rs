@@ -7,17 +7,24 @@ use std::sync::{
 
 use table::Array;
 
-use crate::{Arena, Error};
+use crate::{Arena, Committed, Error};
 
 /// Stripes, each with a lock of its own.
 pub const STRIPES: usize = 4096;
 
-/// Bytes of a stripe's memory of operations.
+/// Bytes of a stripe's memory of operations, how many those are, the first words of their tags and of the operations themselves, and
+/// the words of one.
 const STRIPE_BYTES: usize = 2240;
+const STRIPE_OPERATIONS: usize = 64;
+const TAGS: usize = 8;
+const OPERATIONS: usize = 24;
+const OPERATION: usize = 4;
 
-/// Accounts of a bucket, its words, and the first word of its balances.
+/// Accounts of a bucket, buckets that a search looks at; the words of a bucket, the first of its ids and of its balances.
 const BUCKET_ACCOUNTS: usize = 4;
+const BUCKETS: usize = 8;
 const BUCKET: usize = 8;
+const IDS: usize = 1;
 const BALANCES: usize = 3;
 
 /// Accounts that the mean bucket has when all are there: with room for four, one in twenty overflows.
@@ -36,7 +43,12 @@ const BUCKET_BITS: usize = 3;
 const BUCKETS_AT: usize = 4;
 const STRIPES_AT: usize = 5;
 const ACCOUNTS: usize = 8;
+const OVERFLOWS: usize = 9;
 const SEQUENCE: usize = 10;
+
+/// 2^64 and 2^32 divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+const GOLDEN_32: u32 = 0x9e37_79b1;
 
 /// Where what is in a store for so many accounts.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +124,69 @@ impl InNicStore {
         }
     }
 
+    /// Adds an account with its balance, while no program is at it. Whether there was a place: not where more buckets overflow into
+    /// each other than are looked at, or all accounts are there.
+    pub fn insert(&mut self, account: u32, balance: u64) -> bool {
+        let load = |words: &[AtomicU64], at: usize| words[at].load(Relaxed);
+        if load(&self.header, ACCOUNTS) >= load(&self.header, LIMIT) {
+            return false;
+        }
+        // The count is the lower half of the first word, the next bucket the upper.
+        let mut bucket = self.first_bucket(account) * BUCKET;
+        for _ in 1..BUCKETS {
+            match load(&self.buckets, bucket) >> 32 {
+                0 => break,
+                next => bucket = next as usize * BUCKET,
+            }
+        }
+        let first = load(&self.buckets, bucket);
+        if first >> 32 != 0 {
+            return false;
+        }
+        let mut at = first as usize;
+        if at == BUCKET_ACCOUNTS {
+            let next = (1 << load(&self.header, BUCKET_BITS)) + self.header[OVERFLOWS].fetch_add(1, Relaxed);
+            self.buckets[bucket].store(first | next << 32, Relaxed);
+            (bucket, at) = (next as usize * BUCKET, 0);
+        }
+        self.buckets[bucket + BALANCES + at].store(balance, Relaxed);
+        self.buckets[bucket + IDS + at / 2].fetch_or(u64::from(account) << (32 * (at % 2)), Relaxed);
+        self.buckets[bucket].fetch_add(1, Relaxed);
+        self.header[ACCOUNTS].fetch_add(1, Relaxed);
+        true
+    }
+
+    /// Has an operation recognised when it is sent again, while no program is at it.
+    pub fn remember(&mut self, committed: &Committed) {
+        let stripes = self.header[STRIPES_AT].load(Relaxed) as usize / size_of::<u64>();
+        let stripe = stripes + self.first_bucket(committed.source) % STRIPES * (STRIPE_BYTES / size_of::<u64>());
+        let at = self.all[stripe].fetch_add(1, Relaxed) as usize % STRIPE_OPERATIONS;
+        let (tag, place) = (&self.all[stripe + TAGS + at / 4], stripe + OPERATIONS + at * OPERATION);
+        let shift = 16 * (at % 4);
+        tag.store(tag.load(Relaxed) & !(0xffff << shift) | u64::from(tag_of(committed)) << shift, Relaxed);
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let Committed { value, command, transaction, source, destination, amount, status, .. } = *committed;
+        let names = pair(command & 0xffff | u32::from(status) << 16, 0);
+        for (word, value) in
+            [pair(transaction, source), pair(destination, amount), names, value].into_iter().enumerate()
+        {
+            self.all[place + word].store(value, Relaxed);
+        }
+    }
+
+    /// Tells the sequence of the last operation.
+    pub fn set_sequence(&mut self, sequence: u64) {
+        self.header[SEQUENCE].store(sequence, Relaxed);
+    }
+
+    fn first_bucket(&self, account: u32) -> usize {
+        let secret = |at: usize| self.header[SECRET + at].load(Relaxed);
+        let mut hash = u64::from(account) ^ secret(0);
+        hash = (hash ^ hash >> 32).wrapping_mul(secret(1) | 1);
+        hash = (hash ^ hash >> 32).wrapping_mul(GOLDEN);
+        (hash >> (64 - self.header[BUCKET_BITS].load(Relaxed))) as usize
+    }
+
     /// Number of accounts.
     pub fn accounts(&self) -> u64 {
         self.header[ACCOUNTS].load(Relaxed)
@@ -128,9 +203,15 @@ impl InNicStore {
             let word = |at: usize| bucket[at].load(Relaxed);
             let count = (word(0) as u32 as usize).min(BUCKET_ACCOUNTS);
             (0..count).map(move |at| {
-                let ids = word(1 + at / 2);
+                let ids = word(IDS + at / 2);
                 ((ids >> (32 * (at % 2))) as u32, word(BALANCES + at))
             })
         })
     }
+}
+
+/// What an operation is first looked for by.
+fn tag_of(committed: &Committed) -> u16 {
+    let Committed { transaction, source, .. } = *committed;
+    ((transaction ^ source.wrapping_mul(GOLDEN_32)).wrapping_mul(GOLDEN_32) >> 16) as u16
 }

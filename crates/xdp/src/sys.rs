@@ -137,9 +137,10 @@ pub fn lookup(map: BorrowedFd<'_>, key: u32, value: &mut [u64]) -> io::Result<()
     bpf(MAP_LOOKUP_ELEM, &mut element).map(|_| ())
 }
 
-/// Writes an entry of a map with keys and values of 4 bytes.
-pub fn update(map: BorrowedFd<'_>, key: u32, value: u32) -> io::Result<()> {
-    let (map, value) = (map.as_raw_fd() as u32, &raw const value as u64);
+/// Writes an entry of a map with keys of 4 bytes and values of at most 8, in the first of which it is.
+pub fn update(map: BorrowedFd<'_>, key: u32, value: u64) -> io::Result<()> {
+    let value = value.to_le_bytes();
+    let (map, value) = (map.as_raw_fd() as u32, value.as_ptr() as u64);
     let mut element = Element { map, padding: 0, key: &raw const key as u64, value, flags: 0 };
     bpf(MAP_UPDATE_ELEM, &mut element).map(|_| ())
 }

@@ -12,7 +12,7 @@ use ledger::{Ledger, Limits, Secret};
 use proptest::prelude::*;
 use turnpike_xdp::{Committed, InNicConfig, InNicLedger, LedgerCounter};
 use wire::{Command, CompactFrame, Operation, Status};
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
 const WINDOW: usize = 1024;
 
@@ -65,6 +65,23 @@ fn operation(committed: &Committed) -> (Operation, u64) {
     let mut operation = compact(command, transaction, source, destination, amount).to_operation();
     operation.status.set(committed.status);
     (operation, committed.value)
+}
+
+/// The same the other way round.
+fn committed(sequence: u64, operation: &Operation, value: u64) -> Committed {
+    let mut requested = *operation;
+    requested.status.set(0);
+    let frame = CompactFrame::from_operation(&requested).unwrap();
+    Committed {
+        sequence,
+        value,
+        command: frame.command.get(),
+        transaction: frame.transaction.get(),
+        source: frame.source.get(),
+        destination: frame.destination.get(),
+        amount: frame.amount.get(),
+        status: operation.status.get(),
+    }
 }
 
 fn drained(nic: &mut InNicLedger) -> Vec<(Operation, u64)> {
@@ -143,6 +160,7 @@ fn without_room_in_the_ring_nothing_is_done() {
     let Some(mut nic) = load(1024, 4096) else { return };
     let mut ledger = model(1024);
     let mut journal = Vec::new();
+    assert_eq!(nic.ring_bytes(), (0, 4096));
     for account in 0..400 {
         let request = compact(Command::Create, account, account, 0, 0);
         let answered = ask(&nic, request);
@@ -156,6 +174,7 @@ fn without_room_in_the_ring_nothing_is_done() {
             journal.extend(recorded);
         }
         if account % 100 == 99 {
+            assert_eq!(nic.ring_bytes(), (85 * 48, 4096));
             assert_eq!(drained(&mut nic), std::mem::take(&mut journal));
         }
     }
@@ -226,13 +245,14 @@ proptest! {
     // Each case loads the program, which takes the verifier a second.
     #![proptest_config(ProptestConfig { max_shrink_iters: 16, failure_persistence: None, ..ProptestConfig::with_cases(3) })]
 
-    /// In lock step with the Rust ledger, and then again from its journal.
+    /// In lock step with the Rust ledger; then another one goes on where it stopped.
     #[test]
     fn replies_are_those_of_the_ledger(steps in talk(3000)) {
         const ACCOUNTS: usize = 10;
         let Some(mut nic) = load(ACCOUNTS, 1 << 20) else { return Ok(()) };
         let mut ledger = model(ACCOUNTS);
         let (mut journal, mut sent) = (Vec::new(), Vec::<CompactFrame>::new());
+        let mut counted = Vec::<(LedgerCounter, u64)>::new();
         for (command, source, destination, amount, back) in steps {
             let command = Command::try_from(command as u16).unwrap();
             let transfers = command == Command::Transfer;
@@ -257,20 +277,30 @@ proptest! {
             sent.push(request);
             let (reply, recorded) = execute(&mut ledger, request);
             prop_assert_eq!(ask(&nic, request), Some(reply));
+            let (command, status) = (request.command().unwrap().code(), reply.status.get());
+            let counter = match recorded {
+                Some(_) => LedgerCounter::Executed { command, status },
+                None => LedgerCounter::Answered { command, status },
+            };
+            match counted.iter_mut().find(|(known, _)| *known == counter) {
+                Some((_, count)) => *count += 1,
+                None => counted.push((counter, 1)),
+            }
             journal.extend(recorded);
         }
         prop_assert_eq!(&drained(&mut nic), &journal);
         assert_same(&nic, &ledger);
 
+        for (counter, count) in counted {
+            prop_assert_eq!(nic.count(counter), count, "{:?}", counter);
+        }
+
         let Some(mut restored) = load(ACCOUNTS, 1 << 20) else { return Ok(()) };
-        for (operation, value) in &journal {
-            let mut request = *operation;
-            request.status.set(0);
-            let mut frame = CompactFrame::from_operation(&request).unwrap();
-            let mut expected = frame;
-            expected.set_reply(operation.status().unwrap(), *value);
-            restored.restore(frame.as_mut_bytes()).unwrap();
-            prop_assert_eq!(frame, expected);
+        for (account, balance) in ledger.iter() {
+            restored.insert(account.to_compact().unwrap(), balance).unwrap();
+        }
+        for (sequence, (operation, value)) in (1..).zip(&journal) {
+            restored.remember(&committed(sequence, operation, *value));
         }
         assert_same(&restored, &ledger);
         // It goes on where it was: retries are known, and the next operation has the next sequence.

@@ -1,22 +1,33 @@
-//! The in-NIC ledger over a cable between two network namespaces: replies of the Rust ledger, refusals of the host, a restart, and a
-//! node that settles the journal.
+//! The in-NIC ledger over a cable between two network namespaces: replies of the Rust ledger, refusals of the host, figures, restarts
+//! out of the chain's snapshot and the journal, and a node that takes the directory over.
 //!
 //! Skipped, with a word why, where the machine does not allow it: it takes root and Linux 6.15.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
 
-use std::net::{SocketAddr, UdpSocket};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::path::Path;
 use std::time::Duration;
 
+use chain::own;
 use common::{CABLE, CLIENT, NODE, Namespaces, STRANGER, within};
+use ledger::builder::{self, BlockBuilder};
+use ledger::journal::{self, Batch, Journal};
 use ledger::{Ledger, Limits, Secret};
 use node::config::Backend;
 use node::{Config, InNic, Node};
-use wire::{Command, CompactFrame, Status};
+use spv::BlockHeader;
+use storage::Directory as _;
+use wire::{Command, CompactFrame, Operation, Status};
 use xdp::generator::attach_pass;
-use xdp::{Interface, LedgerCounter};
+use xdp::{Error, InNicConfig, InNicLedger, Interface, Link};
 use zerocopy::{FromBytes, IntoBytes};
+
+/// Fewer than the talk asks for.
+const ACCOUNTS: usize = 32;
 
 /// Asks one thing, and again while the ring has no room.
 fn ask(socket: &UdpSocket, request: CompactFrame) -> CompactFrame {
@@ -38,15 +49,46 @@ fn client(from: &str, to: SocketAddr) -> UdpSocket {
     socket
 }
 
-struct Model(Ledger);
+/// The Rust ledger, and what is to be counted.
+struct Model {
+    ledger: Ledger,
+    counted: BTreeMap<String, u64>,
+}
 
 impl Model {
-    fn reply(&mut self, request: CompactFrame) -> CompactFrame {
-        let (mut reply, mut operation, mut value) = (request, [request.to_operation()], [0]);
-        self.0.execute(&mut operation, &mut value, |_, _| {});
-        reply.set_reply(operation[0].status().unwrap(), value[0]);
-        reply
+    fn new() -> Self {
+        let limits = Limits { accounts: ACCOUNTS, window: 4096 };
+        Self { ledger: Ledger::new(limits, Secret::default()).unwrap(), counted: BTreeMap::new() }
     }
+
+    /// The reply, and what goes into the journal.
+    fn execute(&mut self, request: CompactFrame) -> (CompactFrame, Option<(Operation, u64)>) {
+        let (mut reply, mut operation, mut value, mut recorded) = (request, [request.to_operation()], [0], None);
+        self.ledger.execute(&mut operation, &mut value, |operation, value| recorded = Some((*operation, value)));
+        reply.set_reply(operation[0].status().unwrap(), value[0]);
+        let what = if recorded.is_some() { "executed" } else { "answered" };
+        let (command, status) = (request.command().unwrap().name(), reply.status().unwrap().name());
+        let line = format!("turnpike_in_nic_{what}_total{{command=\"{command}\",status=\"{status}\"}}");
+        *self.counted.entry(line).or_default() += 1;
+        (reply, recorded)
+    }
+
+    fn reply(&mut self, request: CompactFrame) -> CompactFrame {
+        self.execute(request).0
+    }
+}
+
+/// The figures of a service, by name and labels.
+fn figures(namespaces: &Namespaces, service: &InNic) -> BTreeMap<String, u64> {
+    let page = within(&namespaces.node, || {
+        let mut stream = TcpStream::connect(service.http_address().unwrap()).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    });
+    let figures = page.lines().filter(|line| line.starts_with("turnpike_")).filter_map(|line| line.rsplit_once(' '));
+    figures.map(|(name, figure)| (name.to_owned(), figure.parse().unwrap())).collect()
 }
 
 /// A talk that every status occurs in.
@@ -70,58 +112,154 @@ fn talk(length: u32) -> impl Iterator<Item = CompactFrame> {
     })
 }
 
-#[test]
-fn executed_in_the_driver_journalled_restored_and_settled() {
-    let namespaces = match Namespaces::new() {
-        Ok(namespaces) => namespaces,
-        Err(why) => return eprintln!("skipped: {why}"),
-    };
-    let directory = tempfile::tempdir().unwrap();
+fn config(data: &Path, port: u16) -> Config {
     let mut config = Config {
-        data: directory.path().join("data"),
-        listen: format!("{NODE}:7433").parse().unwrap(),
-        http: None,
+        data: data.into(),
+        listen: format!("{NODE}:{port}").parse().unwrap(),
+        http: Some("127.0.0.1:0".parse().unwrap()),
         trusted: vec!["10.77.0.0/24".parse().unwrap()],
         ..Config::default()
     };
-    config.ledger.accounts = 32;
-    let start = |config: &Config| within(&namespaces.node, || InNic::start(config));
-    let service = match start(&config) {
-        Ok(service) => service,
-        Err(error) => return eprintln!("skipped: {error}"),
-    };
-    let _receiver = within(&namespaces.client, || attach_pass(&Interface::named(CABLE).unwrap()).unwrap());
-    let mut model = Model(Ledger::new(Limits { accounts: 32, window: 4096 }, Secret::default()).unwrap());
+    config.ledger.accounts = ACCOUNTS as u64;
+    config.ledger.window = 4096;
+    config.blocks.interval = 20;
+    config
+}
+
+/// A service in its namespace, and the client's end of the cable made ready for what XDP sends there.
+fn set_up(config: &Config) -> Option<(InNic, Link, Namespaces)> {
+    let namespaces = Namespaces::new().inspect_err(|why| eprintln!("skipped: {why}")).ok()?;
+    match InNicLedger::load(&InNicConfig::default(), [1, 2]) {
+        Ok(_) => {}
+        Err(error @ Error::Verifier { .. }) => panic!("{error}"),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            return None;
+        }
+    }
+    let service = start(&namespaces, config).unwrap();
+    let receiver = within(&namespaces.client, || attach_pass(&Interface::named(CABLE).unwrap()).unwrap());
+    Some((service, receiver, namespaces))
+}
+
+fn start(namespaces: &Namespaces, config: &Config) -> Result<InNic, node::Error> {
+    within(&namespaces.node, || InNic::start(config))
+}
+
+#[test]
+fn executed_in_the_driver_journalled_restored_and_settled() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(&directory.path().join("data"), 7433);
+    let Some((service, _receiver, namespaces)) = set_up(&config) else { return };
+    let mut model = Model::new();
     let to = service.local_address();
     let (socket, stranger) = within(&namespaces.client, || (client(CLIENT, to), client(STRANGER, to)));
 
     for request in talk(2000) {
         assert_eq!(ask(&socket, request), model.reply(request));
     }
-    assert!(service.count(LedgerCounter::Executed) > 1000, "in the driver");
     // What the host is left with.
     let create = CompactFrame::new(Command::Create, 1, 1, 0, 0);
     assert_eq!(ask(&stranger, create).status(), Ok(Status::NotTrusted));
     assert_eq!(ask(&socket, CompactFrame::new(Command::Transfer, 1, 1, 2, 0)).status(), Ok(Status::ZeroAmount));
-    let executed = model.0.last_sequence();
+    let executed = model.ledger.last_sequence();
     assert_eq!(service.sequences().0, executed);
+    check_figures(&figures(&namespaces, &service), &model);
     drop(service);
 
     // It comes back as it was, and goes on. What was answered before is known.
-    let service = start(&config).unwrap();
+    let service = start(&namespaces, &config).unwrap();
     assert_eq!(service.sequences(), (executed, executed));
     for request in talk(2000).skip(1990).chain(talk(2100).skip(2000)) {
         assert_eq!(ask(&socket, request), model.reply(request));
     }
-    drop(service);
+    // In order, so that all of it is in blocks.
+    service.stop();
+    assert_eq!(settled(&config), model.ledger.last_sequence());
 
-    // A node takes the journal over: it executes all of it again, and closes blocks.
+    // A node takes the directory over.
     config.io.backend = Backend::Udp;
-    config.ledger.window = 4096;
     let node = within(&namespaces.node, || Node::start(&config).unwrap());
     for account in 0..40 {
         let refer = CompactFrame::new(Command::Refer, 5, account, 0, 0);
         assert_eq!(ask(&socket, refer), model.reply(refer));
     }
     drop(node);
+}
+
+fn check_figures(figures: &BTreeMap<String, u64>, model: &Model) {
+    for (name, count) in &model.counted {
+        let figure = figures[name];
+        // What is asked again, as no reply came in time, is answered once more.
+        assert!(figure == *count || name.contains("answered") && figure > *count, "{name}: {figure}, not {count}");
+    }
+    let executed = figures.iter().filter(|(name, _)| name.starts_with("turnpike_in_nic_executed_total"));
+    assert_eq!(executed.map(|(_, figure)| figure).sum::<u64>(), model.ledger.last_sequence());
+    assert!(figures["turnpike_in_nic_passed_total{reason=\"host\"}"] >= 2);
+    for reason in ["checksum", "ring_full", "crowded"] {
+        assert_eq!(figures[&format!("turnpike_in_nic_passed_total{{reason=\"{reason}\"}}")], 0, "{reason}");
+    }
+    for name in ["turnpike_in_nic_passed_total{reason=\"locked\"}", "turnpike_in_nic_waited_total"] {
+        assert!(figures.contains_key(name), "{name}");
+    }
+    assert!(figures["turnpike_refused_total{status=\"NOT_TRUSTED\"}"] >= 1);
+    assert_eq!(figures["turnpike_in_nic_ring_limit_bytes"], 16 << 20);
+    assert!(figures["turnpike_in_nic_ring_bytes"] <= 16 << 20);
+    // One after the other: what is not written yet is what came after.
+    assert!(figures["turnpike_in_nic_unwritten"] <= model.ledger.last_sequence());
+    assert_eq!(figures["turnpike_accounts_limit"], ACCOUNTS as u64);
+}
+
+/// Up to which operation all is in blocks.
+fn settled(config: &Config) -> u64 {
+    let data = node::layout::open(&config.data).unwrap();
+    node::layout::open_chain(&data, own::Options::default(), None).unwrap().tip().end_sequence
+}
+
+/// A directory with so long a journal that its beginning was given free: balances come from the chain alone.
+fn cut_journal(config: &Config, requests: impl Iterator<Item = CompactFrame>) -> Model {
+    let data = node::layout::open(&config.data).unwrap();
+    let options = journal::Options { segment_bytes: 64 << 10, batch_bytes: 32 << 10, key: [7; 32] };
+    let (mut journal, _) = Journal::open(data.directory().directory("journal").unwrap(), &options).unwrap();
+    let genesis = BlockHeader::genesis("test", &[1; 16], 1);
+    let chain = node::layout::open_chain(&data, own::Options::default(), Some(genesis)).unwrap();
+    let blocks =
+        builder::Options { transactions: 256, interval: Duration::ZERO, snapshot: Duration::ZERO, window: 1024 };
+    let mut builder = BlockBuilder::new(chain, journal.log().clone(), blocks, (), 1).unwrap();
+    let (mut model, mut batch) = (Model::new(), Batch::new());
+    for (now, request) in (2..).zip(requests) {
+        if let (_, Some((operation, value))) = model.execute(request) {
+            batch.push(&operation, value);
+        }
+        if now % 100 == 0 {
+            journal.commit(&mut batch, now).unwrap();
+            while builder.step(now).unwrap() {}
+        }
+    }
+    journal.commit(&mut batch, 1 << 20).unwrap();
+    builder.finish().unwrap();
+    assert!(journal.log().first_sequence() > 1, "the beginning is gone");
+    assert!(builder.tip().end_sequence < journal.log().durable(), "the end is in no block");
+    model
+}
+
+#[test]
+fn the_store_comes_from_the_snapshot_and_the_end_of_the_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(&directory.path().join("data"), 7435);
+    let mut model = cut_journal(&config, talk(6050));
+    let Some((service, _receiver, namespaces)) = set_up(&config) else { return };
+    let last = model.ledger.last_sequence();
+    assert_eq!(service.sequences(), (last, last));
+    let socket = within(&namespaces.client, || client(CLIENT, service.local_address()));
+    for account in 0..40 {
+        let refer = CompactFrame::new(Command::Refer, 5, account, 0, 0);
+        assert_eq!(ask(&socket, refer), model.reply(refer));
+    }
+    // Retries, and what follows.
+    for request in talk(6050).skip(6030).chain(talk(6300).skip(6050)) {
+        assert_eq!(ask(&socket, request), model.reply(request));
+    }
+    service.stop();
+    assert_eq!(settled(&config), model.ledger.last_sequence());
 }

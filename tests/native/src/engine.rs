@@ -67,6 +67,14 @@ impl Engine {
         &self.tables
     }
 
+    /// The store of an in-NIC ledger, to put into it what was there before.
+    pub fn store_mut(&mut self) -> Option<&mut InNicStore> {
+        match &mut self.tables {
+            Tables::Ledger => None,
+            Tables::InNic(store) => Some(store),
+        }
+    }
+
     /// Gives a frame to the engine: it becomes its reply, or none, and then the frame is as it was. With it comes what is to go into
     /// the journal, from an in-NIC ledger.
     pub fn answer(&mut self, frame: &[u8]) -> Option<(Vec<u8>, Option<Committed>)> {

@@ -5,6 +5,7 @@ use ledger::{Ledger, Limits, Secret};
 use proptest::prelude::*;
 use turnpike_native::{Engine, Reference, Tables, frame};
 use wire::{Command, CompactFrame, Status};
+use xdp::Committed;
 use zerocopy::FromBytes;
 
 const LIMITS: Limits = Limits { accounts: 64, window: 1024 };
@@ -15,18 +16,36 @@ fn reference(limits: Limits) -> Reference {
 }
 
 /// What both make of a request to an in-NIC ledger.
-fn check_in_nic(engine: &mut Engine, reference: &mut Reference, request: CompactFrame) -> CompactFrame {
+fn check_in_nic(
+    engine: &mut Engine,
+    reference: &mut Reference,
+    request: CompactFrame,
+) -> (CompactFrame, Option<Committed>) {
     let frame = frame(&request);
     assert_eq!(reference.request(&frame), Some(request));
     let (reply, recorded) = reference.execute(&request);
     let (answer, committed) = engine.answer(&frame).expect("an answer");
     assert_eq!(answer, reference.turned(&frame, &reply));
     assert_eq!(committed.is_some(), recorded.is_some());
-    if let (Some(committed), Some((operation, value))) = (committed, recorded) {
+    if let (Some(committed), Some((operation, value))) = (&committed, recorded) {
         assert_eq!((committed.status, committed.value), (operation.status.get(), value));
         assert_eq!(committed.sequence, reference.ledger.last_sequence());
     }
-    reply
+    (reply, committed)
+}
+
+/// An engine that goes on where another stopped: its accounts lie elsewhere, as the secret is another one.
+fn restored(reference: &Reference, journal: &[Committed]) -> Engine {
+    let mut engine = Engine::in_nic(LIMITS.accounts, [5, 6]).unwrap();
+    let store = engine.store_mut().unwrap();
+    for (account, balance) in reference.ledger.iter() {
+        assert!(store.insert(account.to_compact().unwrap(), balance));
+    }
+    for committed in journal {
+        store.remember(committed);
+    }
+    store.set_sequence(reference.ledger.last_sequence());
+    engine
 }
 
 fn check_balances(engine: &Engine, reference: &Reference) {
@@ -55,7 +74,7 @@ fn the_golden_talk_in_compact_frames() {
     let mut engine = Engine::in_nic(limits.accounts, SECRET).unwrap();
     let mut reference = reference(limits);
     for (request, reply) in golden("compact_requests.hex").into_iter().zip(golden("compact_replies.hex")) {
-        assert_eq!(check_in_nic(&mut engine, &mut reference, request), reply);
+        assert_eq!(check_in_nic(&mut engine, &mut reference, request).0, reply);
     }
     check_balances(&engine, &reference);
 }
@@ -70,6 +89,23 @@ fn many_accounts_overflow_their_buckets() {
         check_in_nic(&mut engine, &mut reference, CompactFrame::new(Command::Create, account, account, 0, 0));
     }
     check_balances(&engine, &reference);
+}
+
+#[test]
+fn as_many_accounts_as_there_may_be_are_put_back() {
+    for secret in [SECRET, [0, 0]] {
+        let mut engine = Engine::in_nic(8192, secret).unwrap();
+        let store = engine.store_mut().unwrap();
+        assert!((0..8192).all(|account| store.insert(account, account.into())));
+        assert!(!store.insert(8192, 0), "one too many");
+        for account in 0..8192 {
+            let (reply, _) = engine.answer(&frame(&CompactFrame::new(Command::Refer, 1, account, 0, 0))).unwrap();
+            let reply = CompactFrame::read_from_bytes(&reply[reply.len() - CompactFrame::LENGTH..]).unwrap();
+            assert_eq!((reply.status(), reply.value()), (Ok(Status::Ok), account));
+        }
+        let create = CompactFrame::new(Command::Create, 1, 8192, 0, 0);
+        assert_eq!(engine.answer(&frame(&create)).unwrap().1.unwrap().status, Status::TableFull.code());
+    }
 }
 
 #[test]
@@ -139,11 +175,16 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
 
     #[test]
-    fn the_in_nic_ledger_is_the_rust_one(steps in talk()) {
+    fn the_in_nic_ledger_is_the_rust_one(steps in talk(), stop: prop::sample::Index) {
         let mut engine = Engine::in_nic(LIMITS.accounts, SECRET).unwrap();
-        let mut reference = reference(LIMITS);
-        for request in requests(steps) {
-            check_in_nic(&mut engine, &mut reference, request);
+        let (mut reference, mut journal) = (reference(LIMITS), Vec::new());
+        let stop = stop.index(steps.len());
+        for (number, request) in requests(steps).enumerate() {
+            if number == stop {
+                engine = restored(&reference, &journal);
+                check_balances(&engine, &reference);
+            }
+            journal.extend(check_in_nic(&mut engine, &mut reference, request).1);
         }
         check_balances(&engine, &reference);
     }

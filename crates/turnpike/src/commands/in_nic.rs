@@ -8,12 +8,15 @@ use node::{Config, InNic};
 
 use crate::cli::InNicArgs;
 use crate::error::Error;
+use crate::hex;
 use crate::output::Output;
 
 /// What `in-nic` prints when it is ready.
 #[derive(Serialize)]
 struct Ready {
     listen: String,
+    http: Option<String>,
+    network: String,
     promise: &'static str,
 }
 
@@ -27,18 +30,30 @@ pub fn run(args: &InNicArgs, output: Output) -> Result<(), Error> {
         ..Config::default()
     };
     config.ledger.accounts = args.accounts;
+    if let Some(http) = args.http {
+        config.http = Some(http);
+    }
     config.io.interface = args.interface.clone().unwrap_or_default();
     config.check().map_err(Error::other)?;
+    // Taken before it starts, so that a signal during a long recovery is not lost.
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
     let service = InNic::start(&config).map_err(Error::other)?;
-    let ready = Ready { listen: service.local_address().to_string(), promise: "accepted" };
+    let ready = Ready {
+        listen: service.local_address().to_string(),
+        http: service.http_address().map(|address| address.to_string()),
+        network: hex::encode(service.network()),
+        promise: "accepted",
+    };
     output.result(&ready, |ready| {
-        format!("serving  {} in the NIC\npromise  accepted only: a crash loses what the ring held", ready.listen)
+        let http =
+            ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
+        let promise = "accepted only: a crash loses what is not in the journal yet";
+        format!("serving  {} in the NIC{http}\nnetwork  {}\npromise  {promise}", ready.listen, ready.network)
     });
     if let Some(signal) = signals.forever().next() {
         tracing::info!(signal, "stopping");
     }
-    drop(service);
+    service.stop();
     Ok(())
 }

@@ -1,0 +1,50 @@
+//! How the store of the in-NIC ledger comes back: from the Rust ledger, which recovers as any node's does.
+
+use std::sync::Arc;
+
+use ledger::{
+    Ledger,
+    journal::{Log, Record},
+};
+use wire::CompactFrame;
+use xdp::{Committed, InNicLedger};
+
+use crate::Error;
+
+/// Puts the accounts of `recovered` into an empty store, and has the last `window` operations of its journal recognised when they are
+/// sent again.
+pub fn restore(nic: &mut InNicLedger, recovered: &Ledger, log: &Arc<Log>, window: u64) -> Result<(), Error> {
+    let other = || {
+        Error::InNic("this is the data directory of another ledger: it has what does not fit a compact frame".into())
+    };
+    for (account, balance) in recovered.iter() {
+        let account = account.to_compact().ok_or_else(other)?;
+        nic.insert(account, balance).map_err(|error| Error::InNic(error.to_string()))?;
+    }
+    let first = log.first_sequence().max((log.durable() + 1).saturating_sub(window));
+    let mut reader = log.reader(first)?;
+    while let Some(batch) = reader.next()? {
+        for (sequence, record) in (batch.first_sequence..).zip(batch.records) {
+            nic.remember(&committed(sequence, record).ok_or_else(other)?);
+        }
+    }
+    nic.begin_after(recovered.last_sequence());
+    Ok(())
+}
+
+/// What the program would have told of an operation.
+fn committed(sequence: u64, record: &Record) -> Option<Committed> {
+    let mut requested = record.operation;
+    requested.status.set(0);
+    let frame = CompactFrame::from_operation(&requested)?;
+    Some(Committed {
+        sequence,
+        value: record.value.get(),
+        command: frame.command.get(),
+        transaction: frame.transaction.get(),
+        source: frame.source.get(),
+        destination: frame.destination.get(),
+        amount: frame.amount.get(),
+        status: record.operation.status.get(),
+    })
+}
