@@ -374,6 +374,9 @@ def timing(library, names):
     for name, block in library.entries("blocks"):
         if names and name not in names:
             continue
+        if block.get("timing") is False:
+            print(f"{library.name}/{name}: larger than the device, not placed")
+            continue
         netlist = BUILD / f"{name}.json"
         parameters = {**block.get("parameters", {}), **block.get("timing", {})}
         cells(library, name, {"parameters": parameters}, "synth_ecp5", f"write_json {netlist}")

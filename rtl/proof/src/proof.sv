@@ -135,6 +135,10 @@ module proof
   logic [IdWidth-1:0] miss_id;
   slot_t miss_slot;
   key_t unused_key;
+  logic unused_read, unused_write;
+  logic [$clog2(Sets*Ways*Beats)-1:0] unused_read_addr, unused_write_addr;
+  logic [  1:0] unused_read_slot;
+  logic [511:0] unused_write_data;
   proof_cache #(
       .Sets    (Sets),
       .Ways    (Ways),
@@ -178,7 +182,19 @@ module proof
       .announce_tip_i   (announcement.tip),
       .announce_parent_i(announcement.parent),
       .filled_o,
-      .refused_o
+      .refused_o,
+      .mem_read_valid_o (unused_read),
+      .mem_read_ready_i (1'b0),
+      .mem_read_addr_o  (unused_read_addr),
+      .mem_read_slot_o  (unused_read_slot),
+      .mem_data_valid_i (1'b0),
+      .mem_data_slot_i  ('0),
+      .mem_data_i       ('0),
+      .mem_write_valid_o(unused_write),
+      .mem_write_ready_i(1'b0),
+      .mem_write_addr_o (unused_write_addr),
+      .mem_write_data_o (unused_write_data),
+      .mem_written_i    (1'b0)
   );
 
   logic large_valid, large_ready, made_valid, made_ready, made_none, whole_valid, whole_ready, whole_none;

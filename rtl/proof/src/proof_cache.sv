@@ -21,8 +21,14 @@ module proof_cache
     parameter int unsigned Beats    = 16,
     parameter int unsigned Misses   = 64,
     parameter int unsigned TagWidth = 16,
+    // Replies are in a memory at the mem port, of any latency; else on the chip.
+    parameter bit External = 1'b0,
     localparam int unsigned LenWidth = $clog2(Beats) + 7,
-    localparam int unsigned IdWidth  = $clog2(Misses)
+    localparam int unsigned IdWidth  = $clog2(Misses),
+    localparam int unsigned AddrWidth = $clog2(Sets * Ways * Beats),
+    // Words of replies under way: the memory's latency and more, where there is one to wait for.
+    localparam int unsigned Slots = External ? 64 : 4,
+    localparam int unsigned SlotWidth = $clog2(Slots)
 ) (
     input  logic                clk_i,
     input  logic                rst_ni,
@@ -67,7 +73,22 @@ module proof_cache
     input  logic [       255:0] announce_parent_i,
 
     output logic                filled_o,
-    output logic                refused_o
+    output logic                refused_o,
+
+    // With External: reads, whose answers may come in any order, and writes, which are told of in order. No address is read and
+    // written at a time. Else these are idle.
+    output logic                 mem_read_valid_o,
+    input  logic                 mem_read_ready_i,
+    output logic [AddrWidth-1:0] mem_read_addr_o,
+    output logic [SlotWidth-1:0] mem_read_slot_o,
+    input  logic                 mem_data_valid_i,
+    input  logic [SlotWidth-1:0] mem_data_slot_i,
+    input  logic [        511:0] mem_data_i,
+    output logic                 mem_write_valid_o,
+    input  logic                 mem_write_ready_i,
+    output logic [AddrWidth-1:0] mem_write_addr_o,
+    output logic [        511:0] mem_write_data_o,
+    input  logic                 mem_written_i
 );
 
   localparam int unsigned SetWidth = $clog2(Sets);
@@ -229,26 +250,50 @@ module proof_cache
       .count_o(hits)
   );
 
-  logic [PlaceWidth+BeatWidth-1:0] read_address, write_address;
+  logic read_valid, read_ready, data_valid, write_valid, write_ready, written;
+  logic [AddrWidth-1:0] read_address, write_address;
+  logic [SlotWidth-1:0] read_slot, data_slot;
   logic [511:0] read_data, write_data;
-  logic write;
-  ram_1r1w #(
-      .Width(512),
-      .Depth(Sets * Ways * Beats)
-  ) u_replies (
-      .clk_i,
-      .write_i        (write),
-      .write_address_i(write_address),
-      .write_data_i   (write_data),
-      .read_i         (1'b1),
-      .read_address_i (read_address),
-      .read_data_o    (read_data)
-  );
+  if (External) begin : gen_external
+    assign mem_read_valid_o = read_valid;
+    assign read_ready = mem_read_ready_i;
+    assign mem_read_addr_o = read_address;
+    assign mem_read_slot_o = read_slot;
+    assign {data_valid, data_slot, read_data} = {mem_data_valid_i, mem_data_slot_i, mem_data_i};
+    assign mem_write_valid_o = write_valid;
+    assign write_ready = mem_write_ready_i;
+    assign mem_write_addr_o = write_address;
+    assign mem_write_data_o = write_data;
+    assign written = mem_written_i;
+  end else begin : gen_onchip
+    ram_1r1w #(
+        .Width(512),
+        .Depth(Sets * Ways * Beats)
+    ) u_replies (
+        .clk_i,
+        .write_i        (write_valid),
+        .write_address_i(write_address),
+        .write_data_i   (write_data),
+        .read_i         (1'b1),
+        .read_address_i (read_address),
+        .read_data_o    (read_data)
+    );
+    assign {read_ready, write_ready} = '1;
+    `FF(data_valid, read_valid, 1'b0)
+    `FFN(data_slot, read_slot)
+    `FF(written, write_valid, 1'b0)
+    assign {mem_read_valid_o, mem_read_addr_o, mem_read_slot_o} = '0;
+    assign {mem_write_valid_o, mem_write_addr_o, mem_write_data_o} = '0;
+    logic unused_memory;
+    assign unused_memory = ^{mem_read_ready_i, mem_data_valid_i, mem_data_slot_i, mem_data_i} ^
+        ^{mem_write_ready_i, mem_written_i};
+  end
 
   proof_stream #(
       .PlaceWidth(PlaceWidth),
       .Beats     (Beats),
-      .TagWidth  (TagWidth)
+      .TagWidth  (TagWidth),
+      .Slots     (Slots)
   ) u_stream (
       .clk_i,
       .rst_ni,
@@ -259,8 +304,13 @@ module proof_cache
       .hit_too_large_i(hit.too_large),
       .hit_tip_i      (hit.tip),
       .hit_tag_i      (hit.tag),
+      .read_valid_o   (read_valid),
+      .read_ready_i   (read_ready),
       .read_address_o (read_address),
-      .read_data_i    (read_data),
+      .read_slot_o    (read_slot),
+      .data_valid_i   (data_valid),
+      .data_slot_i    (data_slot),
+      .data_i         (read_data),
       .finished_o     (finished),
       .valid_o        (reply_valid_o),
       .ready_i        (reply_ready_i),
@@ -360,9 +410,11 @@ module proof_cache
       .done_place_i   (result_place),
       .hit_i          (found),
       .finished_i     (finished),
-      .write_o        (write),
+      .write_valid_o  (write_valid),
+      .write_ready_i  (write_ready),
       .write_address_o(write_address),
       .write_data_o   (write_data),
+      .written_i      (written),
       .filled_o,
       .refused_o
   );

@@ -1,5 +1,5 @@
 // Takes in what the host answers to a miss: claims a place, waits until no reply from there is still being sent, writes, and
-// commits. A fill that is late, too long or too short to name its tip leaves everything as it was.
+// commits once the memory has all of it. A fill that is late, too long or too short to name its tip leaves everything as it was.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -47,9 +47,11 @@ module proof_filler
     input  logic hit_i,
     input  logic finished_i,
 
-    output logic                            write_o,
+    output logic                            write_valid_o,
+    input  logic                            write_ready_i,
     output logic [PlaceWidth+BeatWidth-1:0] write_address_o,
     output logic [                   511:0] write_data_o,
+    input  logic                            written_i,        // one of them, in order
 
     output logic filled_o,  // a reply was taken in
     output logic refused_o  // or not
@@ -71,8 +73,10 @@ module proof_filler
   logic [  LenWidth-1:0] length_q;
   logic [   BeatWidth:0] beat_q;
   logic drop_q, drop_d;
-  // Hits whose replies are still to be read; at most as many as their queue holds, and one.
+  // Hits whose replies are still to be read; at most as many as their queue and the slots of proof_stream hold.
   logic [7:0] reading_q, ahead_q;
+  // Words on their way into the memory: of this fill, and of few before it that were dropped.
+  logic [7:0] writing_q;
 
   `FFE(reading_q, hit_i ? reading_q + 1'b1 : reading_q - 1'b1, hit_i != finished_i, '0)
   // Of those, the ones that were hits before the claim.
@@ -86,10 +90,12 @@ module proof_filler
   assign op_length_o = length_q;
   assign op_place_o  = place_q;
   assign op_o        = state_q == StateClaim ? OpClaim : OpCommit;
-  assign op_valid_o  = state_q == StateClaim || state_q == StateCommit;
+  // Whoever finds the reply behind the commit reads it.
+  assign op_valid_o  = state_q == StateClaim || (state_q == StateCommit && writing_q == '0);
 
-  logic word, overlong, cut, end_of_body;
-  assign ready_o     = state_q == StateBody;
+  logic word, drops, overlong, cut, end_of_body;
+  assign drops       = drop_q || overlong || cut;
+  assign ready_o     = state_q == StateBody && (drops || write_ready_i);
   assign word        = valid_i && ready_o;
   assign end_of_body = word && last_i;
   assign overlong        = beat_q == (BeatWidth + 1)'(Beats);
@@ -116,7 +122,7 @@ module proof_filler
       end
       StateWait: if (ahead_q == '0) state_d = StateBody;
       StateBody: begin
-        if (word && (overlong || cut)) drop_d = 1'b1;
+        if (word && drops) drop_d = 1'b1;
         if (end_of_body) state_d = drop_d ? StateIdle : StateCommit;
       end
       StateCommit: if (op_ready_i) state_d = StateCommitted;
@@ -131,14 +137,16 @@ module proof_filler
   `FFE(beat_q, end_of_body ? '0 : beat_q + 1'b1, word && (last_i || !overlong), '0)
   `FFNE(length_q, {beat_q, 6'b0} + LenWidth'(bytes), word)
 
-  assign write_o         = word && !drop_d;
+  assign write_valid_o   = valid_i && state_q == StateBody && !drops;
   assign write_address_o = {place_q, beat_q[BeatWidth-1:0]};
   assign write_data_o    = data_i;
+  `FF(writing_q, writing_q + 8'(write_valid_o && write_ready_i) - 8'(written_i), '0)
 
   assign free_o    = state_q != StateIdle && state_d == StateIdle;
   assign filled_o  = state_q == StateCommitted && done_i && done_taken_i;
   assign refused_o = free_o && !filled_o;
 
+  `ASSERT(writes_are_counted, writing_q != '1 && !(writing_q == '0 && written_i))
   `ASSERT(hits_are_counted, reading_q != '1 && !(reading_q == '0 && finished_i && !hit_i))
 
 endmodule

@@ -1,5 +1,7 @@
 // Sends replies that are hits, 64 bytes a cycle, one after the other without a gap. The tip at the start of a reply is replaced by
 // that of the moment in which it was a hit.
+//
+// Words are asked of the memory in order, each for a slot, and may come in any order; they leave in the order of the slots.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -10,8 +12,11 @@ module proof_stream
     parameter int unsigned PlaceWidth = 8,
     parameter int unsigned Beats      = 16,
     parameter int unsigned TagWidth   = 16,
+    // Words asked for and not yet taken, a power of two: for one a cycle as many as the memory's latency, and two.
+    parameter int unsigned Slots      = 4,
     localparam int unsigned BeatWidth = $clog2(Beats),
-    localparam int unsigned LenWidth  = BeatWidth + 7
+    localparam int unsigned LenWidth  = BeatWidth + 7,
+    localparam int unsigned SlotWidth = $clog2(Slots)
 ) (
     input  logic clk_i,
     input  logic rst_ni,
@@ -24,9 +29,14 @@ module proof_stream
     input  tip_t                            hit_tip_i,
     input  logic [            TagWidth-1:0] hit_tag_i,
 
+    output logic                            read_valid_o,
+    input  logic                            read_ready_i,
     output logic [PlaceWidth+BeatWidth-1:0] read_address_o,
-    input  logic [                   511:0] read_data_i,  // a cycle later
-    output logic                            finished_o,   // the last of a hit has been read
+    output logic [           SlotWidth-1:0] read_slot_o,
+    input  logic                            data_valid_i,
+    input  logic [           SlotWidth-1:0] data_slot_i,
+    input  logic [                   511:0] data_i,
+    output logic                            finished_o,   // all of a hit has come, in the order of the hits
 
     output logic                            valid_o,
     input  logic                            ready_i,
@@ -37,10 +47,7 @@ module proof_stream
     output logic [            LenWidth-1:0] length_o,
     output logic                            too_large_o
 );
-
-  // Words read and not yet taken: one on its way from the memory, and those in the queue.
-  localparam int unsigned Depth = 4;
-
+  // What is known of a word when it is asked for.
   typedef struct packed {
     logic                last;
     logic                first;
@@ -52,16 +59,15 @@ module proof_stream
   } word_t;
 
   logic [BeatWidth-1:0] beat_q;
-  logic read, last, pending_q;
-  word_t word, word_q;
+  logic room, asks, last, comes;
+  word_t word;
   logic [BeatWidth+5:0] before_end;  // the last byte's number
-  logic [$clog2(Depth+1)-1:0] count;
 
   assign before_end = (BeatWidth + 6)'(hit_length_i - 1'b1);
   assign last = hit_too_large_i || beat_q == before_end[6+:BeatWidth];
-  assign read = hit_valid_i && 32'(count) + 32'(pending_q) < Depth;
-  assign hit_ready_o = read && last;
-  assign finished_o  = hit_ready_o;
+  assign read_valid_o = hit_valid_i && room && !hit_too_large_i;
+  assign asks = hit_valid_i && room && (hit_too_large_i || read_ready_i);
+  assign hit_ready_o = asks && last;
   assign read_address_o = {hit_place_i, beat_q};
 
   // Bytes of the last word: those up to the length.
@@ -74,31 +80,50 @@ module proof_stream
       too_large: hit_too_large_i,
       tip: hit_tip_i
   };
-  `FFE(beat_q, last ? '0 : beat_q + 1'b1, read, '0)
-  `FF(pending_q, read, 1'b0)
-  `FFN(word_q, word)
+  `FFE(beat_q, last ? '0 : beat_q + 1'b1, asks, '0)
 
-  logic [511:0] data;
-  always_comb begin
-    data = word_q.too_large ? '0 : read_data_i;
-    if (word_q.first && !word_q.too_large) data[$bits(tip_t)-1:0] = word_q.tip;
+  ////////////////////////////////////////////////////////////////////////
+  // The slots, used in turn. One counts as come from its data on, and until it is free again.
+
+  word_t words_q[Slots];
+  logic [511:0] data_q[Slots];
+  logic [Slots-1:0] came_q, ends_q;
+  logic [SlotWidth-1:0] next_q, coming_q, leaving_q;
+  logic [SlotWidth:0] used_q, awaited_q;
+  logic  leaves;
+  word_t out;
+
+  assign room = used_q != (SlotWidth + 1)'(Slots);
+  assign read_slot_o = next_q;
+  always_ff @(posedge clk_i) begin
+    if (asks) words_q[next_q] <= word;
+    if (data_valid_i) data_q[data_slot_i] <= data_i;
   end
+  for (genvar slot = 0; slot < Slots; slot++) begin : gen_slot
+    logic fills, frees;
+    assign fills = (data_valid_i && data_slot_i == SlotWidth'(slot)) ||
+        (asks && hit_too_large_i && next_q == SlotWidth'(slot));
+    assign frees = leaves && leaving_q == SlotWidth'(slot);
+    `FFE(came_q[slot], fills, fills || frees, 1'b0)
+    `FFNE(ends_q[slot], last, asks && next_q == SlotWidth'(slot))
+  end
+  // No word leaves before it has come, so what is finished is told no later than its last word leaves.
+  assign comes = awaited_q != '0 && came_q[coming_q];
+  assign finished_o = comes && ends_q[coming_q];
+  `FFE(next_q, next_q + 1'b1, asks, '0)
+  `FFE(coming_q, coming_q + 1'b1, comes, '0)
+  `FFE(leaving_q, leaving_q + 1'b1, leaves, '0)
+  `FF(used_q, used_q + (SlotWidth + 1)'(asks) - (SlotWidth + 1)'(leaves), '0)
+  `FF(awaited_q, awaited_q + (SlotWidth + 1)'(asks) - (SlotWidth + 1)'(comes), '0)
 
-  logic queue_ready;
-  fifo #(
-      .Width(512 + 64 + 1 + TagWidth + LenWidth + 1),
-      .Depth(Depth)
-  ) u_queue (
-      .clk_i,
-      .rst_ni,
-      .valid_i(pending_q),
-      .ready_o(queue_ready),
-      .data_i ({data, word_q.keep, word_q.last, word_q.tag, word_q.length, word_q.too_large}),
-      .valid_o,
-      .ready_i,
-      .data_o ({data_o, keep_o, last_o, tag_o, length_o, too_large_o}),
-      .count_o(count)
-  );
-  `ASSERT(words_have_room, !pending_q || queue_ready)
-
+  assign out = words_q[leaving_q];
+  assign valid_o = came_q[leaving_q];
+  assign leaves = valid_o && ready_i;
+  assign {last_o, keep_o, tag_o, length_o, too_large_o} = {out.last, out.keep, out.tag, out.length, out.too_large};
+  always_comb begin
+    data_o = out.too_large ? '0 : data_q[leaving_q];
+    if (out.first && !out.too_large) data_o[$bits(tip_t)-1:0] = out.tip;
+  end
+  `ASSERT(slots_are_used, !valid_o || used_q != '0)
+  `ASSERT(data_have_a_slot, !data_valid_i || (used_q != '0 && !came_q[data_slot_i]))
 endmodule

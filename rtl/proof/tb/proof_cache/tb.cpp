@@ -25,6 +25,12 @@ constexpr uint8_t kSeed[17] = "0123456789abcdef";
 constexpr unsigned kLookup = 0, kForget = 1, kExtend = 2, kReorganise = 3;
 constexpr unsigned kLatest = 1, kIndex = 4;
 
+// Of the external memory, see dram_model.
+struct Latency {
+  uint16_t least, spread;  // cycles from a request to its answer
+  uint16_t refresh, gap;   // cycles between refreshes, 0 for none; cycles of a refresh
+};
+
 using Key = std::array<uint8_t, 33>;
 using Tip = std::array<uint8_t, 40>;
 
@@ -107,7 +113,14 @@ class Test : public harness::Bench {
   unsigned pool = 4, longest = 1024, block_chance = 1, delay = 300;
   std::vector<unsigned> queries{kLatest, 2, 3, kIndex};
 
-  void begin(Throttle::Kind lookups, Throttle::Kind replies, Throttle::Kind misses, Throttle::Kind fills) {
+  // An empty cache.
+  void begin(Throttle::Kind lookups, Throttle::Kind replies, Throttle::Kind misses, Throttle::Kind fills, [[maybe_unused]] Latency latency = {1, 0, 0, 0}) {
+#ifdef EXTERNAL
+    top.least_i = latency.least;
+    top.spread_i = latency.spread;
+    top.refresh_i = latency.refresh;
+    top.gap_i = latency.gap;
+#endif
     top.lookup_valid_i = top.reply_ready_i = top.miss_ready_i = top.fill_valid_i = top.announce_valid_i = 0;
     reset();
     lookups_ = Throttle(lookups, random.next());
@@ -138,7 +151,7 @@ class Test : public harness::Bench {
   void one() { clock(true, false); }
 
   void finish() {
-    for (unsigned i = 0; !pending_.empty() || !answers_.empty() || !announcements_.empty() || offered_; i++) {
+    for (unsigned i = 0; !pending_.empty() || !answers_.empty() || !announcements_.empty() || offered_ || filling_; i++) {
       clock(false, true);
       if (i > 100000) fail(*this, std::to_string(pending_.size()) + " lookups without an end");
     }
@@ -339,7 +352,12 @@ class Test : public harness::Bench {
 void body(const harness::Options& options) {
   Test test(options);
   const char* asked = getenv("OPERATIONS");
-  const uint64_t count = asked ? strtoull(asked, nullptr, 10) : 1500;
+  const uint64_t count = asked ? strtoull(asked, nullptr, 10) : OPERATIONS;
+#ifdef EXTERNAL
+  const Latency latencies[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {5, 60, 0, 0}, {60, 20, 400, 50}};
+#else
+  const Latency latencies[] = {{1, 0, 0, 0}};
+#endif
 
   // One lookup a cycle: all of them misses, of which 64 have an id.
   test.pool = 1u << 30, test.block_chance = 0;
@@ -350,27 +368,33 @@ void body(const harness::Options& options) {
   if (test.counts.most != kMisses) fail(test, "not so many misses outstanding");
 
   for (int pace = 0; pace < 4 * Throttle::kKinds; pace++) {
-    for (unsigned pool : {1u, 2u, 40u, 2000u}) {
-      for (unsigned delay : {0u, 60u, 2000u}) {
-        test.pool = pool;
-        test.delay = delay;
-        test.block_chance = pool == 2 ? 2 : 5;
-        test.longest = pool == 1 ? 64 : 1024;
-        test.queries = pool > 4 ? std::vector<unsigned>{kLatest, 2, 3, kIndex} : std::vector<unsigned>{1u + unsigned(pace) % 4};
-        const auto kind = [&](int shift) { return Throttle::Kind((pace >> shift) % Throttle::kKinds); };
-        test.begin(kind(0), kind(2), kind(1), kind(0));
-        test.run(pool == 2000 ? count / 2 : count);
+    for (const Latency& latency : latencies) {
+      for (unsigned pool : {1u, 2u, 40u, 2000u}) {
+        for (unsigned delay : {0u, 60u, 2000u}) {
+          test.pool = pool;
+          test.delay = delay;
+          test.block_chance = pool == 2 ? 2 : 5;
+          test.longest = pool == 1 ? 64 : 1024;
+          test.queries = pool > 4 ? std::vector<unsigned>{kLatest, 2, 3, kIndex} : std::vector<unsigned>{1u + unsigned(pace) % 4};
+          const auto kind = [&](int shift) { return Throttle::Kind((pace >> shift) % Throttle::kKinds); };
+          test.begin(kind(0), kind(2), kind(1), kind(0), latency);
+          const uint64_t share = count / std::size(latencies);
+          test.run(pool == 2000 ? share / 2 : share);
+        }
       }
     }
   }
 
-  // Whole paths without a gap between them: one word a cycle.
-  test.pool = 2, test.delay = 0, test.block_chance = 0, test.longest = 1024, test.queries = {kLatest};
-  test.begin(Throttle::kAlways, Throttle::kAlways, Throttle::kAlways, Throttle::kAlways);
-  test.run(100);
-  test.words = 0;
-  test.run(400);
-  if (test.words < 400 || test.last_word - test.first_word + 1 != test.words) fail(test, "gaps between the words of replies");
+  // Whole paths without a gap between them: one word a cycle, at any latency that is always the same.
+  for (const Latency& latency : latencies) {
+    if (latency.spread != 0) continue;
+    test.pool = 2, test.delay = 0, test.block_chance = 0, test.longest = 1024, test.queries = {kLatest};
+    test.begin(Throttle::kAlways, Throttle::kAlways, Throttle::kAlways, Throttle::kAlways, latency);
+    test.run(100);
+    test.words = 0;
+    test.run(400);
+    if (test.words < 400 || test.last_word - test.first_word + 1 != test.words) fail(test, "gaps between the words of replies");
+  }
   const Counts& all = test.counts;
   if (all.hits * 10 < all.lookups || all.filled == 0 || all.refused == 0) fail(test, std::to_string(all.hits) + " hits only");
   printf("%lu lookups, %lu hits, %lu misses (%lu without an id); %lu fills, %lu refused; %lu blocks", all.lookups, all.hits, all.misses,
