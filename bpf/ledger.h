@@ -39,7 +39,10 @@ struct ledger_header {
 	// Offsets from this header.
 	u64 buckets_at;
 	u64 stripes_at;
-	u64 reserved[2];
+	// How many operations each stripe has executed: the next one takes the place of the oldest. These are apart from the
+	// stripes, where they are few enough to stay in a cache, so that one knows where to write before the stripe has come.
+	u64 executed_at;
+	u64 reserved;
 	// All processors write these.
 	u64 accounts;
 	u64 overflows;
@@ -72,14 +75,11 @@ struct remembered_operation {
 };
 
 struct stripe {
-	// Operations so far: the next one takes the place of the oldest.
-	u64 executed;
-	u64 reserved[7];
-	// What each of them is first looked for by.
+	// What each operation is first looked for by.
 	u16 tags[STRIPE_OPERATIONS];
 	struct remembered_operation operations[STRIPE_OPERATIONS];
 };
-_Static_assert(sizeof(struct stripe) == 2240, "as in store.rs");
+_Static_assert(sizeof(struct stripe) == 2176, "as in store.rs");
 
 // An operation that was executed, as user space gets it for its journal.
 struct committed {
@@ -143,6 +143,23 @@ INLINE u32 first_account_bucket(memory_t ledger, u32 id)
 INLINE u32 stripe_of(u32 bucket)
 {
 	return bucket % STRIPES;
+}
+
+INLINE memory_t stripe_at(memory_t ledger, u32 stripe)
+{
+	return ledger + load64(ledger + LEDGER(stripes_at)) + stripe * sizeof(struct stripe);
+}
+
+// Where a stripe's number of operations is.
+INLINE memory_t executed_at(memory_t ledger, u32 stripe)
+{
+	return ledger + load64(ledger + LEDGER(executed_at)) + stripe * sizeof(u64);
+}
+
+// The place of an operation by its number in a stripe.
+INLINE memory_t operation_at(memory_t stripe, u64 number)
+{
+	return stripe + STRIPE(operations) + number % STRIPE_OPERATIONS * sizeof(struct remembered_operation);
 }
 
 // Finds an account. `CONTENDED` where there are more buckets than are looked at.
@@ -209,13 +226,13 @@ INLINE u16 operation_tag(const struct operation *operation)
 INLINE void ledger_fetch(memory_t ledger, const struct operation *operation)
 {
 	memory_t buckets = ledger + load64(ledger + LEDGER(buckets_at));
-	u32 bucket = first_account_bucket(ledger, operation->source);
-	memory_t stripe = ledger + load64(ledger + LEDGER(stripes_at)) + stripe_of(bucket) * sizeof(struct stripe);
+	u32 bucket = first_account_bucket(ledger, operation->source), number = stripe_of(bucket);
+	memory_t stripe = stripe_at(ledger, number);
 
 	load64(buckets + (u64)bucket * sizeof(struct account_bucket));
-	load64(stripe);
 	load64(stripe + STRIPE(tags));
 	load64(stripe + STRIPE(tags) + 64);
+	load64(operation_at(stripe, load64(executed_at(ledger, number))));
 	if (operation->command == COMMAND_TRANSFER) {
 		bucket = first_account_bucket(ledger, operation->destination);
 		load64(buckets + (u64)bucket * sizeof(struct account_bucket));
@@ -223,7 +240,7 @@ INLINE void ledger_fetch(memory_t ledger, const struct operation *operation)
 }
 
 // Finds the first execution of an operation with this source and transaction id: its place, or -1.
-INLINE long stripe_find(memory_t stripe, const struct operation *operation)
+INLINE long stripe_find(memory_t stripe, u64 executed, const struct operation *operation)
 {
 	u16 tag = operation_tag(operation);
 	u64 hits = 0;
@@ -234,10 +251,8 @@ INLINE long stripe_find(memory_t stripe, const struct operation *operation)
 		hits |= slots_with(load64(stripe + STRIPE(tags) + 2 * at), tag);
 	if (!hits)
 		return -1;
-	u64 executed = load64(stripe);
-
 	for (u32 at = 0; at < STRIPE_OPERATIONS && at < executed; at++) {
-		memory_t place = stripe + STRIPE(operations) + at * sizeof(struct remembered_operation);
+		memory_t place = operation_at(stripe, at);
 
 		if (load32(place + REMEMBERED(transaction)) == operation->transaction &&
 		    load32(place + REMEMBERED(source)) == operation->source)
@@ -246,13 +261,11 @@ INLINE long stripe_find(memory_t stripe, const struct operation *operation)
 	return -1;
 }
 
-INLINE void stripe_push(memory_t stripe, const struct operation *operation, const struct remembered *result)
+INLINE void stripe_push(memory_t stripe, u64 executed, const struct operation *operation, const struct remembered *result)
 {
-	u64 executed = load64(stripe);
-	u32 at = executed % STRIPE_OPERATIONS;
-	memory_t place = stripe + STRIPE(operations) + at * sizeof(struct remembered_operation);
+	memory_t place = operation_at(stripe, executed);
 
-	store16(stripe + STRIPE(tags) + 2 * at, operation_tag(operation));
+	store16(stripe + STRIPE(tags) + 2 * (executed % STRIPE_OPERATIONS), operation_tag(operation));
 	store32(place + REMEMBERED(transaction), operation->transaction);
 	store32(place + REMEMBERED(source), operation->source);
 	store32(place + REMEMBERED(destination), operation->destination);
@@ -260,7 +273,6 @@ INLINE void stripe_push(memory_t stripe, const struct operation *operation, cons
 	store16(place + REMEMBERED(command), operation->command);
 	store16(place + REMEMBERED(status), result->status);
 	store64(place + REMEMBERED(value), result->value);
-	store64(stripe, executed + 1);
 }
 
 // The status and value of a REFER. Needs no lock.
@@ -311,15 +323,16 @@ INLINE u64 ledger_execute(memory_t ledger, const struct operation *operation, st
 {
 	u32 bucket = first_account_bucket(ledger, operation->source);
 	struct account source = account_find(ledger, bucket, operation->source), destination = { .found = ABSENT };
-	memory_t stripe = ledger + load64(ledger + LEDGER(stripes_at)) + stripe_of(bucket) * sizeof(struct stripe);
-	long first = stripe_find(stripe, operation);
+	memory_t stripe = stripe_at(ledger, stripe_of(bucket)), counter = executed_at(ledger, stripe_of(bucket));
+	u64 executed = load64(counter);
+	long first = stripe_find(stripe, executed, operation);
 
 	*found = source.found;
 	if (source.found == CONTENDED)
 		return 0;
 	result->value = source.found == FOUND ? load64(source.balance) : 0;
 	if (first >= 0) {
-		memory_t place = stripe + STRIPE(operations) + first * sizeof(struct remembered_operation);
+		memory_t place = operation_at(stripe, first);
 
 		result->status = STATUS_TRANSACTION_ID_REUSED;
 		if (load32(place + REMEMBERED(destination)) == operation->destination &&
@@ -338,7 +351,8 @@ INLINE u64 ledger_execute(memory_t ledger, const struct operation *operation, st
 		}
 	}
 	result->status = ledger_apply(ledger, operation, &source, &destination, &result->value);
-	stripe_push(stripe, operation, result);
+	stripe_push(stripe, executed, operation, result);
+	store64(counter, executed + 1);
 	return add64(ledger + LEDGER(sequence), 1) + 1;
 }
 

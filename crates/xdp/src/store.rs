@@ -12,12 +12,11 @@ use crate::{Arena, Committed, Error};
 /// Stripes, each with a lock of its own.
 pub const STRIPES: usize = 4096;
 
-/// Bytes of a stripe's memory of operations, how many those are, the first words of their tags and of the operations themselves, and
-/// the words of one.
-const STRIPE_BYTES: usize = 2240;
+/// Bytes of a stripe's memory of operations, how many those are, the first word of the operations behind their tags, and the words
+/// of one.
+const STRIPE_BYTES: usize = 2176;
 const STRIPE_OPERATIONS: usize = 64;
-const TAGS: usize = 8;
-const OPERATIONS: usize = 24;
+const OPERATIONS: usize = 16;
 const OPERATION: usize = 4;
 
 /// Accounts of a bucket, buckets that a search looks at; the words of a bucket, the first of its ids and of its balances.
@@ -42,6 +41,7 @@ const LIMIT: usize = 2;
 const BUCKET_BITS: usize = 3;
 const BUCKETS_AT: usize = 4;
 const STRIPES_AT: usize = 5;
+const EXECUTED_AT: usize = 6;
 const ACCOUNTS: usize = 8;
 const OVERFLOWS: usize = 9;
 const SEQUENCE: usize = 10;
@@ -69,8 +69,13 @@ impl Layout {
         (1 << self.bucket_bits) + self.overflows
     }
 
-    fn stripes_at(&self) -> usize {
+    /// Numbers of operations, a word for each stripe.
+    fn executed_at(&self) -> usize {
         HEADER_BYTES + self.buckets() * BUCKET * size_of::<u64>()
+    }
+
+    fn stripes_at(&self) -> usize {
+        self.executed_at() + STRIPES * size_of::<u64>()
     }
 
     fn bytes(&self) -> usize {
@@ -110,6 +115,7 @@ impl InNicStore {
             (BUCKET_BITS, layout.bucket_bits.into()),
             (BUCKETS_AT, HEADER_BYTES as u64),
             (STRIPES_AT, layout.stripes_at() as u64),
+            (EXECUTED_AT, layout.executed_at() as u64),
         ] {
             store.header[at].store(value, Relaxed);
         }
@@ -158,10 +164,11 @@ impl InNicStore {
 
     /// Has an operation recognised when it is sent again, while no program is at it.
     pub fn remember(&mut self, committed: &Committed) {
-        let stripes = self.header[STRIPES_AT].load(Relaxed) as usize / size_of::<u64>();
-        let stripe = stripes + self.first_bucket(committed.source) % STRIPES * (STRIPE_BYTES / size_of::<u64>());
-        let at = self.all[stripe].fetch_add(1, Relaxed) as usize % STRIPE_OPERATIONS;
-        let (tag, place) = (&self.all[stripe + TAGS + at / 4], stripe + OPERATIONS + at * OPERATION);
+        let first = |at: usize| self.header[at].load(Relaxed) as usize / size_of::<u64>();
+        let number = self.first_bucket(committed.source) % STRIPES;
+        let stripe = first(STRIPES_AT) + number * (STRIPE_BYTES / size_of::<u64>());
+        let at = self.all[first(EXECUTED_AT) + number].fetch_add(1, Relaxed) as usize % STRIPE_OPERATIONS;
+        let (tag, place) = (&self.all[stripe + at / 4], stripe + OPERATIONS + at * OPERATION);
         let shift = 16 * (at % 4);
         tag.store(tag.load(Relaxed) & !(0xffff << shift) | u64::from(tag_of(committed)) << shift, Relaxed);
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
