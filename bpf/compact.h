@@ -126,8 +126,9 @@ INLINE void compact_result(u8 *frame, const struct remembered *result)
 	put16(frame + 20, be16(result->status));
 }
 
-// Answers a compact frame in place, if it can be; `hash` is what `refer_fetch` gave. The payload of the reply is as long as that of the request.
-INLINE enum counter answer_compact(struct packet *packet, memory_t state, u64 hash)
+// Makes a compact frame its reply, if it can be answered; `hash` is what `refer_fetch` gave. The reply is as long as the request, `sum` that of its
+// bytes. The headers are the caller's.
+INLINE enum counter answer_compact(struct packet *packet, memory_t state, u64 hash, u64 *sum)
 {
 	struct operation operation;
 
@@ -145,7 +146,7 @@ INLINE enum counter answer_compact(struct packet *packet, memory_t state, u64 ha
 	if (!may_be_told(state))
 		return COUNT_NOT_DURABLE;
 	compact_result(packet->payload, &result);
-	turn_around(packet, COMPACT_BYTES, compact_sum(packet->payload));
+	*sum = compact_sum(packet->payload);
 	return counter;
 }
 

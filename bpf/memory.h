@@ -61,35 +61,46 @@ INLINE u64 be64(u64 value)
 	return __builtin_bswap64(value);
 }
 
-// Loads from packets, where nothing is aligned.
+// Packets are not aligned, which x86-64 and the kernel's verifier there do not mind. The compiler does: told so, it makes every
+// access one of bytes. Natively it has to be told.
+#ifdef __bpf__
+#define ANY_ALIGNMENT may_alias
+#else
+#define ANY_ALIGNMENT may_alias, aligned(1)
+#endif
+
+typedef u16 __attribute__((ANY_ALIGNMENT)) packet_u16;
+typedef u32 __attribute__((ANY_ALIGNMENT)) packet_u32;
+typedef u64 __attribute__((ANY_ALIGNMENT)) packet_u64;
+
 INLINE u16 get16(const u8 *at)
 {
-	return ((const struct { u16 value; } __attribute__((packed, may_alias)) *)at)->value;
+	return *(const packet_u16 *)at;
 }
 
 INLINE u32 get32(const u8 *at)
 {
-	return ((const struct { u32 value; } __attribute__((packed, may_alias)) *)at)->value;
+	return *(const packet_u32 *)at;
 }
 
 INLINE u64 get64(const u8 *at)
 {
-	return ((const struct { u64 value; } __attribute__((packed, may_alias)) *)at)->value;
+	return *(const packet_u64 *)at;
 }
 
 INLINE void put16(u8 *at, u16 value)
 {
-	((struct { u16 value; } __attribute__((packed, may_alias)) *)at)->value = value;
+	*(packet_u16 *)at = value;
 }
 
 INLINE void put32(u8 *at, u32 value)
 {
-	((struct { u32 value; } __attribute__((packed, may_alias)) *)at)->value = value;
+	*(packet_u32 *)at = value;
 }
 
 INLINE void put64(u8 *at, u64 value)
 {
-	((struct { u64 value; } __attribute__((packed, may_alias)) *)at)->value = value;
+	*(packet_u64 *)at = value;
 }
 
 // What became of a look into shared memory.

@@ -115,8 +115,9 @@ INLINE void clear_padding(struct packet *packet, memory_t state, u32 length)
 		put64(last, 0);
 }
 
-// Answers a proof frame in place, if the cache holds the answer. `length` is that of the reply's payload then.
-INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *length)
+// Makes a proof frame its reply, if the cache holds the answer: `length` is that of the reply then, `reply_sum` that of its bytes. The headers are
+// the caller's.
+INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *length, u64 *reply_sum)
 {
 	u8 *frame = packet->payload;
 	u64 proofs = load64(state + STATE(proofs_at)), sum = 0;
@@ -195,7 +196,7 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *len
 	for (u32 at = 0; at < (PROOF_BYTES + TIP_BYTES) / 8; at++)
 		sum = sum64(sum, get64(frame + 8 * at));
 	*length = PROOF_BYTES + body;
-	turn_around(packet, *length, sum);
+	*reply_sum = sum;
 	return COUNT_PROOF;
 }
 

@@ -53,15 +53,17 @@ INLINE int serve(struct xdp_md *context)
 
 	if (!is_addressed(&packet, state))
 		return XDP_PASS;
+	u64 sum = 0;
 	u32 length = packet.length;
-	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, state, hash) :
-							 answer_proof(&packet, state, &length);
+	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, state, hash, &sum) :
+							 answer_proof(&packet, state, &length, &sum);
 
 	count(counter);
 	if (counter > COUNT_PROOF)
 		return leave(context, &packet, state);
+	turn_around(&packet, length, sum);
 	// Shorter than the request; there may also be padding of the Ethernet's behind it.
-	if (counter == COUNT_PROOF && length != packet.length) {
+	if (length != packet.length) {
 		if (bpf_xdp_adjust_tail(context, (int)length - (int)packet.length)) {
 			count(COUNT_LOST);
 			return XDP_DROP;

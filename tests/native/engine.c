@@ -18,11 +18,15 @@ u32 native_tier(u8 *start, u32 bytes, memory_t memory)
 
 	if (!is_addressed(&packet, memory))
 		return 0;
+	u64 sum = 0;
 	u32 length = packet.length;
-	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, memory, hash) :
-							 answer_proof(&packet, memory, &length);
+	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, memory, hash, &sum) :
+							 answer_proof(&packet, memory, &length, &sum);
 
-	return counter > COUNT_PROOF ? 0 : bytes + length - packet.length;
+	if (counter > COUNT_PROOF)
+		return 0;
+	turn_around(&packet, length, sum);
+	return bytes + length - packet.length;
 }
 
 // As bpf/ledger.bpf.c, on one thread. An operation that leaves a trace is told by its sequence.
