@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// A generator of compact frames in the kernel, for measurements. The kernel runs `generate` as often as it is told, and sends each
+// A generator of compact frames and proof frames in the kernel, for measurements. The kernel runs `generate` as often as it is told, and sends each
 // frame by the interface (`BPF_PROG_TEST_RUN` with live frames); `receive`, at the same interface, takes the replies. Both see
 // one clock, and neither needs a system call for a frame.
 #include <linux/bpf.h>
 
 #include "compact.h"
+#include "proof.h"
+#include "request.h"
 
 #define SEC(name) __attribute__((section(name), used))
 
@@ -13,6 +15,10 @@
 
 #define HEADERS (ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES)
 #define FRAME_BYTES (HEADERS + COMPACT_BYTES)
+#define PROOF_FRAME_BYTES (HEADERS + 8 * PROOF_WORDS)
+
+// In place of a command: the proof of an address' latest transaction.
+#define GENERATE_PROOF 0
 
 // What TRANSFER moves, to the account after, and ISSUE gives.
 #define AMOUNT 1
@@ -85,47 +91,70 @@ INLINE memory_t tally_of(u32 processor)
 	return (memory_t)&arena + GENERATOR(tallies) + (processor & 63) * sizeof(struct tally);
 }
 
-SEC("generate") int generate_request(struct xdp_md *context)
+// The next request: a transaction id, and the account that it is for, from 0 on.
+struct next {
+	u32 transaction;
+	u32 account;
+};
+
+// Writes the headers, and tells what comes behind them. Whoever had the frame before may have written over all of it.
+INLINE struct next next_request(u8 *start)
 {
 	memory_t generator = (memory_t)&arena;
-	u8 *start = (u8 *)(long)context->data, *end = (u8 *)(long)context->data_end, *frame = start + HEADERS;
 
-	if (!fits(start, FRAME_BYTES, end))
-		return XDP_ABORTED;
-	// Whoever had the frame before may have written over all of it.
 #pragma clang loop unroll(full)
 	for (u32 at = 0; at < HEADERS / 8; at++)
 		put64(start + 8 * at, load64(generator + 8 * at));
 	put16(start + HEADERS - 2, load64(generator + 8 * (HEADERS / 8)));
 
 	u32 processor = bpf_get_smp_processor_id(), accounts = load64(generator + GENERATOR(accounts));
-	u32 command = load64(generator + GENERATOR(command)), lowest = load64(generator + GENERATOR(lowest));
-	u32 transaction = load64(generator + GENERATOR(transactions)), chosen;
+	struct next next = { .transaction = load64(generator + GENERATOR(transactions)) };
 	memory_t tally = tally_of(processor);
 	u64 made = count(tally + TALLY(made));
 
 	if (load64(generator + GENERATOR(any))) {
-		transaction += made * INTERLEAVED + processor;
+		next.transaction += made * INTERLEAVED + processor;
 		// The constants of Numerical Recipes: an order that no cache foresees.
-		u32 spread = (transaction * 1664525 + 1013904223) * 1664525 + 1013904223;
+		u32 spread = (next.transaction * 1664525 + 1013904223) * 1664525 + 1013904223;
 
-		chosen = ((u64)spread * accounts) >> 32;
+		next.account = ((u64)spread * accounts) >> 32;
 	} else {
 		u32 number = add64(generator + GENERATOR(ordered), 1);
 
-		transaction += number;
-		chosen = number % (accounts ? accounts : 1);
+		next.transaction += number;
+		next.account = number % (accounts ? accounts : 1);
 	}
+	if (made == 0)
+		store64(tally + TALLY(first), bpf_ktime_get_ns());
+	return next;
+}
+
+SEC("generate") int generate_request(struct xdp_md *context)
+{
+	memory_t generator = (memory_t)&arena;
+	u8 *start = (u8 *)(long)context->data, *end = (u8 *)(long)context->data_end, *frame = start + HEADERS;
+	u32 command = load64(generator + GENERATOR(command));
+
+	if (!fits(start, FRAME_BYTES, end))
+		return XDP_ABORTED;
+	struct next next = next_request(start);
+
+	if (command == GENERATE_PROOF) {
+		if (!fits(start, PROOF_FRAME_BYTES, end))
+			return XDP_ABORTED;
+		write_proof(frame, next.account);
+		put32(frame + 4, be32(next.transaction));
+		return XDP_TX;
+	}
+	u32 account = load64(generator + GENERATOR(lowest)) + next.account;
 	bool transfers = command == COMMAND_TRANSFER;
 
 	put32(frame, be32(command));
-	put32(frame + 4, be32(transaction));
-	put32(frame + 8, be32(lowest + chosen));
-	put32(frame + 12, transfers ? be32(lowest + chosen + 1) : 0);
+	put32(frame + 4, be32(next.transaction));
+	put32(frame + 8, be32(account));
+	put32(frame + 12, transfers ? be32(account + 1) : 0);
 	put32(frame + 16, transfers ? be32(AMOUNT) : command == COMMAND_ISSUE ? be32(PLENTY) : 0);
 	put16(frame + 20, 0);
-	if (made == 0)
-		store64(tally + TALLY(first), bpf_ktime_get_ns());
 	return XDP_TX;
 }
 
@@ -141,7 +170,9 @@ SEC("receive") int receive_reply(struct xdp_md *context)
 	memory_t tally = tally_of(bpf_get_smp_processor_id());
 
 	count(tally + TALLY(replies));
-	if (!get16(start + HEADERS + 20))
+	u32 status_at = HEADERS + (get32(start + HEADERS) == PROOF_REPLY ? 10 : 20);
+
+	if (!get16(start + status_at))
 		count(tally + TALLY(good));
 	store64(tally + TALLY(last), bpf_ktime_get_ns());
 	return XDP_DROP;
@@ -151,6 +182,30 @@ SEC("receive") int receive_reply(struct xdp_md *context)
 SEC("pass") int pass_all(struct xdp_md *context)
 {
 	return context->data < context->data_end ? XDP_PASS : XDP_ABORTED;
+}
+
+// At the other end, where nothing is to be done: sends a request back as if it were its reply. What is left is the cost of generator and cable.
+SEC("reflect") int reflect_request(struct xdp_md *context)
+{
+	u8 *start = (u8 *)(long)context->data, *end = (u8 *)(long)context->data_end;
+	u8 *ip = start + ETHERNET_BYTES, *udp = ip + IPV4_BYTES;
+
+	if (!fits(start, FRAME_BYTES, end))
+		return XDP_PASS;
+	if (be16(get16(start + 12)) != ETHERTYPE_IPV4 || ip[9] != PROTOCOL_UDP || be16(get16(udp)) != GENERATOR_PORT)
+		return XDP_PASS;
+	u32 mac = get32(start), address = get32(ip + 12);
+	u16 mac_rest = get16(start + 4), port = get16(udp);
+
+	put32(start, get32(start + 6));
+	put16(start + 4, get16(start + 10));
+	put32(start + 6, mac);
+	put16(start + 10, mac_rest);
+	put32(ip + 12, get32(ip + 16));
+	put32(ip + 16, address);
+	put16(udp, get16(udp + 2));
+	put16(udp + 2, port);
+	return XDP_TX;
 }
 
 SEC("license") char _license[] = "Dual MIT/GPL";

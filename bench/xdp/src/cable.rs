@@ -13,7 +13,7 @@ use std::{
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use xdp::{
     Interface, Link,
-    generator::{Generator, Requests, Tally, attach_pass},
+    generator::{Generator, Requests, Tally, attach_pass, attach_reflect},
 };
 
 pub const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 77, 0, 1), 7400);
@@ -77,6 +77,11 @@ impl Cable {
     /// Has the server's end pass everything to the host.
     pub fn pass(&self) -> Result<Link, Failure> {
         self.at_server(|| Ok(attach_pass(&Interface::named(CABLE)?)?))
+    }
+
+    /// Has the server's end send everything back.
+    pub fn reflect(&self) -> Result<Link, Failure> {
+        self.at_server(|| Ok(attach_reflect(&Interface::named(CABLE)?)?))
     }
 
     /// The generator, at the client's end.

@@ -5,6 +5,7 @@
 
 mod cable;
 mod lookups;
+mod processor;
 mod software;
 mod transfers;
 
@@ -15,7 +16,7 @@ use clap::{Parser, ValueEnum};
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// REFER: a node with sockets alone, next to one with the NIC tier
+    /// REFER and cached proofs: a node with sockets alone, next to one with the NIC tier
     Lookups,
     /// The in-NIC ledger next to a server with recvfrom and sendto
     Transfers,

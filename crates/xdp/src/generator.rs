@@ -20,9 +20,17 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/generator.o"));
 /// The port that requests come from.
 const PORT: u16 = 4000;
 
-/// Bytes of a frame: Ethernet, IPv4, UDP, a compact frame.
-const FRAME: usize = 14 + 20 + 8 + 22;
+/// Bytes of a frame: Ethernet, IPv4, UDP, and a compact frame, or a proof frame with room for the body of `bpf/request.h`.
 const HEADERS: usize = 14 + 20 + 8;
+const FRAME: usize = HEADERS + 22;
+const PROOF_FRAME: usize = HEADERS + 48 + PROOF_BODY;
+
+/// Bytes of a proof's body that there is room for: a tip, and as many words as in `bpf/request.h`.
+pub const PROOF_BODY: usize = 40 + 32 * 8;
+
+/// In place of a command: a request for the proof of an address' latest transaction. The address is the number of the account, from 1
+/// on, in 8 bytes, little-endian, and zeros.
+pub const PROOF: u32 = 0;
 
 /// Frames that the kernel makes and sends at a time: its own default, and the most that a poll of an interface takes.
 const BATCH: u32 = 64;
@@ -52,7 +60,7 @@ pub const INTERLEAVED: u32 = 64;
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
-    /// A command of the protocol's.
+    /// A command of the protocol's, or [`PROOF`].
     pub command: u32,
     /// The lowest account.
     pub lowest: u32,
@@ -82,10 +90,20 @@ pub struct Tally {
 pub struct Generator {
     words: Array<AtomicU64>,
     program: Section,
+    envelope: Envelope,
     interface: u32,
     _link: Link,
     _kept: Link,
     _arena: Arena,
+}
+
+/// Whom requests are from, and for.
+#[derive(Debug)]
+struct Envelope {
+    mac: [u8; 6],
+    to_mac: [u8; 6],
+    from: Ipv4Addr,
+    to: SocketAddrV4,
 }
 
 #[derive(Debug)]
@@ -109,18 +127,19 @@ impl Generator {
         // nowhere would put it there and take it off again, and wait some 10 ms each time until no processor uses the old list.
         let kept = Link::attach_as(&program, &Interface::named("lo")?, Mode::Generic)?;
         let words = Arc::new(arena.first_page()).words(0, WORDS).unwrap_or_else(|| unreachable!("a page has room"));
-        let mut headers = headers(interface.mac, to_mac, from, to).to_vec();
-        headers.resize(COMMAND * 8, 0);
-        for (word, bytes) in words.iter().zip(headers.as_chunks::<8>().0) {
-            word.store(u64::from_le_bytes(*bytes), Relaxed);
-        }
+        let envelope = Envelope { mac: interface.mac, to_mac, from, to };
         let link = Link::attach_as(&receive, interface, Mode::Native)?;
-        Ok(Self { words, program, interface: interface.index, _link: link, _kept: kept, _arena: arena })
+        Ok(Self { words, program, envelope, interface: interface.index, _link: link, _kept: kept, _arena: arena })
     }
 
     /// Begins anew, with other requests.
     pub fn begin(&self, requests: &Requests) {
         let Requests { command, lowest, accounts, any, transactions } = *requests;
+        let mut headers = self.envelope.headers(frame_bytes(command)).to_vec();
+        headers.resize(COMMAND * 8, 0);
+        for (word, bytes) in self.words.iter().zip(headers.as_chunks::<8>().0) {
+            word.store(u64::from_le_bytes(*bytes), Relaxed);
+        }
         for (at, value) in [
             (COMMAND, command.into()),
             (LOWEST, lowest.into()),
@@ -136,7 +155,9 @@ impl Generator {
 
     /// Makes and sends so many requests. Returns when they are on their way.
     pub fn send(&self, count: u32) -> io::Result<()> {
-        sys::test_run_live(self.program.as_fd(), &[0; FRAME], self.interface, count, BATCH)
+        let frame = [0; PROOF_FRAME];
+        let bytes = frame_bytes(self.words[COMMAND].load(Relaxed) as u32);
+        sys::test_run_live(self.program.as_fd(), &frame[..bytes], self.interface, count, BATCH)
     }
 
     /// What has become of all that was sent since it began.
@@ -148,27 +169,49 @@ impl Generator {
     }
 }
 
+fn frame_bytes(command: u32) -> usize {
+    if command == PROOF { PROOF_FRAME } else { FRAME }
+}
+
 /// Attaches a program that passes everything. A cable of two virtual ends takes what a program sends only while there is one at the other end.
 pub fn attach_pass(interface: &Interface) -> Result<Link, Error> {
+    attach(interface, "pass")
+}
+
+/// Attaches a program that sends requests back as they are: what there is to be paid for generator and cable alone.
+pub fn attach_reflect(interface: &Interface) -> Result<Link, Error> {
+    attach(interface, "reflect")
+}
+
+fn attach(interface: &Interface, section: &str) -> Result<Link, Error> {
     let arena = Arena::with_room_for(&[])?;
-    let program = Section(loader::load(OBJECT, "pass", &arena, &[], true)?);
+    let program = Section(loader::load(OBJECT, section, &arena, &[], true)?);
     Link::attach_as(&program, interface, Mode::Native)
 }
 
-/// The headers of a request: no checksum of the datagram, as IPv4 allows.
-pub(crate) fn headers(mac: [u8; 6], to_mac: [u8; 6], from: Ipv4Addr, to: SocketAddrV4) -> [u8; HEADERS] {
-    let mut headers = [0; HEADERS];
-    headers[..6].copy_from_slice(&to_mac);
-    headers[6..12].copy_from_slice(&mac);
-    let total = (FRAME - 14) as u16;
-    headers[12..24].copy_from_slice(&[8, 0, 0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0x40, 0, 64, 17]);
-    headers[26..30].copy_from_slice(&from.octets());
-    headers[30..34].copy_from_slice(&to.ip().octets());
-    let sum: u32 = headers[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
-    headers[24..26].copy_from_slice(&checksum.to_be_bytes());
-    for (field, value) in headers[34..].chunks_mut(2).zip([PORT, to.port(), total - 20, 0]) {
-        field.copy_from_slice(&value.to_be_bytes());
+impl Envelope {
+    /// The headers of a frame of so many bytes: no checksum of the datagram, as IPv4 allows.
+    fn headers(&self, frame: usize) -> [u8; HEADERS] {
+        let Self { mac, to_mac, from, to } = *self;
+        let mut headers = [0; HEADERS];
+        headers[..6].copy_from_slice(&to_mac);
+        headers[6..12].copy_from_slice(&mac);
+        let total = (frame - 14) as u16;
+        headers[12..24].copy_from_slice(&[8, 0, 0x45, 0, (total >> 8) as u8, total as u8, 0, 0, 0x40, 0, 64, 17]);
+        headers[26..30].copy_from_slice(&from.octets());
+        headers[30..34].copy_from_slice(&to.ip().octets());
+        let sum: u32 = headers[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+        let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        headers[24..26].copy_from_slice(&checksum.to_be_bytes());
+        for (field, value) in headers[34..].chunks_mut(2).zip([PORT, to.port(), total - 20, 0]) {
+            field.copy_from_slice(&value.to_be_bytes());
+        }
+        headers
     }
-    headers
+}
+
+/// The headers of a request in a compact frame.
+#[cfg(test)]
+pub(crate) fn headers(mac: [u8; 6], to_mac: [u8; 6], from: Ipv4Addr, to: SocketAddrV4) -> [u8; HEADERS] {
+    Envelope { mac, to_mac, from, to }.headers(FRAME)
 }
