@@ -24,8 +24,10 @@ impl Verifier {
         signatures.check_count("signatures", codes.len())?;
         keys.check_count("keys", codes.len())?;
         self.verify(codes, self.piece(codes.len(), PIECE.0, PIECE.1), |first, codes| {
-            let parse = |item| Signed::parse(messages.get(item), signatures.get(item), keys.get(item));
-            verify_parsed(&mut signature::Verifier::default(), codes, |item| parse(first + item));
+            let items = first..first + codes.len();
+            let items = items.map(|item| (messages.get(item), signatures.get(item), keys.get(item)));
+            let parsed = Signed::parse_each(&Vec::from_iter(items));
+            verify_parsed(&mut signature::Verifier::default(), codes, parsed);
         });
         Ok(())
     }
@@ -37,12 +39,10 @@ impl Verifier {
         let key = VerifyingKey::parse(key).map_err(Error::VerifyingKey)?;
         proofs.check_count("proofs", codes.len())?;
         inputs.check_count("inputs", codes.len())?;
-        let parse = |item| {
-            let claim = Claim::parse(proofs.get(item), inputs.get(item))?;
-            if claim.inputs.len() == key.inputs() { Ok(claim) } else { Err(Rule::InputCount) }
-        };
         self.verify(codes, self.piece(codes.len(), PIECE.0, PIECE.1), |first, codes| {
-            verify_parsed(&mut groth16::Verifier::new(&key), codes, |item| parse(first + item));
+            let items = (first..first + codes.len()).map(|item| (proofs.get(item), inputs.get(item)));
+            let parsed = Claim::parse_each_for(&key, &Vec::from_iter(items));
+            verify_parsed(&mut groth16::Verifier::new(&key), codes, parsed);
         });
         Ok(())
     }

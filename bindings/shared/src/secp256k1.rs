@@ -42,7 +42,7 @@ impl Verifier {
         self.verify(codes, self.piece(codes.len(), PIECE.0, PIECE.1), |first, codes| {
             let parse = |item| ecdsa::Signed::parse(policy, digests[item], signatures.get(item), keys.get(item));
             if let Some(mut batch) = ecdsa::Verifier::on(backend) {
-                verify_parsed(&mut batch, codes, |item| parse(first + item));
+                verify_parsed(&mut batch, codes, (first..).map(parse));
             }
         });
         Ok(())
@@ -75,7 +75,7 @@ impl Verifier {
         let pieces = codes.chunks_mut(piece).zip(keys.chunks_mut(piece)).enumerate();
         self.pool.each(pieces, |(number, (codes, keys))| {
             let recover = |items: Vec<Recoverable>| ecdsa::recover_each_on(backend, &items);
-            for (item, key) in each_parsed(codes, |item| parse(number * piece + item), recover) {
+            for (item, key) in each_parsed(codes, (number * piece..).map(parse), recover) {
                 match key {
                     Ok(key) => {
                         keys[item] = key.compressed();
@@ -103,7 +103,7 @@ impl Verifier {
         self.verify(codes, self.piece(codes.len(), PIECE.0, PIECE.1), |first, codes| {
             let parse = |item| schnorr::Signed::parse(messages.get(item), signatures.get(item), keys.get(item));
             if let Some(mut batch) = schnorr::Verifier::on(backend) {
-                verify_parsed(&mut batch, codes, |item| parse(first + item));
+                verify_parsed(&mut batch, codes, (first..).map(parse));
             }
         });
         Ok(())

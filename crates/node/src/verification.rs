@@ -3,7 +3,7 @@
 
 use nic::{Held, Reply, Transmit};
 use verify::{
-    BatchVerifier, RuleCode, bls12_381,
+    BatchVerifier, RuleCode,
     bls12_381::groth16::{self, VerifyingKey},
     bls12_381::{eip2537, is_product_one, signature},
     equihash::{Header, HeaderRule, Parameters, verify},
@@ -41,9 +41,8 @@ fn verify_frames<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     let mut ecdsa = Lanes::new(ecdsa::Verifier::default());
     let mut schnorr = Lanes::new(schnorr::Verifier::default());
-    let mut bls = Lanes::new(signature::Verifier::default());
-    let mut proofs =
-        VerifyingKeyId::ALL.iter().map(|id| Lanes::new(groth16::Verifier::new(key(*id)))).collect::<Vec<_>>();
+    let mut signed = Vec::new();
+    let mut claims = [const { Vec::new() }; VerifyingKeyId::ALL.len()];
     for frame in frames {
         // The packet selector has let nothing else through.
         let Ok(Frame::Verify(frame)) = Frame::parse(frame) else { continue };
@@ -56,16 +55,17 @@ fn verify_frames<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<Outcome> {
                 Verification::Schnorr(body) => {
                     schnorr.push(outcomes.len(), schnorr::Signed::parse(&body.message, &body.signature, &body.key))
                 }
+                // Points are parsed in lanes, too, when all of them are there.
                 Verification::Bls(body, message) => {
-                    bls.push(outcomes.len(), signature::Signed::parse(message, &body.signature, &body.key))
+                    signed.push((outcomes.len(), (message, &body.signature[..], &body.key[..])));
+                    Ok(())
                 }
                 Verification::Groth16(body, inputs) => {
-                    let known = VerifyingKeyId::ALL.iter().zip(&mut proofs).find(|(id, _)| id.code() == body.key);
-                    match known {
-                        Some((id, proofs)) => proofs.push(outcomes.len(), parse_claim(*id, &body.proof, inputs)),
-                        // The parser lets only keys through that exist.
-                        None => Err(RuleCode::InputCount),
-                    }
+                    let known = VerifyingKeyId::ALL.iter().zip(&mut claims).find(|(id, _)| id.code() == body.key);
+                    // The parser lets only keys through that exist.
+                    known.ok_or(RuleCode::InputCount).map(|(_, claims)| {
+                        claims.push((outcomes.len(), (&body.proof[..], inputs.as_flattened())));
+                    })
                 }
                 Verification::Pairing(pairs) => verify_pairing(pairs),
             };
@@ -74,8 +74,12 @@ fn verify_frames<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<Outcome> {
     }
     ecdsa.verify(&mut outcomes);
     schnorr.verify(&mut outcomes);
-    bls.verify(&mut outcomes);
-    proofs.iter_mut().for_each(|proofs| proofs.verify(&mut outcomes));
+    Lanes::new(signature::Verifier::default()).parse_and_verify(&signed, signature::Signed::parse_each, &mut outcomes);
+    for (id, claims) in VerifyingKeyId::ALL.iter().zip(&claims) {
+        let key = key(*id);
+        let parse = |claims: &[_]| groth16::Claim::parse_each_for(key, claims);
+        Lanes::new(groth16::Verifier::new(key)).parse_and_verify(claims, parse, &mut outcomes);
+    }
     outcomes
 }
 
@@ -95,6 +99,23 @@ impl<V: BatchVerifier<Rule: Copy + Into<RuleCode>>> Lanes<V> {
         self.verifier.push(parsed.map_err(Into::into)?);
         self.places.push(place);
         Ok(())
+    }
+
+    /// Parses and verifies the items of these places, as far as they can be parsed.
+    fn parse_and_verify<T: Copy>(
+        mut self,
+        items: &[(usize, T)],
+        parse_each: impl FnOnce(&[T]) -> Vec<Result<V::Item, V::Rule>>,
+        outcomes: &mut [Outcome],
+    ) {
+        let start = cycles();
+        let encoded: Vec<T> = items.iter().map(|(_, item)| *item).collect();
+        let parsed = parse_each(&encoded);
+        let each = cycles().wrapping_sub(start) / items.len().max(1) as u64;
+        for ((place, _), parsed) in items.iter().zip(parsed) {
+            outcomes[*place] = (mask(self.push(*place, parsed)), each);
+        }
+        self.verify(outcomes);
     }
 
     /// Verifies all, and adds to each message its part of the cycles.
@@ -136,12 +157,6 @@ fn key(id: VerifyingKeyId) -> &'static VerifyingKey {
         VerifyingKeyId::SaplingOutput => VerifyingKey::sapling_output(),
         VerifyingKeyId::Sprout => VerifyingKey::sprout(),
     }
-}
-
-/// A claim with as many inputs as the key asks for, so that it can be combined with others.
-fn parse_claim(id: VerifyingKeyId, proof: &[u8], inputs: &[[u8; 32]]) -> Result<groth16::Claim, bls12_381::Rule> {
-    let claim = groth16::Claim::parse(proof, inputs.as_flattened())?;
-    if claim.inputs.len() == key(id).inputs() { Ok(claim) } else { Err(bls12_381::Rule::InputCount) }
 }
 
 fn verify_pairing(pairs: &[PairBytes]) -> Result<(), RuleCode> {

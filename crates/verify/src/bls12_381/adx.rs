@@ -3,6 +3,7 @@
 use std::arch::asm;
 
 use super::words::{PRIME, Words};
+use crate::lanes::is_emulated;
 
 /// What a multiple of p is found with that makes the lowest word zero: minus the inverse of p modulo 2^64.
 const INVERSE: u64 = 0x89f3_fffc_fffc_fffd;
@@ -13,7 +14,7 @@ static CONSTANTS: [u64; 7] = [PRIME[0], PRIME[1], PRIME[2], PRIME[3], PRIME[4], 
 /// Whether this processor has the instructions.
 #[inline(always)]
 pub(super) fn is_available() -> bool {
-    is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("adx")
+    is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("adx") && !is_emulated()
 }
 
 /// Adds six words at `$at`, times RDX, to the sum `$a` to `$g`, of which `$a` is the lowest word and `$g` the highest, which is zero. The flags for carries

@@ -10,12 +10,13 @@ use crate::lanes::Model;
 use crate::lanes::{Vector, has_ifma};
 
 use super::pippenger::{self, OneByOne};
+use super::point::CompressedPoint;
 use super::{Group, lanes, portable};
 
-/// A way of computing pairings and sums of multiples.
+/// A way of parsing points, of multiplying them, and of computing pairings and sums of multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Backend {
-    /// Eight Miller loops at once, in lanes of AVX-512 IFMA.
+pub enum Backend {
+    /// Eight at once, in lanes of AVX-512 IFMA.
     Avx512Ifma,
     /// On any processor: blst.
     Portable,
@@ -24,17 +25,45 @@ pub(super) enum Backend {
     Model,
 }
 
-/// From how many pairs on a vector of them is faster than blst, one after the other: by count of instructions, a vector takes as long
-/// as two.
+/// From how many pairs, or points, on a vector of them is faster than blst, one after the other: by count of instructions, a vector
+/// takes as long as two at most.
 const FILLED: usize = 4;
+
+/// What a backend makes of work: `$lanes` with a vector, where there are enough items to be worth one, else `$portable`.
+///
+/// # Panics
+///
+/// If the backend is not available.
+macro_rules! run {
+    ($backend:expr, $is_worth_it:expr, |$any:ident| $lanes:expr, $portable:expr) => {{
+        assert!($backend.is_available(), "the processor lacks the instructions of {:?}", $backend);
+        match $backend {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has the instructions.
+            Self::Avx512Ifma if $is_worth_it => unsafe {
+                Ifma::start(
+                    #[inline(always)]
+                    |$any| $lanes,
+                )
+            },
+            #[cfg(any(test, fuzzing))]
+            // SAFETY: the model needs no special instructions.
+            Self::Model => unsafe { Model::start(|$any| $lanes) },
+            _ => $portable,
+        }
+    }};
+}
 
 impl Backend {
     /// All backends, the fastest first.
-    #[cfg(test)]
-    pub(super) const ALL: [Self; 3] = [Self::Avx512Ifma, Self::Portable, Self::Model];
+    #[cfg(not(any(test, fuzzing)))]
+    pub const ALL: [Self; 2] = [Self::Avx512Ifma, Self::Portable];
+    #[cfg(any(test, fuzzing))]
+    /// All backends, the fastest first.
+    pub const ALL: [Self; 3] = [Self::Avx512Ifma, Self::Portable, Self::Model];
 
     /// Whether this processor has the instructions that it needs.
-    pub(super) fn is_available(self) -> bool {
+    pub fn is_available(self) -> bool {
         match self {
             Self::Avx512Ifma => has_ifma(),
             Self::Portable => true,
@@ -44,78 +73,99 @@ impl Backend {
     }
 
     /// The fastest on this processor.
-    pub(super) fn fastest() -> Self {
-        if Self::Avx512Ifma.is_available() { Self::Avx512Ifma } else { Self::Portable }
+    pub fn fastest() -> Self {
+        Self::ALL.into_iter().find(|backend| backend.is_available()).unwrap_or(Self::Portable)
+    }
+
+    /// The points of compressed encodings whose flags and x were checked, none of them at infinity; none where there is no such point
+    /// on the curve.
+    pub(super) fn uncompress<G: Group>(self, encodings: &[&[u8]]) -> Vec<Option<G::Affine>> {
+        let read = |bytes: &&[u8]| match CompressedPoint::read::<G>(bytes) {
+            Ok(point) => point,
+            Err(rule) => unreachable!("the encoding was checked: {rule}"),
+        };
+        let in_lanes = |ys: Vec<Option<G::Element>>, points: &[CompressedPoint<G::Element>]| {
+            let point = |(y, point): (Option<G::Element>, &CompressedPoint<G::Element>)| {
+                y.map(|y| G::from_coordinates(point.x.into(), y.into()))
+            };
+            ys.into_iter().zip(points).map(point).collect()
+        };
+        run!(
+            self,
+            encodings.len() >= FILLED,
+            |any| {
+                let points: Vec<_> = encodings.iter().map(read).collect();
+                in_lanes(lanes::uncompress(any, &points), &points)
+            },
+            encodings.iter().map(|bytes| G::uncompress(bytes)).collect()
+        )
+    }
+
+    /// Whether each point of the curve is in the subgroup. None is at infinity.
+    pub(super) fn are_in_subgroup<G: Group>(self, points: &[G::Affine]) -> Vec<bool> {
+        run!(
+            self,
+            points.len() >= FILLED,
+            |any| lanes::are_in_subgroup(any, &coordinates::<G>(points)),
+            points.iter().map(G::is_in_subgroup).collect()
+        )
+    }
+
+    /// Each point multiplied by its scalar, which has so many bits, 255 at most. No point is at infinity.
+    pub(super) fn multiply_each<G: Group>(
+        self,
+        points: &[G::Affine],
+        scalars: &[[u64; 4]],
+        bits: usize,
+    ) -> Vec<G::Affine> {
+        let alone = |point: &G::Affine, scalar: &[u64; 4]| {
+            let bytes = scalar.map(u64::to_le_bytes);
+            G::to_affine(&G::multiply(&G::to_jacobian(point), bytes.as_flattened(), bits))
+        };
+        let in_lanes = |multiples: Vec<Option<(G::Element, G::Element)>>| {
+            let each = multiples.into_iter().zip(points.iter().zip(scalars));
+            let finite = |(x, y): (G::Element, G::Element)| G::from_coordinates(x.into(), y.into());
+            each.map(|(multiple, (point, scalar))| multiple.map_or_else(|| alone(point, scalar), finite)).collect()
+        };
+        run!(
+            self,
+            points.len() >= FILLED,
+            |any| in_lanes(lanes::multiply_each(any, &coordinates::<G>(points), scalars)),
+            points.iter().zip(scalars).map(|(point, scalar)| alone(point, scalar)).collect()
+        )
     }
 
     /// The product of the Miller loops of pairs, none of which has a point at infinity; up to a factor that the final exponentiation
     /// makes one.
-    ///
-    /// # Panics
-    ///
-    /// If the backend is not available.
     pub(super) fn miller_loop(self, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> blst_fp12 {
-        assert!(self.is_available(), "the processor lacks the instructions of {self:?}");
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has the instructions.
-            Self::Avx512Ifma if pairs.len() >= FILLED => unsafe {
-                Ifma::start(
-                    #[inline(always)]
-                    |any| lanes::miller_loop(any, pairs),
-                )
-            },
-            #[cfg(any(test, fuzzing))]
-            // SAFETY: the model needs no special instructions.
-            Self::Model => unsafe { Model::start(|any| lanes::miller_loop(any, pairs)) },
-            _ => portable::miller_loop(pairs),
-        }
+        run!(self, pairs.len() >= FILLED, |any| lanes::miller_loop(any, pairs), portable::miller_loop(pairs))
     }
 
     /// The pairing of each pair, none of which has a point at infinity.
-    ///
-    /// # Panics
-    ///
-    /// If the backend is not available.
     pub(super) fn pairings(self, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> Vec<blst_fp12> {
-        assert!(self.is_available(), "the processor lacks the instructions of {self:?}");
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has the instructions.
-            Self::Avx512Ifma if pairs.len() >= FILLED => unsafe {
-                Ifma::start(
-                    #[inline(always)]
-                    |any| lanes::pairings(any, pairs),
-                )
-            },
-            #[cfg(any(test, fuzzing))]
-            // SAFETY: the model needs no special instructions.
-            Self::Model => unsafe { Model::start(|any| lanes::pairings(any, pairs)) },
-            _ => pairs.iter().map(|pair| portable::final_exponentiation(&portable::miller_loop(&[*pair]))).collect(),
-        }
+        run!(
+            self,
+            pairs.len() >= FILLED,
+            |any| lanes::pairings(any, pairs),
+            pairs.iter().map(|pair| portable::final_exponentiation(&portable::miller_loop(&[*pair]))).collect()
+        )
     }
 
     /// The sum of each point multiplied by its scalar, which is below 2^255. No point is at infinity.
-    ///
-    /// # Panics
-    ///
-    /// If the backend is not available.
     pub(super) fn multiply_and_add<G: Group>(self, points: &[G::Affine], scalars: &[[u64; 4]]) -> G::Jacobian {
-        assert!(self.is_available(), "the processor lacks the instructions of {self:?}");
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has the instructions.
-            Self::Avx512Ifma => unsafe {
-                Ifma::start(|any| pippenger::multiply_and_add::<G>(lanes::InLanes(any), points, scalars))
-            },
-            #[cfg(any(test, fuzzing))]
-            // SAFETY: the model needs no special instructions.
-            Self::Model => unsafe {
-                Model::start(|any| pippenger::multiply_and_add::<G>(lanes::InLanes(any), points, scalars))
-            },
-            Self::Portable => pippenger::multiply_and_add::<G>(OneByOne, points, scalars),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx512Ifma => unreachable!("it is not available"),
-        }
+        run!(
+            self,
+            true,
+            |any| pippenger::multiply_and_add::<G>(lanes::InLanes(any), points, scalars),
+            pippenger::multiply_and_add::<G>(OneByOne, points, scalars)
+        )
     }
+}
+
+fn coordinates<G: Group>(points: &[G::Affine]) -> Vec<(G::Element, G::Element)> {
+    let of = |point: &G::Affine| {
+        let (x, y) = G::coordinates(point);
+        (x.into(), y.into())
+    };
+    points.iter().map(of).collect()
 }

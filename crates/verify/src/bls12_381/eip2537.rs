@@ -61,24 +61,34 @@ pub fn add<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
 
 /// `BLS12_G1MSM` and `BLS12_G2MSM`: the sum of points, each multiplied by the scalar behind it; at least one.
 pub fn multi_scalar_multiply<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
+    let length = point_length::<G>();
     let mut points = Vec::new();
     let mut scalars = Vec::new();
-    for item in items(input, point_length::<G>() + 32)? {
-        let (point, scalar) = item.split_at(point_length::<G>());
-        points.push(read_point::<G>(point)?.in_subgroup()?);
+    let read = items(input, length + 32)?.try_for_each(|item| {
+        let (point, scalar) = item.split_at(length);
+        points.push(read_point::<G>(point)?);
         scalars.push(Scalar::reduce(scalar.try_into().map_err(|_| Rule::Length)?));
-    }
+        Ok(())
+    });
+    // The first item that breaks a rule counts: points before one that could not be read come first.
+    let points = CurvePoint::in_subgroup_each(&points).into_iter().collect::<Result<Vec<_>, _>>()?;
+    read?;
     Ok(write_point(&multiply_and_add(&points, &scalars).on_curve()))
 }
 
 /// The points of `BLS12_PAIRING_CHECK`: pairs of a point of G1 and one of G2; at least one.
 pub fn pairs(input: &[u8]) -> Result<Vec<Pair>, Rule> {
-    let pair = |item: &[u8]| {
-        let (left, right) = item.split_at(point_length::<G1>());
-        let (left, right) = (read_point::<G1>(left)?, read_point::<G2>(right)?);
-        Ok((left.in_subgroup()?, right.in_subgroup()?))
-    };
-    items(input, PAIR)?.map(pair).collect()
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let read = items(input, PAIR)?.try_for_each(|item| {
+        let (first, second) = item.split_at(point_length::<G1>());
+        let (first, second) = (read_point::<G1>(first)?, read_point::<G2>(second)?);
+        left.push(first);
+        right.push(second);
+        Ok(())
+    });
+    let pairs = CurvePoint::in_subgroup_each(&left).into_iter().zip(CurvePoint::in_subgroup_each(&right));
+    let pairs = pairs.map(|(left, right)| Ok((left?, right?))).collect::<Result<_, _>>()?;
+    read.map(|()| pairs)
 }
 
 /// `BLS12_PAIRING_CHECK`: whether the product of the pairings is one, as a number of 32 bytes.

@@ -5,7 +5,7 @@ use std::ops::{Add, Mul, Neg, Sub};
 use ::blst::*;
 
 use super::Rule;
-use super::lanes::{self, Lanes};
+use super::lanes;
 use super::portable::{self, answer, result};
 use super::words;
 use crate::lanes::Vector;
@@ -28,7 +28,7 @@ pub trait Field:
     Copy + Default + Eq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + Send + Sync
 {
     /// An element in each lane of a vector.
-    type Lanes<V: Vector>: Lanes<V, Self>;
+    type Lanes<V: Vector>: lanes::Curve<Vector = V, Element = Self>;
 
     /// One.
     fn one() -> Self;

@@ -1,10 +1,43 @@
-//! Sums of multiples of points: multi-scalar multiplication.
+//! Multiples of many points, and sums of them: multi-scalar multiplication.
 
 use super::backend::Backend;
 use super::{Group, Point, Scalar};
 
 /// From how many points on the own method is surely faster than blst's.
 const PIPPENGER: usize = 32;
+
+/// Each point multiplied by its scalar, faster together.
+///
+/// # Panics
+///
+/// If there are not as many scalars as points.
+pub fn multiply_each<G: Group>(points: &[Point<G>], scalars: &[Scalar]) -> Vec<Point<G>> {
+    multiply_each_on(Backend::fastest(), points, scalars)
+}
+
+/// As [`multiply_each`], on a backend that is available.
+pub fn multiply_each_on<G: Group>(backend: Backend, points: &[Point<G>], scalars: &[Scalar]) -> Vec<Point<G>> {
+    assert_eq!(points.len(), scalars.len(), "each point has a scalar");
+    each(backend, points, scalars.iter().map(Scalar::little_endian), Scalar::BITS)
+}
+
+/// As [`multiply_each`], with scalars of 128 bits, which takes less time.
+pub fn multiply_short_each<G: Group>(points: &[Point<G>], scalars: &[u128]) -> Vec<Point<G>> {
+    assert_eq!(points.len(), scalars.len(), "each point has a scalar");
+    each(Backend::fastest(), points, scalars.iter().map(|scalar| scalar.to_le_bytes()), 128)
+}
+
+fn each<G: Group, const N: usize>(
+    backend: Backend,
+    points: &[Point<G>],
+    scalars: impl Iterator<Item = [u8; N]>,
+    bits: usize,
+) -> Vec<Point<G>> {
+    let finite = points.iter().zip(scalars).filter(|(point, _)| !point.is_infinity());
+    let (affine, scalars): (Vec<G::Affine>, Vec<_>) = finite.map(|(point, scalar)| (point.0, limbs(&scalar))).unzip();
+    let mut multiples = backend.multiply_each::<G>(&affine, &scalars, bits).into_iter().map(Point);
+    points.iter().map(|point| if point.is_infinity() { None } else { multiples.next() }.unwrap_or_default()).collect()
+}
 
 /// The sum of each point multiplied by its scalar.
 ///

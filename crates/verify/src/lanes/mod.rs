@@ -20,6 +20,13 @@ pub(crate) use plain::{Plain, wide};
 pub(crate) use vector::{LIMB, Pair, mask};
 pub use vector::{Mask, Row, Vector};
 
+/// Whether the tests run on an emulated processor that computes wrongly with ADX (`scripts/test-avx512`).
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn is_emulated() -> bool {
+    static IS_EMULATED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var_os("EMULATED").is_some());
+    cfg!(test) && *IS_EMULATED
+}
+
 /// Whether this processor has AVX-512 IFMA.
 pub(crate) fn has_ifma() -> bool {
     #[cfg(target_arch = "x86_64")]

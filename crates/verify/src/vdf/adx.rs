@@ -3,6 +3,7 @@
 use std::arch::asm;
 
 use super::kernel::{Portable, Row};
+use crate::lanes::is_emulated;
 
 /// Words that the loop takes at once.
 const WORDS: usize = 4;
@@ -14,10 +15,8 @@ pub(super) struct Adx(());
 impl Adx {
     /// The rows, if this processor has the instructions.
     pub(super) fn get() -> Option<Self> {
-        // An emulated processor may compute wrongly with them (`scripts/test-avx512`).
-        let is_emulated = cfg!(test) && std::env::var_os("EMULATED").is_some();
         let is_there = is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("adx");
-        (is_there && !is_emulated).then_some(Self(()))
+        (is_there && !is_emulated()).then_some(Self(()))
     }
 }
 

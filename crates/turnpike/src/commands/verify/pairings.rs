@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
+use verify::bls12_381::eip2537;
 use verify::bls12_381::groth16::{Claim, Proof, VerifyingKey};
 use verify::bls12_381::signature::Signed;
-use verify::bls12_381::{Rule, eip2537};
 use wire::VerifyingKeyId;
 
 use super::engine::Engine;
@@ -54,8 +54,9 @@ pub fn run_bls(args: &VerifyFiles, output: Output) -> Result<Report, Error> {
     records::run(args, output, &BlsFile, |records, engine| {
         let mut items = Vec::with_capacity(records.len());
         let mut parsed = Vec::with_capacity(records.len());
-        for BlsRecord { message, key, signature } in records {
-            let item = Signed::parse(message, signature, key);
+        let encoded: Vec<_> =
+            records.iter().map(|record| (&record.message[..], &record.signature[..], &record.key[..])).collect();
+        for item in Signed::parse_each(&encoded) {
             parsed.push(item.map(|item| items.push(item)).map_err(|rule| rule.to_string()));
         }
         Ok(merge(parsed, engine.bls(&items)?))
@@ -126,13 +127,9 @@ pub fn run_groth16(args: &VerifyGroth16Args, output: Output) -> Result<Report, E
     records::run(&args.files, output, &ProofFile { inputs: key.key.inputs() }, move |records, engine| {
         let mut items = Vec::with_capacity(records.len());
         let mut parsed = Vec::with_capacity(records.len());
-        for record in records {
-            let claim = Claim::parse(&record.proof, record.inputs.as_flattened());
-            let counted = claim.and_then(|claim| match claim.inputs.len() == key.key.inputs() {
-                true => Ok(claim),
-                false => Err(Rule::InputCount),
-            });
-            parsed.push(counted.map(|claim| items.push((claim, record))).map_err(|rule| rule.to_string()));
+        let encoded: Vec<_> = records.iter().map(|record| (&record.proof[..], record.inputs.as_flattened())).collect();
+        for (claim, record) in Claim::parse_each_for(&key.key, &encoded).into_iter().zip(records) {
+            parsed.push(claim.map(|claim| items.push((claim, record))).map_err(|rule| rule.to_string()));
         }
         Ok(merge(parsed, engine.groth16(&key, items)?))
     })

@@ -5,9 +5,8 @@ mod key;
 
 use std::ops::Range;
 
-use super::{
-    G1, G2, Pair, Point, Rule, Scalar, coefficients, is_product_one, multiply_and_add, multiply_short_and_add,
-};
+use super::{G1, G2, Pair, Point, Rule, Scalar};
+use super::{coefficients, is_product_one, multiply_and_add, multiply_short_and_add, multiply_short_each};
 use crate::BatchVerifier;
 use crate::bisect::bisect;
 
@@ -27,12 +26,29 @@ impl Proof {
 
     /// From the compressed encodings of A, B and C, one after the other.
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
+        let [a, b, c] = Self::split(bytes)?;
+        Ok(Self { a: finite(Point::parse(a)?)?, b: finite(Point::parse(b)?)?, c: finite(Point::parse(c)?)? })
+    }
+
+    /// [`Proof::parse`] of each, faster together.
+    pub fn parse_each(encodings: &[&[u8]]) -> Vec<Result<Self, Rule>> {
+        let encodings: Vec<_> = encodings.iter().map(|bytes| Self::split(bytes)).collect();
+        let part = |at: usize| encodings.iter().map(move |parts| parts.map_or(&[][..], |parts| parts[at]));
+        let left: Vec<_> = part(0).chain(part(2)).collect();
+        let left = Point::parse_compressed_each(&left);
+        let right = Point::parse_compressed_each(&part(1).collect::<Vec<_>>());
+        let proof = |at: usize| {
+            encodings[at]?;
+            Ok(Self { a: finite(left[at]?)?, b: finite(right[at]?)?, c: finite(left[encodings.len() + at]?)? })
+        };
+        (0..encodings.len()).map(proof).collect()
+    }
+
+    /// The encodings of A, B and C.
+    fn split(bytes: &[u8]) -> Result<[&[u8]; 3], Rule> {
         let (a, rest) = bytes.split_at_checked(48).ok_or(Rule::Length)?;
         let (b, c) = rest.split_at_checked(96).ok_or(Rule::Length)?;
-        if c.len() != 48 {
-            return Err(Rule::Length);
-        }
-        Ok(Self { a: finite(Point::parse(a)?)?, b: finite(Point::parse(b)?)?, c: finite(Point::parse(c)?)? })
+        if c.len() == 48 { Ok([a, b, c]) } else { Err(Rule::Length) }
     }
 }
 
@@ -53,7 +69,23 @@ pub struct Claim {
 impl Claim {
     /// From the bytes of a proof, and public inputs of 32 little-endian bytes each.
     pub fn parse(proof: &[u8], inputs: &[u8]) -> Result<Self, Rule> {
-        let proof = Proof::parse(proof)?;
+        Self::of(Proof::parse(proof)?, inputs)
+    }
+
+    /// [`Claim::parse`] of each proof and its inputs, faster together.
+    pub fn parse_each(items: &[(&[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
+        let proofs: Vec<_> = items.iter().map(|(proof, _)| *proof).collect();
+        let parsed = Proof::parse_each(&proofs).into_iter().zip(items);
+        parsed.map(|(proof, (_, inputs))| Self::of(proof?, inputs)).collect()
+    }
+
+    /// As [`Claim::parse_each`], with as many public inputs as the key asks for, so that all can be combined with others.
+    pub fn parse_each_for(key: &VerifyingKey, items: &[(&[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
+        let has_all = |claim: Self| if claim.inputs.len() == key.inputs() { Ok(claim) } else { Err(Rule::InputCount) };
+        Self::parse_each(items).into_iter().map(|claim| claim.and_then(has_all)).collect()
+    }
+
+    fn of(proof: Proof, inputs: &[u8]) -> Result<Self, Rule> {
         let (inputs, []) = inputs.as_chunks() else { return Err(Rule::Length) };
         let inputs = inputs.iter().map(Scalar::parse_little_endian).collect::<Result<_, _>>()?;
         Ok(Self { proof, inputs })
@@ -147,8 +179,9 @@ struct Combination<'a> {
 
 impl<'a> Combination<'a> {
     fn new(key: &'a VerifyingKey, claims: &'a [Claim], random: Vec<u128>) -> Self {
-        let pair = |(claim, coefficient): (&Claim, &u128)| (claim.proof.a.multiply_short(*coefficient), claim.proof.b);
-        let pairs = claims.iter().zip(&random).map(pair).collect();
+        let left: Vec<_> = claims.iter().map(|claim| claim.proof.a).collect();
+        let right = claims.iter().map(|claim| claim.proof.b);
+        let pairs = multiply_short_each(&left, &random).into_iter().zip(right).collect();
         Self { key, claims, pairs, last: claims.iter().map(|claim| claim.proof.c).collect(), random }
     }
 

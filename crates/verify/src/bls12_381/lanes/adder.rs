@@ -24,19 +24,8 @@ impl<V: Vector, E: Field> Adder<E> for InLanes<V> {
         left.multiply(right)
     }
 
-    /// The lanes share one inversion.
     fn inverse(self, numbers: &Self::Numbers) -> Self::Numbers {
-        let numbers = numbers.elements();
-        let mut products = vec![E::one(); V::LANES + 1];
-        for lane in 0..V::LANES {
-            products[lane + 1] = products[lane] * numbers[lane];
-        }
-        let mut inverse = products[V::LANES].inverse();
-        for lane in (0..V::LANES).rev() {
-            products[lane] = products[lane] * inverse;
-            inverse = inverse * numbers[lane];
-        }
-        E::Lanes::load(self.0, |lane| products[lane])
+        numbers.inverse()
     }
 
     fn denominators<'a>(self, terms: impl Fn(usize) -> Terms<'a, E>) -> Self::Numbers
@@ -78,7 +67,7 @@ impl<V: Vector, E: Field> Adder<E> for InLanes<V> {
                     numerators = numerators.or_if(special, &coordinate(&|terms| terms.numerator()));
                 }
                 let slope = numerators.multiply(inverses);
-                let x = slope.multiply(&slope).minus(&x1).minus(&x2);
+                let x = slope.square().minus(&x1).minus(&x2);
                 let y = slope.multiply(&x1.minus(&x)).minus(&y1);
                 (x, y)
             },

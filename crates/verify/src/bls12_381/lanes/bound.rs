@@ -61,6 +61,15 @@ impl Bound {
         bound(0, 3, 4)
     }
 
+    /// Of what comes from memory: a product, or what is folded.
+    pub(super) fn of_stored() -> Self {
+        bound(0, 3, 1)
+    }
+
+    pub(super) fn stored(self) {
+        assert!(self.0.limbs == 1 && self.0.below == 0 && self.0.above <= 3, "what is stored is reduced");
+    }
+
     /// A column has at most 16 halves of products.
     pub(super) fn product(self, other: Self) -> Self {
         for factor in [self.0, other.0] {
@@ -113,6 +122,14 @@ impl Bound {
     pub(super) fn folded(self) -> Self {
         self
     }
+
+    #[inline(always)]
+    pub(super) fn of_stored() -> Self {
+        Self()
+    }
+
+    #[inline(always)]
+    pub(super) fn stored(self) {}
 
     #[inline(always)]
     pub(super) fn product(self, _: Self) -> Self {

@@ -1,19 +1,49 @@
 //! What [`Fp`] and [`Fp2`] have in common.
 
+use ::blst::{blst_fp, blst_fp2};
+
+use super::root::{self, is_above_half};
 use super::{Fp, Fp2};
 use crate::bls12_381 as scalar;
-use crate::lanes::{Mask, Vector};
+use crate::bls12_381::field::Field;
+use crate::lanes::{Mask, Row, Vector, mask};
 
 /// An element of a field in each lane.
-pub trait Lanes<V: Vector, E>: Copy {
+pub trait Lanes: Copy {
+    /// What has the lanes.
+    type Vector: Vector;
+
+    /// One element.
+    type Element: Field;
+
+    /// An element in memory, as lanes have it.
+    type Rows: Copy + Default + AsRef<[Row]> + AsMut<[Row]>;
+
     /// An element for each lane.
-    fn load(any: V, element: impl Fn(usize) -> E) -> Self;
+    fn load(any: Self::Vector, element: impl Fn(usize) -> Self::Element) -> Self;
 
     /// The element of each lane.
-    fn elements(&self) -> Vec<E>;
+    fn elements(&self) -> Vec<Self::Element>;
+
+    /// Each lane's product or folded element.
+    fn store(&self, rows: &mut [Self::Rows]);
+
+    /// What was stored, for each lane.
+    fn load_rows<'a>(any: Self::Vector, rows: impl Fn(usize) -> &'a Self::Rows) -> Self
+    where
+        Self: 'a;
+
+    /// A vector.
+    fn any(&self) -> Self::Vector;
+
+    /// Zero in all lanes.
+    fn zero(any: Self::Vector) -> Self;
 
     /// One in all lanes.
-    fn one(any: V) -> Self;
+    fn one(any: Self::Vector) -> Self;
+
+    /// The sum.
+    fn plus(&self, other: &Self) -> Self;
 
     /// The difference.
     fn minus(&self, other: &Self) -> Self;
@@ -21,23 +51,97 @@ pub trait Lanes<V: Vector, E>: Copy {
     /// The product.
     fn multiply(&self, other: &Self) -> Self;
 
+    /// The product with itself.
+    fn square(&self) -> Self;
+
     /// `other` in the lanes of the mask.
     fn or_if(&self, mask: Mask, other: &Self) -> Self;
+
+    /// Lanes with zero.
+    fn is_zero(&self) -> Mask;
+
+    /// A square root where there is one; else any element.
+    fn root(&self) -> Self;
+
+    /// Lanes with the larger one of the element and its negative, by the order of numbers, of which u's counts first.
+    fn is_larger(&self) -> Mask;
+
+    /// The element less almost as many times p as it has.
+    fn folded(&self) -> Self;
+
+    /// The inverses of elements that are not zero. The lanes share one inversion.
+    fn inverse(&self) -> Self {
+        let elements = self.elements();
+        let mut products = vec![Self::Element::one(); elements.len() + 1];
+        for (lane, element) in elements.iter().enumerate() {
+            products[lane + 1] = products[lane] * *element;
+        }
+        let mut inverse = products[elements.len()].inverse();
+        for (lane, element) in elements.iter().enumerate().rev() {
+            products[lane] = products[lane] * inverse;
+            inverse = inverse * *element;
+        }
+        Self::load(self.any(), |lane| products[lane])
+    }
+
+    /// Twice the element.
+    #[inline(always)]
+    fn twice(&self) -> Self {
+        self.plus(self)
+    }
+
+    /// The element with the other sign.
+    #[inline(always)]
+    fn negative(&self) -> Self {
+        Self::zero(self.any()).minus(self)
+    }
 }
 
-impl<V: Vector> Lanes<V, scalar::Fp> for Fp<V> {
+impl<V: Vector> Lanes for Fp<V> {
+    type Vector = V;
+    type Element = scalar::Fp;
+    type Rows = [Row; 1];
+
     #[inline(always)]
     fn load(any: V, element: impl Fn(usize) -> scalar::Fp) -> Self {
         Self::load(any, |lane| element(lane).0.l)
     }
 
     fn elements(&self) -> Vec<scalar::Fp> {
-        self.words().into_iter().map(|l| scalar::Fp(::blst::blst_fp { l })).collect()
+        self.words().into_iter().map(|l| scalar::Fp(blst_fp { l })).collect()
+    }
+
+    #[inline(always)]
+    fn store(&self, rows: &mut [[Row; 1]]) {
+        self.store(rows.as_flattened_mut());
+    }
+
+    #[inline(always)]
+    fn load_rows<'a>(any: V, rows: impl Fn(usize) -> &'a [Row; 1]) -> Self
+    where
+        Self: 'a,
+    {
+        Self::load_rows(any, |lane| &rows(lane)[0])
+    }
+
+    #[inline(always)]
+    fn any(&self) -> V {
+        self.any()
+    }
+
+    #[inline(always)]
+    fn zero(any: V) -> Self {
+        Self::zero(any)
     }
 
     #[inline(always)]
     fn one(any: V) -> Self {
         Self::one(any)
+    }
+
+    #[inline(always)]
+    fn plus(&self, other: &Self) -> Self {
+        self.plus(other)
     }
 
     #[inline(always)]
@@ -54,24 +158,88 @@ impl<V: Vector> Lanes<V, scalar::Fp> for Fp<V> {
     }
 
     #[inline(always)]
+    fn square(&self) -> Self {
+        self.any().call(
+            #[inline(always)]
+            || self.tight().square_tight(),
+        )
+    }
+
+    #[inline(always)]
     fn or_if(&self, mask: Mask, other: &Self) -> Self {
         self.or_if(mask, other)
     }
+
+    fn is_zero(&self) -> Mask {
+        self.is_zero()
+    }
+
+    #[inline(always)]
+    fn root(&self) -> Self {
+        root::in_fp(self)
+    }
+
+    #[inline(always)]
+    fn folded(&self) -> Self {
+        self.folded()
+    }
+
+    fn is_larger(&self) -> Mask {
+        let numbers = self.numbers();
+        mask::<V>(|lane| is_above_half(&numbers[lane]))
+    }
 }
 
-impl<V: Vector> Lanes<V, scalar::Fp2> for Fp2<V> {
+impl<V: Vector> Lanes for Fp2<V> {
+    type Vector = V;
+    type Element = scalar::Fp2;
+    type Rows = [Row; 2];
+
     #[inline(always)]
     fn load(any: V, element: impl Fn(usize) -> scalar::Fp2) -> Self {
         Self { c0: Fp::load(any, |lane| element(lane).0.fp[0].l), c1: Fp::load(any, |lane| element(lane).0.fp[1].l) }
     }
 
     fn elements(&self) -> Vec<scalar::Fp2> {
-        self.elements().into_iter().map(scalar::Fp2).collect()
+        let each = self.c0.words().into_iter().zip(self.c1.words());
+        each.map(|(c0, c1)| scalar::Fp2(blst_fp2 { fp: [blst_fp { l: c0 }, blst_fp { l: c1 }] })).collect()
+    }
+
+    #[inline(always)]
+    fn store(&self, rows: &mut [[Row; 2]]) {
+        for (at, coefficient) in [self.c0, self.c1].into_iter().enumerate() {
+            let mut each = [Row::default(); Mask::BITS as usize];
+            coefficient.store(&mut each[..V::LANES]);
+            rows.iter_mut().zip(each).for_each(|(rows, row)| rows[at] = row);
+        }
+    }
+
+    #[inline(always)]
+    fn load_rows<'a>(any: V, rows: impl Fn(usize) -> &'a [Row; 2]) -> Self
+    where
+        Self: 'a,
+    {
+        Self { c0: Fp::load_rows(any, |lane| &rows(lane)[0]), c1: Fp::load_rows(any, |lane| &rows(lane)[1]) }
+    }
+
+    #[inline(always)]
+    fn any(&self) -> V {
+        self.any()
+    }
+
+    #[inline(always)]
+    fn zero(any: V) -> Self {
+        Self::zero(any)
     }
 
     #[inline(always)]
     fn one(any: V) -> Self {
         Self::one(any)
+    }
+
+    #[inline(always)]
+    fn plus(&self, other: &Self) -> Self {
+        self.plus(other)
     }
 
     #[inline(always)]
@@ -85,7 +253,31 @@ impl<V: Vector> Lanes<V, scalar::Fp2> for Fp2<V> {
     }
 
     #[inline(always)]
+    fn square(&self) -> Self {
+        self.square()
+    }
+
+    #[inline(always)]
     fn or_if(&self, mask: Mask, other: &Self) -> Self {
         self.or_if(mask, other)
+    }
+
+    fn is_zero(&self) -> Mask {
+        self.c0.is_zero() & self.c1.is_zero()
+    }
+
+    #[inline(always)]
+    fn root(&self) -> Self {
+        root::in_fp2(self)
+    }
+
+    #[inline(always)]
+    fn folded(&self) -> Self {
+        self.folded()
+    }
+
+    fn is_larger(&self) -> Mask {
+        let (c0, c1) = (self.c0.numbers(), self.c1.numbers());
+        mask::<V>(|lane| is_above_half(if c1[lane] == [0; 6] { &c0[lane] } else { &c1[lane] }))
     }
 }

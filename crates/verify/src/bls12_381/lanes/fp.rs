@@ -5,9 +5,9 @@
 
 use super::bound::{BIAS, Bound};
 use crate::bls12_381::words::{Words, below_prime};
-use crate::lanes::{LIMB, Mask, Vector};
+use crate::lanes::{LIMB, Mask, Row, Vector, mask};
 
-type Limbs = [u64; 8];
+pub(super) type Limbs = [u64; 8];
 
 /// p.
 const PRIME: Limbs = [
@@ -34,6 +34,18 @@ const ONE: Limbs = [
     0xf_f6eb_6fdd_4230,
     0xe_06ef_23c2_4a25,
     0x1_4c8e,
+];
+
+/// Half of one.
+const HALF: Limbs = [
+    0xa_a407_5474_b22d,
+    0xb_213e_047f_1ff7,
+    0xf_b31b_9164_0dbe,
+    0x2_6f72_7afe_7f18,
+    0x0_e5cd_98ba_d0b5,
+    0x8_d8b3_6a08_fe7f,
+    0xf_f894_51d4_7238,
+    0x1_764f,
 ];
 
 /// 2^448 modulo p: what makes Montgomery's form with 2^416 of that with 2^384, which words have.
@@ -77,7 +89,7 @@ pub(super) struct Product<V> {
 impl<V: Vector> Fp<V> {
     /// The same number in all lanes.
     #[inline(always)]
-    fn constant(any: V, limbs: Limbs) -> Self {
+    pub(super) fn constant(any: V, limbs: Limbs) -> Self {
         Self { limbs: limbs.map(|limb| any.with(limb)), bound: Bound::loaded() }
     }
 
@@ -92,6 +104,11 @@ impl<V: Vector> Fp<V> {
     }
 
     #[inline(always)]
+    pub(super) fn half(any: V) -> Self {
+        Self::constant(any, HALF)
+    }
+
+    #[inline(always)]
     pub(super) fn any(&self) -> V {
         self.limbs[0]
     }
@@ -99,13 +116,25 @@ impl<V: Vector> Fp<V> {
     /// An element for each lane, of words as [`crate::bls12_381::words`] has them.
     #[inline(always)]
     pub(super) fn load(any: V, words: impl Fn(usize) -> Words) -> Self {
+        let mut word = [any; 6];
         any.call(
             #[inline(always)]
             || {
-                let mut word = [any; 6];
                 for (at, vector) in word.iter_mut().enumerate() {
                     *vector = any.with_each(|lane| words(lane)[at]);
                 }
+            },
+        );
+        Self::of_words(word)
+    }
+
+    /// Apart from [`Fp::load`], so that it is compiled once and not for each place that words come from.
+    #[inline(always)]
+    fn of_words(word: [V; 6]) -> Self {
+        let any = word[0];
+        any.call(
+            #[inline(always)]
+            || {
                 let [a, b, c, d, e, f] = word;
                 let limb = any.with(LIMB);
                 let limbs = [
@@ -125,12 +154,28 @@ impl<V: Vector> Fp<V> {
 
     /// The words of each lane, below p.
     pub(super) fn words(&self) -> Vec<Words> {
+        self.words_times(TO_WORDS)
+    }
+
+    /// The number that each lane's element stands for, below p: not in Montgomery's form.
+    pub(super) fn numbers(&self) -> Vec<Words> {
+        self.words_times([1, 0, 0, 0, 0, 0, 0, 0])
+    }
+
+    /// Lanes with a multiple of p.
+    pub(super) fn is_zero(&self) -> Mask {
+        let words = self.words();
+        mask::<V>(|lane| words[lane] == [0; 6])
+    }
+
+    /// The words of the product with a constant over 2^416.
+    fn words_times(&self, constant: Limbs) -> Vec<Words> {
         let any = self.any();
         let number = any.call(
             #[inline(always)]
             || {
                 // A product alone is not negative.
-                let number = self.tight().multiply_tight(&Self::constant(any, TO_WORDS)).carried();
+                let number = self.tight().multiply_tight(&Self::constant(any, constant)).carried();
                 let [a, b, c, d, e, f, g, h] = number.limbs;
                 [
                     a | b.left::<52>(),
@@ -241,6 +286,37 @@ impl<V: Vector> Fp<V> {
     #[inline(always)]
     pub(super) fn multiply_tight(&self, other: &Self) -> Self {
         self.times(other).reduced()
+    }
+
+    /// The reduced square of a tight element: products of different limbs are there twice.
+    #[inline(always)]
+    pub(super) fn square_tight(&self) -> Self {
+        let mut columns = [self.any().with(0); 16];
+        for i in 0..8 {
+            for j in i + 1..8 {
+                columns[i + j] = columns[i + j].add_low(self.limbs[i], self.limbs[j]);
+                columns[i + j + 1] = columns[i + j + 1].add_high(self.limbs[i], self.limbs[j]);
+            }
+        }
+        for (at, column) in columns.iter_mut().enumerate() {
+            let limb = self.limbs[at / 2];
+            let twice = *column + *column;
+            *column = if at % 2 == 0 { twice.add_low(limb, limb) } else { twice.add_high(limb, limb) };
+        }
+        Product { columns, bound: self.bound.product(self.bound) }.reduced()
+    }
+
+    /// Limbs of each lane in a row: of an element that is a product or folded.
+    #[inline(always)]
+    pub(super) fn store(&self, rows: &mut [Row]) {
+        self.bound.stored();
+        V::store_rows(self.limbs, rows);
+    }
+
+    /// What was stored.
+    #[inline(always)]
+    pub(super) fn load_rows<'a>(any: V, row: impl Fn(usize) -> &'a Row) -> Self {
+        Self { limbs: any.load_rows(row), bound: Bound::of_stored() }
     }
 }
 

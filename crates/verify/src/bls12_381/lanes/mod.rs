@@ -1,7 +1,9 @@
 //! BLS12-381 in lanes: a pair, or an element of a field, in each lane of a [`crate::lanes::Vector`].
 //!
 //! - [`fp`], [`fp2`], [`fp6`] and [`fp12`] are the fields, each over the one before it; [`bound`] says why nothing overflows.
-//! - [`adder`] adds points in affine coordinates, for sums of multiples.
+//! - [`root`] takes square roots; [`curve`] has the curves' formulas and endomorphisms.
+//! - [`encoding`] finds the points of compressed encodings and checks which are in the subgroup.
+//! - [`multiples`] multiplies many points, [`adder`] adds them in affine coordinates, for sums of multiples.
 //! - [`miller`] is the product of the Miller loops of many pairs, [`pairing`] the pairing of each.
 //!
 //! None of this is secret, so nothing has to take the same time for all numbers. But lanes cannot branch apart, so all of them do
@@ -9,19 +11,26 @@
 
 mod adder;
 mod bound;
+mod curve;
+mod encoding;
 mod field;
 mod fp;
 mod fp12;
 mod fp2;
 mod fp6;
 mod miller;
+mod multiples;
 mod pairing;
+mod root;
 
 pub(super) use adder::InLanes;
+pub(super) use curve::Curve;
+pub(super) use encoding::{are_in_subgroup, uncompress};
 pub(super) use field::Lanes;
 pub(super) use fp::Fp;
 pub(super) use fp2::Fp2;
 pub(super) use miller::miller_loop;
+pub(super) use multiples::multiply_each;
 pub(super) use pairing::pairings;
 
 #[cfg(test)]

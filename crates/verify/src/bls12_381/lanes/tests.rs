@@ -5,29 +5,31 @@ use super::fp::Fp;
 use super::fp2::Fp2;
 use super::miller::miller_loops;
 use super::pairing::hard_part;
-use super::{miller_loop, pairings};
+use super::{Lanes, are_in_subgroup, miller_loop, multiply_each, pairings, uncompress};
+use crate::bls12_381::field::Field;
+use crate::bls12_381::point::CompressedPoint;
 use crate::bls12_381::portable::{self, result};
 use crate::bls12_381::tests::fields::elements;
 use crate::bls12_381::words::PRIME;
-use crate::bls12_381::{Fp as Element, G1, G2, Point, Scalar};
+use crate::bls12_381::{CurvePoint, Fp as Element, Fp2 as Element2, G1, G2, Group, ORDER, Point, Scalar};
 #[cfg(target_arch = "x86_64")]
 use crate::lanes::Ifma;
-use crate::lanes::{Mask, Model, Plain, Vector, has_ifma};
+use crate::lanes::{Mask, Model, Plain, Vector, has_ifma, is_emulated, mask};
 
 /// Runs a check on every vector that this processor has, and on the model of what it has not.
 macro_rules! on_all_vectors {
-    ($check:ident($($argument:expr),*)) => {{
+    ($check:ident $(::<$group:ty>)? ($($argument:expr),*)) => {{
         // SAFETY: these need no special instructions.
         unsafe {
-            Plain::start(|any| $check(any, $($argument),*))?;
+            Plain::start(|any| $check $(::<$group, _>)? (any, $($argument),*))?;
             if !has_ifma() {
-                Model::start(|any| $check(any, $($argument),*))?;
+                Model::start(|any| $check $(::<$group, _>)? (any, $($argument),*))?;
             }
         }
         #[cfg(target_arch = "x86_64")]
         if has_ifma() {
             // SAFETY: the instructions are there.
-            unsafe { Ifma::start(|any| $check(any, $($argument),*))? };
+            unsafe { Ifma::start(|any| $check $(::<$group, _>)? (any, $($argument),*))? };
         }
     }};
 }
@@ -56,6 +58,8 @@ fn check_field<V: Vector>(any: V, a: &[Element; 8], b: &[Element; 8]) -> Result<
     let hundred = Element::from(100);
     check("negative", &most.0, &|_, b| -(b * hundred))?;
     check("folded", &most.0.folded(), &|_, b| -(b * hundred))?;
+    check("square", &x.tight().square_tight(), &|a, _| a * a)?;
+    check("square of a negative, as such", &most.0.tight().square_tight(), &|_, b| b * b * hundred * hundred)?;
     check("square of a negative", &most.0.tight().multiply_tight(&most.0.tight()), &|_, b| b * b * hundred * hundred)?;
     let even: Mask = 0x55;
     let chosen: Vec<_> =
@@ -84,6 +88,134 @@ fn check_fp2<V: Vector>(any: V, a: &[Element; 8], b: &[Element; 8]) -> Result<()
     Ok(())
 }
 
+/// Roots are there where blst finds one, and which of two numbers is larger is what their bytes say.
+fn check_roots<V: Vector, E: Field>(
+    any: V,
+    elements: &[E],
+    has_root: fn(&E) -> bool,
+    bytes: fn(&E) -> Vec<u8>,
+) -> Result<(), TestCaseError> {
+    for elements in elements.chunks(V::LANES) {
+        let at = |lane: usize| elements[lane % elements.len()];
+        let x = E::Lanes::load(any, at);
+        let root = x.root();
+        let expected = mask::<V>(|lane| has_root(&at(lane)));
+        prop_assert_eq!(root.square().minus(&x).is_zero(), expected);
+        let square = x.square();
+        let again = square.root();
+        prop_assert_eq!(again.square().minus(&square).is_zero(), mask::<V>(|_| true));
+        prop_assert_eq!(x.is_zero(), mask::<V>(|lane| at(lane) == E::default()));
+        let larger = mask::<V>(|lane| bytes(&at(lane)) > bytes(&-at(lane)));
+        prop_assert_eq!(x.is_larger(), larger);
+        let mut rows = vec![Default::default(); V::LANES];
+        x.folded().store(&mut rows);
+        let loaded = E::Lanes::load_rows(any, |lane| &rows[V::LANES - 1 - lane]);
+        prop_assert!(loaded.elements().into_iter().rev().eq((0..V::LANES).map(at)));
+    }
+    Ok(())
+}
+
+fn check_all_roots<V: Vector>(any: V, a: &[Element; 8], b: &[Element; 8]) -> Result<(), TestCaseError> {
+    let corners = [Element::default(), Element::one(), -Element::one(), Element::from(2)];
+    let elements: Vec<_> = corners.into_iter().chain(*a).collect();
+    let has_root = |element: &Element| {
+        let mut root = blst_fp::default();
+        // SAFETY: the call writes its first argument and reads the other.
+        unsafe { blst_fp_sqrt(&mut root, &element.0) }
+    };
+    check_roots(any, &elements, has_root, |element| element.bytes().to_vec())?;
+    // Such without u, and with nothing else, are among those.
+    let zero = Element::default();
+    let mut elements: Vec<_> = corners.iter().flat_map(|a| corners.iter().map(|b| Element2::new(*a, *b))).collect();
+    elements.extend(
+        a.iter().zip(b).flat_map(|(a, b)| [(*a, *b), (*a, zero), (zero, *b)]).map(|(a, b)| Element2::new(a, b)),
+    );
+    let has_root = |element: &Element2| {
+        let mut root = blst_fp2::default();
+        // SAFETY: as above.
+        unsafe { blst_fp2_sqrt(&mut root, &element.0) }
+    };
+    check_roots(any, &elements, has_root, |element| {
+        let [c0, c1] = element.coefficients();
+        [c1.bytes(), c0.bytes()].concat()
+    })
+}
+
+/// blst's coordinates of a point that is not at infinity.
+fn coordinates<G: Group>(point: &G::Affine) -> (G::Element, G::Element) {
+    let (x, y) = G::coordinates(point);
+    (x.into(), y.into())
+}
+
+/// Points with an x of a few small numbers: blst knows which there are, and that they are not in the subgroup.
+fn check_points_of_the_curve<G: Group, V: Vector>(any: V, count: u64) -> Result<(), TestCaseError> {
+    let xs = (0..count).map(|number| {
+        let mut bytes = vec![0; G::COMPRESSED];
+        *bytes.last_mut().unwrap() = number as u8;
+        G::parse_coordinate(&bytes).unwrap()
+    });
+    let points = Vec::from_iter(xs.map(|x| CompressedPoint { x, is_larger: x == G::Element::one() }));
+    let found = uncompress(any, &points);
+    let mut on_curve = Vec::new();
+    for (number, (point, y)) in points.iter().zip(found).enumerate() {
+        let mut bytes = vec![0; G::COMPRESSED];
+        *bytes.last_mut().unwrap() = number as u8;
+        bytes[0] |= if point.is_larger { 0xa0 } else { 0x80 };
+        let expected = CurvePoint::<G>::parse(&bytes).ok().map(|point| coordinates::<G>(&point.0));
+        prop_assert_eq!(y.map(|y| (point.x, y)), expected, "{}", number);
+        on_curve.extend(expected);
+    }
+    prop_assert!(on_curve.len() as u64 > count / 4);
+    let in_subgroup = on_curve.iter().map(|(x, y)| CurvePoint::<G>::new(*x, *y).unwrap().in_subgroup().is_ok());
+    prop_assert_eq!(are_in_subgroup(any, &on_curve), Vec::from_iter(in_subgroup));
+    Ok(())
+}
+
+/// Multiples are blst's, in the subgroup, and found again by their x. Scalars are at the edges of what they are split into.
+fn check_multiples<G: Group, V: Vector>(any: V, count: usize) -> Result<(), TestCaseError> {
+    let z = Scalar::from(0xd201_0000_0001_0000_u64);
+    let (one, order) = (Scalar::from(1_u64), Scalar::default());
+    let numbers =
+        [one, -one, z, z * z, z * z * z - one, Scalar::from(16_u64), order, Scalar::reduce(&[0x5a; 32]), z * z - one];
+    let generator = Point::<G>::generator();
+    let points = Vec::from_iter((0..count as u64).map(|at| generator.multiply(&Scalar::from(at + 1).inverse())));
+    let points = Vec::from_iter(points.iter().map(|point| coordinates::<G>(&point.0)));
+    let scalars = Vec::from_iter(numbers.iter().cycle().take(count));
+    let limbs =
+        |scalar: &Scalar| std::array::from_fn(|at| u64::from_le_bytes(scalar.little_endian().as_chunks().0[at]));
+    let multiples = multiply_each(any, &points, &Vec::from_iter(scalars.iter().map(|scalar| limbs(scalar))));
+    for (at, multiple) in multiples.iter().enumerate() {
+        let point = generator.multiply(&(Scalar::from(at as u64 + 1).inverse() * *scalars[at]));
+        prop_assert_eq!(*multiple, point.coordinates(), "{}", at);
+    }
+    let finite: Vec<_> = multiples.into_iter().flatten().collect();
+    prop_assert_eq!(are_in_subgroup(any, &finite), vec![true; finite.len()]);
+    let wrong = Vec::from_iter(finite.iter().map(|(x, y)| (*x, *y + G::Element::one())));
+    prop_assert_eq!(are_in_subgroup(any, &wrong), vec![false; finite.len()]);
+    let encodings = Vec::from_iter(finite.iter().map(|(x, _)| CompressedPoint { x: *x, is_larger: false }));
+    let expected = finite.iter().map(|(x, y)| {
+        let encoded = CurvePoint::<G>::new(*x, *y).unwrap().in_subgroup().unwrap().compressed();
+        Some(if encoded[0] & 0x20 == 0 { *y } else { -*y })
+    });
+    prop_assert_eq!(uncompress(any, &encodings), Vec::from_iter(expected));
+    Ok(())
+}
+
+/// Scalars that are not below the order, which nobody has: what the formulas do not do right is said to be so.
+fn check_large_scalars<G: Group, V: Vector>(any: V) -> Result<(), TestCaseError> {
+    let order: [u64; 4] = std::array::from_fn(|at| u64::from_be_bytes(ORDER.as_chunks().0[3 - at]));
+    let generator = Point::<G>::generator();
+    let scalars = Vec::from_iter((0..40).map(|above| [order[0] + above, order[1], order[2], order[3]]));
+    let multiples = multiply_each(any, &[coordinates::<G>(&generator.0); 40], &scalars);
+    prop_assert_eq!(multiples[0], None);
+    for (above, multiple) in multiples.into_iter().enumerate() {
+        prop_assert!(
+            multiple.is_none_or(|point| Some(point) == generator.multiply(&Scalar::from(above as u64)).coordinates())
+        );
+    }
+    Ok(())
+}
+
 /// The same pairings as blst's, of pairs that fill no vector, one, and more than one.
 fn check_pairings<V: Vector>(any: V, pairs: &[(Point<G1>, Point<G2>)]) -> Result<(), TestCaseError> {
     for count in [1, V::LANES, V::LANES + 1] {
@@ -107,6 +239,45 @@ proptest! {
     #[test]
     fn its_extension_agrees_with_blst(a in numbers(), b in numbers()) {
         on_all_vectors!(check_fp2(&a, &b));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+
+    #[test]
+    fn roots_agree_with_blst(a in numbers(), b in numbers()) {
+        on_all_vectors!(check_all_roots(&a, &b));
+    }
+}
+
+#[test]
+fn points_agree_with_blst() -> Result<(), TestCaseError> {
+    // What eight lanes do is done once where an emulated processor does it.
+    blst_without_adx_where_emulated();
+    let (count, xs) = if is_emulated() { (8, 8) } else { (20, 40) };
+    on_all_vectors!(check_points_of_the_curve::<G1>(xs));
+    on_all_vectors!(check_points_of_the_curve::<G2>(xs));
+    on_all_vectors!(check_multiples::<G1>(count));
+    on_all_vectors!(check_multiples::<G2>(count));
+    Ok(())
+}
+
+#[test]
+fn multiples_by_more_than_the_order_are_right_or_not_there() -> Result<(), TestCaseError> {
+    on_all_vectors!(check_large_scalars::<G1>());
+    on_all_vectors!(check_large_scalars::<G2>());
+    Ok(())
+}
+
+/// The processor that Bochs 2.7 emulates computes wrongly with ADX, so blst is told that it has none.
+fn blst_without_adx_where_emulated() {
+    unsafe extern "C" {
+        static mut __blst_platform_cap: std::ffi::c_int;
+    }
+    if is_emulated() {
+        // SAFETY: the variable is blst's, which only reads it; emulated tests have one thread.
+        unsafe { __blst_platform_cap = 0 };
     }
 }
 

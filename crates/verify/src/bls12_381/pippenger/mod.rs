@@ -6,15 +6,14 @@
 //! coordinates that need no inversion it would be ten. In the end each bucket's sum is taken as often as its digit says.
 
 mod adder;
-mod digits;
 mod runs;
 
 use std::ops::Range;
 
 pub(super) use self::adder::{Adder, OneByOne, Terms};
-use self::digits::Plan;
 use self::runs::Runs;
 use super::Group;
+use super::digits::{self, Plan};
 use super::field::Field;
 
 /// Points that are added up together: enough that the inversions cost little beside the additions, few enough that the points stay in

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{bytes, points, vectors};
-use crate::bls12_381::{CurvePoint, Fp, Fp2, G1, G2, Group, ORDER, PRIME, Point, Rule, Scalar};
+use crate::bls12_381::{Backend, CurvePoint, Fp, Fp2, G1, G2, Group, ORDER, PRIME, Point, Rule, Scalar};
 
 fn name_of_rule(case: &str) -> Option<Rule> {
     let name = case.strip_prefix("deserialization_").unwrap();
@@ -180,4 +180,58 @@ fn the_coefficient_of_u_comes_first() {
     let [c0, c1] = x.coefficients();
     assert_eq!(Point::<G2>::generator().uncompressed()[..96], [c1.bytes(), c0.bytes()].concat());
     assert_eq!(x, Fp2::new(c0, c1));
+}
+
+/// Encodings of all kinds, and such with each rule broken, in one batch: each backend says what is said of one alone.
+fn batches<G: Group>() {
+    let point = |number: u64| Point::<G>::generator().multiply(&Scalar::from(number));
+    let mut encodings = vec![Point::<G>::default().compressed(), vec![], vec![0x80], point(1).uncompressed()];
+    encodings
+        .extend((1..12).flat_map(|number| [point(number), point(number).negate()]).map(|point| point.compressed()));
+    // All flags, on points and on zeros.
+    for first in (0..8_u8).map(|bits| bits << 5) {
+        for mut encoded in [point(3).compressed(), vec![0; G::COMPRESSED]] {
+            encoded[0] = encoded[0] & 0x1f | first;
+            encodings.push(encoded);
+        }
+    }
+    // x of small numbers, on the curve outside of the subgroup or not at all, and of ones around p, in each coordinate.
+    for (number, larger) in (0..24_u8).map(|number| (number, (number % 2) << 5)) {
+        let mut encoded = vec![0; G::COMPRESSED];
+        *encoded.last_mut().unwrap() = number;
+        encoded[0] |= 0x80 | larger;
+        encodings.push(encoded);
+    }
+    for at in (0..G::COMPRESSED).step_by(48) {
+        for last in [0xa9, 0xaa, 0xab, 0xac] {
+            let mut encoded = vec![0; G::COMPRESSED];
+            encoded[at..at + 48].copy_from_slice(&PRIME);
+            encoded[at + 47] = last;
+            encoded[0] |= 0x80;
+            encodings.push(encoded);
+        }
+    }
+    // Points of the order that the subgroup leaves.
+    let outside = encodings.iter().filter_map(|bytes| CurvePoint::<G>::parse(bytes).ok());
+    let outside: Vec<_> = outside.filter(|point| point.in_subgroup().is_err()).map(times_order).collect();
+    assert!(outside.len() > 8);
+    encodings.extend(outside.iter().map(|point| Point::<G>(point.0).compressed()));
+    let encodings: Vec<&[u8]> = encodings.iter().map(Vec::as_slice).collect();
+    let expected: Vec<_> = encodings.iter().map(|bytes| Point::<G>::parse_compressed(bytes)).collect();
+    for rule in [Rule::Length, Rule::Flags, Rule::Infinity, Rule::Range, Rule::NotOnCurve, Rule::NotInSubgroup] {
+        assert!(expected.contains(&Err(rule)), "{rule}");
+    }
+    let on_curve: Vec<_> = encodings.iter().filter_map(|bytes| CurvePoint::<G>::parse(bytes).ok()).collect();
+    let in_subgroup: Vec<_> = on_curve.iter().map(|point| point.in_subgroup()).collect();
+    for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+        assert_eq!(Point::<G>::parse_compressed_each_on(backend, &encodings), expected, "{backend:?}");
+        assert_eq!(CurvePoint::in_subgroup_each_on(backend, &on_curve), in_subgroup, "{backend:?}");
+        assert_eq!(Point::<G>::parse_compressed_each_on(backend, &[]), []);
+    }
+}
+
+#[test]
+fn batches_say_what_is_said_of_one() {
+    batches::<G1>();
+    batches::<G2>();
 }

@@ -2,17 +2,26 @@ use proptest::prelude::*;
 
 use super::{points, scalars};
 use crate::bls12_381::backend::Backend;
-use crate::bls12_381::{G1, G2, Group, Point, Scalar, multiply_and_add, multiply_short_and_add};
+use crate::bls12_381::{G1, G2, Group, Point, Scalar};
+use crate::bls12_381::{
+    multiply_and_add, multiply_each, multiply_each_on, multiply_short_and_add, multiply_short_each,
+};
 
 fn check<G: Group>(points: &[Point<G>], scalars: &[Scalar], short: &[u128]) {
     let multiples = points.iter().zip(scalars).map(|(point, scalar)| point.multiply(scalar));
     assert_eq!(multiply_and_add(points, scalars), Point::sum(&Vec::from_iter(multiples)));
     check_backends(points, scalars);
+    let multiples = Vec::from_iter(points.iter().zip(scalars).map(|(point, scalar)| point.multiply(scalar)));
+    assert_eq!(multiply_each(points, scalars), multiples);
+    for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+        assert_eq!(multiply_each_on(backend, points, scalars), multiples, "{backend:?}");
+    }
     let multiples = points.iter().zip(short).map(|(point, scalar)| point.multiply(&Scalar::from(*scalar)));
     let multiples = Vec::from_iter(multiples);
     assert_eq!(multiply_short_and_add(points, short), Point::sum(&multiples));
     let each = points.iter().zip(short).map(|(point, scalar)| point.multiply_short(*scalar));
     assert_eq!(Vec::from_iter(each), multiples);
+    assert_eq!(multiply_short_each(points, short), multiples);
 }
 
 /// All backends, with however few points.

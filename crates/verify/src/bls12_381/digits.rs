@@ -1,7 +1,7 @@
 //! Scalars cut into halves, and halves into signed digits.
 
 /// The curve's parameter is -Z.
-const Z: u64 = 0xd201_0000_0001_0000;
+pub(super) const Z: u64 = 0xd201_0000_0001_0000;
 
 /// Bits of half a scalar, one for the carry of its signed digits included.
 const BITS: u32 = 129;
@@ -13,6 +13,15 @@ pub(super) fn split(scalar: [u64; 4]) -> [u128; 2] {
     let ([low, high, rest @ ..], second) = divide(quotient);
     assert_eq!(rest, [0, 0], "a quotient below 2^128");
     [u128::from(second) * u128::from(Z) + u128::from(first), u128::from(high) << 64 | u128::from(low)]
+}
+
+/// The numbers k0 to k3 with k0 + k1 Z + k2 Z² + k3 Z³ = k, for a k below 2^255 in little-endian limbs.
+pub(super) fn split_in_four(scalar: [u64; 4]) -> [u128; 4] {
+    let (quotient, first) = divide(scalar);
+    let (quotient, second) = divide(quotient);
+    let ([last, rest @ ..], third) = divide(quotient);
+    assert_eq!(rest, [0; 3], "a quotient below 2^64");
+    [first, second, third, last].map(u128::from)
 }
 
 /// Quotient and remainder by Z.
@@ -48,7 +57,8 @@ impl Plan {
         plans.min_by_key(cost).unwrap_or(Self::of(13))
     }
 
-    fn of(bits: u32) -> Self {
+    /// The one with digits of so many bits, which do not divide 128.
+    pub(super) fn of(bits: u32) -> Self {
         let windows = BITS.div_ceil(bits);
         let halves = (0..windows - 1).fold(0, |halves, window| halves | 1 << (window * bits + bits - 1));
         Self { bits, windows: windows as usize, halves }
@@ -83,6 +93,11 @@ mod tests {
         let halves = split(limbs);
         let lambda = Scalar::from(Z) * Scalar::from(Z);
         prop_assert_eq!(Scalar::from(halves[0]) + Scalar::from(halves[1]) * lambda, *scalar);
+        let quarters = split_in_four(limbs);
+        let sum =
+            quarters.iter().rev().fold(Scalar::default(), |sum, part| sum * Scalar::from(Z) + Scalar::from(*part));
+        prop_assert_eq!(sum, *scalar);
+        prop_assert!(quarters.iter().all(|part| *part < 1 << 64));
         for plan in [1, 8, 100, 1000, 10_000, 100_000, 1 << 20, 1 << 28].map(Plan::for_halves) {
             for half in halves {
                 let number = (0..plan.windows).rev().fold(Scalar::default(), |number, window| {
@@ -111,7 +126,7 @@ mod tests {
     #[test]
     fn digits_make_up_special_scalars() {
         let lambda = Scalar::from(Z) * Scalar::from(Z);
-        for near in [Scalar::default(), lambda, lambda * lambda, Scalar::from(u128::MAX), -lambda] {
+        for near in [Scalar::default(), Scalar::from(Z), lambda, lambda * lambda, Scalar::from(u128::MAX), -lambda] {
             for distance in 0..3_u64 {
                 check(&(near + Scalar::from(distance))).unwrap();
                 check(&(near - Scalar::from(distance))).unwrap();
