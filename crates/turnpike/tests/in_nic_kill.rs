@@ -243,10 +243,16 @@ fn start(namespaces: &Namespaces, data: &Path, listen: SocketAddr) -> Result<Pro
 /// The sum of all figures whose line begins so.
 fn figure(namespaces: &Namespaces, process: &Process, name: &str) -> u64 {
     let page = within(&namespaces.node, || {
-        let mut stream = TcpStream::connect(process.http).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
         let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
+        // A connection on which nothing comes for long is given up, which happens on a busy machine.
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(process.http).unwrap();
+            let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n");
+            if asked.and_then(|()| stream.read_to_string(&mut text)).is_ok_and(|length| length > 0) {
+                break;
+            }
+            text.clear();
+        }
         text
     });
     let lines: Vec<_> = page.lines().filter(|line| line.starts_with(name)).collect();

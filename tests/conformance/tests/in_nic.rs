@@ -81,10 +81,16 @@ impl Model {
 /// The figures of a service, by name and labels.
 fn figures(namespaces: &Namespaces, service: &InNic) -> BTreeMap<String, u64> {
     let page = within(&namespaces.node, || {
-        let mut stream = TcpStream::connect(service.http_address().unwrap()).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
         let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
+        // A connection on which nothing comes for long is given up, which happens on a busy machine.
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(service.http_address().unwrap()).unwrap();
+            let asked = stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n");
+            if asked.and_then(|()| stream.read_to_string(&mut text)).is_ok_and(|length| length > 0) {
+                break;
+            }
+            text.clear();
+        }
         text
     });
     let figures = page.lines().filter(|line| line.starts_with("turnpike_")).filter_map(|line| line.rsplit_once(' '));
