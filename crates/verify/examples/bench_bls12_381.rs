@@ -2,10 +2,14 @@
 //! portable backend is blst as well, so a ratio of one says that nothing is lost above it; more is what batches share.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "common/blst_groth16.rs"]
+mod blst_groth16;
 mod common;
 
 use std::hint::black_box;
 use std::iter::successors;
+use std::thread::{available_parallelism, scope};
+use std::time::Instant;
 
 use blst::min_pk::{PublicKey, Signature};
 use blst::{BLST_ERROR, Pairing, blst_fp12, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine};
@@ -15,7 +19,7 @@ use turnpike_verify::bls12_381::groth16::{self, Claim, VerifyingKey};
 use turnpike_verify::bls12_381::pairings as pairings_of;
 use turnpike_verify::bls12_381::signature::{PROOF_OF_POSSESSION, SecretKey, Signed, Verifier};
 use turnpike_verify::bls12_381::{
-    self, Fp, Fp12, G1, G2, Group, Point, Scalar, is_product_one, multiply_and_add, pairing,
+    self, Fp, Fp12, G1, G2, Group, Point, Scalar, is_product_one, multiply_and_add, multiply_each, pairing,
 };
 
 const ROUNDS: usize = 5;
@@ -91,8 +95,8 @@ fn records(count: usize) -> Vec<&'static [u8]> {
     OUTPUTS.chunks(RECORD).cycle().take(count).collect()
 }
 
-/// The engine's combination, proof by proof: what a user of blst would write. Coefficients of 128 bits, as the engine's.
-fn theirs_groth16(records: &[&[u8]]) {
+/// The engine, one proof after the other.
+fn one_by_one(records: &[&[u8]]) {
     let key = VerifyingKey::sapling_output();
     for record in records {
         let claim = Claim::parse(&record[..192], &record[192..]).unwrap();
@@ -102,21 +106,24 @@ fn theirs_groth16(records: &[&[u8]]) {
 
 fn groth16_batches() {
     let key = VerifyingKey::sapling_output();
+    let their_key = blst_groth16::Key::parse(include_bytes!("../src/bls12_381/groth16/keys/sapling-output.vk"));
+    let split = |records: &[&'static [u8]]| Vec::from_iter(records.iter().map(|record| record.split_at(192)));
     for count in [1, 16, 64, 256] {
         let records = records(count);
         let ours = || {
             let mut verifier = groth16::Verifier::new(key);
-            for record in &records {
-                verifier.push(Claim::parse(&record[..192], &record[192..]).unwrap());
+            for record in Claim::parse_each(&split(&records)) {
+                verifier.push(record.unwrap());
             }
             assert_eq!(verifier.verify_all(), Ok(()));
         };
         let what = format!("Groth16 with parsing, {count} at once, each");
-        compare(&what, "engine, one by one", count, || theirs_groth16(&records), ours);
+        compare(&what, "blst, same combination", count, || assert!(their_key.all_hold(&records)), ours);
+        compare(&what, "engine, one by one", count, || one_by_one(&records), ours);
     }
     let records = records(256);
     measure("of which parsing, each", 256, || {
-        records.iter().for_each(|record| drop(Claim::parse(&record[..192], &record[192..]).unwrap()));
+        assert!(Claim::parse_each(&split(&records)).iter().all(Result::is_ok));
     });
 }
 
@@ -146,8 +153,9 @@ fn signatures() {
         };
         let ours = || {
             let mut verifier = Verifier::default();
-            for (message, signature, key) in &items {
-                verifier.push(Signed::parse(message, signature, key).unwrap());
+            let items = items.iter().map(|(message, signature, key)| (&message[..], &signature[..], &key[..]));
+            for item in Signed::parse_each(&Vec::from_iter(items)) {
+                verifier.push(item.unwrap());
             }
             assert_eq!(verifier.verify_all(), Ok(()));
         };
@@ -221,6 +229,94 @@ fn sums() {
     };
     compare("multiple of a point of G1, affine", "blst", 1, theirs, || left.multiply(&factor));
     measure("multiple of a point of G2, affine", 1, || right.multiply(&factor));
+    multiples(&left, scalar, p1, multiple_in_g1);
+    multiples(&right, scalar, p2, multiple_in_g2);
+}
+
+macro_rules! their_multiple {
+    ($name:ident, $affine:ident, $point:ident, $from_affine:ident, $multiply:ident, $to_affine:ident) => {
+        fn $name(affine: &$affine, scalar: &[u8; 32]) -> $affine {
+            let (mut point, mut multiple) = ($point::default(), $point::default());
+            let mut result = $affine::default();
+            // SAFETY: the calls write their first argument and read the others; the scalar has 32 bytes.
+            unsafe {
+                blst::$from_affine(&mut point, affine);
+                blst::$multiply(&mut multiple, &point, scalar.as_ptr(), 255);
+                blst::$to_affine(&mut result, &multiple);
+            }
+            result
+        }
+    };
+}
+
+their_multiple!(multiple_in_g1, blst_p1_affine, blst_p1, blst_p1_from_affine, blst_p1_mult, blst_p1_to_affine);
+their_multiple!(multiple_in_g2, blst_p2_affine, blst_p2, blst_p2_from_affine, blst_p2_mult, blst_p2_to_affine);
+
+/// Many multiples, each of a point of its own.
+fn multiples<G: Group, A>(
+    step: &Point<G>,
+    scalar: impl Fn(u64) -> Scalar,
+    affine: impl Fn(&Point<G>) -> A,
+    theirs: impl Fn(&A, &[u8; 32]) -> A,
+) {
+    const COUNT: usize = 256;
+    let points: Vec<_> = successors(Some(*step), |point| Some(point.add(step))).take(COUNT).collect();
+    let scalars: Vec<_> = (0..COUNT as u64).map(scalar).collect();
+    let their_points: Vec<_> = points.iter().map(affine).collect();
+    let theirs = || {
+        for (point, scalar) in their_points.iter().zip(&scalars) {
+            black_box(theirs(point, &scalar.little_endian()));
+        }
+    };
+    let what = format!("{COUNT} multiples in {:?}, each, affine", G::default());
+    compare(&what, "blst", COUNT, theirs, || multiply_each(&points, &scalars));
+}
+
+/// Sums on all processors, by the clock: blst's own threads, and a part of the points for each of ours.
+fn sums_on_all_processors() {
+    let threads = available_parallelism().map_or(1, usize::from);
+    let step = Point::<G1>::generator();
+    for bits in [16, 18] {
+        let count = 1 << bits;
+        let points: Vec<_> = successors(Some(step), |point| Some(point.add(&step))).take(count).collect();
+        let scalars: Vec<_> = (1..=count as u64).map(|number| Scalar::from(number).inverse()).collect();
+        let their_points = blst::p1_affines::from(&their_jacobian(&points)[..]);
+        let their_scalars = Vec::from_iter(scalars.iter().flat_map(Scalar::little_endian));
+        let theirs = || {
+            black_box(their_points.mult(&their_scalars, 255));
+        };
+        let part = count.div_ceil(threads);
+        let ours = || {
+            let parts = points.chunks(part).zip(scalars.chunks(part));
+            let sums: Vec<_> = scope(|scope| {
+                let threads: Vec<_> =
+                    parts.map(|(points, scalars)| scope.spawn(|| multiply_and_add(points, scalars))).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            black_box(Point::sum(&sums));
+        };
+        let clock = |work: &dyn Fn()| {
+            let start = Instant::now();
+            work();
+            start.elapsed().as_secs_f64() * 1e3
+        };
+        let times: Vec<_> = (0..2 * ROUNDS + 1).map(|_| (clock(&theirs), clock(&ours))).collect();
+        let (theirs, ours) = (median(times.iter().map(|times| times.0)), median(times.iter().map(|times| times.1)));
+        println!(
+            "sum of 2^{bits} multiples in G1, {threads} threads, by the clock: blst {theirs:.1} ms, engine {ours:.1} ms, {:.2}x",
+            theirs / ours
+        );
+    }
+}
+
+fn their_jacobian(points: &[Point<G1>]) -> Vec<blst_p1> {
+    let jacobian = |point: &Point<G1>| {
+        let mut jacobian = blst_p1::default();
+        // SAFETY: the call writes its first argument and reads the other.
+        unsafe { blst::blst_p1_from_affine(&mut jacobian, &p1(point)) };
+        jacobian
+    };
+    points.iter().map(jacobian).collect()
 }
 
 /// The rows of the FPGA's table that are no pairings.
@@ -242,12 +338,13 @@ fn fields() {
 }
 
 fn main() {
-    let parts: [(&str, fn()); 5] = [
+    let parts: [(&str, fn()); 6] = [
         ("fields", fields),
         ("pairings", pairings),
         ("groth16", groth16_batches),
         ("signatures", signatures),
         ("sums", sums),
+        ("threads", sums_on_all_processors),
     ];
     let wanted = std::env::args().nth(1);
     for (_, measure) in parts.iter().filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted == *name)) {
