@@ -25,7 +25,16 @@ pub const ORDER: [u8; 32] = [
 
 /// What [`Fp`] and [`Fp2`] have in common.
 pub trait Field:
-    Copy + Default + Eq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + Send + Sync
+    Copy
+    + Default
+    + Eq
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + Send
+    + Sync
+    + 'static
 {
     /// An element in each lane of a vector.
     type Lanes<V: Vector>: lanes::Curve<Vector = V, Element = Self>;

@@ -14,7 +14,7 @@ pub(crate) const LIMB: u64 = (1 << 52) - 1;
 
 /// Eight words: a cache line.
 #[repr(align(64))]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row(pub(crate) [u64; 8]);
 
 /// Lanes of 64 bits.

@@ -58,7 +58,12 @@ impl Bound {
     /// The quotient is less than the right one by one, and by a part of 2^16 of it, at most.
     pub(super) fn folded(self) -> Self {
         assert!(self.0.limbs == 1 && self.0.below == 0 && self.0.above <= 1 << 12, "a tight element");
-        bound(0, 3, 4)
+        bound(0, 2, 4)
+    }
+
+    /// Of a number below p.
+    pub(super) fn canonical() -> Self {
+        bound(0, 1, 1)
     }
 
     /// Of what comes from memory: a product, or what is folded.
@@ -121,6 +126,11 @@ impl Bound {
     #[inline(always)]
     pub(super) fn folded(self) -> Self {
         self
+    }
+
+    #[inline(always)]
+    pub(super) fn canonical() -> Self {
+        Self()
     }
 
     #[inline(always)]

@@ -9,10 +9,10 @@ use ::blst::{blst_p1_affine, blst_p2_affine};
 use super::fp::Fp;
 use super::fp2::Fp2;
 use super::fp12::Fp12;
-use super::{are_in_subgroup, multiply_each, uncompress};
-use super::{miller_loop, pairings};
+use super::{InLanes, are_in_subgroup, miller_loop, multiply_each, pairings, uncompress};
+use crate::bls12_381::pippenger::{Adder, Affine, Terms};
 use crate::bls12_381::point::CompressedPoint;
-use crate::bls12_381::{G1, G2, Group, Point};
+use crate::bls12_381::{self as scalar, G1, G2, Group, Point, Scalar};
 use crate::lanes::{Mask, Plain, Row, Vector};
 
 thread_local! {
@@ -143,7 +143,21 @@ fn kernels_are_as_long_as_said() {
     said("Miller loop, of one pair", one, 1_517_520);
     said("Miller loop, of one pair more in a product", less(loops(2), one), 1_026_288);
     said("final exponentiation", less(count(|any| pairings(any, &[pair])), one), 1_966_848);
+    let [a, b] =
+        [2, 3].map(|number| Point::<G1>::generator().multiply(&Scalar::from(number as u64)).coordinates().unwrap());
+    let points = [a, b].map(|(x, y)| Affine { x, y });
+    let stored = count(|any| InLanes(any).store(&points));
+    said("addition to a bucket of G1", less(count(|any| add(InLanes(any), &points)), stored), 5 * 264 + 208 + 2 * 16);
     assert_eq!(wrong.into_inner(), [""; 0]);
+}
+
+/// What an addition is, with its part of an inversion.
+fn add<A: Adder<scalar::Fp>>(adder: A, points: &[Affine<scalar::Fp>]) {
+    let points = adder.store(points);
+    let terms = |_| Terms { left: &points[0], right: &points[1] };
+    let product = adder.product(&adder.one(), &adder.denominators(terms));
+    adder.sums(terms, &adder.product(&product, &product), |_, _| ());
+    adder.product(&product, &adder.denominators(terms));
 }
 
 fn kernels_of_points_are_as_long_as_said<G: Group>(said: impl Fn(&str, [u64; 2], u64), fused: [u64; 4]) {

@@ -17,7 +17,7 @@ pub trait Lanes: Copy {
     type Element: Field;
 
     /// An element in memory, as lanes have it.
-    type Rows: Copy + Default + AsRef<[Row]> + AsMut<[Row]>;
+    type Rows: Copy + Default + PartialEq + AsMut<[Row]> + 'static;
 
     /// An element for each lane.
     fn load(any: Self::Vector, element: impl Fn(usize) -> Self::Element) -> Self;
@@ -68,6 +68,9 @@ pub trait Lanes: Copy {
 
     /// The element less almost as many times p as it has.
     fn folded(&self) -> Self;
+
+    /// The element less as many times p as it has, so that equal elements are stored the same.
+    fn canonical(&self) -> Self;
 
     /// The inverses of elements that are not zero. The lanes share one inversion.
     fn inverse(&self) -> Self {
@@ -184,6 +187,11 @@ impl<V: Vector> Lanes for Fp<V> {
         self.folded()
     }
 
+    #[inline(always)]
+    fn canonical(&self) -> Self {
+        self.canonical()
+    }
+
     fn is_larger(&self) -> Mask {
         let numbers = self.numbers();
         mask::<V>(|lane| is_above_half(&numbers[lane]))
@@ -274,6 +282,11 @@ impl<V: Vector> Lanes for Fp2<V> {
     #[inline(always)]
     fn folded(&self) -> Self {
         self.folded()
+    }
+
+    #[inline(always)]
+    fn canonical(&self) -> Self {
+        Self { c0: self.c0.canonical(), c1: self.c1.canonical() }
     }
 
     fn is_larger(&self) -> Mask {

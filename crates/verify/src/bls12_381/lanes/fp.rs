@@ -269,6 +269,16 @@ impl<V: Vector> Fp<V> {
         folded
     }
 
+    /// The number below p, so that equal elements are the same.
+    #[inline(always)]
+    pub(super) fn canonical(&self) -> Self {
+        // Below 2p.
+        let number = self.folded();
+        let less = number.minus(&Self::constant(self.any(), PRIME)).carried();
+        let is_negative = less.limbs[7].right_signed::<63>().equals(self.any().with(u64::MAX));
+        Self { bound: Bound::canonical(), ..less.or_if(is_negative, &number) }
+    }
+
     /// The product of two tight elements.
     #[inline(always)]
     pub(super) fn times(&self, other: &Self) -> Product<V> {
@@ -318,6 +328,21 @@ impl<V: Vector> Fp<V> {
     pub(super) fn load_rows<'a>(any: V, row: impl Fn(usize) -> &'a Row) -> Self {
         Self { limbs: any.load_rows(row), bound: Bound::of_stored() }
     }
+}
+
+/// The negative of a canonical element that was stored.
+pub(super) fn negative_row(row: &Row) -> Row {
+    let mut negative = Row::default();
+    if *row == negative {
+        return negative;
+    }
+    let mut borrow = 0;
+    for ((limb, prime), negative) in row.0.iter().zip(PRIME).zip(&mut negative.0) {
+        let difference = prime.wrapping_sub(*limb).wrapping_sub(borrow);
+        *negative = difference & LIMB;
+        borrow = difference >> 63;
+    }
+    negative
 }
 
 /// 2^416 less p.

@@ -5,8 +5,9 @@ use super::fp::Fp;
 use super::fp2::Fp2;
 use super::miller::miller_loops;
 use super::pairing::hard_part;
-use super::{Lanes, are_in_subgroup, miller_loop, multiply_each, pairings, uncompress};
+use super::{InLanes, Lanes, are_in_subgroup, miller_loop, multiply_each, pairings, uncompress};
 use crate::bls12_381::field::Field;
+use crate::bls12_381::pippenger;
 use crate::bls12_381::point::CompressedPoint;
 use crate::bls12_381::portable::{self, result};
 use crate::bls12_381::tests::fields::elements;
@@ -188,6 +189,17 @@ fn check_multiples<G: Group, V: Vector>(any: V, count: usize) -> Result<(), Test
         let point = generator.multiply(&(Scalar::from(at as u64 + 1).inverse() * *scalars[at]));
         prop_assert_eq!(*multiple, point.coordinates(), "{}", at);
     }
+    // With one point twice, and one and its negative.
+    let (first, (x, y)) = (points[0], points[1]);
+    let terms = Vec::from_iter(points.iter().copied().chain([first, (x, -y)]));
+    let affine = Vec::from_iter(terms.iter().map(|(x, y)| G::from_coordinates((*x).into(), (*y).into())));
+    let doubled = [scalars[0], scalars[1]];
+    let all = Vec::from_iter(scalars.iter().copied().chain(doubled).map(limbs));
+    let sum = Point::<G>(G::to_affine(&pippenger::multiply_and_add::<G>(InLanes(any), &affine, &all)));
+    let each = terms.iter().zip(scalars.iter().copied().chain(doubled));
+    let each =
+        each.map(|((x, y), scalar)| CurvePoint::<G>::new(*x, *y).unwrap().in_subgroup().unwrap().multiply(scalar));
+    prop_assert_eq!(sum, Point::sum(&Vec::from_iter(each)));
     let finite: Vec<_> = multiples.into_iter().flatten().collect();
     prop_assert_eq!(are_in_subgroup(any, &finite), vec![true; finite.len()]);
     let wrong = Vec::from_iter(finite.iter().map(|(x, y)| (*x, *y + G::Element::one())));

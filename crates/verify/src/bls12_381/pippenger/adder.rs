@@ -11,6 +11,15 @@ pub trait Adder<E: Field>: Copy {
     /// A number for each of them.
     type Numbers: Copy;
 
+    /// A point in memory.
+    type Point: Stored + 'static;
+
+    /// Points to be added.
+    fn store(self, points: &[Affine<E>]) -> Vec<Self::Point>;
+
+    /// Points that were added.
+    fn load(self, points: &[Self::Point]) -> Vec<Affine<E>>;
+
     /// Ones.
     fn one(self) -> Self::Numbers;
 
@@ -21,18 +30,51 @@ pub trait Adder<E: Field>: Copy {
     fn inverse(self, numbers: &Self::Numbers) -> Self::Numbers;
 
     /// The denominators of the slopes.
-    fn denominators<'a>(self, terms: impl Fn(usize) -> Terms<'a, E>) -> Self::Numbers
-    where
-        E: 'a;
+    fn denominators<'a>(self, terms: impl Fn(usize) -> Terms<'a, Self::Point>) -> Self::Numbers;
 
     /// Calls `sum` with the number and the sum of each pair.
     fn sums<'a>(
         self,
-        terms: impl Fn(usize) -> Terms<'a, E>,
+        terms: impl Fn(usize) -> Terms<'a, Self::Point>,
         inverses: &Self::Numbers,
-        sum: impl FnMut(usize, Affine<E>),
-    ) where
-        E: 'a;
+        sum: impl FnMut(usize, Self::Point),
+    );
+}
+
+/// A point as an adder keeps it; infinity by default.
+pub trait Stored: Copy + Default {
+    /// The point with the other y.
+    fn negative(&self) -> Self;
+
+    /// Whether it is infinity.
+    fn is_infinity(&self) -> bool;
+
+    /// Whether both have the same x.
+    fn has_x_of(&self, other: &Self) -> bool;
+
+    /// Whether both have the same y.
+    fn has_y_of(&self, other: &Self) -> bool;
+}
+
+impl<E: Field> Stored for Affine<E> {
+    fn negative(&self) -> Self {
+        Self { x: self.x, y: -self.y }
+    }
+
+    #[inline(always)]
+    fn is_infinity(&self) -> bool {
+        self.x.equals(&E::default()) && self.y.equals(&E::default())
+    }
+
+    #[inline(always)]
+    fn has_x_of(&self, other: &Self) -> bool {
+        self.x.equals(&other.x)
+    }
+
+    #[inline(always)]
+    fn has_y_of(&self, other: &Self) -> bool {
+        self.y.equals(&other.y)
+    }
 }
 
 /// One addition after the other, on any processor.
@@ -42,6 +84,15 @@ pub struct OneByOne;
 impl<E: Field> Adder<E> for OneByOne {
     const PAIRS: usize = 1;
     type Numbers = E;
+    type Point = Affine<E>;
+
+    fn store(self, points: &[Affine<E>]) -> Vec<Affine<E>> {
+        points.to_vec()
+    }
+
+    fn load(self, points: &[Affine<E>]) -> Vec<Affine<E>> {
+        points.to_vec()
+    }
 
     #[inline(always)]
     fn one(self) -> E {
@@ -59,18 +110,17 @@ impl<E: Field> Adder<E> for OneByOne {
     }
 
     #[inline(always)]
-    fn denominators<'a>(self, terms: impl Fn(usize) -> Terms<'a, E>) -> E
-    where
-        E: 'a,
-    {
+    fn denominators<'a>(self, terms: impl Fn(usize) -> Terms<'a, Affine<E>>) -> E {
         terms(0).denominator()
     }
 
     #[inline(always)]
-    fn sums<'a>(self, terms: impl Fn(usize) -> Terms<'a, E>, inverse: &E, mut sum: impl FnMut(usize, Affine<E>))
-    where
-        E: 'a,
-    {
+    fn sums<'a>(
+        self,
+        terms: impl Fn(usize) -> Terms<'a, Affine<E>>,
+        inverse: &E,
+        mut sum: impl FnMut(usize, Affine<E>),
+    ) {
         let terms = terms(0);
         let with_slope = || {
             let (left, slope) = (terms.left, terms.numerator() * *inverse);
@@ -83,20 +133,43 @@ impl<E: Field> Adder<E> for OneByOne {
 
 /// Two points to be added.
 #[derive(Clone, Copy)]
-pub struct Terms<'a, E> {
-    pub(in crate::bls12_381) left: &'a Affine<E>,
-    pub(in crate::bls12_381) right: &'a Affine<E>,
+pub struct Terms<'a, P> {
+    pub(in crate::bls12_381) left: &'a P,
+    pub(in crate::bls12_381) right: &'a P,
 }
 
-impl<E: Field> Terms<'_, E> {
+impl<P: Stored> Terms<'_, P> {
+    /// Whether a point is added to itself. It has a tangent then: no point of an odd order is its own negative.
+    #[inline(always)]
+    pub(in crate::bls12_381) fn is_double(&self) -> bool {
+        let Self { left, right } = self;
+        left.has_x_of(right) && left.has_y_of(right) && !left.is_infinity()
+    }
+
+    /// The sum, where it takes no slope.
+    #[inline(always)]
+    pub(in crate::bls12_381) fn without_slope(&self) -> Option<P> {
+        let Self { left, right } = self;
+        if left.is_infinity() {
+            Some(**right)
+        } else if right.is_infinity() {
+            Some(**left)
+        } else if left.has_x_of(right) && !left.has_y_of(right) {
+            Some(P::default())
+        } else {
+            None
+        }
+    }
+}
+
+impl<E: Field> Terms<'_, Affine<E>> {
     /// The denominator of the slope of the line through both; any number but zero if the sum takes none.
     #[inline(always)]
-    pub(in crate::bls12_381) fn denominator(&self) -> E {
+    fn denominator(&self) -> E {
         let Self { left, right } = self;
         if !left.x.equals(&right.x) {
             right.x - left.x
-        } else if left.y.equals(&right.y) && !left.is_infinity() {
-            // Not zero: no point of an odd order is its own negative.
+        } else if self.is_double() {
             left.y + left.y
         } else {
             E::one()
@@ -105,28 +178,13 @@ impl<E: Field> Terms<'_, E> {
 
     /// The numerator of the slope.
     #[inline(always)]
-    pub(in crate::bls12_381) fn numerator(&self) -> E {
+    fn numerator(&self) -> E {
         let Self { left, right } = self;
         if !left.x.equals(&right.x) {
             right.y - left.y
         } else {
             let square = left.x.square();
             square + square + square
-        }
-    }
-
-    /// The sum, where it takes no slope.
-    #[inline(always)]
-    pub(in crate::bls12_381) fn without_slope(&self) -> Option<Affine<E>> {
-        let Self { left, right } = self;
-        if left.is_infinity() {
-            Some(**right)
-        } else if right.is_infinity() {
-            Some(**left)
-        } else if left.x.equals(&right.x) && !left.y.equals(&right.y) {
-            Some(Affine::default())
-        } else {
-            None
         }
     }
 }

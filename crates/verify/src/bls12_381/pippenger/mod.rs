@@ -10,7 +10,7 @@ mod runs;
 
 use std::ops::Range;
 
-pub(super) use self::adder::{Adder, OneByOne, Terms};
+pub(super) use self::adder::{Adder, OneByOne, Stored, Terms};
 use self::runs::Runs;
 use super::Group;
 use super::digits::{self, Plan};
@@ -34,16 +34,11 @@ pub struct Affine<E> {
     pub(super) y: E,
 }
 
-impl<E: Field> Affine<E> {
-    fn is_infinity(&self) -> bool {
-        self.x.equals(&E::default()) && self.y.equals(&E::default())
-    }
-}
-
 /// The points, and the digits of their scalars.
-struct Sum<G: Group> {
+struct Sum<A, P> {
+    adder: A,
     /// Each point, and Z² times it.
-    points: Vec<Affine<G::Element>>,
+    points: Vec<P>,
     /// The half of a scalar that each of them is multiplied with.
     halves: Vec<u128>,
     plan: Plan,
@@ -55,40 +50,49 @@ pub(super) fn multiply_and_add<G: Group>(
     points: &[G::Affine],
     scalars: &[[u64; 4]],
 ) -> G::Jacobian {
-    let terms = Sum::<G>::new(points, scalars);
+    let terms = Sum::<_, _>::new::<G>(adder, points, scalars);
     let together = (SORTED / terms.halves.len().max(1)).max(1);
     let windows = 0..terms.plan.windows;
     let pieces = windows.clone().step_by(together).map(|first| first..windows.end.min(first + together));
-    let sums = Vec::from_iter(pieces.flat_map(|piece| terms.windows(adder, piece)));
+    let sums = Vec::from_iter(pieces.flat_map(|piece| terms.windows::<G>(piece)));
     sums.iter().rev().fold(G::Jacobian::default(), |sum, window| {
         let sum = (0..terms.plan.bits).fold(sum, |sum, _| G::add(&sum, &sum));
         G::add(&sum, window)
     })
 }
 
-impl<G: Group> Sum<G> {
-    fn new(points: &[G::Affine], scalars: &[[u64; 4]]) -> Self {
+impl<A, P: Stored> Sum<A, P> {
+    fn new<G: Group>(adder: A, points: &[G::Affine], scalars: &[[u64; 4]]) -> Self
+    where
+        A: Adder<G::Element, Point = P>,
+    {
         let affine = |point: &G::Affine| {
             let (x, y) = G::coordinates(point);
             let (x, y): (G::Element, G::Element) = (x.into(), y.into());
             [Affine { x, y }, Affine { x: x.times(G::CUBE_ROOT), y: -y }]
         };
-        let points: Vec<Affine<G::Element>> = Vec::from_iter(points.iter().flat_map(affine));
+        // Not all at once, as they are there twice meanwhile.
+        let points =
+            points.chunks(TOGETHER).flat_map(|points| adder.store(&Vec::from_iter(points.iter().flat_map(affine))));
+        let points = Vec::from_iter(points);
         let halves = Vec::from_iter(scalars.iter().flat_map(|scalar| digits::split(*scalar)));
         assert!(
             points.len() == halves.len() && points.len() < 1 << 31,
             "an entry has 32 bits, one of them for the sign"
         );
         let plan = Plan::for_halves(halves.len());
-        Self { points, halves, plan }
+        Self { adder, points, halves, plan }
     }
 
     /// The sum of each window.
-    fn windows(&self, adder: impl Adder<G::Element>, windows: Range<usize>) -> Vec<G::Jacobian> {
+    fn windows<G: Group>(&self, windows: Range<usize>) -> Vec<G::Jacobian>
+    where
+        A: Adder<G::Element, Point = P>,
+    {
         let mut sorted = Sorted::default();
         windows.clone().for_each(|window| sorted.sort(&self.plan, &self.halves, window));
-        let mut sums = vec![Affine::default(); sorted.lengths.len()];
-        let mut runs = Runs::new(adder);
+        let mut sums = vec![P::default(); sorted.lengths.len()];
+        let mut runs = Runs::new(self.adder);
         let mut group = Vec::with_capacity(2 * TOGETHER);
         let (mut from, mut first) = (0, 0);
         while first < sums.len() {
@@ -110,7 +114,7 @@ impl<G: Group> Sum<G> {
             full.zip(&group).for_each(|((sum, _), point)| *sum = *point);
             first = next;
         }
-        sums.chunks_exact(self.plan.buckets()).map(window_sum::<G>).collect()
+        sums.chunks_exact(self.plan.buckets()).map(|buckets| window_sum::<G>(&self.adder.load(buckets))).collect()
     }
 }
 
@@ -126,9 +130,9 @@ fn window_sum<G: Group>(buckets: &[Affine<G::Element>]) -> G::Jacobian {
 
 /// Asks for the cache lines of a point.
 #[inline(always)]
-fn prefetch<E>(point: &Affine<E>) {
+fn prefetch<P>(point: &P) {
     #[cfg(target_arch = "x86_64")]
-    for at in (0..size_of::<Affine<E>>()).step_by(64) {
+    for at in (0..size_of::<P>()).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: the instruction reads nothing, and the address is within the point.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(point).cast::<i8>().add(at)) };
@@ -140,9 +144,9 @@ fn prefetch<E>(point: &Affine<E>) {
 struct Entry(u32);
 
 impl Entry {
-    fn point<E: Field>(self, points: &[Affine<E>]) -> Affine<E> {
-        let Affine { x, y } = points[self.0 as usize >> 1];
-        Affine { x, y: if self.0 & 1 == 1 { -y } else { y } }
+    fn point<P: Stored>(self, points: &[P]) -> P {
+        let point = points[self.0 as usize >> 1];
+        if self.0 & 1 == 1 { point.negative() } else { point }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Sums of runs of points, in affine coordinates.
 
-use super::Affine;
 use super::adder::{Adder, Terms};
 use crate::bls12_381::field::Field;
 
@@ -12,7 +11,7 @@ pub(super) struct Runs<E: Field, A: Adder<E>> {
     pairs: Vec<Pair>,
     /// For each vector of pairs, the products of the denominators of those after it.
     products: Vec<A::Numbers>,
-    sums: Vec<Affine<E>>,
+    sums: Vec<A::Point>,
 }
 
 /// The number of the first of two points, and that of their sum.
@@ -28,7 +27,7 @@ impl<E: Field, A: Adder<E>> Runs<E, A> {
     }
 
     /// Leaves the sums of the runs that are not empty, one after the other.
-    pub(super) fn add_up(&mut self, points: &mut Vec<Affine<E>>, lengths: &mut [u32]) {
+    pub(super) fn add_up(&mut self, points: &mut Vec<A::Point>, lengths: &mut [u32]) {
         while lengths.iter().any(|length| *length > 1) {
             self.pairs.clear();
             self.sums.clear();
@@ -36,7 +35,7 @@ impl<E: Field, A: Adder<E>> Runs<E, A> {
             for length in &mut *lengths {
                 for _ in 0..*length / 2 {
                     self.pairs.push(Pair { from, to: self.sums.len() as u32 });
-                    self.sums.push(Affine::default());
+                    self.sums.push(A::Point::default());
                     from += 2;
                 }
                 if *length % 2 == 1 {
@@ -51,7 +50,7 @@ impl<E: Field, A: Adder<E>> Runs<E, A> {
     }
 
     /// Where pairs do not fill a vector, the last is there again.
-    fn add_pairs(&mut self, points: &[Affine<E>]) {
+    fn add_pairs(&mut self, points: &[A::Point]) {
         let Self { adder, pairs, products, sums } = self;
         let vectors = || pairs.chunks(A::PAIRS);
         let terms = |pairs: &[Pair], at: usize| {
