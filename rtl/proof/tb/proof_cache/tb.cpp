@@ -390,10 +390,17 @@ void body(const harness::Options& options) {
     if (latency.spread != 0) continue;
     test.pool = 2, test.delay = 0, test.block_chance = 0, test.longest = 1024, test.queries = {kLatest};
     test.begin(Throttle::kAlways, Throttle::kAlways, Throttle::kAlways, Throttle::kAlways, latency);
-    test.run(100);
+    // Until all replies are there: some of the host's answers cannot be taken in.
+    uint64_t misses;
+    do {
+      misses = test.counts.misses;
+      test.run(100);
+    } while (test.counts.misses != misses);
     test.words = 0;
     test.run(400);
-    if (test.words < 400 || test.last_word - test.first_word + 1 != test.words) fail(test, "gaps between the words of replies");
+    // The memory's latency may be seen once: the first reply can be one that is too large, which takes no word of it.
+    const uint64_t gaps = test.last_word - test.first_word + 1 - test.words;
+    if (test.words < 400 || (gaps != 0 && gaps != latency.least)) fail(test, std::to_string(gaps) + " gaps between the words of replies");
   }
   const Counts& all = test.counts;
   if (all.hits * 10 < all.lookups || all.filled == 0 || all.refused == 0) fail(test, std::to_string(all.hits) + " hits only");
