@@ -76,10 +76,9 @@ impl InNicLedger {
         if self.store.insert(account, balance) { Ok(()) } else { Err(Error::NoPlace(account)) }
     }
 
-    /// Has an operation that was executed before recognised when it is sent again. The next one gets the sequence after it.
+    /// Has an operation that was executed before recognised when it is sent again.
     pub fn remember(&mut self, committed: &Committed) {
         self.store.remember(committed);
-        self.begin_after(committed.sequence);
     }
 
     /// Goes on behind the operation of a sequence.
