@@ -1,3 +1,4 @@
+src/stage.sv
 src/skid.sv
 src/fifo.sv
 src/stream_register.sv

@@ -130,9 +130,9 @@ module turnpike_nic
     assign {in_last[port], in_keep[port], in_data[port]} = in_word[port];
   end
 
-  logic host_ready, command_valid, command_ready, unused_command_dropped;
-  word_t command_word;
-  meta_t command_meta;
+  logic host_ready, sent_valid, sent_ready, command_valid, command_ready, unused_command_dropped;
+  word_t sent_word, command_word;
+  meta_t sent_meta, command_meta;
   assign from_host_ready_o = run && host_ready;
   nic_ingress #(
       .DataWidth(HostWidth),
@@ -148,10 +148,22 @@ module turnpike_nic
       .keep_i (from_host_keep_i),
       .last_i (from_host_last_i),
       .user_i (from_host_meta_i),
+      .valid_o(sent_valid),
+      .ready_i(sent_ready),
+      .word_o (sent_word),
+      .user_o (sent_meta)
+  );
+  stage #(
+      .Width($bits(word_t) + $bits(meta_t))
+  ) u_command (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i(sent_valid),
+      .ready_o(sent_ready),
+      .data_i ({sent_meta, sent_word}),
       .valid_o(command_valid),
       .ready_i(command_ready),
-      .word_o (command_word),
-      .user_o (command_meta)
+      .data_o ({command_meta, command_word})
   );
 
   // What the host sends goes where its kind says. Kinds that there are not, and ports, end here.
@@ -173,9 +185,9 @@ module turnpike_nic
     else if (fills) command_ready = fill_ready;
     else if (announces) command_ready = announce_ready;
   end
-  logic arriving_valid, arriving_ready;
-  word_t arriving;
-  port_t arriving_at, arriving_port;
+  logic chosen_valid, chosen_ready, arriving_valid, arriving_ready;
+  word_t chosen, arriving;
+  port_t chosen_at, chosen_port, arriving_port;
   stream_arbiter #(
       .DataWidth(WordWidth),
       .Ports    (Ports + 1)
@@ -187,14 +199,26 @@ module turnpike_nic
       .data_i (in_data),
       .keep_i (in_keep),
       .last_i (in_last),
+      .valid_o(chosen_valid),
+      .ready_i(chosen_ready),
+      .data_o (chosen.data),
+      .keep_o (chosen.keep),
+      .last_o (chosen.last),
+      .port_o (chosen_at)
+  );
+  assign chosen_port = chosen_at == Host ? inject_port : chosen_at;
+  skid #(
+      .Width($bits(word_t) + PortWidth)
+  ) u_arriving (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i(chosen_valid),
+      .ready_o(chosen_ready),
+      .data_i ({chosen_port, chosen}),
       .valid_o(arriving_valid),
       .ready_i(arriving_ready),
-      .data_o (arriving.data),
-      .keep_o (arriving.keep),
-      .last_o (arriving.last),
-      .port_o (arriving_at)
+      .data_o ({arriving_port, arriving})
   );
-  assign arriving_port = arriving_at == Host ? inject_port : arriving_at;
 
   ////////////////////////////////////////////////////////////////////////
   // The stages.
@@ -298,8 +322,9 @@ module turnpike_nic
   word_t miss_word;
   port_t miss_port;
   // Fills are the host's, and those that misses get which were dropped on their way to it: none.
-  logic fill_valid, fill_takes, fill_is_lost, lost_takes;
-  word_t fill_word;
+  logic answer_valid, answer_ready, answer_is_lost, fill_valid, fill_takes, fill_none, lost_takes;
+  word_t answer, fill_word;
+  logic [IdWidth-1:0] fill_id;
   stream_arbiter #(
       .DataWidth(WordWidth),
       .Ports    (2)
@@ -311,12 +336,28 @@ module turnpike_nic
       .data_i ({WordWidth'(0), command_word.data}),
       .keep_i ({~WordBytes'(0), command_word.keep}),
       .last_i ({1'b1, command_word.last}),
+      .valid_o(answer_valid),
+      .ready_i(answer_ready),
+      .data_o (answer.data),
+      .keep_o (answer.keep),
+      .last_o (answer.last),
+      .port_o (answer_is_lost)
+  );
+  stage #(
+      .Width($bits(word_t) + IdWidth + 1)
+  ) u_fill (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i(answer_valid),
+      .ready_o(answer_ready),
+      .data_i ({
+        answer,
+        answer_is_lost ? lost_id : command_meta.id[IdWidth-1:0],
+        answer_is_lost || command_meta.kind == HostNone
+      }),
       .valid_o(fill_valid),
       .ready_i(fill_takes),
-      .data_o (fill_word.data),
-      .keep_o (fill_word.keep),
-      .last_o (fill_word.last),
-      .port_o (fill_is_lost)
+      .data_o ({fill_word, fill_id, fill_none})
   );
   proof #(
       .Sets     (ProofSets),
@@ -344,8 +385,8 @@ module turnpike_nic
       .fill_valid_i    (fill_valid),
       .fill_ready_o    (fill_takes),
       .fill_word_i     (fill_word),
-      .fill_id_i       (fill_is_lost ? lost_id : command_meta.id[IdWidth-1:0]),
-      .fill_none_i     (fill_is_lost || command_meta.kind == HostNone),
+      .fill_id_i       (fill_id),
+      .fill_none_i     (fill_none),
       .announce_valid_i(command_valid && announces),
       .announce_ready_o(announce_ready),
       .announce_word_i (command_word),
@@ -505,24 +546,26 @@ module turnpike_nic
   );
 
   ////////////////////////////////////////////////////////////////////////
-  // What is counted.
+  // What is counted, a cycle later.
 
+  nic_csr_pkg::events_t happens;
+  `FF(events, happens, '0)
   always_comb begin
-    events = '0;
+    happens = '0;
     for (int unsigned port = 0; port < Ports; port++) begin
-      events.rx_packets[port] = rx_valid_i[port] && rx_ready_o[port] && rx_last_i[port];
-      events.tx_packets[port] = tx_valid_o[port] && tx_ready_i[port] && tx_last_o[port];
-      events.rx_dropped[port] = rx_dropped[port];
+      happens.rx_packets[port] = rx_valid_i[port] && rx_ready_o[port] && rx_last_i[port];
+      happens.tx_packets[port] = tx_valid_o[port] && tx_ready_i[port] && tx_last_o[port];
+      happens.rx_dropped[port] = rx_dropped[port];
     end
-    events.compact_packets = compact_valid && compact_ready;
-    events.batch_packets = batch_valid && batch_ready && selected.last;
-    events.operations = operation_done;
-    events.proof_hits = out_valid[Proof] && out_ready[Proof] && out_word[Proof].last;
-    events.proof_misses = miss_valid && miss_ready && miss_word.last;
-    events.fills = filled;
-    events.fills_refused = fill_refused;
-    events.host_packets = pass_valid && pass_ready && selected.last;
-    events.host_dropped = host_dropped;
-    events.sent_packets = out_valid[Sent] && out_ready[Sent] && command_word.last;
+    happens.compact_packets = compact_valid && compact_ready;
+    happens.batch_packets = batch_valid && batch_ready && selected.last;
+    happens.operations = operation_done;
+    happens.proof_hits = out_valid[Proof] && out_ready[Proof] && out_word[Proof].last;
+    happens.proof_misses = miss_valid && miss_ready && miss_word.last;
+    happens.fills = filled;
+    happens.fills_refused = fill_refused;
+    happens.host_packets = pass_valid && pass_ready && selected.last;
+    happens.host_dropped = host_dropped;
+    happens.sent_packets = out_valid[Sent] && out_ready[Sent] && command_word.last;
   end
 endmodule

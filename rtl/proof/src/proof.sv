@@ -254,6 +254,10 @@ module proof
       .user_o (reply_port_o)
   );
 
+  logic forwarded_valid, forwarded_ready, forwarded_fill;
+  word_t forwarded;
+  port_t forwarded_port;
+  logic [IdWidth-1:0] forwarded_id;
   proof_forwarder #(
       .SlotWidth(SlotWidth),
       .PortWidth(PortWidth),
@@ -274,11 +278,24 @@ module proof
       .request_port_i(miss_kept.port),
       .free_o        (miss_frees),
       .free_slot_o   (forwarded_slot),
-      .valid_o       (miss_valid_o),
-      .ready_i       (miss_ready_i),
-      .word_o        (miss_word_o),
-      .port_o        (miss_port_o),
-      .fill_o        (miss_fill_o),
-      .id_o          (miss_id_o)
+      .valid_o       (forwarded_valid),
+      .ready_i       (forwarded_ready),
+      .word_o        (forwarded),
+      .port_o        (forwarded_port),
+      .fill_o        (forwarded_fill),
+      .id_o          (forwarded_id)
+  );
+  // Keeps the memory of the requests apart from what is around the host's queue.
+  skid #(
+      .Width($bits(word_t) + PortWidth + 1 + IdWidth)
+  ) u_forwarded (
+      .clk_i,
+      .rst_ni,
+      .valid_i(forwarded_valid),
+      .ready_o(forwarded_ready),
+      .data_i ({forwarded_id, forwarded_fill, forwarded_port, forwarded}),
+      .valid_o(miss_valid_o),
+      .ready_i(miss_ready_i),
+      .data_o ({miss_id_o, miss_fill_o, miss_port_o, miss_word_o})
   );
 endmodule

@@ -232,8 +232,8 @@ module proof_cache
     logic [TagWidth-1:0]   tag;
   } hit_t;
 
-  hit_t hit;
-  logic hit_valid, hit_ready, hits_ready, found, finished;
+  hit_t waiting, hit;
+  logic waiting_valid, waiting_ready, hit_valid, hit_ready, hits_ready, found, finished;
   assign found = looked_up && result_hit;
   fifo #(
       .Width($bits(hit_t)),
@@ -244,10 +244,22 @@ module proof_cache
       .valid_i(found),
       .ready_o(hits_ready),
       .data_i ({result_place, result_length, result_length > result_room, result_tip, result_tag}),
+      .valid_o(waiting_valid),
+      .ready_i(waiting_ready),
+      .data_o (waiting),
+      .count_o(hits)
+  );
+  stage #(
+      .Width($bits(hit_t))
+  ) u_hit (
+      .clk_i,
+      .rst_ni,
+      .valid_i(waiting_valid),
+      .ready_o(waiting_ready),
+      .data_i (waiting),
       .valid_o(hit_valid),
       .ready_i(hit_ready),
-      .data_o (hit),
-      .count_o(hits)
+      .data_o (hit)
   );
 
   logic read_valid, read_ready, data_valid, write_valid, write_ready, written;
@@ -327,7 +339,7 @@ module proof_cache
 
   logic [IdWidth-1:0] miss_id, fill_id_q;
   logic missed, misses_ready, id_taken, id_freed, id_valid_q;
-  logic [Misses-1:0] free_q, may;
+  logic [Misses-1:0] free_q, may, first;
   logic [IdWidth-1:0] id_d, id_q;
   assign missed   = looked_up && !result_hit;
   assign id_taken = missed && id_valid_q;
@@ -338,9 +350,11 @@ module proof_cache
     `FFE(free_q[i], freed, taken || freed, 1'b1)
     assign may[i] = free_q[i] && !(id_valid_q && id_q == IdWidth'(i));
   end
+  // By a carry chain, which is quicker than one choice behind the other.
+  assign first = may & (~may + 1'b1);
   always_comb begin
     id_d = '0;
-    for (int unsigned i = 0; i < Misses; i++) if (may[i]) id_d = IdWidth'(i);
+    for (int unsigned i = 0; i < Misses; i++) if (first[i]) id_d |= IdWidth'(i);
   end
   // The next one to give: it stays until it is given.
   `FFE(id_q, id_d, id_taken || !id_valid_q, '0)

@@ -69,8 +69,7 @@ module proof_generator
   proof_t frame;
   logic [15:0] length_q, checksum_q;
   `FFN(length_q, 16'(body_length_i) + 16'd76)
-  // Of the time to live, and then of the length.
-  `FFN(checksum_q, ~add(~reply_checksum(request.ipv4), add(~request.ipv4.length, length_q)))
+  `FFN(checksum_q, ~add(request_i.sum, length_q))
   always_comb begin
     request = swap_bytes(request_i.head[WordWidth-1:0]);
     reply = swap_addresses(request);

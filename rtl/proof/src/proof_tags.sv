@@ -67,7 +67,8 @@ module proof_tags
     logic [WithWidth-1:0] with_;
   } operation_t;
 
-  // Stages: 0 reads, 1 the memory's register, 2 compares, 3 decides and writes.
+  // Stages: 0 reads, 1 the memory's register, 2 compares, 3 decides and writes. Generations and tips change in the cycle behind stage 3 of what
+  // does it; the next operation is in stage 0 then at the earliest, the gap being what it is.
   operation_t s0, s1_q, s2_q, s3_q;
   logic [3:1] valid_q;
   assign s0 = '{op: op_i, set: set_i, key: key_i, tip: tip_i, parent: parent_i, length: length_i, with_: with_i};
@@ -87,9 +88,10 @@ module proof_tags
   `FFE(clearing_q, 1'b0, clear_q == SetWidth'(Sets - 1), 1'b1)
   assign ready_o = !clearing_q;
 
-  tag_t [Ways-1:0] read1, tags2_q, tags3_q;
-  logic [Ways-1:0] write;
-  tag_t            write_tag;
+  tag_t [Ways-1:0] read1, tags2_q;
+  logic [Ways-1:0][LenWidth-1:0] length3_q;
+  logic [Ways-1:0]               write;
+  tag_t                          write_tag;
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     ram_1r1w #(
         .Width($bits(tag_t)),
@@ -105,19 +107,23 @@ module proof_tags
     );
   end
   `FFN(tags2_q, read1)
-  `FFN(tags3_q, tags2_q)
 
   ////////////////////////////////////////////////////////////////////////
-  // Stage 2: what can be compared without the generations.
+  // Stage 2: what is compared.
 
-  logic [Ways-1:0] same3_q;
+  // Whether the key is the operation's; and whether what is there is true as of the tip of its own chain, and for its own query.
+  logic [Ways-1:0] same3_q, true3_q;
   logic [1:0] tip_is3_q, parent_is3_q;
   generation_t [1:0] generation_q;
   tip_t [1:0] tip_q;
   logic [1:0] announcing_q;
   always_ff @(posedge clk_i) begin
-    for (int unsigned w = 0; w < Ways; w++) same3_q[w] <= tags2_q[w].valid && tags2_q[w].key == s2_q.key;
-    // Tips change two cycles after the operation that does it is in stage 2; nothing that asks for them is that close behind.
+    for (int unsigned w = 0; w < Ways; w++) begin
+      length3_q[w] <= tags2_q[w].length;
+      same3_q[w] <= tags2_q[w].valid && tags2_q[w].key == s2_q.key;
+      true3_q[w] <= tags2_q[w].valid && tags2_q[w].epoch == generation_q[tags2_q[w].key[4]].epoch &&
+                    (tags2_q[w].key[3:0] != QueryIndex || tags2_q[w].number == generation_q[tags2_q[w].key[4]].number);
+    end
     for (int unsigned c = 0; c < 2; c++) begin
       tip_is3_q[c]    <= tip_q[c] == s2_q.tip;
       parent_is3_q[c] <= tip_q[c][255:0] == s2_q.parent;
@@ -127,24 +133,18 @@ module proof_tags
   ////////////////////////////////////////////////////////////////////////
   // Stage 3: the decision.
 
-  logic chain, index, hit, taken;
+  logic chain, hit, taken;
   generation_t now;
-  logic [Ways-1:0] covered, usable, victim;
+  logic [Ways-1:0] usable, victim;
   logic [WayWidth-1:0] turn_q;
 
   assign chain = s3_q.key[4];
-  assign index = s3_q.key[3:0] == QueryIndex;
   assign now   = generation_q[chain];
 
   always_comb begin
-    for (int unsigned w = 0; w < Ways; w++) begin
-      // Whether what is there is true as of the tip; for a victim its own chain and query count.
-      covered[w] = tags3_q[w].valid && tags3_q[w].epoch == generation_q[tags3_q[w].key[4]].epoch &&
-                   (tags3_q[w].key[3:0] != QueryIndex || tags3_q[w].number == generation_q[tags3_q[w].key[4]].number);
-      usable[w]  = same3_q[w] && tags3_q[w].epoch == now.epoch && (!index || tags3_q[w].number == now.number);
-    end
+    usable = same3_q & true3_q;
     if (|same3_q) victim = same3_q;
-    else if (!(&covered)) victim = ~covered & (covered + 1'b1);
+    else if (!(&true3_q)) victim = ~true3_q & (true3_q + 1'b1);
     else victim = Ways'(1) << turn_q;
 
     hit   = s3_q.op == OpForget ? |same3_q : |usable;
@@ -205,7 +205,7 @@ module proof_tags
     for (int unsigned w = 0; w < Ways; w++) begin
       if (chosen[w]) begin
         way |= WayWidth'(w);
-        length |= tags3_q[w].length;
+        length |= length3_q[w];
       end
     end
   end

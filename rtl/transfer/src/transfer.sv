@@ -68,10 +68,10 @@ module transfer
   // Of compact frames the packet waits, of batches the words do.
   operation_t compact_operation, batch_operation;
   compact_t batch_compact;
-  logic packets_ready, packet_valid, packet_take;
+  logic packets_ready, packet_waits, packet_moves, packet_valid, packet_take;
   logic compact_taken, batch_operation_valid, batch_taken;
   logic [PortWidth-1:0] batch_operation_port;
-  packet_t packet;
+  packet_t waiting_packet, packet;
   command_extractor u_extractor (
       .compact_i  (compact_packet_i.compact),
       .trusted_i  (compact_trusted_i),
@@ -87,16 +87,30 @@ module transfer
       .valid_i(compact_taken),
       .ready_o(packets_ready),
       .data_i (compact_packet_i),
-      .valid_o(packet_valid),
-      .ready_i(packet_take),
-      .data_o (packet),
+      .valid_o(packet_waits),
+      .ready_i(packet_moves),
+      .data_o (waiting_packet),
       .count_o(packets)
   );
+  // What waits does so at the queue's output in a register: its adders are behind it.
+  stage #(
+      .Width($bits(packet_t))
+  ) u_packet (
+      .clk_i,
+      .rst_ni,
+      .valid_i(packet_waits),
+      .ready_o(packet_moves),
+      .data_i (waiting_packet),
+      .valid_o(packet_valid),
+      .ready_i(packet_take),
+      .data_o (packet)
+  );
 
-  logic words_in_valid, words_in_ready, words_valid, words_ready;
+  logic words_in_valid, words_in_ready, words_wait, words_move, words_valid, words_ready;
   word_t words_in, words;
   logic [PortWidth-1:0] words_in_port, words_port;
-  logic [$clog2(WaitingWords+1)-1:0] words_count;
+  logic [$bits(word_t)+PortWidth-1:0] waiting_words;
+  logic [ $clog2(WaitingWords+1)-1:0] words_count;
   batch_extractor #(
       .PortWidth(PortWidth)
   ) u_batch_extractor (
@@ -125,17 +139,29 @@ module transfer
       .valid_i(words_in_valid),
       .ready_o(words_in_ready),
       .data_i ({words_in_port, words_in}),
+      .valid_o(words_wait),
+      .ready_i(words_move),
+      .data_o (waiting_words),
+      .count_o(words_count)
+  );
+  stage #(
+      .Width($bits(word_t) + PortWidth)
+  ) u_word (
+      .clk_i,
+      .rst_ni,
+      .valid_i(words_wait),
+      .ready_o(words_move),
+      .data_i (waiting_words),
       .valid_o(words_valid),
       .ready_i(words_ready),
-      .data_o ({words_port, words}),
-      .count_o(words_count)
+      .data_o ({words_port, words})
   );
 
   // Operations of both kinds take turns, and each is taken into the pipeline and among those that wait at once.
-  logic batch_turn_q, batch_chosen, operation_ready, asked_ready, asked_valid, asked_take, room;
+  logic batch_turn_q, batch_chosen, operation_ready, asked_ready, executed_valid, executed_take, room;
   logic compact_offered, execute_valid, execute_ready;
   operation_t execute;
-  asked_t asked_in, asked;
+  asked_t asked_in, executed, asked;
   logic [$clog2(Waiting+1)-1:0] waiting;
   assign compact_offered = compact_valid_i && packets_ready;
   assign batch_chosen = batch_operation_valid && (batch_turn_q || !compact_offered);
@@ -167,14 +193,14 @@ module transfer
       .valid_i(compact_taken || batch_taken),
       .ready_o(asked_ready),
       .data_i (asked_in),
-      .valid_o(asked_valid),
-      .ready_i(asked_take),
-      .data_o (asked),
+      .valid_o(executed_valid),
+      .ready_i(executed_take),
+      .data_o (executed),
       .count_o(waiting)
   );
 
-  logic result_valid, result_ready;
-  result_t result;
+  logic store_valid, result_valid, result_ready;
+  result_t store_result, result;
   store_controller #(
       .AccountIndexWidth(AccountIndexWidth),
       .WindowBits       (WindowBits),
@@ -187,9 +213,23 @@ module transfer
       .valid_i    (execute_valid),
       .ready_o    (execute_ready),
       .operation_i(execute),
-      .valid_o    (result_valid),
-      .ready_i    (result_ready),
-      .result_o   (result)
+      .valid_o    (store_valid),
+      .ready_i    (executed_take),
+      .result_o   (store_result)
+  );
+  logic joined_ready;
+  assign executed_take = store_valid && joined_ready;
+  skid #(
+      .Width($bits(asked_t) + $bits(result_t))
+  ) u_joined (
+      .clk_i,
+      .rst_ni,
+      .valid_i(store_valid),
+      .ready_o(joined_ready),
+      .data_i ({executed, store_result}),
+      .valid_o(result_valid),
+      .ready_i(result_ready),
+      .data_o ({asked, result})
   );
 
   // A result goes to its reply and to the record in the same cycle.
@@ -200,8 +240,7 @@ module transfer
   assign compact_gives = result_valid && !asked.in_batch && told;
   assign batch_gives = result_valid && asked.in_batch && told;
   assign result_ready = told && (asked.in_batch ? batch_accepts : compact_accepts);
-  assign asked_take = result_valid && result_ready;
-  assign done_o = asked_take;
+  assign done_o = result_valid && result_ready;
   assign record = '{
       command: asked.compact.command,
       transaction: asked.compact.transaction,
@@ -247,9 +286,9 @@ module transfer
       .port_o        (reply_port_o)
   );
 
-  logic batch_valid, batch_ready, batch_none;
-  word_t batch_word;
-  logic [PortWidth-1:0] batch_port;
+  logic batch_valid, batch_ready, batch_none, whole_valid, whole_ready, whole_none;
+  word_t batch_word, whole;
+  logic [PortWidth-1:0] batch_port, whole_port;
   batch_generator #(
       .PortWidth(PortWidth)
   ) u_batch_generator (
@@ -269,22 +308,37 @@ module transfer
       .port_o        (batch_port),
       .none_o        (batch_none)
   );
+  // Keeps what writes the results apart from the adders of the checksum.
+  skid #(
+      .Width($bits(word_t) + PortWidth + 1)
+  ) u_made (
+      .clk_i,
+      .rst_ni,
+      .valid_i(batch_valid),
+      .ready_o(batch_ready),
+      .data_i ({batch_none, batch_port, batch_word}),
+      .valid_o(whole_valid),
+      .ready_i(whole_ready),
+      .data_o ({whole_none, whole_port, whole})
+  );
   checksum_writer #(
       .UserWidth(PortWidth)
   ) u_checksum (
       .clk_i,
       .rst_ni,
-      .valid_i(batch_valid),
-      .ready_o(batch_ready),
-      .word_i (batch_word),
-      .user_i (batch_port),
-      .none_i (batch_none),
+      .valid_i(whole_valid),
+      .ready_o(whole_ready),
+      .word_i (whole),
+      .user_i (whole_port),
+      .none_i (whole_none),
       .valid_o(batch_reply_valid_o),
       .ready_i(batch_reply_ready_i),
       .word_o (batch_reply_word_o),
       .user_o (batch_reply_port_o)
   );
 
-  `ASSERT(results_were_asked, !result_valid || asked_valid)
-  `ASSERT(queues_are_counted, packets <= waiting && 32'(words_count) <= WaitingWords && 32'(records) <= Records)
+  `ASSERT(results_were_asked, !store_valid || executed_valid)
+  // Packets may wait for what u_joined holds.
+  `ASSERT(queues_are_counted,
+          32'(packets) <= 32'(waiting) + 2 && 32'(words_count) <= WaitingWords && 32'(records) <= Records)
 endmodule
