@@ -46,7 +46,7 @@ kill-loop: ## KILLS times kill -9 under load, nothing durable lost; the same of 
 	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop --test in_nic_kill -- --nocapture
 
 rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/libturnpike_nic.so
-	@rtl/check model
+	@rtl/check model $(NAMES)
 
 rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing:
 	@rtl/check $(@:rtl-%=%) $(NAMES) --seed $(or $(SEED),1) $(if $(PATHS),--path)

@@ -278,26 +278,28 @@ def diagram(library, names):
 
 def model(library, names):
     for name, entry in library.entries("models"):
-        if names and name not in names:
+        if name not in (names or [name]) or (entry.get("asked", False) and not names):
             continue
         label = name + ("_trace" if OPTIONS.trace else "")
         folder, built = BUILD / library.name / f"{label}_model", BUILD / f"lib{label}.so"
         parameters, files = entry.get("parameters", {}), [library.folder / path for path in entry["files"]]
+        defines = {**parameters, **entry.get("defines", {})}
+        listed = [*library.files(), *[library.folder / path for path in entry.get("sources", [])]]
         headers = [path for file in files for path in file.parent.glob("*.h*")]
         # It is made again only where something of it has changed.
-        digest = hashlib.sha256(repr(parameters).encode())
-        for path in [*library.files(), *files, *headers, *(RTL / "common" / "include").glob("*"), Path(__file__)]:
+        digest = hashlib.sha256(repr(defines).encode())
+        for path in [*listed, *files, *headers, *(RTL / "common" / "include").glob("*"), Path(__file__)]:
             digest.update(Path(path).read_bytes())
         stamp = folder / "stamp"
         if built.exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
             continue
         folder.mkdir(parents=True, exist_ok=True)
         tracing = ["--trace-vcd"] if OPTIONS.trace else []
-        run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "fast", "--x-initial", "unique", *tracing, "--top-module", name, "--prefix", "Vtop",
-                      "-Mdir", folder, *generics(parameters), *library.files()), f"verilator of {title(name, parameters)}")
+        run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "fast", "--x-initial", "unique", *tracing, "--top-module", entry.get("top", name), "--prefix", "Vtop",
+                      "-Mdir", folder, *generics(parameters), *listed), f"verilator of {title(name, parameters)}")
         include = verilator_root() / "include"
         flags = ["-std=c++20", "-O2", "-fPIC", f"-I{include}", f"-I{include}/vltstd", f"-I{folder}"]
-        flags += [f"-D{key}={value}" for key, value in parameters.items()] + (["-DTRACE=1"] if OPTIONS.trace else [])
+        flags += [f"-D{key}={value}" for key, value in defines.items()] + (["-DTRACE=1"] if OPTIONS.trace else [])
         fresh = built.with_suffix(".new")
         run(["g++", *flags, "-shared", "-o", fresh, *files, *folder.glob("*.cpp"), runtime(), "-lpthread"], f"compilation of {title(name, parameters)}")
         # A program that has loaded the old one keeps it.
@@ -342,10 +344,10 @@ def yosys(script, what):
 
 
 def cells(library, name, block, synthesis, keep=""):
-    parameters = block.get("parameters", {})
+    parameters, top = block.get("parameters", {}), block.get("top", name)
     out = BUILD / f"{name}.json"
     BUILD.mkdir(parents=True, exist_ok=True)
-    script = f"{read(library, name, parameters, '-D SYNTHESIS')}; {synthesis} -top {name}; {keep}; tee -q -o {out}.stat stat -json"
+    script = f"{read(library, top, parameters, '-D SYNTHESIS')}; {synthesis} -top {top}; {keep}; tee -q -o {out}.stat stat -json"
     yosys(script, f"synthesis of {title(name, parameters)}")
     design = json.loads((BUILD / f"{name}.json.stat").read_text())["design"]
     return design["num_cells_by_type"]
@@ -379,7 +381,7 @@ def timing(library, names):
             continue
         netlist = BUILD / f"{name}.json"
         parameters = {**block.get("parameters", {}), **block.get("timing", {})}
-        cells(library, name, {"parameters": parameters}, "synth_ecp5", f"write_json {netlist}")
+        cells(library, name, {**block, "parameters": parameters}, "synth_ecp5", f"write_json {netlist}")
         report = BUILD / f"{name}.timing.json"
         # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
         # WebAssembly and sees the folder that it is started in.

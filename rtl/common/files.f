@@ -8,4 +8,5 @@ src/stream_widen.sv
 src/stream_narrow.sv
 src/ram_1r1w.sv
 src/ram_2rw.sv
+src/memory_gate.sv
 src/toeplitz_hash.sv

@@ -1,7 +1,10 @@
 -F ../wire/files.f
 src/transfer_pkg.sv
+src/account_match.sv
 src/account_directory.sv
 src/balance_store.sv
+src/account_lines.sv
+src/accounts_external.sv
 src/dedup_window.sv
 src/store_controller.sv
 src/command_extractor.sv

@@ -2,11 +2,13 @@
 //
 // A read names its answer with an id, of which each may be under way once. Writes are done in order, and told of once they are;
 // a write gives the same word to every lane that it names. Whoever uses the port has to keep apart reads and writes of one address
-// that are under way: a real memory may do them in either order, so that is an error here.
+// that are under way: a real memory may do them in either order, so that is an error here. Several ports see the same rows, and
+// nothing is in order between two of them.
 
 `include "assertions.svh"
 
 module dram_model #(
+    parameter int unsigned Ports = 1,
     parameter int unsigned AddrWidth = 10,
     parameter int unsigned IdWidth = 6,
     parameter int unsigned Lanes = 8,
@@ -20,20 +22,20 @@ module dram_model #(
     input logic [15:0] refresh_i,
     input logic [15:0] gap_i,
 
-    input  logic                            read_valid_i,
-    output logic                            read_ready_o,
-    input  logic [AddrWidth-1:0]            read_addr_i,
-    input  logic [  IdWidth-1:0]            read_id_i,
-    output logic                            data_valid_o,
-    output logic [  IdWidth-1:0]            data_id_o,
-    output logic [Lanes-1:0][LaneWidth-1:0] data_o,
+    input  logic [Ports-1:0]                                read_valid_i,
+    output logic [Ports-1:0]                                read_ready_o,
+    input  logic [Ports-1:0][AddrWidth-1:0]                 read_addr_i,
+    input  logic [Ports-1:0][  IdWidth-1:0]                 read_id_i,
+    output logic [Ports-1:0]                                data_valid_o,
+    output logic [Ports-1:0][  IdWidth-1:0]                 data_id_o,
+    output logic [Ports-1:0][    Lanes-1:0][LaneWidth-1:0]  data_o,
 
-    input  logic                 write_valid_i,
-    output logic                 write_ready_o,
-    input  logic [AddrWidth-1:0] write_addr_i,
-    input  logic [    Lanes-1:0] write_lanes_i,
-    input  logic [LaneWidth-1:0] write_data_i,
-    output logic                 written_o
+    input  logic [Ports-1:0]                 write_valid_i,
+    output logic [Ports-1:0]                 write_ready_o,
+    input  logic [Ports-1:0][AddrWidth-1:0]  write_addr_i,
+    input  logic [Ports-1:0][    Lanes-1:0]  write_lanes_i,
+    input  logic [Ports-1:0][LaneWidth-1:0]  write_data_i,
+    output logic [Ports-1:0]                 written_o
 );
   localparam int unsigned Reads = 2 ** IdWidth;
   localparam int unsigned Rows = 2 ** AddrWidth;
@@ -41,6 +43,7 @@ module dram_model #(
   localparam int unsigned Writes = 32;
 
   typedef struct packed {
+    logic [31:0]          port;
     logic [31:0]          due;
     logic [AddrWidth-1:0] addr;
     logic [Lanes-1:0]     lanes;
@@ -48,9 +51,10 @@ module dram_model #(
   } write_t;
 
   logic [Lanes-1:0][LaneWidth-1:0] rows[Rows];
-  logic [Reads-1:0] reading;
-  logic [31:0] read_due[Reads];
-  logic [AddrWidth-1:0] read_addr[Reads];
+  logic [Ports-1:0][Reads-1:0] reading;
+  logic [31:0] read_due[Ports][Reads];
+  logic [AddrWidth-1:0] read_addr[Ports][Reads];
+  // In the order in which they came.
   write_t writes[$];
   logic [31:0] now;
 
@@ -70,8 +74,15 @@ module dram_model #(
     foreach (writes[i]) if (writes[i].addr == addr) return 1'b1;
     return 1'b0;
   endfunction
+  // The first write of a port; -1 if it has none.
+  function automatic int first_of(int port);
+    foreach (writes[i]) if (writes[i].port == 32'(port)) return i;
+    return -1;
+  endfunction
   function automatic logic reads_from(logic [AddrWidth-1:0] addr);
-    for (int id = 0; id < Reads; id++) if (reading[id] && read_addr[id] == addr) return 1'b1;
+    for (int port = 0; port < Ports; port++) begin
+      for (int id = 0; id < Reads; id++) if (reading[port][id] && read_addr[port][id] == addr) return 1'b1;
+    end
     return 1'b0;
   endfunction
 
@@ -85,45 +96,52 @@ module dram_model #(
       writes = {};
       {read_ready_o, write_ready_o, data_valid_o, written_o} <= '0;
     end else begin
-      if (read_valid_i && read_ready_o) begin
-        assert (!reading[read_id_i])
-        else $fatal(1, "an id is under way twice");
-        assert (!writes_to(read_addr_i))
-        else $fatal(1, "a row is read before it is written");
-        reading[read_id_i] = 1'b1;
-        read_due[read_id_i] = due();
-        read_addr[read_id_i] = read_addr_i;
+      for (int port = 0; port < Ports; port++) begin
+        if (read_valid_i[port] && read_ready_o[port]) begin
+          assert (!reading[port][read_id_i[port]])
+          else $fatal(1, "an id is under way twice");
+          assert (!writes_to(read_addr_i[port]))
+          else $fatal(1, "a row is read before it is written");
+          reading[port][read_id_i[port]] = 1'b1;
+          read_due[port][read_id_i[port]] = due();
+          read_addr[port][read_id_i[port]] = read_addr_i[port];
+        end
+        if (write_valid_i[port] && write_ready_o[port]) begin
+          assert (!reads_from(write_addr_i[port]))
+          else $fatal(1, "a row is written while it is read");
+          writes.push_back('{port: 32'(port), due: due(), addr: write_addr_i[port], lanes: write_lanes_i[port],
+                           data: write_data_i[port]});
+        end
       end
-      if (write_valid_i && write_ready_o) begin
-        assert (!reads_from(write_addr_i))
-        else $fatal(1, "a row is written while it is read");
-        writes.push_back('{due: due(), addr: write_addr_i, lanes: write_lanes_i, data: write_data_i});
-      end
-      data_valid_o <= 1'b0;
-      written_o <= 1'b0;
-      if (works(now + 1)) begin
-        if (reading != '0) begin
-          // From anywhere on, so that answers leave in any order.
-          automatic int unsigned first = spread_i == '0 ? 0 : $urandom % Reads;
-          for (int unsigned at = 0; at < Reads; at++) begin
-            automatic logic [IdWidth-1:0] id = IdWidth'(first + at);
-            if (reading[id] && read_due[id] <= now + 1) begin
-              reading[id] = 1'b0;
-              data_valid_o <= 1'b1;
-              data_id_o <= id;
-              data_o <= rows[read_addr[id]];
-              break;
+      data_valid_o <= '0;
+      written_o <= '0;
+      for (int port = 0; port < Ports; port++) begin
+        if (works(now + 1)) begin
+          automatic int oldest = first_of(port);
+          if (reading[port] != '0) begin
+            // From anywhere on, so that answers leave in any order.
+            automatic int unsigned first = spread_i == '0 ? 0 : $urandom % Reads;
+            for (int unsigned at = 0; at < Reads; at++) begin
+              automatic logic [IdWidth-1:0] id = IdWidth'(first + at);
+              if (reading[port][id] && read_due[port][id] <= now + 1) begin
+                reading[port][id] = 1'b0;
+                data_valid_o[port] <= 1'b1;
+                data_id_o[port] <= id;
+                data_o[port] <= rows[read_addr[port][id]];
+                break;
+              end
             end
           end
+          if (oldest >= 0 && writes[oldest].due <= now + 1) begin
+            automatic write_t write = writes[oldest];
+            writes.delete(oldest);
+            for (int lane = 0; lane < Lanes; lane++) if (write.lanes[lane]) rows[write.addr][lane] = write.data;
+            written_o[port] <= 1'b1;
+          end
         end
-        if (writes.size() != 0 && writes[0].due <= now + 1) begin
-          automatic write_t write = writes.pop_front();
-          for (int lane = 0; lane < Lanes; lane++) if (write.lanes[lane]) rows[write.addr][lane] = write.data;
-          written_o <= 1'b1;
-        end
+        read_ready_o[port]  <= takes(now + 1);
+        write_ready_o[port] <= takes(now + 1) && writes.size() < Writes * Ports;
       end
-      read_ready_o <= takes(now + 1);
-      write_ready_o <= takes(now + 1) && writes.size() < Writes;
       now <= now + 1'b1;
     end
   end

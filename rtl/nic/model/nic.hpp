@@ -1,7 +1,7 @@
 // The verilated turnpike_nic, packet by packet: what its testbench and whoever runs it in a program use.
 //
 // Packets and register accesses are queued here; `step` moves the clock and what it lets through. Verilator's prefix is Vtop; the widths are
-// those of the module where they are not defined otherwise.
+// those of the module where they are not defined otherwise. With EXTERNAL the module is nic_dram.
 #pragma once
 
 #include <array>
@@ -45,6 +45,12 @@ struct HostPacket {
 // The streams, to tell for each whether its other side is willing in a cycle.
 constexpr unsigned kPorts = Ports, kRx = 0, kTx = kPorts, kFromHost = 2 * kPorts, kToHost = kFromHost + 1, kStreams = kToHost + 1;
 
+// With EXTERNAL, how the memories are, in cycles: from a request to its answer `least` and fewer than `spread` more; a refresh of `gap` every
+// `refresh`. A DDR4 at 156.25 MHz is about as it stands here.
+struct Memory {
+  uint16_t least = 16, spread = 16, refresh = 1218, gap = 55;
+};
+
 class Nic {
   // Of its own, since one takes one model with a waveform.
   VerilatedContext context_;
@@ -58,11 +64,17 @@ class Nic {
   std::function<void(uint64_t time)> changed;
 
   // The seed decides what memories and registers without a reset begin with.
-  explicit Nic(uint64_t seed = 1) {
+  explicit Nic(uint64_t seed = 1, [[maybe_unused]] const Memory& memory = {}) {
     context_.randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
     context_.randReset(2);
 #ifdef TRACE
     context_.traceEverOn(true);
+#endif
+#ifdef EXTERNAL
+    top.least_i = memory.least;
+    top.spread_i = memory.spread;
+    top.refresh_i = memory.refresh;
+    top.gap_i = memory.gap;
 #endif
     reset();
   }

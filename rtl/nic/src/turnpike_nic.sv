@@ -25,8 +25,15 @@ module turnpike_nic
     parameter int unsigned ProofSets = 64,
     parameter int unsigned ProofWays = 4,
     parameter int unsigned ProofMisses = 64,
+    // Accounts, and the replies of the proof cache, in external memory; else on the chip. Lines: see store_controller.
+    parameter bit AccountsExternal = 1'b0,
+    parameter int unsigned AccountLines = 64,
+    parameter bit ProofsExternal = 1'b0,
     localparam int unsigned KeepWidth = DataWidth / 8,
-    localparam int unsigned HostKeepWidth = HostWidth / 8
+    localparam int unsigned HostKeepWidth = HostWidth / 8,
+    localparam int unsigned AccountLineWidth = $clog2(AccountLines),
+    localparam int unsigned ProofAddrWidth = $clog2(ProofSets * ProofWays * 16),
+    localparam int unsigned ProofSlotWidth = ProofsExternal ? 6 : 2
 ) (
     input  logic                                                clk_i,
     input  logic                                                rst_ni,
@@ -60,7 +67,35 @@ module turnpike_nic
     input  logic  [   nic_csr_pkg::AddressWidth-1:0]                csr_address_i,
     input  logic  [                            31:0]                csr_write_data_i,
     output logic                                                csr_read_valid_o,
-    output logic  [                            31:0]                csr_read_data_o
+    output logic  [                            31:0]                csr_read_data_o,
+    // Memory of the accounts: two ports to each half, [half][port], see store_controller. Reads are answered in any order, each port's writes
+    // are told of in order. No row is read and written at a time. Idle where the accounts are on the chip.
+    output logic  [1:0][1:0]                                        account_read_valid_o,
+    input  logic  [1:0][1:0]                                        account_read_ready_i,
+    output logic  [1:0][1:0][AccountIndexWidth-1:0]                 account_read_addr_o,
+    output logic  [1:0][1:0][ AccountLineWidth-1:0]                 account_read_line_o,
+    input  logic  [1:0][1:0]                                        account_data_valid_i,
+    input  logic  [1:0][1:0][ AccountLineWidth-1:0]                 account_data_line_i,
+    input  transfer_pkg::bucket_t [1:0][1:0]                        account_data_i,
+    output logic  [1:0][1:0]                                        account_write_valid_o,
+    input  logic  [1:0][1:0]                                        account_write_ready_i,
+    output logic  [1:0][1:0][AccountIndexWidth-1:0]                 account_write_addr_o,
+    output logic  [1:0][1:0][transfer_pkg::AccountWays-1:0]         account_write_ways_o,
+    output transfer_pkg::account_t [1:0][1:0]                       account_write_data_o,
+    input  logic  [1:0][1:0]                                        account_written_i,
+    // Memory of the proof cache's replies, in words of 64 bytes, see proof_cache: under the same rules.
+    output logic                                                    proof_read_valid_o,
+    input  logic                                                    proof_read_ready_i,
+    output logic  [               ProofAddrWidth-1:0]                proof_read_addr_o,
+    output logic  [               ProofSlotWidth-1:0]                proof_read_slot_o,
+    input  logic                                                    proof_data_valid_i,
+    input  logic  [               ProofSlotWidth-1:0]                proof_data_slot_i,
+    input  logic  [                           511:0]                proof_data_i,
+    output logic                                                    proof_write_valid_o,
+    input  logic                                                    proof_write_ready_i,
+    output logic  [               ProofAddrWidth-1:0]                proof_write_addr_o,
+    output logic  [                           511:0]                proof_write_data_o,
+    input  logic                                                    proof_written_i
 );
   `PARAMETER_CHECK(width, DataWidth inside {64, 128, 256, 512}, "turnpike_nic: DataWidth has to be 64, 128, 256 or 512")
   `PARAMETER_CHECK(host_width, HostWidth inside {64, 128, 256, 512},
@@ -93,9 +128,18 @@ module turnpike_nic
       .config_o    (csr),
       .events_i    (events)
   );
-  logic run, run_n;
-  assign run   = csr.control.run;
+  logic run, run_n, quiet;
   assign run_n = rst_ni && run;
+  if (AccountsExternal || ProofsExternal) begin : gen_run
+    // What a data path that has ended asked of the memory is not for the next one.
+    logic may_run_q;
+    assign run = csr.control.run && may_run_q;
+    `FF(may_run_q, csr.control.run && (may_run_q || quiet), 1'b0)
+  end else begin : gen_run
+    assign run = csr.control.run;
+    logic unused_quiet;
+    assign unused_quiet = quiet;
+  end
 
   ////////////////////////////////////////////////////////////////////////
   // In: ports, and what the host injects.
@@ -280,12 +324,60 @@ module turnpike_nic
   assign out_port[Sent] = port_t'(command_meta.port);
   assign send_ready = out_ready[Sent];
 
+  logic [1:0][1:0] accounts_quiet, account_read_valid, account_read_ready, account_write_valid, account_write_ready;
+  logic [1:0][1:0][AccountIndexWidth-1:0] account_read_addr, account_write_addr;
+  logic [1:0][1:0][AccountLineWidth-1:0] account_read_line;
+  logic [1:0][1:0][transfer_pkg::AccountWays-1:0] account_write_ways;
+  transfer_pkg::account_t [1:0][1:0] account_write_data;
+  if (AccountsExternal) begin : gen_accounts
+    for (genvar half = 0; half < 2; half++) begin : gen_half
+      for (genvar port = 0; port < 2; port++) begin : gen_port
+        memory_gate #(
+            .ReadWidth (AccountIndexWidth + AccountLineWidth),
+            .WriteWidth(AccountIndexWidth + transfer_pkg::AccountWays + $bits(transfer_pkg::account_t))
+        ) u_gate (
+            .clk_i,
+            .rst_ni,
+            .run_i        (run),
+            .quiet_o      (accounts_quiet[half][port]),
+            .read_valid_i (account_read_valid[half][port]),
+            .read_ready_o (account_read_ready[half][port]),
+            .read_i       ({account_read_addr[half][port], account_read_line[half][port]}),
+            .write_valid_i(account_write_valid[half][port]),
+            .write_ready_o(account_write_ready[half][port]),
+            .write_i({account_write_addr[half][port], account_write_ways[half][port], account_write_data[half][port]}),
+            .read_valid_o (account_read_valid_o[half][port]),
+            .read_ready_i (account_read_ready_i[half][port]),
+            .read_o       ({account_read_addr_o[half][port], account_read_line_o[half][port]}),
+            .answered_i   (account_data_valid_i[half][port]),
+            .write_valid_o(account_write_valid_o[half][port]),
+            .write_ready_i(account_write_ready_i[half][port]),
+            .write_o({
+              account_write_addr_o[half][port], account_write_ways_o[half][port], account_write_data_o[half][port]
+            }),
+            .written_i    (account_written_i[half][port])
+        );
+      end
+    end
+  end else begin : gen_accounts
+    assign accounts_quiet = '1;
+    assign {account_read_ready, account_write_ready} = {account_read_ready_i, account_write_ready_i};
+    assign {account_read_valid_o, account_read_addr_o, account_read_line_o} = {
+      account_read_valid, account_read_addr, account_read_line
+    };
+    assign {account_write_valid_o, account_write_addr_o, account_write_ways_o, account_write_data_o} = {
+      account_write_valid, account_write_addr, account_write_ways, account_write_data
+    };
+  end
+
   logic record_valid, record_ready, operation_done;
   transfer_pkg::record_t record;
   transfer #(
       .AccountIndexWidth(AccountIndexWidth),
       .WindowBits       (WindowBits),
       .WindowIndexWidth (WindowIndexWidth),
+      .External         (AccountsExternal),
+      .Lines            (AccountLines),
       .PortWidth        (PortWidth)
   ) u_transfer (
       .clk_i,
@@ -314,7 +406,20 @@ module turnpike_nic
       .done_o             (operation_done),
       .record_valid_o     (record_valid),
       .record_ready_i     (record_ready),
-      .record_o           (record)
+      .record_o           (record),
+      .mem_read_valid_o   (account_read_valid),
+      .mem_read_ready_i   (account_read_ready),
+      .mem_read_addr_o    (account_read_addr),
+      .mem_read_line_o    (account_read_line),
+      .mem_data_valid_i   (account_data_valid_i),
+      .mem_data_line_i    (account_data_line_i),
+      .mem_data_i         (account_data_i),
+      .mem_write_valid_o  (account_write_valid),
+      .mem_write_ready_i  (account_write_ready),
+      .mem_write_addr_o   (account_write_addr),
+      .mem_write_ways_o   (account_write_ways),
+      .mem_write_data_o   (account_write_data),
+      .mem_written_i      (account_written_i)
   );
 
   logic miss_valid, miss_ready, miss_fill, filled, fill_refused, lost_valid;
@@ -359,11 +464,52 @@ module turnpike_nic
       .ready_i(fill_takes),
       .data_o ({fill_word, fill_id, fill_none})
   );
+  logic proofs_quiet, proof_read_valid, proof_read_ready, proof_write_valid, proof_write_ready;
+  logic [ProofAddrWidth-1:0] proof_read_addr, proof_write_addr;
+  logic [ProofSlotWidth-1:0] proof_read_slot;
+  logic [511:0] proof_write_data;
+  if (ProofsExternal) begin : gen_proofs
+    memory_gate #(
+        .ReadWidth (ProofAddrWidth + ProofSlotWidth),
+        .WriteWidth(ProofAddrWidth + 512)
+    ) u_gate (
+        .clk_i,
+        .rst_ni,
+        .run_i        (run),
+        .quiet_o      (proofs_quiet),
+        .read_valid_i (proof_read_valid),
+        .read_ready_o (proof_read_ready),
+        .read_i       ({proof_read_addr, proof_read_slot}),
+        .write_valid_i(proof_write_valid),
+        .write_ready_o(proof_write_ready),
+        .write_i      ({proof_write_addr, proof_write_data}),
+        .read_valid_o (proof_read_valid_o),
+        .read_ready_i (proof_read_ready_i),
+        .read_o       ({proof_read_addr_o, proof_read_slot_o}),
+        .answered_i   (proof_data_valid_i),
+        .write_valid_o(proof_write_valid_o),
+        .write_ready_i(proof_write_ready_i),
+        .write_o      ({proof_write_addr_o, proof_write_data_o}),
+        .written_i    (proof_written_i)
+    );
+  end else begin : gen_proofs
+    assign proofs_quiet = 1'b1;
+    assign {proof_read_ready, proof_write_ready} = {proof_read_ready_i, proof_write_ready_i};
+    assign {proof_read_valid_o, proof_read_addr_o, proof_read_slot_o} = {
+      proof_read_valid, proof_read_addr, proof_read_slot
+    };
+    assign {proof_write_valid_o, proof_write_addr_o, proof_write_data_o} = {
+      proof_write_valid, proof_write_addr, proof_write_data
+    };
+  end
+  assign quiet = &accounts_quiet && proofs_quiet;
+
   proof #(
       .Sets     (ProofSets),
       .Ways     (ProofWays),
       .Misses   (ProofMisses),
-      .PortWidth(PortWidth)
+      .PortWidth(PortWidth),
+      .External (ProofsExternal)
   ) u_proof (
       .clk_i,
       .rst_ni          (run_n),
@@ -391,7 +537,19 @@ module turnpike_nic
       .announce_ready_o(announce_ready),
       .announce_word_i (command_word),
       .filled_o        (filled),
-      .refused_o       (fill_refused)
+      .refused_o       (fill_refused),
+      .mem_read_valid_o (proof_read_valid),
+      .mem_read_ready_i (proof_read_ready),
+      .mem_read_addr_o  (proof_read_addr),
+      .mem_read_slot_o  (proof_read_slot),
+      .mem_data_valid_i (proof_data_valid_i),
+      .mem_data_slot_i  (proof_data_slot_i),
+      .mem_data_i       (proof_data_i),
+      .mem_write_valid_o(proof_write_valid),
+      .mem_write_ready_i(proof_write_ready),
+      .mem_write_addr_o (proof_write_addr),
+      .mem_write_data_o (proof_write_data),
+      .mem_written_i    (proof_written_i)
   );
 
   ////////////////////////////////////////////////////////////////////////

@@ -14,7 +14,12 @@ module proof
     // Requests that wait for the cache, or for their replies to leave.
     parameter int unsigned Slots = 64,
     parameter int unsigned PortWidth = 3,
-    localparam int unsigned IdWidth = $clog2(Misses)
+    // Replies in external memory.
+    parameter bit External = 1'b0,
+    localparam int unsigned IdWidth = $clog2(Misses),
+    localparam int unsigned Beats = 16,
+    localparam int unsigned AddrWidth = $clog2(Sets * Ways * Beats),
+    localparam int unsigned MemSlotWidth = External ? 6 : 2
 ) (
     input  logic                       clk_i,
     input  logic                       rst_ni,
@@ -48,9 +53,22 @@ module proof
     output logic                       announce_ready_o,
     input  word_t                      announce_word_i,
     output logic                       filled_o,
-    output logic                       refused_o
+    output logic                       refused_o,
+
+    // See proof_cache; idle without External.
+    output logic                       mem_read_valid_o,
+    input  logic                       mem_read_ready_i,
+    output logic [   AddrWidth-1:0]    mem_read_addr_o,
+    output logic [MemSlotWidth-1:0]    mem_read_slot_o,
+    input  logic                       mem_data_valid_i,
+    input  logic [MemSlotWidth-1:0]    mem_data_slot_i,
+    input  logic [           511:0]    mem_data_i,
+    output logic                       mem_write_valid_o,
+    input  logic                       mem_write_ready_i,
+    output logic [   AddrWidth-1:0]    mem_write_addr_o,
+    output logic [           511:0]    mem_write_data_o,
+    input  logic                       mem_written_i
 );
-  localparam int unsigned Beats = 16;
   localparam int unsigned LenWidth = $clog2(Beats) + 7;
   localparam int unsigned SlotWidth = $clog2(Slots);
   typedef logic [SlotWidth-1:0] slot_t;
@@ -135,16 +153,13 @@ module proof
   logic [IdWidth-1:0] miss_id;
   slot_t miss_slot;
   key_t unused_key;
-  logic unused_read, unused_write;
-  logic [$clog2(Sets*Ways*Beats)-1:0] unused_read_addr, unused_write_addr;
-  logic [  1:0] unused_read_slot;
-  logic [511:0] unused_write_data;
   proof_cache #(
       .Sets    (Sets),
       .Ways    (Ways),
       .Beats   (Beats),
       .Misses  (Misses),
-      .TagWidth(SlotWidth)
+      .TagWidth(SlotWidth),
+      .External(External)
   ) u_cache (
       .clk_i,
       .rst_ni,
@@ -183,18 +198,18 @@ module proof
       .announce_parent_i(announcement.parent),
       .filled_o,
       .refused_o,
-      .mem_read_valid_o (unused_read),
-      .mem_read_ready_i (1'b0),
-      .mem_read_addr_o  (unused_read_addr),
-      .mem_read_slot_o  (unused_read_slot),
-      .mem_data_valid_i (1'b0),
-      .mem_data_slot_i  ('0),
-      .mem_data_i       ('0),
-      .mem_write_valid_o(unused_write),
-      .mem_write_ready_i(1'b0),
-      .mem_write_addr_o (unused_write_addr),
-      .mem_write_data_o (unused_write_data),
-      .mem_written_i    (1'b0)
+      .mem_read_valid_o,
+      .mem_read_ready_i,
+      .mem_read_addr_o,
+      .mem_read_slot_o,
+      .mem_data_valid_i,
+      .mem_data_slot_i,
+      .mem_data_i,
+      .mem_write_valid_o,
+      .mem_write_ready_i,
+      .mem_write_addr_o,
+      .mem_write_data_o,
+      .mem_written_i
   );
 
   logic large_valid, large_ready, made_valid, made_ready, made_none, whole_valid, whole_ready, whole_none;

@@ -12,7 +12,6 @@ module account_directory
   import transfer_pkg::*;
 #(
     parameter int unsigned IndexWidth = 8,
-    localparam int unsigned Ways = 4,
     localparam int unsigned SlotWidth = IndexWidth + 3
 ) (
     input  logic                          clk_i,
@@ -56,9 +55,7 @@ module account_directory
 
   index_t [1:0][1:0] index, index_q, index_qq;
   tag_t [1:0] tag_q, tag_qq;
-  entry_t [1:0][1:0][Ways-1:0] entry, entry_q;
-  logic [1:0][1:0][Ways-1:0] hit, hit_q;
-  logic [1:0][Ways-1:0] free_q;
+  entry_t [1:0][1:0][AccountWays-1:0] entry, entry_q;
 
   for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
     for (genvar half = 0; half < 2; half++) begin : gen_half
@@ -73,7 +70,7 @@ module account_directory
       );
       assign index[lookup][half] = hash ^ id_i[lookup][IndexWidth-1:0];
 
-      for (genvar way = 0; way < Ways; way++) begin : gen_way
+      for (genvar way = 0; way < AccountWays; way++) begin : gen_way
         ram_1r1w #(
             .Width(TagWidth + 1),
             .Depth(1 << IndexWidth)
@@ -86,48 +83,30 @@ module account_directory
             .read_address_i (index[lookup][half]),
             .read_data_o    (entry[lookup][half][way])
         );
-        entry_t candidate;
-        assign candidate = entry_q[lookup][half][way];
-        assign hit[lookup][half][way] = candidate.used && candidate.tag == tag_qq[lookup];
       end
     end
     `FFN(tag_q[lookup], id_i[lookup][31:IndexWidth])
   end
   `FFN(tag_qq, tag_q)
   `FFN(entry_q, entry)
-  `FFN(hit_q, hit)
-
-  // Cycle 4: from hits to slots.
-  index_t [1:0][1:0] index_qqq;
   `FFN(index_q, index)
   `FFN(index_qq, index_q)
-  `FFN(index_qqq, index_qq)
 
-  function automatic logic [1:0] way_of(logic [3:0] ways);
-    return {ways[3] | ways[2], ways[3] | ways[1]};
-  endfunction
+  logic [1:0][1:0][AccountWays-1:0] hit;
+  account_match #(
+      .TagWidth  (TagWidth),
+      .IndexWidth(IndexWidth)
+  ) u_match (
+      .clk_i,
+      .tag_i  (tag_qq),
+      .index_i(index_qq),
+      .entry_i(entry_q),
+      .found_o,
+      .slot_o,
+      .hit_o  (hit),
+      .has_room_o,
+      .room_o
+  );
 
-  function automatic logic [3:0] first_of(logic [3:0] ways);
-    return ways & (~ways + 4'd1);
-  endfunction
-
-  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_slot
-    logic half;
-    assign half = |hit_q[lookup][1];
-    assign found_o[lookup] = |hit_q[lookup];
-    assign slot_o[lookup] = {half, way_of(hit_q[lookup][0] | hit_q[lookup][1]), index_qqq[lookup][half]};
-  end
-
-  // New accounts go to the bucket with more room.
-  for (genvar half = 0; half < 2; half++) begin : gen_free
-    for (genvar way = 0; way < Ways; way++) begin : gen_way
-      `FFN(free_q[half][way], !entry_q[0][half][way].used)
-    end
-  end
-  logic room_half;
-  assign room_half = $countones(free_q[1]) > $countones(free_q[0]);
-  assign has_room_o = |free_q;
-  assign room_o = {room_half, way_of(first_of(free_q[room_half])), index_qqq[0][room_half]};
-
-  `ASSERT(one_slot_an_account, $onehot0(hit_q[0]) && $onehot0(hit_q[1]))
+  `ASSERT(one_slot_an_account, $onehot0(hit[0]) && $onehot0(hit[1]))
 endmodule

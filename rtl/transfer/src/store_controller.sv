@@ -9,6 +9,9 @@
 //
 // Operations in cycles 8 to 10 have balances that were not in memory when the one in cycle 6 read; so has the one in cycle 8 for that in
 // cycle 7. Both take them from there. CREATE changes the directory: nothing is taken behind it until it has written, 8 cycles.
+//
+// With External the accounts are in a memory at the mem ports, of any latency, and an operation comes to cycle 1 once its accounts are on the
+// chip, see accounts_external; the window and its index stay there.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -20,28 +23,51 @@ module store_controller
     parameter int unsigned AccountIndexWidth = 8,
     parameter int unsigned WindowBits = 10,
     parameter int unsigned WindowIndexWidth = 10,
-    localparam int unsigned SlotWidth = AccountIndexWidth + 3
+    parameter bit External = 1'b0,
+    // With External: lines of each of the four ports to the memory.
+    parameter int unsigned Lines = 64,
+    localparam int unsigned LimitWidth = AccountIndexWidth + 4,
+    localparam int unsigned LineWidth = $clog2(Lines)
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
     // Random bits that clients do not know; constant after the reset.
     input  logic       [127:0]   secret_i,
     // The most accounts to create.
-    input  logic       [SlotWidth:0] limit_i,
+    input  logic       [LimitWidth-1:0] limit_i,
     input  logic                 valid_i,
     output logic                 ready_o,
     input  operation_t           operation_i,
     output logic                 valid_o,
     input  logic                 ready_i,
-    output result_t              result_o
+    output result_t              result_o,
+
+    // With External: two ports to each half of the memory, [half][port]. Reads are answered in any order, each port's writes are told of in
+    // order. No row is read and written at a time, whatever the port. Else these are idle.
+    output logic     [1:0][1:0]                        mem_read_valid_o,
+    input  logic     [1:0][1:0]                        mem_read_ready_i,
+    output logic     [1:0][1:0][AccountIndexWidth-1:0] mem_read_addr_o,
+    output logic     [1:0][1:0][        LineWidth-1:0] mem_read_line_o,
+    input  logic     [1:0][1:0]                        mem_data_valid_i,
+    input  logic     [1:0][1:0][        LineWidth-1:0] mem_data_line_i,
+    input  bucket_t  [1:0][1:0]                        mem_data_i,
+    output logic     [1:0][1:0]                        mem_write_valid_o,
+    input  logic     [1:0][1:0]                        mem_write_ready_i,
+    output logic     [1:0][1:0][AccountIndexWidth-1:0] mem_write_addr_o,
+    output logic     [1:0][1:0][             AccountWays-1:0] mem_write_ways_o,
+    output account_t [1:0][1:0]                        mem_write_data_o,
+    input  logic     [1:0][1:0]                        mem_written_i
 );
-  `PARAMETER_CHECK(clear, WindowIndexWidth >= AccountIndexWidth, "store_controller: WindowIndexWidth is too small")
+  `PARAMETER_CHECK(clear, External || WindowIndexWidth >= AccountIndexWidth,
+                   "store_controller: WindowIndexWidth is too small")
 
   // Results that may be under way: 10 cycles in the pipeline, one in the queue, and a few for whoever takes them to be late.
   localparam int unsigned Results = 16;
   localparam int unsigned First = 2;
   localparam int unsigned Last = 10;
 
+  // A place for an account on the chip: in the tables, or in the lines of external memory.
+  localparam int unsigned SlotWidth = External ? LineWidth + 4 : AccountIndexWidth + 3;
   typedef logic [SlotWidth-1:0] slot_t;
 
   // After the reset the memories are cleared.
@@ -51,50 +77,34 @@ module store_controller
   `FF(clear_index_q, clear_index_q + WindowIndexWidth'(1), '0)
 
   // What is under way.
-  logic taken, given;
+  logic begins, ready, taken, given;
+  operation_t entering;
   logic [$clog2(Results+1)-1:0] under_way_q;
   logic creating;
   logic valid_q[First:Last];
   operation_t operation_q[First:Last];
-  assign taken = valid_i && ready_o;
+  assign taken = begins && ready;
   assign given = valid_o && ready_i;
-  assign ready_o = !clear_q && !creating && under_way_q != ($clog2(Results + 1))'(Results);
+  assign ready = !clear_q && !creating && under_way_q != ($clog2(Results + 1))'(Results);
   `FFE(under_way_q, taken ? under_way_q + 1'b1 : under_way_q - 1'b1, taken != given, '0)
   always_comb begin
     creating = 1'b0;
     for (int cycle = First; cycle <= 8; cycle++) creating |= valid_q[cycle] && operation_q[cycle].command == Create;
   end
   `FF(valid_q[First], taken, 1'b0)
-  `FFN(operation_q[First], operation_i)
+  `FFN(operation_q[First], entering)
   for (genvar cycle = First + 1; cycle <= Last; cycle++) begin : gen_operation
     `FF(valid_q[cycle], valid_q[cycle-1], 1'b0)
     `FFN(operation_q[cycle], operation_q[cycle-1])
   end
 
-  // Cycles 1 to 4.
+  // Cycles 1 to 5: accounts. Which of the operations before it have the same ones? [its account][the other's]
   logic [1:0] exists, exists_q[5:8];
   slot_t [1:0] slot, slot_q[5:8];
   slot_t [1:0] found_slot;
   slot_t room;
   logic has_room, has_room_q[5:7];
   logic creates_q;
-  account_directory #(
-      .IndexWidth(AccountIndexWidth)
-  ) u_directory (
-      .clk_i,
-      .rst_ni,
-      .secret_i,
-      .id_i         ({operation_i.destination, operation_i.source}),
-      .found_o      (exists),
-      .slot_o       (found_slot),
-      .has_room_o   (has_room),
-      .room_o       (room),
-      .write_i      (creates_q),
-      .write_slot_i (slot_q[8][0]),
-      .write_id_i   (operation_q[8].source),
-      .clear_i      (clear_q),
-      .clear_index_i(clear_index_q[AccountIndexWidth-1:0])
-  );
   // A new account is both source and destination, so that both banks of its balance are written.
   assign slot = operation_q[4].command == Create && !exists[0] ? {2{room}} : found_slot;
   `FFN(exists_q[5], exists)
@@ -108,24 +118,93 @@ module store_controller
     `FFN(has_room_q[cycle], has_room_q[cycle-1])
   end
 
-  // Cycles 4 and 5: balances. Which of the operations before it have the same accounts? [its account][the other's]
   balance_t [1:0][1:0] stored, stored_q;
   logic [1:0][1:0] stored_newer, stored_newer_q;
   logic [1:0] writes_q[8:10];
   balance_t [1:0] after_q[8:10];
   logic [1:0] newer_q[8:10];
-  balance_store #(
-      .SlotWidth(SlotWidth)
-  ) u_balances (
-      .clk_i,
-      .read_slot_i    (slot),
-      .balance_o      (stored),
-      .newer_o        (stored_newer),
-      .write_i        (writes_q[8]),
-      .write_slot_i   (slot_q[8]),
-      .write_balance_i(after_q[8]),
-      .write_newer_i  (newer_q[8])
-  );
+  if (External) begin : gen_external
+    accounts_external #(
+        .AddrWidth(AccountIndexWidth),
+        .Lines    (Lines)
+    ) u_accounts (
+        .clk_i,
+        .rst_ni,
+        .secret_i,
+        .valid_i,
+        .ready_o,
+        .operation_i,
+        .valid_o        (begins),
+        .ready_i        (ready),
+        .operation_o    (entering),
+        .compares_i     (valid_q[4]),
+        .found_o        (exists),
+        .slot_o         (found_slot),
+        .has_room_o     (has_room),
+        .room_o         (room),
+        .read_slot_i    (slot),
+        .balance_o      (stored),
+        .newer_o        (stored_newer),
+        .create_i       (creates_q),
+        .write_i        (writes_q[8]),
+        .write_slot_i   (slot_q[8]),
+        .write_id_i     ({operation_q[8].destination, operation_q[8].source}),
+        .write_balance_i(after_q[8]),
+        .write_newer_i  (newer_q[8]),
+        .done_i         (valid_q[9]),
+        .mem_read_valid_o,
+        .mem_read_ready_i,
+        .mem_read_addr_o,
+        .mem_read_line_o,
+        .mem_data_valid_i,
+        .mem_data_line_i,
+        .mem_data_i,
+        .mem_write_valid_o,
+        .mem_write_ready_i,
+        .mem_write_addr_o,
+        .mem_write_ways_o,
+        .mem_write_data_o,
+        .mem_written_i
+    );
+  end else begin : gen_onchip
+    assign begins = valid_i;
+    assign ready_o = ready;
+    assign entering = operation_i;
+    account_directory #(
+        .IndexWidth(AccountIndexWidth)
+    ) u_directory (
+        .clk_i,
+        .rst_ni,
+        .secret_i,
+        .id_i         ({entering.destination, entering.source}),
+        .found_o      (exists),
+        .slot_o       (found_slot),
+        .has_room_o   (has_room),
+        .room_o       (room),
+        .write_i      (creates_q),
+        .write_slot_i (slot_q[8][0]),
+        .write_id_i   (operation_q[8].source),
+        .clear_i      (clear_q),
+        .clear_index_i(clear_index_q[AccountIndexWidth-1:0])
+    );
+    balance_store #(
+        .SlotWidth(SlotWidth)
+    ) u_balances (
+        .clk_i,
+        .read_slot_i    (slot),
+        .balance_o      (stored),
+        .newer_o        (stored_newer),
+        .write_i        (writes_q[8]),
+        .write_slot_i   (slot_q[8]),
+        .write_balance_i(after_q[8]),
+        .write_newer_i  (newer_q[8])
+    );
+    assign {mem_read_valid_o, mem_read_addr_o, mem_read_line_o} = '0;
+    assign {mem_write_valid_o, mem_write_addr_o, mem_write_ways_o, mem_write_data_o} = '0;
+    logic unused_memory;
+    assign unused_memory = ^{mem_read_ready_i, mem_data_valid_i, mem_data_line_i, mem_data_i} ^
+        ^{mem_write_ready_i, mem_written_i};
+  end
   `FFN(stored_q, stored)
   `FFN(stored_newer_q, stored_newer)
 
@@ -185,7 +264,7 @@ module store_controller
   held_t [1:0] operand;
   logic [64:0] source_sum, destination_sum;
   logic is_transfer, creates, found, window_has_room, fresh, does, full;
-  logic [SlotWidth:0] accounts_q;
+  logic [LimitWidth-1:0] accounts_q;
   logic [1:0] writes;
   status_e status;
   balance_t addend;
@@ -287,9 +366,9 @@ module store_controller
       .secret_i,
       .clear_i       (clear_q),
       .clear_index_i (clear_index_q),
-      .wants_i       (taken && operation_i.refusal == StatusOk && operation_i.command != Refer),
-      .source_i      (operation_i.source),
-      .transaction_i (operation_i.transaction),
+      .wants_i       (taken && entering.refusal == StatusOk && entering.command != Refer),
+      .source_i      (entering.source),
+      .transaction_i (entering.transaction),
       .found_o       (found),
       .has_room_o    (window_has_room),
       .fresh_i       (fresh),

@@ -11,9 +11,13 @@ module transfer
     parameter int unsigned AccountIndexWidth = 8,
     parameter int unsigned WindowBits = 10,
     parameter int unsigned WindowIndexWidth = 10,
+    // Accounts in external memory, see store_controller.
+    parameter bit External = 1'b0,
+    parameter int unsigned Lines = 64,
     // Where a packet came from and its reply goes to: at most 8 bits.
     parameter int unsigned PortWidth = 3,
-    localparam int unsigned LimitWidth = AccountIndexWidth + 4
+    localparam int unsigned LimitWidth = AccountIndexWidth + 4,
+    localparam int unsigned LineWidth = $clog2(Lines)
 ) (
     input  logic                     clk_i,
     input  logic                     rst_ni,
@@ -48,14 +52,29 @@ module transfer
     output logic                     done_o,
     output logic                     record_valid_o,
     input  logic                     record_ready_i,
-    output record_t                  record_o
+    output record_t                  record_o,
+
+    // See store_controller; idle without External.
+    output logic     [1:0][1:0]                        mem_read_valid_o,
+    input  logic     [1:0][1:0]                        mem_read_ready_i,
+    output logic     [1:0][1:0][AccountIndexWidth-1:0] mem_read_addr_o,
+    output logic     [1:0][1:0][        LineWidth-1:0] mem_read_line_o,
+    input  logic     [1:0][1:0]                        mem_data_valid_i,
+    input  logic     [1:0][1:0][        LineWidth-1:0] mem_data_line_i,
+    input  bucket_t  [1:0][1:0]                        mem_data_i,
+    output logic     [1:0][1:0]                        mem_write_valid_o,
+    input  logic     [1:0][1:0]                        mem_write_ready_i,
+    output logic     [1:0][1:0][AccountIndexWidth-1:0] mem_write_addr_o,
+    output logic     [1:0][1:0][      AccountWays-1:0] mem_write_ways_o,
+    output account_t [1:0][1:0]                        mem_write_data_o,
+    input  logic     [1:0][1:0]                        mem_written_i
 );
   `PARAMETER_CHECK(port, PortWidth >= 1 && PortWidth <= 8, "transfer: PortWidth has to be from 1 to 8")
 
   // Operations that wait for their results: as many as the store controller takes, and those on the way to it.
-  localparam int unsigned Waiting = 24;
+  localparam int unsigned Waiting = External ? Lines + 32 : 24;
   // Words of batches that wait: the longest and what comes behind it meanwhile.
-  localparam int unsigned WaitingWords = 32;
+  localparam int unsigned WaitingWords = External ? 64 : 32;
   localparam int unsigned Records = 4;
 
   // What has to be known of an operation besides its result.
@@ -204,7 +223,9 @@ module transfer
   store_controller #(
       .AccountIndexWidth(AccountIndexWidth),
       .WindowBits       (WindowBits),
-      .WindowIndexWidth (WindowIndexWidth)
+      .WindowIndexWidth (WindowIndexWidth),
+      .External         (External),
+      .Lines            (Lines)
   ) u_store (
       .clk_i,
       .rst_ni,
@@ -215,7 +236,20 @@ module transfer
       .operation_i(execute),
       .valid_o    (store_valid),
       .ready_i    (executed_take),
-      .result_o   (store_result)
+      .result_o   (store_result),
+      .mem_read_valid_o,
+      .mem_read_ready_i,
+      .mem_read_addr_o,
+      .mem_read_line_o,
+      .mem_data_valid_i,
+      .mem_data_line_i,
+      .mem_data_i,
+      .mem_write_valid_o,
+      .mem_write_ready_i,
+      .mem_write_addr_o,
+      .mem_write_ways_o,
+      .mem_write_data_o,
+      .mem_written_i
   );
   logic joined_ready;
   assign executed_take = store_valid && joined_ready;

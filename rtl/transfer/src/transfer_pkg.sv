@@ -39,6 +39,17 @@ package transfer_pkg;
     amount_t amount;
   } operation_t;
 
+  // A place for an account in external memory, 97 bits.
+  typedef struct packed {
+    logic     used;
+    id_t      id;
+    balance_t balance;
+  } account_t;
+
+  // Accounts of a bucket.
+  localparam int unsigned AccountWays = 4;
+  typedef account_t [AccountWays-1:0] bucket_t;
+
   // What has to be the same in a retry, besides the source and the transaction id.
   typedef struct packed {
     command_e command;

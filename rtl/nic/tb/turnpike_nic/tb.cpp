@@ -1,5 +1,6 @@
 // The whole NIC against the Rust ledger: every operation is executed in both, in the order that the records tell; every reply, and every packet
-// that is not the NIC's own, is compared byte for byte. Under all pairs of idle and back-pressure patterns, all ports at once.
+// that is not the NIC's own, is compared byte for byte. Under all pairs of idle and back-pressure patterns, all ports at once. With EXTERNAL the
+// accounts and the proofs are in DRAM, under several timings of it.
 #include <fstream>
 #include <map>
 #include <memory>
@@ -23,6 +24,14 @@ constexpr uint32_t kAccounts = 16;
 // Between parts of a run, a block is announced.
 constexpr unsigned kParts = 5;
 constexpr size_t kWindow = 1024;
+
+// Of the next NIC that is made.
+static nic::Memory memory;
+#ifdef EXTERNAL
+constexpr nic::Memory kMemories[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {3, 60, 700, 90}};
+#else
+constexpr nic::Memory kMemories[] = {{}};
+#endif
 
 // What a packet is to the NIC.
 enum class Kind { kCompact, kBatch, kProof, kHost };
@@ -176,7 +185,7 @@ class Test {
                                        TURNPIKE_NIC_CONTROL_PROOF | TURNPIKE_NIC_CONTROL_RECORD;
 
   Test(uint64_t seed, Counts& counts, uint32_t accounts = kAccounts)
-      : nic(seed), proofs(seed), counts_(counts), random_(seed), ledger_(accounts, kWindow), forms_(1, kWindow) {
+      : nic(seed, memory), proofs(seed), counts_(counts), random_(seed), ledger_(accounts, kWindow), forms_(1, kWindow) {
     for (unsigned at = 0; at < 4; at++) nic.csr_write(TURNPIKE_NIC_SECRET + 4 * at, static_cast<uint32_t>(random_.next()));
     for (unsigned at = 0; at < 16; at++) nic.csr_write(TURNPIKE_NIC_PROOF_SECRET + 4 * at, static_cast<uint32_t>(random_.next()));
     nic.csr_write(TURNPIKE_NIC_ADDRESS, frames::kAddress);
@@ -747,6 +756,35 @@ static void dropped_misses(const Options& options) {
   if (!nic.host_pop(miss) || miss.kind != nic::kPacket) throw std::runtime_error("more misses than there are ids");
 }
 
+// The data path ends while requests of its memories are under way, and begins anew: with nothing of before, answers among it.
+static void restarts(const Options& options) {
+  Counts counts;
+  Test test(options.seed, counts);
+  auto& nic = test.nic;
+  Random random(options.seed);
+  Packet packet;
+  nic::HostPacket from;
+  for (uint32_t turn = 0; turn < 40; turn++) {
+    open_accounts(nic);
+    nic.push(0, packet_of(compact(3, 5, 1, 2, 1 + turn)));
+    nic.step(1000);
+    if (!nic.pop(0, packet) || get(packet, 58, 4) != 0x40000000 - 1 - turn) throw std::runtime_error("an account outlives a restart");
+    for (uint32_t at = 0; at < 60; at++) nic.push(at % nic::kPorts, packet_of(compact(at % 2 ? 4 : 1, 100 + at, 3 + at / 2, 0, 0)));
+    nic.step(20 + random.below(60));
+    // Words that a port has not taken whole would begin the next packet.
+    for (unsigned port = 0; port < nic::kPorts; port++) {
+      while (nic.waiting(port) > 0) nic.step();
+    }
+    nic.csr_write(TURNPIKE_NIC_CONTROL, 0);
+    nic.step(random.below(3));
+    while (nic.host_pop(from)) continue;
+    for (unsigned port = 0; port < nic::kPorts; port++) {
+      while (nic.pop(port, packet)) continue;
+    }
+    nic.csr_write(TURNPIKE_NIC_CONTROL, Test::kControl & ~TURNPIKE_NIC_CONTROL_RECORD);
+  }
+}
+
 // Packets of 64 bytes back to back on all ports at once, every one a TRANSFER between the same two accounts.
 struct Speed {
   uint64_t latency = 0, packets = 0, cycles = 0, proof_bytes = 0, proof_cycles = 0;
@@ -817,20 +855,35 @@ static Speed speed(const Options& options, uint64_t packets) {
 int main(int argc, char** argv) {
   return run(argc, argv, [](const Options& options) {
     Counts counts;
-    golden(options, counts);
-    proof_vectors(options);
-    host(options);
+    for (const nic::Memory& timing : kMemories) {
+      memory = timing;
+      golden(options, counts);
+      proof_vectors(options);
+      host(options);
+      // A wider port's words are packets, of which none is cut in two.
+      if (DataWidth == 512) restarts(options);
+    }
     Overload overload;
     flood(options, nic::kToHost, 2000, overload);
     flood(options, nic::kTx + (nic::kPorts > 1), 2000, overload);
     dropped_misses(options);
     // A port gives a packet of 64 bytes in so many cycles; the stages behind take one in each.
-    const Speed measured = speed(options, 1000);
     const uint64_t width = 512 / DataWidth, least = std::max<uint64_t>(width, nic::kPorts);
-    if (measured.cycles > least * measured.packets + 40) throw std::runtime_error(std::to_string(measured.cycles) + " cycles for 1000 packets a port");
+    for (const nic::Memory& timing : kMemories) {
+      memory = timing;
+      const Speed measured = speed(options, 1000);
+      if (measured.cycles > least * measured.packets + 40) throw std::runtime_error(std::to_string(measured.cycles) + " cycles for 1000 packets a port");
+      std::printf("%u ports, back to back: %.2f cycles a packet and port, latency %lu cycles; a proof of %lu bytes every %lu cycles; ", nic::kPorts,
+                  static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), measured.latency, measured.proof_bytes, measured.proof_cycles);
+    }
     uint64_t seed = options.seed * 1000;
     for (int idle = 0; idle < Throttle::kKinds; idle++) {
-      for (int pressure = 0; pressure < Throttle::kKinds; pressure++) pass(options, ++seed, Throttle::Kind(idle), Throttle::Kind(pressure), PACKETS, counts);
+      for (int pressure = 0; pressure < Throttle::kKinds; pressure++) {
+        for (const nic::Memory& timing : kMemories) {
+          memory = timing;
+          pass(options, ++seed, Throttle::Kind(idle), Throttle::Kind(pressure), PACKETS, counts);
+        }
+      }
     }
     // Records of all operations fit through a wide host stream only. OPERATIONS in the environment makes the run longer.
     const char* asked = std::getenv("OPERATIONS");
@@ -839,8 +892,6 @@ int main(int argc, char** argv) {
       if (counts.statuses[status] == 0) throw std::runtime_error("no reply had the status " + std::to_string(status));
     }
     if (PACKETS >= 500 && counts.hits < counts.misses / 4) throw std::runtime_error("hardly any proof was in the cache");
-    std::printf("%u ports, back to back: %.2f cycles a packet and port, latency %lu cycles; a proof of %lu bytes every %lu cycles; ", nic::kPorts,
-                static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), measured.latency, measured.proof_bytes, measured.proof_cycles);
     std::printf("too much of %lu packets: %lu to the host, %lu for it and %lu at ports dropped; ", overload.packets, overload.to_host, overload.host_dropped,
                 overload.rx_dropped);
     std::printf("%lu packets: %lu operations as in Rust, %lu proofs from the cache, %lu not, %lu packets to the host; %lu cycles", counts.packets,

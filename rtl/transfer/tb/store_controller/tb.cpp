@@ -1,7 +1,10 @@
 // The store controller against the Rust ledger, operation by operation: the golden vectors, then random operations on few accounts with many
 // retries, under every pair of idle and back-pressure patterns. What is asked of the pipeline is measured at the end: one TRANSFER a cycle
-// where each is between the same two accounts, and how many cycles an operation takes.
+// where each is between the same two accounts, and how many cycles an operation takes. With EXTERNAL the accounts are in a DRAM: the same
+// under several timings of it, on many accounts as well.
+#include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include "../../../twin/twin.hpp"
 #include "harness.hpp"
@@ -23,6 +26,25 @@ struct Reply {
   uint16_t status;
   uint64_t value;
 };
+
+// Of the memory, in cycles: see dram_model.
+struct Memory {
+  uint16_t least, spread, refresh, gap;
+};
+#ifdef EXTERNAL
+constexpr Memory kMemories[] = {{1, 0, 0, 0}, {20, 0, 0, 0}, {3, 60, 700, 90}};
+#else
+constexpr Memory kMemories[] = {{}};
+#endif
+// Accounts that are asked for, of which `limit` fit; `open` are there from the start.
+struct Accounts {
+  uint32_t count, limit, open;
+};
+#ifdef EXTERNAL
+constexpr Accounts kAccounts[] = {{3, 48, 0}, {60, 24, 0}, {240, 260, 200}};
+#else
+constexpr Accounts kAccounts[] = {{3, 48, 0}, {60, 48, 0}};
+#endif
 
 constexpr size_t kWindow = size_t{1} << WindowBits;
 
@@ -46,11 +68,17 @@ static Frame frame_of(const Operation& operation) {
 
 class Device {
  public:
-  Device(const Options& options, uint64_t seed, size_t accounts)
+  Device(const Options& options, uint64_t seed, size_t accounts, [[maybe_unused]] const Memory& memory)
       : bench_(options), random_(seed), ledger_(accounts, kWindow) {
     auto& top = bench_.top;
     for (int part = 0; part < 4; part++) top.secret_i[part] = static_cast<uint32_t>(random_.next());
     top.limit_i = static_cast<uint32_t>(accounts);
+#ifdef EXTERNAL
+    top.least_i = memory.least;
+    top.spread_i = memory.spread;
+    top.refresh_i = memory.refresh;
+    top.gap_i = memory.gap;
+#endif
     top.valid_i = 0;
     top.ready_i = 0;
     bench_.reset();
@@ -151,7 +179,7 @@ class Device {
 static Throttle open_wide() { return Throttle(Throttle::kAlways, 0); }
 
 // The conversation of the golden vectors, whose replies both sides have to give.
-static uint64_t golden(const Options& options) {
+static uint64_t golden(const Options& options, const Memory& memory) {
   std::ifstream requests(options.vectors + "/ledger/compact_requests.hex"), replies(options.vectors + "/ledger/compact_replies.hex");
   std::deque<Operation> operations;
   std::string line, reply;
@@ -168,7 +196,7 @@ static uint64_t golden(const Options& options) {
     if (frame != answer) throw std::runtime_error("the Rust ledger does not give what the vectors say");
   }
   if (operations.size() < 100) throw std::runtime_error("no vectors in " + options.vectors);
-  Device device(options, 1, 1000);
+  Device device(options, 1, 1000, memory);
   return device.run(
       [&](Operation& operation) {
         if (operations.empty()) return false;
@@ -182,12 +210,17 @@ static uint64_t golden(const Options& options) {
 // Random operations: few accounts, so that most depend on the last ones, amounts near what they hold, retries both near and far.
 class Workload {
  public:
-  Workload(uint64_t seed, uint64_t count, uint32_t accounts) : random_(seed), left_(count), accounts_(accounts) {
+  Workload(uint64_t seed, uint64_t count, const Accounts& accounts) : random_(seed), left_(count), accounts_(accounts.count), open_(accounts.open) {
     spread_ = random_.chance(50) ? 1 : 0x9e3779b1;
   }
 
   bool operator()(Operation& operation) {
     if (left_-- == 0) return false;
+    if (opened_ < 2 * open_) {
+      operation = {0, opened_ % 2 == 0 ? kCreate : kIssue, next_++, (1 + opened_ / 2) * spread_, 0, opened_ % 2 * 1000};
+      opened_++;
+      return true;
+    }
     if (!history_.empty() && random_.chance(20)) {
       // A retry, from the next cycle to beyond the window; some for another operation.
       const uint64_t span = random_.chance(50) ? 12 : random_.chance(50) ? kWindow + 40 : 3 * kWindow;
@@ -233,48 +266,78 @@ class Workload {
 
   Random random_;
   uint64_t left_;
-  uint32_t accounts_, spread_, next_ = 1u << 20;
+  uint32_t accounts_, open_, opened_ = 0, spread_, next_ = 1u << 20;
   std::deque<Operation> history_;
 };
 
+// Plenty on accounts 1 to `count`, then TRANSFERs between pairs that `pair` gives: how many cycles they took.
+struct Speed {
+  uint64_t operations, cycles, latency;
+};
+
+template <typename Pair>
+static Speed speed(const Options& options, const Memory& memory, uint32_t count, uint32_t transfers, Throttle idle, Pair pair) {
+  // Ids as clients draw them: the window's index is one of few linear hashes, which numbers in turn do not fill evenly.
+  const auto id = [](uint32_t number) { return number * 0x9e3779b1; };
+  Device device(options, options.seed, count, memory);
+  uint32_t at = 0;
+  device.run([&](Operation& operation) {
+    operation = {0, at % 2 == 0 ? kCreate : kIssue, id(at), 1 + at / 2, 0, at % 2 * 1000000};
+    return at++ < 2 * count;
+  }, open_wide(), open_wide());
+  device.restart();
+  at = 0;
+  const uint64_t operations = device.run([&](Operation& operation) {
+    const auto [source, destination] = pair(at);
+    operation = {0, kTransfer, id(2 * count + at), source, destination, 1 + at % 7};
+    return at++ < transfers;
+  }, idle, open_wide());
+  if (device.statuses(kOk) != operations + 2 * count) throw std::runtime_error("a TRANSFER was refused");
+  return {operations, device.cycles(), device.most_latency()};
+}
+
 int main(int argc, char** argv) {
   return run(argc, argv, [](const Options& options) {
-    uint64_t operations = golden(options), busy = 0, replayed = 0;
-    for (int idle = 0; idle < Throttle::kKinds; idle++) {
-      for (int pressure = 0; pressure < Throttle::kKinds; pressure++) {
-        for (const uint32_t accounts : {3u, 60u}) {
-          const uint64_t seed = options.seed * 1000 + idle * 100 + pressure * 10 + accounts;
-          Device device(options, seed, 48);
-          operations += device.run(Workload(seed, OPERATIONS, accounts), Throttle(Throttle::Kind(idle), seed + 1), Throttle(Throttle::Kind(pressure), seed + 2));
-          busy += device.busy();
-          replayed += device.statuses(18);
-          if (accounts > 48 && device.statuses(kTableFull) == 0) throw std::runtime_error("the table never got full");
+    uint64_t operations = 0, busy = 0, replayed = 0, full = 0;
+    for (const Memory& memory : kMemories) {
+      operations += golden(options, memory);
+      for (int idle = 0; idle < Throttle::kKinds; idle++) {
+        for (int pressure = 0; pressure < Throttle::kKinds; pressure++) {
+          for (const Accounts& accounts : kAccounts) {
+            const uint64_t seed = options.seed * 1000 + idle * 100 + pressure * 10 + accounts.count + 10000 * memory.least;
+            Device device(options, seed, accounts.limit, memory);
+            operations += device.run(Workload(seed, OPERATIONS, accounts), Throttle(Throttle::Kind(idle), seed + 1), Throttle(Throttle::Kind(pressure), seed + 2));
+            busy += device.busy();
+            replayed += device.statuses(18);
+            full += device.statuses(kTableFull);
+          }
         }
       }
     }
+    if (full == 0) throw std::runtime_error("the table never got full");
     if (replayed == 0) throw std::runtime_error("no transaction id was used again");
+    std::printf("%llu operations as in Rust, %llu busy; ", static_cast<unsigned long long>(operations), static_cast<unsigned long long>(busy));
 
-    // Every TRANSFER between the same two accounts.
-    Device device(options, options.seed, 48);
-    uint32_t at = 0;
-    device.run([&](Operation& operation) {
-      const Operation start[] = {{0, kCreate, 1, 1, 0, 0}, {0, kCreate, 1, 2, 0, 0}, {0, kIssue, 2, 1, 0, 5000}, {0, kIssue, 2, 2, 0, 5000}};
-      if (at == 4) return false;
-      operation = start[at++];
-      return true;
-    }, open_wide(), open_wide());
-    device.restart();
-    const uint64_t count = device.run([&](Operation& operation) {
-      const uint32_t source = at % 3 == 0 ? 1 : 2;
-      operation = {0, kTransfer, at, source, 3 - source, 1 + at % 7};
-      return at++ < 20000;
-    }, open_wide(), open_wide());
-    operations += count;
-    if (device.cycles() != count) throw std::runtime_error("a TRANSFER on the same two accounts waited");
-    if (device.most_latency() > 10) throw std::runtime_error("an operation took more than 10 cycles");
-    std::printf("%llu operations as in Rust, %llu busy; %llu TRANSFERs on two accounts in %llu cycles, latency %llu cycles",
-                static_cast<unsigned long long>(operations), static_cast<unsigned long long>(busy),
-                static_cast<unsigned long long>(count), static_cast<unsigned long long>(device.cycles()),
-                static_cast<unsigned long long>(device.most_latency()));
+    for (const Memory& memory : kMemories) {
+      // Every TRANSFER between the same two accounts.
+      const auto same = [](uint32_t at) { return at % 3 == 0 ? std::pair(1u, 2u) : std::pair(2u, 1u); };
+      const Speed two = speed(options, memory, 2, 20000, open_wide(), same);
+      std::printf("%llu TRANSFERs on two accounts in %llu cycles", static_cast<unsigned long long>(two.operations), static_cast<unsigned long long>(two.cycles));
+#ifdef EXTERNAL
+      std::printf(" (memory of %u to %u)%s", memory.least, memory.least + std::max(1, int(memory.spread)) - 1, Lines < 32 ? "; " : "");
+      // What few lines are for is to be waited for.
+      if (Lines < 32) continue;
+      // No account comes back before its line has another one; then each operation alone.
+      constexpr uint32_t kMany = 1800;
+      const auto others = [](uint32_t at) { return std::pair(1 + 2 * at % kMany, 2 + 2 * at % kMany); };
+      const Speed many = speed(options, memory, kMany, 20000, open_wide(), others);
+      const Speed alone = speed(options, memory, kMany, 500, Throttle(Throttle::kSeldom, options.seed), others);
+      std::printf(", on %u in %llu, latency %llu; ", kMany, static_cast<unsigned long long>(many.cycles), static_cast<unsigned long long>(alone.latency));
+#else
+      std::printf(", latency %llu cycles", static_cast<unsigned long long>(two.latency));
+      if (two.cycles != two.operations) throw std::runtime_error("a TRANSFER on the same two accounts waited");
+      if (two.latency > 10) throw std::runtime_error("an operation took more than 10 cycles");
+#endif
+    }
   });
 }

@@ -1,0 +1,64 @@
+// The proof of memory_gate, whatever its user says and whenever that is reset: what a memory is asked stays until it has taken it, no more
+// passes than the user said while it ran, and it is quiet just when every request that went in has been answered.
+
+`include "assertions.svh"
+
+module memory_gate_proof #(
+    parameter int unsigned ReadWidth = 2,
+    parameter int unsigned WriteWidth = 2
+) (
+    input logic                  clk_i,
+    input logic                  rst_ni,
+    input logic                  run_i,
+    input logic                  read_valid_i,
+    input logic [ ReadWidth-1:0] read_i,
+    input logic                  write_valid_i,
+    input logic [WriteWidth-1:0] write_i,
+    input logic                  read_ready_i,
+    input logic                  answered_i,
+    input logic                  write_ready_i,
+    input logic                  written_i
+);
+  `PROOF_RESET
+
+  logic quiet_o, read_ready_o, write_ready_o, read_valid_o, write_valid_o;
+  logic [ReadWidth-1:0] read_o;
+  logic [WriteWidth-1:0] write_o;
+  memory_gate #(
+      .ReadWidth (ReadWidth),
+      .WriteWidth(WriteWidth),
+      .Most      (3)
+  ) u_gate (
+      .*
+  );
+
+  // Requests that went in and have not been answered; those of them that the memory has not taken.
+  logic [7:0] reads_q, writes_q, reads_inside_q, writes_inside_q;
+  logic read_waits_q, write_waits_q;
+  logic [ReadWidth-1:0] read_q;
+  logic [WriteWidth-1:0] write_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      {reads_q, writes_q, reads_inside_q, writes_inside_q} <= '0;
+      {read_waits_q, write_waits_q} <= '0;
+    end else begin
+      reads_q <= reads_q + 8'(run_i && read_valid_i && read_ready_o) - 8'(answered_i);
+      writes_q <= writes_q + 8'(run_i && write_valid_i && write_ready_o) - 8'(written_i);
+      reads_inside_q <= reads_inside_q + 8'(run_i && read_valid_i && read_ready_o) - 8'(read_valid_o && read_ready_i);
+      writes_inside_q <= writes_inside_q + 8'(run_i && write_valid_i && write_ready_o) -
+          8'(write_valid_o && write_ready_i);
+      read_waits_q <= read_valid_o && !read_ready_i;
+      read_q <= read_o;
+      write_waits_q <= write_valid_o && !write_ready_i;
+      write_q <= write_o;
+    end
+  end
+  `ASSERT(a_read_stays, !read_waits_q || (read_valid_o && read_o == read_q))
+  `ASSERT(a_write_stays, !write_waits_q || (write_valid_o && write_o == write_q))
+  `ASSERT(reads_are_those_asked, reads_inside_q == 8'(read_valid_o) + 8'(u_gate.u_read.waiting_q))
+  `ASSERT(writes_are_those_asked, writes_inside_q == 8'(write_valid_o) + 8'(u_gate.u_write.waiting_q))
+  `ASSERT(waiting_is_second, (!u_gate.u_read.waiting_q || read_valid_o) && (!u_gate.u_write.waiting_q || write_valid_o))
+  `ASSERT(reads_are_counted, reads_q == reads_inside_q + 8'(u_gate.reads_q))
+  `ASSERT(writes_are_counted, writes_q == writes_inside_q + 8'(u_gate.writes_q))
+  `ASSERT(quiet_is_nothing_under_way, quiet_o == (reads_q == '0 && writes_q == '0))
+endmodule

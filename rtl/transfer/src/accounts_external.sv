@@ -1,0 +1,306 @@
+// The accounts in external memory, in front of the pipeline of the store controller and beside it: account_directory and balance_store
+// in one, but that an operation comes in here, and goes into the pipeline once the buckets of its accounts are on the chip.
+//
+// The pipeline takes operations in the order in which they came. One a cycle while no more are under way than there are lines, which have to
+// cover the latency of the memory, once for a read and once for a write.
+//
+// The memory has a row for each bucket of each half, in all 2^AddrWidth times two, of four accounts each. An id has one bucket in each
+// half, chosen by keyed hashes. See account_lines for the ports: [half][port]. After the reset the memory is cleared.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module accounts_external
+  import transfer_pkg::*;
+#(
+    parameter int unsigned AddrWidth = 20,
+    parameter int unsigned Lines = 64,
+    localparam int unsigned NumberWidth = $clog2(Lines),
+    // In each half: the ports' lines, and their accounts.
+    localparam int unsigned LineWidth = NumberWidth + 1,
+    localparam int unsigned SlotWidth = LineWidth + 3
+) (
+    input  logic                           clk_i,
+    input  logic                           rst_ni,
+    input  logic     [127:0]               secret_i,
+    input  logic                           valid_i,
+    output logic                           ready_o,
+    input  operation_t                     operation_i,
+    // The pipeline's cycle 1: it takes an operation.
+    output logic                           valid_o,
+    input  logic                           ready_i,
+    output operation_t                     operation_o,
+    // Cycle 4: as in account_directory. Slots are those of lines.
+    input  logic                           compares_i,
+    output logic     [  1:0]               found_o,
+    output logic     [  1:0][SlotWidth-1:0] slot_o,
+    output logic                           has_room_o,
+    output logic     [SlotWidth-1:0]       room_o,
+    // Cycle 5: as in balance_store.
+    input  logic     [  1:0][SlotWidth-1:0] read_slot_i,
+    output balance_t [  1:0][1:0]          balance_o,
+    output logic     [  1:0][1:0]          newer_o,
+    // Cycle 8: what is written, and whether it is a new account, the source.
+    input  logic                           create_i,
+    input  logic     [  1:0]               write_i,
+    input  logic     [  1:0][SlotWidth-1:0] write_slot_i,
+    input  id_t      [  1:0]               write_id_i,
+    input  balance_t [  1:0]               write_balance_i,
+    input  logic     [  1:0]               write_newer_i,
+    // Cycle 9: an operation is done with its accounts.
+    input  logic                           done_i,
+
+    output logic     [1:0][1:0]                  mem_read_valid_o,
+    input  logic     [1:0][1:0]                  mem_read_ready_i,
+    output logic     [1:0][1:0][  AddrWidth-1:0] mem_read_addr_o,
+    output logic     [1:0][1:0][NumberWidth-1:0] mem_read_line_o,
+    input  logic     [1:0][1:0]                  mem_data_valid_i,
+    input  logic     [1:0][1:0][NumberWidth-1:0] mem_data_line_i,
+    input  bucket_t  [1:0][1:0]                  mem_data_i,
+    output logic     [1:0][1:0]                  mem_write_valid_o,
+    input  logic     [1:0][1:0]                  mem_write_ready_i,
+    output logic     [1:0][1:0][  AddrWidth-1:0] mem_write_addr_o,
+    output logic     [1:0][1:0][       AccountWays-1:0] mem_write_ways_o,
+    output account_t [1:0][1:0]                  mem_write_data_o,
+    input  logic     [1:0][1:0]                  mem_written_i
+);
+  `PARAMETER_CHECK(addr, AddrWidth >= 2 && AddrWidth <= 28, "accounts_external: AddrWidth has to be from 2 to 28")
+
+  localparam int unsigned TagWidth = 32 - AddrWidth;
+  localparam int unsigned SecretWidth = TagWidth + AddrWidth - 1;
+  // Operations that wait for their lines, and those that hold them: these, one at the pipeline's door and nine in it.
+  localparam int unsigned Waiting = Lines;
+  localparam int unsigned Operations = Waiting + 10;
+
+  typedef logic [AddrWidth-1:0] addr_t;
+  typedef logic [LineWidth-1:0] line_t;
+  // [half][lookup]: the source is lookup 0, the destination 1.
+  typedef line_t [1:0][1:0] lines_t;
+
+  ////////////////////////////////////////////////////////////////////////
+  // Hashes; then the lines that have the buckets; then those that will.
+
+  logic clearing;
+  logic [1:0] cleared, may_take;
+  logic hashed_valid_q, request_q, waiting_ready, moves, takes, leaves;
+  operation_t hashed_q, request_operation_q;
+  id_t [1:0] id;
+  addr_t [1:0][1:0] bucket, bucket_q;
+  // All but TRANSFER have one account: its lines are those of the other as well.
+  assign id = {operation_i.command == Transfer ? operation_i.destination : operation_i.source, operation_i.source};
+  for (genvar half = 0; half < 2; half++) begin : gen_hash
+    for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
+      addr_t hash;
+      toeplitz_hash #(
+          .DataWidth(TagWidth),
+          .HashWidth(AddrWidth)
+      ) u_hash (
+          .secret_i(secret_i[64*half+:SecretWidth]),
+          .data_i  (id[lookup][31:AddrWidth]),
+          .hash_o  (hash)
+      );
+      assign bucket[half][lookup] = hash ^ id[lookup][AddrWidth-1:0];
+    end
+  end
+  assign takes = request_q && &may_take && waiting_ready;
+  assign moves = !request_q || takes;
+  assign leaves = !hashed_valid_q || moves;
+  assign ready_o = leaves && &cleared && !clearing;
+  `FFE(hashed_valid_q, valid_i && ready_o, leaves, 1'b0)
+  `FFNE(hashed_q, operation_i, leaves)
+  `FFNE(bucket_q, bucket, leaves)
+  `FFE(request_q, hashed_valid_q, moves, 1'b0)
+  `FFNE(request_operation_q, hashed_q, moves)
+
+  // An operation waits for what its lines are to hold.
+  logic waiting_valid, enters, filled_lines;
+  operation_t waiting;
+  lines_t line, waiting_line;
+  logic [1:0][2*Lines-1:0] filled;
+  logic [$clog2(Waiting+1)-1:0] unused_waiting;
+  fifo #(
+      .Width($bits(operation_t) + $bits(lines_t)),
+      .Depth(Waiting)
+  ) u_waiting (
+      .clk_i,
+      .rst_ni,
+      .valid_i(takes),
+      .ready_o(waiting_ready),
+      .data_i ({request_operation_q, line}),
+      .valid_o(waiting_valid),
+      .ready_i(enters),
+      .data_o ({waiting, waiting_line}),
+      .count_o(unused_waiting)
+  );
+  always_comb begin
+    filled_lines = 1'b1;
+    for (int half = 0; half < 2; half++) begin
+      for (int lookup = 0; lookup < 2; lookup++) filled_lines &= filled[half][waiting_line[half][lookup]];
+    end
+  end
+  lines_t line_q[1:9];
+  assign enters = waiting_valid && filled_lines && (!valid_o || ready_i);
+  `FFE(valid_o, enters, !valid_o || ready_i, 1'b0)
+  `FFNE(operation_o, waiting, enters)
+  `FFNE(line_q[1], waiting_line, enters)
+  for (genvar cycle = 2; cycle <= 9; cycle++) begin : gen_line
+    `FFN(line_q[cycle], line_q[cycle-1])
+  end
+
+  ////////////////////////////////////////////////////////////////////////
+  // The lines of both halves. Banks tell which one is newer by two bits that nothing but writes changes: after the reset all are written.
+
+  logic [SlotWidth:0] clear_q;
+  logic [1:0] write, write_newer;
+  logic [1:0][SlotWidth-1:0] write_slot;
+  assign clearing = !clear_q[SlotWidth];
+  `FFE(clear_q, clear_q + 1'b1, clearing, '0)
+  assign write = clearing ? '1 : write_i;
+  assign write_slot = clearing ? {2{clear_q[SlotWidth-1:0]}} : write_slot_i;
+  assign write_newer = clearing ? '0 : write_newer_i;
+
+  bucket_t [1:0][1:0] row;
+  logic [1:0][1:0][AccountWays-1:0] changed, changed_now;
+  for (genvar half = 0; half < 2; half++) begin : gen_half
+    logic [1:0] writes;
+    assign writes = {
+      write[1] && write_slot[1][SlotWidth-1] == 1'(half), write[0] && write_slot[0][SlotWidth-1] == 1'(half)
+    };
+    account_lines #(
+        .Lines     (Lines),
+        .AddrWidth (AddrWidth),
+        .Operations(Operations)
+    ) u_lines (
+        .clk_i,
+        .rst_ni,
+        .ready_o          (cleared[half]),
+        .bucket_i         (bucket_q[half]),
+        .ask_i            (moves),
+        .may_take_o       (may_take[half]),
+        .take_i           (takes),
+        .line_o           (line[half]),
+        .filled_o         (filled[half]),
+        .read_line_i      (line_q[1][half]),
+        .bucket_o         (row[half]),
+        .changed_o        (changed[half]),
+        .changed_line_i   (line_q[4][half]),
+        .changed_now_o    (changed_now[half]),
+        .clear_i          (clearing),
+        .write_i          (writes),
+        .write_place_i    ({write_slot[1][SlotWidth-2:0], write_slot[0][SlotWidth-2:0]}),
+        .write_id_i,
+        .write_balance_i,
+        .write_newer_i    (write_newer),
+        .release_i        (done_i),
+        .release_line_i   (line_q[9][half]),
+        .mem_read_valid_o (mem_read_valid_o[half]),
+        .mem_read_ready_i (mem_read_ready_i[half]),
+        .mem_read_addr_o  (mem_read_addr_o[half]),
+        .mem_read_line_o  (mem_read_line_o[half]),
+        .mem_data_valid_i (mem_data_valid_i[half]),
+        .mem_data_line_i  (mem_data_line_i[half]),
+        .mem_data_i       (mem_data_i[half]),
+        .mem_write_valid_o(mem_write_valid_o[half]),
+        .mem_write_ready_i(mem_write_ready_i[half]),
+        .mem_write_addr_o (mem_write_addr_o[half]),
+        .mem_write_ways_o (mem_write_ways_o[half]),
+        .mem_write_data_o (mem_write_data_o[half]),
+        .mem_written_i    (mem_written_i[half])
+    );
+  end
+
+  ////////////////////////////////////////////////////////////////////////
+  // Cycles 1 to 4: compare. A place that was free when it was read and has changed has a new account, whose id is here.
+
+  typedef struct packed {
+    logic used;
+    id_t  id;
+  } entry_t;
+  // [lookup][half]
+  entry_t [1:0][1:0][AccountWays-1:0] entry;
+  id_t [1:0][1:0][AccountWays-1:0] created, created_q;
+  logic [1:0][1:0][AccountWays-1:0] hit;
+  line_t [1:0][1:0] index;
+  bucket_t [1:0][1:0] row_q, row_qq;
+  logic [1:0][1:0][AccountWays-1:0] changed_q;
+  id_t [1:0] id_q[2:3];
+  `FFN(id_q[2], {operation_o.command == Transfer ? operation_o.destination : operation_o.source, operation_o.source})
+  `FFN(id_q[3], id_q[2])
+  `FFN(row_q, row)
+  `FFN(row_qq, row_q)
+  `FFN(changed_q, changed)
+  `FFN(created_q, created)
+  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
+    for (genvar half = 0; half < 2; half++) begin : gen_half
+      for (genvar way = 0; way < AccountWays; way++) begin : gen_way
+        ram_1r1w #(
+            .Width($bits(id_t)),
+            .Depth(2 * Lines)
+        ) u_created (
+            .clk_i,
+            .write_i        (create_i && write_slot_i[0][SlotWidth-1-:3] == {1'(half), 2'(way)}),
+            .write_address_i(write_slot_i[0][LineWidth-1:0]),
+            .write_data_i   (write_id_i[0]),
+            .read_i         (1'b1),
+            .read_address_i (line_q[1][half][lookup]),
+            .read_data_o    (created[lookup][half][way])
+        );
+        assign entry[lookup][half][way].used = row_q[half][lookup][way].used || changed_q[half][lookup][way];
+        assign entry[lookup][half][way].id = row_q[half][lookup][way].used ? row_q[half][lookup][way].id :
+            created_q[lookup][half][way];
+      end
+      assign index[lookup][half] = line_q[3][half][lookup];
+    end
+  end
+  account_match #(
+      .TagWidth  ($bits(id_t)),
+      .IndexWidth(LineWidth)
+  ) u_match (
+      .clk_i,
+      .tag_i  (id_q[3]),
+      .index_i(index),
+      .entry_i(entry),
+      .found_o,
+      .slot_o,
+      .hit_o  (hit),
+      .has_room_o,
+      .room_o
+  );
+  `ASSERT(one_slot_an_account, !compares_i || ($onehot0(hit[0]) && $onehot0(hit[1])))
+
+  ////////////////////////////////////////////////////////////////////////
+  // Cycles 4 and 5: balances. What has not changed is as it came from the memory, in both banks.
+
+  balance_t [1:0] kept, kept_q;
+  logic [1:0] has_changed, has_changed_q;
+  balance_t [1:0][1:0] balance;
+  always_comb begin
+    kept = '0;
+    has_changed = '0;
+    for (int lookup = 0; lookup < 2; lookup++) begin
+      for (int half = 0; half < 2; half++) begin
+        for (int way = 0; way < int'(AccountWays); way++) begin
+          kept[lookup] |= row_qq[half][lookup][way].balance & {$bits(balance_t) {hit[lookup][half][way]}};
+        end
+        has_changed[lookup] |= |(changed_now[half][lookup] & hit[lookup][half]);
+      end
+    end
+  end
+  `FFN(kept_q, kept)
+  `FFN(has_changed_q, has_changed)
+  balance_store #(
+      .SlotWidth(SlotWidth)
+  ) u_balances (
+      .clk_i,
+      .read_slot_i,
+      .balance_o      (balance),
+      .newer_o,
+      .write_i        (write),
+      .write_slot_i   (write_slot),
+      .write_balance_i,
+      .write_newer_i  (write_newer)
+  );
+  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_balance
+    assign balance_o[lookup] = has_changed_q[lookup] ? balance[lookup] : {2{kept_q[lookup]}};
+  end
+endmodule
