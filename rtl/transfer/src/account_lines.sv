@@ -43,15 +43,15 @@ module account_lines
     // again what has changed.
     input  logic    [1:0][   LineWidth-1:0] read_line_i,
     output bucket_t [1:0]                   bucket_o,
-    output logic    [1:0][        AccountWays-1:0] changed_o,
+    output logic    [1:0][ AccountWays-1:0] changed_o,
     input  logic    [1:0][   LineWidth-1:0] changed_line_i,
-    output logic    [1:0][        AccountWays-1:0] changed_now_o,
+    output logic    [1:0][ AccountWays-1:0] changed_now_o,
     // What sources and destinations write, as in balance_store. After the reset all places are written, which changes none.
     input  logic                            clear_i,
     input  logic    [1:0]                   write_i,
     input  logic    [1:0][  PlaceWidth-1:0] write_place_i,
     input  id_t     [1:0]                   write_id_i,
-    input  balance_t[1:0]                   write_balance_i,
+    input  balance_t [1:0]                  write_balance_i,
     input  logic    [1:0]                   write_newer_i,
     // An operation needs its lines no longer.
     input  logic                            release_i,
@@ -68,8 +68,8 @@ module account_lines
     output logic    [1:0]                   mem_write_valid_o,
     input  logic    [1:0]                   mem_write_ready_i,
     output logic    [1:0][   AddrWidth-1:0] mem_write_addr_o,
-    output logic    [1:0][        AccountWays-1:0] mem_write_ways_o,
-    output account_t[1:0]                   mem_write_data_o,
+    output logic    [1:0][ AccountWays-1:0] mem_write_ways_o,
+    output account_t [1:0]                  mem_write_data_o,
     input  logic    [1:0]                   mem_written_i
 );
   `PARAMETER_CHECK(lines, Lines >= 4 && Lines == 2 ** NumberWidth,
