@@ -35,7 +35,7 @@ fn main() {
             println!("{bits} {nanoseconds:.1}");
             continue;
         }
-        println!("{bits} bits: {nanoseconds:.0} ns a squaring");
+        println!("{bits} bits: {nanoseconds:.0} ns a squaring, {}", modulus.backend());
         let delay = Delay { input: modulus.hash(b"bench"), modulus, iterations: ITERATIONS };
         let start = Instant::now();
         let evaluated = delay.evaluate(&[], |_| ControlFlow::Continue(())).unwrap().unwrap();

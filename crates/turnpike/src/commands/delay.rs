@@ -23,6 +23,8 @@ struct EvaluatedReport {
     proof_bytes: usize,
     /// Squarings that were found in the file of an evaluation before.
     resumed_at: u64,
+    /// What squared.
+    backend: &'static str,
     seconds: f64,
 }
 
@@ -97,15 +99,17 @@ fn evaluate(args: &DelayEvaluateArgs, output: Output) -> Result<(), Error> {
         output: hex::encode(&evaluated.output()),
         proof_bytes: bytes.len(),
         resumed_at,
+        backend: delay.modulus.backend(),
         seconds: start.elapsed().as_secs_f64(),
     };
     output.result(&report, |report| {
         let from = if resumed_at > 0 { format!(", from {} on", thousands(resumed_at)) } else { String::new() };
         format!(
-            "{} squarings modulo {} bits in {:.1} s{from}; proof of {} bytes in {}\noutput {}",
+            "{} squarings modulo {} bits in {:.1} s{from}, with {}; proof of {} bytes in {}\noutput {}",
             thousands(report.iterations),
             report.modulus_bits,
             report.seconds,
+            report.backend,
             report.proof_bytes,
             args.out.display(),
             report.output

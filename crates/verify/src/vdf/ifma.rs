@@ -12,7 +12,7 @@
 use std::arch::x86_64::*;
 
 use super::adx::Adx;
-use super::kernel::{double, subtract_if_not_below};
+use super::kernel::{digit, power_of_two, subtract_if_not_below};
 
 /// Bits of a digit.
 const BITS: usize = 52;
@@ -50,10 +50,8 @@ impl Digits {
 
     fn of(words: &[u64]) -> Self {
         let mut digits = Self::ZERO;
-        let word = |at: usize| words.get(at).copied().unwrap_or(0);
-        for (number, digit) in digits.0[PADDING..][..LANES * MAX_VECTORS].iter_mut().enumerate() {
-            let (at, shift) = (number * BITS / 64, number * BITS % 64);
-            *digit = (word(at) >> shift | word(at + 1).checked_shl(64 - shift as u32).unwrap_or(0)) & MASK;
+        for (number, to) in digits.0[PADDING..][..LANES * MAX_VECTORS].iter_mut().enumerate() {
+            *to = digit::<BITS>(words, number);
         }
         digits
     }
@@ -83,7 +81,7 @@ impl Digits {
 }
 
 /// A modulus, for squarings in digits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Squarer {
     /// Vectors of a number.
     vectors: usize,
@@ -116,14 +114,9 @@ impl Squarer {
         }
         product.push(carry as u64);
         let above: Vec<u64> = product.windows(2).map(|pair| pair[0] >> BITS | pair[1] << (64 - BITS)).collect();
-        let power = |exponent: usize| {
-            let mut number: Box<[u64]> = vec![0; modulus.len()].into();
-            number[0] = 1;
-            (0..exponent).for_each(|_| _ = double(&mut number, modulus));
-            number
-        };
         // With R = 2^(64 · words) and S = 2^(416 · vectors): S, as a R · S / R = a S; and R^2 / S.
-        let (to_digits, to_words) = (power(VECTOR * vectors), power(128 * modulus.len() - VECTOR * vectors));
+        let (to_digits, to_words) =
+            (power_of_two(VECTOR * vectors, modulus), power_of_two(128 * modulus.len() - VECTOR * vectors, modulus));
         let (modulus, above) = (Digits::of(modulus), Digits::of(&above));
         Some(Box::new(Self { vectors, modulus, factor, above, to_digits, to_words }))
     }

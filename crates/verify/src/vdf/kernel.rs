@@ -6,7 +6,9 @@
 #[cfg(target_arch = "x86_64")]
 use super::adx::Adx;
 #[cfg(target_arch = "x86_64")]
-use super::ifma::{Ifma, Squarer};
+use super::fma::{self, Fma};
+#[cfg(target_arch = "x86_64")]
+use super::ifma::{self, Ifma};
 
 /// The most words of a number: 4,096 bits, and a word for the check prime.
 pub(super) const MAX_WORDS: usize = 65;
@@ -39,6 +41,8 @@ pub(super) enum Backend {
     #[cfg(target_arch = "x86_64")]
     Ifma(Ifma),
     #[cfg(target_arch = "x86_64")]
+    Fma(Fma),
+    #[cfg(target_arch = "x86_64")]
     Adx(Adx),
     Portable,
 }
@@ -47,7 +51,7 @@ impl Backend {
     /// Those that this processor has, the fastest first.
     pub(super) fn all() -> Vec<Self> {
         #[cfg(target_arch = "x86_64")]
-        let own = [Ifma::get().map(Self::Ifma), Adx::get().map(Self::Adx)];
+        let own = [Ifma::get().map(Self::Ifma), Fma::get().map(Self::Fma), Adx::get().map(Self::Adx)];
         #[cfg(not(target_arch = "x86_64"))]
         let own = [];
         own.into_iter().flatten().chain([Self::Portable]).collect()
@@ -55,14 +59,30 @@ impl Backend {
 }
 
 /// A modulus, odd, and what its reduction needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Kernel {
     pub(super) modulus: Box<[u64]>,
     /// -1 / modulus, modulo 2^64.
     negated_inverse: u64,
     backend: Backend,
     #[cfg(target_arch = "x86_64")]
-    squarer: Option<Box<Squarer>>,
+    squarer: Option<Squarer>,
+}
+
+impl PartialEq for Kernel {
+    fn eq(&self, other: &Self) -> bool {
+        self.modulus == other.modulus && self.backend == other.backend
+    }
+}
+
+impl Eq for Kernel {}
+
+/// Chained squarings in vectors.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Debug)]
+enum Squarer {
+    Ifma(Box<ifma::Squarer>),
+    Fma(Box<fma::Squarer>),
 }
 
 /// Calls a function with the backend's rows; on any processor, with a length that the compiler knows if it is a common one.
@@ -70,7 +90,7 @@ macro_rules! on_backend {
     ($kernel:expr, $function:ident, $($argument:expr),*) => {
         match ($kernel.backend, $kernel.modulus.len()) {
             #[cfg(target_arch = "x86_64")]
-            (Backend::Ifma(Ifma(Some(adx))) | Backend::Adx(adx), length) => $function(adx, length, $kernel, $($argument),*),
+            (Backend::Ifma(Ifma(Some(adx))) | Backend::Fma(Fma(Some(adx))) | Backend::Adx(adx), length) => $function(adx, length, $kernel, $($argument),*),
             (_, 4) => $function(Portable, 4, $kernel, $($argument),*),
             (_, 16) => $function(Portable, 16, $kernel, $($argument),*),
             (_, 32) => $function(Portable, 32, $kernel, $($argument),*),
@@ -90,7 +110,8 @@ impl Kernel {
         let negated_inverse = inverse.wrapping_neg();
         #[cfg(target_arch = "x86_64")]
         let squarer = match backend {
-            Backend::Ifma(ifma) => Squarer::new(ifma, &modulus, negated_inverse),
+            Backend::Ifma(ifma) => ifma::Squarer::new(ifma, &modulus, negated_inverse).map(Squarer::Ifma),
+            Backend::Fma(fma) => fma::Squarer::new(fma, &modulus, negated_inverse).map(Squarer::Fma),
             _ => None,
         };
         Self {
@@ -102,6 +123,18 @@ impl Kernel {
         }
     }
 
+    /// What chained squarings run on.
+    pub(super) fn backend(&self) -> &'static str {
+        #[cfg(target_arch = "x86_64")]
+        match (&self.squarer, self.backend) {
+            (Some(Squarer::Ifma(_)), _) => return "AVX-512 IFMA",
+            (Some(Squarer::Fma(_)), _) => return "AVX2 and FMA",
+            (None, Backend::Ifma(Ifma(Some(_))) | Backend::Fma(Fma(Some(_))) | Backend::Adx(_)) => return "ADX",
+            _ => {}
+        }
+        "portable"
+    }
+
     /// `a` becomes a · b / 2^(64 · words).
     pub(super) fn multiply(&self, a: &mut [u64], b: &[u64]) {
         on_backend!(self, multiply, a, b);
@@ -110,8 +143,14 @@ impl Kernel {
     /// `a` becomes a² / 2^(64 · words), `times` times over.
     pub(super) fn square(&self, a: &mut [u64], times: u64) {
         #[cfg(target_arch = "x86_64")]
-        if let Some(squarer) = self.squarer.as_ref().filter(|squarer| squarer.is_worth(times)) {
-            return squarer.square(&self.modulus, a, times, |a, b| self.multiply(a, b));
+        match &self.squarer {
+            Some(Squarer::Ifma(squarer)) if squarer.is_worth(times) => {
+                return squarer.square(&self.modulus, a, times, |a, b| self.multiply(a, b));
+            }
+            Some(Squarer::Fma(squarer)) if squarer.is_worth(times) => {
+                return squarer.square(&self.modulus, a, times, |a, b| self.multiply(a, b));
+            }
+            _ => {}
         }
         on_backend!(self, square_times, a, times);
     }
@@ -231,6 +270,23 @@ fn reduce<R: Row>(row: R, wide: &mut [u64], modulus: &[u64], negated_inverse: u6
 
 fn is_below(a: &[u64], modulus: &[u64]) -> bool {
     a.iter().rev().lt(modulus.iter().rev())
+}
+
+/// The digit of so many bits with this number, the lowest being number 0; zero behind the last word.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn digit<const BITS: usize>(words: &[u64], number: usize) -> u64 {
+    let word = |at: usize| words.get(at).copied().unwrap_or(0);
+    let (at, shift) = (number * BITS / 64, number * BITS % 64);
+    (word(at) >> shift | word(at + 1).checked_shl(64 - shift as u32).unwrap_or(0)) & ((1 << BITS) - 1)
+}
+
+/// 2 to this power, modulo the modulus.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn power_of_two(exponent: usize, modulus: &[u64]) -> Box<[u64]> {
+    let mut power: Box<[u64]> = vec![0; modulus.len()].into();
+    power[0] = 1;
+    (0..exponent).for_each(|_| _ = double(&mut power, modulus));
+    power
 }
 
 /// `a` becomes 2a, as [`Kernel::double`] says.

@@ -13,6 +13,8 @@
 mod adx;
 mod delay;
 #[cfg(target_arch = "x86_64")]
+mod fma;
+#[cfg(target_arch = "x86_64")]
 mod ifma;
 mod kernel;
 mod modulus;

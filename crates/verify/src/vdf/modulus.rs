@@ -104,6 +104,11 @@ impl Modulus {
         Self::from_words(product.into(), length)
     }
 
+    /// What many squarings in a row run on, by its name: it depends on the processor and on the modulus's length.
+    pub fn backend(&self) -> &'static str {
+        self.kernel.backend()
+    }
+
     /// Bytes of the modulus, and of every number as it is written.
     pub fn length(&self) -> usize {
         self.length

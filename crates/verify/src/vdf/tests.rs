@@ -156,6 +156,48 @@ fn squarings_in_a_row_are_products() {
     }
 }
 
+#[test]
+fn every_backend_evaluates_the_same_and_verifies_it() {
+    for digits in [RSA_1024, RSA_2048] {
+        let bytes = Modulus::from_decimal(digits).unwrap().to_bytes();
+        let results = Backend::all().into_iter().map(|backend| {
+            let modulus = Modulus::on(backend, modulus::words(&bytes, bytes.len() / 8), bytes.len());
+            let evaluated = delay(modulus, 1000).evaluate(&[], keep_on).unwrap().unwrap();
+            assert_eq!(evaluated.verify(), Ok(()), "on {backend:?}");
+            evaluated.to_bytes()
+        });
+        let results: Vec<_> = results.collect();
+        assert!(results.iter().all(|result| *result == results[0]));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if crate::lanes::is_emulated() { 4 } else { 64 }))]
+
+    #[test]
+    fn chains_are_the_same_on_every_backend(
+        bits in prop_oneof![900_usize..1200, 1860_usize..2300],
+        random in prop::collection::vec(prop_oneof![Just(0), Just(0xff), any::<u8>()], 600),
+        times in 8_u64..40,
+    ) {
+        // Many words are all zeros or all ones, where what is carried goes far.
+        let length = bits.div_ceil(8);
+        let mut bytes = random[..length].to_vec();
+        bytes[0] &= 0xff >> (length * 8 - bits);
+        bytes[0] |= 1 << ((bits - 1) % 8);
+        bytes[length - 1] |= 1;
+        let words = modulus::words(&bytes, length.div_ceil(8));
+        let results = Backend::all().into_iter().map(|backend| {
+            let modulus = Modulus::on(backend, words.clone(), length);
+            let mut number = modulus.reduce(&modulus::words(&random[600 - length..], length.div_ceil(8)));
+            modulus.square(&mut number, times);
+            modulus.write(&number)
+        });
+        let results: Vec<_> = results.collect();
+        prop_assert!(results.iter().all(|result| *result == results[0]));
+    }
+}
+
 proptest! {
     #[test]
     fn small_numbers_are_as_plain_arithmetic_says(n in 3_u64.., a: u64, squarings in 0_u64..50) {
