@@ -705,6 +705,9 @@ pub struct VerifyGroth16Args {
     #[command(flatten)]
     pub files: VerifyFiles,
     /// The verifying key: sapling-spend, sapling-output, sprout, or a file in bellman's encoding
+    ///
+    /// For sprout the nine inputs are the values of a JoinSplit (root, h_sig, nullifier and MAC twice, two commitments, value in and
+    /// out) as bits, the highest of each byte first, 254 of them in a number, the lowest first.
     #[arg(long, value_name = "KEY")]
     pub key: String,
 }

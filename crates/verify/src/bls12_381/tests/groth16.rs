@@ -49,6 +49,61 @@ fn proofs_of_mainnet() {
     assert_eq!(VerifyingKey::sprout().inputs(), 9);
 }
 
+/// The public inputs of a JoinSplit: its values as bits, the highest of each byte first, 254 of them in a number, the lowest first.
+/// Zcash protocol specification, section A.4 and `multipack` of bellman.
+fn joinsplit_inputs(values: &[u8]) -> Vec<u8> {
+    let bits = Vec::from_iter(values.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)));
+    let pack = |bits: &[u8]| {
+        let mut number = [0; 32];
+        bits.iter().enumerate().for_each(|(at, bit)| number[at / 8] |= bit << (at % 8));
+        number
+    };
+    bits.chunks(254).flat_map(pack).collect()
+}
+
+#[test]
+fn joinsplits_of_mainnet_and_testnet() {
+    /// Root, h_sig, nullifier, its MAC, the second ones, two commitments, value in and value out.
+    const VALUES: [usize; 10] = [32, 32, 32, 32, 32, 32, 32, 32, 8, 8];
+    let key = VerifyingKey::sprout();
+    let bytes = read("sprout/joinsplits.bin");
+    let (records, []) = bytes.as_chunks::<{ Proof::LENGTH + 272 }>() else { panic!("whole records") };
+    assert_eq!(records.len(), 7);
+    let parse = |record: &[u8]| {
+        let (proof, values) = record.split_at(Proof::LENGTH);
+        Claim::parse(proof, &joinsplit_inputs(values)).unwrap()
+    };
+    let claims = Vec::from_iter(records.iter().map(|record| parse(record)));
+    claims.iter().for_each(|claim| assert_eq!((claim.inputs.len(), verify(key, claim)), (9, Ok(()))));
+    assert_eq!(verdicts(key, &claims), [Ok(()); 7]);
+
+    // With any value changed in its first or last bit, and with the nullifiers exchanged, it does not hold.
+    let mut at = Proof::LENGTH;
+    let mut changed = vec![];
+    for length in VALUES {
+        for (byte, bit) in [(at, 0x80), (at + length - 1, 1)] {
+            let mut record = records[0];
+            record[byte] ^= bit;
+            changed.push(parse(&record));
+        }
+        at += length;
+    }
+    assert_eq!(at, records[0].len());
+    let mut exchanged = records[0];
+    let (first, second) = exchanged[Proof::LENGTH + 64..].split_at_mut(64);
+    first[..32].swap_with_slice(&mut second[..32]);
+    changed.push(parse(&exchanged));
+    changed.iter().for_each(|claim| assert_eq!(verify(key, claim), Err(Rule::ProofMismatch)));
+    // A proof of another JoinSplit does not hold either; in a batch only what is wrong is.
+    let mut mixed = claims.clone();
+    mixed[3].inputs = claims[4].inputs.clone();
+    mixed.push(changed[5].clone());
+    let mut expected = vec![Ok(()); 8];
+    expected[3] = Err(Rule::ProofMismatch);
+    expected[7] = Err(Rule::ProofMismatch);
+    assert_eq!(verdicts(key, &mixed), expected);
+}
+
 #[test]
 fn proofs_of_another_key_do_not_hold() {
     let spend = claim(&spends()[0]).unwrap();
