@@ -66,7 +66,7 @@ enum turnpike_backend
     TURNPIKE_BACKEND_FASTEST = 0,
     // AVX-512; for signatures its IFMA.
     TURNPIKE_BACKEND_AVX512 = 1,
-    // AVX2. SHA-256 and Equihash only.
+    // AVX2; for signatures of secp256k1 with FMA.
     TURNPIKE_BACKEND_AVX2 = 2,
     // The SHA extensions. SHA-256 only.
     TURNPIKE_BACKEND_SHA_NI = 3,

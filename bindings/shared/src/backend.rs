@@ -32,7 +32,7 @@ pub enum Backend {
     Fastest = 0,
     /// AVX-512; for signatures its IFMA.
     Avx512 = 1,
-    /// AVX2. SHA-256 and Equihash only.
+    /// AVX2; for signatures of secp256k1 with FMA.
     Avx2 = 2,
     /// The SHA extensions. SHA-256 only.
     ShaNi = 3,
@@ -99,8 +99,9 @@ fn secp256k1_backend(backend: Backend) -> Option<secp256k1::Backend> {
     let backend = match backend {
         Backend::Fastest => secp256k1::Backend::fastest(),
         Backend::Avx512 => secp256k1::Backend::Avx512Ifma,
+        Backend::Avx2 => secp256k1::Backend::Avx2Fma,
         Backend::Portable => secp256k1::Backend::Portable,
-        Backend::Avx2 | Backend::ShaNi => return None,
+        Backend::ShaNi => return None,
     };
     backend.is_available().then_some(backend)
 }
@@ -161,6 +162,7 @@ impl Backends {
             },
             Scheme::Secp256k1 => match self.secp256k1()? {
                 secp256k1::Backend::Avx512Ifma => Backend::Avx512,
+                secp256k1::Backend::Avx2Fma => Backend::Avx2,
                 secp256k1::Backend::Portable => Backend::Portable,
             },
             Scheme::Bls12381 => self.bls12_381().map(|()| Backend::Portable)?,

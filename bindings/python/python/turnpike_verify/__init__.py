@@ -69,7 +69,7 @@ class Backend(enum.IntEnum):
     AVX512 = 1
     """AVX-512; for signatures its IFMA."""
     AVX2 = 2
-    """AVX2. SHA-256 and Equihash only."""
+    """AVX2; for signatures of secp256k1 with FMA."""
     SHA_NI = 3
     """The SHA extensions. SHA-256 only."""
     PORTABLE = 4

@@ -31,6 +31,9 @@ unsafe fn call<R>(work: impl FnOnce() -> R) -> R {
 impl Vector for Ifma {
     const LANES: usize = 8;
 
+    type Factor = Self;
+    type Column = Self;
+
     #[inline(always)]
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
         // SAFETY: the caller's promise.
@@ -93,6 +96,31 @@ impl Vector for Ifma {
     fn add_high(self, a: Self, b: Self) -> Self {
         // SAFETY: as above.
         Self(unsafe { _mm512_madd52hi_epu64(self.0, a.0, b.0) })
+    }
+
+    #[inline(always)]
+    fn factor(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn column(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn add_product([low, high]: [Self; 2], a: Self, b: Self) -> [Self; 2] {
+        [low.add_low(a, b), high.add_high(a, b)]
+    }
+
+    #[inline(always)]
+    fn twice(column: Self) -> Self {
+        column + column
+    }
+
+    #[inline(always)]
+    fn sum(column: Self) -> Self {
+        column
     }
 
     #[inline(always)]

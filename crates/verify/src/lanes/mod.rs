@@ -1,23 +1,29 @@
 //! What the kernels of curves are written with: a [`Vector`] of a few 64-bit words, on which a processor does the same at once. They
-//! are written once for all vectors: those of AVX-512 IFMA, of which two may be used side by side, one plain word for processors
-//! without them, and a model of the former for tests.
+//! are written once for all vectors: those of AVX-512 IFMA and of AVX2 with FMA, of which two may be used side by side, one plain word
+//! for processors without them, and a model of the first for tests.
 
 // The fuzzers have the model too; cargo does not know their flag.
 #![allow(unexpected_cfgs)]
 
 #[cfg(target_arch = "x86_64")]
+mod fma;
+#[cfg(target_arch = "x86_64")]
 mod ifma;
 #[cfg(any(test, fuzzing))]
 mod model;
 mod plain;
+#[cfg(test)]
+mod tests;
 mod vector;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use fma::Fma;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use ifma::Ifma;
 #[cfg(any(test, fuzzing))]
 pub(crate) use model::Model;
 pub(crate) use plain::{Plain, wide};
-pub(crate) use vector::{LIMB, Pair, mask};
+pub(crate) use vector::{LIMB, Pair, add_product, columns, mask, multiply, square, sums, unrolled};
 pub use vector::{Mask, Row, Vector};
 
 /// Whether the tests run on an emulated processor that computes wrongly with ADX (`scripts/test-avx512`).
@@ -31,6 +37,14 @@ pub(crate) fn is_emulated() -> bool {
 pub(crate) fn has_ifma() -> bool {
     #[cfg(target_arch = "x86_64")]
     return ifma::is_available();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// Whether this processor has AVX2 and FMA.
+pub(crate) fn has_fma() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return fma::is_available();
     #[cfg(not(target_arch = "x86_64"))]
     return false;
 }

@@ -16,6 +16,9 @@ pub(crate) fn wide(a: u64, b: u64) -> u128 {
 impl Vector for Plain {
     const LANES: usize = 1;
 
+    type Factor = Self;
+    type Column = Self;
+
     #[inline(always)]
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
         work(Self(0))
@@ -59,6 +62,31 @@ impl Vector for Plain {
     #[inline(always)]
     fn add_high(self, a: Self, b: Self) -> Self {
         Self(self.0.wrapping_add((wide(a.0 & LIMB, b.0 & LIMB) >> 52) as u64))
+    }
+
+    #[inline(always)]
+    fn factor(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn column(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn add_product([low, high]: [Self; 2], a: Self, b: Self) -> [Self; 2] {
+        [low.add_low(a, b), high.add_high(a, b)]
+    }
+
+    #[inline(always)]
+    fn twice(column: Self) -> Self {
+        column + column
+    }
+
+    #[inline(always)]
+    fn sum(column: Self) -> Self {
+        column
     }
 
     #[inline(always)]

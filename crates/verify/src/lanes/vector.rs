@@ -1,3 +1,4 @@
+use std::cmp::min;
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
 /// One bit for each lane.
@@ -20,7 +21,8 @@ pub struct Row(pub(crate) [u64; 8]);
 /// Lanes of 64 bits.
 ///
 /// The compiler may use a processor's special instructions in the functions of [`Vector::start`] and [`Vector::call`], and in
-/// what is inlined into those. So everything that holds vectors is `#[inline(always)]`, closures included.
+/// what is inlined into those. So everything that holds vectors is `#[inline(always)]`, closures included, and none is handed to `map` or
+/// `fold`. What was forgotten costs a call for each instruction: `nm -C` of an optimised program then has names with `core_arch`.
 ///
 /// The only way to the first one is [`Vector::start`], which is unsafe: it is to be called where the processor has the
 /// instructions. So whoever holds one may use them, which is why all else is safe.
@@ -29,6 +31,18 @@ pub trait Vector:
 {
     /// Number of lanes.
     const LANES: usize;
+
+    /// The least lower part of a product that [`Vector::add_product`] adds.
+    const LEAST_LOW: i64 = 0;
+
+    /// Whether products are long, so that each kind is compiled once and called: instructions come faster where they are few.
+    const IS_LONG: bool = false;
+
+    /// What is multiplied: a word as the multiplications take it.
+    type Factor: Copy;
+
+    /// A sum of words and of parts of products, as it is while they come.
+    type Column: Copy;
 
     /// Does the work, with zeros in all lanes to begin with.
     ///
@@ -39,6 +53,12 @@ pub trait Vector:
 
     /// Does the work in a function of its own, which the compiler keeps apart from the caller's.
     fn call<R>(self, work: impl FnOnce() -> R) -> R;
+
+    /// Does the work of a product.
+    #[inline(always)]
+    fn product<R>(self, work: impl FnOnce() -> R) -> R {
+        if Self::IS_LONG { self.call(work) } else { work() }
+    }
 
     /// The same word in all lanes.
     fn with(self, word: u64) -> Self;
@@ -61,6 +81,22 @@ pub trait Vector:
     /// `self` plus the upper 52 bits of the product of the lower 52 bits of `a` and of `b`.
     fn add_high(self, a: Self, b: Self) -> Self;
 
+    /// The word as a factor. It is below 2^52.
+    fn factor(self) -> Self::Factor;
+
+    /// The word as a column, to which more is added.
+    fn column(self) -> Self::Column;
+
+    /// Adds a product to two columns, in two parts, of which the second counts 2^52 times as much. How it is parted is up to the vector,
+    /// but the first part is not less than [`Vector::LEAST_LOW`] and below 2^52, and the second at most 2^52.
+    fn add_product(columns: [Self::Column; 2], a: Self::Factor, b: Self::Factor) -> [Self::Column; 2];
+
+    /// The column added to itself.
+    fn twice(column: Self::Column) -> Self::Column;
+
+    /// What has come together in a column.
+    fn sum(column: Self::Column) -> Self;
+
     fn left<const BITS: u32>(self) -> Self;
 
     fn right<const BITS: u32>(self) -> Self;
@@ -74,11 +110,105 @@ pub trait Vector:
     fn or_if(self, mask: Mask, other: Self) -> Self;
 }
 
+/// Does the block for each of the numbers, as a constant. The compiler does not unroll all loops around loops by itself, and columns take
+/// that.
+macro_rules! unrolled {
+    ($number:ident in [$($value:literal),*] $block:block) => {
+        $({
+            const $number: usize = $value;
+            $block
+        })*
+    };
+}
+pub(crate) use unrolled;
+
+/// The words as factors.
+#[inline(always)]
+pub(crate) fn factors<V: Vector, const N: usize>(words: &[V; N]) -> [V::Factor; N] {
+    // Not `map`, in which the compiler does not use special instructions; here and below.
+    let mut factors = [words[0].factor(); N];
+    for at in 1..N {
+        factors[at] = words[at].factor();
+    }
+    factors
+}
+
+/// The words as columns.
+#[inline(always)]
+pub(crate) fn columns<V: Vector, const N: usize>(words: &[V; N]) -> [V::Column; N] {
+    let mut columns = [words[0].column(); N];
+    for at in 1..N {
+        columns[at] = words[at].column();
+    }
+    columns
+}
+
+/// What has come together in the columns.
+#[inline(always)]
+pub(crate) fn sums<V: Vector, const N: usize>(columns: &[V::Column; N]) -> [V; N] {
+    let mut sums = [V::sum(columns[0]); N];
+    for at in 1..N {
+        sums[at] = V::sum(columns[at]);
+    }
+    sums
+}
+
+/// Adds a product to a column and the next one.
+#[inline(always)]
+pub(crate) fn add_product<V: Vector, const N: usize>(
+    columns: &mut [V::Column; N],
+    at: usize,
+    a: V::Factor,
+    b: V::Factor,
+) {
+    [columns[at], columns[at + 1]] = V::add_product([columns[at], columns[at + 1]], a, b);
+}
+
+/// The columns of a product.
+#[inline(always)]
+pub(crate) fn multiply<V: Vector, const N: usize, const WIDE: usize>(a: &[V; N], b: &[V; N]) -> [V; WIDE] {
+    const { assert!(WIDE == 2 * N && N <= 8) };
+    let any = a[0];
+    let (a, b) = (factors(a), factors(b));
+    let mut columns = [any.with(0).column(); WIDE];
+    // A column after the other, so that there are few at a time.
+    unrolled!(AT in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] {
+        if AT < WIDE - 1 {
+            for i in AT.saturating_sub(N - 1)..min(AT + 1, N) {
+                add_product::<V, WIDE>(&mut columns, AT, a[i], b[AT - i]);
+            }
+        }
+    });
+    sums(&columns)
+}
+
+/// The columns of a square: products of different limbs are there twice.
+#[inline(always)]
+pub(crate) fn square<V: Vector, const N: usize, const WIDE: usize>(a: &[V; N]) -> [V; WIDE] {
+    const { assert!(WIDE == 2 * N && N <= 8) };
+    let any = a[0];
+    let a = factors(a);
+    let mut columns = [any.with(0).column(); WIDE];
+    unrolled!(AT in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14] {
+        if AT < WIDE - 1 {
+            for i in AT.saturating_sub(N - 1)..AT.div_ceil(2) {
+                add_product::<V, WIDE>(&mut columns, AT, a[i], a[AT - i]);
+            }
+        }
+    });
+    for at in 0..N {
+        columns[2 * at] = V::twice(columns[2 * at]);
+        columns[2 * at + 1] = V::twice(columns[2 * at + 1]);
+        add_product::<V, WIDE>(&mut columns, 2 * at, a[at], a[at]);
+    }
+    sums(&columns)
+}
+
 /// Two vectors side by side. One's multiplications are done while those of the other wait for each other.
 #[derive(Clone, Copy)]
 pub(crate) struct Pair<V>(pub(crate) V, pub(crate) V);
 
-impl<V: Vector> Pair<V> {
+impl<V: Copy> Pair<V> {
     #[inline(always)]
     pub(crate) fn of(any: V) -> Self {
         Self(any, any)
@@ -97,6 +227,11 @@ impl<V: Vector> Pair<V> {
 
 impl<V: Vector> Vector for Pair<V> {
     const LANES: usize = 2 * V::LANES;
+    const LEAST_LOW: i64 = V::LEAST_LOW;
+    const IS_LONG: bool = V::IS_LONG;
+
+    type Factor = Pair<V::Factor>;
+    type Column = Pair<V::Column>;
 
     #[inline(always)]
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
@@ -152,6 +287,31 @@ impl<V: Vector> Vector for Pair<V> {
     #[inline(always)]
     fn add_high(self, a: Self, b: Self) -> Self {
         Self(self.0.add_high(a.0, b.0), self.1.add_high(a.1, b.1))
+    }
+
+    #[inline(always)]
+    fn factor(self) -> Self::Factor {
+        Pair(self.0.factor(), self.1.factor())
+    }
+
+    #[inline(always)]
+    fn column(self) -> Self::Column {
+        Pair(self.0.column(), self.1.column())
+    }
+
+    #[inline(always)]
+    fn add_product([low, high]: [Self::Column; 2], a: Self::Factor, b: Self::Factor) -> [Self::Column; 2] {
+        Pair::join(V::add_product([low.0, high.0], a.0, b.0), V::add_product([low.1, high.1], a.1, b.1))
+    }
+
+    #[inline(always)]
+    fn twice(column: Self::Column) -> Self::Column {
+        Pair(V::twice(column.0), V::twice(column.1))
+    }
+
+    #[inline(always)]
+    fn sum(column: Self::Column) -> Self {
+        Self(V::sum(column.0), V::sum(column.1))
     }
 
     #[inline(always)]

@@ -4,17 +4,19 @@
 use super::lanes;
 use super::schnorr::batch;
 use super::{PublicKey, Rule, ecdsa, portable, schnorr};
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::Ifma;
 #[cfg(any(test, fuzzing))]
 use crate::lanes::Model;
-use crate::lanes::{Plain, Vector, has_ifma};
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{Fma, Ifma};
+use crate::lanes::{Plain, Vector, has_fma, has_ifma};
 
 /// A way of verifying signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// 16 signatures at once, in lanes of AVX-512 IFMA.
     Avx512Ifma,
+    /// Eight signatures at once, in lanes of AVX2 with the multiplications of FMA.
+    Avx2Fma,
     /// On any processor: libsecp256k1, one after the other, and for batches of Schnorr signatures the same combined check as on
     /// the lanes, one point after the other.
     Portable,
@@ -26,15 +28,16 @@ pub enum Backend {
 impl Backend {
     /// All backends, the fastest first.
     #[cfg(not(any(test, fuzzing)))]
-    pub const ALL: [Self; 2] = [Self::Avx512Ifma, Self::Portable];
+    pub const ALL: [Self; 3] = [Self::Avx512Ifma, Self::Avx2Fma, Self::Portable];
     #[cfg(any(test, fuzzing))]
     /// All backends, the fastest first.
-    pub const ALL: [Self; 3] = [Self::Avx512Ifma, Self::Portable, Self::Model];
+    pub const ALL: [Self; 4] = [Self::Avx512Ifma, Self::Avx2Fma, Self::Portable, Self::Model];
 
     /// Whether this processor has the instructions that it needs.
     pub fn is_available(self) -> bool {
         match self {
             Self::Avx512Ifma => has_ifma(),
+            Self::Avx2Fma => has_fma(),
             Self::Portable => true,
             #[cfg(any(test, fuzzing))]
             Self::Model => !has_ifma(),
@@ -65,6 +68,14 @@ impl Backend {
                     |any| lanes::ecdsa::verify_each(any, items, verdicts),
                 )
             },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx2Fma => unsafe {
+                Fma::start(
+                    #[inline(always)]
+                    |any| lanes::ecdsa::verify_each(any, items, verdicts),
+                )
+            },
             #[cfg(any(test, fuzzing))]
             // SAFETY: the model needs no special instructions, here and below.
             Self::Model => unsafe {
@@ -89,6 +100,14 @@ impl Backend {
                     |any| lanes::ecdsa::recover_each(any, items),
                 )
             },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx2Fma => unsafe {
+                Fma::start(
+                    #[inline(always)]
+                    |any| lanes::ecdsa::recover_each(any, items),
+                )
+            },
             #[cfg(any(test, fuzzing))]
             // SAFETY: as above.
             Self::Model => unsafe {
@@ -109,6 +128,14 @@ impl Backend {
             // SAFETY: as above.
             Self::Avx512Ifma => unsafe {
                 Ifma::start(
+                    #[inline(always)]
+                    |any| batch::verify(any, items, verdicts),
+                )
+            },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx2Fma => unsafe {
+                Fma::start(
                     #[inline(always)]
                     |any| batch::verify(any, items, verdicts),
                 )

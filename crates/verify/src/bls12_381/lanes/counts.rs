@@ -38,6 +38,9 @@ impl Counting {
 impl Vector for Counting {
     const LANES: usize = 1;
 
+    type Factor = Self;
+    type Column = Self;
+
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
         work(Self(Plain(0)))
     }
@@ -72,6 +75,26 @@ impl Vector for Counting {
 
     fn add_high(self, a: Self, b: Self) -> Self {
         Self::fused(self.0.add_high(a.0, b.0))
+    }
+
+    fn factor(self) -> Self {
+        self
+    }
+
+    fn column(self) -> Self {
+        self
+    }
+
+    fn add_product([low, high]: [Self; 2], a: Self, b: Self) -> [Self; 2] {
+        [low.add_low(a, b), high.add_high(a, b)]
+    }
+
+    fn twice(column: Self) -> Self {
+        column + column
+    }
+
+    fn sum(column: Self) -> Self {
+        column
     }
 
     fn left<const BITS: u32>(self) -> Self {

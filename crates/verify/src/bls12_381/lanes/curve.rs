@@ -101,13 +101,10 @@ impl<V: Vector> Curve for Fp2<V> {
     #[inline(always)]
     fn endomorphism(point: &Affine<Self>) -> Affine<Self> {
         let (x, y) = (&point.x, &point.y);
-        let factors = [FACTOR_OF_X, FACTOR_OF_Y].map(
-            #[inline(always)]
-            |limbs| Fp::constant(x.any(), limbs),
-        );
+        let (of_x, of_y) = (Fp::constant(x.any(), FACTOR_OF_X), Fp::constant(x.any(), FACTOR_OF_Y));
         Affine {
-            x: Self { c0: x.c1, c1: x.c0 }.multiply_fp(&factors[0]),
-            y: Self { c0: y.c1.minus(&y.c0), c1: y.c0.plus(&y.c1) }.multiply_fp(&factors[1]),
+            x: Self { c0: x.c1, c1: x.c0 }.multiply_fp(&of_x),
+            y: Self { c0: y.c1.minus(&y.c0), c1: y.c0.plus(&y.c1) }.multiply_fp(&of_y),
         }
     }
 

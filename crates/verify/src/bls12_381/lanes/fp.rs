@@ -3,9 +3,11 @@
 //! 2^416 is 2^35 times p, so that sums need no reduction: they are only made [`Fp::tight`] before they are multiplied. The limit: a
 //! product is 264 fused multiply-adds for eight lanes, 128 for itself and 136 for its reduction; a square is 208.
 
+use std::cmp::min;
+
 use super::bound::{BIAS, Bound};
 use crate::bls12_381::words::{Words, below_prime};
-use crate::lanes::{LIMB, Mask, Row, Vector, mask};
+use crate::lanes::{LIMB, Mask, Row, Vector, add_product, columns, mask, multiply, square, sums, unrolled};
 
 pub(super) type Limbs = [u64; 8];
 
@@ -90,7 +92,11 @@ impl<V: Vector> Fp<V> {
     /// The same number in all lanes.
     #[inline(always)]
     pub(super) fn constant(any: V, limbs: Limbs) -> Self {
-        Self { limbs: limbs.map(|limb| any.with(limb)), bound: Bound::loaded() }
+        let mut words = [any; 8];
+        for (word, limb) in words.iter_mut().zip(limbs) {
+            *word = any.with(limb);
+        }
+        Self { limbs: words, bound: Bound::loaded() }
     }
 
     #[inline(always)]
@@ -282,14 +288,7 @@ impl<V: Vector> Fp<V> {
     /// The product of two tight elements.
     #[inline(always)]
     pub(super) fn times(&self, other: &Self) -> Product<V> {
-        let mut columns = [self.any().with(0); 16];
-        for i in 0..8 {
-            for j in 0..8 {
-                columns[i + j] = columns[i + j].add_low(self.limbs[i], other.limbs[j]);
-                columns[i + j + 1] = columns[i + j + 1].add_high(self.limbs[i], other.limbs[j]);
-            }
-        }
-        Product { columns, bound: self.bound.product(other.bound) }
+        Product { columns: multiply(&self.limbs, &other.limbs), bound: self.bound.product(other.bound) }
     }
 
     /// The reduced product of two tight elements.
@@ -301,19 +300,7 @@ impl<V: Vector> Fp<V> {
     /// The reduced square of a tight element: products of different limbs are there twice.
     #[inline(always)]
     pub(super) fn square_tight(&self) -> Self {
-        let mut columns = [self.any().with(0); 16];
-        for i in 0..8 {
-            for j in i + 1..8 {
-                columns[i + j] = columns[i + j].add_low(self.limbs[i], self.limbs[j]);
-                columns[i + j + 1] = columns[i + j + 1].add_high(self.limbs[i], self.limbs[j]);
-            }
-        }
-        for (at, column) in columns.iter_mut().enumerate() {
-            let limb = self.limbs[at / 2];
-            let twice = *column + *column;
-            *column = if at % 2 == 0 { twice.add_low(limb, limb) } else { twice.add_high(limb, limb) };
-        }
-        Product { columns, bound: self.bound.product(self.bound) }.reduced()
+        Product { columns: square(&self.limbs), bound: self.bound.product(self.bound) }.reduced()
     }
 
     /// Limbs of each lane in a row: of an element that is a product or folded.
@@ -383,19 +370,30 @@ impl<V: Vector> Product<V> {
 
     /// The product over 2^416. Multiples of p make the lower columns zero, one after the other.
     #[inline(always)]
-    pub(super) fn reduced(mut self) -> Fp<V> {
-        let zero = self.columns[0].with(0);
-        let inverse = zero.with(INVERSE);
-        let prime = PRIME.map(|limb| zero.with(limb));
-        for i in 0..8 {
-            let factor = zero.add_low(self.columns[i], inverse);
-            for (j, prime) in prime.iter().enumerate() {
-                self.columns[i + j] = self.columns[i + j].add_low(factor, *prime);
-                self.columns[i + j + 1] = self.columns[i + j + 1].add_high(factor, *prime);
-            }
-            self.columns[i + 1] = self.columns[i + 1] + self.columns[i].right_signed::<52>();
+    pub(super) fn reduced(self) -> Fp<V> {
+        let any = self.columns[0];
+        let inverse = any.with(INVERSE);
+        let mut prime = [inverse.factor(); 8];
+        for (factor, limb) in prime.iter_mut().zip(PRIME) {
+            *factor = any.with(limb).factor();
         }
-        let [.., a, b, c, d, e, f, g, h] = self.columns;
-        Fp { limbs: [a, b, c, d, e, f, g, h], bound: self.bound.reduced() }.carried()
+        let mut columns = columns(&self.columns);
+        let mut factors = prime;
+        let mut carry = any.with(0);
+        unrolled!(AT in [0, 1, 2, 3, 4, 5, 6, 7] {
+            for i in 0..min(AT, 7) {
+                add_product::<V, 16>(&mut columns, AT, factors[i], prime[AT - i]);
+            }
+            factors[AT] = any.with(0).add_low(V::sum(columns[AT]) + carry, inverse).factor();
+            add_product::<V, 16>(&mut columns, AT, factors[AT], prime[0]);
+            carry = (V::sum(columns[AT]) + carry).right_signed::<52>();
+        });
+        unrolled!(AT in [8, 9, 10, 11, 12, 13, 14] {
+            for i in AT - 7..8 {
+                add_product::<V, 16>(&mut columns, AT, factors[i], prime[AT - i]);
+            }
+        });
+        let [.., a, b, c, d, e, f, g, h] = sums(&columns);
+        Fp { limbs: [a + carry, b, c, d, e, f, g, h], bound: self.bound.reduced() }.carried()
     }
 }

@@ -37,11 +37,7 @@ impl<V: Vector> Fp12<V> {
     /// An element for each lane.
     #[inline(always)]
     pub(super) fn load<'a>(any: V, element: impl Fn(usize) -> &'a blst_fp12) -> Self {
-        let half = |half: usize| {
-            let coefficient = |at: usize| Fp2::load(any, |lane| &element(lane).fp6[half].fp2[at]);
-            Fp6 { c0: coefficient(0), c1: coefficient(1), c2: coefficient(2) }
-        };
-        Self { c0: half(0), c1: half(1) }
+        Self { c0: Fp6::load(any, |lane| &element(lane).fp6[0]), c1: Fp6::load(any, |lane| &element(lane).fp6[1]) }
     }
 
     /// The element of each lane.
@@ -56,7 +52,7 @@ impl<V: Vector> Fp12<V> {
     #[inline(always)]
     pub(super) fn conjugate(&self) -> Self {
         let zero = Fp2::zero(self.any());
-        Self { c0: self.c0, c1: self.c1.map(|coefficient| zero.minus(coefficient)) }
+        Self { c0: self.c0, c1: Fp6 { c0: zero, c1: zero, c2: zero }.minus(&self.c1) }
     }
 
     /// By Karatsuba's method: three products in Fp6.
@@ -67,8 +63,7 @@ impl<V: Vector> Fp12<V> {
             || {
                 let (lower, upper) = (self.c0.multiply(&other.c0), self.c1.multiply(&other.c1));
                 let sums = self.c0.plus(&self.c1).multiply(&other.c0.plus(&other.c1));
-                let product = Self { c0: lower.plus(&upper.times_v()), c1: sums.minus(&lower).minus(&upper) };
-                product.map(Fp2::folded)
+                Self { c0: lower.plus(&upper.times_v()).folded(), c1: sums.minus(&lower).minus(&upper).folded() }
             },
         )
     }
@@ -84,11 +79,10 @@ impl<V: Vector> Fp12<V> {
                 let (t0, t1) = square_fp4(&a.c0, &b.c1);
                 let (t2, t3) = square_fp4(&b.c0, &a.c2);
                 let (t4, t5) = square_fp4(&a.c1, &b.c2);
-                let less = |square: &Fp2<V>, of: &Fp2<V>| square.thrice().minus(&of.twice()).folded();
-                let more = |square: &Fp2<V>, of: &Fp2<V>| square.thrice().plus(&of.twice()).folded();
+                let (even, odd) = (Fp6 { c0: t0, c1: t2, c2: t4 }, Fp6 { c0: t5.times_xi(), c1: t1, c2: t3 });
                 Self {
-                    c0: Fp6 { c0: less(&t0, &a.c0), c1: less(&t2, &a.c1), c2: less(&t4, &a.c2) },
-                    c1: Fp6 { c0: more(&t5.times_xi(), &b.c0), c1: more(&t1, &b.c1), c2: more(&t3, &b.c2) },
+                    c0: even.plus(&even).plus(&even).minus(&a.plus(a)).folded(),
+                    c1: odd.plus(&odd).plus(&odd).plus(&b.plus(b)).folded(),
                 }
             },
         )
@@ -97,8 +91,12 @@ impl<V: Vector> Fp12<V> {
     /// The element to the power of p^n, with [`Self::frobenius_factors`] of that n.
     #[inline(always)]
     pub(super) fn frobenius(&self, n: usize, factors: &Self) -> Self {
-        let conjugated = if !n.is_multiple_of(2) { self.map(Fp2::conjugate) } else { *self };
-        Self { c0: conjugated.c0.multiply_each(&factors.c0), c1: conjugated.c1.multiply_each(&factors.c1) }
+        let Self { c0, c1 } = if n.is_multiple_of(2) {
+            *self
+        } else {
+            Self { c0: self.c0.conjugate_each(), c1: self.c1.conjugate_each() }
+        };
+        Self { c0: c0.multiply_each(&factors.c0), c1: c1.multiply_each(&factors.c1) }
     }
 
     /// What the powers v^i w^j are multiplied with where they are taken to the power of p^n.
@@ -108,11 +106,6 @@ impl<V: Vector> Fp12<V> {
         let ones = blst_fp12 { fp6: [blst_fp6 { fp2: [one; 3] }; 2] };
         let factors: blst_fp12 = result!(blst_fp12_frobenius_map(&ones, n));
         Self::load(any, |_| &factors)
-    }
-
-    #[inline(always)]
-    fn map(&self, work: impl Fn(&Fp2<V>) -> Fp2<V> + Copy) -> Self {
-        Self { c0: self.c0.map(work), c1: self.c1.map(work) }
     }
 
     /// Two products in Fp6.

@@ -1,5 +1,7 @@
 //! Fp6, an element in each lane: c0 + c1 v + c2 v² over Fp2, with v³ = u + 1.
 
+use ::blst::blst_fp6;
+
 use super::fp2::Fp2;
 use crate::lanes::Vector;
 
@@ -11,6 +13,16 @@ pub(super) struct Fp6<V> {
 }
 
 impl<V: Vector> Fp6<V> {
+    /// An element for each lane.
+    #[inline(always)]
+    pub(super) fn load<'a>(any: V, element: impl Fn(usize) -> &'a blst_fp6) -> Self {
+        Self {
+            c0: Fp2::load(any, |lane| &element(lane).fp2[0]),
+            c1: Fp2::load(any, |lane| &element(lane).fp2[1]),
+            c2: Fp2::load(any, |lane| &element(lane).fp2[2]),
+        }
+    }
+
     #[inline(always)]
     pub(super) fn plus(&self, other: &Self) -> Self {
         Self { c0: self.c0.plus(&other.c0), c1: self.c1.plus(&other.c1), c2: self.c2.plus(&other.c2) }
@@ -21,10 +33,16 @@ impl<V: Vector> Fp6<V> {
         Self { c0: self.c0.minus(&other.c0), c1: self.c1.minus(&other.c1), c2: self.c2.minus(&other.c2) }
     }
 
-    /// The same done to each coefficient.
+    /// See [`super::fp::Fp::folded`].
     #[inline(always)]
-    pub(super) fn map(&self, work: impl Fn(&Fp2<V>) -> Fp2<V>) -> Self {
-        Self { c0: work(&self.c0), c1: work(&self.c1), c2: work(&self.c2) }
+    pub(super) fn folded(&self) -> Self {
+        Self { c0: self.c0.folded(), c1: self.c1.folded(), c2: self.c2.folded() }
+    }
+
+    /// The conjugate of each coefficient.
+    #[inline(always)]
+    pub(super) fn conjugate_each(&self) -> Self {
+        Self { c0: self.c0.conjugate(), c1: self.c1.conjugate(), c2: self.c2.conjugate() }
     }
 
     /// Each coefficient multiplied by the one at its place.

@@ -41,18 +41,21 @@ fn power<V: Vector>(element: &Fp<V>) -> Fp<V> {
     for at in 1..odd.len() {
         odd[at] = odd[at - 1].multiply(&square);
     }
-    let mut power = None;
+    let mut power: Option<Fp<V>> = None;
     let mut above = BITS;
     while above > 0 {
-        if bit(above - 1) == 0 {
-            power = power.map(|power| squares(&power, 1));
+        if let (Some(power), 0) = (&mut power, bit(above - 1)) {
+            *power = squares(power, 1);
             above -= 1;
             continue;
         }
         let lowest = (above.saturating_sub(WINDOW)..above).find(|at| bit(*at) == 1).unwrap_or(above - 1);
         let digit = (lowest..above).rev().fold(0, |digit, at| 2 * digit + bit(at));
         let factor = odd[digit as usize / 2];
-        power = Some(power.map_or(factor, |power| squares(&power, above - lowest).multiply(&factor)));
+        power = Some(match power {
+            Some(power) => squares(&power, above - lowest).multiply(&factor),
+            None => factor,
+        });
         above = lowest;
     }
     power.unwrap_or(*element)
@@ -64,11 +67,11 @@ fn squares<V: Vector>(element: &Fp<V>, times: usize) -> Fp<V> {
     element.any().call(
         #[inline(always)]
         || {
-            (0..times).fold(
-                element.tight(),
-                #[inline(always)]
-                |power, _| power.square_tight(),
-            )
+            let mut power = element.tight();
+            for _ in 0..times {
+                power = power.square_tight();
+            }
+            power
         },
     )
 }

@@ -28,8 +28,7 @@ pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Signed], ver
     let chunk = 2 * V::LANES;
     for (items, terms) in items.chunks(chunk).zip(terms.chunks(chunk)) {
         match items.len() {
-            // All lanes take about as long as libsecp256k1 does for one signature.
-            1 => verdicts.push(portable::verify_ecdsa(&items[0])),
+            count if count <= V::WORTH => verdicts.extend(items.iter().map(portable::verify_ecdsa)),
             count if count <= V::LANES => verify_lanes(any, items, terms, verdicts),
             _ => verify_lanes(Pair::of(any), items, terms, verdicts),
         }

@@ -1,7 +1,7 @@
 //! The field, an element in each lane: numbers modulo p = 2^256 - 2^32 - 977 in five limbs of 52 bits.
 
 use super::kernel::Kernel;
-use crate::lanes::{LIMB, Mask, Row};
+use crate::lanes::{LIMB, Mask, Row, add_product, columns, multiply, square, sums};
 
 /// 2^256 - p.
 pub(super) const FOLD: u64 = 0x1_0000_03d1;
@@ -109,12 +109,18 @@ impl<V: Kernel> Element<V> {
 
     #[inline(always)]
     pub(super) fn multiply(&self, other: &Self) -> Self {
-        Self(V::multiply(&self.0, &other.0))
+        self.any().product(
+            #[inline(always)]
+            || Self(V::multiply(&self.0, &other.0)),
+        )
     }
 
     #[inline(always)]
     pub(super) fn square(&self) -> Self {
-        Self(V::square(&self.0))
+        self.any().product(
+            #[inline(always)]
+            || Self(V::square(&self.0)),
+        )
     }
 
     /// The square, so many times.
@@ -235,69 +241,68 @@ fn carry<V: Kernel>(mut limbs: [V; 5]) -> [V; 5] {
     limbs
 }
 
-/// The product whose columns are the sums of `low` and `high`, each of at most ten numbers of 52 bits.
-#[inline(always)]
-fn reduce<V: Kernel>(low: [V; 10], high: [V; 10]) -> [V; 5] {
-    let mut column = low;
-    for i in 1..10 {
-        column[i] = low[i] + high[i];
+/// What columns begin with so that none is negative, where the lower parts of products may be: in all a multiple of p.
+const fn bias<V: Kernel>() -> [u64; 10] {
+    // There are at most six lower parts in a column, of half of 2^52 each. So each column has four times 2^52 more, and the next one four
+    // less, as that is the same.
+    const MOST: u64 = 4;
+    let mut bias = [0; 10];
+    if V::LEAST_LOW == 0 {
+        return bias;
     }
-    let top = low[0].with(TOP);
-    // 2^260 is 16 times 2^256. Of the upper half's columns the multiplication takes the lower 52 bits; the few above go to
-    // the next column, so that there is no carrying first. The product is below 2^520, so the last column has none.
-    let fold = low[0].with(16 * FOLD);
-    for i in 0..5 {
-        column[i] = column[i].add_low(column[5 + i], fold);
+    let mut at = 0;
+    while at < 9 {
+        bias[at] = (MOST << 52) - if at > 0 { MOST } else { 0 };
+        at += 1;
     }
-    for i in 0..4 {
-        column[i + 1] = column[i + 1].add_high(column[5 + i], fold);
+    // What the highest column would have less, the middle one has: 2^260 is 16 times 2^256. And p more, so that the whole is not negative.
+    bias[4] -= MOST * 16 * FOLD;
+    let mut at = 0;
+    while at < 5 {
+        bias[at] += PRIME[at];
+        at += 1;
     }
-    for i in 0..4 {
-        column[i + 1] = column[i + 1].add_low(column[5 + i].right::<52>(), fold);
-    }
-    let over = low[0].with(0).add_high(column[9], fold);
-    // What is above 2^256 has at most 42 bits.
-    let over = over.left::<4>() + column[4].right::<48>();
-    let fold = low[0].with(FOLD);
-    carry([column[0].add_low(over, fold), column[1].add_high(over, fold), column[2], column[3], column[4] & top])
+    bias
 }
 
-/// The product of numbers in limbs of at most 52 bits, by multiplications that give 52 bits.
+/// The product with these columns, each of at most ten parts of products.
+#[inline(always)]
+fn reduce<V: Kernel>(wide: [V; 10]) -> [V; 5] {
+    let any = wide[0];
+    let mut wide = wide;
+    for (column, bias) in wide.iter_mut().zip(bias::<V>()) {
+        *column = *column + any.with(bias);
+    }
+    let [a, b, c, d, e, mut upper @ ..] = wide;
+    // The product is below 2^520, so that the last column has no more than a limb.
+    for i in 0..4 {
+        upper[i + 1] = upper[i + 1] + upper[i].right::<52>();
+        upper[i] = upper[i] & any.with(LIMB);
+    }
+    // 2^260 is 16 times 2^256.
+    let fold = any.with(16 * FOLD).factor();
+    let mut columns = columns(&[a, b, c, d, e, any.with(0)]);
+    for (at, upper) in upper.into_iter().enumerate() {
+        add_product::<V, 6>(&mut columns, at, upper.factor(), fold);
+    }
+    // What is above 2^256 has at most 42 bits.
+    let [.., e, over] = sums::<V, 6>(&columns);
+    let over = over.left::<4>() + e.right::<48>();
+    add_product::<V, 6>(&mut columns, 0, over.factor(), any.with(FOLD).factor());
+    let [a, b, c, d, ..] = sums::<V, 6>(&columns);
+    carry([a, b, c, d, e & any.with(TOP)])
+}
+
+/// The product of numbers in limbs of at most 52 bits.
 #[inline(always)]
 pub(super) fn multiply_limbs<V: Kernel>(a: &[V; 5], b: &[V; 5]) -> [V; 5] {
-    let zero = a[0].with(0);
-    let mut low = [zero; 10];
-    let mut high = [zero; 10];
-    for i in 0..5 {
-        for j in 0..5 {
-            low[i + j] = low[i + j].add_low(a[i], b[j]);
-            high[i + j + 1] = high[i + j + 1].add_high(a[i], b[j]);
-        }
-    }
-    reduce(low, high)
+    reduce(multiply(a, b))
 }
 
 /// As [`multiply_limbs`], of a number with itself.
 #[inline(always)]
 pub(super) fn square_limbs<V: Kernel>(a: &[V; 5]) -> [V; 5] {
-    let zero = a[0].with(0);
-    let mut low = [zero; 10];
-    let mut high = [zero; 10];
-    for i in 0..5 {
-        for j in i + 1..5 {
-            low[i + j] = low[i + j].add_low(a[i], a[j]);
-            high[i + j + 1] = high[i + j + 1].add_high(a[i], a[j]);
-        }
-    }
-    for k in 1..9 {
-        low[k] = low[k] + low[k];
-        high[k] = high[k] + high[k];
-    }
-    for i in 0..5 {
-        low[2 * i] = low[2 * i].add_low(a[i], a[i]);
-        high[2 * i + 1] = high[2 * i + 1].add_high(a[i], a[i]);
-    }
-    reduce(low, high)
+    reduce(square(a))
 }
 
 /// a to the power of 2^2 - 1, and to that of 223 ones, a zero and 22 ones in binary, with which both exponents below begin. The names tell how many bits are set in a row in the exponent so far.

@@ -1,15 +1,18 @@
 //! The product of field elements, as each vector makes it best.
 
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::Ifma;
 #[cfg(any(test, fuzzing))]
 use crate::lanes::Model;
+#[cfg(target_arch = "x86_64")]
+use crate::lanes::{Fma, Ifma};
 use crate::lanes::{LIMB, Pair, Plain, Vector, wide};
 
 use super::field::{FOLD, TOP, multiply_limbs, square_limbs};
 
 /// A vector that field elements are multiplied on.
 pub(in crate::secp256k1) trait Kernel: Vector {
+    /// How many signatures libsecp256k1 verifies one after the other before all lanes have done theirs.
+    const WORTH: usize = 1;
+
     /// The product of two field elements, in limbs as [`super::field::Element`] has them.
     fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5];
 
@@ -20,6 +23,23 @@ pub(in crate::secp256k1) trait Kernel: Vector {
 #[cfg(target_arch = "x86_64")]
 impl Kernel for Ifma {
     // Unoptimised builds have it once, because they would take minutes to compile.
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
+        multiply_limbs(a, b)
+    }
+
+    #[cfg_attr(debug_assertions, inline(never))]
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn square(a: &[Self; 5]) -> [Self; 5] {
+        square_limbs(a)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Kernel for Fma {
+    const WORTH: usize = 2;
+
     #[cfg_attr(debug_assertions, inline(never))]
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
@@ -47,6 +67,8 @@ impl Kernel for Model {
 }
 
 impl<V: Kernel> Kernel for Pair<V> {
+    const WORTH: usize = V::WORTH;
+
     #[inline(always)]
     fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
         let ((a, c), (b, d)) = (limbs(a), limbs(b));

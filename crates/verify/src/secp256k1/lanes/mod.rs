@@ -1,5 +1,5 @@
 //! Verification in lanes: a signature, or a point, in each lane of a [`crate::lanes::Vector`]. Everything here is written once for all
-//! vectors: those of AVX-512 IFMA, of which two are used side by side, and one plain word for processors without them.
+//! vectors: those of AVX-512 IFMA and of AVX2 with FMA, of which two are used side by side, and one plain word for processors without.
 //!
 //! - [`field`] and [`point`] are the arithmetic, [`scalar`] that of numbers modulo the order, which takes no lanes.
 //! - [`combination`] is u G + v Q with a point Q of its own in each lane: what ECDSA, recovery and a single Schnorr signature

@@ -9,8 +9,8 @@ use super::scalar::{Half, Scalar};
 use super::table::{Table, to_row};
 use super::*;
 #[cfg(target_arch = "x86_64")]
-use crate::lanes::Ifma;
-use crate::lanes::{Mask, Model, Pair, Plain, Row, Vector, has_ifma};
+use crate::lanes::{Fma, Ifma};
+use crate::lanes::{Mask, Model, Pair, Plain, Row, Vector, has_fma, has_ifma};
 
 type Number = [u64; 4];
 
@@ -81,6 +81,14 @@ macro_rules! on_all_vectors {
     ($check:ident($($argument:expr),*)) => {{
         // SAFETY: a plain word needs no special instructions.
         unsafe { Plain::start(|any| $check(any, $($argument),*))? };
+        #[cfg(target_arch = "x86_64")]
+        if has_fma() {
+            // SAFETY: the instructions are there.
+            unsafe {
+                Fma::start(|any| $check(any, $($argument),*))?;
+                Pair::<Fma>::start(|any| $check(any, $($argument),*))?;
+            }
+        }
         if has_ifma() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the instructions are there.
