@@ -119,7 +119,8 @@ macro_rules! row {
     };
 }
 
-/// Adds the products of digits, a vector of them after the other, to columns; `shifts` begins with what the last one is multiplied by in the first column.
+/// Adds the products of digits, a vector of them after the other, to columns; `shifts` begins with what the last one is multiplied
+/// by in the first column.
 macro_rules! tile {
     ($name:ident, $width:literal, $($column:literal $high:ident $low:ident $rest:ident)+) => {
         #[target_feature(enable = "avx2,fma")]
@@ -358,8 +359,8 @@ impl Squarer {
     /// x is between -2 n and 2 n, before and after: 4 n² / R is at most n / 2, and so is what is added of n, but for a little.
     ///
     /// Nothing is rounded that is not made up for. A digit is at most 2^46 + 2^6 and a sum has at most 4 N ≤ 48 products, so `high` is within
-    /// 48 · 2^92 and a little of the middle, which has room for 2^98 = 64 · 2^92. An addition to `high` leaves at most 2^46 to `low`. There are at most
-    /// 2 N + 1 of them for the square, where most products are doubled, and 4 N for what is added to it; with `high`'s units moved to `low`,
+    /// 48 · 2^92 and a little of the middle, which has room for 2^98 = 64 · 2^92. An addition to `high` leaves at most 2^46 to `low`.
+    /// There are at most 2 N + 1 of them for the square, where most products are doubled, and 4 N for what is added to it; with `high`'s units moved to `low`,
     /// 2^45 for each product, that is (2 N + 1 + 2 N + 4 N + 2 N) · 2^46 ≤ 121 · 2^46 < 2^53.
     #[target_feature(enable = "avx2,fma")]
     fn square_times<const N: usize>(&self, x: &mut Digits, times: u64) {
