@@ -343,33 +343,67 @@ def yosys(script, what):
     return run([sys.executable, "-c", program], what, input=script)
 
 
-def cells(library, name, block, synthesis, keep=""):
-    parameters, top = block.get("parameters", {}), block.get("top", name)
-    out = BUILD / f"{name}.json"
+def synthesise(library, name, block, parameters, synthesis, keep="", by_module=False):
+    """The cells of each part of a block by kind. There is one part, but for `by_module`, which keeps the borders of modules."""
+    out, top = BUILD / f"{name}.json", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
-    script = f"{read(library, top, parameters, '-D SYNTHESIS')}; {synthesis} -top {top}; {keep}; tee -q -o {out}.stat stat -json"
+    flags = "-D SYNTHESIS --best-effort-hierarchy" if by_module else "-D SYNTHESIS"
+    script = f"{read(library, top, parameters, flags)}; {synthesis} -top {top}; {keep}; tee -q -o {out}.stat stat -json -top {top}"
     yosys(script, f"synthesis of {title(name, parameters)}")
-    design = json.loads((BUILD / f"{name}.json.stat").read_text())["design"]
-    return design["num_cells_by_type"]
+    stat = json.loads((BUILD / f"{name}.json.stat").read_text())
+    parts = {}
+    for module, found in stat["modules"].items():
+        # Modules are named for what they are and where: \\fifo$top.gen_port[1].u_part.u_queue. Those of all ports are one part.
+        path = re.sub(r"\[\d+\]", "", module.partition("$")[2]).split(".")[1:]
+        part = parts.setdefault(".".join(path[: 2 if path[0].startswith("gen_") else 1]) if path else top, {})
+        for kind, number in found["num_cells_by_type"].items():
+            if "\\" + kind not in stat["modules"]:
+                part[kind] = part.get(kind, 0) + number
+    return parts
 
 
-def count(found, pattern):
-    return sum(number for kind, number in found.items() if re.fullmatch(pattern, kind))
+# What a cell of each family takes: the first number is LUTs, as in the makers' reports a carry chain's are among them, and so are memories and
+# shift registers made of them; then flip-flops, block RAMs (of 18, UltraScale+ 36 kbit), multipliers.
+LUT, REGISTER, RAM, MULTIPLIER, NOTHING = (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)
+FAMILIES = {
+    # Modules that are read as one are flat already.
+    "ecp5": ("LUT4", "synth_ecp5 -noflatten", {
+        # A carry cell has two LUTs, one of distributed RAM four, two of them for its address.
+        "LUT4": LUT, "CCU2C": (2, 0, 0, 0), "TRELLIS_DPR16X4": (4, 0, 0, 0), "TRELLIS_FF": REGISTER, "DP16KD|PDPW16KD": RAM,
+        "MULT18X18D": MULTIPLIER, "PFUMX|L6MUX21": NOTHING, r"\$scopeinfo": NOTHING}),
+    "xcup": ("LUT6", "synth_xilinx -family xcup -noiopad -noclkbuf", {
+        # A memory of 32 words of 14 bits, or 64 of 7, fills the eight LUTs of a slice.
+        "LUT[1-6]|INV|SRL16E|SRLC32E": LUT, "RAM32M16|RAM64M8": (8, 0, 0, 0), "RAM(32|64)M": (4, 0, 0, 0), "RAM(32|64)X1D": (2, 0, 0, 0),
+        "RAM(32|64)X1S": LUT, "FD[CPRS]E(_1)?": REGISTER, "RAMB36E2": RAM, "RAMB18E2": (0, 0, 0.5, 0), "DSP48E2": MULTIPLIER,
+        "CARRY[48]|MUXF[789]": NOTHING, r"\$scopeinfo": NOTHING}),
+}
+
+
+def taken(family, found):
+    """What cells take: numbers as in FAMILIES."""
+    total = [0, 0, 0, 0]
+    for kind, number in found.items():
+        known = [each for pattern, each in FAMILIES[family][2].items() if re.fullmatch(pattern, kind)]
+        if not known:
+            raise Failed(f"{family} has a cell {kind}, which nobody said how to count: FAMILIES in rtl/rtl.py")
+        total = [so_far + number * each for so_far, each in zip(total, known[0])]
+    return total
 
 
 def area(library, names):
     for name, block in library.entries("blocks"):
         if names and name not in names:
             continue
-        ecp5 = cells(library, name, block, "synth_ecp5 -noflatten" if OPTIONS.hierarchy else "synth_ecp5")
-        # A carry cell has two LUTs, one of distributed RAM four (two of them for its address).
-        luts = count(ecp5, "LUT4") + 2 * count(ecp5, "CCU2C") + 4 * count(ecp5, "TRELLIS_DPR16X4")
-        xilinx = cells(library, name, block, "synth_xilinx -family xcup -noiopad -noclkbuf")
-        # A RAM32M16 or RAM64M8 fills the eight LUTs of a slice.
-        xluts = count(xilinx, "LUT[1-6]") + 8 * count(xilinx, "RAM32M16|RAM64M8")
-        print(f"{library.name}/{title(name, block.get('parameters', {}))}:"
-              f" ecp5 {luts} LUT4, {count(ecp5, 'TRELLIS_FF')} FF, {count(ecp5, 'DP16KD|PDPW16KD')} block RAMs;"
-              f" xcup {xluts} LUT6, {count(xilinx, 'FD.E')} FF, {count(xilinx, 'RAMB36E2')} + {count(xilinx, 'RAMB18E2')}/2 block RAMs", flush=True)
+        parameters = block.get("parameters", {})
+        for family, (unit, synthesis, _) in FAMILIES.items():
+            started = time.monotonic()
+            parts = synthesise(library, name, block, parameters, synthesis, by_module=block.get("by_module", False))
+            counted = {part: taken(family, found) for part, found in sorted(parts.items())}
+            lines = [(f"{library.name}/{title(name, parameters)}: {family}", [sum(each) for each in zip(*counted.values())])]
+            lines += [(f"    {part}:", numbers) for part, numbers in counted.items() if len(counted) > 1]
+            for head, (luts, registers, memories, multipliers) in lines:
+                print(f"{head} {luts} {unit}, {registers} FF, {memories:g} block RAMs, {multipliers} multipliers", flush=True)
+            print(f"    ({time.monotonic() - started:.0f} s)", flush=True)
 
 
 def timing(library, names):
@@ -381,7 +415,7 @@ def timing(library, names):
             continue
         netlist = BUILD / f"{name}.json"
         parameters = {**block.get("parameters", {}), **block.get("timing", {})}
-        cells(library, name, {**block, "parameters": parameters}, "synth_ecp5", f"write_json {netlist}")
+        synthesise(library, name, block, parameters, "synth_ecp5", f"write_json {netlist}")
         report = BUILD / f"{name}.timing.json"
         # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
         # WebAssembly and sees the folder that it is started in.
@@ -411,7 +445,6 @@ def main():
     parser.add_argument("--quick", action="store_true", help="test: no second run with a waveform")
     parser.add_argument("--trace", action="store_true", help="model: one that can write waveforms")
     parser.add_argument("--library")
-    parser.add_argument("--hierarchy", action="store_true")
     parser.add_argument("--path", action="store_true", help="timing: print the critical path")
     OPTIONS = parser.parse_args()
     try:

@@ -22,7 +22,8 @@ module batch_generator
     input  logic    [PortWidth-1:0] port_i,
     input  logic                    result_valid_i,
     output logic                    result_ready_o,
-    input  result_t                 result_i,
+    input  status_e                 status_i,
+    input  logic    [         31:0] value_i,
     output logic                    valid_o,
     input  logic                    ready_i,
     output word_t                   word_o,
@@ -56,13 +57,13 @@ module batch_generator
   assign word_ready_o = !busy_q || leaves;
 
   word_t patched;
-  logic [31:0] value;
-  assign value = |result_i.value[63:32] ? '1 : result_i.value[31:0];
   always_comb begin
     patched = word_q;
     for (int unsigned lane = 0; lane < Lanes; lane++) begin
       if (!plain && lane_q == 3'(lane)) begin
-        patched.data[64*lane+16+:48] = {8'(result_i.status), 8'b0, value[7:0], value[15:8], value[23:16], value[31:24]};
+        patched.data[64*lane+16+:48] = {
+          8'(status_i), 8'b0, value_i[7:0], value_i[15:8], value_i[23:16], value_i[31:24]
+        };
       end
     end
   end

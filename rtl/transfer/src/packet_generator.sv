@@ -17,7 +17,8 @@ module packet_generator
     input  logic    [PortWidth-1:0] port_i,
     input  logic                    result_valid_i,
     output logic                    result_ready_o,
-    input  result_t                 result_i,
+    input  status_e                 status_i,
+    input  logic    [         31:0] value_i,
     output logic                    valid_o,
     input  logic                    ready_i,
     output word_t                   word_o,
@@ -40,9 +41,8 @@ module packet_generator
       .clk_i,
       .move_i   (move),
       .request_i(packet_i),
-      // What does not fit is told as the largest value.
-      .value_i  (|result_i.value[63:32] ? '1 : result_i.value[31:0]),
-      .status_i (16'(result_i.status)),
+      .value_i,
+      .status_i (16'(status_i)),
       .reply_o  (reply)
   );
 

@@ -251,19 +251,21 @@ module transfer
       .mem_write_data_o,
       .mem_written_i
   );
+  // The value as compact frames have it: what does not fit is told as the largest.
+  logic [31:0] value;
   logic joined_ready;
   assign executed_take = store_valid && joined_ready;
   skid #(
-      .Width($bits(asked_t) + $bits(result_t))
+      .Width($bits(asked_t) + $bits(result_t) + $bits(value))
   ) u_joined (
       .clk_i,
       .rst_ni,
       .valid_i(store_valid),
       .ready_o(joined_ready),
-      .data_i ({executed, store_result}),
+      .data_i ({executed, store_result, |store_result.value[63:32] ? 32'hffff_ffff : store_result.value[31:0]}),
       .valid_o(result_valid),
       .ready_i(result_ready),
-      .data_o ({asked, result})
+      .data_o ({asked, result, value})
   );
 
   // A result goes to its reply and to the record in the same cycle.
@@ -313,7 +315,8 @@ module transfer
       .port_i        (asked.port),
       .result_valid_i(compact_gives),
       .result_ready_o(compact_accepts),
-      .result_i      (result),
+      .status_i      (result.status),
+      .value_i       (value),
       .valid_o       (reply_valid_o),
       .ready_i       (reply_ready_i),
       .word_o        (reply_word_o),
@@ -335,7 +338,8 @@ module transfer
       .port_i        (words_port),
       .result_valid_i(batch_gives),
       .result_ready_o(batch_accepts),
-      .result_i      (result),
+      .status_i      (result.status),
+      .value_i       (value),
       .valid_o       (batch_valid),
       .ready_i       (batch_ready),
       .word_o        (batch_word),
