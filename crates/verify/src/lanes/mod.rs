@@ -41,10 +41,10 @@ pub(crate) fn has_ifma() -> bool {
     return false;
 }
 
-/// Whether this processor has AVX2 and FMA.
+/// Whether this processor has AVX2 and FMA; not where it is emulated, since most processors have them and run the tests natively.
 pub(crate) fn has_fma() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return fma::is_available();
+    return fma::is_available() && !is_emulated();
     #[cfg(not(target_arch = "x86_64"))]
     return false;
 }
