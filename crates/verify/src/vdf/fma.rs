@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use super::adx::Adx;
 use super::kernel::{MAX_WORDS, Portable, Row, digit, power_of_two, subtract_if_not_below};
+use crate::lanes::is_emulated;
 
 /// Bits of a digit.
 const BITS: usize = 47;
@@ -41,10 +42,11 @@ const LEAST: u64 = 8;
 pub(super) struct Fma(pub(super) Option<Adx>);
 
 impl Fma {
-    /// The processor, if this one has the instructions.
+    /// The processor, if this one has the instructions and is a real one: the emulated one of `scripts/test-avx512` does not give the
+    /// same sums.
     pub(super) fn get() -> Option<Self> {
         let is_there = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        is_there.then(|| Self(Adx::get()))
+        (is_there && !is_emulated()).then(|| Self(Adx::get()))
     }
 }
 
