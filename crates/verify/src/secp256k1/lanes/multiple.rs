@@ -7,9 +7,9 @@
 //! 5 multiplications and a squaring. What is left, the sum of each bucket's point as often as its digit says, has a window
 //! in each lane.
 //!
-//! The limit: a signature of a batch of 1,024 is 46 digits that are not zero, about 44 additions of 376 fused multiply-adds
-//! for a vector of eight; its share of the buckets is 2,000 more. With two square roots of 12,500 that makes 44,000 for eight
-//! signatures: 22,000 cycles of a Zen 5 core, or 0.63 us each at 4.34 GHz.
+//! The limit: a signature of a batch of 1,024 is 46 digits that are not zero, about 44 additions of 352 fused multiply-adds
+//! for a vector of eight; its share of the buckets is 2,000 more. With two square roots of 11,500 that makes 40,000 for eight
+//! signatures: 20,000 cycles of a Zen 5 core, or 0.58 us each at 4.34 GHz.
 
 use std::sync::LazyLock;
 
