@@ -40,29 +40,41 @@ _Static_assert(sizeof(struct published_tip) == 64, "as in published.rs");
 
 #define TIP(field) __builtin_offsetof(struct published_tip, field)
 
-// Sums up the payload of a request, of at least 56 bytes, and checks that its padding is zero. False where it is not, or
-// is not all there.
+// Bytes that one check of bounds serves.
+#define BLOCK_BYTES 64
+
+// The sum of a request's payload, of at least 56 bytes, if its padding is all there and zero: that adds nothing.
 INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *sum)
 {
-	u32 length = packet->length, words = forget(state, length / 8, 256);
+	const u8 *frame = packet->payload;
+	u32 padded = packet->length - PROOF_BYTES, blocks = forget(state, padded / BLOCK_BYTES, 32);
+	u32 words = forget(state, padded / 8, 8);
 	u64 padding = 0, total = 0;
 
-	for (u32 at = 0; at < PROOF_MAX_BYTES / 8 && at < words; at++) {
-		const u8 *cursor = packet->payload + forget(state, 8 * at, 2048);
+	for (u32 block = 0; block < PROOF_MAX_BYTES / BLOCK_BYTES && block < blocks; block++) {
+		const u8 *cursor = frame + PROOF_BYTES + forget(state, BLOCK_BYTES * block, 2048);
 
-		if (!fits(cursor, 8, packet->end))
+		if (!fits(cursor, BLOCK_BYTES, packet->end))
 			return false;
-		u64 word = get64(cursor);
-
-		total = sum64(total, word);
-		if (at >= PROOF_BYTES / 8)
-			padding |= word;
+#pragma clang loop unroll(full)
+		for (u32 at = 0; at < BLOCK_BYTES; at += 8)
+			padding |= get64(cursor + at);
 	}
-	// What is left over is padding, which adds nothing.
-	const u8 *last = packet->payload + forget(state, length - 8, 2048);
+	const u8 *rest = frame + PROOF_BYTES + forget(state, padded - padded % BLOCK_BYTES, 2048);
 
-	if (!fits(last, 8, packet->end))
+	for (u32 word = 0; word < BLOCK_BYTES / 8 - 1 && word < words; word++, rest += 8) {
+		if (!fits(rest, 8, packet->end))
+			return false;
+		padding |= get64(rest);
+	}
+	// The last 8 bytes once more: a part of them may not be a whole word.
+	const u8 *last = frame + forget(state, packet->length - 8, 2048);
+
+	if (!fits(last, 8, packet->end) || !fits(frame, PROOF_BYTES, packet->end))
 		return false;
+#pragma clang loop unroll(full)
+	for (u32 at = 0; at < PROOF_BYTES; at += 8)
+		total = sum64(total, get64(frame + at));
 	*sum = total;
 	return !padding && !get64(last);
 }
@@ -71,20 +83,34 @@ INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *
 INLINE bool copy_body(struct packet *packet, memory_t state, const struct value *value, u32 length, u64 *sum)
 {
 	u8 *body = packet->payload + PROOF_BYTES;
-	u32 words = forget(state, length / 8, 256), rest = forget(state, length, 8);
+	u32 blocks = forget(state, length / BLOCK_BYTES, 32), words = forget(state, length / 8, 8), rest = forget(state, length, 8);
+	memory_t from = value->bytes;
 	u64 total = 0;
 
-	for (u32 at = 0; at < PROOF_MAX_BYTES / 8 && at < words; at++) {
-		u8 *cursor = body + forget(state, 8 * at, 2048);
+	for (u32 block = 0; block < PROOF_MAX_BYTES / BLOCK_BYTES && block < blocks; block++, from += BLOCK_BYTES) {
+		u8 *cursor = body + forget(state, BLOCK_BYTES * block, 2048);
 
+		if (!fits(cursor, BLOCK_BYTES, packet->end))
+			return false;
+#pragma clang loop unroll(full)
+		for (u32 at = 0; at < BLOCK_BYTES; at += 8) {
+			u64 word = load64(from + at);
+
+			put64(cursor + at, word);
+			total = sum64(total, word);
+		}
+	}
+	u8 *cursor = body + forget(state, length - length % BLOCK_BYTES, 2048);
+
+	for (u32 at = 0; at < BLOCK_BYTES / 8 - 1 && at < words; at++, cursor += 8, from += 8) {
 		if (!fits(cursor, 8, packet->end))
 			return false;
-		u64 word = load64(value->bytes + 8 * at);
+		u64 word = load64(from);
 
 		put64(cursor, word);
 		total = sum64(total, word);
 	}
-	// The last 8 bytes once more: a part of them may not be a whole word.
+	// The last 8 bytes once more, as above.
 	u8 *last = body + forget(state, length - 8, 2048);
 
 	if (!fits(last, 8, packet->end))
@@ -115,9 +141,36 @@ INLINE void clear_padding(struct packet *packet, memory_t state, u32 length)
 		put64(last, 0);
 }
 
-// Makes a proof frame its reply, if the cache holds the answer: `length` is that of the reply then, `reply_sum` that of its bytes. The headers are
-// the caller's.
-INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *length, u64 *reply_sum)
+// The key of a request in the cache's table.
+INLINE void proof_key(const u8 *frame, u64 key[PROOF_KEY_WORDS])
+{
+	u64 asked[4] = { get64(frame + 16), get64(frame + 24), get64(frame + 32), get64(frame + 40) };
+
+	key[0] = (u64)(frame[8] << 4 | frame[9]) | asked[0] << 8;
+	key[1] = asked[0] >> 56 | asked[1] << 8;
+	key[2] = asked[1] >> 56 | asked[2] << 8;
+	key[3] = asked[2] >> 56 | asked[3] << 8;
+	key[4] = asked[3] >> 56;
+}
+
+// Asks for the memory that tells where the answer to a proof frame is, before there is time to check the request. Gives the hash of the
+// request's key; for anything else, 0.
+INLINE u64 proof_fetch(const struct packet *packet, memory_t state)
+{
+	u64 proofs = load64(state + STATE(proofs_at)), key[PROOF_KEY_WORDS];
+
+	if (!proofs || packet->length < PROOF_BYTES || !fits(packet->payload, PROOF_BYTES, packet->end))
+		return 0;
+	proof_key(packet->payload, key);
+	u64 hash = table_hash(state + proofs, key, PROOF_KEY_WORDS);
+
+	table_fetch(state + proofs, hash, PROOF_KEY_WORDS + PROOF_VALUE_WORDS);
+	return hash;
+}
+
+// Makes a proof frame its reply, if the cache holds the answer; `hash` is what `proof_fetch` gave. `length` is that of the reply then, `reply_sum`
+// that of its bytes. The headers are the caller's.
+INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash, u32 *length, u64 *reply_sum)
 {
 	u8 *frame = packet->payload;
 	u64 proofs = load64(state + STATE(proofs_at)), sum = 0;
@@ -137,19 +190,15 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *len
 	u32 edition = load32(tip);
 
 	read_barrier();
-	u64 hash[4] = { load64(tip + TIP(hash)), load64(tip + TIP(hash) + 8), load64(tip + TIP(hash) + 16),
+	u64 name[4] = { load64(tip + TIP(hash)), load64(tip + TIP(hash) + 8), load64(tip + TIP(hash) + 16),
 			load64(tip + TIP(hash) + 24) };
-	u64 height = load64(tip + TIP(height)), generation = load64(tip + TIP(generation));
-	u64 asked[4] = { get64(frame + 16), get64(frame + 24), get64(frame + 32), get64(frame + 40) };
-	u64 key[PROOF_KEY_WORDS] = {
-		(u64)(chain << 4 | query) | asked[0] << 8, asked[0] >> 56 | asked[1] << 8, asked[1] >> 56 | asked[2] << 8,
-		asked[2] >> 56 | asked[3] << 8,		   asked[3] >> 56,
-	};
+	u64 height = load64(tip + TIP(height)), generation = load64(tip + TIP(generation)), key[PROOF_KEY_WORDS];
 	u64 entry[PROOF_VALUE_WORDS] = { 0, 0 };
 
 	if (edition % 2)
 		return COUNT_CONTENDED;
-	switch (table_find(state + proofs, table_hash(state + proofs, key, PROOF_KEY_WORDS), key, entry, PROOF_KEY_WORDS, PROOF_VALUE_WORDS)) {
+	proof_key(frame, key);
+	switch (table_find(state + proofs, hash, key, entry, PROOF_KEY_WORDS, PROOF_VALUE_WORDS)) {
 	case FOUND:
 		break;
 	case ABSENT:
@@ -163,7 +212,8 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *len
 
 	struct value value;
 
-	if (!value_find(&value, state + load64(state + STATE(values_at)), load64(state + STATE(value_lines)), entry[0]))
+	if (!value_find(&value, state + load64(state + STATE(values_at)), load64(state + STATE(value_lines)), entry[0],
+			packet->length - PROOF_BYTES))
 		return COUNT_HOST;
 	u32 body = value.bits;
 
@@ -187,10 +237,10 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u32 *len
 	value_mark(&value);
 	put32(frame, PROOF_REPLY);
 	put32(frame + 12, be32(body));
-	put64(frame + 48, hash[0]);
-	put64(frame + 56, hash[1]);
-	put64(frame + 64, hash[2]);
-	put64(frame + 72, hash[3]);
+	put64(frame + 48, name[0]);
+	put64(frame + 56, name[1]);
+	put64(frame + 64, name[2]);
+	put64(frame + 72, name[3]);
 	put64(frame + 80, be64(height));
 #pragma clang loop unroll(full)
 	for (u32 at = 0; at < (PROOF_BYTES + TIP_BYTES) / 8; at++)

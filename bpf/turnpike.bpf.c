@@ -49,14 +49,15 @@ INLINE int serve(struct xdp_md *context)
 
 	if (!parse(&packet, state))
 		return XDP_PASS;
-	u64 hash = refer_fetch(&packet, state);
+	bool compact = packet.length == COMPACT_BYTES;
+	u64 hash = compact ? refer_fetch(&packet, state) : proof_fetch(&packet, state);
 
 	if (!is_addressed(&packet, state))
 		return XDP_PASS;
 	u64 sum = 0;
 	u32 length = packet.length;
-	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, state, hash, &sum) :
-							 answer_proof(&packet, state, &length, &sum);
+	enum counter counter = compact ? answer_compact(&packet, state, hash, &sum) :
+					 answer_proof(&packet, state, hash, &length, &sum);
 
 	count(counter);
 	if (counter > COUNT_PROOF)

@@ -18,8 +18,11 @@ struct value {
 	u64 bits;
 };
 
-// Finds the value of a handle.
-INLINE bool value_find(struct value *value, memory_t values, u64 lines, u64 handle)
+// Most lines of a value that are asked for together: half a kilobyte, as in values.rs.
+#define VALUE_FETCHED 8
+
+// Finds the value of a handle, of which so many bytes at most are wanted.
+INLINE bool value_find(struct value *value, memory_t values, u64 lines, u64 handle, u32 most)
 {
 	u32 line = handle, version = handle >> 32;
 
@@ -27,6 +30,11 @@ INLINE bool value_find(struct value *value, memory_t values, u64 lines, u64 hand
 		return false;
 	value->head = values + (u64)line * 8;
 	value->bytes = values + (lines * 8 + (u64)line * VALUE_LINE_BYTES) + VALUE_HEADER_BYTES;
+	// All that is going to be read is under way at once, as in `table_fetch`.
+#pragma clang loop unroll(full)
+	for (u32 ahead = 0; ahead < VALUE_FETCHED; ahead++)
+		if (line + ahead < lines && VALUE_LINE_BYTES * ahead < VALUE_HEADER_BYTES + most)
+			load64(value->bytes + VALUE_LINE_BYTES * ahead);
 	value->bits = load64(value->head) & ~(u64)VALUE_MARK;
 	read_barrier();
 	return value->bits >> 32 == version && version % 2 == 0;

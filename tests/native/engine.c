@@ -14,14 +14,15 @@ u32 native_tier(u8 *start, u32 bytes, memory_t memory)
 
 	if (!parse(&packet, memory))
 		return 0;
-	u64 hash = refer_fetch(&packet, memory);
+	bool compact = packet.length == COMPACT_BYTES;
+	u64 hash = compact ? refer_fetch(&packet, memory) : proof_fetch(&packet, memory);
 
 	if (!is_addressed(&packet, memory))
 		return 0;
 	u64 sum = 0;
 	u32 length = packet.length;
-	enum counter counter = length == COMPACT_BYTES ? answer_compact(&packet, memory, hash, &sum) :
-							 answer_proof(&packet, memory, &length, &sum);
+	enum counter counter = compact ? answer_compact(&packet, memory, hash, &sum) :
+					 answer_proof(&packet, memory, hash, &length, &sum);
 
 	if (counter > COUNT_PROOF)
 		return 0;

@@ -90,7 +90,7 @@ impl Config {
     }
 
     fn table(&self) -> table::Config {
-        table::Config::new((self.bytes / SHORTEST).max(1)).pages(self.pages)
+        table::Config::new((self.bytes / SHORTEST).max(1)).pages(self.pages).near()
     }
 }
 

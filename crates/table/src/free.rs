@@ -14,12 +14,13 @@ pub(crate) struct Free {
     levels: Vec<Vec<u64>>,
     /// Entries from this one on were never used.
     untouched: u32,
-    /// Of the entries' groups, where each key has one of its own.
-    groups: Option<u32>,
+    /// Entries in whole groups, where each key has one of its own.
+    near: Option<u32>,
 }
 
 impl Free {
-    /// All of `entries`; where they are to be `near`, each key gets one of the group that its hash tells, if it can.
+    /// All of `entries`; where they are to be `near`, each key gets the one that its hash tells, or one of
+    /// its group, if it can.
     pub(crate) fn new(entries: u32, near: bool) -> Self {
         let mut levels = Vec::new();
         let mut bits = entries;
@@ -34,8 +35,8 @@ impl Free {
                 break;
             }
         }
-        let groups = (near && entries >= GROUP).then_some(entries / GROUP);
-        Self { levels, untouched: 0, groups }
+        let near = (near && entries >= GROUP).then_some(entries / GROUP * GROUP);
+        Self { levels, untouched: 0, near }
     }
 
     /// Entries that were ever used are below this one.
@@ -46,13 +47,15 @@ impl Free {
     /// An entry for a key.
     #[inline]
     pub(crate) fn find(&self, hash: Hash) -> Option<u32> {
-        if let Some(groups) = self.groups {
-            let home = hash.pick(groups) * GROUP;
+        if let Some(entries) = self.near {
+            let own = hash.pick(entries);
+            let home = own / GROUP * GROUP;
             // Else in the lines beside these: they are in the same page.
             for first in [home, home ^ GROUP] {
                 let free = (self.levels[0][(first / WORD) as usize] >> (first % WORD)) as u8;
                 if free != 0 {
-                    return Some(first + free.trailing_zeros());
+                    let rank = own % GROUP;
+                    return Some(first + (rank + free.rotate_right(rank).trailing_zeros()) % GROUP);
                 }
             }
         }
@@ -129,9 +132,10 @@ mod tests {
                 let entry = free.find(Hash(*hash)).unwrap();
                 prop_assert!(entry < entries && taken.insert(entry));
                 free.take(entry);
-                let groups = entries / GROUP;
-                if groups > 0 {
-                    let home = Hash(*hash).pick(groups);
+                if entries >= GROUP {
+                    let own = Hash(*hash).pick(entries / GROUP * GROUP);
+                    let home = own / GROUP;
+                    prop_assert!(entry == own || taken.contains(&own));
                     let full = (home * GROUP..(home + 1) * GROUP).all(|entry| taken.contains(&entry));
                     prop_assert!(entry / GROUP == home || full);
                     let full = (home ^ 1) * GROUP..((home ^ 1) + 1) * GROUP;
