@@ -1,15 +1,19 @@
 //! Chained squarings with AVX-512 IFMA: digits of 52 bits, eight in a vector.
 //!
-//! A number stays in digits from one squaring to the next, and anywhere below four times the modulus. Products are added up where they belong,
-//! by loading the factor that is a vector at the right shift; so nothing is moved but the carries. Only what is above the
-//! diagonal is multiplied, and doubled.
+//! A number stays in digits from one squaring to the next, and anywhere below four times the modulus. All sums of a squaring stay in
+//! registers, so all that is done to them is unrolled.
 //!
-//! The reduction is Montgomery's, a digit at a time. What each digit has to be multiplied by to know the multiple of the modulus that
-//! takes it away is what everything would wait for. So the modulus n is replaced by its multiple k n that is -1 modulo 2^52: then the
-//! factor is the digit itself, and what is added is (k n + 1) / 2^52 times the digit, a digit further up. That would leave a
-//! result below k n; so the last digit is taken away with n.
+//! The square is summed up a lane at a time ([`Factors`]). The reduction is Montgomery's, a digit at a time. What each digit has to be
+//! multiplied by to know the multiple of the modulus that takes it away is what everything would wait for. So the modulus n is replaced
+//! by its multiple k n that is -1 modulo 2^52: then the factor is the digit itself, and what is added is (k n + 1) / 2^52 times the
+//! digit, a digit further up. That would leave a result below k n; so the last digit is taken away with n.
+//!
+//! Two products of vectors a cycle are what these processors have. Each digit still waits for the one before it, 8 cycles: a product (4),
+//! what brings the lane with it to all lanes (3), and adding what is carried (1). So what the next digit needs comes first in the
+//! program, and then what fills the time: other products with the digit before, and the upper half of the square.
 
-use std::arch::x86_64::*;
+use std::arch::{asm, x86_64::*};
+use std::ops::Range;
 
 use super::adx::Adx;
 use super::kernel::{digit, power_of_two, subtract_if_not_below};
@@ -19,12 +23,48 @@ const BITS: usize = 52;
 const MASK: u64 = (1 << BITS) - 1;
 /// Digits in a vector.
 const LANES: usize = 8;
-/// Bits of a vector.
-const VECTOR: usize = BITS * LANES;
+/// Lengths there is code for are multiples of so many digits, half a vector.
+const HALF: usize = LANES / 2;
 /// The most vectors of a number.
 const MAX_VECTORS: usize = 6;
-/// Zeros before and behind a number's digits, so that it can be loaded at any shift.
-const PADDING: usize = 2 * LANES;
+
+/// A loop of at most eight, unrolled whatever its size: places are constants then, and an array of vectors is so many registers.
+macro_rules! unrolled {
+    ($at:ident in 0..$count:ident $body:block) => {{
+        if 0 < $count {
+            let $at = 0;
+            $body
+        }
+        if 1 < $count {
+            let $at = 1;
+            $body
+        }
+        if 2 < $count {
+            let $at = 2;
+            $body
+        }
+        if 3 < $count {
+            let $at = 3;
+            $body
+        }
+        if 4 < $count {
+            let $at = 4;
+            $body
+        }
+        if 5 < $count {
+            let $at = 5;
+            $body
+        }
+        if 6 < $count {
+            let $at = 6;
+            $body
+        }
+        if 7 < $count {
+            let $at = 7;
+            $body
+        }
+    }};
+}
 
 /// Squarings that are worth the way into digits and back, which takes two multiplications and more.
 const LEAST: u64 = 8;
@@ -41,24 +81,58 @@ impl Ifma {
     }
 }
 
-/// The digits of a number, between zeros.
+/// Eight digits, in one line of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Digits([u64; PADDING + LANES * MAX_VECTORS + PADDING]);
+#[repr(C, align(64))]
+struct Vector([u64; LANES]);
+
+impl Vector {
+    const ZERO: Self = Self([0; LANES]);
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn load(&self) -> __m512i {
+        // SAFETY: it is 64 bytes, aligned to as many.
+        unsafe { _mm512_load_si512(self.0.as_ptr().cast()) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn store(&mut self, digits: __m512i) {
+        // SAFETY: it is 64 bytes, aligned to as many.
+        unsafe { _mm512_store_si512(self.0.as_mut_ptr().cast(), digits) }
+    }
+}
+
+/// The digits of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Digits([Vector; MAX_VECTORS]);
 
 impl Digits {
-    const ZERO: Self = Self([0; PADDING + LANES * MAX_VECTORS + PADDING]);
-
     fn of(words: &[u64]) -> Self {
-        let mut digits = Self::ZERO;
-        for (number, to) in digits.0[PADDING..][..LANES * MAX_VECTORS].iter_mut().enumerate() {
-            *to = digit::<BITS>(words, number);
+        Self(std::array::from_fn(|at| Vector(std::array::from_fn(|lane| digit::<BITS>(words, LANES * at + lane)))))
+    }
+
+    /// A digit; zero behind the last one.
+    #[inline(always)]
+    fn get(&self, number: usize) -> u64 {
+        self.0.get(number / LANES).map_or(0, |vector| vector.0[number % LANES])
+    }
+
+    /// Carries what is above 52 bits on.
+    #[cold]
+    #[inline(never)]
+    fn carry(&mut self) {
+        let mut carry = 0;
+        for digit in self.0.iter_mut().flat_map(|vector| &mut vector.0) {
+            let sum = *digit + carry;
+            (*digit, carry) = (sum & MASK, sum >> BITS);
         }
-        digits
     }
 
     /// Writes what fits into the words, and gives what is above them.
     fn write(&self, words: &mut [u64]) -> u64 {
-        let digit = |number: usize| u128::from(self.0[PADDING + number]);
+        let digit = |number: usize| u128::from(self.get(number));
         let word = |at: usize| {
             let (number, shift) = (at * 64 / BITS, at * 64 % BITS);
             ((digit(number) | digit(number + 1) << BITS | digit(number + 2) << (2 * BITS)) >> shift) as u64
@@ -66,30 +140,42 @@ impl Digits {
         words.iter_mut().enumerate().for_each(|(at, to)| *to = word(at));
         word(words.len())
     }
+}
 
-    /// The digits from `place` on, which may be before the first one.
-    ///
-    /// # Safety
-    ///
-    /// The processor has AVX-512, and the digits are between the paddings' outer ends.
-    #[inline(always)]
-    unsafe fn load(&self, place: isize) -> __m512i {
-        debug_assert!((-(PADDING as isize)..=(PADDING + LANES * (MAX_VECTORS - 1)) as isize).contains(&place));
-        // SAFETY: the caller's promise; the load asks for no alignment.
-        unsafe { _mm512_loadu_si512(self.0.as_ptr().offset(PADDING as isize + place).cast()) }
+/// A number's digits so many lanes further up, at most eight.
+#[derive(Clone, Debug)]
+struct Shifted([Vector; MAX_VECTORS + 1]);
+
+impl Shifted {
+    fn of(digits: &Digits, shift: usize) -> Self {
+        let mut shifted = Self([Vector::ZERO; MAX_VECTORS + 1]);
+        for number in 0..LANES * MAX_VECTORS {
+            let to = number + shift;
+            shifted.0[to / LANES].0[to % LANES] = digits.get(number);
+        }
+        shifted
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn load(&self, at: usize) -> __m512i {
+        self.0[at].load()
     }
 }
 
 /// A modulus, for squarings in digits.
 #[derive(Clone, Debug)]
 pub(super) struct Squarer {
-    /// Vectors of a number.
-    vectors: usize,
-    modulus: Digits,
+    /// Half vectors of a number.
+    halves: usize,
     /// k = -1 / modulus, modulo 2^52.
     factor: u64,
-    /// (k · modulus + 1) / 2^52.
-    above: Digits,
+    /// (k · modulus + 1) / 2^52, by one lane up to eight: every load is of whole lines of the cache.
+    above: [Shifted; LANES],
+    /// The modulus, where it takes away the last digit, and one lane further up.
+    modulus: [Shifted; 2],
+    /// Each lane's number. A permutation that the compiler knows becomes two.
+    lanes: [i64; LANES],
     /// By which a number in words, in Montgomery's form, is multiplied to be in that of digits, and back.
     to_digits: Box<[u64]>,
     to_words: Box<[u64]>,
@@ -100,10 +186,14 @@ impl Squarer {
     pub(super) fn new(_: Ifma, modulus: &[u64], negated_inverse: u64) -> Option<Box<Self>> {
         let bits = 64 * modulus.len() - modulus.last()?.leading_zeros() as usize;
         // Room for numbers of eight times the modulus keeps them below four times.
-        let vectors = (bits + 3).div_ceil(VECTOR);
-        if !matches!(vectors, 3 | 5 | 6) {
-            return None;
-        }
+        let halves = match (bits + 3).div_ceil(BITS * HALF) {
+            5 => 5,
+            6 => 6,
+            9 | 10 => 10,
+            11 => 11,
+            12 => 12,
+            _ => return None,
+        };
         let factor = negated_inverse & MASK;
         let mut product = Vec::with_capacity(modulus.len() + 1);
         let mut carry = 1;
@@ -114,11 +204,21 @@ impl Squarer {
         }
         product.push(carry as u64);
         let above: Vec<u64> = product.windows(2).map(|pair| pair[0] >> BITS | pair[1] << (64 - BITS)).collect();
-        // With R = 2^(64 · words) and S = 2^(416 · vectors): S, as a R · S / R = a S; and R^2 / S.
+        // With R = 2^(64 · words) and S = 2^(208 · halves): S, as a R · S / R = a S; and R^2 / S.
+        let digits = BITS * HALF * halves;
         let (to_digits, to_words) =
-            (power_of_two(VECTOR * vectors, modulus), power_of_two(128 * modulus.len() - VECTOR * vectors, modulus));
+            (power_of_two(digits, modulus), power_of_two(128 * modulus.len() - digits, modulus));
         let (modulus, above) = (Digits::of(modulus), Digits::of(&above));
-        Some(Box::new(Self { vectors, modulus, factor, above, to_digits, to_words }))
+        let last = (HALF * halves - 1) % LANES;
+        Some(Box::new(Self {
+            halves,
+            factor,
+            above: std::array::from_fn(|at| Shifted::of(&above, at + 1)),
+            modulus: [last, last + 1].map(|shift| Shifted::of(&modulus, shift)),
+            lanes: std::array::from_fn(|at| at as i64),
+            to_digits,
+            to_words,
+        }))
     }
 
     /// Whether so many squarings are worth it.
@@ -130,151 +230,387 @@ impl Squarer {
     pub(super) fn square(&self, modulus: &[u64], a: &mut [u64], times: u64, multiply: impl Fn(&mut [u64], &[u64])) {
         multiply(a, &self.to_digits);
         let mut digits = Digits::of(a);
-        // SAFETY: whoever made this has an `Ifma`, so the processor has the instructions.
-        unsafe {
-            match self.vectors {
-                3 => self.square_times::<3, 6>(&mut digits, times),
-                5 => self.square_times::<5, 10>(&mut digits, times),
-                _ => self.square_times::<6, 12>(&mut digits, times),
-            }
-        }
+        self.square_digits(&mut digits, times);
         let mut over = digits.write(a);
         while subtract_if_not_below(a, &mut over, modulus) {}
         multiply(a, &self.to_words);
     }
 
-    /// The digits of x become those of x² / 2^(416 · N), modulo the modulus, so many times over. `WIDE` is twice `N`.
+    fn square_digits(&self, digits: &mut Digits, times: u64) {
+        // SAFETY: whoever made this has an `Ifma`, so the processor has the instructions.
+        unsafe {
+            match self.halves {
+                5 => self.square_times::<3, 5>(digits, times),
+                6 => self.square_times::<3, 6>(digits, times),
+                10 => self.square_times::<5, 10>(digits, times),
+                11 => self.square_times::<6, 11>(digits, times),
+                _ => self.square_times::<6, 12>(digits, times),
+            }
+        }
+    }
+
+    /// The digits of x become those of x² / 2^(208 · WIDE), modulo the modulus, so many times over. x has `N` vectors, of which
+    /// the last one may be half empty, and its square has `WIDE`.
     ///
-    /// No lane overflows: it takes at most 8 N products of 52 bits for the square, doubled, and 16 N for the reduction, each
-    /// twice since of each product there are two halves: 2^61.
+    /// No lane overflows: to the square and to the multiple of the modulus, each of the 4 WIDE digits adds two halves of a product to each
+    /// lane, of 52 bits: 16 · 12 · 2^52 at most, which is below 2^60. What is carried to the next digit is below 2^8.
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn square_times<const N: usize, const WIDE: usize>(&self, x: &mut Digits, times: u64) {
-        const { assert!(WIDE == 2 * N && N <= MAX_VECTORS) };
-        let [even, odd] = [_mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15)];
+        const { assert!(N == WIDE.div_ceil(2) && N <= MAX_VECTORS) };
         for _ in 0..times {
-            let mut wide = above_diagonal::<N, WIDE>(x);
-            for q in 0..N {
-                // SAFETY: the feature is there, and these are digits of the number, here and below.
-                let digits = unsafe { x.load((LANES * q) as isize) };
-                let low = _mm512_madd52lo_epu64(_mm512_setzero_si512(), digits, digits);
-                let high = _mm512_madd52hi_epu64(_mm512_setzero_si512(), digits, digits);
-                for (at, places) in [(2 * q, even), (2 * q + 1, odd)] {
-                    let doubled = _mm512_add_epi64(wide[at], wide[at]);
-                    wide[at] = _mm512_add_epi64(doubled, _mm512_permutex2var_epi64(low, places, high));
-                }
-            }
-            let carry = self.reduce::<N, WIDE>(&mut wide);
-            wide[N] = _mm512_mask_add_epi64(wide[N], 1, wide[N], carry);
-            normalise::<N, WIDE>(&wide, x);
-        }
-    }
-
-    /// Adds multiples of the modulus that take away the digits of the lower half. Gives what is carried into the upper one, in every
-    /// lane.
-    #[target_feature(enable = "avx512f,avx512ifma")]
-    #[inline]
-    fn reduce<const N: usize, const WIDE: usize>(&self, wide: &mut [__m512i; WIDE]) -> __m512i {
-        let mut carry = _mm512_setzero_si512();
-        for t in 0..N {
-            for r in 0..LANES - 1 {
-                let digit = _mm512_permutexvar_epi64(_mm512_set1_epi64(r as i64), wide[t]);
-                let digit = _mm512_add_epi64(digit, carry);
-                carry = _mm512_srli_epi64::<{ BITS as u32 }>(digit);
-                for q in 0..=N {
-                    let place = (LANES * q) as isize - r as isize;
-                    // SAFETY: as above.
-                    let (low, high) = unsafe { (self.above.load(place - 1), self.above.load(place - 2)) };
-                    wide[t + q] = _mm512_madd52lo_epu64(wide[t + q], digit, low);
-                    wide[t + q] = _mm512_madd52hi_epu64(wide[t + q], digit, high);
-                }
-            }
-            let digit = _mm512_permutexvar_epi64(_mm512_set1_epi64(LANES as i64 - 1), wide[t]);
-            let digit = _mm512_add_epi64(digit, carry);
-            if t < N - 1 {
-                carry = _mm512_srli_epi64::<{ BITS as u32 }>(digit);
-                for q in 1..=N {
-                    let place = (LANES * q) as isize - LANES as isize;
-                    // SAFETY: as above.
-                    let (low, high) = unsafe { (self.above.load(place), self.above.load(place - 1)) };
-                    wide[t + q] = _mm512_madd52lo_epu64(wide[t + q], digit, low);
-                    wide[t + q] = _mm512_madd52hi_epu64(wide[t + q], digit, high);
-                }
-                // SAFETY: as above.
-                let last = unsafe { self.above.load((LANES * N) as isize - 1) };
-                wide[t + N + 1] = _mm512_madd52hi_epu64(wide[t + N + 1], digit, last);
-            } else {
-                let zero = _mm512_setzero_si512();
-                let factor = _mm512_madd52lo_epu64(zero, digit, _mm512_set1_epi64(self.factor as i64));
-                let lowest = _mm512_set1_epi64(self.modulus.0[PADDING] as i64);
-                carry = _mm512_srli_epi64::<{ BITS as u32 }>(_mm512_madd52lo_epu64(digit, factor, lowest));
-                for q in 1..=N {
-                    let place = (LANES * q) as isize - LANES as isize;
-                    // SAFETY: as above.
-                    let (low, high) = unsafe { (self.modulus.load(place + 1), self.modulus.load(place)) };
-                    wide[t + q] = _mm512_madd52lo_epu64(wide[t + q], factor, low);
-                    wide[t + q] = _mm512_madd52hi_epu64(wide[t + q], factor, high);
-                }
-            }
-        }
-        carry
-    }
-}
-
-/// The products of different digits, each once, added up where they belong.
-#[target_feature(enable = "avx512f,avx512ifma")]
-#[inline]
-fn above_diagonal<const N: usize, const WIDE: usize>(x: &Digits) -> [__m512i; WIDE] {
-    /// The lanes above one.
-    fn lanes_above(lane: isize) -> __mmask8 {
-        (0..LANES as isize).filter(|other| *other > lane).fold(0, |mask, lane| mask | 1 << lane)
-    }
-
-    let mut wide = [_mm512_setzero_si512(); WIDE];
-    for r in 0..LANES as isize {
-        // Where the other digit is the greater one, for the vector with this digit and the next; further up it is everywhere.
-        let low_lanes = [lanes_above(2 * r), lanes_above(2 * r - 8)];
-        let high_lanes = [lanes_above(2 * r + 1), lanes_above(2 * r - 7)];
-        for p in 0..N {
-            let digit = _mm512_set1_epi64(x.0[PADDING + LANES * p + r as usize] as i64);
-            for q in p..=N {
-                let place = (LANES * q) as isize - r;
-                // SAFETY: the feature is there, and these are digits of the number or zeros around them.
-                let (low, high) = unsafe { (x.load(place), x.load(place - 1)) };
-                let [low_lanes, high_lanes] =
-                    [low_lanes, high_lanes].map(|lanes| lanes.get(q - p).copied().unwrap_or(0xff));
-                wide[p + q] = _mm512_mask_madd52lo_epu64(wide[p + q], low_lanes, digit, low);
-                wide[p + q] = _mm512_mask_madd52hi_epu64(wide[p + q], high_lanes, digit, high);
+            // SAFETY: the features are there.
+            unsafe {
+                let factors = Factors::<N, WIDE>::of(x);
+                let reduced = self.reduce(factors.lower_square(), &factors);
+                normalise(&reduced, x);
             }
         }
     }
-    wide
-}
 
-/// Carries what is above 52 bits in the upper half on, and stores it.
-#[target_feature(enable = "avx512f,avx512ifma")]
-#[inline]
-fn normalise<const N: usize, const WIDE: usize>(wide: &[__m512i; WIDE], x: &mut Digits) {
-    let mask = _mm512_set1_epi64(MASK as i64);
-    let mut digits = [_mm512_setzero_si512(); N];
-    let mut carried = _mm512_setzero_si512();
-    // Digits that carry one on, and those that do if one is carried to them. From here on, it is never more than one.
-    let (mut generate, mut propagate) = (0_u64, 0_u64);
-    for (at, (digits, wide)) in digits.iter_mut().zip(&wide[N..]).enumerate() {
-        let carry = _mm512_srli_epi64::<{ BITS as u32 }>(*wide);
-        *digits = _mm512_add_epi64(_mm512_and_si512(*wide, mask), _mm512_alignr_epi64::<7>(carry, carried));
-        carried = carry;
-        generate |= u64::from(_mm512_cmpgt_epu64_mask(*digits, mask)) << (LANES * at);
-        propagate |= u64::from(_mm512_cmpeq_epu64_mask(*digits, mask)) << (LANES * at);
-    }
-    // An addition carries through the ones of `propagate` as the digits do.
-    let carries = (generate << 1).wrapping_add(propagate) ^ propagate;
-    for (at, digits) in digits.into_iter().enumerate() {
-        let lanes = (carries >> (LANES * at)) as __mmask8;
-        let digits = _mm512_mask_add_epi64(digits, lanes, digits, _mm512_set1_epi64(1));
-        // SAFETY: eight of the number's digits; the store asks for no alignment.
+    /// Adds multiples of the modulus that take away the digits of the lower half of the square. Gives the upper half, which it sums up
+    /// meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512 IFMA; here and in all that is inlined below.
+    #[inline(always)]
+    unsafe fn reduce<const N: usize, const WIDE: usize>(
+        &self,
+        lower: [__m512i; WIDE],
+        x: &Factors<'_, N, WIDE>,
+    ) -> [__m512i; N] {
+        let count = HALF * WIDE;
+        // SAFETY: the caller's promise.
         unsafe {
-            let to = x.0[PADDING + LANES * at..][..LANES].as_mut_ptr();
-            _mm512_storeu_si512(to.cast(), _mm512_and_si512(digits, mask));
+            let zero = _mm512_setzero_si512();
+            let (mut wide, mut upper) = (lower, [zero; WIDE]);
+            let mut digit = zero;
+            unrolled!(t in 0..N {
+                unrolled!(r in 0..LANES {
+                    let place = LANES * t + r;
+                    if place < count {
+                        let before = digit;
+                        digit = _mm512_permutexvar_epi64(_mm512_set1_epi64(opaque(self).lanes[r]), wide[t]);
+                        digit = _mm512_add_epi64(digit, _mm512_srli_epi64::<{ BITS as u32 }>(before));
+                        // The next digit is in the next vector, so it needs the rest too.
+                        let is_last_lane = r == LANES - 1;
+                        if is_last_lane {
+                            self.add_rest(&mut wide, place, before);
+                        }
+                        self.add_first(&mut wide, place, before, digit);
+                        if !is_last_lane {
+                            self.add_rest(&mut wide, place, before);
+                        }
+                        // An eighth of the digits for each lane.
+                        if LANES * place % count < LANES {
+                            let r = LANES - 1 - LANES * place / count;
+                            x.multiply::<true>(&mut upper, N..WIDE, r);
+                            shift(&mut upper, N..WIDE);
+                            x.multiply::<false>(&mut upper, N..WIDE, r);
+                        }
+                    }
+                });
+            });
+            for at in N..WIDE {
+                wide[at] = _mm512_add_epi64(wide[at], upper[at]);
+            }
+            self.take_last(&mut wide, digit)
+        }
+    }
+
+    /// Adds what the digit behind this place waits for: the lower half of a product with the digit of this place, and the higher half
+    /// of one with the digit before.
+    #[inline(always)]
+    unsafe fn add_first<const WIDE: usize>(
+        &self,
+        wide: &mut [__m512i; WIDE],
+        place: usize,
+        before: __m512i,
+        digit: __m512i,
+    ) {
+        let (to, r) = ((place + 1) / LANES, place % LANES);
+        // SAFETY: as above.
+        unsafe {
+            let factor = opaque(self).above[r].load(to - place / LANES);
+            if place > 0 {
+                wide[to] = _mm512_madd52hi_epu64(wide[to], before, factor);
+            }
+            if place < HALF * WIDE - 1 {
+                wide[to] = _mm512_madd52lo_epu64(wide[to], digit, factor);
+            }
+        }
+    }
+
+    /// Adds all else that takes away the digit before this place, if there is one.
+    #[inline(always)]
+    unsafe fn add_rest<const WIDE: usize>(&self, wide: &mut [__m512i; WIDE], place: usize, before: __m512i) {
+        if place == 0 {
+            return;
+        }
+        let (t, r) = ((place - 1) / LANES, (place - 1) % LANES);
+        let this = opaque(self);
+        for q in 0..WIDE - t {
+            let at = t + q;
+            // SAFETY: as above.
+            unsafe {
+                if is_reached::<WIDE>(q, r + 1) && at != place / LANES {
+                    wide[at] = _mm512_madd52lo_epu64(wide[at], before, this.above[r].load(q));
+                }
+                if is_reached::<WIDE>(q, r + 2) && at != (place + 1) / LANES {
+                    // Nine lanes up is one, a vector further up.
+                    let high = if r + 1 < LANES { this.above[r + 1].load(q) } else { this.above[0].load(q - 1) };
+                    wide[at] = _mm512_madd52hi_epu64(wide[at], before, high);
+                }
+            }
+        }
+    }
+
+    /// Takes away the last digit of the lower half, and gives the upper one.
+    #[inline(always)]
+    unsafe fn take_last<const N: usize, const WIDE: usize>(
+        &self,
+        wide: &mut [__m512i; WIDE],
+        digit: __m512i,
+    ) -> [__m512i; N] {
+        let this = opaque(self);
+        let [low, high] = &this.modulus;
+        // SAFETY: as above.
+        unsafe {
+            let zero = _mm512_setzero_si512();
+            let factor = _mm512_madd52lo_epu64(zero, digit, _mm512_set1_epi64(this.factor as i64));
+            for q in 0..=WIDE - N {
+                let at = N - 1 + q;
+                wide[at] = _mm512_madd52lo_epu64(wide[at], factor, low.load(q));
+                wide[at] = _mm512_madd52hi_epu64(wide[at], factor, high.load(q));
+            }
+            let lowest = _mm512_set1_epi64(low.0[0].0[(HALF * WIDE - 1) % LANES] as i64);
+            let carry = _mm512_srli_epi64::<{ BITS as u32 }>(_mm512_madd52lo_epu64(digit, factor, lowest));
+            let mut upper = [zero; N];
+            for at in 0..N {
+                let next = if N + at < WIDE { wide[N + at] } else { zero };
+                upper[at] =
+                    if WIDE == 2 * N { next } else { _mm512_alignr_epi64::<{ HALF as i32 }>(next, wide[N + at - 1]) };
+            }
+            upper[0] = _mm512_mask_add_epi64(upper[0], 1, upper[0], carry);
+            upper
+        }
+    }
+}
+
+/// The same, though the compiler does not know: it loads again what is in there, rather than to keep it on the stack.
+#[inline(always)]
+fn opaque<T>(reference: &T) -> &T {
+    let mut pointer: *const T = reference;
+    // SAFETY: nothing is done, so it is the same reference.
+    unsafe {
+        asm!("/* {} */", inout(reg) pointer, options(readonly, nostack, preserves_flags));
+        &*pointer
+    }
+}
+
+/// Whether a number of `HALF` · `WIDE` digits, so many lanes further up, has any in vector `at`.
+const fn is_reached<const WIDE: usize>(at: usize, shift: usize) -> bool {
+    shift < LANES * (at + 1) && LANES * at < HALF * WIDE + shift
+}
+
+/// A number that is to be squared.
+///
+/// From the last lane to the first one, each digit in this lane is multiplied by whole vectors; then all sums are shifted by one lane. The
+/// higher halves of products belong one lane further up, so they come before the shift. Products of two different vectors are needed twice,
+/// so the upper one of the two is doubled before.
+struct Factors<'a, const N: usize, const WIDE: usize> {
+    digits: &'a Digits,
+    vectors: [__m512i; N],
+    /// Of the number from this vector on, doubled, the first vector.
+    first: [__m512i; N],
+    /// Of the number from a vector before this one on, doubled, this vector: with what is carried into it.
+    further: [__m512i; N],
+}
+
+impl<'a, const N: usize, const WIDE: usize> Factors<'a, N, WIDE> {
+    #[inline(always)]
+    unsafe fn of(digits: &'a Digits) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let zero = _mm512_setzero_si512();
+            let mask = _mm512_set1_epi64(MASK as i64);
+            let (mut vectors, mut first, mut further) = ([zero; N], [zero; N], [zero; N]);
+            let mut carried = zero;
+            for at in 0..N {
+                let vector = digits.0[at].load();
+                let doubled = _mm512_and_si512(_mm512_add_epi64(vector, vector), mask);
+                let carry = _mm512_srli_epi64::<{ BITS as u32 - 1 }>(vector);
+                vectors[at] = vector;
+                first[at] = _mm512_or_si512(doubled, _mm512_alignr_epi64::<7>(carry, zero));
+                further[at] = _mm512_or_si512(doubled, _mm512_alignr_epi64::<7>(carry, carried));
+                carried = carry;
+            }
+            Self { digits, vectors, first, further }
+        }
+    }
+
+    /// Adds the products with the digits in this lane to those of the sums that are in the range: the higher halves, or the lower ones.
+    #[inline(always)]
+    unsafe fn multiply<const HIGH: bool>(&self, sums: &mut [__m512i; WIDE], range: Range<usize>, r: usize) {
+        unrolled!(p in 0..N {
+            unrolled!(q in 0..N {
+                if p <= q && range.start <= p + q && p + q < range.end && LANES * p + r < HALF * WIDE {
+                    let factor = match q - p {
+                        0 => self.vectors[q],
+                        1 => self.first[q],
+                        _ => self.further[q],
+                    };
+                    // SAFETY: as above.
+                    unsafe {
+                        let digit = _mm512_set1_epi64(self.digits.get(LANES * p + r) as i64);
+                        sums[p + q] = if HIGH {
+                            _mm512_madd52hi_epu64(sums[p + q], digit, factor)
+                        } else {
+                            _mm512_madd52lo_epu64(sums[p + q], digit, factor)
+                        };
+                    }
+                }
+            });
+        });
+    }
+
+    /// Products of the square that are added up in the lower vectors; and what of them is in the first one above.
+    #[inline(always)]
+    unsafe fn lower_square(&self) -> [__m512i; WIDE] {
+        // SAFETY: as above.
+        unsafe {
+            let mut wide = [_mm512_setzero_si512(); WIDE];
+            self.multiply::<true>(&mut wide, 0..N, LANES - 1);
+            unrolled!(lane in 0..LANES {
+                let r = LANES - 1 - lane;
+                // Nothing else is there to be done yet, so these sums do not wait for those before them.
+                let mut sums = [_mm512_setzero_si512(); WIDE];
+                self.multiply::<false>(&mut sums, 0..N, r);
+                if r > 0 {
+                    self.multiply::<true>(&mut sums, 0..N, r - 1);
+                }
+                shift(&mut wide, 0..N + 1);
+                for at in 0..N {
+                    wide[at] = _mm512_add_epi64(wide[at], sums[at]);
+                }
+            });
+            wide
+        }
+    }
+}
+
+/// All sums in the range one lane up.
+#[inline(always)]
+unsafe fn shift<const WIDE: usize>(sums: &mut [__m512i; WIDE], range: Range<usize>) {
+    // SAFETY: as above.
+    unsafe {
+        for at in (range.start + 1..range.end).rev() {
+            sums[at] = _mm512_alignr_epi64::<7>(sums[at], sums[at - 1]);
+        }
+        sums[range.start] = _mm512_alignr_epi64::<7>(sums[range.start], _mm512_setzero_si512());
+    }
+}
+
+/// Carries what is above 52 bits on, and stores the digits.
+#[target_feature(enable = "avx512f,avx512ifma")]
+#[inline]
+fn normalise<const N: usize>(sums: &[__m512i; N], x: &mut Digits) {
+    let mask = _mm512_set1_epi64(MASK as i64);
+    let (mut carried, mut all) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+    for (sum, to) in sums.iter().zip(&mut x.0) {
+        let carry = _mm512_srli_epi64::<{ BITS as u32 }>(*sum);
+        let digits = _mm512_add_epi64(_mm512_and_si512(*sum, mask), _mm512_alignr_epi64::<7>(carry, carried));
+        carried = carry;
+        all = _mm512_or_si512(all, digits);
+        to.store(digits);
+    }
+    // What is carried is below 2^8. So only a digit next to 2^52 carries one on, and almost none is.
+    if _mm512_cmpgt_epu64_mask(all, mask) != 0 {
+        x.carry();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernel::{Backend, Kernel};
+    use super::*;
+
+    /// What words are filled with: digits at their ends and beside each other, and any.
+    const FILLS: [fn(u64) -> u64; 5] = [
+        |_| 0,
+        |_| u64::MAX,
+        |at| if at % 2 == 0 { 0 } else { u64::MAX },
+        |at| if at % 5 < 3 { u64::MAX } else { 1 },
+        |at| (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(at as u32),
+    ];
+
+    /// A number of so many bits.
+    fn filled(bits: usize, fill: fn(u64) -> u64) -> Vec<u64> {
+        let mut words: Vec<u64> = (0..bits.div_ceil(64) as u64).map(fill).collect();
+        if let Some(last) = words.last_mut() {
+            let unused = (64 - bits % 64) % 64;
+            *last = *last << unused >> unused | 1 << ((bits - 1) % 64);
+        }
+        words
+    }
+
+    /// The number modulo n, which is less than four times n.
+    fn words(digits: &Digits, modulus: &[u64]) -> Vec<u64> {
+        let mut words = vec![0; modulus.len()];
+        let mut over = digits.write(&mut words);
+        let subtracted = (0..4).take_while(|_| subtract_if_not_below(&mut words, &mut over, modulus)).count();
+        assert!(subtracted < 4 && over == 0, "a number below four times the modulus");
+        words
+    }
+
+    #[test]
+    fn a_square_of_any_digits_is_right_and_not_too_long() {
+        let Some(ifma) = Ifma::get() else { return };
+        for halves in [5, 6, 10, 11, 12] {
+            let most = BITS * HALF * halves - 3;
+            for bits in [most, most - 1, most - 24, most - BITS * HALF + 1] {
+                for fill in FILLS {
+                    let mut modulus = filled(bits, fill);
+                    modulus[0] |= 1;
+                    let kernel = Kernel::new(modulus.clone().into(), Backend::Portable);
+                    let squarer = Squarer::new(ifma, &modulus, kernel.negated_inverse).unwrap();
+                    assert_eq!(squarer.halves, halves);
+                    for fill in FILLS {
+                        // Less than 2^(bits + 1), which is at most four times the modulus.
+                        let x = Digits::of(&filled(bits + 1, fill));
+                        let mut squared = x;
+                        squarer.square_digits(&mut squared, 1);
+                        assert!(squared.0.iter().all(|vector| vector.0.iter().all(|digit| *digit <= MASK)));
+                        let (x, mut squared) = (words(&x, &modulus), words(&squared, &modulus));
+                        let mut expected = x.clone();
+                        kernel.multiply(&mut expected, &x);
+                        kernel.multiply(&mut squared, &power_of_two(BITS * HALF * halves, &modulus));
+                        assert_eq!(squared, expected, "{bits} bits");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn carries_go_through_digits_that_are_all_ones() {
+        if Ifma::get().is_none() {
+            return;
+        }
+        let most = MASK | 0xff << BITS;
+        for (from, to) in [(0, 1), (0, 23), (7, 9), (3, 22)] {
+            for before in [MASK, most] {
+                let mut sums = Digits::of(&[]);
+                for number in from..to {
+                    sums.0[number / LANES].0[number % LANES] = MASK;
+                }
+                sums.0[from / LANES].0[from % LANES] = before;
+                let (mut expected, mut found) = (sums, Digits::of(&[]));
+                expected.carry();
+                // SAFETY: the processor has the instructions.
+                unsafe { normalise(&[sums.0[0].load(), sums.0[1].load(), sums.0[2].load()], &mut found) };
+                assert_eq!(found, expected);
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ impl Backend {
 pub(super) struct Kernel {
     pub(super) modulus: Box<[u64]>,
     /// -1 / modulus, modulo 2^64.
-    negated_inverse: u64,
+    pub(super) negated_inverse: u64,
     backend: Backend,
     #[cfg(target_arch = "x86_64")]
     squarer: Option<Squarer>,
