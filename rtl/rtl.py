@@ -190,6 +190,17 @@ def waveform(library, name, parameters):
     return simulation(library, name, parameters, True) / "wave.vcd"
 
 
+def together(folder):
+    """Two sources that include all that verilator wrote, what it calls slow and the rest: the headers of all of them are compiled twice, not
+    once for each, which is a third of the time."""
+    written = sorted(folder.glob("*.cpp"))
+    parts = []
+    for part, is_slow in (("slow", True), ("fast", False)):
+        parts.append(folder / f"{part}.cc")
+        parts[-1].write_text("".join(f'#include "{each.name}"\n' for each in written if each.stem.endswith("__Slow") == is_slow))
+    return parts
+
+
 def simulate(library, name, bench, parameters, seed, trace):
     folder = simulation(library, name, parameters, trace)
     folder.mkdir(parents=True, exist_ok=True)
@@ -206,10 +217,9 @@ def simulate(library, name, bench, parameters, seed, trace):
     bench_file = library.folder / "tb" / bench.get("bench", name) / "tb.cpp"
     program = folder / "simulation"
     # What verilator calls slow runs once, so optimising it is not worth the time.
-    slow = sorted(folder.glob("*__Slow.cpp"))
-    run(["g++", *flags, "-O0", "-c", *slow], f"compilation of {title(name, parameters)}", cwd=folder)
-    fast = sorted(set(folder.glob("*.cpp")) - set(slow))
-    run(["g++", *flags, "-o", program, bench_file, *fast, *[path.with_suffix(".o") for path in slow], *linked, runtime(), "-lpthread"],
+    slow, fast = together(folder)
+    run(["g++", *flags, "-O0", "-c", slow], f"compilation of {title(name, parameters)}", cwd=folder)
+    run(["g++", *flags, "-o", program, bench_file, fast, slow.with_suffix(".o"), *linked, runtime(), "-lpthread"],
         f"compilation of {title(name, parameters)}")
     started = time.monotonic()
     arguments = [program, f"--seed={seed}", f"--vectors={ROOT}/vectors"]
