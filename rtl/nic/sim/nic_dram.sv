@@ -12,12 +12,11 @@ module nic_dram
     parameter int unsigned WindowIndexWidth = 10,
     // See proof_cache.
     parameter int unsigned ProofSets = 64,
-    parameter int unsigned ProofWays = 4,
-    parameter int unsigned ProofMisses = 64,
     parameter int unsigned AccountLines = 64,
     localparam int unsigned KeepWidth = DataWidth / 8,
     localparam int unsigned HostKeepWidth = HostWidth / 8,
     localparam int unsigned AccountLineWidth = $clog2(AccountLines),
+    localparam int unsigned ProofWays = 4,
     localparam int unsigned ProofAddrWidth = $clog2(ProofSets * ProofWays * 16),
     localparam int unsigned ProofSlotWidth = 6
 ) (
@@ -82,7 +81,6 @@ module nic_dram
       .WindowIndexWidth (WindowIndexWidth),
       .ProofSets        (ProofSets),
       .ProofWays        (ProofWays),
-      .ProofMisses      (ProofMisses),
       .AccountLines     (AccountLines),
       .AccountsExternal (1'b1),
       .ProofsExternal   (1'b1)
@@ -144,9 +142,12 @@ module nic_dram
       .proof_written_i       (proof_written)
   );
 
-  accounts_dram #(
+  dram_halves #(
+      .Ports    (2),
       .AddrWidth(AccountIndexWidth),
-      .LineWidth(AccountLineWidth)
+      .IdWidth  (AccountLineWidth),
+      .Lanes    (transfer_pkg::AccountWays),
+      .LaneWidth($bits(transfer_pkg::account_t))
   ) u_accounts (
       .clk_i,
       .rst_ni,
@@ -157,14 +158,14 @@ module nic_dram
       .read_valid_i (account_read_valid),
       .read_ready_o (account_read_ready),
       .read_addr_i  (account_read_addr),
-      .read_line_i  (account_read_line),
+      .read_id_i    (account_read_line),
       .data_valid_o (account_data_valid),
-      .data_line_o  (account_data_line),
+      .data_id_o    (account_data_line),
       .data_o       (account_data),
       .write_valid_i(account_write_valid),
       .write_ready_o(account_write_ready),
       .write_addr_i (account_write_addr),
-      .write_ways_i (account_write_ways),
+      .write_lanes_i(account_write_ways),
       .write_data_i (account_write_data),
       .written_o    (account_written)
   );

@@ -83,32 +83,30 @@ module table_dram
       .count_o
   );
 
-  for (genvar half = 0; half < 2; half++) begin : gen_half
-    dram_model #(
-        .AddrWidth(AddrWidth),
-        .IdWidth  (LineWidth),
-        .Lanes    (Ways),
-        .LaneWidth(EntryWidth)
-    ) u_dram (
-        .clk_i,
-        .rst_ni,
-        .least_i,
-        .spread_i,
-        .refresh_i,
-        .gap_i,
-        .read_valid_i (read_valid[half]),
-        .read_ready_o (read_ready[half]),
-        .read_addr_i  (read_addr[half]),
-        .read_id_i    (read_line[half]),
-        .data_valid_o (data_valid[half]),
-        .data_id_o    (data_line[half]),
-        .data_o       (data[half]),
-        .write_valid_i(write_valid[half]),
-        .write_ready_o(write_ready[half]),
-        .write_addr_i (write_addr[half]),
-        .write_lanes_i(write_ways[half]),
-        .write_data_i (write_data[half]),
-        .written_o    (written[half])
-    );
-  end
+  dram_halves #(
+      .AddrWidth(AddrWidth),
+      .IdWidth  (LineWidth),
+      .Lanes    (Ways),
+      .LaneWidth(EntryWidth)
+  ) u_dram (
+      .clk_i,
+      .rst_ni,
+      .least_i,
+      .spread_i,
+      .refresh_i,
+      .gap_i,
+      .read_valid_i (read_valid),
+      .read_ready_o (read_ready),
+      .read_addr_i  (read_addr),
+      .read_id_i    (read_line),
+      .data_valid_o (data_valid),
+      .data_id_o    (data_line),
+      .data_o       (data),
+      .write_valid_i(write_valid),
+      .write_ready_o(write_ready),
+      .write_addr_i (write_addr),
+      .write_lanes_i(write_ways),
+      .write_data_i (write_data),
+      .written_o    (written)
+  );
 endmodule
