@@ -32,7 +32,8 @@ module fifo #(
     return pointer == pointer_t'(Depth - 1) ? '0 : pointer + pointer_t'(1);
   endfunction
 
-  logic [Width-1:0] memory_q[Depth];
+  // Also where a register follows, which tools would make block RAM's: it is much slower to tell what was read.
+  (* ram_style = "distributed" *) logic [Width-1:0] memory_q[Depth];
   pointer_t write_q, read_q;
   logic enters, leaves;
 

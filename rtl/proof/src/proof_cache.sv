@@ -233,6 +233,7 @@ module proof_cache
   } hit_t;
 
   hit_t waiting, hit;
+  logic [LenWidth-2:0] hit_end;
   logic waiting_valid, waiting_ready, hit_valid, hit_ready, hits_ready, found, finished;
   assign found = looked_up && result_hit;
   fifo #(
@@ -249,17 +250,18 @@ module proof_cache
       .data_o (waiting),
       .count_o(hits)
   );
+  // With the number of its last byte, which says when it ends.
   stage #(
-      .Width($bits(hit_t))
+      .Width($bits(hit_t) + LenWidth - 1)
   ) u_hit (
       .clk_i,
       .rst_ni,
       .valid_i(waiting_valid),
       .ready_o(waiting_ready),
-      .data_i (waiting),
+      .data_i ({waiting, (LenWidth - 1)'(waiting.length - 1'b1)}),
       .valid_o(hit_valid),
       .ready_i(hit_ready),
-      .data_o (hit)
+      .data_o ({hit, hit_end})
   );
 
   logic read_valid, read_ready, data_valid, write_valid, write_ready, written;
@@ -313,6 +315,7 @@ module proof_cache
       .hit_ready_o    (hit_ready),
       .hit_place_i    (hit.place),
       .hit_length_i   (hit.length),
+      .hit_end_i      (hit_end),
       .hit_too_large_i(hit.too_large),
       .hit_tip_i      (hit.tip),
       .hit_tag_i      (hit.tag),

@@ -25,6 +25,7 @@ module proof_stream
     output logic                            hit_ready_o,
     input  logic [          PlaceWidth-1:0] hit_place_i,
     input  logic [            LenWidth-1:0] hit_length_i,
+    input  logic [            LenWidth-2:0] hit_end_i,        // the length less one: the last byte's number
     input  logic                            hit_too_large_i,  // only the length is sent
     input  tip_t                            hit_tip_i,
     input  logic [            TagWidth-1:0] hit_tag_i,
@@ -61,10 +62,7 @@ module proof_stream
   logic [BeatWidth-1:0] beat_q;
   logic room, asks, last, comes;
   word_t word;
-  logic [BeatWidth+5:0] before_end;  // the last byte's number
-
-  assign before_end = (BeatWidth + 6)'(hit_length_i - 1'b1);
-  assign last = hit_too_large_i || beat_q == before_end[6+:BeatWidth];
+  assign last = hit_too_large_i || beat_q == hit_end_i[6+:BeatWidth];
   assign read_valid_o = hit_valid_i && room && !hit_too_large_i;
   assign asks = hit_valid_i && room && (hit_too_large_i || read_ready_i);
   assign hit_ready_o = asks && last;
@@ -74,7 +72,7 @@ module proof_stream
   assign word = '{
       last: last,
       first: beat_q == '0,
-      keep: last && !hit_too_large_i ? ~64'd0 >> (6'd63 - before_end[5:0]) : '1,
+      keep: last && !hit_too_large_i ? ~64'd0 >> (6'd63 - hit_end_i[5:0]) : '1,
       tag: hit_tag_i,
       length: hit_length_i,
       too_large: hit_too_large_i,
