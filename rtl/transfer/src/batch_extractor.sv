@@ -1,7 +1,8 @@
 // The second stage for batch frames of compact entries: their operations, one a cycle. The words go on to wait for the results.
 //
 // The selector has found the frame well formed: as long as its count says. Entries of 24 bytes begin 58 bytes into the packet, so they are at one
-// of eight places in a word, and often go on in the next.
+// of eight places in a word, and often go on in the next. Latency 1 cycle: a register keeps finding an entry in its words apart from what it says
+// and whose turn it is.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -38,16 +39,16 @@ module batch_extractor
   localparam logic [2:0] CrossingPlace = 3'd5;
 
   logic [WordWidth-1:0] data_q;
-  logic busy_q, crosses, extracts, takes, ends;
+  logic busy_q, crosses, whole, entry_ready, extracts, takes, ends;
   logic [7:0] left_q;
   logic [2:0] place_q;
   logic [PortWidth-1:0] port_q;
 
   assign crosses = place_q >= CrossingPlace;
   assign ends = left_q == 8'd1;
-  // An operation that goes on in the next word leaves together with that word.
-  assign operation_valid_o = busy_q && (!crosses || (valid_i && word_ready_i));
-  assign extracts = operation_valid_o && operation_ready_i;
+  // An entry that goes on in the next word leaves together with that word.
+  assign whole = busy_q && (!crosses || (valid_i && word_ready_i));
+  assign extracts = whole && entry_ready;
   assign takes = busy_q ? extracts && crosses : valid_i && word_ready_i;
   assign ready_o = takes;
   assign word_valid_o = takes;
@@ -71,8 +72,21 @@ module batch_extractor
     end
     for (int at = 0; at < EntryBytes; at++) swapped[8*at+:8] = entry[8*(EntryBytes-1-at)+:8];
   end
-  assign compact_o = swapped[8*EntryBytes-1-:$bits(compact_t)];
-  assign operation_port_o = port_q;
+
+  // The two bytes behind the frame have to be zero.
+  logic padded;
+  skid #(
+      .Width($bits(compact_t) + 1 + PortWidth)
+  ) u_entry (
+      .clk_i,
+      .rst_ni,
+      .valid_i(whole),
+      .ready_o(entry_ready),
+      .data_i ({swapped[8*EntryBytes-1-:$bits(compact_t)], swapped[15:0] == '0, port_q}),
+      .valid_o(operation_valid_o),
+      .ready_i(operation_ready_i),
+      .data_o ({compact_o, padded, operation_port_o})
+  );
 
   operation_t formed;
   command_extractor u_extractor (
@@ -82,8 +96,7 @@ module batch_extractor
   );
   always_comb begin
     operation_o = formed;
-    // The two bytes behind the frame have to be zero.
-    if (formed.refusal == StatusOk && swapped[15:0] != '0) operation_o.refusal = StatusMalformed;
+    if (formed.refusal == StatusOk && !padded) operation_o.refusal = StatusMalformed;
   end
 
   `ASSERT(entries_end_with_the_packet, !(extracts && crosses && ends) || word_i.last)

@@ -41,15 +41,17 @@ module batch_generator
   logic busy_q, first_q, patches, completes, leaves;
   logic [PortWidth-1:0] port_q;
   logic none_q;
-  logic [7:0] left_q;
+  // Results that are to come, and whether there are none or one: known ahead, as all that moves hangs on it.
+  logic [7:0] left_q, left;
+  logic none_left_q, one_left_q, begins;
   logic [2:0] lane_q;
   logic [3:0] next_lane;
 
   // The first word has no results in it, nor has one with nothing but the last two bytes of an entry. Others leave with their last result.
   logic plain;
   assign next_lane = 4'(lane_q) + EntryLanes;
-  assign plain = first_q || left_q == '0;
-  assign completes = plain || (result_valid_i && (next_lane[3] || left_q == 8'd1));
+  assign plain = first_q || none_left_q;
+  assign completes = plain || (result_valid_i && (next_lane[3] || one_left_q));
   assign valid_o = busy_q && completes;
   assign leaves = valid_o && ready_i;
   assign patches = busy_q && !plain && result_valid_i && (!completes || ready_i);
@@ -93,9 +95,13 @@ module batch_generator
   `FFE(busy_q, loads, word_ready_o, 1'b0)
   `FFE(first_q, ends_q, loads, 1'b0)
   `FFNE(port_q, port_i, loads)
-  `FFNE(none_q, request.udp.checksum == '0, loads && ends_q)
-  `FFNE(left_q, loads && ends_q ? word_i.data[8*(CountByte+1)+:8] : left_q - 8'd1, (loads && ends_q) || patches)
-  `FFNE(lane_q, loads && ends_q ? 3'(FirstLane) : next_lane[2:0], (loads && ends_q) || patches)
+  assign begins = loads && ends_q;
+  assign left = begins ? word_i.data[8*(CountByte+1)+:8] : left_q - 8'd1;
+  `FFNE(none_q, request.udp.checksum == '0, begins)
+  `FFNE(left_q, left, begins || patches)
+  `FFNE(none_left_q, left == '0, begins || patches)
+  `FFNE(one_left_q, left == 8'd1, begins || patches)
+  `FFNE(lane_q, begins ? 3'(FirstLane) : next_lane[2:0], begins || patches)
   always_ff @(posedge clk_i) begin
     if (loads) begin
       word_q <= word_i;
