@@ -1,5 +1,5 @@
 /* The verification engines of Turnpike: SHA-256 and Merkle trees, Equihash, ECDSA and Schnorr signatures on secp256k1, BLS
- * signatures, Groth16 proofs and pairings on BLS12-381.
+ * signatures, Groth16 proofs and pairings on BLS12-381, delay functions.
  *
  * Made by cbindgen from bindings/c/src: change it there. The chapter docs/bindings.md tells how to build and link.
  *
@@ -38,8 +38,8 @@ enum turnpike_status
     TURNPIKE_STATUS_POINTER = 2,
     // A length is too large for any memory, offsets fall, a header has the wrong length, or a tree has no leaves.
     TURNPIKE_STATUS_LENGTH = 3,
-    // A number stands for no backend, scheme or policy, Equihash has no such parameters, a verifying key is none, or a text is
-    // not UTF-8.
+    // A number stands for no backend, scheme or policy, Equihash has no such parameters, a verifying key or a modulus is none,
+    // nothing is to be squared, or a text is not UTF-8.
     TURNPIKE_STATUS_ARGUMENT = 4,
     // This processor does not have the backend, or the scheme does not.
     TURNPIKE_STATUS_BACKEND = 5,
@@ -47,6 +47,8 @@ enum turnpike_status
     TURNPIKE_STATUS_THREADS = 6,
     // The library failed. Please report what it wrote to the standard error output.
     TURNPIKE_STATUS_INTERNAL = 7,
+    // You asked to break off.
+    TURNPIKE_STATUS_BROKEN_OFF = 8,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -249,6 +251,34 @@ typedef struct {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+// How many bytes the proof of a delay has. 0 if there is no modulus of this length.
+size_t turnpike_delay_proof_length(size_t modulus_length, uint64_t squarings);
+
+// Squares the number that a message is hashed to, so many times modulo an odd number of up to 512 bytes, the highest byte, not zero,
+// first. Writes the result with its proof: turnpike_delay_proof_length bytes, which turnpike_verify_delay reads.
+//
+// `progress`, if it is not NULL, is called now and then, by the calling thread, with `context` and the squarings that are done; if it returns
+// false, the function breaks off with TURNPIKE_STATUS_BROKEN_OFF and writes nothing. It takes one more thread for a while.
+turnpike_status turnpike_delay_evaluate(const uint8_t *modulus,
+                                        size_t modulus_length,
+                                        const uint8_t *message,
+                                        size_t message_length,
+                                        uint64_t squarings,
+                                        bool (*progress)(void *context, uint64_t squarings),
+                                        void *context,
+                                        uint8_t *proof);
+
+// Verifies in milliseconds that a proof is one of turnpike_delay_evaluate, for the same modulus, message and number of squarings. Writes
+// the result, as many bytes as the modulus has: all zeros with TURNPIKE_STATUS_INVALID.
+turnpike_status turnpike_verify_delay(const uint8_t *modulus,
+                                      size_t modulus_length,
+                                      const uint8_t *message,
+                                      size_t message_length,
+                                      uint64_t squarings,
+                                      const uint8_t *proof,
+                                      size_t proof_length,
+                                      uint8_t *result);
 
 // Makes a verifier. `threads` counts the calling thread; 0 are as many as there are processors. `backend` is a
 // turnpike_backend: TURNPIKE_BACKEND_FASTEST unless you know better.

@@ -5,12 +5,14 @@
 
 #![allow(non_camel_case_types)]
 
+mod delay;
 mod functions;
 mod memory;
 mod policy;
 mod status;
 mod text;
 
+pub use delay::*;
 pub use functions::*;
 pub use memory::Items;
 pub use policy::EcdsaPolicy;

@@ -1,6 +1,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use shared::Error;
+use shared::{DelayError, Error, EvaluateError};
 
 /// What came of a call. turnpike_status_message has each in words.
 #[repr(u8)]
@@ -14,8 +14,8 @@ pub enum Status {
     Pointer = 2,
     /// A length is too large for any memory, offsets fall, a header has the wrong length, or a tree has no leaves.
     Length = 3,
-    /// A number stands for no backend, scheme or policy, Equihash has no such parameters, a verifying key is none, or a text is
-    /// not UTF-8.
+    /// A number stands for no backend, scheme or policy, Equihash has no such parameters, a verifying key or a modulus is none,
+    /// nothing is to be squared, or a text is not UTF-8.
     Argument = 4,
     /// This processor does not have the backend, or the scheme does not.
     Backend = 5,
@@ -23,10 +23,12 @@ pub enum Status {
     Threads = 6,
     /// The library failed. Please report what it wrote to the standard error output.
     Internal = 7,
+    /// You asked to break off.
+    BrokenOff = 8,
 }
 
 impl Status {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Ok,
         Self::Invalid,
         Self::Pointer,
@@ -35,6 +37,7 @@ impl Status {
         Self::Backend,
         Self::Threads,
         Self::Internal,
+        Self::BrokenOff,
     ];
 
     pub(crate) const fn message(self) -> &'static std::ffi::CStr {
@@ -46,11 +49,12 @@ impl Status {
                 c"a length is too large, offsets fall, a header has the wrong length, or a tree has no leaves"
             }
             Self::Argument => {
-                c"no such backend, scheme or policy, no such parameters of Equihash, no verifying key, or a text is not UTF-8"
+                c"no such backend, scheme or policy, no such parameters of Equihash, no verifying key or modulus, nothing to square, or a text is not UTF-8"
             }
             Self::Backend => c"this processor or this scheme does not have the backend: use the fastest or portable",
             Self::Threads => c"the threads could not be started: use fewer",
             Self::Internal => c"the library failed: please report what it wrote to the standard error output",
+            Self::BrokenOff => c"you asked to break off",
         }
     }
 
@@ -75,6 +79,15 @@ impl From<Error> for Status {
             Error::Parameters { .. } | Error::VerifyingKey(_) => Self::Argument,
             Error::Backend { .. } => Self::Backend,
             Error::Threads { .. } => Self::Threads,
+        }
+    }
+}
+
+impl From<DelayError> for Status {
+    fn from(error: DelayError) -> Self {
+        match error {
+            DelayError::Modulus(_) | DelayError::Zero | DelayError::Evaluate(EvaluateError::Trivial) => Self::Argument,
+            DelayError::Evaluate(EvaluateError::Foreign { .. } | EvaluateError::Mistake) => Self::Internal,
         }
     }
 }

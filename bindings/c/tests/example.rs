@@ -1,4 +1,4 @@
-//! The example in C, compiled with all warnings and, where the compiler has them, the sanitizers of addresses and of
+//! The examples in C, compiled with all warnings and, where the compiler has them, the sanitizers of addresses and of
 //! undefined behaviour, linked with the static and with the shared library.
 #![allow(clippy::unwrap_used)]
 
@@ -21,19 +21,19 @@ fn has_sanitizers(folder: &Path) -> bool {
     linked && Command::new(folder.join("empty")).status().unwrap().success()
 }
 
-/// Compiles the example and returns the program.
-fn compile(folder: &Path, name: &str, library: &[&str]) -> PathBuf {
+/// Compiles an example and returns the program.
+fn compile(folder: &Path, example: &str, library: &[&str]) -> PathBuf {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = compiler(folder);
-    command.arg("-I").arg(crate_folder.join("include")).arg(crate_folder.join("examples/verify.c"));
+    command.arg("-I").arg(crate_folder.join("include")).arg(crate_folder.join(format!("examples/{example}.c")));
     if has_sanitizers(folder) {
         command.arg(SANITIZERS).arg("-fno-sanitize-recover=all");
     } else {
         eprintln!("note: the compiler has no sanitizers");
     }
-    let output = command.args(library).args(["-lpthread", "-ldl", "-lm", "-o", name]).output().unwrap();
+    let output = command.args(library).args(["-lpthread", "-ldl", "-lm", "-o", example]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    folder.join(name)
+    folder.join(example)
 }
 
 /// Where cargo puts the libraries of this package for its tests: beside the tests.
@@ -45,9 +45,9 @@ fn run(program: &Path, argument: &Path) -> Output {
     Command::new(program).arg(argument).env("LD_LIBRARY_PATH", libraries()).output().unwrap()
 }
 
-fn check(name: &str, library: &[&str]) {
+fn check(library: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
-    let program = compile(folder.path(), name, library);
+    let program = compile(folder.path(), "verify", library);
 
     let output = run(&program, Path::new(VECTORS));
     let text = String::from_utf8_lossy(&output.stdout);
@@ -77,12 +77,28 @@ fn check(name: &str, library: &[&str]) {
 #[test]
 fn linked_with_the_static_library() {
     let library = libraries().join("libturnpike_verify_c.a");
-    check("static", &[library.to_str().unwrap()]);
+    check(&[library.to_str().unwrap()]);
 }
 
 #[test]
 fn linked_with_the_shared_library() {
-    check("shared", &["-L", libraries().to_str().unwrap(), "-lturnpike_verify_c"]);
+    check(&["-L", libraries().to_str().unwrap(), "-lturnpike_verify_c"]);
+}
+
+#[test]
+fn a_delay() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "delay", &[libraries().join("libturnpike_verify_c.a").to_str().unwrap()]);
+    let run = |modulus: &str| Command::new(&program).args([modulus, "message", "1000"]).output().unwrap();
+    let output = run("ffffffffffffffc5");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.starts_with("10 %\n20 %\n"), "{text}");
+    assert!(text.contains("\nproved in 50 bytes: "), "{text}");
+    assert_eq!(run("ffff").status.code(), Some(0));
+    for wrong in ["", "fff", "10", "xx"] {
+        assert_eq!(run(wrong).status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod backend;
 mod bls12_381;
+mod delay;
 mod equihash;
 mod error;
 mod items;
@@ -15,6 +16,7 @@ mod sha256;
 mod verifier;
 
 pub use backend::{Backend, Scheme};
+pub use delay::{DelayError, delay, evaluate_delay, verify_delay};
 pub use error::Error;
 pub use items::Items;
 pub use secp256k1::{Policy, policy};
@@ -24,6 +26,7 @@ pub use verify::RuleCode;
 pub use verify::bls12_381::groth16::VerifyingKey;
 pub use verify::equihash::ZCASH_HEADER_LENGTH;
 pub use verify::sha256::{Digest, Tag};
+pub use verify::vdf::{EvaluateError, Evaluated, Modulus};
 
 /// The code of an item that breaks no rule.
 pub const VALID: u8 = 0;

@@ -256,11 +256,17 @@ impl Evaluated {
         Ok(())
     }
 
+    /// The length of a result in bytes, for a modulus of this length.
+    pub fn bytes(modulus_length: usize, iterations: u64) -> usize {
+        MAGIC.len() + size_of::<u16>() + size_of::<u64>() + 2 * modulus_length * (1 + segments(iterations).len())
+    }
+
     /// The result and all that is needed to verify it. All integers are big-endian: `TPDELAY1`; length of the modulus, 2 bytes;
     /// modulus; input; squarings, 8 bytes; then output and proof of each segment.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Delay { modulus, input, iterations } = &self.delay;
-        let mut bytes = MAGIC.to_vec();
+        let mut bytes = Vec::with_capacity(Self::bytes(modulus.length(), *iterations));
+        bytes.extend(MAGIC);
         bytes.extend((modulus.length() as u16).to_be_bytes());
         bytes.extend(modulus.to_bytes());
         bytes.extend(modulus.write(input));

@@ -229,6 +229,7 @@ fn results_verify_and_nothing_else_does() {
         let expected = delay.modulus.write(&expected);
         assert_eq!(evaluated.output(), expected.min(negated));
         let bytes = evaluated.to_bytes();
+        assert_eq!(bytes.len(), Evaluated::bytes(delay.modulus.length(), iterations));
         assert_eq!(Evaluated::from_bytes(&bytes).as_ref(), Ok(&evaluated));
         let from = 10 + delay.modulus.length();
         for damaged in (from..bytes.len()).step_by(bytes.len() / 20 + 1) {
