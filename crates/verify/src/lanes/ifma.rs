@@ -104,6 +104,12 @@ impl Vector for Ifma {
     }
 
     #[inline(always)]
+    fn low_factor(self) -> Self {
+        // The multiplications do not look at the upper bits.
+        self
+    }
+
+    #[inline(always)]
     fn column(self) -> Self {
         self
     }

@@ -84,6 +84,12 @@ pub trait Vector:
     /// The word as a factor. It is below 2^52.
     fn factor(self) -> Self::Factor;
 
+    /// The lower 52 bits of the word as a factor.
+    #[inline(always)]
+    fn low_factor(self) -> Self::Factor {
+        (self & self.with(LIMB)).factor()
+    }
+
     /// The word as a column, to which more is added.
     fn column(self) -> Self::Column;
 
@@ -292,6 +298,11 @@ impl<V: Vector> Vector for Pair<V> {
     #[inline(always)]
     fn factor(self) -> Self::Factor {
         Pair(self.0.factor(), self.1.factor())
+    }
+
+    #[inline(always)]
+    fn low_factor(self) -> Self::Factor {
+        Pair(self.0.low_factor(), self.1.low_factor())
     }
 
     #[inline(always)]

@@ -86,7 +86,9 @@ pub(in crate::secp256k1) fn recover_each<V: Kernel>(any: V, items: &[Recoverable
             #[inline(always)]
             || {
                 let key = sum.to_affine();
-                (sum.z.is_zero(), key.y.is_odd(), key.x)
+                let mut x = [[0; 4]; Mask::BITS as usize];
+                key.x.store(&mut x);
+                (sum.z.is_zero(), key.y.is_odd(), x)
             },
         );
         for (lane, (at, _)) in pending.iter().enumerate() {
@@ -96,7 +98,7 @@ pub(in crate::secp256k1) fn recover_each<V: Kernel>(any: V, items: &[Recoverable
             } else if is(unsure) {
                 portable::recover(&items[*at])
             } else {
-                Ok(PublicKey::from_x(scalar::to_bytes(&x.number(lane)), is(odd)))
+                Ok(PublicKey::from_x(scalar::to_bytes(&x[lane]), is(odd)))
             };
         }
     }

@@ -1,13 +1,19 @@
 //! The field, an element in each lane: numbers modulo p = 2^256 - 2^32 - 977 in five limbs of 52 bits.
 
+use super::inverse;
 use super::kernel::Kernel;
-use crate::lanes::{LIMB, Mask, Row, add_product, columns, multiply, square, sums};
+use crate::lanes::{LIMB, Mask, Plain, Row, add_product, columns, mask, multiply, square, sums};
 
 /// 2^256 - p.
 pub(super) const FOLD: u64 = 0x1_0000_03d1;
 /// The bits of the highest limb.
 pub(super) const TOP: u64 = (1 << 48) - 1;
 const PRIME: [u64; 5] = [0xf_fffe_ffff_fc2f, LIMB, LIMB, LIMB, TOP];
+/// p in limbs of 64 bits.
+const PRIME_WORDS: [u64; 4] = [FOLD.wrapping_neg(), u64::MAX, u64::MAX, u64::MAX];
+/// Twice p, in limbs of which few have to be added. The fourth is so large that with it the lower four limbs are not negative
+/// as a whole when an element's are subtracted, and the highest is larger than an element's.
+const TWICE_PRIME: [u64; 5] = [(2 * FOLD).wrapping_neg(), 0, 0, 2 << 52, (2 << 48) - 2];
 
 /// An element ready to be multiplied: limbs of at most 52 bits, and the whole below 2^256 + 2^218. So an element may
 /// have two representations, itself and itself plus p.
@@ -46,10 +52,10 @@ impl<V: Kernel> Element<V> {
         ])
     }
 
-    /// The number below p in four limbs of 64 bits.
+    /// In four limbs of 64 bits. The number is below 2^256.
     #[inline(always)]
     fn to_words(self) -> [V; 4] {
-        let [a, b, c, d, e] = self.canonical().0;
+        let [a, b, c, d, e] = self.0;
         [
             a | b.left::<52>(),
             b.right::<12>() | c.left::<40>(),
@@ -76,20 +82,23 @@ impl<V: Kernel> Element<V> {
         (Self::from_words([a, b, c, d]), Self::from_words([e, f, g, h]))
     }
 
-    /// Both coordinates of a point in each lane; there is a row for each lane.
+    /// Both coordinates of a point in each lane, below 2^256; there is a row for each lane.
     #[inline(always)]
     pub(super) fn store_rows(x: &Self, y: &Self, rows: &mut [Row]) {
-        let ([a, b, c, d], [e, f, g, h]) = (x.to_words(), y.to_words());
+        let ([a, b, c, d], [e, f, g, h]) = (x.below().to_words(), y.below().to_words());
         V::store_rows([a, b, c, d, e, f, g, h], rows);
     }
 
-    /// The number below p of one lane.
-    pub(super) fn number(&self, lane: usize) -> [u64; 4] {
-        self.to_words().map(|word| {
+    /// The numbers below p of all lanes.
+    #[inline(always)]
+    pub(super) fn store(&self, numbers: &mut [[u64; 4]]) {
+        for (at, word) in self.canonical().to_words().into_iter().enumerate() {
             let mut words = [0; Mask::BITS as usize];
             word.store(&mut words[..V::LANES]);
-            words[lane]
-        })
+            for (number, word) in numbers.iter_mut().zip(words) {
+                number[at] = word;
+            }
+        }
     }
 
     #[inline(always)]
@@ -123,6 +132,24 @@ impl<V: Kernel> Element<V> {
         )
     }
 
+    /// The product plus a sum.
+    #[inline(always)]
+    pub(super) fn multiply_plus(&self, other: &Self, sum: Sum<V>) -> Self {
+        self.any().product(
+            #[inline(always)]
+            || Self(V::multiply_plus(&self.0, &other.0, &sum.0)),
+        )
+    }
+
+    /// The square plus a sum.
+    #[inline(always)]
+    pub(super) fn square_plus(&self, sum: Sum<V>) -> Self {
+        self.any().product(
+            #[inline(always)]
+            || Self(V::square_plus(&self.0, &sum.0)),
+        )
+    }
+
     /// The square, so many times.
     #[inline(always)]
     pub(super) fn squares(&self, times: usize) -> Self {
@@ -149,7 +176,25 @@ impl<V: Kernel> Element<V> {
 
     #[inline(always)]
     pub(super) fn negative(&self) -> Self {
-        Sum([self.any().with(0); 5]).minus::<0>(self).tight()
+        Sum::zero(self.any()).minus::<0>(self).tight()
+    }
+
+    /// The element, or its negative in the lanes of the mask.
+    #[inline(always)]
+    pub(super) fn negative_if(&self, mask: Mask) -> Sum<V> {
+        let mut sum = self.0;
+        for (limb, negative) in sum.iter_mut().zip(Sum::zero(self.any()).minus::<0>(self).0) {
+            *limb = limb.or_if(mask, negative);
+        }
+        Sum(sum)
+    }
+
+    /// A representation below 2^256.
+    #[inline(always)]
+    fn below(self) -> Self {
+        // It nearly always is.
+        let is_below = self.0[4].right::<48>().equals(self.any().with(0));
+        if is_below == mask::<V>(|_| true) { self } else { self.canonical() }
     }
 
     /// The representation below p.
@@ -171,6 +216,11 @@ impl<V: Kernel> Element<V> {
 
     #[inline(always)]
     pub(super) fn is_zero(&self) -> Mask {
+        // Zero is zero or p, and nearly all others are told from those by one limb.
+        let lowest = self.0[0];
+        if lowest.equals(lowest.with(0)) | lowest.equals(lowest.with(PRIME[0])) == 0 {
+            return 0;
+        }
         let [a, b, c, d, e] = self.canonical().0;
         (a | b | c | d | e).equals(a.with(0))
     }
@@ -179,6 +229,15 @@ impl<V: Kernel> Element<V> {
     pub(super) fn is_odd(&self) -> Mask {
         let one = self.any().with(1);
         (self.canonical().0[0] & one).equals(one)
+    }
+}
+
+impl Element<Plain> {
+    /// The number below p.
+    pub(super) fn number(&self) -> [u64; 4] {
+        let mut number = [[0; 4]];
+        self.store(&mut number);
+        number[0]
     }
 }
 
@@ -192,11 +251,18 @@ impl<V: Kernel> Element<V> {
             let most = if at < 4 { LIMB } else { TOP + 1 + (1 << 9) };
             assert!(words.iter().all(|word| *word <= most), "limb {at}: {words:x?}");
         }
-        (0..V::LANES).map(|lane| self.number(lane)).collect()
+        let mut numbers = vec![[0; 4]; V::LANES];
+        self.store(&mut numbers);
+        numbers
     }
 }
 
 impl<V: Kernel> Sum<V> {
+    #[inline(always)]
+    pub(super) fn zero(any: V) -> Self {
+        Self([any.with(0); 5])
+    }
+
     #[inline(always)]
     pub(super) fn plus(self, other: &Element<V>) -> Self {
         let mut sum = self.0;
@@ -210,8 +276,8 @@ impl<V: Kernel> Sum<V> {
     #[inline(always)]
     pub(super) fn minus<const BITS: u32>(self, other: &Element<V>) -> Self {
         let mut sum = self.0;
-        for ((limb, other), prime) in sum.iter_mut().zip(other.0).zip(PRIME) {
-            *limb = *limb + (other.with(2 * prime) - other).left::<BITS>();
+        for ((limb, other), prime) in sum.iter_mut().zip(other.0).zip(TWICE_PRIME) {
+            *limb = *limb + other.with(prime << BITS) - other.left::<BITS>();
         }
         Self(sum)
     }
@@ -219,15 +285,19 @@ impl<V: Kernel> Sum<V> {
     /// The element. What is above 2^256 comes in again at the bottom, times 2^256 - p.
     #[inline(always)]
     pub(super) fn tight(self) -> Element<V> {
-        let mut sum = self.0;
-        let (fold, top) = (sum[0].with(FOLD), sum[0].with(TOP));
-        // At most a few bits: no sum is of more than 30 elements. It is not negative either, because the whole number
-        // is at least p - 2^218, and lower limbs cannot make up for a negative top limb.
-        let over = sum[4].right_signed::<48>();
-        sum[4] = sum[4] & top;
-        sum[0] = sum[0].add_low(over, fold);
-        Element(carry(sum))
+        Element(tight(self.0))
     }
+}
+
+/// As an [`Element`]'s limbs are, of a sum's.
+#[inline(always)]
+pub(super) fn tight<V: Kernel>(mut sum: [V; 5]) -> [V; 5] {
+    let (fold, top) = (sum[0].with(FOLD), sum[0].with(TOP));
+    // At most a few bits: no sum is of more than 30 elements. Nor is it negative: see `TWICE_PRIME`.
+    let over = sum[4].right::<48>();
+    sum[4] = sum[4] & top;
+    sum[0] = sum[0].add_low(over, fold);
+    carry(sum)
 }
 
 /// Brings limbs to 52 bits; the last takes what is over.
@@ -265,9 +335,9 @@ const fn bias<V: Kernel>() -> [u64; 10] {
     bias
 }
 
-/// The product with these columns, each of at most ten parts of products.
+/// The product with these columns, each of at most ten parts of products, plus a sum.
 #[inline(always)]
-fn reduce<V: Kernel>(wide: [V; 10]) -> [V; 5] {
+fn reduce<V: Kernel>(wide: [V; 10], sum: &[V; 5]) -> [V; 5] {
     let any = wide[0];
     let mut wide = wide;
     for (column, bias) in wide.iter_mut().zip(bias::<V>()) {
@@ -277,13 +347,13 @@ fn reduce<V: Kernel>(wide: [V; 10]) -> [V; 5] {
     // The product is below 2^520, so that the last column has no more than a limb.
     for i in 0..4 {
         upper[i + 1] = upper[i + 1] + upper[i].right::<52>();
-        upper[i] = upper[i] & any.with(LIMB);
     }
     // 2^260 is 16 times 2^256.
     let fold = any.with(16 * FOLD).factor();
-    let mut columns = columns(&[a, b, c, d, e, any.with(0)]);
+    let [f, g, h, i, j] = *sum;
+    let mut columns = columns(&[a + f, b + g, c + h, d + i, e + j, any.with(0)]);
     for (at, upper) in upper.into_iter().enumerate() {
-        add_product::<V, 6>(&mut columns, at, upper.factor(), fold);
+        add_product::<V, 6>(&mut columns, at, upper.low_factor(), fold);
     }
     // What is above 2^256 has at most 42 bits.
     let [.., e, over] = sums::<V, 6>(&columns);
@@ -293,21 +363,22 @@ fn reduce<V: Kernel>(wide: [V; 10]) -> [V; 5] {
     carry([a, b, c, d, e & any.with(TOP)])
 }
 
-/// The product of numbers in limbs of at most 52 bits.
+/// The product of numbers in limbs of at most 52 bits, plus a sum.
 #[inline(always)]
-pub(super) fn multiply_limbs<V: Kernel>(a: &[V; 5], b: &[V; 5]) -> [V; 5] {
-    reduce(multiply(a, b))
+pub(super) fn multiply_limbs<V: Kernel>(a: &[V; 5], b: &[V; 5], sum: &[V; 5]) -> [V; 5] {
+    reduce(multiply(a, b), sum)
 }
 
 /// As [`multiply_limbs`], of a number with itself.
 #[inline(always)]
-pub(super) fn square_limbs<V: Kernel>(a: &[V; 5]) -> [V; 5] {
-    reduce(square(a))
+pub(super) fn square_limbs<V: Kernel>(a: &[V; 5], sum: &[V; 5]) -> [V; 5] {
+    reduce(square(a), sum)
 }
 
-/// a to the power of 2^2 - 1, and to that of 223 ones, a zero and 22 ones in binary, with which both exponents below begin. The names tell how many bits are set in a row in the exponent so far.
+/// The square root of a number that has one: it to the power of (p + 1) / 4. The names tell how many bits are set in a row in
+/// the exponent so far.
 #[inline(always)]
-fn powers<V: Kernel>(a: &Element<V>) -> [Element<V>; 2] {
+pub(super) fn square_root<V: Kernel>(a: &Element<V>) -> Element<V> {
     let x2 = a.square().multiply(a);
     let x3 = x2.square().multiply(a);
     let x6 = x3.squares(3).multiply(&x3);
@@ -319,24 +390,40 @@ fn powers<V: Kernel>(a: &Element<V>) -> [Element<V>; 2] {
     let x176 = x88.squares(88).multiply(&x88);
     let x220 = x176.squares(44).multiply(&x44);
     let x223 = x220.squares(3).multiply(&x3);
-    [x2, x223.squares(23).multiply(&x22)]
+    x223.squares(23).multiply(&x22).squares(6).multiply(&x2).squares(2)
 }
 
-/// The square root of a number that has one: it to the power of (p + 1) / 4.
-#[inline(always)]
-pub(super) fn square_root<V: Kernel>(a: &Element<V>) -> Element<V> {
-    let [x2, most] = powers(a);
-    most.squares(6).multiply(&x2).squares(2)
-}
-
-/// The inverse of a number, and zero for zero: the number to the power of p - 2.
+/// The inverse of a number, and zero for zero.
 #[inline(always)]
 pub(super) fn invert<V: Kernel>(a: &Element<V>) -> Element<V> {
-    a.any().call(
+    let mut numbers = [[0; 4]; Mask::BITS as usize];
+    let numbers = &mut numbers[..V::LANES];
+    a.store(numbers);
+    invert_each(numbers);
+    Element::load(
+        a.any(),
         #[inline(always)]
-        || {
-            let [x2, most] = powers(a);
-            most.squares(5).multiply(a).squares(3).multiply(&x2).squares(2).multiply(a)
-        },
+        |lane| numbers[lane],
     )
+}
+
+/// Replaces each number by its inverse, at the price of one inversion for all. Zero stays zero.
+fn invert_each(numbers: &mut [[u64; 4]]) {
+    let element = |number: &[u64; 4]| Element::load(Plain(0), |_| *number);
+    let mut product = Element::small(Plain(0), 1);
+    let mut products = [product; Mask::BITS as usize];
+    for (number, before) in numbers.iter().zip(&mut products) {
+        *before = product;
+        if *number != [0; 4] {
+            product = product.multiply(&element(number));
+        }
+    }
+    let mut inverse = element(&inverse::invert(&product.number(), &PRIME_WORDS));
+    for (number, before) in numbers.iter_mut().zip(&products).rev() {
+        if *number != [0; 4] {
+            let next = inverse.multiply(&element(number));
+            *number = inverse.multiply(before).number();
+            inverse = next;
+        }
+    }
 }

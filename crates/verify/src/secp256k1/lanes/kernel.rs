@@ -6,7 +6,7 @@ use crate::lanes::Model;
 use crate::lanes::{Fma, Ifma};
 use crate::lanes::{LIMB, Pair, Plain, Vector, wide};
 
-use super::field::{FOLD, TOP, multiply_limbs, square_limbs};
+use super::field::{FOLD, TOP, multiply_limbs, square_limbs, tight};
 
 /// A vector that field elements are multiplied on.
 pub(in crate::secp256k1) trait Kernel: Vector {
@@ -18,53 +18,64 @@ pub(in crate::secp256k1) trait Kernel: Vector {
 
     /// The square of a field element.
     fn square(a: &[Self; 5]) -> [Self; 5];
+
+    /// The product plus a sum.
+    #[inline(always)]
+    fn multiply_plus(a: &[Self; 5], b: &[Self; 5], sum: &[Self; 5]) -> [Self; 5] {
+        plus(Self::multiply(a, b), sum)
+    }
+
+    /// The square plus a sum.
+    #[inline(always)]
+    fn square_plus(a: &[Self; 5], sum: &[Self; 5]) -> [Self; 5] {
+        plus(Self::square(a), sum)
+    }
 }
 
+#[inline(always)]
+fn plus<V: Kernel>(mut product: [V; 5], sum: &[V; 5]) -> [V; 5] {
+    for (limb, more) in product.iter_mut().zip(sum) {
+        *limb = *limb + *more;
+    }
+    tight(product)
+}
+
+/// Products of limbs of 52 bits, which is what lanes have.
+macro_rules! in_limbs {
+    ($vector:ty, worth $worth:literal, $(#[$inline:meta])+) => {
+        impl Kernel for $vector {
+            const WORTH: usize = $worth;
+
+            $(#[$inline])+
+            fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
+                multiply_limbs(a, b, &[a[0].with(0); 5])
+            }
+
+            $(#[$inline])+
+            fn square(a: &[Self; 5]) -> [Self; 5] {
+                square_limbs(a, &[a[0].with(0); 5])
+            }
+
+            $(#[$inline])+
+            fn multiply_plus(a: &[Self; 5], b: &[Self; 5], sum: &[Self; 5]) -> [Self; 5] {
+                multiply_limbs(a, b, sum)
+            }
+
+            $(#[$inline])+
+            fn square_plus(a: &[Self; 5], sum: &[Self; 5]) -> [Self; 5] {
+                square_limbs(a, sum)
+            }
+        }
+    };
+}
+
+// Unoptimised builds have them once, because they would take minutes to compile.
 #[cfg(target_arch = "x86_64")]
-impl Kernel for Ifma {
-    // Unoptimised builds have it once, because they would take minutes to compile.
-    #[cfg_attr(debug_assertions, inline(never))]
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
-        multiply_limbs(a, b)
-    }
-
-    #[cfg_attr(debug_assertions, inline(never))]
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn square(a: &[Self; 5]) -> [Self; 5] {
-        square_limbs(a)
-    }
-}
-
+in_limbs!(Ifma, worth 1, #[cfg_attr(debug_assertions, inline(never))] #[cfg_attr(not(debug_assertions), inline(always))]);
 #[cfg(target_arch = "x86_64")]
-impl Kernel for Fma {
-    const WORTH: usize = 2;
-
-    #[cfg_attr(debug_assertions, inline(never))]
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
-        multiply_limbs(a, b)
-    }
-
-    #[cfg_attr(debug_assertions, inline(never))]
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn square(a: &[Self; 5]) -> [Self; 5] {
-        square_limbs(a)
-    }
-}
-
+in_limbs!(Fma, worth 2, #[cfg_attr(debug_assertions, inline(never))] #[cfg_attr(not(debug_assertions), inline(always))]);
 #[cfg(any(test, fuzzing))]
-impl Kernel for Model {
-    #[inline(never)]
-    fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
-        multiply_limbs(a, b)
-    }
-
-    #[inline(never)]
-    fn square(a: &[Self; 5]) -> [Self; 5] {
-        square_limbs(a)
-    }
-}
+in_limbs!(Model, worth 1, #[inline(never)]);
 
 impl<V: Kernel> Kernel for Pair<V> {
     const WORTH: usize = V::WORTH;
@@ -79,6 +90,18 @@ impl<V: Kernel> Kernel for Pair<V> {
     fn square(a: &[Self; 5]) -> [Self; 5] {
         let (a, b) = limbs(a);
         Self::join(V::square(&a), V::square(&b))
+    }
+
+    #[inline(always)]
+    fn multiply_plus(a: &[Self; 5], b: &[Self; 5], sum: &[Self; 5]) -> [Self; 5] {
+        let ((a, c), (b, d), (e, f)) = (limbs(a), limbs(b), limbs(sum));
+        Self::join(V::multiply_plus(&a, &b, &e), V::multiply_plus(&c, &d, &f))
+    }
+
+    #[inline(always)]
+    fn square_plus(a: &[Self; 5], sum: &[Self; 5]) -> [Self; 5] {
+        let ((a, b), (c, d)) = (limbs(a), limbs(sum));
+        Self::join(V::square_plus(&a, &c), V::square_plus(&b, &d))
     }
 }
 

@@ -15,6 +15,7 @@
 mod combination;
 pub(super) mod ecdsa;
 mod field;
+mod inverse;
 mod kernel;
 mod multiple;
 mod point;

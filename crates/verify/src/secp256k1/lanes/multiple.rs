@@ -4,19 +4,21 @@
 //! bits, one for each window. In a window, all points with the same digit go to one bucket. The points of a bucket are added
 //! up in pairs, and the sums again, until there is one: pairs of all buckets and windows do not depend on each other, so they
 //! fill the lanes, and share the inversion that an addition of affine points takes ("batch affine"). Such an addition is
-//! 5 multiplications and a squaring. What is left, the sum of each bucket's point as often as its digit says, has a window
-//! in each lane.
+//! 5 multiplications and a squaring. What is left, the sum of each bucket's point as often as its number says, is made of
+//! additions in pairs too, about two for each bucket: for each bit, those of the buckets whose numbers have it. Then there is
+//! a point for each bit of a digit in each window, and doublings make one of those, with a window in each lane.
 //!
-//! The limit: a signature of a batch of 1,024 is 46 digits that are not zero, about 44 additions of 352 fused multiply-adds
-//! for a vector of eight; its share of the buckets is 2,000 more. With two square roots of 11,500 that makes 40,000 for eight
-//! signatures: 20,000 cycles of a Zen 5 core, or 0.58 us each at 4.34 GHz.
+//! The limit: a signature of a batch of 1,024 is 48 additions, of 352 fused multiply-adds for a vector of eight, and two
+//! square roots of 11,500. That makes 40,000 for eight signatures: at two a cycle 0.61 us each at 4.04 GHz. A product is a
+//! third more operations than its multiply-adds, and each addition loads two points and stores one, which are turned from
+//! rows to vectors and back.
 
 use std::sync::LazyLock;
 
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
 use super::combination::times_lambda;
-use super::field::{Element, invert};
+use super::field::{Element, Sum, invert};
 use super::kernel::Kernel;
 use super::point::{Affine, Jacobian};
 use super::scalar::{self, Half, Scalar};
@@ -24,9 +26,9 @@ use super::table::{GENERATOR, to_row};
 use crate::lanes::{Mask, Plain, Row, Vector, mask};
 use crate::sha256::Tag;
 
-/// Pairs that share an inversion. It costs about as much as 40 additions, and what is kept of a pair until then, 80 bytes,
-/// should stay in the second level cache.
-const SHARED: usize = 8192;
+/// Pairs that share an inversion. It takes as long as 200 additions in lanes, and what is kept of a pair until then, 120
+/// bytes, should stay in the second level cache.
+const SHARED: usize = 4096;
 
 /// Bits of half a number, one for the carry of its signed digits included.
 const BITS: u32 = 129;
@@ -105,9 +107,9 @@ impl Multiples {
     #[inline(always)]
     pub(super) fn sum_is_zero<V: Kernel>(&mut self, any: V) -> bool {
         let Some(constants) = Constants::get() else { return false };
-        let plan = Plan::for_rows(self.rows.len());
-        // The blind is in each window's sum as often as there are buckets, and twice more. One is to be left.
-        let in_window = scalar::from_u64(plan.buckets as u64 + 2);
+        let plan = Plan::for_numbers(&self.numbers);
+        // The blind is in each window's sum as often as its doublings make it. One is to be left.
+        let in_window = scalar::from_u64(1 << plan.bits);
         let in_sum = (0..plan.windows).fold([0; 4], |sum, _| {
             let sum = (0..plan.bits).fold(sum, |sum, _| scalar::add(&sum, &sum));
             scalar::add(&sum, &in_window)
@@ -118,11 +120,12 @@ impl Multiples {
         let number = scalar::split(&self.generator);
         self.push(&constants.generator, number);
 
-        let mut buckets = Buckets::fill(&plan, &self.numbers);
-        if !buckets.add_up(any, &mut self.rows) {
-            return false;
-        }
-        let windows = buckets.windows(any, &plan, &self.rows, &constants.blind);
+        let buckets = Lists::of_buckets(&plan, &self.numbers);
+        // There are not more sums than that, and those of lanes that are left over.
+        self.rows.reserve(buckets.entries.len() + 2 * plan.windows * plan.buckets + V::LANES);
+        let mut sums = Sums { any, rows: &mut self.rows, pairs: Vec::new() };
+        let Some(bits) = sums.of_buckets(&plan, buckets) else { return false };
+        let windows = sums.windows(&plan, &bits, &constants.blind);
         is_point(&horner(&windows, plan.bits), &constants.blind)
     }
 }
@@ -137,11 +140,12 @@ struct Plan {
 }
 
 impl Plan {
-    /// The one that takes the fewest multiplications.
-    fn for_rows(rows: usize) -> Self {
+    /// The one that takes the fewest additions.
+    fn for_numbers(numbers: &[Half]) -> Self {
         let plan = |bits: u32| Self { bits, windows: BITS.div_ceil(bits) as usize, buckets: 1 << (bits - 1) };
-        // 8 for an addition to a bucket, with what goes on around it; 27 for a bucket's own two.
-        let cost = |plan: &Self| plan.windows * (8 * rows + 27 * plan.buckets);
+        let length: usize = numbers.iter().map(|number| (BITS - number.magnitude.leading_zeros()) as usize).sum();
+        // Each digit's own, and two for each bucket.
+        let cost = |plan: &Self| length / plan.bits as usize + 2 * plan.windows * plan.buckets;
         (4..=13).map(plan).min_by_key(cost).unwrap_or(plan(8))
     }
 }
@@ -149,19 +153,22 @@ impl Plan {
 /// Row number times two, and one if the row's negative is meant.
 type Entry = u32;
 
-struct Buckets {
-    /// Those of all buckets, one after the other.
+/// Lists of points to be added up.
+#[derive(Default)]
+struct Lists {
+    /// Those of all lists, one after the other.
     entries: Vec<Entry>,
-    /// Where each bucket begins; one more for the end.
-    starts: Vec<u32>,
+    /// Where each list ends.
+    ends: Vec<u32>,
 }
 
-impl Buckets {
-    /// Puts each row into the buckets of its number's digits.
-    fn fill(plan: &Plan, numbers: &[Half]) -> Self {
+impl Lists {
+    /// A list for each bucket of each window: each row is in those of its number's digits.
+    fn of_buckets(plan: &Plan, numbers: &[Half]) -> Self {
         assert!(numbers.len() < 1 << 26, "entries of all rounds have 31 bits");
         let mut digits: Vec<(u32, Entry)> = Vec::with_capacity(numbers.len() * plan.windows);
-        let mut starts = vec![0u32; plan.windows * plan.buckets + 1];
+        // Of each bucket first how many are in it, then where its next one is to be.
+        let mut ends = vec![0u32; plan.windows * plan.buckets];
         for (row, number) in numbers.iter().enumerate() {
             let mut rest = number.magnitude;
             let mut carry = 0;
@@ -172,7 +179,7 @@ impl Buckets {
                 let size = if carry == 1 { (1 << plan.bits) - digit } else { digit };
                 if size > 0 {
                     let bucket = (window * plan.buckets) as u32 + size - 1;
-                    starts[bucket as usize + 1] += 1;
+                    ends[bucket as usize] += 1;
                     digits.push((bucket, (row as u32) << 1 | u32::from((carry == 1) != number.negative)));
                 } else if rest == 0 && carry == 0 {
                     break;
@@ -180,142 +187,203 @@ impl Buckets {
             }
             assert!(carry == 0, "the last digit has room for the carry");
         }
-        for bucket in 1..starts.len() {
-            starts[bucket] += starts[bucket - 1];
+        let mut start = 0;
+        for end in &mut ends {
+            (*end, start) = (start, start + *end);
         }
-        let mut next = starts.clone();
         let mut entries = vec![0; digits.len()];
         for (bucket, entry) in digits {
-            let place = &mut next[bucket as usize];
+            let place = &mut ends[bucket as usize];
             entries[*place as usize] = entry;
             *place += 1;
         }
-        Self { entries, starts }
+        Self { entries, ends }
     }
 
-    /// Adds up in pairs until no bucket has more than one entry. New points are appended to the rows. False if a sum was the
-    /// point at infinity.
-    #[inline(always)]
-    fn add_up<V: Kernel>(&mut self, any: V, rows: &mut Vec<Row>) -> bool {
-        let mut pairs: Vec<[Entry; 2]> = Vec::with_capacity(self.entries.len() / 2);
-        loop {
-            pairs.clear();
-            let mut end = 0;
-            let mut from = 0;
-            for start in 1..self.starts.len() {
-                let to = self.starts[start] as usize;
-                while to - from >= 2 {
-                    // The sum's place may be that of the pair's first, or before it.
-                    pairs.push([self.entries[from], self.entries[from + 1]]);
-                    self.entries[end] = ((rows.len() + pairs.len() - 1) as u32) << 1;
-                    (end, from) = (end + 1, from + 2);
-                }
-                if from < to {
-                    self.entries[end] = self.entries[from];
-                    (end, from) = (end + 1, to);
-                }
-                self.starts[start] = end as u32;
-            }
-            if pairs.is_empty() {
-                return true;
-            }
-            self.entries.truncate(end);
-            for pairs in pairs.chunks(SHARED) {
-                if !any.call(
-                    #[inline(always)]
-                    || add_pairs(any, rows, pairs),
-                ) {
-                    return false;
-                }
+    fn list(&self, at: usize) -> &[Entry] {
+        let start = if at > 0 { self.ends[at - 1] } else { 0 };
+        &self.entries[start as usize..self.ends[at] as usize]
+    }
+
+    /// A list more, of the entries of these.
+    fn push(&mut self, lists: [&[Entry]; 2]) {
+        for list in lists {
+            // One at a time: they are mostly one.
+            for entry in list {
+                self.entries.push(*entry);
             }
         }
+        self.ends.push(self.entries.len() as u32);
     }
 
-    /// For each window, the sum of its buckets' points, each as often as the digit says, with the blind.
+    /// Takes pairs from each list as long as it has some, and puts a new row for each in their place, from this one on. It
+    /// has the sign of the pair's first.
+    fn pair_up(&mut self, mut row: usize, pairs: &mut Vec<[Entry; 2]>) {
+        pairs.clear();
+        let (mut from, mut end) = (0, 0);
+        for list in &mut self.ends {
+            let to = *list as usize;
+            while to - from >= 2 {
+                let pair = [self.entries[from], self.entries[from + 1]];
+                pairs.push(pair);
+                self.entries[end] = (row as u32) << 1 | pair[0] & 1;
+                (from, end, row) = (from + 2, end + 1, row + 1);
+            }
+            if from < to {
+                self.entries[end] = self.entries[from];
+                (from, end) = (to, end + 1);
+            }
+            *list = end as u32;
+        }
+        self.entries.truncate(end);
+    }
+}
+
+/// Adds points up. New ones are appended to the rows.
+struct Sums<'a, V> {
+    any: V,
+    rows: &'a mut Vec<Row>,
+    pairs: Vec<[Entry; 2]>,
+}
+
+impl<V: Kernel> Sums<'_, V> {
+    /// Adds up pairs of all lists: how many there were, or none if a sum was the point at infinity.
     #[inline(always)]
-    fn windows<V: Kernel>(&self, any: V, plan: &Plan, rows: &[Row], blind: &Row) -> Vec<Jacobian<Plain>> {
-        let entry = |window: usize, bucket: usize| {
-            let at = window * plan.buckets + bucket;
-            let (from, to) = (self.starts[at] as usize, self.starts[at + 1] as usize);
-            if from < to { Some(self.entries[from]) } else { None }
-        };
-        let mut sums = Vec::with_capacity(plan.windows);
+    fn halve(&mut self, lists: &mut Lists) -> Option<usize> {
+        let pairs = &mut self.pairs;
+        lists.pair_up(self.rows.len(), pairs);
+        let count = pairs.len();
+        // Lanes that are left over do the last pair again.
+        if let Some(last) = pairs.last() {
+            pairs.resize(count.next_multiple_of(V::LANES), *last);
+        }
+        for pairs in pairs.chunks(SHARED) {
+            let (any, rows) = (self.any, &mut *self.rows);
+            let are_finite = any.call(
+                #[inline(always)]
+                || add_pairs(any, rows, pairs),
+            );
+            if !are_finite {
+                return None;
+            }
+        }
+        Some(count)
+    }
+
+    /// For each bit of the buckets' numbers and each window, a list of one point or none: the sum of the points in buckets
+    /// whose numbers have the bit. The highest bit comes first, then the others from the lowest on. None if a sum was the
+    /// point at infinity.
+    #[inline(always)]
+    fn of_buckets(&mut self, plan: &Plan, mut buckets: Lists) -> Option<Lists> {
+        while self.halve(&mut buckets)? > 0 {}
+        // Bucket 2j and 2j + 1 make up a bucket j that counts twice. Those with an odd number count once more.
+        let mut lists = buckets;
+        let mut count = plan.buckets;
+        while count > 1 {
+            let mut next = Lists::default();
+            for window in 0..plan.windows {
+                // There is no bucket for zero.
+                let bucket = |number: usize| lists.list(window * count + number - 1);
+                for number in 1..count / 2 {
+                    next.push([bucket(2 * number), bucket(2 * number + 1)]);
+                }
+                next.push([bucket(count), &[]]);
+            }
+            for bits in plan.windows * count..lists.ends.len() {
+                next.push([lists.list(bits), &[]]);
+            }
+            for window in 0..plan.windows {
+                for number in (1..count).step_by(2) {
+                    next.entries.extend_from_slice(lists.list(window * count + number - 1));
+                }
+                next.push([&[], &[]]);
+            }
+            (lists, count) = (next, count / 2);
+            self.halve(&mut lists)?;
+        }
+        while self.halve(&mut lists)? > 0 {}
+        Some(lists)
+    }
+
+    /// For each window, the sum of its bits' points, each as often as the bit says, with the blind.
+    #[inline(always)]
+    fn windows(&self, plan: &Plan, bits: &Lists, blind: &Row) -> Vec<Jacobian<Plain>> {
+        let any = self.any;
+        let mut sums = vec![Affine::load(Plain(0), |_| blind).to_jacobian(); plan.windows];
         for first in (0..plan.windows).step_by(V::LANES) {
-            let entry = |lane: usize, bucket: usize| {
-                if first + lane < plan.windows { entry(first + lane, bucket) } else { None }
-            };
-            let sum = any.call(
+            let count = V::LANES.min(plan.windows - first);
+            any.call(
                 #[inline(always)]
                 || {
-                    let start = Affine::load(any, |_| blind);
-                    let mut running = start.to_jacobian();
-                    let mut sum = running.double();
-                    for bucket in (0..plan.buckets).rev() {
-                        let there = mask::<V>(|lane| entry(lane, bucket).is_some());
-                        let negative = mask::<V>(|lane| entry(lane, bucket).is_some_and(|entry| entry & 1 == 1));
-                        let row = |lane: usize| entry(lane, bucket).map_or(blind, |entry| &rows[entry as usize >> 1]);
+                    let mut sum = Affine::load(any, |_| blind).to_jacobian();
+                    for bit in (0..plan.bits as usize).rev() {
+                        let place = (bit + 1) % plan.bits as usize * plan.windows + first;
+                        let entry = |lane: usize| if lane < count { bits.list(place + lane).first() } else { None };
+                        let there = mask::<V>(|lane| entry(lane).is_some());
+                        let negative = mask::<V>(|lane| entry(lane).is_some_and(|entry| entry & 1 == 1));
+                        let row = |lane: usize| entry(lane).map_or(blind, |entry| &self.rows[*entry as usize >> 1]);
                         let point = Affine::load(any, row).negative_if(negative);
-                        running = running.or_if(there, &running.add_affine(&point).0);
-                        sum = sum.add(&running);
+                        sum = sum.double();
+                        sum = sum.or_if(there, &sum.add_affine(&point).0);
                     }
-                    sum
+                    sum.store(&mut sums[first..first + count]);
                 },
             );
-            sums.extend((first..plan.windows.min(first + V::LANES)).map(|window| sum.lane(window - first)));
         }
         sums
     }
 }
 
-/// The point that is meant in each lane.
-#[inline(always)]
-fn load_entries<V: Kernel>(any: V, rows: &[Row], entry: impl Fn(usize) -> Entry) -> Affine<V> {
-    let negative = mask::<V>(|lane| entry(lane) & 1 == 1);
-    Affine::load(any, |lane| &rows[entry(lane) as usize >> 1]).negative_if(negative)
+/// What is kept of the additions of pairs until there is the inverse that they share.
+struct Slope<V> {
+    numerator: Element<V>,
+    denominator: Element<V>,
+    /// The product of the denominators before.
+    before: Element<V>,
 }
 
-/// Appends the sum of each pair to the rows, and says whether none is the point at infinity.
+/// Both points of pairs, one in each lane, the second with the sign that it has more than the first.
+#[inline(always)]
+fn load_pairs<V: Kernel>(any: V, rows: &[Row], pairs: &[[Entry; 2]]) -> (Affine<V>, Affine<V>, Mask) {
+    let load = |side: usize| Affine::load(any, |lane| &rows[pairs[lane][side] as usize >> 1]);
+    (load(0), load(1), mask::<V>(|lane| (pairs[lane][0] ^ pairs[lane][1]) & 1 == 1))
+}
+
+/// Appends the sum of each pair to the rows, with the sign of its first point, and says whether none is the point at infinity.
 #[inline(always)]
 fn add_pairs<V: Kernel>(any: V, rows: &mut Vec<Row>, pairs: &[[Entry; 2]]) -> bool {
-    let count = rows.len();
-    let groups = pairs.len().div_ceil(V::LANES);
-    rows.resize(count + groups * V::LANES, Row::default());
-    let (rows_before, sums) = rows.split_at_mut(count);
-    let entry = |side: usize, group: usize, lane: usize| pairs[(group * V::LANES + lane).min(pairs.len() - 1)][side];
-
-    // The slopes' denominators, and the product of all before each.
-    let mut denominators: Vec<(Element<V>, Element<V>, Mask)> = Vec::with_capacity(groups);
+    let groups = || pairs.chunks_exact(V::LANES);
+    let mut slopes: Vec<Slope<V>> = Vec::with_capacity(groups().len());
     let mut product = Element::small(any, 1);
-    for group in 0..groups {
-        let a = load_entries(any, rows_before, |lane| entry(0, group, lane));
-        let b = load_entries(any, rows_before, |lane| entry(1, group, lane));
+    for pairs in groups().rev() {
+        let (a, b, minus) = load_pairs(any, rows, pairs);
+        let b_y = b.y.negative_if(minus);
+        let mut numerator = b_y.minus::<0>(&a.y).tight();
         let mut denominator = b.x.less(&a.x);
         let same = denominator.is_zero();
         if same != 0 {
-            if same & !b.y.less(&a.y).is_zero() != 0 {
+            if same & !numerator.is_zero() != 0 {
                 return false;
             }
+            let square = a.x.square();
+            numerator = numerator.or_if(same, &square.times::<1>().plus(&square).tight());
             denominator = denominator.or_if(same, &a.y.times::<1>().tight());
         }
-        denominators.push((denominator, product, same));
+        slopes.push(Slope { numerator, denominator, before: product });
         product = product.multiply(&denominator);
     }
     let mut inverse = invert(&product);
-    for (group, (denominator, product, same)) in denominators.iter().enumerate().rev() {
-        let a = load_entries(any, rows_before, |lane| entry(0, group, lane));
-        let b = load_entries(any, rows_before, |lane| entry(1, group, lane));
-        let mut numerator = b.y.less(&a.y);
-        if *same != 0 {
-            let square = a.x.square();
-            numerator = numerator.or_if(*same, &square.times::<1>().plus(&square).tight());
-        }
-        let slope = numerator.multiply(&inverse.multiply(product));
+    for (pairs, slope) in groups().zip(slopes.iter().rev()) {
+        let (a, b, _) = load_pairs(any, rows, pairs);
+        let Slope { numerator, denominator, before } = slope;
+        let slope = numerator.multiply(&inverse.multiply(before));
         inverse = inverse.multiply(denominator);
-        let x = slope.square().times::<0>().minus::<0>(&a.x).minus::<0>(&b.x).tight();
-        let y = slope.multiply(&a.x.less(&x)).less(&a.y);
-        Element::store_rows(&x, &y, &mut sums[group * V::LANES..][..V::LANES]);
+        let x = slope.square_plus(Sum::zero(any).minus::<0>(&a.x).minus::<0>(&b.x));
+        let y = slope.multiply_plus(&a.x.less(&x), Sum::zero(any).minus::<0>(&a.y));
+        let mut sums = [Row::default(); Mask::BITS as usize];
+        Element::store_rows(&x, &y, &mut sums[..V::LANES]);
+        rows.extend_from_slice(&sums[..V::LANES]);
     }
-    rows.truncate(count + pairs.len());
     true
 }
 

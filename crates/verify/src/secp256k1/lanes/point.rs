@@ -2,7 +2,7 @@
 //!
 //! None of the formulas looks at b, so they serve for all curves that are secp256k1 in other coordinates.
 
-use super::field::{Element, invert};
+use super::field::{Element, Sum, invert};
 use super::kernel::Kernel;
 use crate::lanes::{Mask, Plain, Row};
 
@@ -29,7 +29,7 @@ impl<V: Kernel> Affine<V> {
         Jacobian { x: self.x, y: self.y, z: Element::small(self.x.any(), 1) }
     }
 
-    /// A point for each lane. A row is its x and its y, both below p, in limbs of 64 bits, the lowest first.
+    /// A point for each lane. A row is its x and its y, both below 2^256, in limbs of 64 bits, the lowest first.
     #[inline(always)]
     pub(super) fn load<'a>(any: V, row: impl Fn(usize) -> &'a Row) -> Self {
         let (x, y) = Element::load_rows(any, row);
@@ -46,7 +46,7 @@ impl<V: Kernel> Affine<V> {
     /// The negative in the lanes of the mask.
     #[inline(always)]
     pub(super) fn negative_if(self, mask: Mask) -> Self {
-        Self { x: self.x, y: self.y.or_if(mask, &self.y.negative()) }
+        Self { x: self.x, y: self.y.negative_if(mask).tight() }
     }
 }
 
@@ -67,9 +67,9 @@ impl<V: Kernel> Jacobian<V> {
         let c = b.square();
         let d = self.x.multiply(&b);
         let e = a.times::<1>().plus(&a).tight();
-        let x = e.square().times::<0>().minus::<3>(&d).tight();
+        let x = e.square_plus(Sum::zero(d.any()).minus::<3>(&d));
         let rest = d.times::<2>().minus::<0>(&x).tight();
-        let y = e.multiply(&rest).times::<0>().minus::<3>(&c).tight();
+        let y = e.multiply_plus(&rest, Sum::zero(c.any()).minus::<3>(&c));
         let z = self.y.multiply(&self.z).times::<1>().tight();
         Self { x, y, z }
     }
@@ -101,10 +101,18 @@ impl<V: Kernel> Jacobian<V> {
         Self { x, y, z: self.z.multiply(&other.z).multiply(&h) }
     }
 
-    /// The point of one lane.
-    pub(super) fn lane(&self, lane: usize) -> Jacobian<Plain> {
-        let element = |element: &Element<V>| Element::load(Plain(0), |_| element.number(lane));
-        Jacobian { x: element(&self.x), y: element(&self.y), z: element(&self.z) }
+    /// The points of all lanes.
+    #[inline(always)]
+    pub(super) fn store(&self, points: &mut [Jacobian<Plain>]) {
+        let mut numbers = [[[0; 4]; Mask::BITS as usize]; 3];
+        let [x, y, z] = &mut numbers;
+        self.x.store(x);
+        self.y.store(y);
+        self.z.store(z);
+        let element = |number: [u64; 4]| Element::load(Plain(0), |_| number);
+        for (point, ((x, y), z)) in points.iter_mut().zip(x.iter().zip(y).zip(z)) {
+            *point = Jacobian { x: element(*x), y: element(*y), z: element(*z) };
+        }
     }
 
     #[inline(always)]
@@ -119,8 +127,8 @@ fn finish<V: Kernel>(x: &Element<V>, y: &Element<V>, h: &Element<V>, r: &Element
     let hh = h.square();
     let hhh = h.multiply(&hh);
     let v = x.multiply(&hh);
-    let sum = r.square().times::<0>().minus::<0>(&hhh).minus::<1>(&v).tight();
+    let sum = r.square_plus(Sum::zero(v.any()).minus::<0>(&hhh).minus::<1>(&v));
     let rest = v.times::<0>().minus::<0>(&sum).tight();
-    let y = r.multiply(&rest).times::<0>().minus::<0>(&y.multiply(&hhh)).tight();
+    let y = r.multiply_plus(&rest, Sum::zero(v.any()).minus::<0>(&y.multiply(&hhh)));
     (sum, y)
 }

@@ -1,5 +1,7 @@
 //! Numbers modulo the order of the group, in plain integers: what a signature needs before the points come in.
 
+use super::inverse;
+
 /// A number below the order, in 64-bit limbs, the lowest first.
 pub(super) type Scalar = [u64; 4];
 
@@ -123,17 +125,10 @@ fn subtract_modulo(a: &Scalar, b: &Scalar) -> Scalar {
     }
 }
 
-/// 1 / a in Montgomery's form, of an `a` in that form: a to the order less two.
+/// 1 / a in Montgomery's form, of an `a` in that form.
 fn invert(a: &Scalar) -> Scalar {
-    let exponent = [ORDER[0] - 2, ORDER[1], ORDER[2], ORDER[3]];
-    let mut power = ONE;
-    for bit in (0..256).rev() {
-        power = multiply(&power, &power);
-        if exponent[bit / 64] >> (bit % 64) & 1 == 1 {
-            power = multiply(&power, a);
-        }
-    }
-    power
+    let inverse = inverse::invert(a, &ORDER);
+    multiply(&multiply(&inverse, &SQUARE), &SQUARE)
 }
 
 /// Replaces each number by its inverse, in Montgomery's form, at the price of one inversion for all. None may be zero.

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use secp256k1::{PublicKey, SECP256K1, SecretKey};
 
-use super::field::{Element, invert, square_root};
+use super::field::{Element, Sum, invert, square_root};
 use super::kernel::Kernel;
 use super::multiple::Multiples;
 use super::point::{Affine, Jacobian};
@@ -125,6 +125,13 @@ fn check_field<V: Kernel>(any: V, a: &[Number; 16], b: &[Number; 16]) -> Result<
     prop_assert_eq!(x.times::<0>().minus::<0>(&y).tight().numbers(), lane(&less));
     let eight = |a| multiply(a, [8, 0, 0, 0], PRIME);
     prop_assert_eq!(x.times::<3>().minus::<3>(&y).tight().numbers(), lane(&|a, b| less(eight(a), eight(b))));
+    let less_b = x.multiply_plus(&y, Sum::zero(any).minus::<0>(&y));
+    prop_assert_eq!(less_b.numbers(), lane(&|a, b| less(multiply(a, b, PRIME), b)));
+    let less_eight_b = x.square_plus(Sum::zero(any).minus::<3>(&y));
+    prop_assert_eq!(less_eight_b.numbers(), lane(&|a, b| less(multiply(a, a, PRIME), eight(b))));
+    let signed = |at: usize, a| if at % 2 == 1 { less([0; 4], a) } else { a };
+    let expected: Vec<Number> = (0..V::LANES).map(|at| signed(at, reduce(a[at], PRIME))).collect();
+    prop_assert_eq!(x.negative_if(0xaaaa).tight().numbers(), expected);
     // On what products and sums look like, not only what is loaded.
     let (product, sum) = (x.multiply(&y), x.times::<1>().plus(&y).tight());
     let twice = |a, b| add(add(a, a, PRIME), b, PRIME);
