@@ -12,15 +12,15 @@ use std::thread::{available_parallelism, scope};
 use std::time::Instant;
 
 use blst::min_pk::{PublicKey, Signature};
-use blst::{BLST_ERROR, Pairing, blst_fp12, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine};
+use blst::{BLST_ERROR, Pairing, blst_fp, blst_fp12, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine};
 use common::{median, thread_time};
 use turnpike_verify::BatchVerifier;
 use turnpike_verify::bls12_381::groth16::{self, Claim, VerifyingKey};
-use turnpike_verify::bls12_381::pairings as pairings_of;
 use turnpike_verify::bls12_381::signature::{PROOF_OF_POSSESSION, SecretKey, Signed, Verifier};
 use turnpike_verify::bls12_381::{
     self, Fp, Fp12, G1, G2, Group, Point, Scalar, is_product_one, multiply_and_add, multiply_each, pairing,
 };
+use turnpike_verify::bls12_381::{pairings as pairings_of, products};
 
 const ROUNDS: usize = 5;
 const OUTPUTS: &[u8] = include_bytes!("../../../vectors/bls12_381/sapling/outputs.bin");
@@ -335,6 +335,46 @@ fn fields() {
     measure("Miller loop", 1, || bls12_381::miller_loop(&pair));
     let product = bls12_381::miller_loop(&pair);
     measure("final exponentiation", 1, || product.final_exponentiation());
+    products_at_once(8, 10_000);
+}
+
+/// Products of many elements, each multiplied by itself so many times.
+fn products_at_once(elements: usize, times: usize) {
+    let fps = Vec::from_iter((0..elements as u64).map(|number| Fp::from(number + 3)));
+    let theirs = Vec::from_iter(fps.iter().map(|fp| {
+        let mut element = blst_fp::default();
+        // SAFETY: the call reads 48 bytes and writes an element.
+        unsafe { blst::blst_fp_from_bendian(&mut element, fp.bytes().as_ptr()) };
+        element
+    }));
+    let multiply = || {
+        let mut products = theirs.clone();
+        for _ in 0..times {
+            for (product, element) in products.iter_mut().zip(&theirs) {
+                // SAFETY: the call reads two elements and writes one, which may be one of them.
+                unsafe { blst::blst_fp_mul(product, product, element) };
+            }
+        }
+        products
+    };
+    let count = elements * times;
+    let what = format!("Fp multiplication, {elements} at once, each");
+    compare(&what, "blst", count, multiply, || products::in_fp(&fps, times));
+    let fp12s = Vec::from_iter(
+        (0..elements as u64).map(|number| Fp12::new(std::array::from_fn(|at| Fp::from(number + at as u64 + 1)))),
+    );
+    let point = |number: u64| p1(&Point::<G1>::generator().multiply(&Scalar::from(number)));
+    let right = p2(&Point::<G2>::generator());
+    let theirs = Vec::from_iter((1..=elements as u64).map(|number| blst_fp12::miller_loop(&right, &point(number))));
+    let multiply = || {
+        let mut products = theirs.clone();
+        for _ in 0..times / 100 {
+            products.iter_mut().zip(&theirs).for_each(|(product, element)| *product *= *element);
+        }
+        products
+    };
+    let what = format!("Fp12 multiplication, {elements} at once, each");
+    compare(&what, "blst", count / 100, multiply, || products::in_fp12(&fp12s, times / 100));
 }
 
 fn main() {

@@ -11,7 +11,7 @@ use crate::lanes::{Vector, has_ifma};
 
 use super::pippenger::{self, OneByOne};
 use super::point::CompressedPoint;
-use super::{Group, lanes, portable};
+use super::{Fp, Fp12, Group, lanes, portable};
 
 /// A way of parsing points, of multiplying them, and of computing pairings and sums of multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +148,26 @@ impl Backend {
             pairs.len() >= FILLED,
             |any| lanes::pairings(any, pairs),
             pairs.iter().map(|pair| portable::final_exponentiation(&portable::miller_loop(&[*pair]))).collect()
+        )
+    }
+
+    /// Each element multiplied by itself so many times.
+    pub(super) fn products_in_fp(self, elements: &[Fp], times: usize) -> Vec<Fp> {
+        let product = |element: &Fp| (0..times).fold(*element, |product, _| product * *element);
+        run!(self, true, |any| lanes::products::in_fp(any, elements, times), elements.iter().map(product).collect())
+    }
+
+    /// Each element multiplied by itself so many times.
+    pub(super) fn products_in_fp12(self, elements: &[Fp12], times: usize) -> Vec<Fp12> {
+        let product = |element: &Fp12| (0..times).fold(*element, |product, _| product * *element);
+        run!(
+            self,
+            true,
+            |any| {
+                let elements = Vec::from_iter(elements.iter().map(|element| element.0));
+                lanes::products::in_fp12(any, &elements, times).into_iter().map(Fp12).collect()
+            },
+            elements.iter().map(product).collect()
         )
     }
 

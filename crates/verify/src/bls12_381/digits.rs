@@ -3,25 +3,37 @@
 /// The curve's parameter is -Z.
 pub(super) const Z: u64 = 0xd201_0000_0001_0000;
 
-/// Bits of half a scalar, one for the carry of its signed digits included.
-const BITS: u32 = 129;
+/// Bits of half a scalar, with its sign: its digits need no more, as it is closer to zero than two thirds of 2^127.
+const BITS: u32 = 128;
 
-/// The numbers k0 and k1 with k0 + k1 Z² = k, for a k below 2^255 in little-endian limbs.
-pub(super) fn split(scalar: [u64; 4]) -> [u128; 2] {
+/// Numbers k0 and k1 with k0 + k1 Z² = k modulo the order, for a k below 2^255 in little-endian limbs. They are not further from zero than
+/// half of Z² and one.
+pub(super) fn split(scalar: [u64; 4]) -> [i128; 2] {
     // Divided by Z twice: there is an instruction that divides by one word, and none that does by two.
     let (quotient, first) = divide(scalar);
     let ([low, high, rest @ ..], second) = divide(quotient);
     assert_eq!(rest, [0, 0], "a quotient below 2^128");
-    [u128::from(second) * u128::from(Z) + u128::from(first), u128::from(high) << 64 | u128::from(low)]
+    let square = u128::from(Z) * u128::from(Z);
+    let mut first = u128::from(second) * u128::from(Z) + u128::from(first);
+    let mut second = u128::from(high) << 64 | u128::from(low);
+    // Differences may be negative: the sign is in the highest bit.
+    if first > square / 2 {
+        (first, second) = (first.wrapping_sub(square), second + 1);
+    }
+    // Z⁴ is Z² less one modulo the order.
+    if second > square / 2 {
+        (first, second) = (first.wrapping_sub(1), second.wrapping_sub(square - 1));
+    }
+    [first as i128, second as i128]
 }
 
 /// The numbers k0 to k3 with k0 + k1 Z + k2 Z² + k3 Z³ = k, for a k below 2^255 in little-endian limbs.
-pub(super) fn split_in_four(scalar: [u64; 4]) -> [u128; 4] {
+pub(super) fn split_in_four(scalar: [u64; 4]) -> [i128; 4] {
     let (quotient, first) = divide(scalar);
     let (quotient, second) = divide(quotient);
     let ([last, rest @ ..], third) = divide(quotient);
     assert_eq!(rest, [0; 3], "a quotient below 2^64");
-    [first, second, third, last].map(u128::from)
+    [first, second, third, last].map(i128::from)
 }
 
 /// Quotient and remainder by Z.
@@ -43,21 +55,20 @@ pub(super) struct Plan {
     /// Digits of a half: one for each window.
     pub(super) windows: usize,
     /// Half of 2^bits in all digits but the last, see [`Plan::digit`].
-    halves: u128,
+    halves: i128,
 }
 
 impl Plan {
-    /// The one that takes the fewest multiplications, for so many halves.
-    pub(super) fn for_halves(count: usize) -> Self {
-        // Where the bits of a digit divide 128, the last one would begin at bit 128.
-        let plans = (2..=15).filter(|bits| 128 % bits != 0);
-        let plans = plans.map(Self::of);
-        // 7 for an addition to a bucket, with what goes on around it; 30 for a bucket's own two.
-        let cost = |plan: &Self| plan.windows * (7 * count + 30 * plan.buckets());
-        plans.min_by_key(cost).unwrap_or(Self::of(13))
+    /// The one that takes the least time, for so many scalars.
+    pub(super) fn for_scalars(count: usize) -> Self {
+        // An addition to a bucket for each, and one more for a bucket: the first takes none, and then there are two, to a row and a
+        // column; a few for each of those.
+        let cost = |plan: &Self| plan.windows * (count + plan.buckets() + 4 * plan.square().iter().sum::<usize>());
+        // With more than 13 bits, the buckets of a window are more than the second level cache has.
+        (3..=13).map(Self::of).min_by_key(cost).unwrap_or(Self::of(13))
     }
 
-    /// The one with digits of so many bits, which do not divide 128.
+    /// The one with digits of so many bits, three at least: with two, sums of [`Plan::digit`] would not have room.
     pub(super) fn of(bits: u32) -> Self {
         let windows = BITS.div_ceil(bits);
         let halves = (0..windows - 1).fold(0, |halves, window| halves | 1 << (window * bits + bits - 1));
@@ -69,11 +80,17 @@ impl Plan {
         1 << (self.bits - 1)
     }
 
+    /// Rows and columns of a square of the buckets, or of two squares.
+    pub(super) const fn square(&self) -> [usize; 2] {
+        let columns = 1 << (self.bits / 2);
+        [self.buckets() / columns, columns]
+    }
+
     /// A half's digit: between minus and plus the number of buckets.
     ///
     /// Half of 2^bits is added to all digits but the last before they are cut, and taken away again after: so what is carried from
     /// one to the next is carried by one addition, and any digit can be had without the others.
-    pub(super) fn digit(&self, half: u128, window: usize) -> i32 {
+    pub(super) fn digit(&self, half: i128, window: usize) -> i32 {
         let rest = (half + self.halves) >> (window as u32 * self.bits);
         let is_last = window + 1 == self.windows;
         if is_last { rest as i32 } else { (rest as i32 & ((1 << self.bits) - 1)) - self.buckets() as i32 }
@@ -92,21 +109,24 @@ mod tests {
         let limbs = std::array::from_fn(|at| u64::from_le_bytes(std::array::from_fn(|byte| bytes[8 * at + byte])));
         let halves = split(limbs);
         let lambda = Scalar::from(Z) * Scalar::from(Z);
-        prop_assert_eq!(Scalar::from(halves[0]) + Scalar::from(halves[1]) * lambda, *scalar);
+        let signed = |half: i128| {
+            let size = Scalar::from(half.unsigned_abs());
+            if half < 0 { -size } else { size }
+        };
+        prop_assert_eq!(signed(halves[0]) + signed(halves[1]) * lambda, *scalar);
         let quarters = split_in_four(limbs);
-        let sum =
-            quarters.iter().rev().fold(Scalar::default(), |sum, part| sum * Scalar::from(Z) + Scalar::from(*part));
+        let sum = quarters.iter().rev().fold(Scalar::default(), |sum, part| sum * Scalar::from(Z) + signed(*part));
         prop_assert_eq!(sum, *scalar);
-        prop_assert!(quarters.iter().all(|part| *part < 1 << 64));
-        for plan in [1, 8, 100, 1000, 10_000, 100_000, 1 << 20, 1 << 28].map(Plan::for_halves) {
-            for half in halves {
+        prop_assert!(quarters.iter().all(|part| (0..1 << 64).contains(part)));
+        for plan in (3..=16).map(Plan::of) {
+            for half in halves.into_iter().chain(quarters) {
                 let number = (0..plan.windows).rev().fold(Scalar::default(), |number, window| {
                     let digit = plan.digit(half, window);
                     assert_in_range(digit, &plan);
                     let size = Scalar::from(u64::from(digit.unsigned_abs()));
                     number * Scalar::from(1_u64 << plan.bits) + if digit < 0 { -size } else { size }
                 });
-                prop_assert_eq!(number, Scalar::from(half), "{:?}", plan);
+                prop_assert_eq!(number, signed(half), "{:?}", plan);
             }
         }
         Ok(())

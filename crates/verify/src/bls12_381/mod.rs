@@ -35,6 +35,8 @@ mod pairing;
 mod pippenger;
 mod point;
 mod portable;
+#[doc(hidden)]
+pub mod products;
 mod rule;
 pub mod signature;
 mod words;

@@ -3,7 +3,7 @@
 use super::Lanes;
 use super::fp::negative_row;
 use crate::bls12_381::field::Field;
-use crate::bls12_381::pippenger::{Adder, Affine, Stored, Terms};
+use crate::bls12_381::pippenger::{Adder, Affine, Pair, Stored, Terms};
 use crate::lanes::{Mask, Row, Vector, mask};
 
 /// Adds as many pairs at once as a vector has lanes.
@@ -104,56 +104,98 @@ impl<V: Vector, E: Field> Adder<E> for InLanes<V> {
     }
 
     fn product(self, left: &Self::Numbers, right: &Self::Numbers) -> Self::Numbers {
-        left.multiply(right)
+        self.0.call(
+            #[inline(always)]
+            || left.multiply_tight(right),
+        )
     }
 
     fn inverse(self, numbers: &Self::Numbers) -> Self::Numbers {
         numbers.inverse()
     }
 
-    fn denominators<'a>(self, terms: impl Fn(usize) -> Terms<'a, Self::Point>) -> Self::Numbers {
+    fn denominators(self, points: &[Self::Point], pairs: &[Pair]) -> Self::Numbers {
         self.0.call(
             #[inline(always)]
             || {
-                let left = E::Lanes::load_rows(self.0, |lane| &terms(lane).left.x);
-                let right = E::Lanes::load_rows(self.0, |lane| &terms(lane).right.x);
+                let pairs = Pairs { points, pairs };
+                let left = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 0).x);
+                let right = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 1).x);
                 let denominators = right.minus(&left);
                 // Hardly ever.
-                let same = mask::<V>(|lane| terms(lane).left.has_x_of(terms(lane).right));
-                if same == 0 {
-                    return denominators;
+                if are_special(&left, &right) != 0 {
+                    let y = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 0).y);
+                    let same = mask::<V>(|lane| pairs.terms(lane).have_same_x());
+                    let double = mask::<V>(|lane| pairs.terms(lane).is_double());
+                    let y = y.or_if(pairs.negative::<V>(0), &y.negative());
+                    return denominators.or_if(same, &E::Lanes::one(self.0)).or_if(double, &y.twice()).tight();
                 }
-                let double = mask::<V>(|lane| terms(lane).is_double());
-                let y = E::Lanes::load_rows(self.0, |lane| &terms(lane).left.y);
-                denominators.or_if(same, &E::Lanes::one(self.0)).or_if(double, &y.twice())
+                denominators.tight()
             },
         )
     }
 
-    fn sums<'a>(
-        self,
-        terms: impl Fn(usize) -> Terms<'a, Self::Point>,
-        inverses: &Self::Numbers,
-        mut sum: impl FnMut(usize, Self::Point),
-    ) {
+    fn sums(self, points: &[Self::Point], pairs: &[Pair], inverses: &Self::Numbers, sums: &mut [Self::Point]) {
         self.0.call(
             #[inline(always)]
             || {
-                let x1 = E::Lanes::load_rows(self.0, |lane| &terms(lane).left.x);
-                let y1 = E::Lanes::load_rows(self.0, |lane| &terms(lane).left.y);
-                let x2 = E::Lanes::load_rows(self.0, |lane| &terms(lane).right.x);
-                let y2 = E::Lanes::load_rows(self.0, |lane| &terms(lane).right.y);
+                let pairs = Pairs { points, pairs };
+                let x1 = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 0).x);
+                let y1 = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 0).y);
+                let x2 = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 1).x);
+                let y2 = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 1).y);
+                let y1 = y1.or_if(pairs.negative::<V>(0), &y1.negative());
+                let y2 = y2.or_if(pairs.negative::<V>(1), &y2.negative());
                 let mut numerators = y2.minus(&y1);
-                let double = mask::<V>(|lane| terms(lane).is_double());
-                if double != 0 {
+                let special = are_special(&x1, &x2);
+                if special != 0 {
+                    let double = mask::<V>(|lane| pairs.terms(lane).is_double());
                     let square = x1.square();
                     numerators = numerators.or_if(double, &square.twice().plus(&square));
                 }
-                let slope = numerators.multiply(inverses);
-                let x = slope.square().minus(&x1).minus(&x2);
-                let y = slope.multiply(&x1.minus(&x)).minus(&y1);
-                store::<V, E>(&x, &y, |lane, point| sum(lane, terms(lane).without_slope().unwrap_or(point)));
+                let slope = numerators.tight().multiply_tight(inverses);
+                let x = slope.square_tight().minus(&x1).minus(&x2);
+                let y = slope.multiply_tight(&x1.minus(&x).tight()).minus(&y1);
+                store::<V, E>(&x, &y, |lane, point| sums[lane] = point);
+                if special != 0 {
+                    let used = sums.iter_mut().enumerate().take(pairs.pairs.len());
+                    used.for_each(|(lane, sum)| *sum = pairs.terms(lane).without_slope().unwrap_or(*sum));
+                }
             },
         );
+    }
+}
+
+/// Lanes in which a point may be at infinity, which has an x of zero, or both may have the same x.
+#[inline(always)]
+fn are_special<L: Lanes>(left: &L, right: &L) -> Mask {
+    left.may_be_zero() | right.may_be_zero() | right.minus(left).may_be_zero()
+}
+
+/// A pair of points in each lane; in lanes that have none, the last.
+struct Pairs<'a, R> {
+    points: &'a [InRows<R>],
+    pairs: &'a [Pair],
+}
+
+impl<R: Copy + Default + PartialEq + AsMut<[Row]>> Pairs<'_, R> {
+    #[inline(always)]
+    fn pair(&self, lane: usize) -> Pair {
+        self.pairs[lane.min(self.pairs.len() - 1)]
+    }
+
+    #[inline(always)]
+    fn point(&self, lane: usize, side: usize) -> &InRows<R> {
+        &self.points[self.pair(lane)[side].at()]
+    }
+
+    /// Lanes in which the negative of the point is meant.
+    #[inline(always)]
+    fn negative<V: Vector>(&self, side: usize) -> Mask {
+        mask::<V>(|lane| self.pair(lane)[side].is_negative())
+    }
+
+    fn terms(&self, lane: usize) -> Terms<InRows<R>> {
+        Terms::of(self.points, self.pair(lane))
     }
 }

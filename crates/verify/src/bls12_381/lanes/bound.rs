@@ -46,9 +46,9 @@ impl Bound {
         bound(a.below.max(b.below), a.above.max(b.above), a.limbs.max(b.limbs))
     }
 
-    pub(super) fn biased(self) -> Self {
-        assert!(self.0.below <= BIAS, "the bias makes up for what is below zero");
-        bound(0, self.0.above + BIAS, self.0.limbs + 1)
+    pub(super) fn biased(self, bias: u64) -> Self {
+        assert!(self.0.below <= bias, "the bias makes up for what is below zero");
+        bound(0, self.0.above + bias, self.0.limbs + 1)
     }
 
     pub(super) fn carried(self) -> Self {
@@ -84,7 +84,8 @@ impl Bound {
         bound(0, 1, 16)
     }
 
-    /// The reduction adds less than p, and to a column 16 halves of products and a carry.
+    /// The reduction adds less than p and a quarter, and what products come to is less than a part of 2^11 of their bound; to a column
+    /// it adds 16 halves of products and a carry.
     pub(super) fn reduced(self) -> Self {
         bound(self.0.below, self.0.above + 1, self.0.limbs + 17)
     }
@@ -114,7 +115,7 @@ impl Bound {
     }
 
     #[inline(always)]
-    pub(super) fn biased(self) -> Self {
+    pub(super) fn biased(self, _: u64) -> Self {
         self
     }
 

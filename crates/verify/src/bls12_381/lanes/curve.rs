@@ -40,7 +40,7 @@ pub trait Curve: Lanes {
 
     /// What powers of the endomorphism a multiple of a point is the sum of, and how often each, for a scalar below 2^255; zeros behind
     /// the first 4 / [`Self::POWER`].
-    fn split(scalar: [u64; 4]) -> [u128; 4];
+    fn split(scalar: [u64; 4]) -> [i128; 4];
 }
 
 impl<V: Vector> Curve for Fp<V> {
@@ -58,7 +58,7 @@ impl<V: Vector> Curve for Fp<V> {
         Affine { x: point.x.multiply(&factor), y: point.y.negative() }
     }
 
-    fn split(scalar: [u64; 4]) -> [u128; 4] {
+    fn split(scalar: [u64; 4]) -> [i128; 4] {
         let [first, second] = digits::split(scalar);
         [first, second, 0, 0]
     }
@@ -108,7 +108,7 @@ impl<V: Vector> Curve for Fp2<V> {
         }
     }
 
-    fn split(scalar: [u64; 4]) -> [u128; 4] {
+    fn split(scalar: [u64; 4]) -> [i128; 4] {
         digits::split_in_four(scalar)
     }
 }

@@ -54,6 +54,18 @@ pub trait Lanes: Copy {
     /// The product with itself.
     fn square(&self) -> Self;
 
+    /// The element ready for [`Self::multiply_tight`] and [`Self::square_tight`].
+    fn tight(&self) -> Self;
+
+    /// The product of two elements that are ready; it is ready itself.
+    fn multiply_tight(&self, other: &Self) -> Self;
+
+    /// The same of the element with itself.
+    fn square_tight(&self) -> Self;
+
+    /// Lanes that may have zero, of canonical elements or a difference of two: hardly any that has not.
+    fn may_be_zero(&self) -> Mask;
+
     /// `other` in the lanes of the mask.
     fn or_if(&self, mask: Mask, other: &Self) -> Self;
 
@@ -169,6 +181,26 @@ impl<V: Vector> Lanes for Fp<V> {
     }
 
     #[inline(always)]
+    fn tight(&self) -> Self {
+        self.tight()
+    }
+
+    #[inline(always)]
+    fn multiply_tight(&self, other: &Self) -> Self {
+        self.multiply_tight(other)
+    }
+
+    #[inline(always)]
+    fn square_tight(&self) -> Self {
+        self.square_tight()
+    }
+
+    #[inline(always)]
+    fn may_be_zero(&self) -> Mask {
+        self.may_be_zero()
+    }
+
+    #[inline(always)]
     fn or_if(&self, mask: Mask, other: &Self) -> Self {
         self.or_if(mask, other)
     }
@@ -263,6 +295,26 @@ impl<V: Vector> Lanes for Fp2<V> {
     #[inline(always)]
     fn square(&self) -> Self {
         self.square()
+    }
+
+    #[inline(always)]
+    fn tight(&self) -> Self {
+        Self { c0: self.c0.tight(), c1: self.c1.tight() }
+    }
+
+    #[inline(always)]
+    fn multiply_tight(&self, other: &Self) -> Self {
+        self.multiply_tight(other)
+    }
+
+    #[inline(always)]
+    fn square_tight(&self) -> Self {
+        self.square_tight()
+    }
+
+    #[inline(always)]
+    fn may_be_zero(&self) -> Mask {
+        self.c0.may_be_zero() & self.c1.may_be_zero()
     }
 
     #[inline(always)]

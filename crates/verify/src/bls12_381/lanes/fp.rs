@@ -1,13 +1,11 @@
 //! The field, an element in each lane: numbers modulo p in eight limbs of 52 bits, in Montgomery's form with 2^416.
 //!
 //! 2^416 is 2^35 times p, so that sums need no reduction: they are only made [`Fp::tight`] before they are multiplied. The limit: a
-//! product is 264 fused multiply-adds for eight lanes, 128 for itself and 136 for its reduction; a square is 208.
-
-use std::cmp::min;
+//! product is 257 fused multiply-adds for eight lanes, 128 for itself and 129 for its reduction; a square is 201.
 
 use super::bound::{BIAS, Bound};
 use crate::bls12_381::words::{Words, below_prime};
-use crate::lanes::{LIMB, Mask, Row, Vector, add_product, columns, mask, multiply, square, sums, unrolled};
+use crate::lanes::{LIMB, Mask, Row, Vector, mask, unrolled};
 
 pub(super) type Limbs = [u64; 8];
 
@@ -25,6 +23,18 @@ const PRIME: Limbs = [
 
 /// Minus the inverse of p modulo 2^52.
 const INVERSE: u64 = 0x3_fffc_fffc_fffd;
+
+/// [`INVERSE`] times p is -1 modulo 2^52: that and one, over 2^52.
+const MULTIPLE: Limbs = [
+    0x0_4be0_7d20_27cb,
+    0xd_7786_e390_02d4,
+    0xf_5104_7083_c4dd,
+    0x9_6079_a767_0223,
+    0x0_4ca5_1304_4b79,
+    0x6_615d_3780_ea11,
+    0xf_9a56_23d6_a279,
+    0x0_0000_0000_6803,
+];
 
 /// 2^416 modulo p: one.
 const ONE: Limbs = [
@@ -92,11 +102,7 @@ impl<V: Vector> Fp<V> {
     /// The same number in all lanes.
     #[inline(always)]
     pub(super) fn constant(any: V, limbs: Limbs) -> Self {
-        let mut words = [any; 8];
-        for (word, limb) in words.iter_mut().zip(limbs) {
-            *word = any.with(limb);
-        }
-        Self { limbs: words, bound: Bound::loaded() }
+        Self { limbs: words(any, limbs), bound: Bound::loaded() }
     }
 
     #[inline(always)]
@@ -236,8 +242,8 @@ impl<V: Vector> Fp<V> {
     #[inline(always)]
     pub(super) fn tight(&self) -> Self {
         let mut sum = *self;
-        sum.bound = self.bound.biased();
-        for (limb, prime) in sum.limbs.iter_mut().zip(PRIMES) {
+        sum.bound = self.bound.biased(BIAS);
+        for (limb, prime) in sum.limbs.iter_mut().zip(const { primes(BIAS) }) {
             *limb = *limb + limb.with(prime);
         }
         sum.carried()
@@ -288,19 +294,51 @@ impl<V: Vector> Fp<V> {
     /// The product of two tight elements.
     #[inline(always)]
     pub(super) fn times(&self, other: &Self) -> Product<V> {
-        Product { columns: multiply(&self.limbs, &other.limbs), bound: self.bound.product(other.bound) }
+        let mut columns = [self.any().with(0); 16];
+        for i in 0..8 {
+            add_row(&mut columns, i, self.limbs[i], &other.limbs);
+        }
+        Product { columns, bound: self.bound.product(other.bound) }
     }
 
     /// The reduced product of two tight elements.
     #[inline(always)]
     pub(super) fn multiply_tight(&self, other: &Self) -> Self {
-        self.times(other).reduced()
+        let any = self.any();
+        let mut columns = [any.with(0); 16];
+        unrolled!(AT in [0, 1, 2, 3, 4, 5, 6, 7] {
+            add_row(&mut columns, AT, self.limbs[AT], &other.limbs);
+            reduce(&mut columns, AT);
+        });
+        Self::of_columns(&columns, self.bound.product(other.bound))
+    }
+
+    /// What the upper columns come to, after the reduction.
+    #[inline(always)]
+    fn of_columns([.., a, b, c, d, e, f, g, h]: &[V; 16], bound: Bound) -> Self {
+        Self { limbs: [*a, *b, *c, *d, *e, *f, *g, *h], bound: bound.reduced() }.carried()
     }
 
     /// The reduced square of a tight element: products of different limbs are there twice.
     #[inline(always)]
     pub(super) fn square_tight(&self) -> Self {
-        Product { columns: square(&self.limbs), bound: self.bound.product(self.bound) }.reduced()
+        let a = &self.limbs;
+        let mut columns = [self.any().with(0); 16];
+        unrolled!(AT in [0, 1, 2, 3, 4, 5, 6] {
+            let rest: &[V; 7 - AT] = a[AT + 1..].first_chunk().expect("the limbs after one");
+            add_row(&mut columns, 2 * AT + 1, a[AT], rest);
+        });
+        for i in 0..8 {
+            columns[2 * i] = (columns[2 * i] + columns[2 * i]).add_low(a[i], a[i]);
+            columns[2 * i + 1] = (columns[2 * i + 1] + columns[2 * i + 1]).add_high(a[i], a[i]);
+        }
+        Product { columns, bound: self.bound.product(self.bound) }.reduced()
+    }
+
+    /// Lanes that may have zero, of canonical elements or a difference of two: hardly any that has not.
+    #[inline(always)]
+    pub(super) fn may_be_zero(&self) -> Mask {
+        self.limbs[0].equals(self.any().with(0))
     }
 
     /// Limbs of each lane in a row: of an element that is a product or folded.
@@ -343,19 +381,19 @@ const COMPLEMENT: Limbs = {
     complement
 };
 
-/// [`BIAS`] times p.
-const PRIMES: Limbs = {
+/// So many times p.
+const fn primes(times: u64) -> Limbs {
     let mut primes = [0; 8];
     let mut carry = 0;
     let mut at = 0;
     while at < 8 {
-        let limb = PRIME[at] * BIAS + carry;
+        let limb = PRIME[at] * times + carry;
         primes[at] = if at < 7 { limb & LIMB } else { limb };
         carry = limb >> 52;
         at += 1;
     }
     primes
-};
+}
 
 impl<V: Vector> Product<V> {
     #[inline(always)]
@@ -368,32 +406,66 @@ impl<V: Vector> Product<V> {
         difference
     }
 
-    /// The product over 2^416. Multiples of p make the lower columns zero, one after the other.
+    /// The difference of one or two from another, made so that it is not negative.
+    #[inline(always)]
+    pub(super) fn biased(self) -> Self {
+        const TWICE: Limbs = primes(2);
+        let mut sum = self;
+        sum.bound = self.bound.biased(2);
+        let any = self.columns[0];
+        for (column, prime) in sum.columns[8..].iter_mut().zip(TWICE) {
+            *column = *column + any.with(prime);
+        }
+        sum
+    }
+
+    /// The product over 2^416.
     #[inline(always)]
     pub(super) fn reduced(self) -> Fp<V> {
-        let any = self.columns[0];
-        let inverse = any.with(INVERSE);
-        let mut prime = [inverse.factor(); 8];
-        for (factor, limb) in prime.iter_mut().zip(PRIME) {
-            *factor = any.with(limb).factor();
-        }
-        let mut columns = columns(&self.columns);
-        let mut factors = prime;
-        let mut carry = any.with(0);
+        let Self { mut columns, bound } = self;
         unrolled!(AT in [0, 1, 2, 3, 4, 5, 6, 7] {
-            for i in 0..min(AT, 7) {
-                add_product::<V, 16>(&mut columns, AT, factors[i], prime[AT - i]);
-            }
-            factors[AT] = any.with(0).add_low(V::sum(columns[AT]) + carry, inverse).factor();
-            add_product::<V, 16>(&mut columns, AT, factors[AT], prime[0]);
-            carry = (V::sum(columns[AT]) + carry).right_signed::<52>();
+            reduce(&mut columns, AT);
         });
-        unrolled!(AT in [8, 9, 10, 11, 12, 13, 14] {
-            for i in AT - 7..8 {
-                add_product::<V, 16>(&mut columns, AT, factors[i], prime[AT - i]);
-            }
-        });
-        let [.., a, b, c, d, e, f, g, h] = sums(&columns);
-        Fp { limbs: [a + carry, b, c, d, e, f, g, h], bound: self.bound.reduced() }.carried()
+        Fp::of_columns(&columns, bound)
     }
+}
+
+/// Adds a multiple of p that makes the column zero, as those before it are, and carries the rest of it to the next.
+///
+/// But for the last column it is a multiple of what [`MULTIPLE`] is of: the column itself is the factor then, and the next one waits for
+/// one multiplication only. It would be too large for the last column: all the others together come to a quarter of p.
+#[inline(always)]
+fn reduce<V: Vector>(columns: &mut [V; 16], at: usize) {
+    let zero = columns[at].with(0);
+    if at < 7 {
+        let factor = columns[at];
+        add_row(columns, at + 1, factor, &words(zero, MULTIPLE));
+        columns[at + 1] = columns[at + 1] + factor.right_signed::<52>();
+    } else {
+        let factor = zero.add_low(columns[at], zero.with(INVERSE));
+        add_row(columns, at, factor, &words(zero, PRIME));
+        columns[at + 1] = columns[at + 1] + columns[at].right_signed::<52>();
+    }
+}
+
+/// Adds the products of a word with words, all lower halves before the upper ones: so two additions to a column are far apart, and do not
+/// wait for each other.
+#[inline(always)]
+fn add_row<V: Vector, const N: usize>(columns: &mut [V; 16], at: usize, factor: V, words: &[V; N]) {
+    for i in 0..N {
+        columns[at + i] = columns[at + i].add_low(factor, words[i]);
+    }
+    for i in 0..N {
+        columns[at + i + 1] = columns[at + i + 1].add_high(factor, words[i]);
+    }
+}
+
+/// The same limbs in all lanes.
+#[inline(always)]
+fn words<V: Vector>(any: V, limbs: Limbs) -> [V; 8] {
+    let mut words = [any; 8];
+    for (word, limb) in words.iter_mut().zip(limbs) {
+        *word = any.with(limb);
+    }
+    words
 }

@@ -2,7 +2,7 @@
 
 use ::blst::{blst_fp, blst_fp2};
 
-use super::fp::Fp;
+use super::fp::{Fp, Product};
 use crate::lanes::{Mask, Vector};
 
 #[derive(Clone, Copy)]
@@ -80,17 +80,48 @@ impl<V: Vector> Fp2<V> {
         Self { c0: self.c0.or_if(mask, &other.c0), c1: self.c1.or_if(mask, &other.c1) }
     }
 
-    /// By Karatsuba's method: three products and two reductions.
     #[inline(always)]
     pub(super) fn multiply(&self, other: &Self) -> Self {
         self.any().call(
             #[inline(always)]
             || {
-                let (a, b) = (self.c0.tight(), self.c1.tight());
-                let (c, d) = (other.c0.tight(), other.c1.tight());
-                let (ac, bd) = (a.times(&c), b.times(&d));
-                let sums = a.plus(&b).carried().times(&c.plus(&d).carried());
-                Self { c0: ac.minus(&bd).reduced(), c1: sums.minus(&ac).minus(&bd).reduced() }
+                let left = Self { c0: self.c0.tight(), c1: self.c1.tight() };
+                let [c0, c1] = left.times(&Self { c0: other.c0.tight(), c1: other.c1.tight() });
+                Self { c0: c0.reduced(), c1: c1.reduced() }
+            },
+        )
+    }
+
+    /// By Karatsuba's method: three products, whose sums take two reductions.
+    #[inline(always)]
+    fn times(&self, other: &Self) -> [Product<V>; 2] {
+        let (a, b, c, d) = (&self.c0, &self.c1, &other.c0, &other.c1);
+        let (ac, bd) = (a.times(c), b.times(d));
+        let sums = a.plus(b).carried().times(&c.plus(d).carried());
+        [ac.minus(&bd), sums.minus(&ac).minus(&bd)]
+    }
+
+    /// The product of elements with tight coefficients; its own are, too.
+    #[inline(always)]
+    pub(super) fn multiply_tight(&self, other: &Self) -> Self {
+        self.any().call(
+            #[inline(always)]
+            || {
+                let [c0, c1] = self.times(other);
+                Self { c0: c0.biased().reduced(), c1: c1.biased().reduced() }
+            },
+        )
+    }
+
+    /// The square of an element with tight coefficients; its own are, too.
+    #[inline(always)]
+    pub(super) fn square_tight(&self) -> Self {
+        self.any().call(
+            #[inline(always)]
+            || {
+                let (a, b) = (&self.c0, &self.c1);
+                let c0 = a.plus(b).carried().multiply_tight(&a.minus(b).tight());
+                Self { c0, c1: a.plus(a).carried().multiply_tight(b) }
             },
         )
     }

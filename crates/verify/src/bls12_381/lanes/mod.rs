@@ -4,6 +4,7 @@
 //! - [`root`] takes square roots; [`curve`] has the curves' formulas and endomorphisms.
 //! - [`encoding`] finds the points of compressed encodings and checks which are in the subgroup.
 //! - [`multiples`] multiplies many points, [`adder`] adds them in affine coordinates, for sums of multiples.
+//! - [`products`] are many of elements of a field.
 //! - [`miller`] is the product of the Miller loops of many pairs, [`pairing`] the pairing of each.
 //!
 //! None of this is secret, so nothing has to take the same time for all numbers. But lanes cannot branch apart, so all of them do
@@ -21,6 +22,7 @@ mod fp6;
 mod miller;
 mod multiples;
 mod pairing;
+pub(super) mod products;
 mod root;
 
 pub(super) use adder::InLanes;

@@ -23,22 +23,17 @@ pub trait Adder<E: Field>: Copy {
     /// Ones.
     fn one(self) -> Self::Numbers;
 
-    /// The products.
+    /// The products of ones, denominators, their products and the inverses of those.
     fn product(self, left: &Self::Numbers, right: &Self::Numbers) -> Self::Numbers;
 
-    /// The inverses; none of the numbers is zero.
+    /// The inverses of products; none of the numbers is zero.
     fn inverse(self, numbers: &Self::Numbers) -> Self::Numbers;
 
-    /// The denominators of the slopes.
-    fn denominators<'a>(self, terms: impl Fn(usize) -> Terms<'a, Self::Point>) -> Self::Numbers;
+    /// The denominators of the slopes. Where there are not as many pairs as there could be, the last is taken for the others.
+    fn denominators(self, points: &[Self::Point], pairs: &[Pair]) -> Self::Numbers;
 
-    /// Calls `sum` with the number and the sum of each pair.
-    fn sums<'a>(
-        self,
-        terms: impl Fn(usize) -> Terms<'a, Self::Point>,
-        inverses: &Self::Numbers,
-        sum: impl FnMut(usize, Self::Point),
-    );
+    /// The sums of the pairs, with the inverses of their denominators.
+    fn sums(self, points: &[Self::Point], pairs: &[Pair], inverses: &Self::Numbers, sums: &mut [Self::Point]);
 }
 
 /// A point as an adder keeps it; infinity by default.
@@ -54,6 +49,37 @@ pub trait Stored: Copy + Default {
 
     /// Whether both have the same y.
     fn has_y_of(&self, other: &Self) -> bool;
+}
+
+/// A point's number times two, and one if the point's negative is meant.
+#[derive(Clone, Copy, Default)]
+pub struct Entry(u32);
+
+/// Two points to be added.
+pub type Pair = [Entry; 2];
+
+impl Entry {
+    #[inline(always)]
+    pub(in crate::bls12_381) fn new(at: usize, is_negative: bool) -> Self {
+        Self((at as u32) << 1 | u32::from(is_negative))
+    }
+
+    #[inline(always)]
+    pub(in crate::bls12_381) fn at(self) -> usize {
+        self.0 as usize >> 1
+    }
+
+    #[inline(always)]
+    pub(in crate::bls12_381) fn is_negative(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// What is meant.
+    #[inline(always)]
+    pub(super) fn of<P: Stored>(self, points: &[P]) -> P {
+        let point = points[self.at()];
+        if self.is_negative() { point.negative() } else { point }
+    }
 }
 
 impl<E: Field> Stored for Affine<E> {
@@ -110,35 +136,40 @@ impl<E: Field> Adder<E> for OneByOne {
     }
 
     #[inline(always)]
-    fn denominators<'a>(self, terms: impl Fn(usize) -> Terms<'a, Affine<E>>) -> E {
-        terms(0).denominator()
+    fn denominators(self, points: &[Affine<E>], pairs: &[Pair]) -> E {
+        Terms::of(points, pairs[0]).denominator()
     }
 
     #[inline(always)]
-    fn sums<'a>(
-        self,
-        terms: impl Fn(usize) -> Terms<'a, Affine<E>>,
-        inverse: &E,
-        mut sum: impl FnMut(usize, Affine<E>),
-    ) {
-        let terms = terms(0);
+    fn sums(self, points: &[Affine<E>], pairs: &[Pair], inverse: &E, sums: &mut [Affine<E>]) {
+        let terms = Terms::of(points, pairs[0]);
         let with_slope = || {
-            let (left, slope) = (terms.left, terms.numerator() * *inverse);
+            let (left, slope) = (&terms.left, terms.numerator() * *inverse);
             let x = slope.square() - left.x - terms.right.x;
             Affine { x, y: slope * (left.x - x) - left.y }
         };
-        sum(0, terms.without_slope().unwrap_or_else(with_slope));
+        sums[0] = terms.without_slope().unwrap_or_else(with_slope);
     }
 }
 
-/// Two points to be added.
+/// Two points to be added, as they are meant.
 #[derive(Clone, Copy)]
-pub struct Terms<'a, P> {
-    pub(in crate::bls12_381) left: &'a P,
-    pub(in crate::bls12_381) right: &'a P,
+pub struct Terms<P> {
+    left: P,
+    right: P,
 }
 
-impl<P: Stored> Terms<'_, P> {
+impl<P: Stored> Terms<P> {
+    #[inline(always)]
+    pub(in crate::bls12_381) fn of(points: &[P], [left, right]: Pair) -> Self {
+        Self { left: left.of(points), right: right.of(points) }
+    }
+
+    /// Whether both have the same x.
+    pub(in crate::bls12_381) fn have_same_x(&self) -> bool {
+        self.left.has_x_of(&self.right)
+    }
+
     /// Whether a point is added to itself. It has a tangent then: no point of an odd order is its own negative.
     #[inline(always)]
     pub(in crate::bls12_381) fn is_double(&self) -> bool {
@@ -151,9 +182,9 @@ impl<P: Stored> Terms<'_, P> {
     pub(in crate::bls12_381) fn without_slope(&self) -> Option<P> {
         let Self { left, right } = self;
         if left.is_infinity() {
-            Some(**right)
+            Some(*right)
         } else if right.is_infinity() {
-            Some(**left)
+            Some(*left)
         } else if left.has_x_of(right) && !left.has_y_of(right) {
             Some(P::default())
         } else {
@@ -162,7 +193,7 @@ impl<P: Stored> Terms<'_, P> {
     }
 }
 
-impl<E: Field> Terms<'_, Affine<E>> {
+impl<E: Field> Terms<Affine<E>> {
     /// The denominator of the slope of the line through both; any number but zero if the sum takes none.
     #[inline(always)]
     fn denominator(&self) -> E {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use crate::bls12_381::field::Field;
 use crate::bls12_381::portable::result;
 use crate::bls12_381::words::PRIME;
-use crate::bls12_381::{Fp, Fp2};
+use crate::bls12_381::{Fp, Fp2, Fp12, products};
 
 /// Numbers below p around all that is special about it and its words, and others; in Montgomery's form.
 pub(in crate::bls12_381) fn elements() -> impl Strategy<Value = Fp> {
@@ -38,6 +38,7 @@ proptest! {
         prop_assert_eq!(a.square().0, result!(blst_fp_sqr(&a.0)));
         prop_assert_eq!(a.equals(&b), a == b);
         prop_assert!(a.equals(&(a + b - b)));
+        prop_assert_eq!(products::in_fp(&[a, b], 3), [a.square().square(), b.square().square()]);
     }
 
     #[test]
@@ -48,4 +49,12 @@ proptest! {
         prop_assert_eq!(a * Fp2::new(b.coefficients()[0], Fp::default()), a.times(b.coefficients()[0]));
         prop_assert_eq!(a.equals(&b), a == b);
     }
+}
+
+#[test]
+fn products_in_fp12_agree_with_blst() {
+    let elements =
+        Vec::from_iter((0..9).map(|number| Fp12::new(std::array::from_fn(|at| Fp::from(number * at as u64 + 1)))));
+    let products = elements.iter().map(|element| *element * *element * *element).collect::<Vec<_>>();
+    assert_eq!(products::in_fp12(&elements, 2), products);
 }
