@@ -25,6 +25,39 @@ pub enum Backend {
     Model,
 }
 
+/// What a backend makes of work: `$lanes` with a vector, or `$portable`.
+///
+/// # Panics
+///
+/// If the backend is not available.
+macro_rules! run {
+    ($backend:expr, |$any:ident| $lanes:expr, $portable:expr) => {{
+        assert!($backend.is_available(), "the processor lacks the instructions of {:?}", $backend);
+        match $backend {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the processor has the instructions.
+            Self::Avx512Ifma => unsafe {
+                Ifma::start(
+                    #[inline(always)]
+                    |$any| $lanes,
+                )
+            },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Self::Avx2Fma => unsafe {
+                Fma::start(
+                    #[inline(always)]
+                    |$any| $lanes,
+                )
+            },
+            #[cfg(any(test, fuzzing))]
+            // SAFETY: the model needs no special instructions.
+            Self::Model => unsafe { Model::start(|$any| $lanes) },
+            _ => $portable,
+        }
+    }};
+}
+
 impl Backend {
     /// All backends, the fastest first.
     #[cfg(not(any(test, fuzzing)))]
@@ -53,112 +86,32 @@ impl Backend {
         Self::ALL.into_iter().find(|backend| backend.is_available()).unwrap_or(Self::Portable)
     }
 
-    /// # Panics
-    ///
-    /// If the backend is not available.
-    fn require(self) {
-        assert!(self.is_available(), "the processor lacks the instructions of {self:?}");
-    }
-
     /// Appends the verdict of each item.
     pub(super) fn verify_ecdsa(self, items: &[ecdsa::Signed], verdicts: &mut Vec<Result<(), Rule>>) {
-        self.require();
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has the instructions, here and below.
-            Self::Avx512Ifma => unsafe {
-                Ifma::start(
-                    #[inline(always)]
-                    |any| lanes::ecdsa::verify_each(any, items, verdicts),
-                )
-            },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::Avx2Fma => unsafe {
-                Fma::start(
-                    #[inline(always)]
-                    |any| lanes::ecdsa::verify_each(any, items, verdicts),
-                )
-            },
-            #[cfg(any(test, fuzzing))]
-            // SAFETY: the model needs no special instructions, here and below.
-            Self::Model => unsafe {
-                Model::start(
-                    #[inline(always)]
-                    |any| lanes::ecdsa::verify_each(any, items, verdicts),
-                )
-            },
-            _ => verdicts.extend(items.iter().map(portable::verify_ecdsa)),
-        }
+        run!(
+            self,
+            |any| lanes::ecdsa::verify_each(any, items, verdicts),
+            verdicts.extend(items.iter().map(portable::verify_ecdsa))
+        )
     }
 
     /// The key of each item.
     pub(super) fn recover(self, items: &[ecdsa::Recoverable]) -> Vec<Result<PublicKey, Rule>> {
-        self.require();
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::Avx512Ifma => unsafe {
-                Ifma::start(
-                    #[inline(always)]
-                    |any| lanes::ecdsa::recover_each(any, items),
-                )
-            },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::Avx2Fma => unsafe {
-                Fma::start(
-                    #[inline(always)]
-                    |any| lanes::ecdsa::recover_each(any, items),
-                )
-            },
-            #[cfg(any(test, fuzzing))]
-            // SAFETY: as above.
-            Self::Model => unsafe {
-                Model::start(
-                    #[inline(always)]
-                    |any| lanes::ecdsa::recover_each(any, items),
-                )
-            },
-            _ => items.iter().map(portable::recover).collect(),
-        }
+        run!(self, |any| lanes::ecdsa::recover_each(any, items), items.iter().map(portable::recover).collect())
     }
 
     /// Appends the verdict of each item.
     pub(super) fn verify_schnorr(self, items: &[schnorr::Signed<'_>], verdicts: &mut Vec<Result<(), Rule>>) {
-        self.require();
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::Avx512Ifma => unsafe {
-                Ifma::start(
-                    #[inline(always)]
-                    |any| batch::verify(any, items, verdicts),
-                )
-            },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::Avx2Fma => unsafe {
-                Fma::start(
-                    #[inline(always)]
-                    |any| batch::verify(any, items, verdicts),
-                )
-            },
-            #[cfg(any(test, fuzzing))]
-            // SAFETY: as above.
-            Self::Model => unsafe {
-                Model::start(
-                    #[inline(always)]
-                    |any| batch::verify(any, items, verdicts),
-                )
-            },
+        run!(
+            self,
+            |any| batch::verify(any, items, verdicts),
             // SAFETY: a plain word needs no special instructions.
-            _ => unsafe {
+            unsafe {
                 Plain::start(
                     #[inline(always)]
                     |any| batch::verify(any, items, verdicts),
                 )
-            },
-        }
+            }
+        )
     }
 }
