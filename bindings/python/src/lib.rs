@@ -5,6 +5,7 @@
 //! work itself.
 
 mod buffer;
+mod delay;
 mod verifier;
 
 use pyo3::create_exception;
@@ -21,6 +22,8 @@ create_exception!(
 
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::delay::{evaluate_delay, verify_delay};
     #[pymodule_export]
     use super::verifier::Verifier;
 

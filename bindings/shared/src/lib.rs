@@ -26,7 +26,7 @@ pub use verify::RuleCode;
 pub use verify::bls12_381::groth16::VerifyingKey;
 pub use verify::equihash::ZCASH_HEADER_LENGTH;
 pub use verify::sha256::{Digest, Tag};
-pub use verify::vdf::{EvaluateError, Evaluated, Modulus};
+pub use verify::vdf::{Delay, EvaluateError, Evaluated, Modulus};
 
 /// The code of an item that breaks no rule.
 pub const VALID: u8 = 0;

@@ -1,5 +1,5 @@
 """Fast verification for blockchains: SHA-256 and Merkle trees, Equihash, ECDSA and Schnorr signatures on secp256k1, BLS
-signatures, Groth16 proofs and pairings on BLS12-381.
+signatures, Groth16 proofs and pairings on BLS12-381, and delay functions.
 
 Many items are verified at once. They are given as numpy arrays (or anything else with the buffer protocol), which are
 read where they are, without copying:
@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _native
+from ._delay import evaluate_delay, verify_delay
 from ._native import BackendError, __version__
 from ._rules import Rule
 
@@ -42,7 +43,9 @@ __all__ = [
     "Table",
     "Verifier",
     "__version__",
+    "evaluate_delay",
     "pack",
+    "verify_delay",
 ]
 
 ByteArray: TypeAlias = npt.NDArray[np.uint8]

@@ -1,0 +1,67 @@
+//! Delay functions.
+
+use std::ops::ControlFlow;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use shared::{Delay, DelayError, EvaluateError};
+
+fn raise(error: DelayError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        DelayError::Modulus(_) | DelayError::Zero | DelayError::Evaluate(EvaluateError::Trivial) => {
+            PyValueError::new_err(text)
+        }
+        DelayError::Evaluate(EvaluateError::Foreign { .. } | EvaluateError::Mistake) => PyRuntimeError::new_err(text),
+    }
+}
+
+fn delay(modulus: &[u8], message: &[u8], squarings: u64) -> PyResult<Delay> {
+    shared::delay(modulus, message, squarings).map_err(raise)
+}
+
+#[pyfunction]
+pub fn evaluate_delay<'py>(
+    py: Python<'py>,
+    modulus: &[u8],
+    message: &[u8],
+    squarings: u64,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let delay = delay(modulus, message, squarings)?;
+    let mut raised = None;
+    let made = py.detach(|| {
+        shared::evaluate_delay(&delay, |done| {
+            // So that an interrupt from the keyboard does not wait for the end.
+            let result = Python::attach(|py| {
+                py.check_signals()?;
+                progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop))
+            });
+            match result {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+    });
+    match (made.map_err(raise)?, raised) {
+        (Some(proof), None) => Ok(PyBytes::new(py, &proof)),
+        (_, Some(error)) => Err(error),
+        (None, None) => Err(PyRuntimeError::new_err("the evaluation broke off, though nobody asked for it")),
+    }
+}
+
+#[pyfunction]
+pub fn verify_delay<'py>(
+    py: Python<'py>,
+    modulus: &[u8],
+    message: &[u8],
+    squarings: u64,
+    proof: &[u8],
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let delay = delay(modulus, message, squarings)?;
+    Ok(py.detach(|| shared::verify_delay(&delay, proof)).map(|result| PyBytes::new(py, &result)))
+}
