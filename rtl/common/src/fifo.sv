@@ -47,8 +47,9 @@ module fifo #(
   `FFE(read_q, after(read_q), leaves, '0)
   `FFE(count_o, enters ? count_o + count_t'(1) : count_o - count_t'(1), enters != leaves, '0)
 
+  // Written while there is room, whether or not a word enters: its place is no word's until then, and what enables many cells comes early.
   always_ff @(posedge clk_i) begin
-    if (enters) memory_q[write_q] <= data_i;
+    if (ready_o) memory_q[write_q] <= data_i;
   end
 
   // The pointers are as far apart as there are words; equal ones mean empty or full.

@@ -36,7 +36,8 @@ module dedup_window
     input  result_t                     result_i,
     // Cycle 10: what was remembered of the operation that was found.
     output content_t first_o,
-    output result_t                     first_result_o
+    output result_t                     first_result_o,
+    output logic                        first_wide_o
 );
   `PARAMETER_CHECK(window, WindowBits >= 5 && WindowBits <= 20, "dedup_window: WindowBits has to be from 5 to 20")
   `PARAMETER_CHECK(index, IndexWidth >= 3 && IndexWidth <= 16, "dedup_window: IndexWidth has to be from 3 to 16")
@@ -271,6 +272,7 @@ module dedup_window
       .read_data_o    (first)
   );
   `FFN(first_q, first)
+  `FFN(first_wide_o, |first.value[63:32])
   assign first_o = first_q.content;
   assign first_result_o = '{status: status_e'({3'b0, first_q.status}), value: first_q.value};
 

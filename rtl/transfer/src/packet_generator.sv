@@ -27,14 +27,14 @@ module packet_generator
   localparam int unsigned Stages = 3;
   logic [Stages:1] valid_q;
   logic [Stages:1][PortWidth-1:0] port_q;
-  logic move, joins;
+  logic move;
   packet_t reply;
 
   assign move = !valid_o || ready_i;
-  assign joins = packet_valid_i && result_valid_i;
-  assign packet_ready_o = move && joins;
-  assign result_ready_o = move && joins;
-  `FFE(valid_q, {valid_q[Stages-1:1], joins}, move, '0)
+  // Where there is a result, its packet waits.
+  assign packet_ready_o = move && result_valid_i;
+  assign result_ready_o = move;
+  `FFE(valid_q, {valid_q[Stages-1:1], result_valid_i}, move, '0)
   `FFNE(port_q, {port_q[Stages-1:1], port_i}, move)
 
   reply_builder u_builder (

@@ -40,7 +40,7 @@ module store_controller
     input  operation_t           operation_i,
     output logic                 valid_o,
     input  logic                 ready_i,
-    output result_t              result_o,
+    output answer_t              result_o,
 
     // With External: two ports to each half of the memory, [half][port]. Reads are answered in any order, each port's writes are told of in
     // order. No row is read and written at a time, whatever the port. Else these are idle.
@@ -332,7 +332,9 @@ module store_controller
   end
 
   // Cycle 8: the result of what was executed; cycle 10: that of what was done before.
-  result_t result, result_q[9:10], first_result, answer;
+  result_t result, result_q[9:10], first_result;
+  answer_t answer;
+  logic wide_q, balance_wide_q, first_wide;
   content_t first;
   balance_t balance_q;
   status_e  status_q;
@@ -347,11 +349,13 @@ module store_controller
   assign result.value = changes_q ? after_q[8][0] : busy_q || operation_q[8].refusal != StatusOk ? '0 : balance_q;
   `FFN(result_q[9], result)
   `FFN(result_q[10], result_q[9])
+  `FFN(wide_q, |result_q[9].value[63:32])
   `FFN(found_q[9], found_q[8])
   `FFN(found_q[10], found_q[9])
   balance_t balance_later_q[9:10];
   `FFN(balance_later_q[9], balance_q)
   `FFN(balance_later_q[10], balance_later_q[9])
+  `FFN(balance_wide_q, |balance_later_q[9][63:32])
 
   function automatic content_t content_of(operation_t operation);
     return '{command: operation.command, destination: operation.destination, amount: operation.amount};
@@ -375,22 +379,27 @@ module store_controller
       .content_i     (content_of(operation_q[8])),
       .result_i      (result),
       .first_o       (first),
-      .first_result_o(first_result)
+      .first_result_o(first_result),
+      .first_wide_o (first_wide)
   );
 
   logic same_content;
   assign same_content = first == content_of(operation_q[10]);
   always_comb begin
-    answer = result_q[10];
+    answer = {wide_q, result_q[10]};
     if (found_q[10]) begin
-      answer = same_content ? first_result : '{status: StatusTransactionIdReused, value: balance_later_q[10]};
+      answer = same_content ? {first_wide, first_result} : '{
+          wide: balance_wide_q,
+          status: StatusTransactionIdReused,
+          value: balance_later_q[10]
+      };
     end
   end
 
   logic queue_ready;
   logic [$clog2(Results+1)-1:0] queued;
   fifo #(
-      .Width($bits(result_t)),
+      .Width($bits(answer_t)),
       .Depth(Results)
   ) u_results (
       .clk_i,

@@ -219,7 +219,8 @@ module transfer
   );
 
   logic store_valid, result_valid, result_ready;
-  result_t store_result, result;
+  answer_t answer;
+  result_t result;
   store_controller #(
       .AccountIndexWidth(AccountIndexWidth),
       .WindowBits       (WindowBits),
@@ -236,7 +237,7 @@ module transfer
       .operation_i(execute),
       .valid_o    (store_valid),
       .ready_i    (executed_take),
-      .result_o   (store_result),
+      .result_o   (answer),
       .mem_read_valid_o,
       .mem_read_ready_i,
       .mem_read_addr_o,
@@ -262,7 +263,7 @@ module transfer
       .rst_ni,
       .valid_i(store_valid),
       .ready_o(joined_ready),
-      .data_i ({executed, store_result, |store_result.value[63:32] ? 32'hffff_ffff : store_result.value[31:0]}),
+      .data_i ({executed, answer.status, answer.value, answer.wide ? 32'hffff_ffff : answer.value[31:0]}),
       .valid_o(result_valid),
       .ready_i(result_ready),
       .data_o ({asked, result, value})
@@ -309,7 +310,7 @@ module transfer
   ) u_generator (
       .clk_i,
       .rst_ni,
-      .packet_valid_i(packet_valid && compact_gives),
+      .packet_valid_i(packet_valid),
       .packet_ready_o(packet_take),
       .packet_i      (packet),
       .port_i        (asked.port),

@@ -63,6 +63,13 @@ package transfer_pkg;
     balance_t value;
   } result_t;
 
+  // The same on its way out; `wide` where the value has more than 32 bits, all that compact frames hold.
+  typedef struct packed {
+    logic    wide;
+    status_e status;
+    balance_t value;
+  } answer_t;
+
   // What was done, in the order in which it was: the operation as a compact frame with its status, 22 bytes, then where it came from, and
   // the value in full. First byte highest, 32 bytes.
   typedef struct packed {

@@ -23,7 +23,7 @@ module store_dram
     input  operation_t                  operation_i,
     output logic                        valid_o,
     input  logic                        ready_i,
-    output result_t                     result_o
+    output answer_t                     result_o
 );
   logic [1:0][1:0] read_valid, read_ready, data_valid, write_valid, write_ready, written;
   logic [1:0][1:0][AccountIndexWidth-1:0] read_addr, write_addr;
@@ -64,9 +64,12 @@ module store_dram
       .mem_written_i    (written)
   );
 
-  accounts_dram #(
+  dram_halves #(
+      .Ports    (2),
       .AddrWidth(AccountIndexWidth),
-      .LineWidth(LineWidth)
+      .IdWidth  (LineWidth),
+      .Lanes    (AccountWays),
+      .LaneWidth($bits(account_t))
   ) u_dram (
       .clk_i,
       .rst_ni,
@@ -77,14 +80,14 @@ module store_dram
       .read_valid_i (read_valid),
       .read_ready_o (read_ready),
       .read_addr_i  (read_addr),
-      .read_line_i  (read_line),
+      .read_id_i    (read_line),
       .data_valid_o (data_valid),
-      .data_line_o  (data_line),
+      .data_id_o    (data_line),
       .data_o       (data),
       .write_valid_i(write_valid),
       .write_ready_o(write_ready),
       .write_addr_i (write_addr),
-      .write_ways_i (write_ways),
+      .write_lanes_i(write_ways),
       .write_data_i (write_data),
       .written_o    (written)
   );
