@@ -105,7 +105,8 @@ module store_controller
   slot_t room;
   logic has_room, has_room_q[5:7];
   logic creates_q;
-  // A new account is both source and destination, so that both banks of its balance are written.
+  // A new account is both source and destination, so that both banks of its balance are written. What it had before counts for
+  // nothing: so balances are read where accounts were found, which is known sooner.
   assign slot = operation_q[4].command == Create && !exists[0] ? {2{room}} : found_slot;
   `FFN(exists_q[5], exists)
   `FFN(slot_q[5], slot)
@@ -142,7 +143,7 @@ module store_controller
         .slot_o         (found_slot),
         .has_room_o     (has_room),
         .room_o         (room),
-        .read_slot_i    (slot),
+        .read_slot_i    (found_slot),
         .balance_o      (stored),
         .newer_o        (stored_newer),
         .create_i       (creates_q),
@@ -191,7 +192,7 @@ module store_controller
         .SlotWidth(SlotWidth)
     ) u_balances (
         .clk_i,
-        .read_slot_i    (slot),
+        .read_slot_i    (found_slot),
         .balance_o      (stored),
         .newer_o        (stored_newer),
         .write_i        (writes_q[8]),
