@@ -190,6 +190,12 @@ def waveform(library, name, parameters):
     return simulation(library, name, parameters, True) / "wave.vcd"
 
 
+def emptied(folder):
+    """A folder with nothing in it: of an older design verilator may have written more sources than it writes now."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
 def together(folder):
     """Two sources that include all that verilator wrote, what it calls slow and the rest: the headers of all of them are compiled twice, not
     once for each, which is a third of the time."""
@@ -203,7 +209,7 @@ def together(folder):
 
 def simulate(library, name, bench, parameters, seed, trace):
     folder = simulation(library, name, parameters, trace)
-    folder.mkdir(parents=True, exist_ok=True)
+    emptied(folder)
     top = bench.get("top", name)
     tracing = ["--trace-vcd"] if trace else []
     run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "unique", "--x-initial", "unique", *tracing, "--top-module", top, "--prefix", "Vtop", "-Mdir",
@@ -303,7 +309,7 @@ def model(library, names):
         stamp = folder / "stamp"
         if built.exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
             continue
-        folder.mkdir(parents=True, exist_ok=True)
+        emptied(folder)
         tracing = ["--trace-vcd"] if OPTIONS.trace else []
         run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "fast", "--x-initial", "unique", *tracing, "--top-module", entry.get("top", name), "--prefix", "Vtop",
                       "-Mdir", folder, *generics(parameters), *listed), f"verilator of {title(name, parameters)}")
