@@ -135,11 +135,11 @@ impl<V: Vector, E: Field> Adder<E> for InLanes<V> {
         )
     }
 
-    fn sums(self, points: &[Self::Point], pairs: &[Pair], inverses: &Self::Numbers, sums: &mut [Self::Point]) {
+    fn sums(self, points: &mut [Self::Point], pairs: &[Pair], inverses: &Self::Numbers, places: &[u32]) {
         self.0.call(
             #[inline(always)]
             || {
-                let pairs = Pairs { points, pairs };
+                let pairs = Pairs { points: &*points, pairs };
                 let x1 = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 0).x);
                 let y1 = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 0).y);
                 let x2 = E::Lanes::load_rows(self.0, |lane| &pairs.point(lane, 1).x);
@@ -156,11 +156,19 @@ impl<V: Vector, E: Field> Adder<E> for InLanes<V> {
                 let slope = numerators.tight().multiply_tight(inverses);
                 let x = slope.square_tight().minus(&x1).minus(&x2);
                 let y = slope.multiply_tight(&x1.minus(&x).tight()).minus(&y1);
-                store::<V, E>(&x, &y, |lane, point| sums[lane] = point);
+                // Before the places of terms are taken.
+                let mut without_slope = Vec::new();
                 if special != 0 {
-                    let used = sums.iter_mut().enumerate().take(pairs.pairs.len());
-                    used.for_each(|(lane, sum)| *sum = pairs.terms(lane).without_slope().unwrap_or(*sum));
+                    let each = places.iter().enumerate();
+                    let sum = |(lane, place): (usize, &u32)| Some((*place, pairs.terms(lane).without_slope()?));
+                    without_slope.extend(each.filter_map(sum));
                 }
+                store::<V, E>(&x, &y, |lane, point| {
+                    if let Some(place) = places.get(lane) {
+                        points[*place as usize] = point;
+                    }
+                });
+                without_slope.into_iter().for_each(|(place, sum)| points[place as usize] = sum);
             },
         );
     }

@@ -176,12 +176,11 @@ fn kernels_are_as_long_as_said() {
 
 /// What an addition is, with its part of an inversion.
 fn add<A: Adder<scalar::Fp>>(adder: A, points: &[Affine<scalar::Fp>]) {
-    let points = adder.store(points);
+    let mut points = adder.store(points);
     let pairs = [[Entry::new(0, false), Entry::new(1, false)]];
     let denominators = adder.denominators(&points, &pairs);
     let product = adder.product(&adder.one(), &denominators);
-    let mut sums = [A::Point::default()];
-    adder.sums(&points, &pairs, &adder.product(&product, &product), &mut sums);
+    adder.sums(&mut points, &pairs, &adder.product(&product, &product), &[0]);
     adder.product(&product, &denominators);
 }
 

@@ -32,8 +32,8 @@ pub trait Adder<E: Field>: Copy {
     /// The denominators of the slopes. Where there are not as many pairs as there could be, the last is taken for the others.
     fn denominators(self, points: &[Self::Point], pairs: &[Pair]) -> Self::Numbers;
 
-    /// The sums of the pairs, with the inverses of their denominators.
-    fn sums(self, points: &[Self::Point], pairs: &[Pair], inverses: &Self::Numbers, sums: &mut [Self::Point]);
+    /// Puts the sums of the pairs in their places, with the inverses of their denominators.
+    fn sums(self, points: &mut [Self::Point], pairs: &[Pair], inverses: &Self::Numbers, places: &[u32]);
 }
 
 /// A point as an adder keeps it; infinity by default.
@@ -52,13 +52,16 @@ pub trait Stored: Copy + Default {
 }
 
 /// A point's number times two, and one if the point's negative is meant.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Entry(u32);
 
 /// Two points to be added.
 pub type Pair = [Entry; 2];
 
 impl Entry {
+    /// No point.
+    pub(super) const NONE: Self = Self(u32::MAX);
+
     #[inline(always)]
     pub(in crate::bls12_381) fn new(at: usize, is_negative: bool) -> Self {
         Self((at as u32) << 1 | u32::from(is_negative))
@@ -141,14 +144,14 @@ impl<E: Field> Adder<E> for OneByOne {
     }
 
     #[inline(always)]
-    fn sums(self, points: &[Affine<E>], pairs: &[Pair], inverse: &E, sums: &mut [Affine<E>]) {
+    fn sums(self, points: &mut [Affine<E>], pairs: &[Pair], inverse: &E, places: &[u32]) {
         let terms = Terms::of(points, pairs[0]);
         let with_slope = || {
             let (left, slope) = (&terms.left, terms.numerator() * *inverse);
             let x = slope.square() - left.x - terms.right.x;
             Affine { x, y: slope * (left.x - x) - left.y }
         };
-        sums[0] = terms.without_slope().unwrap_or_else(with_slope);
+        points[places[0] as usize] = terms.without_slope().unwrap_or_else(with_slope);
     }
 }
 
