@@ -2,8 +2,7 @@
 // The XDP program: answers what it can out of the node's own tables, where the frame lies, and leaves all else alone.
 #include <linux/bpf.h>
 
-#include "compact.h"
-#include "proof.h"
+#include "answer.h"
 
 #define SEC(name) __attribute__((section(name), used))
 
@@ -47,22 +46,16 @@ INLINE int serve(struct xdp_md *context)
 	memory_t state = (memory_t)&arena;
 	struct packet packet = { .start = (u8 *)(long)context->data, .end = (u8 *)(long)context->data_end };
 
-	if (!parse(&packet, state))
-		return XDP_PASS;
-	bool compact = packet.length == COMPACT_BYTES;
-	u64 hash = compact ? refer_fetch(&packet, state) : proof_fetch(&packet, state);
+	u64 hash;
+	u32 length;
 
-	if (!is_addressed(&packet, state))
+	if (!is_for_node(&packet, state, &hash))
 		return XDP_PASS;
-	u64 sum = 0;
-	u32 length = packet.length;
-	enum counter counter = compact ? answer_compact(&packet, state, hash, &sum) :
-					 answer_proof(&packet, state, hash, &length, &sum);
+	enum counter counter = answer(&packet, state, hash, &length);
 
 	count(counter);
-	if (counter > COUNT_PROOF)
+	if (!is_answered(counter))
 		return leave(context, &packet, state);
-	turn_around(&packet, length, sum);
 	// Shorter than the request; there may also be padding of the Ethernet's behind it.
 	if (length != packet.length) {
 		if (bpf_xdp_adjust_tail(context, (int)length - (int)packet.length)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
 // The engine headers behind plain functions. What is not here is what takes the kernel: maps, locks, the ring.
+#include "answer.h"
 #include "ledger.h"
-#include "proof.h"
 
 // What becomes of a frame: 0, it passes; else it is a reply of so many bytes.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory);
@@ -12,21 +12,11 @@ u32 native_tier(u8 *start, u32 bytes, memory_t memory)
 {
 	struct packet packet = { .start = start, .end = start + bytes };
 
-	if (!parse(&packet, memory))
-		return 0;
-	bool compact = packet.length == COMPACT_BYTES;
-	u64 hash = compact ? refer_fetch(&packet, memory) : proof_fetch(&packet, memory);
+	u64 hash;
+	u32 length;
 
-	if (!is_addressed(&packet, memory))
+	if (!is_for_node(&packet, memory, &hash) || !is_answered(answer(&packet, memory, hash, &length)))
 		return 0;
-	u64 sum = 0;
-	u32 length = packet.length;
-	enum counter counter = compact ? answer_compact(&packet, memory, hash, &sum) :
-					 answer_proof(&packet, memory, hash, &length, &sum);
-
-	if (counter > COUNT_PROOF)
-		return 0;
-	turn_around(&packet, length, sum);
 	return bytes + length - packet.length;
 }
 

@@ -10,9 +10,9 @@ use std::{
     },
 };
 
-use table::Array;
+use table::{Array, Region};
 
-use crate::{Arena, Error, Interface, Link, Mode, loader, sys};
+use crate::{Arena, Error, Interface, Link, Mode, loader, program::possible_processors, sys};
 
 /// What `build.rs` made of `bpf/generator.bpf.c`: empty where there was no compiler.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/generator.o"));
@@ -35,27 +35,24 @@ pub const PROOF: u32 = 0;
 /// Frames that the kernel makes and sends at a time: its own default, and the most that a poll of an interface takes.
 const BATCH: u32 = 64;
 
-/// Words of the first page.
-const WORDS: usize = 512;
+/// Where fields are in the first page, in words.
 const COMMAND: usize = 6;
 const ACCOUNTS: usize = 7;
 const ANY: usize = 8;
 const TRANSACTIONS: usize = 9;
 const LOWEST: usize = 10;
+const TALLIES: usize = 11;
+const PROCESSORS: usize = 12;
 const ORDERED: usize = 16;
-/// Where the tallies of the processors begin, and what is in the 8 words of each.
-const TALLIES: usize = 24;
+const WORDS: usize = 24;
+
+/// What is in a tally, of which each processor has one: a cache line.
 const MADE: usize = 0;
 const FIRST: usize = 1;
 const REPLIES: usize = 2;
 const GOOD: usize = 3;
 const LAST: usize = 4;
-
-/// How many tallies there are.
-const PROCESSORS: usize = (WORDS - TALLIES) / 8;
-
-/// Transaction ids of requests for any account are so far apart on one processor, so that those of others fit between.
-pub const INTERLEAVED: u32 = 64;
+const TALLY: usize = 8;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +86,7 @@ pub struct Tally {
 #[derive(Debug)]
 pub struct Generator {
     words: Array<AtomicU64>,
+    tallies: Array<AtomicU64>,
     program: Section,
     envelope: Envelope,
     interface: u32,
@@ -118,18 +116,35 @@ impl AsFd for Section {
 impl Generator {
     /// Loads the generator, and attaches what takes the replies. To be called, and used, in the namespace of the interface.
     pub fn load(interface: &Interface, from: Ipv4Addr, to: SocketAddrV4, to_mac: [u8; 6]) -> Result<Self, Error> {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        assert!(processors <= PROCESSORS, "the generator counts on {PROCESSORS} processors at most");
-        let arena = Arena::with_room_for(&[])?;
+        let processors = possible_processors();
+        let bytes = processors * TALLY * size_of::<u64>();
+        let arena = Arena::with_room_for(&[bytes])?;
+        let (tallies, tallies_at) = arena.take(bytes)?;
+        let words = |region: Region, count| {
+            Arc::new(region)
+                .words(0, count)
+                .unwrap_or_else(|| unreachable!("regions are aligned to pages, and as long"))
+        };
+        let (words, tallies) = (words(arena.first_page(), WORDS), words(tallies, processors * TALLY));
+        words[TALLIES].store(tallies_at, Relaxed);
+        words[PROCESSORS].store(processors as u64, Relaxed);
         let load = |section| loader::load(OBJECT, section, &arena, &[], true);
         let (program, receive) = (Section(load("generate")?), Section(load("receive")?));
         // The kernel calls programs that are attached somewhere by a list of their addresses. Each run of one that is attached
         // nowhere would put it there and take it off again, and wait some 10 ms each time until no processor uses the old list.
         let kept = Link::attach_as(&program, &Interface::named("lo")?, Mode::Generic)?;
-        let words = Arc::new(arena.first_page()).words(0, WORDS).unwrap_or_else(|| unreachable!("a page has room"));
         let envelope = Envelope { mac: interface.mac, to_mac, from, to };
         let link = Link::attach_as(&receive, interface, Mode::Native)?;
-        Ok(Self { words, program, envelope, interface: interface.index, _link: link, _kept: kept, _arena: arena })
+        Ok(Self {
+            words,
+            tallies,
+            program,
+            envelope,
+            interface: interface.index,
+            _link: link,
+            _kept: kept,
+            _arena: arena,
+        })
     }
 
     /// Begins anew, with other requests.
@@ -150,7 +165,12 @@ impl Generator {
         ] {
             self.words[at].store(value, Relaxed);
         }
-        self.words[TALLIES..].iter().for_each(|word| word.store(0, Relaxed));
+        self.tallies.iter().for_each(|word| word.store(0, Relaxed));
+    }
+
+    /// How far apart the transaction ids of requests for any account are on one processor, so that those of others fit between.
+    pub fn interleaved(&self) -> u32 {
+        self.words[PROCESSORS].load(Relaxed) as u32
     }
 
     /// Makes and sends so many requests. Returns when they are on their way.
@@ -162,7 +182,7 @@ impl Generator {
 
     /// What has become of all that was sent since it began.
     pub fn tally(&self) -> Tally {
-        let each = |field: usize| self.words[TALLIES + field..].iter().step_by(8).map(|word| word.load(Relaxed));
+        let each = |field: usize| self.tallies[field..].iter().step_by(TALLY).map(|word| word.load(Relaxed));
         let first = each(FIRST).filter(|time| *time > 0).min().unwrap_or(0);
         let nanoseconds = each(LAST).max().unwrap_or(0).saturating_sub(first);
         Tally { made: each(MADE).sum(), replies: each(REPLIES).sum(), good: each(GOOD).sum(), nanoseconds }
