@@ -8,6 +8,7 @@ use std::{
 
 use thiserror::Error;
 
+use super::kernel::{InRing, Ring};
 use super::modulus::{Modulus, Number, NumberError};
 use super::wesolowski::{Digits, canonical, is_proved, prove};
 
@@ -133,23 +134,43 @@ impl Delay {
     pub fn evaluate(
         &self,
         kept: &[Kept],
-        mut keep: impl FnMut(Kept) -> ControlFlow<()>,
+        keep: impl FnMut(Kept) -> ControlFlow<()>,
     ) -> Result<Option<Evaluated>, EvaluateError> {
         if self.is_trivial() {
             return Err(EvaluateError::Trivial);
         }
-        let modulus = &self.modulus;
+        let Some(segments) = self.modulus.many(Evaluation { delay: self, kept, keep })? else { return Ok(None) };
+        let evaluated = Evaluated { delay: self.clone(), segments };
+        evaluated.verify().map_err(|_| EvaluateError::Mistake)?;
+        Ok(Some(evaluated))
+    }
+}
+
+/// The work of [`Delay::evaluate`].
+struct Evaluation<'a, K> {
+    delay: &'a Delay,
+    kept: &'a [Kept],
+    keep: K,
+}
+
+impl<K: FnMut(Kept) -> ControlFlow<()>> InRing for Evaluation<'_, K> {
+    type Output = Result<Option<Vec<Segment>>, EvaluateError>;
+
+    fn run<R: Ring>(mut self, ring: &R) -> Self::Output {
+        let Delay { modulus, input, iterations } = self.delay;
         let is_broken_off = AtomicBool::new(false);
-        let segments = thread::scope(|scope| {
-            let mut way = Way { modulus, kept, next: 0, number: canonical(modulus, &self.input), at: 0 };
+        thread::scope(|scope| {
+            let mut input = canonical(modulus, input);
+            let number = ring.enter(&input.0);
+            let mut way = Way { modulus, ring, kept: self.kept, next: 0, number, at: 0 };
             let mut proofs = Vec::new();
-            for iterations in segments(self.iterations) {
+            for iterations in segments(*iterations) {
                 let (digits, end) = (Digits::of(iterations), way.at + iterations);
                 let mut powers = Vec::new();
                 for _ in 0..digits.powers() {
-                    way.take_kept()?;
+                    way.take_kept(&input)?;
                     if let Some(new) = way.new_kept()
-                        && keep(new).is_break()
+                        && (self.keep)(new).is_break()
                     {
                         is_broken_off.store(true, Relaxed);
                         return Ok(None);
@@ -157,10 +178,14 @@ impl Delay {
                     powers.push(way.number.clone());
                     way.go_on(end.min(way.at + digits.every()));
                 }
-                way.number = way.peek_kept(end)?.unwrap_or_else(|| canonical(modulus, &way.number));
-                let (output, is_broken_off) = (way.number.clone(), &is_broken_off);
+                let output = match way.peek_kept(end)? {
+                    Some(output) => output,
+                    None => canonical(modulus, &Number(ring.leave(&way.number))),
+                };
+                way.number = ring.enter(&output.0);
+                let (from, is_broken_off) = (std::mem::replace(&mut input, output.clone()), &is_broken_off);
                 proofs.push(scope.spawn(move || {
-                    let proof = prove(modulus, iterations, &powers, &output, is_broken_off)?;
+                    let proof = prove(modulus, ring, iterations, [&from, &output], &powers, is_broken_off)?;
                     Some(Segment { iterations, output, proof })
                 }));
             }
@@ -168,39 +193,38 @@ impl Delay {
                 Ok(segment) => segment,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            Ok(proofs.into_iter().map(join).collect::<Option<Vec<_>>>())
-        })?;
-        let Some(segments) = segments else { return Ok(None) };
-        let evaluated = Evaluated { delay: self.clone(), segments };
-        evaluated.verify().map_err(|_| EvaluateError::Mistake)?;
-        Ok(Some(evaluated))
+            Ok(proofs.into_iter().map(join).collect())
+        })
     }
 }
 
 /// The number on its way, and those kept from a way before.
-struct Way<'a> {
+struct Way<'a, R: Ring> {
     modulus: &'a Modulus,
+    ring: &'a R,
     kept: &'a [Kept],
     /// The first of `kept` that is still ahead.
     next: usize,
-    number: Number,
+    number: R::Element,
     at: u64,
 }
 
-impl Way<'_> {
+impl<R: Ring> Way<'_, R> {
     /// The number that was kept at `at`, if any is ahead.
     fn peek_kept(&self, at: u64) -> Result<Option<Number>, EvaluateError> {
         let Some(kept) = self.kept.get(self.next) else { return Ok(None) };
         let foreign = EvaluateError::Foreign { index: self.next, at: kept.at };
         let number = self.modulus.number(&kept.number).map_err(|_| foreign.clone())?;
-        let is_foreign = kept.at != at || at == 0 && number != self.number;
-        if is_foreign { Err(foreign) } else { Ok(Some(number)) }
+        if kept.at != at { Err(foreign) } else { Ok(Some(number)) }
     }
 
-    /// Takes the number that was kept here.
-    fn take_kept(&mut self) -> Result<(), EvaluateError> {
+    /// Takes the number that was kept here; the first one is the input itself.
+    fn take_kept(&mut self, input: &Number) -> Result<(), EvaluateError> {
         if let Some(number) = self.peek_kept(self.at)? {
-            self.number = number;
+            if self.at == 0 && number != *input {
+                return Err(EvaluateError::Foreign { index: self.next, at: 0 });
+            }
+            self.number = self.ring.enter(&number.0);
             self.next += 1;
         }
         Ok(())
@@ -213,13 +237,13 @@ impl Way<'_> {
         {
             return None;
         }
-        Some(Kept { at: self.at, number: self.modulus.write(&self.number) })
+        Some(Kept { at: self.at, number: self.modulus.bytes(&self.ring.plain(&self.number)) })
     }
 
     /// Squares up to `to`, unless a number from there or further on was kept.
     fn go_on(&mut self, to: u64) {
         if self.next == self.kept.len() {
-            self.modulus.square(&mut self.number, to - self.at);
+            self.ring.square(&mut self.number, to - self.at);
         }
         self.at = to;
     }

@@ -1,22 +1,22 @@
-//! Chained squarings with AVX-512 IFMA: digits of 52 bits, eight in a vector.
+//! Products modulo a number with AVX-512 IFMA, squarings above all: digits of 52 bits, eight in a vector.
 //!
-//! A number stays in digits from one squaring to the next, and anywhere below four times the modulus. All sums of a squaring stay in
+//! A number stays in digits from one product to the next, and anywhere below four times the modulus. All sums of a product stay in
 //! registers, so all that is done to them is unrolled.
 //!
-//! The square is summed up a lane at a time ([`Factors`]). The reduction is Montgomery's, a digit at a time. What each digit has to be
+//! The product is summed up a lane at a time ([`Terms`]). The reduction is Montgomery's, a digit at a time. What each digit has to be
 //! multiplied by to know the multiple of the modulus that takes it away is what everything would wait for. So the modulus n is replaced
 //! by its multiple k n that is -1 modulo 2^52: then the factor is the digit itself, and what is added is (k n + 1) / 2^52 times the
 //! digit, a digit further up. That would leave a result below k n; so the last digit is taken away with n.
 //!
 //! Two products of vectors a cycle are what these processors have. Each digit still waits for the one before it, 8 cycles: a product (4),
 //! what brings the lane with it to all lanes (3), and adding what is carried (1). So what the next digit needs comes first in the
-//! program, and then what fills the time: other products with the digit before, and the upper half of the square.
+//! program, and then what fills the time: other products with the digit before, and the upper half of what is reduced.
 
 use std::arch::{asm, x86_64::*};
 use std::ops::Range;
 
 use super::adx::Adx;
-use super::kernel::{digit, power_of_two, subtract_if_not_below};
+use super::kernel::{Ring, digit, power_of_two, subtract_if_not_below};
 
 /// Bits of a digit.
 const BITS: usize = 52;
@@ -66,8 +66,8 @@ macro_rules! unrolled {
     }};
 }
 
-/// Squarings that are worth the way into digits and back, which takes two multiplications and more.
-const LEAST: u64 = 8;
+/// Squarings that are worth the way into digits and back, which takes two products and more.
+const LEAST: u64 = 2;
 
 /// A processor with AVX-512 IFMA, and mostly ADX for what else there is to do. Only [`Ifma::get`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Vector {
 
 /// The digits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Digits([Vector; MAX_VECTORS]);
+pub(super) struct Digits([Vector; MAX_VECTORS]);
 
 impl Digits {
     fn of(words: &[u64]) -> Self {
@@ -163,9 +163,11 @@ impl Shifted {
     }
 }
 
-/// A modulus, for squarings in digits.
+/// A modulus, and what numbers in digits are reduced by.
 #[derive(Clone, Debug)]
-pub(super) struct Squarer {
+pub(super) struct Modulus {
+    /// Its words.
+    words: Box<[u64]>,
     /// Half vectors of a number.
     halves: usize,
     /// k = -1 / modulus, modulo 2^52.
@@ -177,11 +179,11 @@ pub(super) struct Squarer {
     /// Each lane's number. A permutation that the compiler knows becomes two.
     lanes: [i64; LANES],
     /// By which a number in words, in Montgomery's form, is multiplied to be in that of digits, and back.
-    to_digits: Box<[u64]>,
-    to_words: Box<[u64]>,
+    to_digits: Digits,
+    to_words: Digits,
 }
 
-impl Squarer {
+impl Modulus {
     /// For a modulus of words and its negated inverse modulo 2^64, if it has one of the lengths that there is code for.
     pub(super) fn new(_: Ifma, modulus: &[u64], negated_inverse: u64) -> Option<Box<Self>> {
         let bits = 64 * modulus.len() - modulus.last()?.leading_zeros() as usize;
@@ -204,13 +206,14 @@ impl Squarer {
         }
         product.push(carry as u64);
         let above: Vec<u64> = product.windows(2).map(|pair| pair[0] >> BITS | pair[1] << (64 - BITS)).collect();
-        // With R = 2^(64 · words) and S = 2^(208 · halves): S, as a R · S / R = a S; and R^2 / S.
-        let digits = BITS * HALF * halves;
-        let (to_digits, to_words) =
-            (power_of_two(digits, modulus), power_of_two(128 * modulus.len() - digits, modulus));
-        let (modulus, above) = (Digits::of(modulus), Digits::of(&above));
+        // With R = 2^(64 · words) and S = 2^(208 · halves): S² / R, as a R · (S² / R) / S = a S; and R.
+        let (digits, length) = (BITS * HALF * halves, 64 * modulus.len());
+        let power = |exponent| Digits::of(&power_of_two(exponent, modulus));
+        let (to_digits, to_words) = (power(2 * digits - length), power(length));
+        let (words, modulus, above) = (modulus.into(), Digits::of(modulus), Digits::of(&above));
         let last = (HALF * halves - 1) % LANES;
         Some(Box::new(Self {
+            words,
             halves,
             factor,
             above: std::array::from_fn(|at| Shifted::of(&above, at + 1)),
@@ -226,14 +229,38 @@ impl Squarer {
         times >= LEAST
     }
 
-    /// `a`, in Montgomery's form in words, is squared so many times. `multiply` is that of words.
-    pub(super) fn square(&self, modulus: &[u64], a: &mut [u64], times: u64, multiply: impl Fn(&mut [u64], &[u64])) {
-        multiply(a, &self.to_digits);
-        let mut digits = Digits::of(a);
+    /// `a`, in Montgomery's form in words, is squared so many times.
+    pub(super) fn square_words(&self, a: &mut [u64], times: u64) {
+        let mut digits = self.enter(a);
         self.square_digits(&mut digits, times);
-        let mut over = digits.write(a);
-        while subtract_if_not_below(a, &mut over, modulus) {}
-        multiply(a, &self.to_words);
+        self.write_product(&digits, &self.to_words, a);
+    }
+
+    /// Writes a product as words, below the modulus.
+    fn write_product(&self, x: &Digits, y: &Digits, words: &mut [u64]) {
+        let mut product = *x;
+        self.multiply_digits(&mut product, y);
+        let mut over = product.write(words);
+        while subtract_if_not_below(words, &mut over, &self.words) {}
+    }
+
+    fn product(&self, x: &Digits, y: &Digits) -> Box<[u64]> {
+        let mut words: Box<[u64]> = vec![0; self.words.len()].into();
+        self.write_product(x, y, &mut words);
+        words
+    }
+
+    fn multiply_digits(&self, x: &mut Digits, y: &Digits) {
+        // SAFETY: whoever made this has an `Ifma`, so the processor has the instructions.
+        unsafe {
+            match self.halves {
+                5 => self.multiply_once::<3, 5>(x, y),
+                6 => self.multiply_once::<3, 6>(x, y),
+                10 => self.multiply_once::<5, 10>(x, y),
+                11 => self.multiply_once::<6, 11>(x, y),
+                _ => self.multiply_once::<6, 12>(x, y),
+            }
+        }
     }
 
     fn square_digits(&self, digits: &mut Digits, times: u64) {
@@ -249,25 +276,37 @@ impl Squarer {
         }
     }
 
-    /// The digits of x become those of x² / 2^(208 · WIDE), modulo the modulus, so many times over. x has `N` vectors, of which
-    /// the last one may be half empty, and its square has `WIDE`.
+    /// The digits of x become those of x · y / 2^(208 · WIDE), modulo the modulus. Both have `N` vectors, of which the last one may be half
+    /// empty, and their product has `WIDE`.
     ///
-    /// No lane overflows: to the square and to the multiple of the modulus, each of the 4 WIDE digits adds two halves of a product to each
+    /// No lane overflows: to the product and to the multiple of the modulus, each of the 4 WIDE digits adds two halves of a product to each
     /// lane, of 52 bits: 16 · 12 · 2^52 at most, which is below 2^60. What is carried to the next digit is below 2^8.
+    #[target_feature(enable = "avx512f,avx512ifma")]
+    fn multiply_once<const N: usize, const WIDE: usize>(&self, x: &mut Digits, y: &Digits) {
+        const { assert!(N == WIDE.div_ceil(2) && N <= MAX_VECTORS) };
+        // SAFETY: the features are there.
+        unsafe {
+            let pair = Pair::<N>::of(x, y);
+            let reduced: [__m512i; N] = self.reduce::<N, WIDE>(pair.lower(), &pair);
+            normalise(&reduced, x);
+        }
+    }
+
+    /// The digits of x become those of x² / 2^(208 · WIDE), and so on, so many times over.
     #[target_feature(enable = "avx512f,avx512ifma")]
     fn square_times<const N: usize, const WIDE: usize>(&self, x: &mut Digits, times: u64) {
         const { assert!(N == WIDE.div_ceil(2) && N <= MAX_VECTORS) };
         for _ in 0..times {
             // SAFETY: the features are there.
             unsafe {
-                let factors = Factors::<N, WIDE>::of(x);
-                let reduced = self.reduce(factors.lower_square(), &factors);
+                let square = Square::<N>::of(x);
+                let reduced: [__m512i; N] = self.reduce::<N, WIDE>(square.lower(), &square);
                 normalise(&reduced, x);
             }
         }
     }
 
-    /// Adds multiples of the modulus that take away the digits of the lower half of the square. Gives the upper half, which it sums up
+    /// Adds multiples of the modulus that take away the digits of the lower half of a product. Gives the upper half, which it sums up
     /// meanwhile.
     ///
     /// # Safety
@@ -277,7 +316,7 @@ impl Squarer {
     unsafe fn reduce<const N: usize, const WIDE: usize>(
         &self,
         lower: [__m512i; WIDE],
-        x: &Factors<'_, N, WIDE>,
+        terms: &impl Terms<N, WIDE>,
     ) -> [__m512i; N] {
         let count = HALF * WIDE;
         // SAFETY: the caller's promise.
@@ -304,9 +343,9 @@ impl Squarer {
                         // An eighth of the digits for each lane.
                         if LANES * place % count < LANES {
                             let r = LANES - 1 - LANES * place / count;
-                            x.multiply::<true>(&mut upper, N..WIDE, r);
+                            terms.add::<true>(&mut upper, N..WIDE, r);
                             shift(&mut upper, N..WIDE);
-                            x.multiply::<false>(&mut upper, N..WIDE, r);
+                            terms.add::<false>(&mut upper, N..WIDE, r);
                         }
                     }
                 });
@@ -397,6 +436,32 @@ impl Squarer {
     }
 }
 
+impl Ring for Modulus {
+    type Element = Digits;
+
+    fn enter(&self, words: &[u64]) -> Digits {
+        let mut digits = Digits::of(words);
+        self.multiply_digits(&mut digits, &self.to_digits);
+        digits
+    }
+
+    fn leave(&self, element: &Digits) -> Box<[u64]> {
+        self.product(element, &self.to_words)
+    }
+
+    fn plain(&self, element: &Digits) -> Box<[u64]> {
+        self.product(element, &Digits::of(&[1]))
+    }
+
+    fn multiply(&self, a: &mut Digits, b: &Digits) {
+        self.multiply_digits(a, b);
+    }
+
+    fn square(&self, a: &mut Digits, times: u64) {
+        self.square_digits(a, times);
+    }
+}
+
 /// The same, though the compiler does not know: it loads again what is in there, rather than to keep it on the stack.
 #[inline(always)]
 fn opaque<T>(reference: &T) -> &T {
@@ -413,12 +478,93 @@ const fn is_reached<const WIDE: usize>(at: usize, shift: usize) -> bool {
     shift < LANES * (at + 1) && LANES * at < HALF * WIDE + shift
 }
 
-/// A number that is to be squared.
+/// What products of digits a product of numbers is the sum of.
 ///
-/// From the last lane to the first one, each digit in this lane is multiplied by whole vectors; then all sums are shifted by one lane. The
-/// higher halves of products belong one lane further up, so they come before the shift. Products of two different vectors are needed twice,
-/// so the upper one of the two is doubled before.
-struct Factors<'a, const N: usize, const WIDE: usize> {
+/// From the last lane to the first one, each digit of one number that is in this lane is multiplied by whole vectors of the other; then all sums are
+/// shifted by one lane. The higher halves of products belong one lane further up, so they come before the shift.
+trait Terms<const N: usize, const WIDE: usize> {
+    /// Adds the products with the digits in this lane to those of the sums that are in the range: the higher halves, or the lower ones.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512 IFMA.
+    unsafe fn add<const HIGH: bool>(&self, sums: &mut [__m512i; WIDE], range: Range<usize>, r: usize);
+
+    /// Those that are added up in the lower vectors; and what of them is in the first one above.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512 IFMA.
+    #[inline(always)]
+    unsafe fn lower(&self) -> [__m512i; WIDE] {
+        // SAFETY: as above.
+        unsafe {
+            let mut wide = [_mm512_setzero_si512(); WIDE];
+            self.add::<true>(&mut wide, 0..N, LANES - 1);
+            unrolled!(lane in 0..LANES {
+                let r = LANES - 1 - lane;
+                // Nothing else is there to be done yet, so these sums do not wait for those before them.
+                let mut sums = [_mm512_setzero_si512(); WIDE];
+                self.add::<false>(&mut sums, 0..N, r);
+                if r > 0 {
+                    self.add::<true>(&mut sums, 0..N, r - 1);
+                }
+                shift(&mut wide, 0..N + 1);
+                for at in 0..N {
+                    wide[at] = _mm512_add_epi64(wide[at], sums[at]);
+                }
+            });
+            wide
+        }
+    }
+}
+
+/// The sum with a product of vectors: its higher halves, or the lower ones.
+#[inline(always)]
+unsafe fn multiply_add<const HIGH: bool>(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
+    // SAFETY: as above.
+    unsafe { if HIGH { _mm512_madd52hi_epu64(sum, a, b) } else { _mm512_madd52lo_epu64(sum, a, b) } }
+}
+
+/// Two numbers.
+struct Pair<'a, const N: usize> {
+    digits: &'a Digits,
+    vectors: [__m512i; N],
+}
+
+impl<'a, const N: usize> Pair<'a, N> {
+    #[inline(always)]
+    unsafe fn of(x: &'a Digits, y: &Digits) -> Self {
+        // SAFETY: as above.
+        unsafe {
+            let mut vectors = [_mm512_setzero_si512(); N];
+            for (vector, digits) in vectors.iter_mut().zip(&y.0) {
+                *vector = digits.load();
+            }
+            Self { digits: x, vectors }
+        }
+    }
+}
+
+impl<const N: usize, const WIDE: usize> Terms<N, WIDE> for Pair<'_, N> {
+    #[inline(always)]
+    unsafe fn add<const HIGH: bool>(&self, sums: &mut [__m512i; WIDE], range: Range<usize>, r: usize) {
+        unrolled!(p in 0..N {
+            unrolled!(q in 0..N {
+                if range.start <= p + q && p + q < range.end && LANES * p + r < HALF * WIDE {
+                    // SAFETY: as above.
+                    unsafe {
+                        let digit = _mm512_set1_epi64(self.digits.get(LANES * p + r) as i64);
+                        sums[p + q] = multiply_add::<HIGH>(sums[p + q], digit, self.vectors[q]);
+                    }
+                }
+            });
+        });
+    }
+}
+
+/// A number times itself: products of two different vectors are needed twice, so the upper one of the two is doubled before.
+struct Square<'a, const N: usize> {
     digits: &'a Digits,
     vectors: [__m512i; N],
     /// Of the number from this vector on, doubled, the first vector.
@@ -427,7 +573,7 @@ struct Factors<'a, const N: usize, const WIDE: usize> {
     further: [__m512i; N],
 }
 
-impl<'a, const N: usize, const WIDE: usize> Factors<'a, N, WIDE> {
+impl<'a, const N: usize> Square<'a, N> {
     #[inline(always)]
     unsafe fn of(digits: &'a Digits) -> Self {
         // SAFETY: as above.
@@ -448,10 +594,11 @@ impl<'a, const N: usize, const WIDE: usize> Factors<'a, N, WIDE> {
             Self { digits, vectors, first, further }
         }
     }
+}
 
-    /// Adds the products with the digits in this lane to those of the sums that are in the range: the higher halves, or the lower ones.
+impl<const N: usize, const WIDE: usize> Terms<N, WIDE> for Square<'_, N> {
     #[inline(always)]
-    unsafe fn multiply<const HIGH: bool>(&self, sums: &mut [__m512i; WIDE], range: Range<usize>, r: usize) {
+    unsafe fn add<const HIGH: bool>(&self, sums: &mut [__m512i; WIDE], range: Range<usize>, r: usize) {
         unrolled!(p in 0..N {
             unrolled!(q in 0..N {
                 if p <= q && range.start <= p + q && p + q < range.end && LANES * p + r < HALF * WIDE {
@@ -463,39 +610,11 @@ impl<'a, const N: usize, const WIDE: usize> Factors<'a, N, WIDE> {
                     // SAFETY: as above.
                     unsafe {
                         let digit = _mm512_set1_epi64(self.digits.get(LANES * p + r) as i64);
-                        sums[p + q] = if HIGH {
-                            _mm512_madd52hi_epu64(sums[p + q], digit, factor)
-                        } else {
-                            _mm512_madd52lo_epu64(sums[p + q], digit, factor)
-                        };
+                        sums[p + q] = multiply_add::<HIGH>(sums[p + q], digit, factor);
                     }
                 }
             });
         });
-    }
-
-    /// Products of the square that are added up in the lower vectors; and what of them is in the first one above.
-    #[inline(always)]
-    unsafe fn lower_square(&self) -> [__m512i; WIDE] {
-        // SAFETY: as above.
-        unsafe {
-            let mut wide = [_mm512_setzero_si512(); WIDE];
-            self.multiply::<true>(&mut wide, 0..N, LANES - 1);
-            unrolled!(lane in 0..LANES {
-                let r = LANES - 1 - lane;
-                // Nothing else is there to be done yet, so these sums do not wait for those before them.
-                let mut sums = [_mm512_setzero_si512(); WIDE];
-                self.multiply::<false>(&mut sums, 0..N, r);
-                if r > 0 {
-                    self.multiply::<true>(&mut sums, 0..N, r - 1);
-                }
-                shift(&mut wide, 0..N + 1);
-                for at in 0..N {
-                    wide[at] = _mm512_add_epi64(wide[at], sums[at]);
-                }
-            });
-            wide
-        }
     }
 }
 
@@ -564,7 +683,7 @@ mod tests {
     }
 
     #[test]
-    fn a_square_of_any_digits_is_right_and_not_too_long() {
+    fn a_product_of_any_digits_is_right_and_not_too_long() {
         let Some(ifma) = Ifma::get() else { return };
         for halves in [5, 6, 10, 11, 12] {
             let most = BITS * HALF * halves - 3;
@@ -573,19 +692,27 @@ mod tests {
                     let mut modulus = filled(bits, fill);
                     modulus[0] |= 1;
                     let kernel = Kernel::new(modulus.clone().into(), Backend::Portable);
-                    let squarer = Squarer::new(ifma, &modulus, kernel.negated_inverse).unwrap();
-                    assert_eq!(squarer.halves, halves);
-                    for fill in FILLS {
-                        // Less than 2^(bits + 1), which is at most four times the modulus.
-                        let x = Digits::of(&filled(bits + 1, fill));
-                        let mut squared = x;
-                        squarer.square_digits(&mut squared, 1);
-                        assert!(squared.0.iter().all(|vector| vector.0.iter().all(|digit| *digit <= MASK)));
-                        let (x, mut squared) = (words(&x, &modulus), words(&squared, &modulus));
-                        let mut expected = x.clone();
-                        kernel.multiply(&mut expected, &x);
-                        kernel.multiply(&mut squared, &power_of_two(BITS * HALF * halves, &modulus));
-                        assert_eq!(squared, expected, "{bits} bits");
+                    let in_digits = Modulus::new(ifma, &modulus, kernel.negated_inverse).unwrap();
+                    assert_eq!(in_digits.halves, halves);
+                    // Less than 2^(bits + 1), which is at most four times the modulus.
+                    let numbers = FILLS.map(|fill| Digits::of(&filled(bits + 1, fill)));
+                    for (x, y) in numbers.iter().flat_map(|x| numbers.iter().map(move |y| (x, y))) {
+                        let check = |product: &Digits| {
+                            assert!(product.0.iter().all(|vector| vector.0.iter().all(|digit| *digit <= MASK)));
+                            let mut expected = words(x, &modulus);
+                            kernel.multiply(&mut expected, &words(y, &modulus));
+                            let mut product = words(product, &modulus);
+                            kernel.multiply(&mut product, &power_of_two(BITS * HALF * halves, &modulus));
+                            assert_eq!(product, expected, "{bits} bits");
+                        };
+                        let mut product = *x;
+                        in_digits.multiply_digits(&mut product, y);
+                        check(&product);
+                        if x == y {
+                            let mut square = *x;
+                            in_digits.square_digits(&mut square, 1);
+                            check(&square);
+                        }
                     }
                 }
             }

@@ -66,7 +66,7 @@ pub(super) struct Kernel {
     pub(super) negated_inverse: u64,
     backend: Backend,
     #[cfg(target_arch = "x86_64")]
-    squarer: Option<Squarer>,
+    vectors: Option<Vectors>,
 }
 
 impl PartialEq for Kernel {
@@ -77,12 +77,71 @@ impl PartialEq for Kernel {
 
 impl Eq for Kernel {}
 
-/// Chained squarings in vectors.
+/// What vectors do: all products, or squarings in a chain.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Debug)]
-enum Squarer {
-    Ifma(Box<ifma::Squarer>),
+enum Vectors {
+    Ifma(Box<ifma::Modulus>),
     Fma(Box<fma::Squarer>),
+}
+
+/// Products modulo a number, of elements in a form of its own, which many of them are worth to be brought to.
+pub(super) trait Ring: Sync {
+    /// A number in that form.
+    type Element: Clone + Send + Sync;
+
+    /// The element of a number, in words in Montgomery's form.
+    fn enter(&self, words: &[u64]) -> Self::Element;
+
+    /// The number of an element, in words in Montgomery's form.
+    fn leave(&self, element: &Self::Element) -> Box<[u64]>;
+
+    /// The same out of Montgomery's form.
+    fn plain(&self, element: &Self::Element) -> Box<[u64]>;
+
+    /// `a` becomes a · b.
+    fn multiply(&self, a: &mut Self::Element, b: &Self::Element);
+
+    /// `a` is squared so many times.
+    fn square(&self, a: &mut Self::Element, times: u64);
+}
+
+/// Words as they are.
+impl Ring for Kernel {
+    type Element = Box<[u64]>;
+
+    fn enter(&self, words: &[u64]) -> Self::Element {
+        words.into()
+    }
+
+    fn leave(&self, element: &Self::Element) -> Box<[u64]> {
+        element.clone()
+    }
+
+    fn plain(&self, element: &Self::Element) -> Box<[u64]> {
+        let mut plain = element.clone();
+        let mut one: Box<[u64]> = vec![0; plain.len()].into();
+        one[0] = 1;
+        Kernel::multiply(self, &mut plain, &one);
+        plain
+    }
+
+    fn multiply(&self, a: &mut Self::Element, b: &Self::Element) {
+        Kernel::multiply(self, a, b);
+    }
+
+    fn square(&self, a: &mut Self::Element, times: u64) {
+        Kernel::square(self, a, times);
+    }
+}
+
+/// Work on a [`Ring`], whichever it is.
+pub(super) trait InRing {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn run<R: Ring>(self, ring: &R) -> Self::Output;
 }
 
 /// Calls a function with the backend's rows; on any processor, with a length that the compiler knows if it is a common one.
@@ -109,9 +168,9 @@ impl Kernel {
             .fold(modulus[0], |inverse, _| inverse.wrapping_mul(2_u64.wrapping_sub(modulus[0].wrapping_mul(inverse))));
         let negated_inverse = inverse.wrapping_neg();
         #[cfg(target_arch = "x86_64")]
-        let squarer = match backend {
-            Backend::Ifma(ifma) => ifma::Squarer::new(ifma, &modulus, negated_inverse).map(Squarer::Ifma),
-            Backend::Fma(fma) => fma::Squarer::new(fma, &modulus, negated_inverse).map(Squarer::Fma),
+        let vectors = match backend {
+            Backend::Ifma(ifma) => ifma::Modulus::new(ifma, &modulus, negated_inverse).map(Vectors::Ifma),
+            Backend::Fma(fma) => fma::Squarer::new(fma, &modulus, negated_inverse).map(Vectors::Fma),
             _ => None,
         };
         Self {
@@ -119,16 +178,16 @@ impl Kernel {
             negated_inverse,
             backend,
             #[cfg(target_arch = "x86_64")]
-            squarer,
+            vectors,
         }
     }
 
     /// What chained squarings run on.
     pub(super) fn backend(&self) -> &'static str {
         #[cfg(target_arch = "x86_64")]
-        match (&self.squarer, self.backend) {
-            (Some(Squarer::Ifma(_)), _) => return "AVX-512 IFMA",
-            (Some(Squarer::Fma(_)), _) => return "AVX2 and FMA",
+        match (&self.vectors, self.backend) {
+            (Some(Vectors::Ifma(_)), _) => return "AVX-512 IFMA",
+            (Some(Vectors::Fma(_)), _) => return "AVX2 and FMA",
             (None, Backend::Ifma(Ifma(Some(_))) | Backend::Fma(Fma(Some(_))) | Backend::Adx(_)) => return "ADX",
             _ => {}
         }
@@ -143,16 +202,23 @@ impl Kernel {
     /// `a` becomes a² / 2^(64 · words), `times` times over.
     pub(super) fn square(&self, a: &mut [u64], times: u64) {
         #[cfg(target_arch = "x86_64")]
-        match &self.squarer {
-            Some(Squarer::Ifma(squarer)) if squarer.is_worth(times) => {
-                return squarer.square(&self.modulus, a, times, |a, b| self.multiply(a, b));
-            }
-            Some(Squarer::Fma(squarer)) if squarer.is_worth(times) => {
+        match &self.vectors {
+            Some(Vectors::Ifma(modulus)) if modulus.is_worth(times) => return modulus.square_words(a, times),
+            Some(Vectors::Fma(squarer)) if squarer.is_worth(times) => {
                 return squarer.square(&self.modulus, a, times, |a, b| self.multiply(a, b));
             }
             _ => {}
         }
         on_backend!(self, square_times, a, times);
+    }
+
+    /// Does work that is made of many products, where they are fastest.
+    pub(super) fn many<W: InRing>(&self, work: W) -> W::Output {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(Vectors::Ifma(modulus)) = &self.vectors {
+            return work.run(&**modulus);
+        }
+        work.run(self)
     }
 
     /// `a` becomes 2a. It is below the modulus, before and after. Whether it had to be reduced.

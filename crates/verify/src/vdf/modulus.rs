@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::kernel::{Backend, Kernel, MAX_WORDS};
+use super::kernel::{Backend, InRing, Kernel, MAX_WORDS, Ring};
 use crate::sha256::Tag;
 
 static EXPAND: Tag = Tag::new("turnpike/vdf/input");
@@ -161,16 +161,17 @@ impl Modulus {
 
     /// The number, big-endian.
     pub fn write(&self, number: &Number) -> Vec<u8> {
-        bytes(&self.plain(number), self.length)
+        self.bytes(&self.plain(number))
+    }
+
+    /// A number's words out of Montgomery's form, big-endian.
+    pub(super) fn bytes(&self, plain: &[u64]) -> Vec<u8> {
+        bytes(plain, self.length)
     }
 
     /// The number's words, out of Montgomery's form.
     pub(super) fn plain(&self, number: &Number) -> Box<[u64]> {
-        let mut plain = number.0.clone();
-        let mut one: Box<[u64]> = vec![0; plain.len()].into();
-        one[0] = 1;
-        self.kernel.multiply(&mut plain, &one);
-        plain
+        Ring::plain(&self.kernel, &number.0)
     }
 
     /// 1.
@@ -204,22 +205,42 @@ impl Modulus {
 
     /// a to the power of an exponent, whose words begin with the lowest.
     pub fn power(&self, a: &Number, exponent: &[u64]) -> Number {
+        self.many(Power { one: &self.one, a, exponent })
+    }
+
+    /// Does work that is made of many products, where they are fastest.
+    pub(super) fn many<W: InRing>(&self, work: W) -> W::Output {
+        self.kernel.many(work)
+    }
+}
+
+struct Power<'a> {
+    one: &'a Number,
+    a: &'a Number,
+    exponent: &'a [u64],
+}
+
+impl InRing for Power<'_> {
+    type Output = Number;
+
+    fn run<R: Ring>(self, ring: &R) -> Number {
         /// Bits that are looked at together.
         const WINDOW: u32 = 4;
-        let mut powers = vec![self.one()];
+        let a = ring.enter(&self.a.0);
+        let mut powers = vec![ring.enter(&self.one.0)];
         for at in 1..1 << WINDOW {
-            let mut power: Number = powers[at - 1].clone();
-            self.multiply(&mut power, a);
+            let mut power = powers[at - 1].clone();
+            ring.multiply(&mut power, &a);
             powers.push(power);
         }
-        let mut result = self.one();
-        for word in exponent.iter().rev() {
+        let mut result = powers[0].clone();
+        for word in self.exponent.iter().rev() {
             for shift in (0..64).step_by(WINDOW as usize).rev() {
-                self.square(&mut result, WINDOW.into());
-                self.multiply(&mut result, &powers[(word >> shift) as usize % (1 << WINDOW)]);
+                ring.square(&mut result, WINDOW.into());
+                ring.multiply(&mut result, &powers[(word >> shift) as usize % (1 << WINDOW)]);
             }
         }
-        result
+        Number(ring.leave(&result))
     }
 }
 

@@ -1,4 +1,4 @@
-use super::kernel::Backend;
+use super::kernel::{Backend, InRing, Ring};
 use super::*;
 use proptest::prelude::*;
 use std::ops::ControlFlow;
@@ -92,6 +92,41 @@ fn edges(modulus: &Modulus) -> Vec<Number> {
         vec![modulus.small(0), one.clone(), modulus.negate(&one), modulus.small(2), modulus.small(u64::MAX)];
     edges.extend([b"a", b"b"].map(|message| modulus.hash(message)));
     edges
+}
+
+/// That products in a ring are those of words.
+struct InWords<'a>(&'a Modulus, &'a [Number]);
+
+impl InRing for InWords<'_> {
+    type Output = ();
+
+    fn run<R: Ring>(self, ring: &R) {
+        let Self(modulus, numbers) = self;
+        for a in numbers {
+            assert_eq!(ring.leave(&ring.enter(&a.0)), a.0);
+            assert_eq!(modulus.bytes(&ring.plain(&ring.enter(&a.0))), modulus.write(a));
+            for b in numbers {
+                let (mut product, mut expected) = (ring.enter(&a.0), a.clone());
+                for times in [0, 1, 5] {
+                    ring.multiply(&mut product, &ring.enter(&b.0));
+                    ring.square(&mut product, times);
+                    modulus.multiply(&mut expected, b);
+                    (0..times).for_each(|_| modulus.square(&mut expected, 1));
+                    assert_eq!(ring.leave(&product), expected.0);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn many_products_are_what_one_after_the_other_is() {
+    for words in [1, 4, 15, 16, 17, 31, 32, 33, 36, 64] {
+        for backend in Backend::all() {
+            let modulus = modulus_on(backend, words, 0x55);
+            modulus.many(InWords(&modulus, &edges(&modulus)));
+        }
+    }
 }
 
 #[test]

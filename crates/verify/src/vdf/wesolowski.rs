@@ -6,11 +6,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::kernel::{Backend, Kernel};
+use super::kernel::{Backend, Kernel, Ring};
 use super::modulus::{Modulus, Number};
 use super::prime::{WORDS, Word256, hash_to_prime};
 
-/// Powers that are kept of a segment at most: 16 MiB at 2,048 bits.
+/// Powers that are kept of a segment at most: 16 MiB at 2,048 bits, 24 in the digits of vectors.
 const POWERS: u64 = 1 << 16;
 
 /// The most bits of a digit: its buckets cost as much as a quarter of what longer digits save.
@@ -70,51 +70,50 @@ pub(super) fn canonical(modulus: &Modulus, number: &Number) -> Number {
     if modulus.write(&negation) < modulus.write(number) { negation } else { number.clone() }
 }
 
-/// The proof that `y` is the first of `powers` squared `iterations` times. `powers` are those that [`Digits`] asks to keep. None
-/// if it is to be broken off.
-pub(super) fn prove(
+/// The proof that `y` is `x` squared `iterations` times: the product of all powers, each to the power of the quotient's digits at its place.
+/// `powers` are those that [`Digits`] asks to keep, of which `x` is the first. None if it is to be broken off.
+pub(super) fn prove<R: Ring>(
     modulus: &Modulus,
+    ring: &R,
     iterations: u64,
-    powers: &[Number],
-    y: &Number,
+    [x, y]: [&Number; 2],
+    powers: &[R::Element],
     is_broken_off: &AtomicBool,
 ) -> Option<Number> {
     let digits = Digits::of(iterations);
     assert_eq!(powers.len() as u64, digits.powers(), "all powers that were to be kept");
-    let quotient = digits.quotient(&challenge(modulus, &powers[0], y, iterations));
+    let quotient = digits.quotient(&challenge(modulus, x, y, iterations));
     let stride = digits.stride as usize;
-    let mut proof = modulus.one();
-    let mut buckets: Vec<Option<Number>> = vec![None; 1 << digits.bits];
+    let mut proof = ring.enter(&modulus.one().0);
+    let mut buckets = vec![None; 1 << digits.bits];
     // All powers share the squarings between them: the digits that are furthest above a kept power come first.
     for offset in (0..stride).rev() {
         if is_broken_off.load(Relaxed) {
             return None;
         }
-        modulus.square(&mut proof, digits.bits.into());
+        ring.square(&mut proof, digits.bits.into());
         for (power, digit) in powers.iter().zip(quotient.iter().skip(offset).step_by(stride)) {
-            match &mut buckets[usize::from(*digit)] {
-                _ if *digit == 0 => {}
-                Some(bucket) => modulus.multiply(bucket, power),
-                empty => *empty = Some(power.clone()),
+            if *digit != 0 {
+                join(ring, &mut buckets[usize::from(*digit)], Some(power));
             }
         }
         // Each bucket to the power of its digit, by summing up twice.
-        let (mut above, mut sum) = (None::<Number>, None::<Number>);
+        let (mut above, mut sum) = (None, None);
         for bucket in buckets.iter_mut().skip(1).rev() {
-            join(modulus, &mut above, bucket.take().as_ref());
-            join(modulus, &mut sum, above.as_ref());
+            join(ring, &mut above, bucket.take().as_ref());
+            join(ring, &mut sum, above.as_ref());
         }
         if let Some(sum) = sum {
-            modulus.multiply(&mut proof, &sum);
+            ring.multiply(&mut proof, &sum);
         }
     }
-    Some(canonical(modulus, &proof))
+    Some(canonical(modulus, &Number(ring.leave(&proof))))
 }
 
 /// `a` becomes a · b; nothing stands for 1.
-fn join(modulus: &Modulus, a: &mut Option<Number>, b: Option<&Number>) {
+fn join<R: Ring>(ring: &R, a: &mut Option<R::Element>, b: Option<&R::Element>) {
     match (a.as_mut(), b) {
-        (Some(a), Some(b)) => modulus.multiply(a, b),
+        (Some(a), Some(b)) => ring.multiply(a, b),
         (None, Some(b)) => *a = Some(b.clone()),
         (_, None) => {}
     }
