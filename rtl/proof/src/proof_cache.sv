@@ -122,19 +122,23 @@ module proof_cache
   ////////////////////////////////////////////////////////////////////////
   // What enters. After an announcement or a step of a fill it is a lookup's turn.
 
-  logic tags_ready, enter, lookup_room, free_to_enter, change_turn_q, change_valid, change_enters, lookup_enters;
+  logic tags_ready, enter, free_to_enter, lookup_room, lookup_enters;
+  logic change_turn_q, change_valid, changes, change_enters;
   logic fill_op_valid, fill_op_ready;
   operation_t fill_op, entering;
   logic [1:0] gap_q;
-  logic [CountWidth-1:0] passing_q, hits, misses;
-  logic result_valid, result_hit;
+  // Lookups that may still become a hit, or are one and wait; the same of misses.
+  logic [CountWidth-1:0] hits_q, misses_q, unused_hits, unused_misses;
+  logic result_valid, result_hit, found, missed, hit_left_q, miss_left_q;
   op_e result_op;
 
   assign free_to_enter = tags_ready && gap_q == '0;
-  assign lookup_room   = 32'(passing_q) + 32'(hits) < QueueDepth && 32'(passing_q) + 32'(misses) < QueueDepth;
+  // The highest bit tells that they are as many as the queue has places.
+  assign lookup_room   = !hits_q[CountWidth-1] && !misses_q[CountWidth-1];
   assign change_valid  = announce_valid_i || fill_op_valid;
-  assign change_enters = free_to_enter && change_valid && (change_turn_q || !lookup_valid_i || !lookup_room);
-  assign lookup_enters = free_to_enter && lookup_valid_i && lookup_room && !change_enters;
+  assign changes       = change_valid && (change_turn_q || !lookup_valid_i || !lookup_room);
+  assign change_enters = free_to_enter && changes;
+  assign lookup_enters = free_to_enter && lookup_valid_i && lookup_room && !changes;
   assign lookup_ready_o   = lookup_enters;
   assign announce_ready_o = change_enters && announce_valid_i;
   assign fill_op_ready    = change_enters && !announce_valid_i;
@@ -144,7 +148,7 @@ module proof_cache
 
   always_comb begin
     entering = fill_op;
-    if (lookup_enters) begin
+    if (!changes) begin
       entering        = '0;
       entering.op     = OpLookup;
       entering.key    = lookup_key_i;
@@ -160,7 +164,10 @@ module proof_cache
   end
   logic looked_up;
   assign looked_up = result_valid && result_op == OpLookup;
-  `FFE(passing_q, lookup_enters ? passing_q + 1'b1 : passing_q - 1'b1, lookup_enters != looked_up, '0)
+  assign found     = looked_up && result_hit;
+  assign missed    = looked_up && !result_hit;
+  `FF(hits_q, hits_q + CountWidth'(lookup_enters) - CountWidth'(missed) - CountWidth'(hit_left_q), '0)
+  `FF(misses_q, misses_q + CountWidth'(lookup_enters) - CountWidth'(found) - CountWidth'(miss_left_q), '0)
 
   ////////////////////////////////////////////////////////////////////////
   // Hash and tags.
@@ -233,9 +240,11 @@ module proof_cache
   } hit_t;
 
   hit_t waiting, hit;
-  logic [LenWidth-2:0] hit_end;
-  logic waiting_valid, waiting_ready, hit_valid, hit_ready, hits_ready, found, finished;
-  assign found = looked_up && result_hit;
+  logic [ LenWidth-2:0] waiting_end;
+  logic [BeatWidth-1:0] hit_last;
+  logic [7:0] hit_eights, hit_bytes;
+  logic waiting_valid, waiting_ready, hit_valid, hit_ready, hits_ready, finished;
+  `FF(hit_left_q, waiting_valid && waiting_ready, 1'b0)
   fifo #(
       .Width($bits(hit_t)),
       .Depth(QueueDepth)
@@ -248,20 +257,23 @@ module proof_cache
       .valid_o(waiting_valid),
       .ready_i(waiting_ready),
       .data_o (waiting),
-      .count_o(hits)
+      .count_o(unused_hits)
   );
-  // With the number of its last byte, which says when it ends.
+  // With where its last byte is, which takes as long to tell as what is made of it.
+  assign waiting_end = (LenWidth - 1)'(waiting.length - 1'b1);
   stage #(
-      .Width($bits(hit_t) + LenWidth - 1)
+      .Width($bits(hit_t) + BeatWidth + 16)
   ) u_hit (
       .clk_i,
       .rst_ni,
       .valid_i(waiting_valid),
       .ready_o(waiting_ready),
-      .data_i ({waiting, (LenWidth - 1)'(waiting.length - 1'b1)}),
+      .data_i ({
+        waiting, waiting_end[6+:BeatWidth], 8'hff >> (3'd7 - waiting_end[5:3]), 8'hff >> (3'd7 - waiting_end[2:0])
+      }),
       .valid_o(hit_valid),
       .ready_i(hit_ready),
-      .data_o ({hit, hit_end})
+      .data_o ({hit, hit_last, hit_eights, hit_bytes})
   );
 
   logic read_valid, read_ready, data_valid, write_valid, write_ready, written;
@@ -315,7 +327,9 @@ module proof_cache
       .hit_ready_o    (hit_ready),
       .hit_place_i    (hit.place),
       .hit_length_i   (hit.length),
-      .hit_end_i      (hit_end),
+      .hit_last_i     (hit_last),
+      .hit_eights_i   (hit_eights),
+      .hit_bytes_i    (hit_bytes),
       .hit_too_large_i(hit.too_large),
       .hit_tip_i      (hit.tip),
       .hit_tag_i      (hit.tag),
@@ -341,27 +355,42 @@ module proof_cache
   // Misses: an id for each, while there are any.
 
   logic [IdWidth-1:0] miss_id, fill_id_q;
-  logic missed, misses_ready, id_taken, id_freed, id_valid_q;
-  logic [Misses-1:0] free_q, may, first;
-  logic [IdWidth-1:0] id_d, id_q;
-  assign missed   = looked_up && !result_hit;
-  assign id_taken = missed && id_valid_q;
-  for (genvar i = 0; i < Misses; i++) begin : gen_id
+  logic misses_ready, id_taken, id_freed, id_valid_q;
+  logic [IdWidth-1:0] id_q, returned;
+  logic [IdWidth:0] given_q;
+  logic id_wanted, all_given, returned_valid, returns_ready;
+  logic [IdWidth:0] unused_returns;
+  `FF(miss_left_q, miss_valid_o && miss_ready_i, 1'b0)
+  assign id_taken  = missed && id_valid_q;
+  assign id_wanted = id_taken || !id_valid_q;
+  // Each is given once, then those that came back, in their order.
+  assign all_given = given_q[IdWidth];
+  `FFE(given_q, given_q + 1'b1, id_wanted && !all_given, '0)
+  fifo #(
+      .Width(IdWidth),
+      .Depth(Misses)
+  ) u_returned (
+      .clk_i,
+      .rst_ni,
+      .valid_i(id_freed),
+      .ready_o(returns_ready),
+      .data_i (fill_id_q),
+      .valid_o(returned_valid),
+      .ready_i(id_wanted && all_given),
+      .data_o (returned),
+      .count_o(unused_returns)
+  );
+  // The next one to give: it stays until it is given.
+  `FFE(id_q, all_given ? returned : given_q[IdWidth-1:0], id_wanted, '0)
+  `FFE(id_valid_q, !all_given || returned_valid, id_wanted, 1'b0)
+  // Which are out, for the assumption below.
+  logic [Misses-1:0] out_q;
+  for (genvar i = 0; i < Misses; i++) begin : gen_out
     logic taken, freed;
     assign taken = id_taken && id_q == IdWidth'(i);
     assign freed = id_freed && fill_id_q == IdWidth'(i);
-    `FFE(free_q[i], freed, taken || freed, 1'b1)
-    assign may[i] = free_q[i] && !(id_valid_q && id_q == IdWidth'(i));
+    `FFE(out_q[i], taken, taken || freed, 1'b0)
   end
-  // By a carry chain, which is quicker than one choice behind the other.
-  assign first = may & (~may + 1'b1);
-  always_comb begin
-    id_d = '0;
-    for (int unsigned i = 0; i < Misses; i++) if (first[i]) id_d |= IdWidth'(i);
-  end
-  // The next one to give: it stays until it is given.
-  `FFE(id_q, id_d, id_taken || !id_valid_q, '0)
-  `FFE(id_valid_q, |may, id_taken || !id_valid_q, 1'b0)
 
   fifo #(
       .Width(8 * KeyBytes + TagWidth + 1 + IdWidth),
@@ -375,7 +404,7 @@ module proof_cache
       .valid_o(miss_valid_o),
       .ready_i(miss_ready_i),
       .data_o ({miss_key_o, miss_tag_o, miss_fill_o, miss_id_o}),
-      .count_o(misses)
+      .count_o(unused_misses)
   );
 
   key_t miss_key;
@@ -440,6 +469,7 @@ module proof_cache
 
   `ASSERT(hits_have_room, !found || hits_ready)
   `ASSERT(misses_have_room, !missed || misses_ready)
-  `ASSUME(answers_have_a_miss, !(fill_valid_i && miss_read) || !free_q[fill_id_i])
+  `ASSUME(answers_have_a_miss, !(fill_valid_i && miss_read) || out_q[fill_id_i])
+  `ASSERT(ids_return_once, !id_freed || returns_ready)
 
 endmodule

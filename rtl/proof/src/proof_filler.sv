@@ -86,7 +86,7 @@ module proof_filler
   assign miss_id_o   = id_i;
   assign miss_read_o = state_q == StateIdle;
   assign op_key_o    = miss_key_i;
-  assign op_tip_o    = state_q == StateClaim ? data_i[$bits(tip_t)-1:0] : tip_q;
+  assign op_tip_o    = tip_q;
   assign op_length_o = length_q;
   assign op_place_o  = place_q;
   assign op_o        = state_q == StateClaim ? OpClaim : OpCommit;
@@ -133,7 +133,8 @@ module proof_filler
   `FF(state_q, state_d, StateIdle)
   `FF(drop_q, drop_d, 1'b0)
   `FFNE(place_q, done_place_i, state_q == StateClaimed && done_i)
-  `FFNE(tip_q, data_i[$bits(tip_t)-1:0], state_q == StateClaim)
+  // The first word stays until it is taken as part of the body.
+  `FFNE(tip_q, data_i[$bits(tip_t)-1:0], state_q == StateIdle)
   `FFE(beat_q, end_of_body ? '0 : beat_q + 1'b1, word && (last_i || !overlong), '0)
   `FFNE(length_q, {beat_q, 6'b0} + LenWidth'(bytes), word)
 
@@ -142,7 +143,7 @@ module proof_filler
   assign write_data_o    = data_i;
   `FF(writing_q, writing_q + 8'(write_valid_o && write_ready_i) - 8'(written_i), '0)
 
-  assign free_o    = state_q != StateIdle && state_d == StateIdle;
+  assign free_o    = (state_q == StateBody && end_of_body && drop_d) || (state_q == StateCommitted && done_i);
   assign filled_o  = state_q == StateCommitted && done_i && done_taken_i;
   assign refused_o = free_o && !filled_o;
 

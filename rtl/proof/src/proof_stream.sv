@@ -25,7 +25,10 @@ module proof_stream
     output logic                            hit_ready_o,
     input  logic [          PlaceWidth-1:0] hit_place_i,
     input  logic [            LenWidth-1:0] hit_length_i,
-    input  logic [            LenWidth-2:0] hit_end_i,        // the length less one: the last byte's number
+    // Of the last byte: its word; up to its eight bytes in the word, a bit for each eight; the same for each byte of the eight.
+    input  logic [           BeatWidth-1:0] hit_last_i,
+    input  logic [                     7:0] hit_eights_i,
+    input  logic [                     7:0] hit_bytes_i,
     input  logic                            hit_too_large_i,  // only the length is sent
     input  tip_t                            hit_tip_i,
     input  logic [            TagWidth-1:0] hit_tag_i,
@@ -62,22 +65,26 @@ module proof_stream
   logic [BeatWidth-1:0] beat_q;
   logic room, asks, last, comes;
   word_t word;
-  assign last = hit_too_large_i || beat_q == hit_end_i[6+:BeatWidth];
+  assign last = hit_too_large_i || beat_q == hit_last_i;
   assign read_valid_o = hit_valid_i && room && !hit_too_large_i;
   assign asks = hit_valid_i && room && (hit_too_large_i || read_ready_i);
   assign hit_ready_o = asks && last;
   assign read_address_o = {hit_place_i, beat_q};
 
   // Bytes of the last word: those up to the length.
+  logic [63:0] keep;
+  for (genvar i = 0; i < 64; i++) begin : gen_keep
+    assign keep[i] = hit_eights_i[i/8] && (hit_bytes_i[i%8] || (i < 56 && hit_eights_i[(i/8+1)%8]));
+  end
   assign word = '{
-      last: last,
-      first: beat_q == '0,
-      keep: last && !hit_too_large_i ? ~64'd0 >> (6'd63 - hit_end_i[5:0]) : '1,
-      tag: hit_tag_i,
-      length: hit_length_i,
-      too_large: hit_too_large_i,
-      tip: hit_tip_i
-  };
+          last: last,
+          first: beat_q == '0,
+          keep: last && !hit_too_large_i ? keep : '1,
+          tag: hit_tag_i,
+          length: hit_length_i,
+          too_large: hit_too_large_i,
+          tip: hit_tip_i
+      };
   `FFE(beat_q, last ? '0 : beat_q + 1'b1, asks, '0)
 
   ////////////////////////////////////////////////////////////////////////

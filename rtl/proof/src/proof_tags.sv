@@ -113,10 +113,12 @@ module proof_tags
 
   // Whether the key is the operation's; and whether what is there is true as of the tip of its own chain, and for its own query.
   logic [Ways-1:0] same3_q, true3_q;
-  logic [1:0] tip_is3_q, parent_is3_q;
+  logic [1:0] parent_is3_q;
   generation_t [1:0] generation_q;
   tip_t [1:0] tip_q;
-  logic [1:0] announcing_q;
+  logic [1:0] announcing_q, known_q;
+  // Whether a reply may be taken in, for either chain.
+  logic [1:0] takes3_q;
   always_ff @(posedge clk_i) begin
     for (int unsigned w = 0; w < Ways; w++) begin
       length3_q[w] <= tags2_q[w].length;
@@ -125,7 +127,7 @@ module proof_tags
                     (tags2_q[w].key[3:0] != QueryIndex || tags2_q[w].number == generation_q[tags2_q[w].key[4]].number);
     end
     for (int unsigned c = 0; c < 2; c++) begin
-      tip_is3_q[c]    <= tip_q[c] == s2_q.tip;
+      takes3_q[c]     <= tip_q[c] == s2_q.tip && known_q[c] && !announcing_q[c];
       parent_is3_q[c] <= tip_q[c][255:0] == s2_q.parent;
     end
   end
@@ -148,7 +150,7 @@ module proof_tags
     else victim = Ways'(1) << turn_q;
 
     hit   = s3_q.op == OpForget ? |same3_q : |usable;
-    taken = tip_is3_q[chain] && now.number != '0 && !announcing_q[chain];
+    taken = takes3_q[chain];
 
     write     = '0;
     write_tag = '{valid: 1'b1, epoch: now.epoch, number: now.number, length: s3_q.length, key: s3_q.key};
@@ -175,7 +177,7 @@ module proof_tags
   for (genvar c = 0; c < 2; c++) begin : gen_chain
     logic here, builds_on;
     assign here    = valid_q[3] && chain == c[0];
-    assign builds_on = s3_q.op == OpExtend && generation_q[c].number != '0 && parent_is3_q[c];
+    assign builds_on = s3_q.op == OpExtend && known_q[c] && parent_is3_q[c];
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) begin
         generation_q[c] <= '0;
@@ -190,6 +192,8 @@ module proof_tags
         end
       end
     end
+    // Its number is not 0 any more.
+    `FFE(known_q[c], 1'b1, here && (s3_q.op == OpExtend || s3_q.op == OpReorganise), 1'b0)
     `FFNE(tip_q[c], s3_q.tip, here && (s3_q.op == OpExtend || s3_q.op == OpReorganise))
   end
   `FFE(turn_q, turn_q + 1'b1, |write && s3_q.op == OpClaim, '0)
