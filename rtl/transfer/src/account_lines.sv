@@ -5,7 +5,8 @@
 // taken for the first operation on a bucket and kept while any needs it; then what was changed is written back, once however many
 // operations changed it, and not before the memory has told that it is there does the line take another bucket. Until then it still
 // holds its own, and is taken up again where that comes back. So the memory never has a bucket under way twice, and what is read is
-// what was written last.
+// what was written last. Lines that nobody needs keep their buckets as well, but for one in each group: it is emptied ahead, so that a line
+// can be given without asking who has found it meanwhile.
 //
 // There are two ports to the memory, each with lines of its own: the first reads for sources, the second for destinations, and what a
 // line holds goes back through the port that it came by. Both see the same rows. The memory may take any time, and answer reads in any
@@ -31,9 +32,11 @@ module account_lines
     input  logic                            rst_ni,
     output logic                            ready_o,  // the memory is cleared
 
-    // The buckets of an operation's source and destination; it has its lines in the next cycle in which it may and is to take them.
+    // The buckets of an operation's source and destination; with each move it is a cycle further. In its third one it has its lines, once it
+    // may and is to take them.
     input  logic    [1:0][   AddrWidth-1:0] bucket_i,
-    input  logic                            ask_i,
+    input  logic                            move_i,
+    input  logic                            third_i,  // there is an operation in the third cycle
     output logic                            may_take_o,
     input  logic                            take_i,
     output logic    [1:0][   LineWidth-1:0] line_o,
@@ -77,6 +80,9 @@ module account_lines
 
   // Each operation may use a line twice.
   localparam int unsigned UserWidth = $clog2(2 * Operations + 1);
+  // Lines of a group. Eight groups, of which each gives a line in five cycles or sooner, give more than one a cycle; of few lines there are
+  // fewer, of four each.
+  localparam int unsigned Group = Lines > 32 ? Lines / 8 : 4;
   // Accounts on their way to the memory, and written there but not yet told of.
   localparam int unsigned Writes = 8;
   localparam int unsigned Untold = 64;
@@ -93,84 +99,111 @@ module account_lines
   endfunction
 
   ////////////////////////////////////////////////////////////////////////
-  // First cycle: which line has the bucket? Second: that, or a free one. [lookup] is the source or the destination, [port] whose lines.
+  // First cycle: which line has the bucket? Second: or has none? Third: that, or a spare one. [lookup] is the source or the destination,
+  // [port] whose lines. A spare line holds no bucket, so no lookup matches it.
 
-  logic [1:0][AddrWidth-1:0] asked_q;
-  lines_t [1:0] match, match_q, chosen;
-  lines_t alloc, free, victim_q, filled_q, dirty_q, idle_q, writing_q;
-  logic [1:0][Lines-1:0][  AddrWidth-1:0] bucket_q;
+  logic [1:0][AddrWidth-1:0] second_bucket_q, bucket_q;
+  lines_t [1:0] match, second_match, second_match_q, match_q, chosen, took_q;
+  lines_t alloc, spare_q, next_q, held_q, filled_q, dirty_q, writing_q;
+  logic [1:0][Lines-1:0][  AddrWidth-1:0] held_bucket_q;
   logic [1:0][Lines-1:0][AccountWays-1:0] changed_q;
-  logic [1:0] misses, victim_valid_q;
-  logic same_q;
-  `FFNE(asked_q, bucket_i, ask_i)
-  `FFNE(match_q, match, ask_i)
-  `FFNE(same_q, bucket_i[0] == bucket_i[1], ask_i)
-  // A destination in the bucket of its source has the line that this gets.
-  assign misses[0] = match_q[0] == '0;
-  assign misses[1] = match_q[1] == '0 && !same_q;
-  // A line that the other lookup matches is no victim, and another one takes a cycle to find.
-  for (genvar port = 0; port < 2; port++) begin : gen_alloc
-    logic may;
-    assign may = !misses[port] || (victim_valid_q[port] && (victim_q[port] & match_q[1-port][port]) == '0);
-    assign alloc[port] = take_i && misses[port] ? victim_q[port] : '0;
+  logic [1:0] misses, misses_q, spare_valid_q;
+  logic second_same_q, same_q;
+  // Whether a lookup gets the line that the operation in the third cycle takes for its lookup [other]: what it will match when it is there.
+  logic [1:0][1:0] repeats, second_repeats_q;
+  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_match
+    for (genvar port = 0; port < 2; port++) begin : gen_port
+      logic first_repeats;
+      assign first_repeats = third_i && misses_q[port] && bucket_i[lookup] == bucket_q[port];
+      assign repeats[lookup][port] = third_i && misses_q[port] && second_repeats_q[lookup][port];
+      `FFNE(second_repeats_q[lookup][port], bucket_i[lookup] == second_bucket_q[port], move_i)
+      for (genvar i = 0; i < Lines; i++) begin : gen_line
+        assign match[lookup][port][i] = (held_q[port][i] && bucket_i[lookup] == held_bucket_q[port][i]) ||
+            (first_repeats && spare_q[port][i]);
+        assign second_match[lookup][port][i] = second_match_q[lookup][port][i] ||
+            (repeats[lookup][port] && spare_q[port][i]);
+      end
+    end
   end
-  assign may_take_o = gen_alloc[0].may && gen_alloc[1].may;
+  // A destination in the bucket of its source has the line that this gets.
+  assign misses[0] = second_match_q[0] == '0 && repeats[0] == '0;
+  assign misses[1] = second_match_q[1] == '0 && repeats[1] == '0 && !second_same_q;
+  `FFNE(second_bucket_q, bucket_i, move_i)
+  `FFNE(second_match_q, match, move_i)
+  `FFNE(second_same_q, bucket_i[0] == bucket_i[1], move_i)
+  `FFNE(bucket_q, second_bucket_q, move_i)
+  `FFNE(match_q, second_match, move_i)
+  `FFNE(same_q, second_same_q, move_i)
+  `FFNE(misses_q, misses, move_i)
+  assign may_take_o = (misses_q & ~spare_valid_q) == '0;
   always_comb begin
     chosen = match_q;
-    if (misses[0]) chosen[0][0] = victim_q[0];
-    if (misses[1]) chosen[1][1] = victim_q[1];
+    if (misses_q[0]) chosen[0][0] = spare_q[0];
+    if (misses_q[1]) chosen[1][1] = spare_q[1];
     if (same_q) chosen[1] = chosen[0];
+    for (int port = 0; port < 2; port++) alloc[port] = take_i && misses_q[port] ? spare_q[port] : '0;
   end
-  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_line
+  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_chosen
     logic port;
     assign port = chosen[lookup][1] != '0;
     assign line_o[lookup] = {port, number(chosen[lookup][0] | chosen[lookup][1])};
+    // Users are counted a cycle later.
+    `FFN(took_q[lookup], take_i ? chosen[lookup] : '0)
   end
 
   ////////////////////////////////////////////////////////////////////////
   // The state of each line.
 
-  lines_t picked;
+  lines_t picked, idle, free, leaving_q, leaves, may_leave;
   logic [1:0] told;
   number_t [1:0] told_line;
   for (genvar port = 0; port < 2; port++) begin : gen_port
     for (genvar i = 0; i < Lines; i++) begin : gen_state
       localparam logic [LineWidth-1:0] Line = {1'(port), number_t'(i)};
-      logic held_q;
       logic [UserWidth-1:0] users_q, users;
       logic [1:0][AccountWays-1:0] written;
+      logic wanted;
       for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
-        // As it will be once the operation before has its lines.
-        assign match[lookup][port][i] = alloc[port][i] ? bucket_i[lookup] == asked_q[port] :
-            held_q && bucket_i[lookup] == bucket_q[port][i];
         assign written[lookup] = write_i[lookup] && !clear_i && write_place_i[lookup][LineWidth-1:0] == Line ?
             AccountWays'(1) << write_place_i[lookup][PlaceWidth-1:LineWidth] : '0;
       end
       always_comb begin
         users = users_q;
+        wanted = users_q != '0;
         for (int lookup = 0; lookup < 2; lookup++) begin
-          users += UserWidth'(take_i && chosen[lookup][port][i]);
+          users += UserWidth'(took_q[lookup][port][i]);
           users -= UserWidth'(release_i && release_line_i[lookup] == Line);
+          wanted |= took_q[lookup][port][i] || match_q[lookup][port][i] || second_match_q[lookup][port][i];
         end
       end
       `FF(users_q, users, '0)
-      `FF(idle_q[port][i], users == '0, 1'b1)
-      `FFE(held_q, 1'b1, alloc[port][i], 1'b0)
-      `FFNE(bucket_q[port][i], asked_q[port], alloc[port][i])
+      assign idle[port][i] = users_q == '0;
+      // A line that nobody needs, and whose row is as it is in the memory, becomes spare, if nobody begins to need it in this cycle.
+      assign free[port][i] = held_q[port][i] && !wanted && !dirty_q[port][i] && !writing_q[port][i];
+      assign leaves[port][i] = leaving_q[port][i] && free[port][i] &&
+          !(move_i && (match[0][port][i] || match[1][port][i]));
+      `FFE(held_q[port][i], alloc[port][i], alloc[port][i] || leaves[port][i], 1'b0)
+      `FFNE(held_bucket_q[port][i], bucket_q[port], alloc[port][i])
       `FFE(filled_q[port][i], !alloc[port][i],
            alloc[port][i] || (mem_data_valid_i[port] && mem_data_line_i[port] == number_t'(i)), 1'b0)
       `FF(changed_q[port][i], alloc[port][i] ? '0 : changed_q[port][i] | written[0] | written[1], '0)
       `FF(dirty_q[port][i], written != '0 || (dirty_q[port][i] && !picked[port][i]), 1'b0)
       `FFE(writing_q[port][i], picked[port][i], picked[port][i] || (told[port] && told_line[port] == number_t'(i)),
            1'b0)
-      assign free[port][i] = idle_q[port][i] && !dirty_q[port][i] && !writing_q[port][i];
+      // A line without a bucket is kept in each group, so that one is there in every cycle and most still hold what was in them.
+      assign may_leave[port][i] = free[port][i] && !leaving_q[port][i] && &held_q[port][i/Group*Group+:Group];
     end
+    `FF(leaving_q[port], first_of(may_leave[port]), '0)
 
-    // Any line that is free and stays so.
+    // The line for the next miss, and the one for that behind it.
+    logic uses, next_valid_q;
     logic [Lines-1:0] may;
-    assign may = free[port] & ~match_q[0][port] & ~match_q[1][port] & ~alloc[port];
-    `FFN(victim_q[port], first_of(may))
-    `FF(victim_valid_q[port], |may, 1'b0)
+    assign uses = (take_i && misses_q[port]) || !spare_valid_q[port];
+    assign may = ~held_q[port] & ~spare_q[port] & ~next_q[port];
+    `FFE(spare_q[port], next_q[port], uses, '0)
+    `FFE(spare_valid_q[port], next_valid_q, uses, 1'b0)
+    `FFE(next_q[port], first_of(may), uses || !next_valid_q, '0)
+    `FFE(next_valid_q, |may, uses || !next_valid_q, 1'b0)
 
     // Reads: never more than lines.
     logic read_ready;
@@ -181,16 +214,16 @@ module account_lines
     ) u_reads (
         .clk_i,
         .rst_ni,
-        .valid_i(alloc[port] != '0),
+        .valid_i(take_i && misses_q[port]),
         .ready_o(read_ready),
-        .data_i ({asked_q[port], number(victim_q[port])}),
+        .data_i ({bucket_q[port], number(spare_q[port])}),
         .valid_o(mem_read_valid_o[port]),
         .ready_i(mem_read_ready_i[port]),
         .data_o ({mem_read_addr_o[port], mem_read_line_o[port]}),
         .count_o(unused_reads)
     );
-    `ASSERT(reads_have_room, alloc[port] == '0 || read_ready)
-    `ASSERT(a_free_line_is_taken, (alloc[port] & ~free[port]) == '0)
+    `ASSERT(reads_have_room, !(take_i && misses_q[port]) || read_ready)
+    `ASSERT(a_spare_line_is_taken, (alloc[port] & held_q[port]) == '0)
     `ASSERT(data_have_a_line, !mem_data_valid_i[port] || !filled_q[port][mem_data_line_i[port]])
     `ASSERT(only_lines_in_use_change, (dirty_q[port] & ~filled_q[port]) == '0)
   end
@@ -242,7 +275,7 @@ module account_lines
       pick_bucket  = '0;
       pick_changed = '0;
       for (int unsigned i = 0; i < Lines; i++) begin
-        pick_bucket |= bucket_q[port][i] & {AddrWidth{pick_q[i]}};
+        pick_bucket |= held_bucket_q[port][i] & {AddrWidth{pick_q[i]}};
         pick_changed |= changed_q[port][i] & {AccountWays{pick_q[i]}};
       end
     end
@@ -254,8 +287,8 @@ module account_lines
     assign picked[port] = begins ? pick_q : '0;
     // A line that is taken up again may be written back meanwhile: it is dirty again behind whatever changes it.
     logic [Lines-1:0] candidates;
-    assign candidates = idle_q[port] & dirty_q[port] & ~writing_q[port] & ~picked[port];
-    `FFNE(pick_q, first_of(candidates), begins || !pick_valid_q)
+    assign candidates = idle[port] & dirty_q[port] & ~writing_q[port] & ~pick_q;
+    `FFE(pick_q, first_of(candidates), begins || !pick_valid_q, '0)
     `FFE(pick_valid_q, |candidates, begins || !pick_valid_q, 1'b0)
     `FFE(reading_q, begins, begins || (reads && last), 1'b0)
     `FFNE(reading_line_q, number(pick_q), begins)

@@ -82,8 +82,8 @@ module accounts_external
 
   logic clearing;
   logic [1:0] cleared, may_take;
-  logic hashed_valid_q, request_q, waiting_ready, moves, takes, leaves;
-  operation_t hashed_q, request_operation_q;
+  logic hashed_valid_q, second_valid_q, third_valid_q, waiting_ready, waiting_room_q, moves, takes, leaves;
+  operation_t hashed_q, second_q, third_q;
   id_t [1:0] id;
   addr_t [1:0][1:0] bucket, bucket_q;
   // All but TRANSFER have one account: its lines are those of the other as well.
@@ -102,22 +102,26 @@ module accounts_external
       assign bucket[half][lookup] = hash ^ id[lookup][AddrWidth-1:0];
     end
   end
-  assign takes = request_q && &may_take && waiting_ready;
-  assign moves = !request_q || takes;
+  // Three cycles in account_lines.
+  assign takes = third_valid_q && &may_take && waiting_room_q;
+  assign moves = !third_valid_q || takes;
   assign leaves = !hashed_valid_q || moves;
   assign ready_o = leaves && &cleared && !clearing;
   `FFE(hashed_valid_q, valid_i && ready_o, leaves, 1'b0)
   `FFNE(hashed_q, operation_i, leaves)
   `FFNE(bucket_q, bucket, leaves)
-  `FFE(request_q, hashed_valid_q, moves, 1'b0)
-  `FFNE(request_operation_q, hashed_q, moves)
+  `FFE(second_valid_q, hashed_valid_q, moves, 1'b0)
+  `FFNE(second_q, hashed_q, moves)
+  `FFE(third_valid_q, second_valid_q, moves, 1'b0)
+  `FFNE(third_q, second_q, moves)
 
-  // An operation waits for what its lines are to hold.
-  logic waiting_valid, enters, filled_lines;
+  // An operation waits, the first one at the pipeline's door, for what its lines are to hold.
+  logic waiting_valid, door_valid_q, enters;
+  logic [1:0][1:0] filled_q;
   operation_t waiting;
   lines_t line, waiting_line;
   logic [1:0][2*Lines-1:0] filled;
-  logic [$clog2(Waiting+1)-1:0] unused_waiting;
+  logic [$clog2(Waiting+1)-1:0] waits;
   fifo #(
       .Width($bits(operation_t) + $bits(lines_t)),
       .Depth(Waiting)
@@ -126,23 +130,28 @@ module accounts_external
       .rst_ni,
       .valid_i(takes),
       .ready_o(waiting_ready),
-      .data_i ({request_operation_q, line}),
+      .data_i ({third_q, line}),
       .valid_o(waiting_valid),
       .ready_i(enters),
       .data_o ({waiting, waiting_line}),
-      .count_o(unused_waiting)
+      .count_o(waits)
   );
-  always_comb begin
-    filled_lines = 1'b1;
-    for (int half = 0; half < 2; half++) begin
-      for (int lookup = 0; lookup < 2; lookup++) filled_lines &= filled[half][waiting_line[half][lookup]];
-    end
-  end
+  // Known a cycle before, as much waits for it.
+  `FF(waiting_room_q, 32'(waits) < Waiting - 1, 1'b0)
+  `ASSERT(waiting_has_room, !takes || waiting_ready)
   lines_t line_q[1:9];
-  assign enters = waiting_valid && filled_lines && (!valid_o || ready_i);
-  `FFE(valid_o, enters, !valid_o || ready_i, 1'b0)
+  assign valid_o = door_valid_q && &filled_q;
+  assign enters = !door_valid_q || (valid_o && ready_i);
+  `FFE(door_valid_q, waiting_valid, enters, 1'b0)
   `FFNE(operation_o, waiting, enters)
   `FFNE(line_q[1], waiting_line, enters)
+  for (genvar half = 0; half < 2; half++) begin : gen_filled
+    for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
+      // A line stays filled while an operation waits for it.
+      `FFN(filled_q[half][lookup],
+           enters ? filled[half][waiting_line[half][lookup]] : filled[half][line_q[1][half][lookup]])
+    end
+  end
   for (genvar cycle = 2; cycle <= 9; cycle++) begin : gen_line
     `FFN(line_q[cycle], line_q[cycle-1])
   end
@@ -175,7 +184,8 @@ module accounts_external
         .rst_ni,
         .ready_o          (cleared[half]),
         .bucket_i         (bucket_q[half]),
-        .ask_i            (moves),
+        .move_i           (moves),
+        .third_i          (third_valid_q),
         .may_take_o       (may_take[half]),
         .take_i           (takes),
         .line_o           (line[half]),
