@@ -49,9 +49,19 @@ module stream_arbiter #(
 
   assign port_o  = chosen;
   assign valid_o = valid_i[chosen];
-  assign data_o  = data_i[chosen];
-  assign keep_o  = keep_i[chosen];
   assign last_o  = last_i[chosen];
+
+  // Not by an index: synthesis makes a shifter of that, four times as large for UltraScale+.
+  always_comb begin
+    data_o = data_i[0];
+    keep_o = keep_i[0];
+    for (int unsigned port = 1; port < Ports; port++) begin
+      if (chosen == port_t'(port)) begin
+        data_o = data_i[port];
+        keep_o = keep_i[port];
+      end
+    end
+  end
 
   always_comb begin
     ready_o = '0;
