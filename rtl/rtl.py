@@ -256,8 +256,7 @@ def test(library, names):
             run(command.split(), command, cwd=ROOT)
     runtime()
     side_by_side(tested, ((library, name, bench, parameters) for name, bench in chosen for parameters in bench.get("parameters", [{}])))
-    if not names:
-        formal(library, names)
+    formal(library, names)
 
 
 def wave(library, names):
