@@ -1,7 +1,7 @@
 // A queue of `Depth` words that shows its first word at the output; its memory is read without a clock (distributed RAM).
 //
-// Latency 1 cycle, full throughput at any depth from 2. `ready_o` does not depend on `ready_i`: a full queue takes nothing, also
-// in the cycle in which a word leaves.
+// Latency 1 cycle, full throughput at any depth from 2. `ready_o` and `valid_o` are registers: a full queue takes nothing, also in the cycle
+// in which a word leaves.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -39,19 +39,20 @@ module fifo #(
 
   assign enters = valid_i && ready_o;
   assign leaves = valid_o && ready_i;
-  assign ready_o = count_o != count_t'(Depth);
-  assign valid_o = count_o != '0;
   assign data_o = memory_q[read_q];
 
   `FFE(write_q, after(write_q), enters, '0)
   `FFE(read_q, after(read_q), leaves, '0)
   `FFE(count_o, enters ? count_o + count_t'(1) : count_o - count_t'(1), enters != leaves, '0)
+  `FFE(ready_o, leaves || count_o != count_t'(Depth - 1), enters != leaves, 1'b1)
+  `FFE(valid_o, enters || count_o != count_t'(1), enters != leaves, 1'b0)
 
   // Written while there is room, whether or not a word enters: its place is no word's until then, and what enables many cells comes early.
   always_ff @(posedge clk_i) begin
     if (ready_o) memory_q[write_q] <= data_i;
   end
 
+  `ASSERT(count_is_told, ready_o == (32'(count_o) != Depth) && valid_o == (count_o != '0))
   // The pointers are as far apart as there are words; equal ones mean empty or full.
   `ASSERT(pointers_agree, (32'(read_q) + 32'(count_o)) % Depth == 32'(write_q))
 endmodule
