@@ -167,7 +167,7 @@ module dedup_window
   logic [1:0][Ways-1:0] taken, left, pick;
   logic half_with_more, half_to_use;
   age_t hit_age, hit_age_q[5:7];
-  logic any_hit_q[5:7];
+  logic any_hit_q[5:6];
   always_comb begin
     taken = '0;
     for (int behind = 1; behind <= Behind; behind++) begin
@@ -195,10 +195,18 @@ module dedup_window
   end
   `FFN(hit_age_q[5], hit_age)
   `FFN(any_hit_q[5], |hit_q)
+  `FFN(any_hit_q[6], any_hit_q[5])
   for (genvar cycle = 6; cycle <= 7; cycle++) begin : gen_hit
     `FFN(hit_age_q[cycle], hit_age_q[cycle-1])
-    `FFN(any_hit_q[cycle], any_hit_q[cycle-1])
   end
+
+  // Cycle 6: is what was hit inside of the window, or on its edge, from where the very last operation may still push it?
+  age_t age;
+  logic inside_q, on_edge_q;
+  assign age = next_q[WindowBits+1:0] - hit_age_q[6];
+  `FFN(inside_q, any_hit_q[6] && age < age_t'(1 << WindowBits))
+  `FFN(on_edge_q, any_hit_q[6] && age == age_t'(1 << WindowBits))
+  `FFN(has_room_o, |pick_q[6])
 
   // Cycle 6: was it found among the operations before it, but for the very last one?
   logic found_before, found_before_q;
@@ -215,13 +223,9 @@ module dedup_window
   `FFN(place_before_q, place_before)
 
   // Cycle 7: found, and how far the window reaches.
-  logic found_last, found_in_index;
-  age_t age;
-  assign age = next_q[WindowBits+1:0] - hit_age_q[7];
-  assign found_in_index = any_hit_q[7] && age <= age_t'(1 << WindowBits);
+  logic found_last;
   assign found_last = same_last_q && fresh_q[8];
-  assign found_o = found_in_index || found_before_q || found_last;
-  assign has_room_o = |pick_q[7];
+  assign found_o = inside_q || (on_edge_q && !fresh_q[8]) || found_before_q || found_last;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

@@ -99,11 +99,11 @@ module store_controller
   end
 
   // Cycles 1 to 5: accounts. Which of the operations before it have the same ones? [its account][the other's]
-  logic [1:0] exists, exists_q[5:8];
+  logic [1:0] exists, exists_q[5:6];
   slot_t [1:0] slot, slot_q[5:8];
   slot_t [1:0] found_slot;
   slot_t room;
-  logic has_room, has_room_q[5:7];
+  logic has_room, has_room_q[5:6];
   logic creates_q;
   // A new account is both source and destination, so that both banks of its balance are written. What it had before counts for
   // nothing: so balances are read where accounts were found, which is known sooner.
@@ -111,12 +111,10 @@ module store_controller
   `FFN(exists_q[5], exists)
   `FFN(slot_q[5], slot)
   `FFN(has_room_q[5], has_room)
+  `FFN(exists_q[6], exists_q[5])
+  `FFN(has_room_q[6], has_room_q[5])
   for (genvar cycle = 6; cycle <= 8; cycle++) begin : gen_slot
-    `FFN(exists_q[cycle], exists_q[cycle-1])
     `FFN(slot_q[cycle], slot_q[cycle-1])
-  end
-  for (genvar cycle = 6; cycle <= 7; cycle++) begin : gen_room
-    `FFN(has_room_q[cycle], has_room_q[cycle-1])
   end
 
   balance_t [1:0][1:0] stored, stored_q;
@@ -260,18 +258,37 @@ module store_controller
   endfunction
   `FFN(held_q, held)
 
+  // Cycle 6 as well: what refuses the operation whatever the balances are. A CREATE is alone, so the number of accounts stands.
+  status_e refusal, refusal_q;
+  logic [LimitWidth-1:0] accounts_q;
+  logic refused_q, journalled_q;
+  always_comb begin
+    refusal = operation_q[6].refusal;
+    if (refusal == StatusOk) begin
+      if (operation_q[6].command == Create) begin
+        if (exists_q[6][0]) refusal = StatusAccountExists;
+        else if (!has_room_q[6] || accounts_q >= limit_i) refusal = StatusTableFull;
+      end else begin
+        if (!exists_q[6][0]) refusal = StatusSourceUnknown;
+        else if (operation_q[6].command == Transfer && !exists_q[6][1]) refusal = StatusDestinationUnknown;
+      end
+    end
+  end
+  `FFN(refusal_q, refusal)
+  `FFN(refused_q, refusal != StatusOk)
+  `FFN(journalled_q, valid_q[6] && operation_q[6].refusal == StatusOk && operation_q[6].command != Refer)
+
   // Cycle 7: execute. Which balances of the operation before it count was found out in its cycle 7.
   logic [1:0][1:0] takes_last_q;
   held_t [1:0] operand;
   logic [64:0] source_sum, destination_sum;
-  logic is_transfer, creates, found, window_has_room, fresh, does, full;
-  logic [LimitWidth-1:0] accounts_q;
+  logic is_transfer, creates, found, window_has_room, fresh, does, lacks, overflows;
   logic [1:0] writes;
   status_e status;
-  balance_t addend;
-  assign addend = {64{is_transfer}} ^ 64'(operation_q[7].amount);
+  balance_t addend_q;
   assign is_transfer = operation_q[7].command == Transfer;
   assign creates = operation_q[7].command == Create;
+  `FFN(addend_q, {64{operation_q[6].command == Transfer}} ^ 64'(operation_q[6].amount))
   for (genvar mine = 0; mine < 2; mine++) begin : gen_operand
     always_comb begin
       operand[mine] = held_q[mine];
@@ -286,41 +303,22 @@ module store_controller
     end
   end
   // The carry of a difference tells that there is enough, that of a sum that it is too much.
-  assign source_sum = {1'b0, operand[0].balance} + {1'b0, addend} + 65'(is_transfer);
+  assign source_sum = {1'b0, operand[0].balance} + {1'b0, addend_q} + 65'(is_transfer);
   assign destination_sum = {1'b0, operand[1].balance} + 65'(operation_q[7].amount);
 
-  assign full = !has_room_q[7] || accounts_q >= limit_i;
-  always_comb begin
-    status = StatusOk;
-    unique case (operation_q[7].command)
-      Create: begin
-        if (exists_q[7][0]) status = StatusAccountExists;
-        else if (full) status = StatusTableFull;
-      end
-      Issue: begin
-        if (!exists_q[7][0]) status = StatusSourceUnknown;
-        else if (source_sum[64]) status = StatusOverflow;
-      end
-      Transfer: begin
-        if (!exists_q[7][0]) status = StatusSourceUnknown;
-        else if (!exists_q[7][1]) status = StatusDestinationUnknown;
-        else if (!source_sum[64]) status = StatusInsufficientBalance;
-        else if (destination_sum[64]) status = StatusOverflow;
-      end
-      Refer: begin
-        if (!exists_q[7][0]) status = StatusSourceUnknown;
-      end
-    endcase
-  end
-  logic journalled;
-  assign journalled = valid_q[7] && operation_q[7].refusal == StatusOk && operation_q[7].command != Refer;
-  assign fresh = journalled && !found && window_has_room;
-  assign does = fresh && status == StatusOk;
+  assign lacks = is_transfer && !source_sum[64];
+  assign overflows = is_transfer ? destination_sum[64] : operation_q[7].command == Issue && source_sum[64];
+  assign status = refused_q ? refusal_q : lacks ? StatusInsufficientBalance : overflows ? StatusOverflow : StatusOk;
+  assign fresh = journalled_q && !found && window_has_room;
+  assign does = fresh && !refused_q && !lacks && !overflows;
   assign writes = {does && (is_transfer || creates), does};
 
   `FF(writes_q[8], writes, '0)
-  `FF(creates_q, does && creates, 1'b0)
-  `FFE(accounts_q, accounts_q + 1'b1, does && creates, '0)
+  // No balance refuses these.
+  logic creates_now;
+  assign creates_now = creates && fresh && !refused_q;
+  `FF(creates_q, creates_now, 1'b0)
+  `FFE(accounts_q, accounts_q + 1'b1, creates_now, '0)
   `FFN(after_q[8][0], source_sum[63:0])
   `FFN(after_q[8][1], destination_sum[63:0])
   // After the write bank 0 is newer where the bits agree, bank 1 where they do not. Both bits of a new account are written.
@@ -341,10 +339,10 @@ module store_controller
   status_e  status_q;
   logic changes_q, found_q[8:10], busy_q;
   `FFN(balance_q, operand[0].balance)
-  `FFN(status_q, operation_q[7].refusal == StatusOk ? status : operation_q[7].refusal)
+  `FFN(status_q, status)
   `FFN(changes_q, does)
-  `FFN(found_q[8], journalled && found)
-  `FFN(busy_q, journalled && !found && !window_has_room)
+  `FFN(found_q[8], journalled_q && found)
+  `FFN(busy_q, journalled_q && !found && !window_has_room)
   assign result.status = busy_q ? StatusBusy : status_q;
   // What is refused by its form alone has no balance.
   assign result.value = changes_q ? after_q[8][0] : busy_q || operation_q[8].refusal != StatusOk ? '0 : balance_q;
