@@ -39,17 +39,16 @@ module batch_extractor
   localparam logic [2:0] CrossingPlace = 3'd5;
 
   logic [WordWidth-1:0] data_q;
-  logic busy_q, crosses, whole, entry_ready, extracts, takes, ends;
+  logic busy_q, crosses_q, whole, entry_ready, extracts, takes, ends;
   logic [7:0] left_q;
-  logic [2:0] place_q;
+  logic [2:0] place_q, next_place;
   logic [PortWidth-1:0] port_q;
 
-  assign crosses = place_q >= CrossingPlace;
   assign ends = left_q == 8'd1;
   // An entry that goes on in the next word leaves together with that word.
-  assign whole = busy_q && (!crosses || (valid_i && word_ready_i));
+  assign whole = busy_q && (!crosses_q || (valid_i && word_ready_i));
   assign extracts = whole && entry_ready;
-  assign takes = busy_q ? extracts && crosses : valid_i && word_ready_i;
+  assign takes = busy_q ? extracts && crosses_q : valid_i && word_ready_i;
   assign ready_o = takes;
   assign word_valid_o = takes;
   assign word_o = word_i;
@@ -60,7 +59,10 @@ module batch_extractor
   `FFNE(port_q, port_i, takes)
   // The count's upper byte is zero.
   `FFNE(left_q, busy_q ? left_q - 8'd1 : word_i.data[8*(CountByte+1)+:8], takes || extracts)
-  `FFNE(place_q, busy_q ? place_q + EntryPlaces : FirstPlace, takes || extracts)
+  assign next_place = busy_q ? place_q + EntryPlaces : FirstPlace;
+  `FFNE(place_q, next_place, takes || extracts)
+  // Known ahead, as all that moves hangs on it.
+  `FFNE(crosses_q, next_place >= CrossingPlace, takes || extracts)
 
   logic [2*WordWidth-1:0] window;
   logic [8*EntryBytes-1:0] entry, swapped;
@@ -99,5 +101,5 @@ module batch_extractor
     if (formed.refusal == StatusOk && !padded) operation_o.refusal = StatusMalformed;
   end
 
-  `ASSERT(entries_end_with_the_packet, !(extracts && crosses && ends) || word_i.last)
+  `ASSERT(entries_end_with_the_packet, !(extracts && crosses_q && ends) || word_i.last)
 endmodule

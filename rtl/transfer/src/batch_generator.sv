@@ -34,24 +34,25 @@ module batch_generator
   localparam int unsigned Lanes = 8;
   localparam int unsigned CountByte = 50;
   // The first result's lane, in the second word, and from one to the next.
-  localparam logic [3:0] FirstLane = 4'd1;
-  localparam logic [3:0] EntryLanes = 4'd3;
+  localparam logic [2:0] FirstLane = 3'd1;
+  localparam logic [2:0] EntryLanes = 3'd3;
+  // From this lane on the next result is in the next word.
+  localparam logic [2:0] LastLane = 3'd5;
 
   word_t word_q;
   logic busy_q, first_q, patches, completes, leaves;
   logic [PortWidth-1:0] port_q;
   logic none_q;
-  // Results that are to come, and whether there are none or one: known ahead, as all that moves hangs on it.
+  // Results that are to come and where the next one goes. Whether there are none and whether it is the last of its word is known ahead, as all
+  // that moves hangs on it.
   logic [7:0] left_q, left;
-  logic none_left_q, one_left_q, begins;
-  logic [2:0] lane_q;
-  logic [3:0] next_lane;
+  logic none_left_q, last_here_q;
+  logic [2:0] lane_q, next_lane;
 
   // The first word has no results in it, nor has one with nothing but the last two bytes of an entry. Others leave with their last result.
   logic plain;
-  assign next_lane = 4'(lane_q) + EntryLanes;
   assign plain = first_q || none_left_q;
-  assign completes = plain || (result_valid_i && (next_lane[3] || one_left_q));
+  assign completes = plain || (result_valid_i && last_here_q);
   assign valid_o = busy_q && completes;
   assign leaves = valid_o && ready_i;
   assign patches = busy_q && !plain && result_valid_i && (!completes || ready_i);
@@ -95,13 +96,14 @@ module batch_generator
   `FFE(busy_q, loads, word_ready_o, 1'b0)
   `FFE(first_q, ends_q, loads, 1'b0)
   `FFNE(port_q, port_i, loads)
-  assign begins = loads && ends_q;
-  assign left = begins ? word_i.data[8*(CountByte+1)+:8] : left_q - 8'd1;
-  `FFNE(none_q, request.udp.checksum == '0, begins)
-  `FFNE(left_q, left, begins || patches)
-  `FFNE(none_left_q, left == '0, begins || patches)
-  `FFNE(one_left_q, left == 8'd1, begins || patches)
-  `FFNE(lane_q, begins ? 3'(FirstLane) : next_lane[2:0], begins || patches)
+  `FFNE(none_q, request.udp.checksum == '0, loads && ends_q)
+  // From the first word, while it is there.
+  assign left = first_q ? word_q.data[8*(CountByte+1)+:8] : left_q - 8'd1;
+  assign next_lane = first_q ? FirstLane : lane_q + EntryLanes;
+  `FFNE(left_q, left, first_q || patches)
+  `FFNE(none_left_q, left == '0, first_q || patches)
+  `FFNE(lane_q, next_lane, first_q || patches)
+  `FFNE(last_here_q, left == 8'd1 || next_lane >= LastLane, first_q || patches)
   always_ff @(posedge clk_i) begin
     if (loads) begin
       word_q <= word_i;
