@@ -1,4 +1,7 @@
-// The fourth stage: joins the packets that wait with their results, in order, and makes the replies. Latency 3 cycles.
+// The fourth stage: joins the packets that wait with their results, in order, and makes the replies. Latency 4 cycles from the result.
+//
+// A result is taken only if there is room for its reply, and then moves on in every cycle: so no wire has to stop packets of 512 bits. Its
+// packet is taken a cycle later.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -11,44 +14,66 @@ module packet_generator
 ) (
     input  logic                    clk_i,
     input  logic                    rst_ni,
-    input  logic                    packet_valid_i,
-    output logic                    packet_ready_o,
-    input  packet_t                 packet_i,
-    input  logic    [PortWidth-1:0] port_i,
     input  logic                    result_valid_i,
     output logic                    result_ready_o,
     input  status_e                 status_i,
     input  logic    [         31:0] value_i,
+    input  logic    [PortWidth-1:0] port_i,
+    input  logic                    packet_valid_i,
+    output logic                    packet_ready_o,
+    input  packet_t                 packet_i,
     output logic                    valid_o,
     input  logic                    ready_i,
     output word_t                   word_o,
     output logic    [PortWidth-1:0] port_o
 );
+  // Replies under way: 3 cycles in the pipeline, one in the queue, one until its leaving is known; and for whoever takes them to be late what
+  // distributed RAM has room for anyway.
+  localparam int unsigned Replies = 16;
   localparam int unsigned Stages = 3;
+  typedef logic [$clog2(Replies+1)-1:0] count_t;
   logic [Stages:1] valid_q;
   logic [Stages:1][PortWidth-1:0] port_q;
-  logic move;
-  packet_t reply;
+  logic [31:0] value_q;
+  status_e status_q;
+  logic taken, given, queue_ready;
+  count_t under_way_q, queued;
+  packet_t reply, queued_reply;
 
-  assign move = !valid_o || ready_i;
-  // Where there is a result, its packet waits.
-  assign packet_ready_o = move && result_valid_i;
-  assign result_ready_o = move;
-  `FFE(valid_q, {valid_q[Stages-1:1], result_valid_i}, move, '0)
-  `FFNE(port_q, {port_q[Stages-1:1], port_i}, move)
+  assign result_ready_o = under_way_q != count_t'(Replies);
+  assign taken = result_valid_i && result_ready_o;
+  assign given = valid_o && ready_i;
+  `FFE(under_way_q, taken ? under_way_q + 1'b1 : under_way_q - 1'b1, taken != given, '0)
+  `FF(valid_q, {valid_q[Stages-1:1], taken}, '0)
+  `FFN(port_q, {port_q[Stages-1:1], port_i})
+  `FFN(value_q, value_i)
+  `FFN(status_q, status_i)
 
+  assign packet_ready_o = valid_q[1];
   reply_builder u_builder (
       .clk_i,
-      .move_i   (move),
       .request_i(packet_i),
-      .value_i,
-      .status_i (16'(status_i)),
+      .value_i  (value_q),
+      .status_i (16'(status_q)),
       .reply_o  (reply)
   );
+  fifo #(
+      .Width($bits(packet_t) + PortWidth),
+      .Depth(Replies)
+  ) u_replies (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid_q[Stages]),
+      .ready_o(queue_ready),
+      .data_i ({port_q[Stages], reply}),
+      .valid_o,
+      .ready_i,
+      .data_o ({port_o, queued_reply}),
+      .count_o(queued)
+  );
+  assign word_o = '{last: 1'b1, keep: '1, data: swap_bytes(queued_reply)};
 
-  assign valid_o = valid_q[Stages];
-  assign word_o  = '{last: 1'b1, keep: '1, data: swap_bytes(reply)};
-  assign port_o  = port_q[Stages];
-
-  `ASSERT(results_have_packets, !result_valid_i || packet_valid_i)
+  `ASSERT(results_have_packets, !packet_ready_o || packet_valid_i)
+  `ASSERT(replies_have_room, !valid_q[Stages] || queue_ready)
+  `ASSERT(under_way_is_counted, under_way_q >= queued)
 endmodule

@@ -71,8 +71,10 @@ module transfer
 );
   `PARAMETER_CHECK(port, PortWidth >= 1 && PortWidth <= 8, "transfer: PortWidth has to be from 1 to 8")
 
-  // Operations that wait for their results: as many as the store controller takes, and those on the way to it.
-  localparam int unsigned Waiting = External ? Lines + 32 : 24;
+  // Operations that wait for their results: as many as the store controller takes, and those on the way to it. A packet waits a cycle longer
+  // than its operation, so it never lacks room.
+  localparam int unsigned Waiting = External ? Lines + 31 : 23;
+  localparam int unsigned Packets = Waiting + 1;
   // Words of batches that wait: the longest and what comes behind it meanwhile.
   localparam int unsigned WaitingWords = External ? 64 : 32;
   localparam int unsigned Records = 4;
@@ -87,42 +89,29 @@ module transfer
   // Of compact frames the packet waits, of batches the words do.
   operation_t compact_operation, batch_operation;
   compact_t batch_compact;
-  logic packets_ready, packet_waits, packet_moves, packet_valid, packet_take;
+  logic packets_ready, packet_valid, packet_take;
   logic compact_taken, batch_operation_valid, batch_taken;
   logic [PortWidth-1:0] batch_operation_port;
-  packet_t waiting_packet, packet;
+  packet_t packet;
   command_extractor u_extractor (
       .compact_i  (compact_packet_i.compact),
       .trusted_i  (compact_trusted_i),
       .operation_o(compact_operation)
   );
-  logic [$clog2(Waiting+1)-1:0] packets;
+  logic [$clog2(Packets+1)-1:0] packets;
   fifo #(
       .Width($bits(packet_t)),
-      .Depth(Waiting)
+      .Depth(Packets)
   ) u_packets (
       .clk_i,
       .rst_ni,
       .valid_i(compact_taken),
       .ready_o(packets_ready),
       .data_i (compact_packet_i),
-      .valid_o(packet_waits),
-      .ready_i(packet_moves),
-      .data_o (waiting_packet),
-      .count_o(packets)
-  );
-  // What waits does so at the queue's output in a register: its adders are behind it.
-  stage #(
-      .Width($bits(packet_t))
-  ) u_packet (
-      .clk_i,
-      .rst_ni,
-      .valid_i(packet_waits),
-      .ready_o(packet_moves),
-      .data_i (waiting_packet),
       .valid_o(packet_valid),
       .ready_i(packet_take),
-      .data_o (packet)
+      .data_o (packet),
+      .count_o(packets)
   );
 
   logic words_in_valid, words_in_ready, words_wait, words_move, words_valid, words_ready;
@@ -178,16 +167,15 @@ module transfer
 
   // Operations of both kinds take turns, and each is taken into the pipeline and among those that wait at once.
   logic batch_turn_q, batch_chosen, operation_ready, asked_ready, executed_valid, executed_take, room;
-  logic compact_offered, execute_valid, execute_ready;
+  logic execute_valid, execute_ready;
   operation_t execute;
-  asked_t asked_in, executed, asked;
+  asked_t asked_in, executed;
   logic [$clog2(Waiting+1)-1:0] waiting;
-  assign compact_offered = compact_valid_i && packets_ready;
-  assign batch_chosen = batch_operation_valid && (batch_turn_q || !compact_offered);
+  assign batch_chosen = batch_operation_valid && (batch_turn_q || !compact_valid_i);
   assign room = operation_ready && asked_ready;
   assign batch_taken = batch_chosen && room;
-  assign compact_taken = compact_offered && !batch_chosen && room;
-  assign compact_ready_o = packets_ready && !batch_chosen && room;
+  assign compact_ready_o = !batch_chosen && room;
+  assign compact_taken = compact_valid_i && compact_ready_o;
   assign asked_in = batch_chosen ? '{in_batch: 1'b1, port: batch_operation_port, compact: batch_compact} :
       '{in_batch: 1'b0, port: compact_port_i, compact: compact_packet_i.compact};
   `FFE(batch_turn_q, !batch_chosen, compact_taken || batch_taken, 1'b0)
@@ -218,9 +206,8 @@ module transfer
       .count_o(waiting)
   );
 
-  logic store_valid, result_valid, result_ready;
+  logic store_valid;
   answer_t answer;
-  result_t result;
   store_controller #(
       .AccountIndexWidth(AccountIndexWidth),
       .WindowBits       (WindowBits),
@@ -252,43 +239,24 @@ module transfer
       .mem_write_data_o,
       .mem_written_i
   );
-  // The value as compact frames have it: what does not fit is told as the largest.
-  logic [31:0] value;
-  logic joined_ready;
-  assign executed_take = store_valid && joined_ready;
-  skid #(
-      .Width($bits(asked_t) + $bits(result_t) + $bits(value))
-  ) u_joined (
-      .clk_i,
-      .rst_ni,
-      .valid_i(store_valid),
-      .ready_o(joined_ready),
-      .data_i ({executed, answer.status, answer.value, answer.wide ? 32'hffff_ffff : answer.value[31:0]}),
-      .valid_o(result_valid),
-      .ready_i(result_ready),
-      .data_o ({asked, result, value})
-  );
-
-  // A result goes to its reply and to the record in the same cycle.
-  logic record_ready, told, compact_gives, compact_accepts, batch_gives, batch_accepts;
+  // An operation and its result go to the reply and to the record in the same cycle. There has to be room for either kind of reply: which
+  // one it is comes out of a queue's memory, and whether they go has to be known early.
+  logic record_ready, compact_room, batch_room, batch_gives, batch_accepts;
   logic [$clog2(Records+1)-1:0] records;
   record_t record;
-  assign told = !tells_i || record_ready;
-  assign compact_gives = result_valid && !asked.in_batch && told;
-  assign batch_gives = result_valid && asked.in_batch && told;
-  assign result_ready = told && (asked.in_batch ? batch_accepts : compact_accepts);
-  assign done_o = result_valid && result_ready;
+  assign executed_take = store_valid && compact_room && batch_room && (record_ready || !tells_i);
+  assign done_o = executed_take;
   assign record = '{
-      command: asked.compact.command,
-      transaction: asked.compact.transaction,
-      source: asked.compact.source,
-      destination: asked.compact.destination,
-      amount: asked.compact.amount,
-      status: 16'(result.status),
+      command: executed.compact.command,
+      transaction: executed.compact.transaction,
+      source: executed.compact.source,
+      destination: executed.compact.destination,
+      amount: executed.compact.amount,
+      status: 16'(answer.status),
       reserved: '0,
-      in_batch: asked.in_batch,
-      port: 8'(asked.port),
-      value: result.value
+      in_batch: executed.in_batch,
+      port: 8'(executed.port),
+      value: answer.value
   };
   fifo #(
       .Width($bits(record_t)),
@@ -296,7 +264,7 @@ module transfer
   ) u_records (
       .clk_i,
       .rst_ni,
-      .valid_i(tells_i && result_valid && (asked.in_batch ? batch_accepts : compact_accepts)),
+      .valid_i(tells_i && executed_take),
       .ready_o(record_ready),
       .data_i (record),
       .valid_o(record_valid_o),
@@ -305,25 +273,41 @@ module transfer
       .count_o(records)
   );
 
+  // The value as compact entries have it: what does not fit is told as the largest.
+  logic [31:0] value, batch_value;
+  status_e batch_status;
+  assign value = answer.wide ? '1 : answer.value[31:0];
   packet_generator #(
       .PortWidth(PortWidth)
   ) u_generator (
       .clk_i,
       .rst_ni,
+      .result_valid_i(executed_take && !executed.in_batch),
+      .result_ready_o(compact_room),
+      .status_i      (answer.status),
+      .value_i       (value),
+      .port_i        (executed.port),
       .packet_valid_i(packet_valid),
       .packet_ready_o(packet_take),
       .packet_i      (packet),
-      .port_i        (asked.port),
-      .result_valid_i(compact_gives),
-      .result_ready_o(compact_accepts),
-      .status_i      (result.status),
-      .value_i       (value),
       .valid_o       (reply_valid_o),
       .ready_i       (reply_ready_i),
       .word_o        (reply_word_o),
       .port_o        (reply_port_o)
   );
 
+  skid #(
+      .Width($bits(status_e) + 32)
+  ) u_result (
+      .clk_i,
+      .rst_ni,
+      .valid_i(executed_take && executed.in_batch),
+      .ready_o(batch_room),
+      .data_i ({answer.status, value}),
+      .valid_o(batch_gives),
+      .ready_i(batch_accepts),
+      .data_o ({batch_status, batch_value})
+  );
   logic batch_valid, batch_ready, batch_none, whole_valid, whole_ready, whole_none;
   word_t batch_word, whole;
   logic [PortWidth-1:0] batch_port, whole_port;
@@ -339,8 +323,8 @@ module transfer
       .port_i        (words_port),
       .result_valid_i(batch_gives),
       .result_ready_o(batch_accepts),
-      .status_i      (result.status),
-      .value_i       (value),
+      .status_i      (batch_status),
+      .value_i       (batch_value),
       .valid_o       (batch_valid),
       .ready_i       (batch_ready),
       .word_o        (batch_word),
@@ -377,7 +361,7 @@ module transfer
   );
 
   `ASSERT(results_were_asked, !store_valid || executed_valid)
-  // Packets may wait for what u_joined holds.
+  `ASSERT(packets_have_room, !compact_taken || packets_ready)
   `ASSERT(queues_are_counted,
-          32'(packets) <= 32'(waiting) + 2 && 32'(words_count) <= WaitingWords && 32'(records) <= Records)
+          32'(packets) <= 32'(waiting) + 1 && 32'(words_count) <= WaitingWords && 32'(records) <= Records)
 endmodule

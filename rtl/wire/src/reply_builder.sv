@@ -1,5 +1,5 @@
 // Makes the reply of a packet: addresses and ports swapped, amount and status replaced, checksums brought up to date from what changes
-// (RFC 1624, equation 3). Latency 3 cycles, moves only with `move_i`.
+// (RFC 1624, equation 3). Latency 2 cycles, a packet a cycle; nothing stops.
 
 `include "registers.svh"
 
@@ -7,46 +7,39 @@ module reply_builder
   import wire_pkg::*;
 (
     input  logic           clk_i,
-    input  logic           move_i,
     input  packet_t        request_i,
     input  logic    [31:0] value_i,
     input  logic    [15:0] status_i,
+    // 2 cycles later.
     output packet_t        reply_o
 );
-  packet_t swapped, swapped_q, swapped_qq, reply_q;
-  logic [15:0] removed, removed_q, added, added_q, header, header_q, header_qq, change, change_q, udp;
-  logic none_q, none_qq;
+  // The packet comes out of a queue's memory and has the first cycle for that; the sum of what is new is made meanwhile.
+  packet_t request_q, swapped, swapped_q;
+  logic [31:0] value_q;
+  logic [15:0] status_q, added_q, kept_q, removed_q, udp;
+  logic none_q;
+  `FFN(request_q, request_i)
+  `FFN(value_q, value_i)
+  `FFN(status_q, status_i)
+  `FFN(added_q, add(add(value_i[31:16], value_i[15:0]), status_i))
 
   always_comb begin
-    swapped = swap_addresses(request_i);
-    swapped.compact.amount = value_i;
-    swapped.compact.status = status_i;
-
-    // Swapping does not change a sum.
-    removed = add(add(~request_i.compact.amount[31:16], ~request_i.compact.amount[15:0]), ~request_i.compact.status);
-    added = add(add(value_i[31:16], value_i[15:0]), status_i);
-    header = reply_checksum(request_i.ipv4);
-    change = add(removed_q, added_q);
-    udp = ~add(~swapped_qq.udp.checksum, change_q);
+    swapped = swap_addresses(request_q);
+    swapped.compact.amount = value_q;
+    swapped.compact.status = status_q;
+    swapped.ipv4.checksum = reply_checksum(request_q.ipv4);
   end
+  `FFN(swapped_q, swapped)
+  // Swapping does not change a sum.
+  `FFN(kept_q, add(~request_q.udp.checksum, added_q))
+  `FFN(removed_q, add(add(~request_q.compact.amount[31:16], ~request_q.compact.amount[15:0]), ~request_q.compact.status
+       ))
+  `FFN(none_q, request_q.udp.checksum == '0)
 
-  `FFNE(swapped_q, swapped, move_i)
-  `FFNE(removed_q, removed, move_i)
-  `FFNE(added_q, added, move_i)
-  `FFNE(header_q, header, move_i)
-  `FFNE(none_q, request_i.udp.checksum == '0, move_i)
-  `FFNE(swapped_qq, swapped_q, move_i)
-  `FFNE(change_q, change, move_i)
-  `FFNE(header_qq, header_q, move_i)
-  `FFNE(none_qq, none_q, move_i)
-
-  packet_t reply;
+  assign udp = ~add(kept_q, removed_q);
   always_comb begin
-    reply = swapped_qq;
-    reply.ipv4.checksum = header_qq;
+    reply_o = swapped_q;
     // No checksum stays none; one that comes out as zero is written the other way (RFC 768).
-    reply.udp.checksum = none_qq ? '0 : udp == '0 ? '1 : udp;
+    reply_o.udp.checksum = none_q ? '0 : udp == '0 ? '1 : udp;
   end
-  `FFNE(reply_q, reply, move_i)
-  assign reply_o = reply_q;
 endmodule
