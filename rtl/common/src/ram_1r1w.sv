@@ -21,8 +21,9 @@ module ram_1r1w #(
   `PARAMETER_CHECK(width, Width > 0, "ram_1r1w: Width has to be at least 1")
   `PARAMETER_CHECK(depth, Depth > 0, "ram_1r1w: Depth has to be at least 1")
 
-  // Block RAM also where the memory is small enough for the tools to think otherwise.
-  (* ram_style = "block" *) logic [Width-1:0] memory_q[Depth];
+  // Block RAM also where the memory is small enough for the tools to think otherwise. Without the second attribute yosys would compare the
+  // addresses and bring a word that is being written past the memory.
+  (* ram_style = "block", no_rw_check *) logic [Width-1:0] memory_q[Depth];
 
   always_ff @(posedge clk_i) begin
     if (write_i) memory_q[write_address_i] <= write_data_i;

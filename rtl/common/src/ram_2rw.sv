@@ -20,7 +20,8 @@ module ram_2rw #(
   `PARAMETER_CHECK(width, Width > 0, "ram_2rw: Width has to be at least 1")
   `PARAMETER_CHECK(depth, Depth > 0, "ram_2rw: Depth has to be at least 1")
 
-  (* ram_style = "block" *) logic [Width-1:0] memory_q[Depth];
+  // See ram_1r1w.
+  (* ram_style = "block", no_rw_check *) logic [Width-1:0] memory_q[Depth];
 
   // One block a port is how synthesis tells a memory with two writers. Both blocks never write one address.
   for (genvar port = 0; port < 2; port++) begin : gen_port
