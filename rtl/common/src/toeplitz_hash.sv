@@ -1,4 +1,5 @@
-// A keyed hash without a clock: each bit is the parity of the data under a window of the secret that moves by one bit.
+// A keyed hash without a clock: each bit is the parity of the data under a window of the secret that moves by one bit, and of a bit of the
+// rest, which spreads by itself: in one tree, as a sum behind it would cost a level more.
 //
 // For a random secret two different words collide with probability 2^-HashWidth (Krawczyk, "LFSR-based hashing and authentication",
 // CRYPTO 1994), so nobody who does not know it can choose words that do.
@@ -12,12 +13,13 @@ module toeplitz_hash #(
 ) (
     input  logic [SecretWidth-1:0] secret_i,
     input  logic [  DataWidth-1:0] data_i,
+    input  logic [  HashWidth-1:0] rest_i,
     output logic [  HashWidth-1:0] hash_o
 );
   `PARAMETER_CHECK(widths, DataWidth > 0 && HashWidth > 0,
                    "toeplitz_hash: DataWidth and HashWidth have to be at least 1")
 
   for (genvar bit_index = 0; bit_index < HashWidth; bit_index++) begin : gen_bit
-    assign hash_o[bit_index] = ^(data_i & secret_i[bit_index+:DataWidth]);
+    assign hash_o[bit_index] = ^{data_i & secret_i[bit_index+:DataWidth], rest_i[bit_index]};
   end
 endmodule

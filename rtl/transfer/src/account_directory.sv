@@ -59,16 +59,15 @@ module account_directory
 
   for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
     for (genvar half = 0; half < 2; half++) begin : gen_half
-      index_t hash;
       toeplitz_hash #(
           .DataWidth(TagWidth),
           .HashWidth(IndexWidth)
       ) u_hash (
           .secret_i(secret_i[64*half+:SecretWidth]),
           .data_i  (id_i[lookup][31:IndexWidth]),
-          .hash_o  (hash)
+          .rest_i  (id_i[lookup][IndexWidth-1:0]),
+          .hash_o  (index[lookup][half])
       );
-      assign index[lookup][half] = hash ^ id_i[lookup][IndexWidth-1:0];
 
       for (genvar way = 0; way < AccountWays; way++) begin : gen_way
         ram_1r1w #(

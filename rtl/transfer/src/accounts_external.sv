@@ -90,16 +90,15 @@ module accounts_external
   assign id = {operation_i.command == Transfer ? operation_i.destination : operation_i.source, operation_i.source};
   for (genvar half = 0; half < 2; half++) begin : gen_hash
     for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
-      addr_t hash;
       toeplitz_hash #(
           .DataWidth(TagWidth),
           .HashWidth(AddrWidth)
       ) u_hash (
           .secret_i(secret_i[64*half+:SecretWidth]),
           .data_i  (id[lookup][31:AddrWidth]),
-          .hash_o  (hash)
+          .rest_i  (id[lookup][AddrWidth-1:0]),
+          .hash_o  (bucket[half][lookup])
       );
-      assign bucket[half][lookup] = hash ^ id[lookup][AddrWidth-1:0];
     end
   end
   // Three cycles in account_lines.

@@ -82,16 +82,15 @@ module dedup_window
   logic [63:0] key;
   assign key = {source_i, transaction_i};
   for (genvar half = 0; half < 2; half++) begin : gen_half
-    index_t hash;
     toeplitz_hash #(
         .DataWidth(TagWidth),
         .HashWidth(IndexWidth)
     ) u_hash (
         .secret_i(secret_i[64*half+:SecretWidth]),
         .data_i  (key[63:IndexWidth]),
-        .hash_o  (hash)
+        .rest_i  (key[IndexWidth-1:0]),
+        .hash_o  (index[half])
     );
-    assign index[half] = hash ^ key[IndexWidth-1:0];
 
     for (genvar way = 0; way < Ways; way++) begin : gen_way
       ram_1r1w #(
