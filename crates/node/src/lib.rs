@@ -11,6 +11,7 @@ mod http;
 mod in_nic;
 pub mod layout;
 mod memory;
+mod metrics;
 mod node;
 mod queries;
 mod recovery;

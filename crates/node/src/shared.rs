@@ -1,7 +1,6 @@
 //! What the threads of a node share: figures and states for anybody to look at.
 
 use std::{
-    fmt::Write as _,
     sync::{
         Arc, Mutex, OnceLock,
         atomic::{
@@ -21,7 +20,7 @@ use proof::Cache;
 use wire::Status;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::in_nic;
+use crate::{in_nic, metrics::Metrics};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -64,14 +63,6 @@ pub struct Shared {
     tier: OnceLock<(State, Arc<Program>, Vec<Gauge>)>,
     rtl: OnceLock<Arc<RtlCounters>>,
     in_nic: OnceLock<Arc<Mutex<InNicLedger>>>,
-}
-
-/// One figure for Prometheus.
-struct Figure {
-    name: &'static str,
-    help: &'static str,
-    kind: &'static str,
-    value: u64,
 }
 
 impl Shared {
@@ -188,84 +179,58 @@ impl Shared {
 
     /// All figures as Prometheus reads them.
     pub fn metrics(&self) -> String {
-        let counter = |name, help, value| Figure { name, help, kind: "counter", value };
-        let gauge = |name, help, value| Figure { name, help, kind: "gauge", value };
+        let mut metrics = Metrics::default();
+        let counters = &self.counters;
+        metrics.counter("messages_total", "Messages received.", counters.messages.get());
+        metrics.counter("datagrams_total", "Datagrams received.", counters.datagrams.get());
+        metrics.counter("frames_total", "Datagrams received past the network stack.", counters.frames.get());
+        metrics.counter("bytes_total", "Bytes received.", counters.bytes.get());
+        metrics.counter("operations_total", "Operations received.", counters.operations.get());
+        metrics.counter("queries_total", "Proof, headers, info and verify frames received.", counters.queries.get());
+        metrics.counter("dropped_total", "Datagrams that got no answer.", counters.dropped.get());
+        metrics.counter("replies_total", "Replies sent.", counters.replies.get());
+        metrics.counter("lost_total", "Replies that could not be sent.", counters.lost.get());
+        metrics.counter("executed_total", "Operations executed and journalled.", self.executed.load(Relaxed));
+        metrics.counter("verified_total", "Signatures checked.", self.verified.load(Relaxed));
+        let verifications = self.verifications.load(Relaxed);
+        metrics.counter("verifications_total", "Messages of verify frames answered.", verifications);
+        metrics.gauge("transactions", "Transactions in all blocks.", self.settled.load(Relaxed));
         let cache = self.cache.as_ref().map(|cache| cache.counters()).unwrap_or_default();
-        let figures = [
-            counter("messages_total", "Messages received.", self.counters.messages.get()),
-            counter("datagrams_total", "Datagrams received.", self.counters.datagrams.get()),
-            counter("frames_total", "Datagrams received past the network stack.", self.counters.frames.get()),
-            counter("bytes_total", "Bytes received.", self.counters.bytes.get()),
-            counter("operations_total", "Operations received.", self.counters.operations.get()),
-            counter("queries_total", "Proof, headers, info and verify frames received.", self.counters.queries.get()),
-            counter("dropped_total", "Datagrams that got no answer.", self.counters.dropped.get()),
-            counter("replies_total", "Replies sent.", self.counters.replies.get()),
-            counter("lost_total", "Replies that could not be sent.", self.counters.lost.get()),
-            counter("executed_total", "Operations executed and journalled.", self.executed.load(Relaxed)),
-            counter("verified_total", "Signatures checked.", self.verified.load(Relaxed)),
-            counter("verifications_total", "Messages of verify frames answered.", self.verifications.load(Relaxed)),
-            gauge("transactions", "Transactions in all blocks.", self.settled.load(Relaxed)),
-            counter("proof_hits_total", "Proofs answered from the cache.", cache.hits),
-            counter("proof_misses_total", "Proofs that the cache did not hold.", cache.misses),
-            counter("proof_invalidations_total", "Proofs forgotten because of new blocks.", cache.invalidations),
-            counter("proof_evictions_total", "Proofs forgotten to make room.", cache.evictions),
-            gauge("accounts", "Accounts.", self.accounts.load(Relaxed)),
-            gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit),
-            gauge("durable_sequence", "Last durable operation.", self.durable()),
-            gauge("built_sequence", "Last operation that the block builder has seen.", self.built.load(Relaxed)),
-            gauge("builder_behind", "Durable operations not yet in a block.", self.behind()),
-            gauge("height", "Height of the own chain.", self.height.load(Relaxed)),
-            gauge("journal_segments", "Segments of the journal in use.", self.log.segments() as u64),
-            gauge("storage_failed", "1 if the journal cannot be written.", self.storage_failed.load(Relaxed).into()),
-            gauge("reads_only", "1 if only reads are answered.", self.reads_only.load(Relaxed).into()),
-            gauge("builder_failed", "1 if the builder has stopped.", self.builder_failed.load(Relaxed).into()),
-            gauge("uptime_seconds", "Time since the start.", self.started.elapsed().as_secs()),
-        ];
-        let mut text = String::new();
-        for Figure { name, help, kind, value } in figures {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "# HELP turnpike_{name} {help}\n# TYPE turnpike_{name} {kind}");
-            let _ = writeln!(text, "turnpike_{name} {value}");
-        }
+        metrics.counter("proof_hits_total", "Proofs answered from the cache.", cache.hits);
+        metrics.counter("proof_misses_total", "Proofs that the cache did not hold.", cache.misses);
+        metrics.counter("proof_invalidations_total", "Proofs forgotten because of new blocks.", cache.invalidations);
+        metrics.counter("proof_evictions_total", "Proofs forgotten to make room.", cache.evictions);
+        metrics.gauge("accounts", "Accounts.", self.accounts.load(Relaxed));
+        metrics.gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit);
+        metrics.gauge("durable_sequence", "Last durable operation.", self.durable());
+        metrics.gauge("built_sequence", "Last operation that the block builder has seen.", self.built.load(Relaxed));
+        metrics.gauge("builder_behind", "Durable operations not yet in a block.", self.behind());
+        metrics.gauge("height", "Height of the own chain.", self.height.load(Relaxed));
+        metrics.gauge("journal_segments", "Segments of the journal in use.", self.log.segments() as u64);
+        let storage_failed = self.storage_failed.load(Relaxed);
+        metrics.gauge("storage_failed", "1 if the journal cannot be written.", storage_failed.into());
+        metrics.gauge("reads_only", "1 if only reads are answered.", self.reads_only.load(Relaxed).into());
+        metrics.gauge("builder_failed", "1 if the builder has stopped.", self.builder_failed.load(Relaxed).into());
+        metrics.gauge("uptime_seconds", "Time since the start.", self.started.elapsed().as_secs());
         if let Some((_, _, sockets)) = self.tier.get() {
-            let _ = writeln!(
-                text,
-                "# HELP turnpike_xdp_total Datagrams that XDP has seen.\n# TYPE turnpike_xdp_total counter"
-            );
-            for counter in Counter::ALL {
-                let _ =
-                    writeln!(text, "turnpike_xdp_total{{answer=\"{}\"}} {}", counter.name(), self.tier_count(counter));
-            }
-            let losses: Vec<_> = sockets.iter().map(Gauge::losses).collect();
-            let _ = writeln!(
-                text,
-                "# HELP turnpike_frames_lost_total Frames that AF_XDP could not deliver.\n# TYPE turnpike_frames_lost_total counter\n\
-                 turnpike_frames_lost_total{{reason=\"full\"}} {}\nturnpike_frames_lost_total{{reason=\"invalid\"}} {}",
-                losses.iter().map(|losses| losses.full).sum::<u64>(),
-                losses.iter().map(|losses| losses.invalid).sum::<u64>()
-            );
+            let seen = Counter::ALL.into_iter().map(|counter| ([counter.name()], self.tier_count(counter)));
+            metrics.counters("xdp_total", "Datagrams that XDP has seen.", ["answer"], seen);
+            let losses = Vec::from_iter(sockets.iter().map(Gauge::losses));
+            let full = losses.iter().map(|losses| losses.full).sum();
+            let invalid = losses.iter().map(|losses| losses.invalid).sum();
+            let lost = [(["full"], full), (["invalid"], invalid)];
+            metrics.counters("frames_lost_total", "Frames that AF_XDP could not deliver.", ["reason"], lost);
         }
         if let Some(rtl) = self.rtl() {
-            let _ = writeln!(
-                text,
-                "# HELP turnpike_rtl_total What the simulated NIC has done.\n# TYPE turnpike_rtl_total counter"
-            );
-            for (name, count) in rtl.all() {
-                let _ = writeln!(text, "turnpike_rtl_total{{what=\"{name}\"}} {count}");
-            }
+            let done = rtl.all().map(|(name, count)| ([name], count));
+            metrics.counters("rtl_total", "What the simulated NIC has done.", ["what"], done);
         }
         if let Some(ledger) = self.in_nic.get() {
-            let _ = in_nic::write_metrics(&mut text, &in_nic::lock(ledger), self.durable());
+            in_nic::write_metrics(&mut metrics, &in_nic::lock(ledger), self.durable());
         }
-        let _ = writeln!(text, "# HELP turnpike_refused_total Frames refused.\n# TYPE turnpike_refused_total counter");
-        for status in Status::ALL.iter().filter(|status| !status.is_journalled()) {
-            let _ = writeln!(
-                text,
-                "turnpike_refused_total{{status=\"{}\"}} {}",
-                status.name(),
-                self.counters.refused(*status)
-            );
-        }
-        text
+        let refusals = Status::ALL.iter().copied().filter(|status| !status.is_journalled());
+        let refused = refusals.map(|status| ([status.name()], counters.refused(status)));
+        metrics.counters("refused_total", "Frames refused.", ["status"], refused);
+        metrics.into_text()
     }
 }

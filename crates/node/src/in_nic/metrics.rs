@@ -1,56 +1,52 @@
-//! The figures of the in-NIC ledger, as Prometheus reads them.
-
-use std::fmt::{self, Write};
+//! The figures of the in-NIC ledger.
 
 use wire::{Command, Status};
 use xdp::{InNicLedger, LedgerCounter};
 
+use crate::metrics::Metrics;
+
 const COMMANDS: [Command; 4] = [Command::Create, Command::Issue, Command::Transfer, Command::Refer];
 
 /// Writes them. `durable` is the last sequence that is in the journal.
-pub fn write(text: &mut String, ledger: &InNicLedger, durable: u64) -> fmt::Result {
-    head(text, "executed_total", "counter", "Operations that the in-NIC ledger executed.")?;
-    for command in COMMANDS.into_iter().filter(|command| *command != Command::Refer) {
-        for status in Status::ALL.iter().filter(|status| status.is_journalled()) {
-            let count = ledger.count(LedgerCounter::Executed { command: command.code(), status: status.code() });
-            let (command, status) = (command.name(), status.name());
-            writeln!(text, "turnpike_in_nic_executed_total{{command=\"{command}\",status=\"{status}\"}} {count}")?;
-        }
-    }
-    head(
-        text,
-        "answered_total",
-        "counter",
+pub fn write(metrics: &mut Metrics, ledger: &InNicLedger, durable: u64) {
+    let executed = |command: Command, status: Status| {
+        let counter = LedgerCounter::Executed { command: command.code(), status: status.code() };
+        ([command.name(), status.name()], ledger.count(counter))
+    };
+    let answered = |command: Command, status: Status| {
+        let counter = LedgerCounter::Answered { command: command.code(), status: status.code() };
+        ([command.name(), status.name()], ledger.count(counter))
+    };
+    let journalled = || Status::ALL.iter().copied().filter(|status| status.is_journalled());
+    let answers = || journalled().chain([Status::TransactionIdReused]);
+    metrics.counters(
+        "in_nic_executed_total",
+        "Operations that the in-NIC ledger executed.",
+        ["command", "status"],
+        COMMANDS
+            .into_iter()
+            .filter(|command| *command != Command::Refer)
+            .flat_map(|command| journalled().map(move |status| executed(command, status))),
+    );
+    metrics.counters(
+        "in_nic_answered_total",
         "REFER, retries and used transaction ids that the in-NIC ledger answered.",
-    )?;
-    for command in COMMANDS {
-        let answers = |status: &&Status| status.is_journalled() || **status == Status::TransactionIdReused;
-        for status in Status::ALL.iter().filter(answers) {
-            let count = ledger.count(LedgerCounter::Answered { command: command.code(), status: status.code() });
-            let (command, status) = (command.name(), status.name());
-            writeln!(text, "turnpike_in_nic_answered_total{{command=\"{command}\",status=\"{status}\"}} {count}")?;
-        }
-    }
-    head(text, "passed_total", "counter", "Datagrams that the in-NIC ledger left to the host.")?;
-    for reason in LedgerCounter::PASSED {
-        let count = ledger.count(reason);
-        writeln!(text, "turnpike_in_nic_passed_total{{reason=\"{}\"}} {count}", reason.name())?;
-    }
+        ["command", "status"],
+        COMMANDS.into_iter().flat_map(|command| answers().map(move |status| answered(command, status))),
+    );
+    metrics.counters(
+        "in_nic_passed_total",
+        "Datagrams that the in-NIC ledger left to the host.",
+        ["reason"],
+        LedgerCounter::PASSED.into_iter().map(|reason| ([reason.name()], ledger.count(reason))),
+    );
     let (held, size) = ledger.ring_bytes();
     // Taken after the journal's, so it is not behind it.
     let unwritten = ledger.sequence().saturating_sub(durable);
-    for (name, kind, help, value) in [
-        ("waited_total", "counter", "Operations that found a lock held.", ledger.count(LedgerCounter::Waited)),
-        ("ring_bytes", "gauge", "Bytes of the ring that are not read yet.", held),
-        ("ring_limit_bytes", "gauge", "Bytes that the ring holds.", size),
-        ("unwritten", "gauge", "Operations that are not in the journal yet: what a crash loses.", unwritten),
-    ] {
-        head(text, name, kind, help)?;
-        writeln!(text, "turnpike_in_nic_{name} {value}")?;
-    }
-    Ok(())
-}
-
-fn head(text: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
-    writeln!(text, "# HELP turnpike_in_nic_{name} {help}\n# TYPE turnpike_in_nic_{name} {kind}")
+    let waited = ledger.count(LedgerCounter::Waited);
+    metrics.counter("in_nic_waited_total", "Operations that found a lock held.", waited);
+    metrics.gauge("in_nic_ring_bytes", "Bytes of the ring that are not read yet.", held);
+    metrics.gauge("in_nic_ring_limit_bytes", "Bytes that the ring holds.", size);
+    let help = "Operations that are not in the journal yet: what a crash loses.";
+    metrics.gauge("in_nic_unwritten", help, unwritten);
 }
