@@ -11,7 +11,7 @@ STATUS = {
 }
 CREATE, ISSUE, TRANSFER, REFER = 1, 2, 3, 4
 FULL, BATCH, PROOF, HEADERS, INFO, VERIFY, ERROR = 1, 2, 3, 4, 5, 6, 0xFF
-EQUIHASH, ECDSA, SCHNORR, MERKLE_ROOT, BLS, GROTH16, PAIRING = range(0x100, 0x107)
+EQUIHASH, ECDSA, SCHNORR, MERKLE_ROOT, BLS, GROTH16, PAIRING, DELAY = range(0x100, 0x108)
 REPLY = 0x80
 ID = 0x01020304
 
@@ -104,6 +104,11 @@ def groth16(key, inputs, reserved=0):
 
 def pairing(pairs):
     return message(PAIRING, bytes(384 * pairs))
+
+
+def delay(length, squarings, magic=b"TPDELAY1"):
+    two = 2 * bytes(index % 256 for index in range(length))
+    return message(DELAY, magic + struct.pack(">H", length) + two + struct.pack(">Q", squarings) + two)
 
 
 def result(command, mask, cycles, index=0x0A0B0C0D0E0F1011):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the golden vectors of the protocol: `vectors/generate.py`, or `--check` to compare with what is there.
+"""Writes the golden vectors of the protocol and of delays: `vectors/generate.py`, or `--check` to compare with what is there.
 
-`--seeds DIR` writes the frames as binary files into a folder of DIR for each fuzz target that takes them.
+`--seeds DIR` writes the frames and proofs as binary files into a folder of DIR for each fuzz target that takes them.
 
-All is described here a second time, from docs/protocol.md and not from the Rust code, so that a mistake in one of the two
-shows. The files are plain text with one record a line and fields parted by spaces, for fscanf("%s") in C and $fscanf in
-SystemVerilog; the files *.hex hold words of one width, for $readmemh.
+All is described here a second time, from docs/protocol.md and docs/delay.md and not from the Rust code, so that a mistake in
+one of the two shows. The files are plain text with one record a line and fields parted by spaces, for fscanf("%s") in C and
+$fscanf in SystemVerilog; the files *.hex hold words of one width, for $readmemh.
 """
 
 import sys
@@ -14,6 +14,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 from chain_vectors import definitions, index_proofs, signatures, transaction_proofs
+from delay_vectors import proofs
 from frames import STATUS
 from ledger_vectors import conversation
 from wire_vectors import replies, requests
@@ -52,6 +53,8 @@ def files():
         transaction_proofs())
     yield "chain/index_proofs.txt", lines(
         "Replies to proof query 4.", ("name", "verdict", "account", "header of the block", "reply"), index_proofs())
+    yield "delay/proofs.txt", lines(
+        "Proofs of delay functions, modulo RSA-1024.", ("name", "result mask (decimal)", "proof"), proofs())
     talk = list(conversation())
     for name, part in (("requests", 0), ("replies", 1)):
         yield f"ledger/compact_{name}.hex", [
@@ -65,6 +68,7 @@ def seeds(directory):
         "wire_reply": ((record[0], record[3]) for record in replies() if not isinstance(record, str)),
         "own_proof": [*((record[0], bytes(16) + record[3]) for record in transaction_proofs()),
                       *((f"index_{record[0]}", record[2] + record[4]) for record in index_proofs())],
+        "delay_proof": ((record[0], record[2]) for record in proofs()),
     }
     for target, frames in starts.items():
         path = Path(directory) / target

@@ -149,6 +149,7 @@ def requests():
     yield good("verify_bls", "verify", verify([bls(0), bls(32)]))
     yield good("verify_groth16", "verify", verify([groth16(1, 7), groth16(3, 0), groth16(2, 16)]))
     yield good("verify_pairing", "verify", verify([pairing(1), pairing(16)]))
+    yield good("verify_delay", "verify", verify([delay(128, 1), delay(512, 2**48)]))
     yield own("verify_nothing", "verify", "MALFORMED", verify([]))
     yield own("verify_count_low", "verify", "MALFORMED", verify(all_four, 3))
     yield own("verify_count_high", "verify", "MALFORMED", verify(all_four, 5))
@@ -185,6 +186,14 @@ def requests():
     for pairs in (0, 17):
         yield own(f"verify_pairing_{pairs}", "verify", "MALFORMED", verify([pairing(pairs)]))
     yield own("verify_pairing_half_a_pair", "verify", "MALFORMED", verify([message(PAIRING, bytes(384 + 192))]))
+    for length in (0, 127, 513):
+        yield own(f"verify_delay_modulus_{length}", "verify", "MALFORMED", verify([delay(length, 1)]))
+    for squarings in (0, 2**48 + 1):
+        yield own(f"verify_delay_squarings_{squarings}", "verify", "MALFORMED", verify([delay(128, squarings)]))
+    yield own("verify_delay_magic", "verify", "MALFORMED", verify([delay(128, 1, magic=b"TPDELAY2")]))
+    for length in (9, 10 + 256 + 7):
+        cut = delay(128, 1)[16:16 + length]
+        yield own(f"verify_delay_cut_{length}", "verify", "MALFORMED", verify([message(DELAY, cut)]))
 
 
 def replies():

@@ -200,6 +200,18 @@ enum turnpike_rule
     TURNPIKE_RULE_GROTH16_MISMATCH = 52,
     // The product of the pairings is one.
     TURNPIKE_RULE_PAIRING_MISMATCH = 53,
+    // The proof of a delay has the form and the length that its modulus and its number of squarings ask for.
+    TURNPIKE_RULE_DELAY_FORM = 56,
+    // The modulus of a delay is odd and greater than 1.
+    TURNPIKE_RULE_DELAY_MODULUS = 57,
+    // The numbers of a delay are below its modulus.
+    TURNPIKE_RULE_DELAY_RANGE = 58,
+    // The input of a delay is not 0, 1 or -1.
+    TURNPIKE_RULE_DELAY_INPUT = 59,
+    // Each output of a delay is the smaller one of itself and its negation.
+    TURNPIKE_RULE_DELAY_CANONICAL = 60,
+    // Each output of a delay is proved.
+    TURNPIKE_RULE_DELAY_MISMATCH = 61,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -1,4 +1,4 @@
-//! Having a node verify proofs of work, signatures, Merkle roots, Groth16 proofs and pairings.
+//! Having a node verify proofs of work, signatures, Merkle roots, Groth16 proofs, pairings and delays.
 
 use wire::{
     BlsBody, EcdsaBody, EquihashBody, Groth16Body, MESSAGE_REPLY_BIT, MessageHeader, PairBytes, Reply, SchnorrBody,
@@ -72,6 +72,12 @@ pub enum Check<'a> {
         /// Pairs of points in the encoding of EIP-2537, from 1 to 16.
         pairs: &'a [PairBytes],
     },
+    /// The proof of a delay function. The node verifies it for the modulus, the input and the number of squarings that it names: these are to
+    /// be compared with what was asked for.
+    Delay {
+        /// Its bytes, as docs/delay.md has them: with a modulus of 1,024 to 4,096 bits, and at most 2^48 squarings.
+        proof: &'a [u8],
+    },
 }
 
 /// What a node found.
@@ -93,6 +99,7 @@ impl Check<'_> {
             Self::Bls { .. } => VerifyCommand::Bls,
             Self::Groth16 { .. } => VerifyCommand::Groth16,
             Self::Pairing { .. } => VerifyCommand::Pairing,
+            Self::Delay { .. } => VerifyCommand::Delay,
         }
     }
 
@@ -116,6 +123,7 @@ impl Check<'_> {
                 [body.as_bytes(), inputs.as_flattened()].concat()
             }
             Self::Pairing { pairs } => pairs.as_flattened().to_vec(),
+            Self::Delay { proof } => proof.to_vec(),
         };
         Some([MessageHeader::new(self.command(), index, body.len()).as_bytes(), &body].concat())
     }

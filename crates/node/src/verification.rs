@@ -12,6 +12,7 @@ use verify::{
         schnorr,
     },
     sha256::{Digest, sha256d_nodes},
+    vdf::Evaluated,
 };
 use wire::{EcdsaBody, EquihashBody, Frame, PairBytes, Verification, VerifyingKeyId, write_verify_reply};
 
@@ -68,6 +69,7 @@ fn verify_frames<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<Outcome> {
                     })
                 }
                 Verification::Pairing(pairs) => verify_pairing(pairs),
+                Verification::Delay(proof) => verify_delay(proof),
             };
             outcomes.push((mask(verdict), cycles().wrapping_sub(start)));
         }
@@ -164,6 +166,12 @@ fn verify_pairing(pairs: &[PairBytes]) -> Result<(), RuleCode> {
     if is_product_one(&pairs) { Ok(()) } else { Err(RuleCode::PairingMismatch) }
 }
 
+/// The parser has bounded the modulus and the number of squarings, and with them the segments that are verified.
+fn verify_delay(proof: &[u8]) -> Result<(), RuleCode> {
+    let evaluated = Evaluated::from_bytes(proof).map_err(|error| error.code())?;
+    evaluated.verify().map_err(|rule| rule.code())
+}
+
 /// A tree of Bitcoin: an odd node is paired with itself, so two equal ones side by side make the root ambiguous (CVE-2012-2459).
 fn verify_merkle(root: &Digest, leaves: &[Digest]) -> Result<(), RuleCode> {
     let mut level = leaves.to_vec();
@@ -176,4 +184,17 @@ fn verify_merkle(root: &Digest, leaves: &[Digest]) -> Result<(), RuleCode> {
         level = above;
     }
     if level.first() == Some(root) { Ok(()) } else { Err(RuleCode::MerkleRoot) }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::DelayBody;
+
+    use super::*;
+
+    #[test]
+    fn a_delay_has_twelve_segments_at_most() {
+        let bytes = |iterations| Evaluated::bytes(512, iterations);
+        assert_eq!(bytes(DelayBody::MAX_ITERATIONS) - bytes(0), 12 * 2 * 512);
+    }
 }

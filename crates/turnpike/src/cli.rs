@@ -450,6 +450,8 @@ pub struct DelayVerifyArgs {
     /// The modulus: rsa-1024, rsa-2048, or a file with its decimal digits
     #[arg(long, value_name = "MODULUS", default_value = "rsa-2048")]
     pub modulus: ModulusChoice,
+    #[command(flatten)]
+    pub server: ServerOptions,
 }
 
 /// Options of `turnpike delay unlock`.
@@ -634,7 +636,14 @@ pub struct VerifyOptions {
     /// How many threads to use; all processors if not given
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
-    /// Have a node verify instead of this machine: headers and signatures are sent to it
+    #[command(flatten)]
+    pub server: ServerOptions,
+}
+
+/// Who verifies.
+#[derive(Args)]
+pub struct ServerOptions {
+    /// Have a node verify instead of this machine: what is to be verified is sent to it
     #[arg(long, value_name = "ADDRESS")]
     pub server: Option<SocketAddr>,
     /// Talk to it over TCP instead of UDP
@@ -642,9 +651,9 @@ pub struct VerifyOptions {
     pub tcp: bool,
 }
 
-impl VerifyOptions {
+impl ServerOptions {
     /// The node that is to verify, and how to talk to it.
-    pub fn server(&self) -> Option<(SocketAddr, client::Options)> {
+    pub fn get(&self) -> Option<(SocketAddr, client::Options)> {
         // The longest datagrams, as a header with its solution does not fit one that passes an Ethernet undivided.
         let datagram = Some(wire::MAX_DATAGRAM);
         Some((self.server?, client::Options { tcp: self.tcp, datagram, ..client::Options::default() }))

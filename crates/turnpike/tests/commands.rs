@@ -371,6 +371,28 @@ fn signatures_are_verified() {
     assert_eq!(verified(&["ecdsa", &write("words", b"00 01 02\n")]).0, 2);
 }
 
+/// By this machine, and by a node.
+#[test]
+fn proofs_of_delays_are_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(&folder.path().join("data"), "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let (address, path) = (node.address.to_string(), folder.path().join("proof"));
+    let by: [&[&str]; 3] = [&[], &["--server", &address], &["--server", &address, "--tcp"]];
+    let verify =
+        ["delay", "verify", text(&path), "--message", "message", "--iterations", "70000", "--modulus", "rsa-1024"];
+    let vectors = include_str!("../../../vectors/delay/proofs.txt");
+    let write = |name: &str| {
+        let record = vectors.lines().find(|line| line.split(' ').next() == Some(name)).unwrap();
+        fs::write(&path, from_hex(record.split(' ').nth(2).unwrap())).unwrap();
+    };
+    for by in by {
+        write("good");
+        assert_eq!(json(&[&verify, by].concat())["verified"], true, "{by:?}");
+        write("proof_changed");
+        assert!(error(&[&verify, by].concat()).contains("wrong"), "{by:?}");
+    }
+}
+
 /// Mainnet's first blocks: what they spend was made in them.
 #[test]
 fn blocks_are_verified() {

@@ -1,6 +1,7 @@
 use crate::bls12_381::Rule as PairingRule;
 use crate::equihash::{HeaderRule, Rule as EquihashRule};
 use crate::secp256k1::Rule as SignatureRule;
+use crate::vdf::{FormatError, Invalid, NumberError};
 
 /// The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the
 /// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.
@@ -85,13 +86,25 @@ pub enum RuleCode {
     Groth16Mismatch = 52,
     /// The product of the pairings is one.
     PairingMismatch = 53,
+    /// The proof of a delay has the form and the length that its modulus and its number of squarings ask for.
+    DelayForm = 56,
+    /// The modulus of a delay is odd and greater than 1.
+    DelayModulus = 57,
+    /// The numbers of a delay are below its modulus.
+    DelayRange = 58,
+    /// The input of a delay is not 0, 1 or -1.
+    DelayInput = 59,
+    /// Each output of a delay is the smaller one of itself and its negation.
+    DelayCanonical = 60,
+    /// Each output of a delay is proved.
+    DelayMismatch = 61,
 }
 
 impl RuleCode {
     /// All rules.
     ///
     /// cbindgen:ignore
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 45] = [
         Self::EquihashLength,
         Self::EquihashCollision,
         Self::EquihashOrder,
@@ -131,6 +144,12 @@ impl RuleCode {
         Self::BlsMismatch,
         Self::Groth16Mismatch,
         Self::PairingMismatch,
+        Self::DelayForm,
+        Self::DelayModulus,
+        Self::DelayRange,
+        Self::DelayInput,
+        Self::DelayCanonical,
+        Self::DelayMismatch,
     ];
 
     /// The result mask of an item that breaks this rule.
@@ -180,6 +199,14 @@ impl RuleCode {
             Self::BlsMismatch => PairingRule::SignatureMismatch.to_string(),
             Self::Groth16Mismatch => PairingRule::ProofMismatch.to_string(),
             Self::PairingMismatch => PairingRule::PairingMismatch.to_string(),
+            Self::DelayForm => FormatError::Segments.to_string(),
+            Self::DelayModulus => NumberError::NotAModulus.to_string(),
+            Self::DelayRange => NumberError::OutOfRange.to_string(),
+            Self::DelayInput => Invalid::Trivial.to_string(),
+            Self::DelayCanonical => {
+                "an output of the delay is not the smaller one of itself and its negation".to_owned()
+            }
+            Self::DelayMismatch => "the proof of the delay is wrong".to_owned(),
         }
     }
 }
@@ -287,7 +314,7 @@ mod tests {
     #[test]
     fn numbers_never_change() {
         let numbers = RuleCode::ALL.map(|rule| rule as u8);
-        let others = (16..=30).chain([32, 33]).chain(40..=53);
+        let others = (16..=30).chain([32, 33]).chain(40..=53).chain(56..=61);
         assert_eq!(numbers[..8], [1, 2, 3, 4, 5, 8, 9, 10]);
         assert!(numbers[8..].iter().copied().eq(others));
     }

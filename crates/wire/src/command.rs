@@ -137,5 +137,7 @@ codes! {
         Groth16 = 0x105 "GROTH16",
         /// A product of pairings on BLS12-381.
         Pairing = 0x106 "PAIRING",
+        /// The proof of a delay function.
+        Delay = 0x107 "DELAY",
     }
 }

@@ -38,8 +38,8 @@ pub use proof::{IndexEntry, IndexReply, ProofReply, ProofRequest, key_of_locator
 pub use reply::{BatchReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply};
 pub use status::{Status, UnknownStatus};
 pub use verify::{
-    BlsBody, EcdsaBody, EquihashBody, Groth16Body, MAX_PAIRS, MESSAGE_REPLY_BIT, MerkleBody, MessageHeader, PairBytes,
-    SchnorrBody, Verification, Verify, VerifyHeader, VerifyResult, write_verify_reply,
+    BlsBody, DelayBody, EcdsaBody, EquihashBody, Groth16Body, MAX_PAIRS, MESSAGE_REPLY_BIT, MerkleBody, MessageHeader,
+    PairBytes, SchnorrBody, Verification, Verify, VerifyHeader, VerifyResult, write_verify_reply,
 };
 
 pub use zerocopy::byteorder::big_endian::{U16, U32, U64};

@@ -1,7 +1,9 @@
-//! The verify frame: proofs of work, signatures, Merkle roots, Groth16 proofs and pairings to be verified.
+//! The verify frame: proofs of work, signatures, Merkle roots, Groth16 proofs, pairings and delays to be verified.
 //!
 //! Its messages have the shape of the Zcash FPGA's: a header with command and length, an index that is echoed, and in the reply
 //! a mask of results and a count of cycles.
+
+use core::ops::RangeInclusive;
 
 use crate::{FrameHeader, FrameType, Status, UnknownStatus, VerifyCommand, VerifyingKeyId};
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
@@ -246,6 +248,37 @@ pub type PairBytes = [u8; 384];
 /// The most pairs of a product: some milliseconds of work.
 pub const MAX_PAIRS: usize = 16;
 
+/// The first 10 bytes of the proof of a delay function. Modulus, input, the number of squarings, and output and proof of each segment
+/// follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct DelayBody {
+    /// [`Self::MAGIC`].
+    pub magic: [u8; 8],
+    /// Bytes of the modulus, and of every number.
+    pub length: U16,
+}
+
+impl DelayBody {
+    /// What the bytes of a proof begin with.
+    pub const MAGIC: [u8; 8] = *b"TPDELAY1";
+
+    /// Bytes of a modulus: 1,024 bits, as in the smallest challenge that anybody uses, up to 4,096. Each segment takes a prime of 256 bits,
+    /// however short the modulus is, so with a shorter one a frame could ask for more work.
+    const MODULUS: RangeInclusive<usize> = 128..=512;
+
+    /// The most squarings: more than the puzzle LCS35 took, 2^46. Their proof has twelve segments.
+    pub const MAX_ITERATIONS: u64 = 1 << 48;
+
+    fn is_request(&self, rest: &[u8]) -> bool {
+        let length = self.length.get().into();
+        let iterations = rest.get(2 * length..).and_then(|rest| U64::ref_from_prefix(rest).ok());
+        self.magic == Self::MAGIC
+            && Self::MODULUS.contains(&length)
+            && iterations.is_some_and(|(iterations, _)| (1..=Self::MAX_ITERATIONS).contains(&iterations.get()))
+    }
+}
+
 /// What is to be verified.
 #[derive(Clone, Copy, Debug)]
 pub enum Verification<'a> {
@@ -263,6 +296,8 @@ pub enum Verification<'a> {
     Groth16(&'a Groth16Body, &'a [[u8; 32]]),
     /// Whether a product of pairings is one.
     Pairing(&'a [PairBytes]),
+    /// The proof of a delay function, all of its bytes.
+    Delay(&'a [u8]),
 }
 
 /// A verify frame.
@@ -333,6 +368,10 @@ fn take_message<'a>(rest: &mut &'a [u8]) -> Result<(&'a MessageHeader, Verificat
             .ok()
             .filter(|pairs| (1..=MAX_PAIRS).contains(&pairs.len()))
             .map(Verification::Pairing),
+        VerifyCommand::Delay => DelayBody::ref_from_prefix(body)
+            .ok()
+            .filter(|(delay, rest)| delay.is_request(rest))
+            .map(|_| Verification::Delay(body)),
     };
     let found = found.ok_or(Status::Malformed)?;
     *rest = behind;

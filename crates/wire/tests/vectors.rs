@@ -128,6 +128,13 @@ fn pairing(pairs: usize) -> Vec<u8> {
     message(VerifyCommand::Pairing, &[&vec![0; size_of::<PairBytes>() * pairs]])
 }
 
+fn delay(length: u16, iterations: u64) -> Vec<u8> {
+    let body = DelayBody { magic: DelayBody::MAGIC, length: U16::new(length) };
+    let number = Vec::from_iter((0..length).map(|byte| byte as u8));
+    let (two, iterations) = (number.repeat(2), iterations.to_be_bytes());
+    message(VerifyCommand::Delay, &[body.as_bytes(), &two, &iterations, &two])
+}
+
 #[test]
 fn status_codes() {
     let records = records("status.txt");
@@ -236,6 +243,7 @@ fn requests_build() {
             ]),
         ),
         ("verify_pairing", verify(&[pairing(1), pairing(MAX_PAIRS)])),
+        ("verify_delay", verify(&[delay(128, 1), delay(512, DelayBody::MAX_ITERATIONS)])),
     ]);
     let mut bad_entries = Operation::refer(transaction(), keyed);
     bad_entries.command = U16::new(9);

@@ -53,6 +53,12 @@ class Rule(enum.IntEnum):
     BLS_MISMATCH = 51
     GROTH16_MISMATCH = 52
     PAIRING_MISMATCH = 53
+    DELAY_FORM = 56
+    DELAY_MODULUS = 57
+    DELAY_RANGE = 58
+    DELAY_INPUT = 59
+    DELAY_CANONICAL = 60
+    DELAY_MISMATCH = 61
     NOT_VERIFIED = 255
 
     @property

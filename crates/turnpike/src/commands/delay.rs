@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde::Serialize;
 use verify::vdf::{Delay, Evaluated, Modulus, RSA_1024, RSA_2048, TimeLock};
 
+use super::verify::engine::Engine;
 use crate::cli::{DelayCommand, DelayEvaluateArgs, DelayUnlockArgs, DelayVerifyArgs, ModulusChoice};
 use crate::error::Error;
 use crate::file::replace;
@@ -135,7 +136,8 @@ fn verify(args: &DelayVerifyArgs, output: Output) -> Result<(), Error> {
         return Err(in_file(&format!("the proof is one of {} squarings", thousands(*iterations))));
     }
     let start = Instant::now();
-    evaluated.verify().map_err(|error| in_file(&error))?;
+    let mut engine = Engine::new(args.server.get().as_ref())?;
+    engine.delay(&evaluated, &bytes)?.map_err(|error| in_file(&error))?;
     let report = VerifiedReport {
         verified: true,
         iterations: *iterations,

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::kernel::{InRing, Ring};
 use super::modulus::{Modulus, Number, NumberError};
 use super::wesolowski::{Digits, canonical, is_proved, prove};
+use crate::RuleCode;
 
 /// A segment is proved while the ones behind it are evaluated. A proof costs an eighth of the evaluation or less, so what
 /// follows a segment is an eighth of what is left.
@@ -120,6 +121,28 @@ fn segments(iterations: u64) -> Vec<u64> {
     segments.extend((rest > 0).then_some(rest));
     assert!(segments.len() <= MOST_SEGMENTS, "64 bits are divided by 8 fewer than 24 times");
     segments
+}
+
+impl Invalid {
+    /// The rule's number among those of all schemes.
+    pub const fn code(self) -> RuleCode {
+        match self {
+            Self::Trivial => RuleCode::DelayInput,
+            Self::NotCanonical(_) => RuleCode::DelayCanonical,
+            Self::Proof(_) => RuleCode::DelayMismatch,
+        }
+    }
+}
+
+impl FormatError {
+    /// The rule's number among those of all schemes.
+    pub const fn code(self) -> RuleCode {
+        match self {
+            Self::Magic | Self::Length | Self::Segments => RuleCode::DelayForm,
+            Self::Number(NumberError::NotAModulus | NumberError::TooLong) => RuleCode::DelayModulus,
+            Self::Number(NumberError::OutOfRange) => RuleCode::DelayRange,
+        }
+    }
 }
 
 impl Delay {

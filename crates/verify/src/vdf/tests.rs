@@ -1,5 +1,6 @@
 use super::kernel::{Backend, InRing, Ring};
 use super::*;
+use crate::RuleCode;
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 
@@ -274,6 +275,30 @@ fn results_verify_and_nothing_else_does() {
             assert!(!is_accepted, "{iterations} squarings, byte {damaged}");
         }
     }
+}
+
+/// The proofs that `vectors/generate.py` has made of docs/delay.md.
+#[test]
+fn golden_vectors() {
+    let vectors = include_str!("../../../../vectors/delay/proofs.txt");
+    let records = vectors.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let modulus = Modulus::from_decimal(RSA_1024).unwrap();
+    let delay = Delay { input: modulus.hash(b"message"), modulus, iterations: 70_000 };
+    let mut count = 0;
+    for record in records {
+        let [name, mask, proof] = record.split(' ').collect::<Vec<_>>()[..] else { panic!("{record}") };
+        let byte = |at| u8::from_str_radix(&proof[at..at + 2], 16).unwrap();
+        let proof = Vec::from_iter((0..proof.len()).step_by(2).map(byte));
+        let verdict = Evaluated::from_bytes(&proof)
+            .map_err(|error| error.code())
+            .and_then(|evaluated| evaluated.verify().map_err(|rule| rule.code()));
+        assert_eq!(verdict.err().map_or(0, RuleCode::mask), mask.parse::<u64>().unwrap(), "{name}");
+        if name == "good" {
+            assert_eq!(delay.evaluate(&[], keep_on).unwrap().unwrap().to_bytes(), proof);
+        }
+        count += 1;
+    }
+    assert_eq!(count, 18);
 }
 
 #[test]

@@ -23,6 +23,7 @@ cases! {
     "verify: masks of BLS signatures" => bls,
     "verify: masks of Groth16 proofs" => groth16,
     "verify: masks of products of pairings" => pairings,
+    "verify: masks of proofs of delays" => delays,
     "verify: many messages in a frame" => many,
     "verify: frames that are refused" => refused,
     "verify and info over TCP" => streams,
@@ -63,6 +64,9 @@ const BLS: [&str; 3] = [
 
 /// Proofs of mainnet transactions of Zcash: 192 bytes, and 7 inputs of 32.
 const SPENDS: &[u8] = include_bytes!("../../../../vectors/bls12_381/sapling/spends.bin");
+
+/// Proofs of delays, and their result masks.
+const DELAYS: &str = include_str!("../../../../vectors/delay/proofs.txt");
 
 /// Vectors of Equihash, the first of them the header of Zcash's block 415,000.
 const EQUIHASH: &str = include_str!("../../../../crates/verify/tests/vectors/equihash.txt");
@@ -321,6 +325,21 @@ fn pairings(session: &mut Session) -> Result<(), Stop> {
         let message = message(VerifyCommand::Pairing, 5, &[&body]);
         ensure_eq!(verify(session, &[message])?, [expected], "mask of a product of {} pairs", body.len() / 384);
     }
+    Ok(())
+}
+
+fn delays(session: &mut Session) -> Result<(), Stop> {
+    let records = DELAYS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut count = 0;
+    for record in records {
+        let fields = Vec::from_iter(record.split(' '));
+        let [name, mask, proof] = fields[..] else { return Err(Stop::Failed(format!("no vector: {record}"))) };
+        let expected = mask.parse::<u64>().map_err(|error| Stop::Failed(error.to_string()))?;
+        let message = message(VerifyCommand::Delay, count, &[&from_hex(proof)]);
+        ensure_eq!(verify(session, &[message])?, [expected], "mask of the proof of a delay: {name}");
+        count += 1;
+    }
+    ensure!(count > 0, "no vectors of delays");
     Ok(())
 }
 

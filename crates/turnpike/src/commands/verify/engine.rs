@@ -7,6 +7,7 @@ use verify::bls12_381::groth16::{self, Claim};
 use verify::bls12_381::{self, eip2537, is_product_one, signature};
 use verify::equihash::{Header, Parameters};
 use verify::secp256k1::{ecdsa, schnorr};
+use verify::vdf::Evaluated;
 use verify::{BatchVerifier, RuleCode};
 
 use wire::MAX_PAIRS;
@@ -164,6 +165,16 @@ impl Engine {
                 let checks = items.iter().map(|item| Check::Pairing { pairs: item.as_chunks().0 });
                 ask(client, &checks.collect::<Vec<_>>())
             }
+        }
+    }
+}
+
+impl Engine {
+    /// The proof of a delay, and its bytes.
+    pub fn delay(&mut self, evaluated: &Evaluated, bytes: &[u8]) -> Result<Verdict, Error> {
+        match self {
+            Self::Local(_) => Ok(evaluated.verify().map_err(|rule| rule.to_string())),
+            Self::Remote(client) => Ok(ask(client, &[Check::Delay { proof: bytes }])?.into_iter().collect()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `turnpike verify`: signatures, proofs, proofs of work and blocks out of files, with all processors or by a node.
 
 mod block;
-mod engine;
+pub(super) mod engine;
 mod equihash;
 mod pairings;
 mod records;
