@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
-use super::{Mask, Row, Vector};
+use super::{Mask, Row, Vector, columns_are_words};
 
 /// Eight words.
 #[derive(Clone, Copy)]
@@ -31,8 +31,7 @@ unsafe fn call<R>(work: impl FnOnce() -> R) -> R {
 impl Vector for Ifma {
     const LANES: usize = 8;
 
-    type Factor = Self;
-    type Column = Self;
+    columns_are_words!();
 
     #[inline(always)]
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
@@ -107,26 +106,6 @@ impl Vector for Ifma {
     fn low_factor(self) -> Self {
         // The multiplications do not look at the upper bits.
         self
-    }
-
-    #[inline(always)]
-    fn column(self) -> Self {
-        self
-    }
-
-    #[inline(always)]
-    fn add_product([low, high]: [Self; 2], a: Self, b: Self) -> [Self; 2] {
-        [low.add_low(a, b), high.add_high(a, b)]
-    }
-
-    #[inline(always)]
-    fn twice(column: Self) -> Self {
-        column + column
-    }
-
-    #[inline(always)]
-    fn sum(column: Self) -> Self {
-        column
     }
 
     #[inline(always)]

@@ -23,7 +23,7 @@ pub(crate) use ifma::Ifma;
 #[cfg(any(test, fuzzing))]
 pub(crate) use model::Model;
 pub(crate) use plain::{Plain, wide};
-pub(crate) use vector::{LIMB, Pair, add_product, columns, mask, multiply, square, sums, unrolled};
+pub(crate) use vector::{LIMB, Pair, add_product, columns, columns_are_words, mask, multiply, square, sums, unrolled};
 pub use vector::{Mask, Row, Vector};
 
 /// Whether the tests run on an emulated processor that computes wrongly with ADX (`scripts/test-avx512`).

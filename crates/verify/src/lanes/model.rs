@@ -3,7 +3,7 @@
 use std::array::from_fn;
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
-use super::{LIMB, Mask, Plain, Row, Vector};
+use super::{LIMB, Mask, Plain, Row, Vector, columns_are_words};
 
 /// Eight words.
 #[derive(Clone, Copy)]
@@ -22,8 +22,7 @@ impl Model {
 impl Vector for Model {
     const LANES: usize = 8;
 
-    type Factor = Self;
-    type Column = Self;
+    columns_are_words!();
 
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
         work(Self([Plain(0); 8]))
@@ -71,22 +70,6 @@ impl Vector for Model {
     fn factor(self) -> Self {
         assert!(self.0.iter().all(|word| word.0 <= LIMB), "a factor is a limb");
         self
-    }
-
-    fn column(self) -> Self {
-        self
-    }
-
-    fn add_product([low, high]: [Self; 2], a: Self, b: Self) -> [Self; 2] {
-        [low.add_low(a, b), high.add_high(a, b)]
-    }
-
-    fn twice(column: Self) -> Self {
-        column + column
-    }
-
-    fn sum(column: Self) -> Self {
-        column
     }
 
     #[inline(never)]

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, BitAnd, BitOr, Sub};
 
-use super::{LIMB, Mask, Row, Vector};
+use super::{LIMB, Mask, Row, Vector, columns_are_words};
 
 /// A 64-bit word.
 #[derive(Clone, Copy)]
@@ -16,8 +16,7 @@ pub(crate) fn wide(a: u64, b: u64) -> u128 {
 impl Vector for Plain {
     const LANES: usize = 1;
 
-    type Factor = Self;
-    type Column = Self;
+    columns_are_words!();
 
     #[inline(always)]
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
@@ -67,26 +66,6 @@ impl Vector for Plain {
     #[inline(always)]
     fn factor(self) -> Self {
         self
-    }
-
-    #[inline(always)]
-    fn column(self) -> Self {
-        self
-    }
-
-    #[inline(always)]
-    fn add_product([low, high]: [Self; 2], a: Self, b: Self) -> [Self; 2] {
-        [low.add_low(a, b), high.add_high(a, b)]
-    }
-
-    #[inline(always)]
-    fn twice(column: Self) -> Self {
-        column + column
-    }
-
-    #[inline(always)]
-    fn sum(column: Self) -> Self {
-        column
     }
 
     #[inline(always)]

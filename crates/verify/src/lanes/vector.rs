@@ -116,6 +116,35 @@ pub trait Vector:
     fn or_if(self, mask: Mask, other: Self) -> Self;
 }
 
+/// What a [`Vector`] has of columns where products are added to words as they are.
+macro_rules! columns_are_words {
+    () => {
+        type Factor = Self;
+        type Column = Self;
+
+        #[inline(always)]
+        fn column(self) -> Self {
+            self
+        }
+
+        #[inline(always)]
+        fn add_product([low, high]: [Self; 2], a: Self, b: Self) -> [Self; 2] {
+            [low.add_low(a, b), high.add_high(a, b)]
+        }
+
+        #[inline(always)]
+        fn twice(column: Self) -> Self {
+            column + column
+        }
+
+        #[inline(always)]
+        fn sum(column: Self) -> Self {
+            column
+        }
+    };
+}
+pub(crate) use columns_are_words;
+
 /// Does the block for each of the numbers, as a constant. The compiler does not unroll all loops around loops by itself, and columns take
 /// that.
 macro_rules! unrolled {

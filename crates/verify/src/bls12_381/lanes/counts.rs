@@ -13,7 +13,7 @@ use super::{InLanes, are_in_subgroup, miller_loop, multiply_each, pairings, unco
 use crate::bls12_381::pippenger::{Adder, Affine, Entry};
 use crate::bls12_381::point::CompressedPoint;
 use crate::bls12_381::{self as scalar, G1, G2, Group, Point, Scalar};
-use crate::lanes::{Mask, Plain, Row, Vector};
+use crate::lanes::{Mask, Plain, Row, Vector, columns_are_words};
 
 thread_local! {
     /// Fused multiply-adds, and others.
@@ -38,8 +38,7 @@ impl Counting {
 impl Vector for Counting {
     const LANES: usize = 1;
 
-    type Factor = Self;
-    type Column = Self;
+    columns_are_words!();
 
     unsafe fn start<R>(work: impl FnOnce(Self) -> R) -> R {
         work(Self(Plain(0)))
@@ -79,22 +78,6 @@ impl Vector for Counting {
 
     fn factor(self) -> Self {
         self
-    }
-
-    fn column(self) -> Self {
-        self
-    }
-
-    fn add_product([low, high]: [Self; 2], a: Self, b: Self) -> [Self; 2] {
-        [low.add_low(a, b), high.add_high(a, b)]
-    }
-
-    fn twice(column: Self) -> Self {
-        column + column
-    }
-
-    fn sum(column: Self) -> Self {
-        column
     }
 
     fn left<const BITS: u32>(self) -> Self {

@@ -112,10 +112,62 @@ pub trait Lanes: Copy {
     }
 }
 
+/// The functions that [`Fp`] and [`Fp2`] have by themselves, under the same names.
+macro_rules! own_functions {
+    () => {
+        #[inline(always)]
+        fn any(&self) -> V {
+            self.any()
+        }
+
+        #[inline(always)]
+        fn zero(any: V) -> Self {
+            Self::zero(any)
+        }
+
+        #[inline(always)]
+        fn one(any: V) -> Self {
+            Self::one(any)
+        }
+
+        #[inline(always)]
+        fn plus(&self, other: &Self) -> Self {
+            self.plus(other)
+        }
+
+        #[inline(always)]
+        fn minus(&self, other: &Self) -> Self {
+            self.minus(other)
+        }
+
+        #[inline(always)]
+        fn multiply_tight(&self, other: &Self) -> Self {
+            self.multiply_tight(other)
+        }
+
+        #[inline(always)]
+        fn square_tight(&self) -> Self {
+            self.square_tight()
+        }
+
+        #[inline(always)]
+        fn or_if(&self, mask: Mask, other: &Self) -> Self {
+            self.or_if(mask, other)
+        }
+
+        #[inline(always)]
+        fn folded(&self) -> Self {
+            self.folded()
+        }
+    };
+}
+
 impl<V: Vector> Lanes for Fp<V> {
     type Vector = V;
     type Element = scalar::Fp;
     type Rows = [Row; 1];
+
+    own_functions!();
 
     #[inline(always)]
     fn load(any: V, element: impl Fn(usize) -> scalar::Fp) -> Self {
@@ -140,31 +192,6 @@ impl<V: Vector> Lanes for Fp<V> {
     }
 
     #[inline(always)]
-    fn any(&self) -> V {
-        self.any()
-    }
-
-    #[inline(always)]
-    fn zero(any: V) -> Self {
-        Self::zero(any)
-    }
-
-    #[inline(always)]
-    fn one(any: V) -> Self {
-        Self::one(any)
-    }
-
-    #[inline(always)]
-    fn plus(&self, other: &Self) -> Self {
-        self.plus(other)
-    }
-
-    #[inline(always)]
-    fn minus(&self, other: &Self) -> Self {
-        self.minus(other)
-    }
-
-    #[inline(always)]
     fn multiply(&self, other: &Self) -> Self {
         self.any().call(
             #[inline(always)]
@@ -186,23 +213,8 @@ impl<V: Vector> Lanes for Fp<V> {
     }
 
     #[inline(always)]
-    fn multiply_tight(&self, other: &Self) -> Self {
-        self.multiply_tight(other)
-    }
-
-    #[inline(always)]
-    fn square_tight(&self) -> Self {
-        self.square_tight()
-    }
-
-    #[inline(always)]
     fn may_be_zero(&self) -> Mask {
         self.may_be_zero()
-    }
-
-    #[inline(always)]
-    fn or_if(&self, mask: Mask, other: &Self) -> Self {
-        self.or_if(mask, other)
     }
 
     fn is_zero(&self) -> Mask {
@@ -212,11 +224,6 @@ impl<V: Vector> Lanes for Fp<V> {
     #[inline(always)]
     fn root(&self) -> Self {
         root::in_fp(self)
-    }
-
-    #[inline(always)]
-    fn folded(&self) -> Self {
-        self.folded()
     }
 
     #[inline(always)]
@@ -234,6 +241,8 @@ impl<V: Vector> Lanes for Fp2<V> {
     type Vector = V;
     type Element = scalar::Fp2;
     type Rows = [Row; 2];
+
+    own_functions!();
 
     #[inline(always)]
     fn load(any: V, element: impl Fn(usize) -> scalar::Fp2) -> Self {
@@ -263,31 +272,6 @@ impl<V: Vector> Lanes for Fp2<V> {
     }
 
     #[inline(always)]
-    fn any(&self) -> V {
-        self.any()
-    }
-
-    #[inline(always)]
-    fn zero(any: V) -> Self {
-        Self::zero(any)
-    }
-
-    #[inline(always)]
-    fn one(any: V) -> Self {
-        Self::one(any)
-    }
-
-    #[inline(always)]
-    fn plus(&self, other: &Self) -> Self {
-        self.plus(other)
-    }
-
-    #[inline(always)]
-    fn minus(&self, other: &Self) -> Self {
-        self.minus(other)
-    }
-
-    #[inline(always)]
     fn multiply(&self, other: &Self) -> Self {
         self.multiply(other)
     }
@@ -303,23 +287,8 @@ impl<V: Vector> Lanes for Fp2<V> {
     }
 
     #[inline(always)]
-    fn multiply_tight(&self, other: &Self) -> Self {
-        self.multiply_tight(other)
-    }
-
-    #[inline(always)]
-    fn square_tight(&self) -> Self {
-        self.square_tight()
-    }
-
-    #[inline(always)]
     fn may_be_zero(&self) -> Mask {
         self.c0.may_be_zero() & self.c1.may_be_zero()
-    }
-
-    #[inline(always)]
-    fn or_if(&self, mask: Mask, other: &Self) -> Self {
-        self.or_if(mask, other)
     }
 
     fn is_zero(&self) -> Mask {
@@ -329,11 +298,6 @@ impl<V: Vector> Lanes for Fp2<V> {
     #[inline(always)]
     fn root(&self) -> Self {
         root::in_fp2(self)
-    }
-
-    #[inline(always)]
-    fn folded(&self) -> Self {
-        self.folded()
     }
 
     #[inline(always)]
