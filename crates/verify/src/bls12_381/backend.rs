@@ -3,15 +3,11 @@
 
 use ::blst::{blst_fp12, blst_p1_affine, blst_p2_affine};
 
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::Ifma;
-#[cfg(any(test, fuzzing))]
-use crate::lanes::Model;
-use crate::lanes::{Vector, has_ifma};
+use crate::lanes::{has_ifma, run};
 
 use super::pippenger::{self, OneByOne};
 use super::point::CompressedPoint;
-use super::{Fp, Fp12, Group, lanes, portable};
+use super::{Group, lanes, portable};
 
 /// A way of parsing points, of multiplying them, and of computing pairings and sums of multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,31 +24,6 @@ pub enum Backend {
 /// From how many pairs, or points, on a vector of them is faster than blst, one after the other: by count of instructions, a vector
 /// takes as long as two at most.
 const FILLED: usize = 4;
-
-/// What a backend makes of work: `$lanes` with a vector, where there are enough items to be worth one, else `$portable`.
-///
-/// # Panics
-///
-/// If the backend is not available.
-macro_rules! run {
-    ($backend:expr, $is_worth_it:expr, |$any:ident| $lanes:expr, $portable:expr) => {{
-        assert!($backend.is_available(), "the processor lacks the instructions of {:?}", $backend);
-        match $backend {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has the instructions.
-            Self::Avx512Ifma if $is_worth_it => unsafe {
-                Ifma::start(
-                    #[inline(always)]
-                    |$any| $lanes,
-                )
-            },
-            #[cfg(any(test, fuzzing))]
-            // SAFETY: the model needs no special instructions.
-            Self::Model => unsafe { Model::start(|$any| $lanes) },
-            _ => $portable,
-        }
-    }};
-}
 
 impl Backend {
     /// All backends, the fastest first.
@@ -92,7 +63,7 @@ impl Backend {
         };
         run!(
             self,
-            encodings.len() >= FILLED,
+            [Avx512Ifma if encodings.len() >= FILLED => Ifma],
             |any| {
                 let points: Vec<_> = encodings.iter().map(read).collect();
                 in_lanes(lanes::uncompress(any, &points), &points)
@@ -105,7 +76,7 @@ impl Backend {
     pub(super) fn are_in_subgroup<G: Group>(self, points: &[G::Affine]) -> Vec<bool> {
         run!(
             self,
-            points.len() >= FILLED,
+            [Avx512Ifma if points.len() >= FILLED => Ifma],
             |any| lanes::are_in_subgroup(any, &coordinates::<G>(points)),
             points.iter().map(G::is_in_subgroup).collect()
         )
@@ -129,7 +100,7 @@ impl Backend {
         };
         run!(
             self,
-            points.len() >= FILLED,
+            [Avx512Ifma if points.len() >= FILLED => Ifma],
             |any| in_lanes(lanes::multiply_each(any, &coordinates::<G>(points), scalars)),
             points.iter().zip(scalars).map(|(point, scalar)| alone(point, scalar)).collect()
         )
@@ -138,36 +109,16 @@ impl Backend {
     /// The product of the Miller loops of pairs, none of which has a point at infinity; up to a factor that the final exponentiation
     /// makes one.
     pub(super) fn miller_loop(self, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> blst_fp12 {
-        run!(self, pairs.len() >= FILLED, |any| lanes::miller_loop(any, pairs), portable::miller_loop(pairs))
+        run!(self, [Avx512Ifma if pairs.len() >= FILLED => Ifma], |any| lanes::miller_loop(any, pairs), portable::miller_loop(pairs))
     }
 
     /// The pairing of each pair, none of which has a point at infinity.
     pub(super) fn pairings(self, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> Vec<blst_fp12> {
         run!(
             self,
-            pairs.len() >= FILLED,
+            [Avx512Ifma if pairs.len() >= FILLED => Ifma],
             |any| lanes::pairings(any, pairs),
             pairs.iter().map(|pair| portable::final_exponentiation(&portable::miller_loop(&[*pair]))).collect()
-        )
-    }
-
-    /// Each element multiplied by itself so many times.
-    pub(super) fn products_in_fp(self, elements: &[Fp], times: usize) -> Vec<Fp> {
-        let product = |element: &Fp| (0..times).fold(*element, |product, _| product * *element);
-        run!(self, true, |any| lanes::products::in_fp(any, elements, times), elements.iter().map(product).collect())
-    }
-
-    /// Each element multiplied by itself so many times.
-    pub(super) fn products_in_fp12(self, elements: &[Fp12], times: usize) -> Vec<Fp12> {
-        let product = |element: &Fp12| (0..times).fold(*element, |product, _| product * *element);
-        run!(
-            self,
-            true,
-            |any| {
-                let elements = Vec::from_iter(elements.iter().map(|element| element.0));
-                lanes::products::in_fp12(any, &elements, times).into_iter().map(Fp12).collect()
-            },
-            elements.iter().map(product).collect()
         )
     }
 
@@ -175,7 +126,7 @@ impl Backend {
     pub(super) fn multiply_and_add<G: Group>(self, points: &[G::Affine], scalars: &[[u64; 4]]) -> G::Jacobian {
         run!(
             self,
-            true,
+            [Avx512Ifma => Ifma],
             |any| pippenger::multiply_and_add::<G>(lanes::InLanes(any), points, scalars),
             pippenger::multiply_and_add::<G>(OneByOne, points, scalars)
         )

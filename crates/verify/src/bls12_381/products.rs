@@ -1,15 +1,35 @@
 //! Many products, one after the other, of many elements at once: what a multiplication takes, without what it takes to bring elements to
 //! the form that the backend has them in.
 
+// The fuzzers have the model too; cargo does not know their flag.
+#![allow(unexpected_cfgs)]
+
+use std::ops::Mul;
+
 use super::backend::Backend;
-use super::{Fp, Fp12};
+use super::{Fp, Fp12, lanes};
+use crate::lanes::run;
 
 /// Each element multiplied by itself so many times.
 pub fn in_fp(elements: &[Fp], times: usize) -> Vec<Fp> {
-    Backend::fastest().products_in_fp(elements, times)
+    run!(
+        Backend::fastest(),
+        [Avx512Ifma => Ifma],
+        |any| lanes::products::in_fp(any, elements, times),
+        one_by_one(elements, times)
+    )
 }
 
 /// Each element multiplied by itself so many times.
 pub fn in_fp12(elements: &[Fp12], times: usize) -> Vec<Fp12> {
-    Backend::fastest().products_in_fp12(elements, times)
+    run!(
+        Backend::fastest(),
+        [Avx512Ifma => Ifma],
+        |any| lanes::products::in_fp12(any, elements, times),
+        one_by_one(elements, times)
+    )
+}
+
+fn one_by_one<E: Copy + Mul<Output = E>>(elements: &[E], times: usize) -> Vec<E> {
+    elements.iter().map(|element| (0..times).fold(*element, |product, _| product * *element)).collect()
 }

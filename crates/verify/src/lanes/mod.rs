@@ -26,6 +26,38 @@ pub(crate) use plain::{Plain, wide};
 pub(crate) use vector::{LIMB, Pair, add_product, columns, columns_are_words, mask, multiply, square, sums, unrolled};
 pub use vector::{Mask, Row, Vector};
 
+/// What a backend makes of work: `$lanes` with the vector of its arm, if it has one that takes the work; else `$portable`. The enumeration
+/// `Backend` of where this is used has the arms' names, and `Portable` and `Model`.
+///
+/// # Panics
+///
+/// If the backend is not available.
+macro_rules! run {
+    (
+        $backend:expr, [$($name:ident $(if $is_worth_it:expr)? => $vector:ident),*],
+        |$any:ident| $lanes:expr, $portable:expr
+    ) => {{
+        assert!($backend.is_available(), "the processor lacks the instructions of {:?}", $backend);
+        match $backend {
+            $(
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the processor has the instructions.
+                Backend::$name $(if $is_worth_it)? => unsafe {
+                    <$crate::lanes::$vector as $crate::lanes::Vector>::start(
+                        #[inline(always)]
+                        |$any| $lanes,
+                    )
+                },
+            )*
+            #[cfg(any(test, fuzzing))]
+            // SAFETY: the model needs no special instructions.
+            Backend::Model => unsafe { <$crate::lanes::Model as $crate::lanes::Vector>::start(|$any| $lanes) },
+            _ => $portable,
+        }
+    }};
+}
+pub(crate) use run;
+
 /// Whether the tests run on an emulated processor that computes wrongly with ADX (`scripts/test-avx512`).
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn is_emulated() -> bool {

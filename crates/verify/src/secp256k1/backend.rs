@@ -4,11 +4,7 @@
 use super::lanes;
 use super::schnorr::batch;
 use super::{PublicKey, Rule, ecdsa, portable, schnorr};
-#[cfg(any(test, fuzzing))]
-use crate::lanes::Model;
-#[cfg(target_arch = "x86_64")]
-use crate::lanes::{Fma, Ifma};
-use crate::lanes::{Plain, Vector, has_fma, has_ifma};
+use crate::lanes::{Plain, Vector, has_fma, has_ifma, run};
 
 /// A way of verifying signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,39 +19,6 @@ pub enum Backend {
     /// What runs on lanes, on a model of them, where this processor does not have them.
     #[cfg(any(test, fuzzing))]
     Model,
-}
-
-/// What a backend makes of work: `$lanes` with a vector, or `$portable`.
-///
-/// # Panics
-///
-/// If the backend is not available.
-macro_rules! run {
-    ($backend:expr, |$any:ident| $lanes:expr, $portable:expr) => {{
-        assert!($backend.is_available(), "the processor lacks the instructions of {:?}", $backend);
-        match $backend {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has the instructions.
-            Self::Avx512Ifma => unsafe {
-                Ifma::start(
-                    #[inline(always)]
-                    |$any| $lanes,
-                )
-            },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Self::Avx2Fma => unsafe {
-                Fma::start(
-                    #[inline(always)]
-                    |$any| $lanes,
-                )
-            },
-            #[cfg(any(test, fuzzing))]
-            // SAFETY: the model needs no special instructions.
-            Self::Model => unsafe { Model::start(|$any| $lanes) },
-            _ => $portable,
-        }
-    }};
 }
 
 impl Backend {
@@ -90,6 +53,7 @@ impl Backend {
     pub(super) fn verify_ecdsa(self, items: &[ecdsa::Signed], verdicts: &mut Vec<Result<(), Rule>>) {
         run!(
             self,
+            [Avx512Ifma => Ifma, Avx2Fma => Fma],
             |any| lanes::ecdsa::verify_each(any, items, verdicts),
             verdicts.extend(items.iter().map(portable::verify_ecdsa))
         )
@@ -97,13 +61,19 @@ impl Backend {
 
     /// The key of each item.
     pub(super) fn recover(self, items: &[ecdsa::Recoverable]) -> Vec<Result<PublicKey, Rule>> {
-        run!(self, |any| lanes::ecdsa::recover_each(any, items), items.iter().map(portable::recover).collect())
+        run!(
+            self,
+            [Avx512Ifma => Ifma, Avx2Fma => Fma],
+            |any| lanes::ecdsa::recover_each(any, items),
+            items.iter().map(portable::recover).collect()
+        )
     }
 
     /// Appends the verdict of each item.
     pub(super) fn verify_schnorr(self, items: &[schnorr::Signed<'_>], verdicts: &mut Vec<Result<(), Rule>>) {
         run!(
             self,
+            [Avx512Ifma => Ifma, Avx2Fma => Fma],
             |any| batch::verify(any, items, verdicts),
             // SAFETY: a plain word needs no special instructions.
             unsafe {

@@ -1,7 +1,5 @@
 //! Many products of elements of a field, one in each lane.
 
-use ::blst::blst_fp12;
-
 use super::fp::Fp;
 use super::fp12::Fp12;
 use crate::bls12_381 as scalar;
@@ -30,15 +28,15 @@ pub(in crate::bls12_381) fn in_fp<V: Vector>(any: V, elements: &[scalar::Fp], ti
 
 /// Each element multiplied by itself so many times.
 #[inline(always)]
-pub(in crate::bls12_381) fn in_fp12<V: Vector>(any: V, elements: &[blst_fp12], times: usize) -> Vec<blst_fp12> {
+pub(in crate::bls12_381) fn in_fp12<V: Vector>(any: V, elements: &[scalar::Fp12], times: usize) -> Vec<scalar::Fp12> {
     let mut products = Vec::with_capacity(elements.len());
     for elements in elements.chunks(V::LANES) {
-        let element = Fp12::load(any, |lane| elements.get(lane).unwrap_or(&elements[0]));
+        let element = Fp12::load(any, |lane| &elements.get(lane).unwrap_or(&elements[0]).0);
         let mut product = element;
         for _ in 0..times {
             product = product.multiply(&element);
         }
-        products.extend(product.elements().into_iter().take(elements.len()));
+        products.extend(product.elements().into_iter().map(scalar::Fp12).take(elements.len()));
     }
     products
 }
