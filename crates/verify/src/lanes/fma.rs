@@ -10,6 +10,7 @@
 //!
 //! The limit: for both halves two fused multiply-adds, a subtraction of doubles, an addition and a subtraction of words; and two
 //! operations for each factor. Zen 3 starts four of them at once (two of the first kind), Intel's cores three.
+//! (Squarings in a row do with four, `vdf/fma.rs`: their columns stay doubles, of signed digits of 47 bits, which no other code has to take.)
 
 use std::arch::x86_64::*;
 use std::array::from_fn;

@@ -5,6 +5,8 @@
 //! below, and that is found exactly by a second one, as a · b - (what was added), and goes to `low`. That is four operations a product of
 //! four lanes, half of them for the multipliers and half for the adders, which Zen has two of each. Rounding is to nearest, as everywhere in Rust;
 //! nothing is ever lost to it, as [`Squarer::square_times`] shows.
+//! (The lanes of curves part products in another way, `lanes/fma.rs`: in five operations, into words with the limbs of IFMA, for which
+//! their kernels are written.)
 //!
 //! **The reduction** is Montgomery's with all digits at once: the square's lower half, times -1 / n modulo R, is the multiple of n that takes
 //! that half away. A digit at a time would be the same number of products, but with 44 carries to wait for; so it is three.
