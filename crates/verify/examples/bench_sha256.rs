@@ -51,18 +51,21 @@ fn noise<const N: usize>(count: usize) -> Vec<[u8; N]> {
     (0..count).map(|_| std::array::from_fn(|_| next())).collect()
 }
 
-/// A tagged hash of messages of one length, against crate `sha2` that also starts after the tag.
-fn tagged<const N: usize>(count: usize) {
+/// Messages of one length, each hashed by crate `sha2` and many at once by the engines.
+fn many<const N: usize>(
+    hash: &str,
+    count: usize,
+    (peer, theirs): (&str, impl Fn(&[u8; N]) -> Digest),
+    ours: impl Fn(&Engine, &[[u8; N]], &mut [Digest]) + Copy,
+) {
     let messages = noise::<N>(count);
     let messages = &messages[..];
-    let tag = Sha256::digest("turnpike/node");
-    let midstate = Sha256::new().chain_update(tag).chain_update(tag);
     let mut digests = vec![[0; 32]; count];
     let mut contenders: Vec<Contender<'_>> = vec![(
-        "sha2, from midstate".into(),
+        peer.into(),
         Box::new(move || {
             for (message, digest) in messages.iter().zip(&mut digests) {
-                *digest = midstate.clone().chain_update(black_box(message)).finalize().into();
+                *digest = theirs(black_box(message));
             }
             black_box(&digests);
         }),
@@ -72,39 +75,28 @@ fn tagged<const N: usize>(count: usize) {
         contenders.push((
             name,
             Box::new(move || {
-                NODE.hash_many_on(&engine, black_box(messages), &mut digests);
+                ours(&engine, black_box(messages), &mut digests);
                 black_box(&digests);
             }),
         ));
     }
-    race(&format!("tagged hash of {N} bytes, {count} at once"), count, contenders);
+    race(&format!("{hash} of {N} bytes, {count} at once"), count, contenders);
 }
 
-/// Bitcoin's hash of messages of one length.
+/// A tagged hash, against crate `sha2` that also starts after the tag.
+fn tagged<const N: usize>(count: usize) {
+    let tag = Sha256::digest("turnpike/node");
+    let midstate = Sha256::new().chain_update(tag).chain_update(tag);
+    let theirs = |message: &[u8; N]| midstate.clone().chain_update(message).finalize().into();
+    many("tagged hash", count, ("sha2, from midstate", theirs), |engine, messages, digests| {
+        NODE.hash_many_on(engine, messages, digests)
+    });
+}
+
+/// Bitcoin's hash.
 fn double<const N: usize>(count: usize) {
-    let messages = noise::<N>(count);
-    let messages = &messages[..];
-    let mut digests = vec![[0; 32]; count];
-    let mut contenders: Vec<Contender<'_>> = vec![(
-        "sha2".into(),
-        Box::new(move || {
-            for (message, digest) in messages.iter().zip(&mut digests) {
-                *digest = Sha256::digest(Sha256::digest(black_box(message))).into();
-            }
-            black_box(&digests);
-        }),
-    )];
-    for (name, engine) in engines() {
-        let mut digests = vec![[0; 32]; count];
-        contenders.push((
-            name,
-            Box::new(move || {
-                sha256d_many_on(&engine, black_box(messages), &mut digests);
-                black_box(&digests);
-            }),
-        ));
-    }
-    race(&format!("SHA256d of {N} bytes, {count} at once"), count, contenders);
+    let theirs = |message: &[u8; N]| Sha256::digest(Sha256::digest(message)).into();
+    many("SHA256d", count, ("sha2", theirs), sha256d_many_on);
 }
 
 /// All levels of a tree.

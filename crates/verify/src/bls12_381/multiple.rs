@@ -43,7 +43,7 @@ fn each<G: Group, const N: usize>(
 ///
 /// # Panics
 ///
-/// If there are not as many scalars as points.
+/// If there are not as many scalars as points, or 2^30 points or more, which take more than 100 GiB.
 pub fn multiply_and_add<G: Group>(points: &[Point<G>], scalars: &[Scalar]) -> Point<G> {
     assert_eq!(points.len(), scalars.len(), "each point has a scalar");
     sum(points, scalars.iter().map(Scalar::little_endian), Scalar::BITS)

@@ -183,28 +183,28 @@ impl<V: Vector> Fp<V> {
     /// The words of the product with a constant over 2^416.
     fn words_times(&self, constant: Limbs) -> Vec<Words> {
         let any = self.any();
-        let number = any.call(
+        let mut words = vec![[0; 6]; V::LANES];
+        any.call(
             #[inline(always)]
             || {
                 // A product alone is not negative.
                 let number = self.tight().multiply_tight(&Self::constant(any, constant)).carried();
                 let [a, b, c, d, e, f, g, h] = number.limbs;
-                [
+                let vectors = [
                     a | b.left::<52>(),
                     b.right::<12>() | c.left::<40>(),
                     c.right::<24>() | d.left::<28>(),
                     d.right::<36>() | e.left::<16>(),
                     e.right::<48>() | f.left::<4>() | g.left::<56>(),
                     g.right::<8>() | h.left::<44>(),
-                ]
+                ];
+                for (at, vector) in vectors.into_iter().enumerate() {
+                    let mut each = [0; Mask::BITS as usize];
+                    vector.store(&mut each[..V::LANES]);
+                    words.iter_mut().zip(each).for_each(|(words, word)| words[at] = word);
+                }
             },
         );
-        let mut words = vec![[0; 6]; V::LANES];
-        for (at, vector) in number.into_iter().enumerate() {
-            let mut each = [0; Mask::BITS as usize];
-            vector.store(&mut each[..V::LANES]);
-            words.iter_mut().zip(each).for_each(|(words, word)| words[at] = word);
-        }
         words.iter().map(below_prime).collect()
     }
 

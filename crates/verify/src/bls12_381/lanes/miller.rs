@@ -47,7 +47,10 @@ pub(in crate::bls12_381) fn miller_loop<V: Vector>(any: V, pairs: &[(&blst_p1_af
 /// In each lane the product of the Miller loops of the pairs whose numbers modulo the lanes it is.
 #[inline(always)]
 pub(super) fn miller_loops<V: Vector>(any: V, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> Fp12<V> {
-    let mut walks: Vec<Walk<V>> = pairs.chunks(V::LANES).map(|pairs| Walk::begin(any, pairs)).collect();
+    let mut walks = Vec::with_capacity(pairs.len().div_ceil(V::LANES));
+    for pairs in pairs.chunks(V::LANES) {
+        walks.push(Walk::begin(any, pairs));
+    }
     let mut value = Fp12::one(any);
     // The highest bit is the point itself.
     for bit in (0..PARAMETER.ilog2()).rev() {

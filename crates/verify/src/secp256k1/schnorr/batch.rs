@@ -82,7 +82,11 @@ fn verify_together<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Resu
             nonce,
             random: random[*at].map(u64::from_le_bytes),
         });
-        verify_all(any, combined)
+        // In a function of its own, as the bisection is not compiled for the vector.
+        any.call(
+            #[inline(always)]
+            || verify_all(any, combined),
+        )
     };
     if all_good(0..on_curve.len()) {
         return;
@@ -91,7 +95,10 @@ fn verify_together<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Resu
         let positions = &on_curve[range];
         let alone: Vec<Signed<'_>> = positions.iter().map(|(at, ..)| items[*at]).collect();
         let mut found = vec![Ok(()); alone.len()];
-        verify_alone(any, &alone, &mut found);
+        any.call(
+            #[inline(always)]
+            || verify_alone(any, &alone, &mut found),
+        );
         for ((at, ..), verdict) in positions.iter().zip(found) {
             verdicts[*at] = verdict;
         }
