@@ -403,7 +403,7 @@ void body(const harness::Options& options) {
     if (test.words < 400 || (gaps != 0 && gaps != latency.least)) fail(test, std::to_string(gaps) + " gaps between the words of replies");
   }
   const Counts& all = test.counts;
-  if (all.hits * 15 < all.lookups || all.filled == 0 || all.refused == 0) fail(test, std::to_string(all.hits) + " hits only");
+  if (all.hits * 10 < all.lookups || all.filled == 0 || all.refused == 0) fail(test, std::to_string(all.hits) + " hits only");
   printf("%lu lookups, %lu hits, %lu misses (%lu without an id); %lu fills, %lu refused; %lu blocks", all.lookups, all.hits, all.misses,
          all.unfilled, all.filled, all.refused, all.announced);
 }
