@@ -66,6 +66,22 @@ macro_rules! unrolled {
     }};
 }
 
+/// Calls a function of a modulus that is compiled for its length.
+macro_rules! for_length {
+    ($modulus:expr, $function:ident($($argument:expr),*)) => {
+        // SAFETY: whoever made the modulus has an `Ifma`, so the processor has the instructions.
+        unsafe {
+            match $modulus.halves {
+                5 => $modulus.$function::<3, 5>($($argument),*),
+                6 => $modulus.$function::<3, 6>($($argument),*),
+                10 => $modulus.$function::<5, 10>($($argument),*),
+                11 => $modulus.$function::<6, 11>($($argument),*),
+                _ => $modulus.$function::<6, 12>($($argument),*),
+            }
+        }
+    };
+}
+
 /// Squarings that are worth the way into digits and back, which takes two products and more.
 const LEAST: u64 = 2;
 
@@ -251,29 +267,11 @@ impl Modulus {
     }
 
     fn multiply_digits(&self, x: &mut Digits, y: &Digits) {
-        // SAFETY: whoever made this has an `Ifma`, so the processor has the instructions.
-        unsafe {
-            match self.halves {
-                5 => self.multiply_once::<3, 5>(x, y),
-                6 => self.multiply_once::<3, 6>(x, y),
-                10 => self.multiply_once::<5, 10>(x, y),
-                11 => self.multiply_once::<6, 11>(x, y),
-                _ => self.multiply_once::<6, 12>(x, y),
-            }
-        }
+        for_length!(self, multiply_once(x, y));
     }
 
-    fn square_digits(&self, digits: &mut Digits, times: u64) {
-        // SAFETY: whoever made this has an `Ifma`, so the processor has the instructions.
-        unsafe {
-            match self.halves {
-                5 => self.square_times::<3, 5>(digits, times),
-                6 => self.square_times::<3, 6>(digits, times),
-                10 => self.square_times::<5, 10>(digits, times),
-                11 => self.square_times::<6, 11>(digits, times),
-                _ => self.square_times::<6, 12>(digits, times),
-            }
-        }
+    fn square_digits(&self, x: &mut Digits, times: u64) {
+        for_length!(self, square_times(x, times));
     }
 
     /// The digits of x become those of x · y / 2^(208 · WIDE), modulo the modulus. Both have `N` vectors, of which the last one may be half
