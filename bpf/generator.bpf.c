@@ -61,8 +61,8 @@ _Static_assert(sizeof(struct tally) == 64, "a cache line, as in generator.rs");
 #define GENERATOR(field) __builtin_offsetof(struct generator, field)
 #define TALLY(field) __builtin_offsetof(struct tally, field)
 
-// Replies whose time is taken each by itself; of those that follow it is each sixteenth's. To ask for the time takes a virtual machine some 30 ns, as long
-// as all else that is done with a reply, and a second of them is not told wrong by more than a thousandth.
+// Replies whose time is taken each by itself; of those that follow it is each sixteenth's. To ask for the time takes a virtual machine some
+// 30 ns, as long as all else that is done with a reply, and so what a run takes is told wrong by two thousandths at most.
 #define TIMED 10000
 #define RARELY 16
 

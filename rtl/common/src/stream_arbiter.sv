@@ -51,7 +51,7 @@ module stream_arbiter #(
   assign valid_o = valid_i[chosen];
   assign last_o  = last_i[chosen];
 
-  // Not by an index: synthesis makes a shifter of that, four times as large for UltraScale+.
+  // Not by an index: synthesis makes a shifter of that, nine times as large for UltraScale+.
   always_comb begin
     data_o = data_i[0];
     keep_o = keep_i[0];
