@@ -109,7 +109,12 @@ impl Backend {
     /// The product of the Miller loops of pairs, none of which has a point at infinity; up to a factor that the final exponentiation
     /// makes one.
     pub(super) fn miller_loop(self, pairs: &[(&blst_p1_affine, &blst_p2_affine)]) -> blst_fp12 {
-        run!(self, [Avx512Ifma if pairs.len() >= FILLED => Ifma], |any| lanes::miller_loop(any, pairs), portable::miller_loop(pairs))
+        run!(
+            self,
+            [Avx512Ifma if pairs.len() >= FILLED => Ifma],
+            |any| lanes::miller_loop(any, pairs),
+            portable::miller_loop(pairs)
+        )
     }
 
     /// The pairing of each pair, none of which has a point at infinity.

@@ -167,9 +167,7 @@ impl Engine {
             }
         }
     }
-}
 
-impl Engine {
     /// The proof of a delay, and its bytes.
     pub fn delay(&mut self, evaluated: &Evaluated, bytes: &[u8]) -> Result<Verdict, Error> {
         match self {
