@@ -56,9 +56,8 @@ module account_lines
     input  id_t     [1:0]                   write_id_i,
     input  balance_t [1:0]                  write_balance_i,
     input  logic    [1:0]                   write_newer_i,
-    // An operation needs its lines no longer.
+    // An operation needs its lines no longer, in the order in which they took them.
     input  logic                            release_i,
-    input  logic    [1:0][   LineWidth-1:0] release_line_i,
 
     // The memory: both ports. A write gives the same account to all ways named.
     output logic    [1:0]                   mem_read_valid_o,
@@ -78,8 +77,8 @@ module account_lines
   `PARAMETER_CHECK(lines, Lines >= 4 && Lines == 2 ** NumberWidth,
                    "account_lines: Lines has to be a power of two from 4 on")
 
-  // Each operation may use a line twice.
-  localparam int unsigned UserWidth = $clog2(2 * Operations + 1);
+  // Operations are numbered, those that hold lines differently.
+  localparam int unsigned UserWidth = $clog2(Operations);
   // Lines of a group. Eight groups, of which each gives a line in five cycles or sooner, give more than one a cycle; of few lines there are
   // fewer, of four each.
   localparam int unsigned Group = Lines > 32 ? Lines / 8 : 4;
@@ -89,6 +88,7 @@ module account_lines
 
   typedef logic [NumberWidth-1:0] number_t;
   typedef logic [1:0][Lines-1:0] lines_t;
+  typedef logic [UserWidth-1:0] user_t;
 
   function automatic number_t number(logic [Lines-1:0] one_hot);
     number = '0;
@@ -104,7 +104,7 @@ module account_lines
 
   logic [1:0][AddrWidth-1:0] second_bucket_q, bucket_q;
   lines_t [1:0] match, second_match, second_match_q, match_q, chosen, took_q;
-  lines_t alloc, spare_q, next_q, held_q, filled_q, dirty_q, writing_q;
+  lines_t alloc, spare_q, next_q, held_q, stays, filled_q, dirty_q, writing_q;
   logic [1:0][Lines-1:0][  AddrWidth-1:0] held_bucket_q;
   logic [1:0][Lines-1:0][AccountWays-1:0] changed_q;
   logic [1:0] misses, misses_q, spare_valid_q;
@@ -118,7 +118,7 @@ module account_lines
       assign repeats[lookup][port] = third_i && misses_q[port] && second_repeats_q[lookup][port];
       `FFNE(second_repeats_q[lookup][port], bucket_i[lookup] == second_bucket_q[port], move_i)
       for (genvar i = 0; i < Lines; i++) begin : gen_line
-        assign match[lookup][port][i] = (held_q[port][i] && bucket_i[lookup] == held_bucket_q[port][i]) ||
+        assign match[lookup][port][i] = (stays[port][i] && bucket_i[lookup] == held_bucket_q[port][i]) ||
             (first_repeats && spare_q[port][i]);
         assign second_match[lookup][port][i] = second_match_q[lookup][port][i] ||
             (repeats[lookup][port] && spare_q[port][i]);
@@ -147,12 +147,20 @@ module account_lines
     logic port;
     assign port = chosen[lookup][1] != '0;
     assign line_o[lookup] = {port, number(chosen[lookup][0] | chosen[lookup][1])};
-    // Users are counted a cycle later.
+    // Lines learn of their users a cycle later.
     `FFN(took_q[lookup], take_i ? chosen[lookup] : '0)
   end
 
   ////////////////////////////////////////////////////////////////////////
   // The state of each line.
+
+  // A line is in use until the last operation that took it releases its own: they do so in their order.
+  logic taken_q;
+  user_t user_q, releases_q;
+  `FF(taken_q, take_i, 1'b0)
+  `FFE(user_q, user_q + 1'b1, taken_q, '0)
+  `FFE(releases_q, releases_q + 1'b1, release_i, '0)
+  `ASSERT(what_took_lines_releases_them, !release_i || user_q != releases_q)
 
   lines_t picked, idle, free, leaving_q, leaves, may_leave;
   logic [1:0] told;
@@ -160,29 +168,26 @@ module account_lines
   for (genvar port = 0; port < 2; port++) begin : gen_port
     for (genvar i = 0; i < Lines; i++) begin : gen_state
       localparam logic [LineWidth-1:0] Line = {1'(port), number_t'(i)};
-      logic [UserWidth-1:0] users_q, users;
+      logic used_q, takes;
+      user_t last_user_q;
       logic [1:0][AccountWays-1:0] written;
       logic wanted;
       for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
         assign written[lookup] = write_i[lookup] && !clear_i && write_place_i[lookup][LineWidth-1:0] == Line ?
             AccountWays'(1) << write_place_i[lookup][PlaceWidth-1:LineWidth] : '0;
       end
-      always_comb begin
-        users = users_q;
-        wanted = users_q != '0;
-        for (int lookup = 0; lookup < 2; lookup++) begin
-          users += UserWidth'(took_q[lookup][port][i]);
-          users -= UserWidth'(release_i && release_line_i[lookup] == Line);
-          wanted |= took_q[lookup][port][i] || match_q[lookup][port][i] || second_match_q[lookup][port][i];
-        end
-      end
-      `FF(users_q, users, '0)
-      assign idle[port][i] = users_q == '0;
-      // A line that nobody needs, and whose row is as it is in the memory, becomes spare, if nobody begins to need it in this cycle.
+      assign takes = took_q[0][port][i] || took_q[1][port][i];
+      assign wanted = used_q || takes || match_q[0][port][i] || match_q[1][port][i] || second_match_q[0][port][i] ||
+          second_match_q[1][port][i];
+      `FF(used_q, takes || (used_q && !(release_i && last_user_q == releases_q)), 1'b0)
+      `FFNE(last_user_q, user_q, takes)
+      assign idle[port][i] = !used_q;
+      // A line that nobody needs, and whose row is as it is in the memory, becomes spare in the next cycle, if nobody began to need it in
+      // this one.
       assign free[port][i] = held_q[port][i] && !wanted && !dirty_q[port][i] && !writing_q[port][i];
-      assign leaves[port][i] = leaving_q[port][i] && free[port][i] &&
-          !(move_i && (match[0][port][i] || match[1][port][i]));
-      `FFE(held_q[port][i], alloc[port][i], alloc[port][i] || leaves[port][i], 1'b0)
+      assign leaves[port][i] = leaving_q[port][i] && !second_match_q[0][port][i] && !second_match_q[1][port][i];
+      assign stays[port][i] = held_q[port][i] && !leaves[port][i];
+      `FF(held_q[port][i], alloc[port][i] || stays[port][i], 1'b0)
       `FFNE(held_bucket_q[port][i], bucket_q[port], alloc[port][i])
       `FFE(filled_q[port][i], !alloc[port][i],
            alloc[port][i] || (mem_data_valid_i[port] && mem_data_line_i[port] == number_t'(i)), 1'b0)
@@ -194,6 +199,7 @@ module account_lines
       assign may_leave[port][i] = free[port][i] && !leaving_q[port][i] && &held_q[port][i/Group*Group+:Group];
     end
     `FF(leaving_q[port], first_of(may_leave[port]), '0)
+    `ASSERT(only_free_lines_leave, (leaves[port] & ~free[port]) == '0)
 
     // The line for the next miss, and the one for that behind it.
     logic uses, next_valid_q;
@@ -268,14 +274,16 @@ module account_lines
     logic [Lines-1:0] pick_q;
     logic pick_valid_q, begins, reading_q, reads, last, room;
     number_t reading_line_q;
-    logic [AddrWidth-1:0] reading_bucket_q, pick_bucket;
     logic [AccountWays-1:0] left_q, pick_changed, way;
+    // The buckets of the lines once more, to be read by the number.
+    (* ram_style = "distributed" *) logic [AddrWidth-1:0] bucket_of_q[Lines];
+    always_ff @(posedge clk_i) begin
+      if (take_i && misses_q[port]) bucket_of_q[number(spare_q[port])] <= bucket_q[port];
+    end
     logic [1:0] way_number;
     always_comb begin
-      pick_bucket  = '0;
       pick_changed = '0;
       for (int unsigned i = 0; i < Lines; i++) begin
-        pick_bucket |= held_bucket_q[port][i] & {AddrWidth{pick_q[i]}};
         pick_changed |= changed_q[port][i] & {AccountWays{pick_q[i]}};
       end
     end
@@ -292,7 +300,6 @@ module account_lines
     `FFE(pick_valid_q, |candidates, begins || !pick_valid_q, 1'b0)
     `FFE(reading_q, begins, begins || (reads && last), 1'b0)
     `FFNE(reading_line_q, number(pick_q), begins)
-    `FFNE(reading_bucket_q, pick_bucket, begins)
     `FFNE(left_q, begins ? pick_changed : left_q & ~way, begins || reads)
 
     // Its balances: banks as in balance_store, of which the newer one goes to the memory.
@@ -322,7 +329,7 @@ module account_lines
     `FF(read_q, reads, 1'b0)
     `FFN(last_q, last)
     `FFN(read_line_q, reading_line_q)
-    `FFN(read_bucket_q, reading_bucket_q)
+    `FFN(read_bucket_q, bucket_of_q[reading_line_q])
     `FFN(read_way_q, way)
 
     logic [AddrWidth-1:0] clear_row_q;

@@ -138,7 +138,7 @@ module accounts_external
   // Known a cycle before, as much waits for it.
   `FF(waiting_room_q, 32'(waits) < Waiting - 1, 1'b0)
   `ASSERT(waiting_has_room, !takes || waiting_ready)
-  lines_t line_q[1:9];
+  lines_t line_q[1:4];
   assign valid_o = door_valid_q && &filled_q;
   assign enters = !door_valid_q || (valid_o && ready_i);
   `FFE(door_valid_q, waiting_valid, enters, 1'b0)
@@ -151,7 +151,7 @@ module accounts_external
            enters ? filled[half][waiting_line[half][lookup]] : filled[half][line_q[1][half][lookup]])
     end
   end
-  for (genvar cycle = 2; cycle <= 9; cycle++) begin : gen_line
+  for (genvar cycle = 2; cycle <= 4; cycle++) begin : gen_line
     `FFN(line_q[cycle], line_q[cycle-1])
   end
 
@@ -201,7 +201,6 @@ module accounts_external
         .write_balance_i,
         .write_newer_i    (write_newer),
         .release_i        (done_i),
-        .release_line_i   (line_q[9][half]),
         .mem_read_valid_o (mem_read_valid_o[half]),
         .mem_read_ready_i (mem_read_ready_i[half]),
         .mem_read_addr_o  (mem_read_addr_o[half]),
