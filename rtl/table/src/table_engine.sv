@@ -86,7 +86,7 @@ module table_engine
     output logic                  move_valid_o,
     input  logic                  move_ready_i,
     output logic [KeyWidth-1:0]   move_key_o,
-    output logic [ValueWidth-1:0] move_value_o,
+    output logic [ClassWidth-1:0] move_class_o,  // the value itself is in the stash until the move is decided
     output logic                  move_expires_o,
     output logic [TimeWidth-1:0]  move_expiry_o,
     output logic [SlotWidth-1:0]  move_slot_o,
@@ -103,6 +103,7 @@ module table_engine
                    "table_engine: Stash has to be a power of two from 4 on")
   `PARAMETER_CHECK(classes, ValueWidth > ClassWidth, "table_engine: a value has to hold its class")
 
+  localparam int unsigned WayWidth = $clog2(Ways);
   localparam int unsigned WayCountWidth = $clog2(Ways + 1);
 
   typedef struct packed {
@@ -198,7 +199,7 @@ module table_engine
 
   // Decisions in stages 4 to 6, and the values that went with them.
   write_t write_d, write4_q, write5_q, write6_q;
-  logic put4_q, put5_q;  // the operation's key has been put, with its value
+  logic put4_q, put5_q, put6_q;  // the operation's key has been put, with its value
   logic [ValueWidth-1:0] value4, value5_q, value6_q;
 
   ////////////////////////////////////////////////////////////////////////
@@ -235,11 +236,12 @@ module table_engine
   end
 
   // A value put by one of them.
-  logic pending2_q;
+  logic carried2_q, pending2_q;
   logic [ValueWidth-1:0] carry2_q;
   always_ff @(posedge clk_i) begin
     over2_q    <= over_d;
     flags2_q   <= flags_d;
+    carried2_q <= (put4_q && rel1_s4_q.key) || (put5_q && rel1_s5_q.key) || (put6_q && rel1_s6_q.key);
     pending2_q <= put4_q && rel1_s4_q.key;
     carry2_q   <= put5_q && rel1_s5_q.key ? value5_q : value6_q;
   end
@@ -250,7 +252,7 @@ module table_engine
   relation_t rel2_q;
   always_ff @(posedge clk_i) rel2_q <= relate(s1_q, s3_q);
 
-  entry_t [1:0][Ways-1:0] read2, read3_q, read4_q;
+  entry_t [1:0][Ways-1:0] read2;
   assign read2 = read_data_i;
 
   entry_t [Stash-1:0] stash_q;
@@ -294,7 +296,26 @@ module table_engine
     prefer3_d = used_count[1] < used_count[0];
   end
 
-  logic pending3_q;
+  // Of an entry that was read only the value goes on: the key and the time have been compared. Where it matched, one is selected in the next
+  // cycle already, before the decision: what was overwritten since counts as no match there, and what was put since is carried.
+  logic [1:0][Ways-1:0][ValueWidth-1:0] value3_q;
+  logic [1:0][Ways-1:0] match3_q;
+  logic [Stash-1:0] slot_match3_q;
+
+  // What may go into the stash: the operation's entry, or, of a move, that which it may push out. Any will do that nobody has written
+  // since it was read, so one is drawn before the read.
+  logic [7:0] random_q;
+  logic [1:0][Ways-1:0] draw2_q, victim3_q;
+  entry_t stored3_d, stored3_q;
+  always_comb begin
+    stored3_d = '{used: 1'b0, expires: s2_q.expires, expiry: s2_q.expiry, value: s2_q.value, key: s2_q.key};
+    if (s2_q.op == OpMove) stored3_d = '0;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) stored3_d |= {EntryWidth{draw2_q[h][w]}} & read2[h][w];
+    end
+  end
+
+  logic carried3_q, pending3_q;
   logic [ValueWidth-1:0] carry3_q;
   always_ff @(posedge clk_i) begin
     over3_q <= over3_d;
@@ -308,7 +329,17 @@ module table_engine
     flags3_q   <= flags3_d;
     stash3_q   <= stash3_d;
     prefer3_q  <= prefer3_d;
-    read3_q    <= read2;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) begin
+        value3_q[h][w] <= read2[h][w].value;
+        match3_q[h][w] <= read2[h][w].used && read2[h][w].key == s2_q.key;
+        draw2_q[h][w]  <= s1_q.op == OpMove && {h[0], WayWidth'(w)} == random_q[WayWidth:0];
+      end
+    end
+    for (int unsigned i = 0; i < Stash; i++) slot_match3_q[i] <= stash_q[i].used && stash_q[i].key == s2_q.key;
+    victim3_q  <= draw2_q;
+    stored3_q  <= stored3_d;
+    carried3_q <= carried2_q || (put4_q && rel2_q.key);
     pending3_q <= put4_q && rel2_q.key;
     carry3_q   <= pending2_q ? value5_q : carry2_q;
   end
@@ -342,7 +373,6 @@ module table_engine
   // A stash entry has a move under way (busy); nothing else has written it since (fresh).
   logic [Stash-1:0] busy_q, fresh_q;
   logic [Stash-1:0] waiting;  // has an entry, and no move under way
-  logic [7:0] random_q;  // which key has to make room: any will do, but not always the same
 
   typedef struct packed {
     logic [1:0][Ways-1:0] ways;   // where the old entry is, or will be
@@ -357,10 +387,11 @@ module table_engine
 
   decision_t decision, decision4_q;
 
-  logic [1:0][Ways-1:0] way_match, way_live_match, way_free, way_clean;
+  logic found;
+  logic [1:0][Ways-1:0] way_match, way_live_match, way_free;
   logic [Stash-1:0] slot_match, slot_live_match, slot_free, slot_move;
   always_comb begin
-    automatic logic found, room, live, old_class, half;
+    automatic logic room, live, old_class, half;
     automatic logic [1:0][Ways-1:0] free_way, victim;
     automatic logic [Stash-1:0] free_slot;
 
@@ -370,7 +401,6 @@ module table_engine
         way_live_match[h][w] = flags[h][w].match && flags[h][w].live;
         // What the last decision wrote counts as taken, even if it freed it: that takes the search out of the loop.
         way_free[h][w]       = free3_q[h][w] && !(rel3_q.bucket[h] && write4_q.ways[h][w]);
-        way_clean[h][w]      = !over[h][w];
       end
     end
     for (int unsigned i = 0; i < Stash; i++) begin
@@ -389,17 +419,7 @@ module table_engine
     room = |way_free;
     free_slot = slot_free & (~slot_free + 1'b1);
 
-    // Rotated, so that the lowest is any.
-    victim = '0;
-    begin
-      automatic logic [2*Ways-1:0] turned;
-      automatic logic [Ways-1:0] start, first;
-      start  = Ways'(1) << random_q[$clog2(Ways)-1:0];
-      turned = {way_clean[random_q[7]], way_clean[random_q[7]] & ~(start - 1'b1)};
-      turned = turned & (~turned + 1'b1);
-      first  = turned[0+:Ways] | turned[Ways+:Ways];
-      victim[random_q[7]] = first;
-    end
+    victim = victim3_q & ~over;
 
     decision = '0;
     decision.status = StatusOk;
@@ -429,8 +449,10 @@ module table_engine
       end
 
       OpMove: begin
-        decision.slots = slot_move;
-        if (|(slot_move & ~slot_free)) begin
+        // Without a way for it, it stays in its slot.
+        if (room || |victim) decision.slots = slot_move;
+        else decision.slots = slot_move & slot_free;
+        if (|(slot_move & ~slot_free) && (room || |victim)) begin
           decision.ways = room ? free_way : victim;
           decision.swap = !room;
           decision.put  = 1'b1;
@@ -472,30 +494,36 @@ module table_engine
   `FF(write6_q, write5_q, '0)
   assign put4_q = decision4_q.put;
   `FF(put5_q, put4_q, 1'b0)
+  `FF(put6_q, put5_q, 1'b0)
 
+  // The value of the operation's key, as it was read or put since, but by the decision before. A move's is in its slot.
   logic pending4_q;
-  logic [ValueWidth-1:0] carry4_q;
+  logic [ValueWidth-1:0] matched3, carry4_q;
+  always_comb begin
+    matched3 = '0;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) matched3 |= {ValueWidth{match3_q[h][w]}} & value3_q[h][w];
+    end
+    for (int unsigned i = 0; i < Stash; i++) matched3 |= {ValueWidth{slot_match3_q[i]}} & stash_q[i].value;
+    if (carried3_q) matched3 = pending3_q ? value5_q : carry3_q;
+  end
+
+  entry_t stored4_q;
   always_ff @(posedge clk_i) begin
-    read4_q    <= read3_q;
+    carry4_q   <= matched3;
     pending4_q <= put4_q && rel3_q.key;
-    carry4_q   <= pending3_q ? value5_q : carry3_q;
+    stored4_q  <= stored3_q;
   end
 
   ////////////////////////////////////////////////////////////////////////
   // Stage 4: the old value, the new entry.
 
-  // Where the key is, or what is overwritten. A get writes nothing, so it has masks of its own.
-  logic [      1:0][Ways-1:0] from_way4_q;
-  logic [Stash-1:0]           from_slot4_q;
-  // Which ways were written after the read, and which places have an entry.
-  logic [1:0][Ways-1:0] over4_q, used4_q;
+  // Which places have an entry, and whether the operation's key is in one.
+  logic [      1:0][Ways-1:0] used4_q;
   logic [Stash-1:0]           slot_used4_q;
-  logic [      1:0][Ways-1:0] from_way;
-  assign from_way = s3_q.op == OpGet ? way_match : decision.ways;
+  logic                       found4_q;
   always_ff @(posedge clk_i) begin
-    from_way4_q  <= from_way;
-    from_slot4_q <= s3_q.op == OpGet ? slot_match : decision.slots;
-    over4_q      <= over;
+    found4_q <= found;
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) used4_q[h][w] <= flags[h][w].used;
     end
@@ -511,32 +539,34 @@ module table_engine
   assign added_o = decision4_q.put && !old_used4 && !moves4;
   assign removed_o = moves4 ? give4 : !decision4_q.put && old_used4;
 
-  entry_t read_entry, slot_entry, entry5_d, entry5_q;
-  logic [ValueWidth-1:0] old_value;
-  logic                  from_slot;
-  always_comb begin
-    read_entry = '0;
-    slot_entry = '0;
-    for (int unsigned h = 0; h < 2; h++) begin
-      for (int unsigned w = 0; w < Ways; w++) read_entry |= {EntryWidth{from_way4_q[h][w]}} & read4_q[h][w];
-    end
-    for (int unsigned i = 0; i < Stash; i++) slot_entry |= {EntryWidth{from_slot4_q[i]}} & stash_q[i];
-    from_slot = |from_slot4_q;
-    if (s4_q.op == OpMove && decision4_q.put) begin
-      old_value = read_entry.value;  // of what the move overwrites
-    end else if (from_slot) begin
-      old_value = slot_entry.value;
-    end else if (|(from_way4_q & over4_q)) begin
-      // Only the operation's own key was written there.
-      old_value = pending4_q ? value5_q : carry4_q;
-    end else begin
-      old_value = read_entry.value;
-    end
+  entry_t entry5_d, entry5_q;
+  logic [ValueWidth-1:0] known_value, old_value, new_value;
+  assign known_value = pending4_q ? value5_q : carry4_q;
 
-    if (s4_q.op == OpMove) value4 = slot_entry.value;
-    else value4 = Classes > 1 ? block_i : s4_q.value;
-    entry5_d = '{used: decision4_q.put, expires: s4_q.expires, expiry: s4_q.expiry, value: value4, key: s4_q.key};
+  // An entry that has expired gives its block back where another key's takes its place.
+  if (Classes > 1) begin : gen_expired
+    logic [1:0][Ways-1:0][ValueWidth-1:0] value4_q;
+    logic [ValueWidth-1:0] expired_value;
+    always_ff @(posedge clk_i) value4_q <= value3_q;
+    always_comb begin
+      expired_value = '0;
+      for (int unsigned h = 0; h < 2; h++) begin
+        for (int unsigned w = 0; w < Ways; w++) expired_value |= {ValueWidth{decision4_q.ways[h][w]}} & value4_q[h][w];
+      end
+      for (int unsigned i = 0; i < Stash; i++) begin
+        expired_value |= {ValueWidth{decision4_q.slots[i] && !moves4}} & stash_q[i].value;
+      end
+    end
+    assign old_value = (moves4 ? decision4_q.put : !found4_q) ? expired_value : known_value;
+    assign new_value = block_i;
+  end else begin : gen_inline
+    assign old_value = known_value;
+    assign new_value = s4_q.value;
+    logic unused_block;
+    assign unused_block = ^{block_i, found4_q};
   end
+  assign value4   = moves4 ? known_value : new_value;
+  assign entry5_d = '{used: decision4_q.put, expires: s4_q.expires, expiry: s4_q.expiry, value: value4, key: s4_q.key};
 
   assign reuse_o = decision4_q.reuse;
   assign old_o   = old_value;
@@ -555,7 +585,7 @@ module table_engine
     value6_q <= value5_q;
     given5_q <= old_value;
     status5_q <= decision4_q.status;
-    result5_q <= decision4_q.put ? value4 : decision4_q.hit ? old_value : '0;
+    result5_q <= decision4_q.put ? new_value : decision4_q.hit ? old_value : '0;
   end
   `FF(valid5_q, valid_q[4] && s4_q.op != OpMove, 1'b0)
   `FF(give5_q, give4, 1'b0)
@@ -580,9 +610,12 @@ module table_engine
 
   logic move_starts;
   logic [Stash-1:0] next_place_q;
-  entry_t stored4;
+  entry_t stored4, offered_q;
   assign move_starts = move_valid_o && move_ready_i;
-  assign stored4 = decision4_q.swap ? read_entry : entry5_d;
+  always_comb begin
+    stored4 = stored4_q;
+    if (Classes > 1 && !moves4) stored4.value = block_i;
+  end
 
   for (genvar i = 0; i < Stash; i++) begin : gen_slot
     logic used_q;
@@ -598,19 +631,33 @@ module table_engine
     `FFE(fresh_q[i], !write4_q.slots[i], starts || write4_q.slots[i], 1'b0)
     assign waiting[i] = used_q && !busy_q[i];
   end
+  // Which key has to make room: any will do, but not always the same.
   `FF(random_q, {random_q[6:0], random_q[7] ^ random_q[5] ^ random_q[4] ^ random_q[3]}, 8'd1)
 
-  // The next to move: round and round, as a number and as one of all. While it is offered its entry may go: a move of nothing does nothing.
+  // The next to move: round and round, as a number and as one of all. It is offered from a register, where nothing is written to it meanwhile.
+  // While it is offered its entry may go: a move of nothing does nothing.
   logic [SlotWidth-1:0] next_q;
   logic next_waits, goes_on, offer_q;
+  entry_t offered;
   assign next_waits = |(waiting & next_place_q);
   assign goes_on = !next_waits || move_starts;
-  `FF(offer_q, !goes_on, 1'b0)
+  `FF(offer_q, !goes_on && (write4_q.slots & next_place_q) == '0, 1'b0)
   `FFE(next_q, next_q + 1'b1, goes_on, '0)
   `FFE(next_place_q, {next_place_q[Stash-2:0], next_place_q[Stash-1]}, goes_on, Stash'(1))
-  assign move_valid_o = offer_q && next_waits;
-  assign move_slot_o  = next_q;
-  assign {move_expires_o, move_expiry_o, move_value_o, move_key_o} = stash_q[next_q][EntryWidth-2:0];
+  always_comb begin
+    offered = '0;
+    for (int unsigned i = 0; i < Stash; i++) offered |= {EntryWidth{next_place_q[i]}} & stash_q[i];
+  end
+  always_ff @(posedge clk_i) offered_q <= offered;
+  assign move_valid_o   = offer_q;
+  assign move_slot_o    = next_q;
+  assign move_key_o     = offered_q.key;
+  assign move_class_o   = class_of(offered_q.value);
+  assign move_expires_o = offered_q.expires;
+  assign move_expiry_o  = offered_q.expiry;
+
+  logic unused_fields;
+  assign unused_fields = ^{offered_q.used, offered_q.value, stored4_q.used};
 
   always_comb begin
     stash_used_o = '0;

@@ -217,7 +217,7 @@ module table_external
   logic [1:0][Ways-1:0][EntryWidth-1:0] read_data;
   logic [1:0][Ways-1:0] write;
   logic [EntryWidth-1:0] write_data;
-  logic unused_take, unused_reuse, unused_give;
+  logic unused_take, unused_reuse, unused_give, unused_class;
   logic [ValueWidth-1:0] unused_old, unused_new, unused_given;
 
   table_engine #(
@@ -263,7 +263,7 @@ module table_external
       .move_valid_o  (move_valid),
       .move_ready_i  (move_ready),
       .move_key_o    (move.key),
-      .move_value_o  (move.value),
+      .move_class_o  (unused_class),
       .move_expires_o(move.expires),
       .move_expiry_o (move.expiry),
       .move_slot_o   (move.slot),
@@ -274,6 +274,8 @@ module table_external
   assign move.op  = OpMove;
   assign move.now = now_i;
   assign move.tag = '0;
+  // Its value is in the stash, and nobody looks at what goes along.
+  assign move.value = request_value_i;
 
   for (genvar h = 0; h < 2; h++) begin : gen_half
     table_lines #(

@@ -59,6 +59,7 @@ module table_onchip
   localparam int unsigned KeyWidth = 8 * KeyBytes;
   localparam int unsigned AddrWidth = $clog2(Buckets);
   localparam int unsigned EntryWidth = 2 + TimeWidth + ValueWidth + KeyWidth;
+  localparam int unsigned ClassWidth = Classes > 1 ? $clog2(Classes) : 1;
   localparam int unsigned SlotWidth = $clog2(Stash);
   localparam int unsigned StashCountWidth = $clog2(Stash + 1);
   // As many as are under way without a stall, and a few for a client that pauses.
@@ -145,6 +146,7 @@ module table_onchip
   logic unused_hash;
   assign unused_hash = ^hash;
 
+  logic [ClassWidth-1:0] move_class;
   logic unused_done;
   status_e decided_status;
   logic [ValueWidth-1:0] decided_value;
@@ -194,7 +196,7 @@ module table_onchip
       .move_valid_o  (move_valid),
       .move_ready_i  (move_ready),
       .move_key_o    (move.key),
-      .move_value_o  (move.value),
+      .move_class_o  (move_class),
       .move_expires_o(move.expires),
       .move_expiry_o (move.expiry),
       .move_slot_o   (move.slot),
@@ -205,6 +207,11 @@ module table_onchip
   assign move.op  = OpMove;
   assign move.now = now_i;
   assign move.tag = '0;
+  // Its value is in the stash: of what goes along only the class has to be right.
+  always_comb begin
+    move.value = request_value_i;
+    if (Classes > 1) move.value[ValueWidth-1-:ClassWidth] = move_class;
+  end
 
   for (genvar h = 0; h < 2; h++) begin : gen_half
     table_ram #(
