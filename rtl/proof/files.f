@@ -1,6 +1,7 @@
 -F ../table/files.f
 -F ../wire/files.f
 src/proof_pkg.sv
+src/proof_numbers.sv
 src/proof_tags.sv
 src/proof_stream.sv
 src/proof_filler.sv

@@ -84,6 +84,7 @@ module proof
   logic [LenWidth-1:0] lookup_room;
   slot_t lookup_slot, body_slot, forwarded_slot, reply_read, miss_read;
   kept_t kept, reply_kept, miss_kept;
+  logic [10:0] kept_length;
   proof_extractor #(
       .Slots    (Slots),
       .PortWidth(PortWidth),
@@ -102,15 +103,17 @@ module proof
       .lookup_slot_o (lookup_slot),
       .request_o     (kept.request),
       .request_port_o(kept.port),
+      .request_length_o(kept_length),
       .free_i        ({miss_frees, reply_frees}),
       .free_slot_i   ({forwarded_slot, body_slot})
   );
+  // Written for as long as the lookup is offered: until it is taken, the slot is nobody's.
   ram_1r1w #(
       .Width($bits(kept_t)),
       .Depth(Slots)
   ) u_reply_requests (
       .clk_i,
-      .write_i        (lookup_valid && lookup_ready),
+      .write_i        (lookup_valid),
       .write_address_i(lookup_slot),
       .write_data_i   (kept),
       .read_i         (1'b1),
@@ -122,13 +125,17 @@ module proof
       .Depth(Slots)
   ) u_miss_requests (
       .clk_i,
-      .write_i        (lookup_valid && lookup_ready),
+      .write_i        (lookup_valid),
       .write_address_i(lookup_slot),
       .write_data_i   (kept),
       .read_i         (1'b1),
       .read_address_i (miss_read),
       .read_data_o    (miss_kept)
   );
+
+  // The forwarder's, to be had before a clock.
+  (* ram_style = "distributed" *) logic [10:0] lengths_q[Slots];
+  `FFNE(lengths_q[lookup_slot], kept_length, lookup_valid)
 
   // Announcements take two words; what is shorter, or no change of a chain, is dropped.
   announcement_t announcement;
@@ -289,6 +296,7 @@ module proof
       .large_ready_o (large_ready),
       .large_slot_i  (body_slot),
       .slot_o        (miss_read),
+      .length_i      (lengths_q[miss_read]),
       .request_i     (miss_kept.request),
       .request_port_i(miss_kept.port),
       .free_o        (miss_frees),

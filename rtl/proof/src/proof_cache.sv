@@ -48,7 +48,7 @@ module proof_cache
     output logic                reply_last_o,
     output logic [TagWidth-1:0] reply_tag_o,
     output logic [LenWidth-1:0] reply_length_o,
-    output logic                reply_too_large_o,  // one word of zeros: the reply would not fit
+    output logic                reply_too_large_o,  // one word of anything: the reply would not fit
 
     output logic                miss_valid_o,
     input  logic                miss_ready_i,
@@ -100,7 +100,7 @@ module proof_cache
   localparam int unsigned QueueDepth = 64;
   localparam int unsigned CountWidth = $clog2(QueueDepth + 1);
   // Empty cycles after an operation that changes tags: until what it wrote can be read.
-  localparam int unsigned Gap = 3;
+  localparam int unsigned Gap = 4;
 
   `PARAMETER_CHECK(sets, Sets >= 2 && Sets == 2 ** SetWidth, "proof_cache: Sets has to be a power of two from 2 on")
   `PARAMETER_CHECK(ways, Ways >= 2 && Ways == 2 ** WayWidth, "proof_cache: Ways has to be a power of two from 2 on")
@@ -120,13 +120,21 @@ module proof_cache
   } operation_t;
 
   ////////////////////////////////////////////////////////////////////////
-  // What enters. After an announcement or a step of a fill it is a lookup's turn.
+  // What enters. After an announcement or a step of a fill it is a lookup's turn. Who enters is chosen a cycle before it does, so that the choice
+  // drives registers, not all of an operation: a lookup is in registers of its own then, a change is still offered.
 
-  logic tags_ready, enter, free_to_enter, lookup_room, lookup_enters;
+  logic tags_ready, free_to_enter, lookup_room, lookup_enters;
   logic change_turn_q, change_valid, changes, change_enters;
-  logic fill_op_valid, fill_op_ready;
-  operation_t fill_op, entering;
-  logic [1:0] gap_q;
+  logic looks_up_q, announces_q, fills_q;
+  logic fill_op_valid;
+  op_e fill_op;
+  operation_t entering;
+  key_t lookup_key_q, fill_key;
+  tip_t fill_tip;
+  logic [LenWidth-1:0] lookup_room_q, fill_length;
+  logic [TagWidth-1:0] lookup_tag_q;
+  logic [PlaceWidth-1:0] fill_place;
+  logic [$clog2(Gap+1)-1:0] gap_q;
   // Lookups that may still become a hit, or are one and wait; the same of misses.
   logic [CountWidth-1:0] hits_q, misses_q, unused_hits, unused_misses;
   logic result_valid, result_hit, found, missed, hit_left_q, miss_left_q;
@@ -140,28 +148,28 @@ module proof_cache
   assign change_enters = free_to_enter && changes;
   assign lookup_enters = free_to_enter && lookup_valid_i && lookup_room && !changes;
   assign lookup_ready_o   = lookup_enters;
-  assign announce_ready_o = change_enters && announce_valid_i;
-  assign fill_op_ready    = change_enters && !announce_valid_i;
-  assign enter            = change_enters || lookup_enters;
-  `FFE(change_turn_q, lookup_enters, enter, 1'b1)
-  `FFE(gap_q, change_enters ? 2'(Gap) : gap_q - 1'b1, change_enters || gap_q != '0, '0)
-
-  always_comb begin
-    entering = fill_op;
-    if (!changes) begin
-      entering        = '0;
-      entering.op     = OpLookup;
-      entering.key    = lookup_key_i;
-      entering.length = lookup_room_i;
-      entering.tag    = lookup_tag_i;
-    end else if (announce_valid_i) begin
-      entering        = '0;
-      entering.op     = announce_op_i;
-      entering.key    = announce_key_i;
-      entering.tip    = announce_tip_i;
-      entering.parent = announce_parent_i;
-    end
+  assign announce_ready_o = announces_q;
+  `FFE(change_turn_q, lookup_enters, change_enters || lookup_enters, 1'b1)
+  `FFE(gap_q, change_enters ? $bits(gap_q)'(Gap) : gap_q - 1'b1, change_enters || gap_q != '0, '0)
+  `FF(looks_up_q, lookup_enters, 1'b0)
+  `FF(announces_q, change_enters && announce_valid_i, 1'b0)
+  `FF(fills_q, change_enters && !announce_valid_i, 1'b0)
+  always_ff @(posedge clk_i) begin
+    lookup_key_q  <= lookup_key_i;
+    lookup_room_q <= lookup_room_i;
+    lookup_tag_q  <= lookup_tag_i;
   end
+
+  // What an operation has no use for is anything.
+  assign entering = '{
+          op: looks_up_q ? OpLookup : announces_q ? announce_op_i : fill_op,
+          key: looks_up_q ? lookup_key_q : announces_q ? announce_key_i : fill_key,
+          tip: announces_q ? announce_tip_i : fill_tip,
+          parent: announce_parent_i,
+          length: looks_up_q ? lookup_room_q : fill_length,
+          tag: lookup_tag_q,
+          place: fill_place
+      };
   logic looked_up;
   assign looked_up = result_valid && result_op == OpLookup;
   assign found     = looked_up && result_hit;
@@ -174,6 +182,7 @@ module proof_cache
 
   logic [63:0] hash;
   logic [HashLatency-1:0] hashing_q;
+  logic [HashLatency:0] chains_q;
   operation_t hashed;
   table_hash_keyed #(
       .KeyBytes(KeyBytes)
@@ -183,15 +192,17 @@ module proof_cache
       .key_i (entering.key),
       .hash_o(hash)
   );
+  // The hash alone is enough to read tags by, which takes two cycles; before them only the chain is asked for.
   table_delay #(
       .Width($bits(operation_t)),
-      .Depth(HashLatency)
+      .Depth(HashLatency + 2)
   ) u_with (
       .clk_i,
       .data_i(entering),
       .data_o(hashed)
   );
-  `FF(hashing_q, {hashing_q[HashLatency-2:0], enter}, '0)
+  `FF(hashing_q, {hashing_q[HashLatency-2:0], looks_up_q || announces_q || fills_q}, '0)
+  `FFN(chains_q, {chains_q[HashLatency-1:0], entering.key[4]})
   logic unused_hash;
   assign unused_hash = ^hash;
 
@@ -211,8 +222,9 @@ module proof_cache
       .rst_ni,
       .ready_o (tags_ready),
       .valid_i (hashing_q[HashLatency-1]),
-      .op_i    (hashed.op),
       .set_i   (hash[63-:SetWidth]),
+      .chain_i (chains_q[HashLatency]),
+      .op_i    (hashed.op),
       .key_i   (hashed.key),
       .tip_i   (hashed.tip),
       .parent_i(hashed.parent),
@@ -234,16 +246,31 @@ module proof_cache
   typedef struct packed {
     logic [PlaceWidth-1:0] place;
     logic [LenWidth-1:0]   length;
+    // Where its last byte is, as proof_stream is told it.
+    logic [BeatWidth-1:0]  last;
+    logic                  single;
+    logic [7:0]            eights;
+    logic [7:0]            bytes;
     logic                  too_large;
     tip_t                  tip;
     logic [TagWidth-1:0]   tag;
   } hit_t;
 
-  hit_t waiting, hit;
-  logic [ LenWidth-2:0] waiting_end;
-  logic [BeatWidth-1:0] hit_last;
-  logic [7:0] hit_eights, hit_bytes;
+  hit_t result, waiting, hit;
+  logic [LenWidth-2:0] result_end;
   logic waiting_valid, waiting_ready, hit_valid, hit_ready, hits_ready, finished;
+  assign result_end = (LenWidth - 1)'(result_length - 1'b1);
+  always_comb begin
+    result.place     = result_place;
+    result.length    = result_length;
+    result.last      = result_end[6+:BeatWidth];
+    result.eights    = 8'hff >> (3'd7 - result_end[5:3]);
+    result.bytes     = 8'hff >> (3'd7 - result_end[2:0]);
+    result.too_large = result_length > result_room;
+    result.single    = result.too_large || result.last == '0;
+    result.tip       = result_tip;
+    result.tag       = result_tag;
+  end
   `FF(hit_left_q, waiting_valid && waiting_ready, 1'b0)
   fifo #(
       .Width($bits(hit_t)),
@@ -253,27 +280,23 @@ module proof_cache
       .rst_ni,
       .valid_i(found),
       .ready_o(hits_ready),
-      .data_i ({result_place, result_length, result_length > result_room, result_tip, result_tag}),
+      .data_i (result),
       .valid_o(waiting_valid),
       .ready_i(waiting_ready),
       .data_o (waiting),
       .count_o(unused_hits)
   );
-  // With where its last byte is, which takes as long to tell as what is made of it.
-  assign waiting_end = (LenWidth - 1)'(waiting.length - 1'b1);
   stage #(
-      .Width($bits(hit_t) + BeatWidth + 16)
+      .Width($bits(hit_t))
   ) u_hit (
       .clk_i,
       .rst_ni,
       .valid_i(waiting_valid),
       .ready_o(waiting_ready),
-      .data_i ({
-        waiting, waiting_end[6+:BeatWidth], 8'hff >> (3'd7 - waiting_end[5:3]), 8'hff >> (3'd7 - waiting_end[2:0])
-      }),
+      .data_i (waiting),
       .valid_o(hit_valid),
       .ready_i(hit_ready),
-      .data_o ({hit, hit_last, hit_eights, hit_bytes})
+      .data_o (hit)
   );
 
   logic read_valid, read_ready, data_valid, write_valid, write_ready, written;
@@ -327,9 +350,10 @@ module proof_cache
       .hit_ready_o    (hit_ready),
       .hit_place_i    (hit.place),
       .hit_length_i   (hit.length),
-      .hit_last_i     (hit_last),
-      .hit_eights_i   (hit_eights),
-      .hit_bytes_i    (hit_bytes),
+      .hit_last_i     (hit.last),
+      .hit_single_i   (hit.single),
+      .hit_eights_i   (hit.eights),
+      .hit_bytes_i    (hit.bytes),
       .hit_too_large_i(hit.too_large),
       .hit_tip_i      (hit.tip),
       .hit_tag_i      (hit.tag),
@@ -354,43 +378,21 @@ module proof_cache
   ////////////////////////////////////////////////////////////////////////
   // Misses: an id for each, while there are any.
 
-  logic [IdWidth-1:0] miss_id, fill_id_q;
-  logic misses_ready, id_taken, id_freed, id_valid_q;
-  logic [IdWidth-1:0] id_q, returned;
-  logic [IdWidth:0] given_q;
-  logic id_wanted, all_given, returned_valid, returns_ready;
-  logic [IdWidth:0] unused_returns;
+  logic [IdWidth-1:0] miss_id, fill_id_q, id;
+  logic misses_ready, id_valid, id_taken, id_freed;
   `FF(miss_left_q, miss_valid_o && miss_ready_i, 1'b0)
-  assign id_taken  = missed && id_valid_q;
-  assign id_wanted = id_taken || !id_valid_q;
-  // Each is given once, then those that came back, in their order.
-  assign all_given = given_q[IdWidth];
-  `FFE(given_q, given_q + 1'b1, id_wanted && !all_given, '0)
-  fifo #(
-      .Width(IdWidth),
-      .Depth(Misses)
-  ) u_returned (
+  assign id_taken = missed && id_valid;
+  proof_numbers #(
+      .Count(Misses)
+  ) u_ids (
       .clk_i,
       .rst_ni,
-      .valid_i(id_freed),
-      .ready_o(returns_ready),
-      .data_i (fill_id_q),
-      .valid_o(returned_valid),
-      .ready_i(id_wanted && all_given),
-      .data_o (returned),
-      .count_o(unused_returns)
+      .valid_o   (id_valid),
+      .number_o  (id),
+      .taken_i   (id_taken),
+      .return_i  (id_freed),
+      .returned_i(fill_id_q)
   );
-  // The next one to give: it stays until it is given.
-  `FFE(id_q, all_given ? returned : given_q[IdWidth-1:0], id_wanted, '0)
-  `FFE(id_valid_q, !all_given || returned_valid, id_wanted, 1'b0)
-  // Which are out, for the assumption below.
-  logic [Misses-1:0] out_q;
-  for (genvar i = 0; i < Misses; i++) begin : gen_out
-    logic taken, freed;
-    assign taken = id_taken && id_q == IdWidth'(i);
-    assign freed = id_freed && fill_id_q == IdWidth'(i);
-    `FFE(out_q[i], taken, taken || freed, 1'b0)
-  end
 
   fifo #(
       .Width(8 * KeyBytes + TagWidth + 1 + IdWidth),
@@ -400,7 +402,7 @@ module proof_cache
       .rst_ni,
       .valid_i(missed),
       .ready_o(misses_ready),
-      .data_i ({result_key, result_tag, id_valid_q, id_q}),
+      .data_i ({result_key, result_tag, id_valid, id}),
       .valid_o(miss_valid_o),
       .ready_i(miss_ready_i),
       .data_o ({miss_key_o, miss_tag_o, miss_fill_o, miss_id_o}),
@@ -415,7 +417,7 @@ module proof_cache
   ) u_keys (
       .clk_i,
       .write_i        (id_taken),
-      .write_address_i(id_q),
+      .write_address_i(id),
       .write_data_i   (result_key),
       .read_i         (miss_read),
       .read_address_i (miss_id),
@@ -445,12 +447,12 @@ module proof_cache
       .miss_key_i     (miss_key),
       .free_o         (id_freed),
       .op_valid_o     (fill_op_valid),
-      .op_ready_i     (fill_op_ready),
-      .op_o           (fill_op.op),
-      .op_key_o       (fill_op.key),
-      .op_tip_o       (fill_op.tip),
-      .op_length_o    (fill_op.length),
-      .op_place_o     (fill_op.place),
+      .op_ready_i     (fills_q),
+      .op_o           (fill_op),
+      .op_key_o       (fill_key),
+      .op_tip_o       (fill_tip),
+      .op_length_o    (fill_length),
+      .op_place_o     (fill_place),
       .done_i         (result_valid && (result_op == OpClaim || result_op == OpCommit)),
       .done_taken_i   (result_hit),
       .done_place_i   (result_place),
@@ -464,12 +466,9 @@ module proof_cache
       .filled_o,
       .refused_o
   );
-  assign fill_op.parent = '0;
-  assign fill_op.tag    = '0;
 
   `ASSERT(hits_have_room, !found || hits_ready)
   `ASSERT(misses_have_room, !missed || misses_ready)
-  `ASSUME(answers_have_a_miss, !(fill_valid_i && miss_read) || out_q[fill_id_i])
-  `ASSERT(ids_return_once, !id_freed || returns_ready)
+  `ASSERT(changes_stay_offered, (!announces_q || announce_valid_i) && (!fills_q || fill_op_valid))
 
 endmodule

@@ -28,6 +28,7 @@ module proof_extractor
     // With the lookup: what is kept.
     output request_t             request_o,
     output logic [PortWidth-1:0] request_port_o,
+    output logic [         10:0] request_length_o,
     // Slots that are free again: 0 after a reply, 1 after a miss.
     input  logic [          1:0]                free_i,
     input  logic [          1:0][SlotWidth-1:0] free_slot_i
@@ -42,6 +43,13 @@ module proof_extractor
   // Bytes of the UDP header and of the request that are not room for a reply's body.
   localparam logic [15:0] Fixed = 16'd56;
 
+  // Three numbers as two of the same sum, whose carry is brought around: a full adder for each bit.
+  function automatic logic [31:0] save(logic [15:0] a, logic [15:0] b, logic [15:0] c);
+    logic [15:0] carries;
+    carries = a & b | a & c | b & c;
+    return {a ^ b ^ c, carries[14:0], carries[15]};
+  endfunction
+
   // The first word is kept, the second asks, all others are zeros.
   logic [1:0] position_q;
   logic [WordWidth-1:0] first_q;
@@ -52,31 +60,22 @@ module proof_extractor
   `FFE(position_q, word_i.last ? 2'd0 : position_q == 2'd2 ? 2'd2 : position_q + 2'd1, takes, '0)
   `FFNE(first_q, word_i.data, takes && position_q == 2'd0)
 
-  // Free slots; the next one to take stays until it is taken.
-  logic [Slots-1:0] free_q, may, first;
-  logic [SlotWidth-1:0] slot_d, slot_q;
-  logic slot_valid_q, taken;
-  assign taken = lookup_valid_o && lookup_ready_i;
-  for (genvar slot = 0; slot < Slots; slot++) begin : gen_slot
-    logic takes_it, frees_it;
-    assign takes_it = taken && slot_q == SlotWidth'(slot);
-    assign frees_it = (free_i[0] && free_slot_i[0] == SlotWidth'(slot)) ||
-        (free_i[1] && free_slot_i[1] == SlotWidth'(slot));
-    `FFE(free_q[slot], frees_it, takes_it || frees_it, 1'b1)
-    assign may[slot] = free_q[slot] && !(slot_valid_q && slot_q == SlotWidth'(slot));
-  end
-  // By a carry chain, which is quicker than one choice behind the other.
-  assign first = may & (~may + 1'b1);
-  always_comb begin
-    slot_d = '0;
-    for (int unsigned slot = 0; slot < Slots; slot++) if (first[slot]) slot_d |= SlotWidth'(slot);
-  end
-  `FFE(slot_q, slot_d, taken || !slot_valid_q, '0)
-  `FFE(slot_valid_q, |may, taken || !slot_valid_q, 1'b0)
+  logic slot_valid;
+  proof_numbers #(
+      .Count  (Slots),
+      .Returns(2)
+  ) u_slots (
+      .clk_i,
+      .rst_ni,
+      .valid_o   (slot_valid),
+      .number_o  (lookup_slot_o),
+      .taken_i   (lookup_valid_o && lookup_ready_i),
+      .return_i  (free_i),
+      .returned_i(free_slot_i)
+  );
 
-  assign lookup_valid_o = valid_i && asks && slot_valid_q;
-  assign ready_o = !asks || (lookup_ready_i && slot_valid_q);
-  assign lookup_slot_o = slot_q;
+  assign lookup_valid_o = valid_i && asks && slot_valid;
+  assign ready_o = !asks || (lookup_ready_i && slot_valid);
   assign lookup_key_o = {
     word_i.data[0+:RequestBits-WordWidth],
     first_q[WordWidth-1:8*KeyByte],
@@ -85,15 +84,18 @@ module proof_extractor
   };
   assign length = {first_q[8*LengthByte+:8], first_q[8*LengthByte+8+:8]};
   assign lookup_room_o = LenWidth'(length - Fixed);
+  // The sum, as reply_checksum makes it, as that of two numbers: carry chains wait for the second word.
+  logic [31:0] three, two_q;
   packet_t packet;
-  assign packet = swap_bytes(first_q);
+  assign packet = swap_bytes(word_i.data);
+  assign three = save(~packet.ipv4.checksum, ~packet.ipv4.length, ~{packet.ipv4.time_to_live, 8'b0});
+  `FFNE(two_q, save(three[31:16], three[15:0], {TimeToLive, 8'b0}), takes && position_q == 2'd0)
   assign request_o = '{
-      sum: add(~reply_checksum(packet.ipv4), ~packet.ipv4.length),
-      length: 11'(length + 16'd34),
-      head: {word_i.data[0+:RequestBits-WordWidth], first_q}
-  };
+          sum: add(two_q[31:16], two_q[15:0]),
+          head: {word_i.data[0+:RequestBits-WordWidth], first_q}
+      };
+  assign request_length_o = 11'(length + 16'd34);
   assign request_port_o = port_i;
 
   `ASSERT(requests_have_two_words, !(takes && position_q == 2'd0) || !word_i.last)
-  `ASSERT(slots_are_freed_once, !(free_i[0] && free_q[free_slot_i[0]]) && !(free_i[1] && free_q[free_slot_i[1]]))
 endmodule

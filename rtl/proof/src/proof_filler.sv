@@ -93,13 +93,12 @@ module proof_filler
   // Whoever finds the reply behind the commit reads it.
   assign op_valid_o  = state_q == StateClaim || (state_q == StateCommit && writing_q == '0);
 
-  logic word, drops, overlong, cut, end_of_body;
-  assign drops       = drop_q || overlong || cut;
+  logic word, drops, overlong, end_of_body;
+  assign drops       = drop_q || overlong;
   assign ready_o     = state_q == StateBody && (drops || write_ready_i);
   assign word        = valid_i && ready_o;
   assign end_of_body = word && last_i;
-  assign overlong        = beat_q == (BeatWidth + 1)'(Beats);
-  assign cut       = beat_q == '0 && !keep_i[$bits(tip_t)/8-1];
+  assign overlong    = beat_q[BeatWidth];
 
   logic [6:0] bytes;
   always_comb begin

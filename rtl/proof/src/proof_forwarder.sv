@@ -22,8 +22,9 @@ module proof_forwarder
     input  logic                 large_valid_i,
     output logic                 large_ready_o,
     input  logic [SlotWidth-1:0] large_slot_i,
-    // The request, a cycle after its slot.
+    // Its length with the slot, the request a cycle later.
     output logic [SlotWidth-1:0] slot_o,
+    input  logic [         10:0] length_i,
     input  request_t             request_i,
     input  logic [PortWidth-1:0] request_port_i,
     output logic                 free_o,
@@ -46,7 +47,7 @@ module proof_forwarder
   logic begins, moves, fill_q;
   logic [SlotWidth-1:0] slot_q;
   logic [IdWidth-1:0] id_q;
-  logic [10:0] left_q;  // bytes behind this word and the words before it
+  logic [10:0] left_q;  // bytes of this word and those behind it
   logic tail_first_q;
 
   // A slot's request does not change until it is freed, so it is read for as long as its words leave.
@@ -64,13 +65,11 @@ module proof_forwarder
   assign fill_o = fill_q;
   assign id_o = id_q;
 
-  logic [10:0] left;
-  assign left = state_q == StateHead ? request_i.length : left_q;
-  `FFNE(left_q, left - 11'(WordBytes), moves)
+  `FFNE(left_q, state_q == StateIdle ? length_i : left_q - 11'(WordBytes), state_q == StateIdle || ready_i)
   `FFNE(tail_first_q, state_q == StateHead, moves)
   always_comb begin
-    word_o.last = left <= 11'(WordBytes);
-    word_o.keep = word_o.last ? ~64'd0 >> (6'd0 - left[5:0]) : '1;
+    word_o.last = left_q <= 11'(WordBytes);
+    word_o.keep = word_o.last ? ~64'd0 >> (6'd0 - left_q[5:0]) : '1;
     word_o.data = '0;
     if (state_q == StateHead) word_o.data = request_i.head[WordWidth-1:0];
     else if (tail_first_q) word_o.data[0+:RequestBits-WordWidth] = request_i.head[RequestBits-1:WordWidth];

@@ -45,7 +45,7 @@ module proof_generator
 
   typedef enum logic [2:0] {
     StateIdle,  // the request is read
-    StateSum,   // the sums of its headers
+    StateSum,   // it is there, and the sum of its header goes to a register
     StateHead,  // the first word
     StateBody,  // words that end with bytes of the body
     StateRest   // what is left of its last word
@@ -67,14 +67,14 @@ module proof_generator
   // The reply's first word.
   packet_t request, reply;
   proof_t frame;
-  logic [15:0] length_q, checksum_q;
+  logic [15:0] length_q, sum_q;
   `FFN(length_q, 16'(body_length_i) + 16'd76)
-  `FFN(checksum_q, ~add(request_i.sum, length_q))
+  `FFN(sum_q, request_i.sum)
   always_comb begin
     request = swap_bytes(request_i.head[WordWidth-1:0]);
     reply = swap_addresses(request);
     reply.ipv4.length = length_q;
-    reply.ipv4.checksum = checksum_q;
+    reply.ipv4.checksum = ~add(sum_q, length_q);
     reply.udp.length = length_q - 16'd20;
     reply.udp.checksum = '0;
     frame = request.compact[$bits(compact_t)-1-:$bits(proof_t)];

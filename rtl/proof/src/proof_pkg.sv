@@ -19,12 +19,11 @@ package proof_pkg;
   typedef logic [8*KeyBytes-1:0] key_t;
   localparam logic [3:0] QueryIndex = 4'd4;
 
-  // A request: the 90 bytes of its packet that are not zeros for sure, first byte lowest, the packet's length, and the sum of the reply's IPv4
-  // header without length and checksum.
+  // A request: the 90 bytes of its packet that are not zeros for sure, first byte lowest, and the sum of the reply's IPv4 header without length and
+  // checksum.
   localparam int unsigned RequestBits = 8 * 90;
   typedef struct packed {
     logic [15:0]            sum;
-    logic [10:0]            length;
     logic [RequestBits-1:0] head;
   } request_t;
 

@@ -27,6 +27,7 @@ module proof_stream
     input  logic [            LenWidth-1:0] hit_length_i,
     // Of the last byte: its word; up to its eight bytes in the word, a bit for each eight; the same for each byte of the eight.
     input  logic [           BeatWidth-1:0] hit_last_i,
+    input  logic                            hit_single_i,  // there is one word, or it is too large
     input  logic [                     7:0] hit_eights_i,
     input  logic [                     7:0] hit_bytes_i,
     input  logic                            hit_too_large_i,  // only the length is sent
@@ -62,12 +63,13 @@ module proof_stream
     tip_t                tip;
   } word_t;
 
+  // Whether a word is the last one, and whether there is a slot for it, is known ahead: the next hit comes by it.
   logic [BeatWidth-1:0] beat_q;
-  logic room, asks, last, comes;
+  logic first_q, last_q, room_q, asks, last, comes;
   word_t word;
-  assign last = hit_too_large_i || beat_q == hit_last_i;
-  assign read_valid_o = hit_valid_i && room && !hit_too_large_i;
-  assign asks = hit_valid_i && room && (hit_too_large_i || read_ready_i);
+  assign last = first_q ? hit_single_i : last_q;
+  assign read_valid_o = hit_valid_i && room_q && !hit_too_large_i;
+  assign asks = hit_valid_i && room_q && (hit_too_large_i || read_ready_i);
   assign hit_ready_o = asks && last;
   assign read_address_o = {hit_place_i, beat_q};
 
@@ -78,7 +80,7 @@ module proof_stream
   end
   assign word = '{
           last: last,
-          first: beat_q == '0,
+          first: first_q,
           keep: last && !hit_too_large_i ? keep : '1,
           tag: hit_tag_i,
           length: hit_length_i,
@@ -86,6 +88,8 @@ module proof_stream
           tip: hit_tip_i
       };
   `FFE(beat_q, last ? '0 : beat_q + 1'b1, asks, '0)
+  `FFE(first_q, last, asks, 1'b1)
+  `FFNE(last_q, beat_q + 1'b1 == hit_last_i, asks)
 
   ////////////////////////////////////////////////////////////////////////
   // The slots, used in turn. One counts as come from its data on, and until it is free again.
@@ -95,13 +99,13 @@ module proof_stream
   logic [Slots-1:0] came_q, ends_q;
   logic [SlotWidth-1:0] next_q, coming_q, leaving_q;
   logic [SlotWidth:0] used_q, awaited_q;
-  logic  leaves;
+  logic out_valid, out_ready, leaves;
   word_t out;
 
-  assign room = used_q != (SlotWidth + 1)'(Slots);
   assign read_slot_o = next_q;
   always_ff @(posedge clk_i) begin
-    if (asks) words_q[next_q] <= word;
+    // Until a word takes it, its place is no word's.
+    if (room_q) words_q[next_q] <= word;
     if (data_valid_i) data_q[data_slot_i] <= data_i;
   end
   for (genvar slot = 0; slot < Slots; slot++) begin : gen_slot
@@ -118,17 +122,33 @@ module proof_stream
   `FFE(next_q, next_q + 1'b1, asks, '0)
   `FFE(coming_q, coming_q + 1'b1, comes, '0)
   `FFE(leaving_q, leaving_q + 1'b1, leaves, '0)
+  `FFE(room_q, leaves || used_q != (SlotWidth + 1)'(Slots - 1), asks != leaves, 1'b1)
   `FF(used_q, used_q + (SlotWidth + 1)'(asks) - (SlotWidth + 1)'(leaves), '0)
   `FF(awaited_q, awaited_q + (SlotWidth + 1)'(asks) - (SlotWidth + 1)'(comes), '0)
 
+  // Out of the slots into a register, on the way to which the tip is put in.
+  logic [511:0] out_data;
   assign out = words_q[leaving_q];
-  assign valid_o = came_q[leaving_q];
-  assign leaves = valid_o && ready_i;
-  assign {last_o, keep_o, tag_o, length_o, too_large_o} = {out.last, out.keep, out.tag, out.length, out.too_large};
+  assign out_valid = came_q[leaving_q];
+  assign leaves = out_valid && out_ready;
   always_comb begin
-    data_o = out.too_large ? '0 : data_q[leaving_q];
-    if (out.first && !out.too_large) data_o[$bits(tip_t)-1:0] = out.tip;
+    out_data = data_q[leaving_q];
+    if (out.first) out_data[$bits(tip_t)-1:0] = out.tip;
   end
-  `ASSERT(slots_are_used, !valid_o || used_q != '0)
+  stage #(
+      .Width(512 + 64 + 2 + TagWidth + LenWidth)
+  ) u_out (
+      .clk_i,
+      .rst_ni,
+      .valid_i(out_valid),
+      .ready_o(out_ready),
+      .data_i ({out.last, out.keep, out.tag, out.length, out.too_large, out_data}),
+      .valid_o,
+      .ready_i,
+      .data_o ({last_o, keep_o, tag_o, length_o, too_large_o, data_o})
+  );
+  `ASSERT(room_is_told, room_q == (used_q != (SlotWidth + 1)'(Slots)))
+  `ASSERT(last_is_told, !hit_valid_i || last == (hit_too_large_i || beat_q == hit_last_i))
+  `ASSERT(slots_are_used, !out_valid || used_q != '0)
   `ASSERT(data_have_a_slot, !data_valid_i || (used_q != '0 && !came_q[data_slot_i]))
 endmodule

@@ -24,8 +24,11 @@ module proof_tags
     output logic ready_o,  // all tags are cleared
 
     input  logic                         valid_i,
-    input  op_e                          op_i,
     input  logic [SetWidth-1:0]          set_i,
+    // A cycle later: the chain of the operation's key.
+    input  logic                         chain_i,
+    // Two cycles later.
+    input  op_e                          op_i,
     input  key_t                         key_i,
     input  tip_t                         tip_i,     // the new one; OpClaim, OpCommit: that of the reply
     input  logic [        255:0]         parent_i,  // OpExtend: the hash of the tip before
@@ -43,6 +46,8 @@ module proof_tags
     output logic [ LenWidth-1:0]         length_o,  // OpLookup
     output tip_t                         tip_o      // OpLookup: of the key's chain
 );
+  // Keys, tips and parents are compared in so many parts, which the decision puts together.
+  localparam int unsigned Parts = 4;
 
   typedef struct packed {
     logic                valid;
@@ -57,26 +62,19 @@ module proof_tags
     logic [31:0] number;  // announcements before, 0 before the first
   } generation_t;
 
-  typedef struct packed {
-    op_e                  op;
-    logic [SetWidth-1:0]  set;
-    key_t                 key;
-    tip_t                 tip;
-    logic [255:0]         parent;
-    logic [LenWidth-1:0]  length;
-    logic [WithWidth-1:0] with_;
-  } operation_t;
-
-  // Stages: 0 reads, 1 the memory's register, 2 compares, 3 decides and writes. Generations and tips change in the cycle behind stage 3 of what
-  // does it; the next operation is in stage 0 then at the earliest, the gap being what it is.
-  operation_t s0, s1_q, s2_q, s3_q;
-  logic [3:1] valid_q;
-  assign s0 = '{op: op_i, set: set_i, key: key_i, tip: tip_i, parent: parent_i, length: length_i, with_: with_i};
-  `FF(valid_q, {valid_q[2:1], valid_i}, '0)
+  // Stages: 0 reads, 1 the memory's register, 2 compares, 3 decides, 4 tells and writes. Tags, generations and what is known of a chain change
+  // behind stage 4 of what does it; the next operation is in stage 0 then at the earliest, the gap being what it is.
+  logic [4:1] valid_q;
+  logic [SetWidth-1:0] set1_q, set2_q, set3_q;
+  op_e op3_q;
+  key_t key3_q;
+  tip_t new_tip3_q;
+  logic [LenWidth-1:0] length_i3_q;
+  logic [WithWidth-1:0] with3_q;
+  `FF(valid_q, {valid_q[3:1], valid_i}, '0)
   always_ff @(posedge clk_i) begin
-    s1_q <= s0;
-    s2_q <= s1_q;
-    s3_q <= s2_q;
+    {set1_q, set2_q, set3_q} <= {set_i, set1_q, set2_q};
+    {op3_q, key3_q, new_tip3_q, length_i3_q, with3_q} <= {op_i, key_i, tip_i, length_i, with_i};
   end
 
   ////////////////////////////////////////////////////////////////////////
@@ -86,21 +84,21 @@ module proof_tags
   logic [SetWidth-1:0] clear_q;
   `FFE(clear_q, clear_q + 1'b1, clearing_q, '0)
   `FFE(clearing_q, 1'b0, clear_q == SetWidth'(Sets - 1), 1'b1)
-  assign ready_o = !clearing_q;
 
   tag_t [Ways-1:0] read1, tags2_q;
-  logic [Ways-1:0][LenWidth-1:0] length3_q;
-  logic [Ways-1:0]               write;
-  tag_t                          write_tag;
+  logic [    Ways-1:0][LenWidth-1:0] length3_q;
+  logic [    Ways-1:0]               write4_q;
+  logic [SetWidth-1:0]               write_set4_q;
+  tag_t                              write_tag;
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     ram_1r1w #(
         .Width($bits(tag_t)),
         .Depth(Sets)
     ) u_tags (
         .clk_i,
-        .write_i        (write[w] || clearing_q),
-        .write_address_i(clearing_q ? clear_q : s3_q.set),
-        .write_data_i   (clearing_q ? '0 : write_tag),
+        .write_i        (write4_q[w]),
+        .write_address_i(write_set4_q),
+        .write_data_i   (write_tag),
         .read_i         (1'b1),
         .read_address_i (set_i),
         .read_data_o    (read1[w])
@@ -108,101 +106,87 @@ module proof_tags
   end
   `FFN(tags2_q, read1)
 
+  // The tip of either chain, and that of the operation's.
+  (* ram_style = "distributed" *) tip_t tips_q[2];
+  tip_t tip2_q, tip3_q;
+  logic tip_changes;
+  always_ff @(posedge clk_i) begin
+    if (tip_changes) tips_q[key3_q[4]] <= new_tip3_q;
+    tip2_q <= tips_q[chain_i];
+    tip3_q <= tip2_q;
+  end
+
   ////////////////////////////////////////////////////////////////////////
   // Stage 2: what is compared.
 
   // Whether the key is the operation's; and whether what is there is true as of the tip of its own chain, and for its own query.
-  logic [Ways-1:0] same3_q, true3_q;
-  logic [1:0] parent_is3_q;
+  logic [Ways-1:0][Parts-1:0] key_is3_q;
+  logic [Ways-1:0] true3_q;
+  logic [Parts-1:0] tip_is3_q, parent_is3_q;
   generation_t [1:0] generation_q;
-  tip_t [1:0] tip_q;
   logic [1:0] announcing_q, known_q;
-  // Whether a reply may be taken in, for either chain.
-  logic [1:0] takes3_q;
+  // Whether replies may be taken in.
+  logic takes3_q;
+  localparam int unsigned KeyPart = $bits(key_t) / Parts;
+  localparam int unsigned TipPart = $bits(tip_t) / Parts;
+  localparam int unsigned ParentPart = $bits(parent_i) / Parts;
   always_ff @(posedge clk_i) begin
     for (int unsigned w = 0; w < Ways; w++) begin
       length3_q[w] <= tags2_q[w].length;
-      same3_q[w] <= tags2_q[w].valid && tags2_q[w].key == s2_q.key;
       true3_q[w] <= tags2_q[w].valid && tags2_q[w].epoch == generation_q[tags2_q[w].key[4]].epoch &&
                     (tags2_q[w].key[3:0] != QueryIndex || tags2_q[w].number == generation_q[tags2_q[w].key[4]].number);
+      for (int unsigned p = 0; p < Parts; p++) begin
+        key_is3_q[w][p] <= tags2_q[w].valid && tags2_q[w].key[p*KeyPart+:KeyPart] == key_i[p*KeyPart+:KeyPart];
+      end
     end
-    for (int unsigned c = 0; c < 2; c++) begin
-      takes3_q[c]     <= tip_q[c] == s2_q.tip && known_q[c] && !announcing_q[c];
-      parent_is3_q[c] <= tip_q[c][255:0] == s2_q.parent;
+    for (int unsigned p = 0; p < Parts; p++) begin
+      tip_is3_q[p]    <= tip2_q[p*TipPart+:TipPart] == tip_i[p*TipPart+:TipPart];
+      parent_is3_q[p] <= tip2_q[p*ParentPart+:ParentPart] == parent_i[p*ParentPart+:ParentPart];
     end
+    takes3_q <= known_q[key_i[4]] && !announcing_q[key_i[4]];
   end
 
   ////////////////////////////////////////////////////////////////////////
   // Stage 3: the decision.
 
   logic chain, hit, taken;
-  generation_t now;
-  logic [Ways-1:0] usable, victim;
+  logic [Ways-1:0] same, usable, victim, write;
   logic [WayWidth-1:0] turn_q;
 
-  assign chain = s3_q.key[4];
-  assign now   = generation_q[chain];
+  assign chain = key3_q[4];
+  assign taken = takes3_q && &tip_is3_q;
+  assign tip_changes = valid_q[3] && (op3_q == OpExtend || op3_q == OpReorganise);
 
   always_comb begin
-    usable = same3_q & true3_q;
-    if (|same3_q) victim = same3_q;
+    for (int unsigned w = 0; w < Ways; w++) same[w] = &key_is3_q[w];
+    usable = same & true3_q;
+    if (|same) victim = same;
     else if (!(&true3_q)) victim = ~true3_q & (true3_q + 1'b1);
     else victim = Ways'(1) << turn_q;
 
-    hit   = s3_q.op == OpForget ? |same3_q : |usable;
-    taken = takes3_q[chain];
-
-    write     = '0;
-    write_tag = '{valid: 1'b1, epoch: now.epoch, number: now.number, length: s3_q.length, key: s3_q.key};
+    hit = op3_q == OpForget ? |same : |usable;
+    write = '0;
     if (valid_q[3]) begin
-      unique case (s3_q.op)
-        OpForget: begin
-          write = same3_q;
-          write_tag.valid = 1'b0;
-        end
+      unique case (op3_q)
+        OpForget: write = same;
         OpClaim: begin
           hit = taken;
           if (taken) write = victim;
-          write_tag.valid = 1'b0;
         end
         OpCommit: begin
           hit = taken;
-          if (taken) write = Ways'(1) << s3_q.with_[WayWidth-1:0];
+          if (taken) write = Ways'(1) << with3_q[WayWidth-1:0];
         end
-        default: ;
+        default:  ;
       endcase
     end
   end
-
-  for (genvar c = 0; c < 2; c++) begin : gen_chain
-    logic here, builds_on;
-    assign here    = valid_q[3] && chain == c[0];
-    assign builds_on = s3_q.op == OpExtend && known_q[c] && parent_is3_q[c];
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) begin
-        generation_q[c] <= '0;
-        announcing_q[c] <= 1'b0;
-      end else if (here) begin
-        if (s3_q.op == OpForget) announcing_q[c] <= 1'b1;
-        if (s3_q.op == OpExtend || s3_q.op == OpReorganise) begin
-          announcing_q[c] <= 1'b0;
-          // Numbers are compared for being equal only; 0 stays what it is before the first.
-          generation_q[c].number <= &generation_q[c].number ? 32'd1 : generation_q[c].number + 1'b1;
-          if (!builds_on) generation_q[c].epoch <= generation_q[c].epoch + 1'b1;
-        end
-      end
-    end
-    // Its number is not 0 any more.
-    `FFE(known_q[c], 1'b1, here && (s3_q.op == OpExtend || s3_q.op == OpReorganise), 1'b0)
-    `FFNE(tip_q[c], s3_q.tip, here && (s3_q.op == OpExtend || s3_q.op == OpReorganise))
-  end
-  `FFE(turn_q, turn_q + 1'b1, |write && s3_q.op == OpClaim, '0)
 
   // One-hot to number.
   logic [Ways-1:0] chosen;
   logic [WayWidth-1:0] way;
   logic [LenWidth-1:0] length;
-  assign chosen = s3_q.op == OpClaim ? victim : usable;
+  assign chosen = op3_q == OpClaim ? victim : usable;
   always_comb begin
     way    = '0;
     length = '0;
@@ -214,17 +198,53 @@ module proof_tags
     end
   end
 
-  `FF(valid_o, valid_q[3], 1'b0)
   always_ff @(posedge clk_i) begin
-    op_o     <= s3_q.op;
-    with_o   <= s3_q.with_;
-    key_o    <= s3_q.key;
+    op_o     <= op3_q;
+    with_o   <= with3_q;
+    key_o    <= key3_q;
     hit_o    <= hit;
-    place_o  <= {s3_q.set, way};
+    place_o  <= {set3_q, way};
     length_o <= length;
-    tip_o    <= tip_q[chain];
+    tip_o    <= tip3_q;
   end
+  assign valid_o = valid_q[4];
 
-  `ASSERT(a_key_has_one_place, !valid_q[3] || $onehot0(same3_q))
+  ////////////////////////////////////////////////////////////////////////
+  // Stage 4: what it changes. Of the memory only what is valid is cleared.
+
+  generation_t now4_q;
+  logic [LenWidth-1:0] length_i4_q;
+  logic commits4_q, builds_on4_q;
+  `FF(write4_q, clearing_q ? '1 : write, '0)
+  // Also its last write has been made then.
+  `FF(ready_o, !clearing_q, 1'b0)
+  always_ff @(posedge clk_i) begin
+    write_set4_q <= clearing_q ? clear_q : set3_q;
+    commits4_q   <= !clearing_q && op3_q == OpCommit;
+    now4_q       <= generation_q[chain];
+    length_i4_q  <= length_i3_q;
+    builds_on4_q <= op3_q == OpExtend && known_q[chain] && &parent_is3_q;
+  end
+  assign write_tag = '{
+          valid: commits4_q,
+          epoch: now4_q.epoch,
+          number: now4_q.number,
+          length: length_i4_q,
+          key: key_o
+      };
+  for (genvar c = 0; c < 2; c++) begin : gen_chain
+    logic forgets4_q, advances4_q;
+    `FF(forgets4_q, valid_q[3] && chain == c[0] && op3_q == OpForget, 1'b0)
+    `FF(advances4_q, tip_changes && chain == c[0], 1'b0)
+    `FFE(announcing_q[c], forgets4_q, forgets4_q || advances4_q, 1'b0)
+    // Numbers are compared for being equal only; 0 stays what it is before the first.
+    `FFE(generation_q[c].number, &generation_q[c].number ? 32'd1 : generation_q[c].number + 1'b1, advances4_q, '0)
+    `FFE(generation_q[c].epoch, generation_q[c].epoch + 1'b1, advances4_q && !builds_on4_q, '0)
+    // Its number is not 0 any more.
+    `FFE(known_q[c], 1'b1, advances4_q, 1'b0)
+  end
+  `FFE(turn_q, turn_q + 1'b1, valid_o && hit_o && op_o == OpClaim, '0)
+
+  `ASSERT(a_key_has_one_place, !valid_q[3] || $onehot0(same))
 
 endmodule
