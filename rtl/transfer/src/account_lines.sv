@@ -32,10 +32,10 @@ module account_lines
     input  logic                            rst_ni,
     output logic                            ready_o,  // the memory is cleared
 
-    // The buckets of an operation's source and destination; with each move it is a cycle further. In its third one it has its lines, once it
-    // may and is to take them.
+    // The buckets of an operation's source and destination; with each move, told to each, it is a cycle further. In its third one it has
+    // its lines, once it may, as is told a cycle before, and is to take them.
     input  logic    [1:0][   AddrWidth-1:0] bucket_i,
-    input  logic                            move_i,
+    input  logic    [1:0]                   move_i,
     input  logic                            third_i,  // there is an operation in the third cycle
     output logic                            may_take_o,
     input  logic                            take_i,
@@ -43,14 +43,14 @@ module account_lines
     output logic         [     2*Lines-1:0] filled_o,
 
     // The pipeline: in cycle 1 the lines that it reads; in cycle 2 what came from memory into them, and what has changed since; in cycle 4
-    // again what has changed.
+    // again what has changed, before it.
     input  logic    [1:0][   LineWidth-1:0] read_line_i,
     output bucket_t [1:0]                   bucket_o,
     output logic    [1:0][ AccountWays-1:0] changed_o,
-    input  logic    [1:0][   LineWidth-1:0] changed_line_i,
     output logic    [1:0][ AccountWays-1:0] changed_now_o,
-    // What sources and destinations write, as in balance_store. After the reset all places are written, which changes none.
+    // What sources and destinations write, as in balance_store. After the reset all places are cleared, which changes none.
     input  logic                            clear_i,
+    input  logic         [  PlaceWidth-1:0] clear_place_i,
     input  logic    [1:0]                   write_i,
     input  logic    [1:0][  PlaceWidth-1:0] write_place_i,
     input  id_t     [1:0]                   write_id_i,
@@ -87,6 +87,7 @@ module account_lines
   localparam int unsigned Untold = 64;
 
   typedef logic [NumberWidth-1:0] number_t;
+  typedef logic [LineWidth-1:0] line_t;
   typedef logic [1:0][Lines-1:0] lines_t;
   typedef logic [UserWidth-1:0] user_t;
 
@@ -103,39 +104,45 @@ module account_lines
   // [port] whose lines. A spare line holds no bucket, so no lookup matches it.
 
   logic [1:0][AddrWidth-1:0] second_bucket_q, bucket_q;
-  lines_t [1:0] match, second_match, second_match_q, match_q, chosen, took_q;
+  lines_t [1:0] match, second_match, second_match_q, match_q, chosen, chosen_q;
   lines_t alloc, spare_q, next_q, held_q, stays, filled_q, dirty_q, writing_q;
-  logic [1:0][Lines-1:0][  AddrWidth-1:0] held_bucket_q;
+  logic [1:0][Lines-1:0][AddrWidth-1:0] held_bucket_q;
   logic [1:0][Lines-1:0][AccountWays-1:0] changed_q;
-  logic [1:0] misses, misses_q, spare_valid_q;
+  number_t [1:0] spare_number_q;
+  logic [1:0] misses, misses_q, spare_valid, spare_valid_q;
   logic second_same_q, same_q;
-  // Whether a lookup gets the line that the operation in the third cycle takes for its lookup [other]: what it will match when it is there.
-  logic [1:0][1:0] repeats, second_repeats_q;
+  // Whether a lookup gets the line that the operation in the third cycle takes for its lookup [other]; it learns in its second cycle of what
+  // was taken in its first one.
+  logic [1:0][1:0] repeats, first_repeats_q, second_repeats_q;
+  lines_t taken_before_q;
+  `FFNE(taken_before_q, spare_q, move_i[0])
   for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_match
     for (genvar port = 0; port < 2; port++) begin : gen_port
-      logic first_repeats;
-      assign first_repeats = third_i && misses_q[port] && bucket_i[lookup] == bucket_q[port];
       assign repeats[lookup][port] = third_i && misses_q[port] && second_repeats_q[lookup][port];
-      `FFNE(second_repeats_q[lookup][port], bucket_i[lookup] == second_bucket_q[port], move_i)
+      `FFNE(first_repeats_q[lookup][port], third_i && misses_q[port] && bucket_i[lookup] == bucket_q[port],
+            move_i[lookup])
+      `FFNE(second_repeats_q[lookup][port], bucket_i[lookup] == second_bucket_q[port], move_i[lookup])
       for (genvar i = 0; i < Lines; i++) begin : gen_line
-        assign match[lookup][port][i] = (stays[port][i] && bucket_i[lookup] == held_bucket_q[port][i]) ||
-            (first_repeats && spare_q[port][i]);
+        assign match[lookup][port][i] = stays[port][i] && bucket_i[lookup] == held_bucket_q[port][i];
         assign second_match[lookup][port][i] = second_match_q[lookup][port][i] ||
-            (repeats[lookup][port] && spare_q[port][i]);
+            (first_repeats_q[lookup][port] && taken_before_q[port][i]) || (repeats[lookup][port] && spare_q[port][i]);
       end
     end
   end
   // A destination in the bucket of its source has the line that this gets.
-  assign misses[0] = second_match_q[0] == '0 && repeats[0] == '0;
-  assign misses[1] = second_match_q[1] == '0 && repeats[1] == '0 && !second_same_q;
-  `FFNE(second_bucket_q, bucket_i, move_i)
-  `FFNE(second_match_q, match, move_i)
-  `FFNE(second_same_q, bucket_i[0] == bucket_i[1], move_i)
-  `FFNE(bucket_q, second_bucket_q, move_i)
-  `FFNE(match_q, second_match, move_i)
-  `FFNE(same_q, second_same_q, move_i)
-  `FFNE(misses_q, misses, move_i)
-  assign may_take_o = (misses_q & ~spare_valid_q) == '0;
+  assign misses[0] = second_match_q[0] == '0 && first_repeats_q[0] == '0 && repeats[0] == '0;
+  assign misses[1] = second_match_q[1] == '0 && first_repeats_q[1] == '0 && repeats[1] == '0 && !second_same_q;
+  for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_move
+    `FFNE(second_bucket_q[lookup], bucket_i[lookup], move_i[lookup])
+    `FFNE(second_match_q[lookup], match[lookup], move_i[lookup])
+    `FFNE(bucket_q[lookup], second_bucket_q[lookup], move_i[lookup])
+    `FFNE(match_q[lookup], second_match[lookup], move_i[lookup])
+    `FFNE(misses_q[lookup], misses[lookup], move_i[lookup])
+  end
+  `FFNE(second_same_q, bucket_i[0] == bucket_i[1], move_i[0])
+  `FFNE(same_q, second_same_q, move_i[0])
+  // Until it is known in the third cycle whether it misses, an operation is taken for one that does.
+  assign may_take_o = (~spare_valid & (misses_q | {2{move_i[0]}})) == '0;
   always_comb begin
     chosen = match_q;
     if (misses_q[0]) chosen[0][0] = spare_q[0];
@@ -143,16 +150,29 @@ module account_lines
     if (same_q) chosen[1] = chosen[0];
     for (int port = 0; port < 2; port++) alloc[port] = take_i && misses_q[port] ? spare_q[port] : '0;
   end
+  logic [1:0][LineWidth-1:0] own_line;
+  assign line_o = {same_q ? own_line[0] : own_line[1], own_line[0]};
   for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_chosen
     logic port;
-    assign port = chosen[lookup][1] != '0;
-    assign line_o[lookup] = {port, number(chosen[lookup][0] | chosen[lookup][1])};
+    logic [Lines-1:0] matched;
+    assign port = match_q[lookup][1] != '0;
+    assign matched = match_q[lookup][0] | match_q[lookup][1];
+    assign own_line[lookup] = misses_q[lookup] ? {1'(lookup), spare_number_q[lookup]} : {port, number(matched)};
     // Lines learn of their users a cycle later.
-    `FFN(took_q[lookup], take_i ? chosen[lookup] : '0)
+    `FFN(chosen_q[lookup], chosen[lookup])
   end
 
   ////////////////////////////////////////////////////////////////////////
   // The state of each line.
+
+  function automatic logic [AccountWays-1:0] written_to(line_t line, logic [1:0] write,
+                                                        logic [1:0][PlaceWidth-1:0] place);
+    written_to = '0;
+    for (int bank = 0; bank < 2; bank++) begin
+      if (write[bank] && place[bank][LineWidth-1:0] == line)
+        written_to |= AccountWays'(1) << place[bank][PlaceWidth-1:LineWidth];
+    end
+  endfunction
 
   // A line is in use until the last operation that took it releases its own: they do so in their order.
   logic taken_q;
@@ -167,18 +187,16 @@ module account_lines
   number_t [1:0] told_line;
   for (genvar port = 0; port < 2; port++) begin : gen_port
     for (genvar i = 0; i < Lines; i++) begin : gen_state
-      localparam logic [LineWidth-1:0] Line = {1'(port), number_t'(i)};
+      localparam line_t Line = {1'(port), number_t'(i)};
       logic used_q, takes;
       user_t last_user_q;
-      logic [1:0][AccountWays-1:0] written;
+      logic [AccountWays-1:0] written;
       logic wanted;
-      for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
-        assign written[lookup] = write_i[lookup] && !clear_i && write_place_i[lookup][LineWidth-1:0] == Line ?
-            AccountWays'(1) << write_place_i[lookup][PlaceWidth-1:LineWidth] : '0;
-      end
-      assign takes = took_q[0][port][i] || took_q[1][port][i];
+      assign written = written_to(Line, write_i, write_place_i);
+      assign takes = taken_q && (chosen_q[0][port][i] || chosen_q[1][port][i]);
       assign wanted = used_q || takes || match_q[0][port][i] || match_q[1][port][i] || second_match_q[0][port][i] ||
-          second_match_q[1][port][i];
+          second_match_q[1][port][i] ||
+          ((first_repeats_q[0][port] || first_repeats_q[1][port]) && taken_before_q[port][i]);
       `FF(used_q, takes || (used_q && !(release_i && last_user_q == releases_q)), 1'b0)
       `FFNE(last_user_q, user_q, takes)
       assign idle[port][i] = !used_q;
@@ -188,10 +206,11 @@ module account_lines
       assign leaves[port][i] = leaving_q[port][i] && !second_match_q[0][port][i] && !second_match_q[1][port][i];
       assign stays[port][i] = held_q[port][i] && !leaves[port][i];
       `FF(held_q[port][i], alloc[port][i] || stays[port][i], 1'b0)
-      `FFNE(held_bucket_q[port][i], bucket_q[port], alloc[port][i])
-      `FFE(filled_q[port][i], !alloc[port][i],
-           alloc[port][i] || (mem_data_valid_i[port] && mem_data_line_i[port] == number_t'(i)), 1'b0)
-      `FF(changed_q[port][i], alloc[port][i] ? '0 : changed_q[port][i] | written[0] | written[1], '0)
+      // While a line is spare it follows the operation that may take it.
+      `FFNE(held_bucket_q[port][i], bucket_q[port], spare_q[port][i])
+      `FFE(filled_q[port][i], !spare_q[port][i],
+           spare_q[port][i] || (mem_data_valid_i[port] && mem_data_line_i[port] == number_t'(i)), 1'b0)
+      `FF(changed_q[port][i], spare_q[port][i] ? '0 : changed_q[port][i] | written, '0)
       `FF(dirty_q[port][i], written != '0 || (dirty_q[port][i] && !picked[port][i]), 1'b0)
       `FFE(writing_q[port][i], picked[port][i], picked[port][i] || (told[port] && told_line[port] == number_t'(i)),
            1'b0)
@@ -207,7 +226,10 @@ module account_lines
     assign uses = (take_i && misses_q[port]) || !spare_valid_q[port];
     assign may = ~held_q[port] & ~spare_q[port] & ~next_q[port];
     `FFE(spare_q[port], next_q[port], uses, '0)
-    `FFE(spare_valid_q[port], next_valid_q, uses, 1'b0)
+    `FFNE(spare_number_q[port], number(next_q[port]), uses)
+    assign spare_valid[port] = !uses || next_valid_q;
+    `FF(spare_valid_q[port], spare_valid[port], 1'b0)
+    `ASSERT(a_miss_has_a_spare_line, !(take_i && misses_q[port]) || spare_valid_q[port])
     `FFE(next_q[port], first_of(may), uses || !next_valid_q, '0)
     `FFE(next_valid_q, |may, uses || !next_valid_q, 1'b0)
 
@@ -222,7 +244,7 @@ module account_lines
         .rst_ni,
         .valid_i(take_i && misses_q[port]),
         .ready_o(read_ready),
-        .data_i ({bucket_q[port], number(spare_q[port])}),
+        .data_i ({bucket_q[port], spare_number_q[port]}),
         .valid_o(mem_read_valid_o[port]),
         .ready_i(mem_read_ready_i[port]),
         .data_o ({mem_read_addr_o[port], mem_read_line_o[port]}),
@@ -260,8 +282,14 @@ module account_lines
     end
     `FFN(port_q, read_line_i[lookup][NumberWidth])
     assign bucket_o[lookup] = rows[port_q];
-    `FFN(changed_o[lookup], line_changed[read_line_i[lookup]])
-    assign changed_now_o[lookup] = line_changed[changed_line_i[lookup]];
+    // The lines are asked once; what is written from then on is added.
+    line_t line_q[2:3];
+    logic [AccountWays-1:0] changed_later_q;
+    `FFN(line_q[2], read_line_i[lookup])
+    `FFN(line_q[3], line_q[2])
+    `FFN(changed_o[lookup], line_changed[read_line_i[lookup]] | written_to(read_line_i[lookup], write_i, write_place_i))
+    `FFN(changed_later_q, changed_o[lookup] | written_to(line_q[2], write_i, write_place_i))
+    `FFN(changed_now_o[lookup], changed_later_q | written_to(line_q[3], write_i, write_place_i))
   end
 
   ////////////////////////////////////////////////////////////////////////
@@ -278,7 +306,7 @@ module account_lines
     // The buckets of the lines once more, to be read by the number.
     (* ram_style = "distributed" *) logic [AddrWidth-1:0] bucket_of_q[Lines];
     always_ff @(posedge clk_i) begin
-      if (take_i && misses_q[port]) bucket_of_q[number(spare_q[port])] <= bucket_q[port];
+      if (spare_valid_q[port]) bucket_of_q[spare_number_q[port]] <= bucket_q[port];
     end
     logic [1:0] way_number;
     always_comb begin
@@ -312,15 +340,15 @@ module account_lines
     logic [AccountWays-1:0] read_way_q;
     for (genvar bank = 0; bank < 2; bank++) begin : gen_bank
       logic [PlaceWidth-1:0] place;
-      assign place = write_place_i[bank];
+      assign place = clear_i ? clear_place_i : write_place_i[bank];
       ram_1r1w #(
           .Width(1 + $bits(id_t) + $bits(balance_t)),
           .Depth(AccountWays * Lines)
       ) u_bank (
           .clk_i,
-          .write_i        (write_i[bank] && place[NumberWidth] == 1'(port)),
+          .write_i        ((clear_i || write_i[bank]) && place[NumberWidth] == 1'(port)),
           .write_address_i({place[PlaceWidth-1:LineWidth], place[NumberWidth-1:0]}),
-          .write_data_i   ({write_newer_i[bank], write_id_i[bank], write_balance_i[bank]}),
+          .write_data_i   ({!clear_i && write_newer_i[bank], write_id_i[bank], write_balance_i[bank]}),
           .read_i         (1'b1),
           .read_address_i ({way_number, reading_line_q}),
           .read_data_o    ({newer[bank], id[bank], balance[bank]})

@@ -68,9 +68,9 @@ module accounts_external
 
   localparam int unsigned TagWidth = 32 - AddrWidth;
   localparam int unsigned SecretWidth = TagWidth + AddrWidth - 1;
-  // Operations that wait for their lines, and those that hold them: these, one at the pipeline's door and nine in it.
+  // Operations that wait for their lines, and those that hold them: these, one at the pipeline's door, one behind it, and nine in it.
   localparam int unsigned Waiting = Lines;
-  localparam int unsigned Operations = Waiting + 10;
+  localparam int unsigned Operations = Waiting + 11;
 
   typedef logic [AddrWidth-1:0] addr_t;
   typedef logic [LineWidth-1:0] line_t;
@@ -82,7 +82,10 @@ module accounts_external
 
   logic clearing;
   logic [1:0] cleared, may_take;
-  logic hashed_valid_q, second_valid_q, third_valid_q, waiting_ready, waiting_room_q, moves, takes, leaves;
+  logic hashed_valid_q, second_valid_q, third_valid, third_valid_q, waiting_ready, waiting_room, leaves;
+  logic moves, moves_q, operation_moves_q, takes, takes_q;
+  logic [1:0] half_takes_q;
+  logic [1:0][1:0] lookup_moves_q;
   operation_t hashed_q, second_q, third_q;
   id_t [1:0] id;
   addr_t [1:0][1:0] bucket, bucket_q;
@@ -101,24 +104,37 @@ module accounts_external
       );
     end
   end
-  // Three cycles in account_lines.
-  assign takes = third_valid_q && &may_take && waiting_room_q;
-  assign moves = !third_valid_q || takes;
-  assign leaves = !hashed_valid_q || moves;
+  // Three cycles in account_lines. Whether they move is known a cycle before, as all their registers wait for it.
+  assign third_valid = moves_q ? second_valid_q : third_valid_q;
+  assign takes = third_valid && &may_take && waiting_room;
+  assign moves = !third_valid || takes;
+  `FF(moves_q, moves, 1'b1)
+  `FF(takes_q, takes, 1'b0)
+  // The same for operations and for the lines of each half, too many and too far apart for one register. Synthesis keeps equal ones only
+  // bit by bit.
+  (* keep *) `FF(operation_moves_q, moves, 1'b1)
+  for (genvar half = 0; half < 2; half++) begin : gen_half_moves
+    (* keep *) `FF(half_takes_q[half], takes, 1'b0)
+    for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
+      (* keep *) `FF(lookup_moves_q[half][lookup], moves, 1'b1)
+    end
+  end
+  assign leaves = !hashed_valid_q || moves_q;
   assign ready_o = leaves && &cleared && !clearing;
   `FFE(hashed_valid_q, valid_i && ready_o, leaves, 1'b0)
   `FFNE(hashed_q, operation_i, leaves)
   `FFNE(bucket_q, bucket, leaves)
-  `FFE(second_valid_q, hashed_valid_q, moves, 1'b0)
-  `FFNE(second_q, hashed_q, moves)
-  `FFE(third_valid_q, second_valid_q, moves, 1'b0)
-  `FFNE(third_q, second_q, moves)
+  `FFE(second_valid_q, hashed_valid_q, moves_q, 1'b0)
+  `FFNE(second_q, hashed_q, operation_moves_q)
+  `FF(third_valid_q, third_valid, 1'b0)
+  `FFNE(third_q, second_q, operation_moves_q)
 
-  // An operation waits, the first one at the pipeline's door, for what its lines are to hold.
-  logic waiting_valid, door_valid_q, enters;
+  // An operation waits, the first one at the pipeline's door, for what its lines are to hold. The one behind it has left the queue, whose
+  // memory takes too long to tell which lines are to be looked at.
+  logic waiting_valid, next_valid_q, next_leaves, door_valid_q, enters;
   logic [1:0][1:0] filled_q;
-  operation_t waiting;
-  lines_t line, waiting_line;
+  operation_t waiting, next_q;
+  lines_t line, waiting_line, next_line_q;
   logic [1:0][2*Lines-1:0] filled;
   logic [$clog2(Waiting+1)-1:0] waits;
   fifo #(
@@ -127,31 +143,34 @@ module accounts_external
   ) u_waiting (
       .clk_i,
       .rst_ni,
-      .valid_i(takes),
+      .valid_i(takes_q && (waiting_valid || !next_leaves)),
       .ready_o(waiting_ready),
       .data_i ({third_q, line}),
       .valid_o(waiting_valid),
-      .ready_i(enters),
+      .ready_i(next_leaves),
       .data_o ({waiting, waiting_line}),
       .count_o(waits)
   );
-  // Known a cycle before, as much waits for it.
-  `FF(waiting_room_q, 32'(waits) < Waiting - 1, 1'b0)
-  `ASSERT(waiting_has_room, !takes || waiting_ready)
-  lines_t line_q[1:4];
+  assign waiting_room = 32'(waits) < Waiting - 1;
+  `ASSERT(waiting_has_room, !takes_q || waiting_ready)
+  assign next_leaves = !next_valid_q || enters;
+  `FFE(next_valid_q, waiting_valid || takes_q, next_leaves, 1'b0)
+  `FFNE(next_q, waiting_valid ? waiting : third_q, next_leaves)
+  `FFNE(next_line_q, waiting_valid ? waiting_line : line, next_leaves)
+  lines_t line_q[1:3];
   assign valid_o = door_valid_q && &filled_q;
   assign enters = !door_valid_q || (valid_o && ready_i);
-  `FFE(door_valid_q, waiting_valid, enters, 1'b0)
-  `FFNE(operation_o, waiting, enters)
-  `FFNE(line_q[1], waiting_line, enters)
+  `FFE(door_valid_q, next_valid_q, enters, 1'b0)
+  `FFNE(operation_o, next_q, enters)
+  `FFNE(line_q[1], next_line_q, enters)
   for (genvar half = 0; half < 2; half++) begin : gen_filled
     for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
       // A line stays filled while an operation waits for it.
       `FFN(filled_q[half][lookup],
-           enters ? filled[half][waiting_line[half][lookup]] : filled[half][line_q[1][half][lookup]])
+           enters ? filled[half][next_line_q[half][lookup]] : filled[half][line_q[1][half][lookup]])
     end
   end
-  for (genvar cycle = 2; cycle <= 4; cycle++) begin : gen_line
+  for (genvar cycle = 2; cycle <= 3; cycle++) begin : gen_line
     `FFN(line_q[cycle], line_q[cycle-1])
   end
 
@@ -172,7 +191,7 @@ module accounts_external
   for (genvar half = 0; half < 2; half++) begin : gen_half
     logic [1:0] writes;
     assign writes = {
-      write[1] && write_slot[1][SlotWidth-1] == 1'(half), write[0] && write_slot[0][SlotWidth-1] == 1'(half)
+      write_i[1] && write_slot_i[1][SlotWidth-1] == 1'(half), write_i[0] && write_slot_i[0][SlotWidth-1] == 1'(half)
     };
     account_lines #(
         .Lines     (Lines),
@@ -183,23 +202,23 @@ module accounts_external
         .rst_ni,
         .ready_o          (cleared[half]),
         .bucket_i         (bucket_q[half]),
-        .move_i           (moves),
+        .move_i           (lookup_moves_q[half]),
         .third_i          (third_valid_q),
         .may_take_o       (may_take[half]),
-        .take_i           (takes),
+        .take_i           (half_takes_q[half]),
         .line_o           (line[half]),
         .filled_o         (filled[half]),
         .read_line_i      (line_q[1][half]),
         .bucket_o         (row[half]),
         .changed_o        (changed[half]),
-        .changed_line_i   (line_q[4][half]),
         .changed_now_o    (changed_now[half]),
         .clear_i          (clearing),
+        .clear_place_i    (clear_q[SlotWidth-2:0]),
         .write_i          (writes),
-        .write_place_i    ({write_slot[1][SlotWidth-2:0], write_slot[0][SlotWidth-2:0]}),
+        .write_place_i    ({write_slot_i[1][SlotWidth-2:0], write_slot_i[0][SlotWidth-2:0]}),
         .write_id_i,
         .write_balance_i,
-        .write_newer_i    (write_newer),
+        .write_newer_i,
         .release_i        (done_i),
         .mem_read_valid_o (mem_read_valid_o[half]),
         .mem_read_ready_i (mem_read_ready_i[half]),

@@ -77,20 +77,27 @@ module store_controller
   `FF(clear_index_q, clear_index_q + WindowIndexWidth'(1), '0)
 
   // What is under way.
-  logic begins, ready, taken, given;
+  logic begins, ready, taken, given, has_room_for_result_q;
   operation_t entering;
   logic [$clog2(Results+1)-1:0] under_way_q;
-  logic creating;
+  logic creating, creating_later, creating_later_q;
   logic valid_q[First:Last];
   operation_t operation_q[First:Last];
   assign taken = begins && ready;
   assign given = valid_o && ready_i;
-  assign ready = !clear_q && !creating && under_way_q != ($clog2(Results + 1))'(Results);
+  // Known a cycle before, as much waits for it: as if an operation were taken in this one.
+  `FF(has_room_for_result_q, !clear_q && 32'(under_way_q) < Results - 1, 1'b0)
+  assign ready = has_room_for_result_q && !creating;
   `FFE(under_way_q, taken ? under_way_q + 1'b1 : under_way_q - 1'b1, taken != given, '0)
+  // Of all but the first of them known a cycle before.
   always_comb begin
-    creating = 1'b0;
-    for (int cycle = First; cycle <= 8; cycle++) creating |= valid_q[cycle] && operation_q[cycle].command == Create;
+    creating_later = 1'b0;
+    for (int cycle = First; cycle <= 7; cycle++) begin
+      creating_later |= valid_q[cycle] && operation_q[cycle].command == Create;
+    end
   end
+  `FF(creating_later_q, creating_later, 1'b0)
+  assign creating = creating_later_q || (valid_q[First] && operation_q[First].command == Create);
   `FF(valid_q[First], taken, 1'b0)
   `FFN(operation_q[First], entering)
   for (genvar cycle = First + 1; cycle <= Last; cycle++) begin : gen_operation
