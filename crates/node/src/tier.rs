@@ -114,7 +114,7 @@ fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Re
         Backend::Auto => queues
             .map(open)
             .collect::<Result<_, xdp::Error>>()
-            .map_err(|_| "; its driver has no zero copy, so no AF_XDP".to_owned()),
+            .map_err(|_| "; its driver has no zero copy that XDP can answer with, so no AF_XDP".to_owned()),
         _ => Err(", as configured".to_owned()),
     }
 }

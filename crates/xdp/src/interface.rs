@@ -19,6 +19,8 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// Its network addresses.
     pub addresses: Vec<IpAddr>,
+    /// The name of its driver, `veth` or the like among them; empty where there is none.
+    pub driver: String,
     /// Its queues for receiving: one where the driver does not tell.
     pub receive_queues: u32,
     /// Its queues for sending.
@@ -32,9 +34,10 @@ impl Interface {
         let text = CString::new(name).map_err(|_| error("a name has no zero bytes".to_owned()))?;
         let index = sys::interface_index(&text).map_err(|source| error(source.to_string()))?;
         let [receive_queues, transmit_queues] = sys::channels(&text).unwrap_or([1, 1]);
-        let (mac, addresses) = ([0; 6], Vec::new());
-        let mut interface = Self { name: name.to_owned(), index, mac, addresses, receive_queues, transmit_queues };
-        for (_, address) in all()?.into_iter().filter(|(of, _)| of == name) {
+        let driver = sys::driver(&text).unwrap_or_default();
+        let (name, mac, addresses) = (name.to_owned(), [0; 6], Vec::new());
+        let mut interface = Self { name, index, mac, addresses, driver, receive_queues, transmit_queues };
+        for (_, address) in all()?.into_iter().filter(|(of, _)| *of == interface.name) {
             match address {
                 InterfaceAddress::Hardware(mac) => interface.mac = mac,
                 InterfaceAddress::Network(address) => interface.addresses.push(address),
@@ -62,6 +65,13 @@ impl Interface {
     /// Whether there is a device behind it, or a virtual one at least, as machines have; not so with a `veth`, a bridge or a tunnel.
     pub fn has_device(&self) -> bool {
         Path::new("/sys/class/net").join(&self.name).join("device").exists()
+    }
+
+    /// Whether the driver loses what XDP answers, once its frames come by zero copy. That of virtio wants room before a frame that it sends,
+    /// and what XDP sends of such a frame is a copy without any (`xdp_convert_zc_to_xdp_frame`, Linux 6.11 to 7.3 at least). Nothing tells of
+    /// that, and no frame can be sent to try it.
+    pub fn zero_copy_loses_answers(&self) -> bool {
+        self.driver == "virtio_net"
     }
 
     /// Whether it is the loopback.

@@ -108,11 +108,9 @@ pub fn machine() -> Vec<Finding> {
 /// may reset its link for that.
 pub fn interface(interface: &Interface, attach: bool) -> Vec<Finding> {
     let folder = PathBuf::from("/sys/class/net").join(&interface.name);
-    let driver = fs::read_link(folder.join("device/driver")).ok();
-    let driver = driver.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
     let how = format!(
         "driver {}, {} receive queues, MTU {}",
-        driver.unwrap_or_else(|| "none (virtual)".to_owned()),
+        if interface.driver.is_empty() { "none" } else { &interface.driver },
         interface.receive_queues,
         read(folder.join("mtu"))
     );
@@ -138,7 +136,7 @@ pub fn interface(interface: &Interface, attach: bool) -> Vec<Finding> {
             Ok(Transfer::Copy) => Finding::bad(
                 FRAMES,
                 "copy mode: past the network stack, but each frame is copied",
-                "use a driver with AF_XDP zero copy (ice, i40e, ixgbe, igc, mlx5 or virtio_net of newer kernels)",
+                "use a driver with AF_XDP zero copy (ice, i40e, ixgbe, igb, igc, mlx5; virtio_net loses what XDP answers in it)",
             ),
             Err(error) => Finding::bad(FRAMES, error.to_string(), ""),
         });

@@ -99,6 +99,9 @@ impl Socket {
         transfer: Transfer,
     ) -> Result<Self, Error> {
         let refused = |what| move |error: io::Errno| refused(what)(error.into());
+        if transfer == Transfer::ZeroCopy && interface.zero_copy_loses_answers() {
+            return Err(refused("zero copy, in which the driver loses what XDP answers")(io::Errno::OPNOTSUPP));
+        }
         let rings = refused("the rings of an AF_XDP socket");
         let (umem, mut frames) = Umem::new(FRAMES).map_err(refused("memory for frames"))?;
         let family = AddressFamily::from_raw(libc::AF_XDP as u16);

@@ -338,7 +338,6 @@ pub fn interface_index(name: &CStr) -> io::Result<u32> {
 
 /// How many queues an interface has for receiving and for sending (`ETHTOOL_GCHANNELS`, include/uapi/linux/ethtool.h).
 pub fn channels(name: &CStr) -> io::Result<[u32; 2]> {
-    const GET_CHANNELS: u32 = 0x3c;
     /// The command; the most there can be of queues for receiving, sending, others and both; then how many there are.
     #[repr(C)]
     struct Channels {
@@ -349,7 +348,36 @@ pub fn channels(name: &CStr) -> io::Result<[u32; 2]> {
         other: u32,
         combined: u32,
     }
+    const GET_CHANNELS: u32 = 0x3c;
     let mut channels = Channels { command: GET_CHANNELS, most: [0; 4], receive: 0, transmit: 0, other: 0, combined: 0 };
+    // SAFETY: the structure has the command's layout.
+    unsafe { ethtool(name, &mut channels) }?;
+    Ok([channels.receive + channels.combined, channels.transmit + channels.combined])
+}
+
+/// The name of an interface's driver (`ETHTOOL_GDRVINFO`, include/uapi/linux/ethtool.h).
+pub fn driver(name: &CStr) -> io::Result<String> {
+    /// The command; the driver's name; its version, its firmware's, its bus and the like.
+    #[repr(C)]
+    struct Driver {
+        command: u32,
+        name: [u8; 32],
+        rest: [u8; 160],
+    }
+    const GET_DRIVER: u32 = 3;
+    let mut driver = Driver { command: GET_DRIVER, name: [0; 32], rest: [0; 160] };
+    // SAFETY: the structure has the command's layout.
+    unsafe { ethtool(name, &mut driver) }?;
+    let name = CStr::from_bytes_until_nul(&driver.name).unwrap_or_default();
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// Asks an interface what a command of ethtool's asks.
+///
+/// # Safety
+///
+/// The structure begins with the command, and is as long as the kernel takes the command's to be.
+unsafe fn ethtool<T>(name: &CStr, command: &mut T) -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: a request is integers and pointers; all zero is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -360,12 +388,12 @@ pub fn channels(name: &CStr) -> io::Result<[u32; 2]> {
     for (to, from) in request.ifr_name.iter_mut().zip(name) {
         *to = *from as libc::c_char;
     }
-    request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+    request.ifr_ifru.ifru_data = (&raw mut *command).cast();
     // SAFETY: the request names a live structure of the command's layout, which the kernel fills.
-    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } != 0 {
-        return Err(io::Error::last_os_error());
+    match unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
-    Ok([channels.receive + channels.combined, channels.transmit + channels.combined])
 }
 
 /// Sets a socket option whose value is an integer.

@@ -19,9 +19,9 @@ use rustix::{
     },
 };
 
-/// Bytes of a frame: half a page, the smallest that the kernel takes. It keeps 256 of them for itself, so an Ethernet frame
-/// of 1,500 bytes fits, with VLAN tags.
-pub const FRAME_BYTES: usize = 2048;
+/// Bytes of a frame: a page. The kernel keeps 256 of them for itself, and devices count what is left in steps of 1,024 (igb, ixgbe in zero
+/// copy): of half a page they would take 1,024 bytes, less than an Ethernet frame of 1,500, and drop what is longer.
+pub const FRAME_BYTES: usize = 4096;
 
 /// Bytes that the kernel leaves free before a frame that it receives (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;

@@ -64,6 +64,26 @@ fn other_traffic_and_restarts() {
     other_traffic_and_restarts_are_not_disturbed(Backend::AfXdp);
 }
 
+/// What `auto` takes between interfaces with devices: `TURNPIKE_AUTO` names it, as it is the driver's matter.
+#[test]
+fn auto_takes_what_the_driver_has() {
+    let expected = match std::env::var("TURNPIKE_AUTO").as_deref() {
+        Ok("af_xdp") => Backend::AfXdp,
+        Ok("xdp") => Backend::Xdp,
+        other => {
+            return eprintln!("skipped: a veth has no device, and TURNPIKE_AUTO does not tell of others ({other:?})");
+        }
+    };
+    let Some(setting) = set_up(config(NODE, Backend::Auto)) else { return };
+    assert_eq!(setting.node.backend(), expected);
+    // What takes another way through frames; signatures would take an emulated processor long.
+    for cases in ["compact", "batch: ", "headers", "frames"] {
+        conforms(&setting, CLIENT, Some(STRANGER), cases, false);
+    }
+    let (frames, _) = ways(&setting);
+    assert_eq!(frames > 100, expected == Backend::AfXdp, "{frames} frames");
+}
+
 /// Flows take one queue or the other: none is left to the host's sockets.
 #[test]
 fn frames_of_every_queue_come() {

@@ -1,4 +1,7 @@
 //! Two network namespaces with a cable between them: a node's and a client's.
+//!
+//! The cable is a `veth`, or, with `TURNPIKE_CABLE=FIRST,SECOND`, two network interfaces of this machine that are connected to each other,
+//! one test at a time then (`--test-threads=1`); `tests/machine/run` does so in an emulated machine.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::fs::File;
@@ -6,7 +9,8 @@ use std::net::IpAddr;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 /// The node's address on the cable.
 pub const NODE: &str = "10.77.0.1";
@@ -27,6 +31,15 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 pub struct Namespaces {
     pub node: String,
     pub client: String,
+    /// Interfaces that go back to where they were.
+    lent: Option<[String; 2]>,
+}
+
+/// The interfaces to be used in place of a `veth`.
+pub fn lent() -> Option<[String; 2]> {
+    let names = std::env::var("TURNPIKE_CABLE").ok()?;
+    let (node, client) = names.split_once(',').expect("TURNPIKE_CABLE=FIRST,SECOND");
+    Some([node.to_owned(), client.to_owned()])
 }
 
 /// Runs `ip` with these arguments.
@@ -44,11 +57,22 @@ impl Namespaces {
         let name = |side: &str| format!("xdp-{}-{number}-{side}", std::process::id());
         let [node, client] = [name("node"), name("client")];
         ip(&format!("netns add {node}"))?;
-        let namespaces = Self { node: node.clone(), client: client.clone() };
+        let namespaces = Self { node: node.clone(), client: client.clone(), lent: lent() };
         ip(&format!("netns add {client}"))?;
-        // Two queues, of which flows take one or the other.
-        let queues = "numrxqueues 2 numtxqueues 2";
-        ip(&format!("link add {CABLE} netns {node} {queues} type veth peer name {CABLE} netns {client} {queues}"))?;
+        match &namespaces.lent {
+            Some(interfaces) => {
+                for (interface, side) in interfaces.iter().zip([&node, &client]) {
+                    ip(&format!("link set {interface} netns {side} name {CABLE}"))?;
+                }
+            }
+            None => {
+                // Two queues, of which flows take one or the other.
+                let queues = "numrxqueues 2 numtxqueues 2";
+                ip(&format!(
+                    "link add {CABLE} netns {node} {queues} type veth peer name {CABLE} netns {client} {queues}"
+                ))?;
+            }
+        }
         for (side, addresses, other) in [
             (&node, [NODE, NODE_V6].as_slice(), "10.78.0.0/24"),
             (&client, [CLIENT, CLIENT_V6, STRANGER].as_slice(), "10.79.0.0/24"),
@@ -67,16 +91,24 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        for name in [&self.node, &self.client] {
+        let own = std::process::id();
+        for (at, name) in [&self.node, &self.client].into_iter().enumerate() {
+            if let Some(interfaces) = &self.lent {
+                let _ = ip(&format!("-n {name} link set {CABLE} netns {own} name {}", interfaces[at]));
+            }
             let _ = ip(&format!("netns del {name}"));
         }
     }
 }
 
-/// Moves this thread, and those that it starts from now on, into a namespace.
+/// Moves this thread, and those that it starts from now on, into a namespace, whose interfaces `/sys` then tells of, as with `ip netns exec`.
 pub fn enter(name: &str) {
     let namespace = File::open(format!("/run/netns/{name}")).unwrap();
     move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), Some(LinkNameSpaceType::Network)).unwrap();
+    // SAFETY: it is only what is mounted that this thread no longer shares with others; file descriptors it does.
+    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.unwrap();
+    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC).unwrap();
+    mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None).unwrap();
 }
 
 /// Runs something in a namespace, on a thread of its own.

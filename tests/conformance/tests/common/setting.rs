@@ -69,7 +69,7 @@ pub fn set_up(mut config: Config) -> Option<Setting> {
         Link::attach_as(&program, &Interface::named(CABLE).unwrap(), Mode::Native).unwrap()
     });
     let node = within(&namespaces.node, || Node::start(&config).unwrap());
-    assert_eq!(node.backend(), config.io.backend, "the machine allows it");
+    assert!([node.backend(), Backend::Auto].contains(&config.io.backend), "the machine allows it");
     Some(Setting { node, _receiver: receiver, _data: data, namespaces })
 }
 
