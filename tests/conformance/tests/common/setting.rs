@@ -107,7 +107,9 @@ impl Client {
         while Instant::now() < deadline {
             let _ = self.0.send(frame.as_bytes());
             while let Ok(length) = self.0.recv(&mut reply) {
-                let reply = CompactFrame::read_from_bytes(&reply[..length]).unwrap();
+                let bytes = &reply[..length];
+                let reply = CompactFrame::read_from_bytes(bytes)
+                    .unwrap_or_else(|_| panic!("{bytes:02x?} in reply to {:02x?}", frame.as_bytes()));
                 if reply.transaction == frame.transaction {
                     return reply;
                 }
