@@ -109,7 +109,7 @@ module account_lines
   logic [1:0][Lines-1:0][AddrWidth-1:0] held_bucket_q;
   logic [1:0][Lines-1:0][AccountWays-1:0] changed_q;
   number_t [1:0] spare_number_q;
-  logic [1:0] misses, misses_q, spare_valid, spare_valid_q;
+  logic [1:0] misses, misses_q, spare_soon, spare_valid_q;
   logic second_same_q, same_q;
   // Whether a lookup gets the line that the operation in the third cycle takes for its lookup [other]; it learns in its second cycle of what
   // was taken in its first one.
@@ -141,8 +141,8 @@ module account_lines
   end
   `FFNE(second_same_q, bucket_i[0] == bucket_i[1], move_i[0])
   `FFNE(same_q, second_same_q, move_i[0])
-  // Until it is known in the third cycle whether it misses, an operation is taken for one that does.
-  assign may_take_o = (~spare_valid & (misses_q | {2{move_i[0]}})) == '0;
+  // Until it is known in the third cycle whether it misses, an operation is taken for one that does; so is the one before it.
+  assign may_take_o = (~spare_soon & (misses_q | {2{move_i[0]}})) == '0;
   always_comb begin
     chosen = match_q;
     if (misses_q[0]) chosen[0][0] = spare_q[0];
@@ -227,8 +227,8 @@ module account_lines
     assign may = ~held_q[port] & ~spare_q[port] & ~next_q[port];
     `FFE(spare_q[port], next_q[port], uses, '0)
     `FFNE(spare_number_q[port], number(next_q[port]), uses)
-    assign spare_valid[port] = !uses || next_valid_q;
-    `FF(spare_valid_q[port], spare_valid[port], 1'b0)
+    assign spare_soon[port] = next_valid_q || (spare_valid_q[port] && !take_i);
+    `FFE(spare_valid_q[port], next_valid_q, uses, 1'b0)
     `ASSERT(a_miss_has_a_spare_line, !(take_i && misses_q[port]) || spare_valid_q[port])
     `FFE(next_q[port], first_of(may), uses || !next_valid_q, '0)
     `FFE(next_valid_q, |may, uses || !next_valid_q, 1'b0)

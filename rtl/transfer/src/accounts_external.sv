@@ -68,9 +68,9 @@ module accounts_external
 
   localparam int unsigned TagWidth = 32 - AddrWidth;
   localparam int unsigned SecretWidth = TagWidth + AddrWidth - 1;
-  // Operations that wait for their lines, and those that hold them: these, one at the pipeline's door, one behind it, and nine in it.
+  // Operations that wait for their lines, and those that hold them: these, one at the pipeline's door, two behind it, and nine in it.
   localparam int unsigned Waiting = Lines;
-  localparam int unsigned Operations = Waiting + 11;
+  localparam int unsigned Operations = Waiting + 12;
 
   typedef logic [AddrWidth-1:0] addr_t;
   typedef logic [LineWidth-1:0] line_t;
@@ -129,12 +129,12 @@ module accounts_external
   `FF(third_valid_q, third_valid, 1'b0)
   `FFNE(third_q, second_q, operation_moves_q)
 
-  // An operation waits, the first one at the pipeline's door, for what its lines are to hold. The one behind it has left the queue, whose
+  // An operation waits, the first one at the pipeline's door, for what its lines are to hold. Those behind it have left the queue, whose
   // memory takes too long to tell which lines are to be looked at.
-  logic waiting_valid, next_valid_q, next_leaves, door_valid_q, enters;
+  logic waiting_valid, next_valid, next_ready, door_valid_q, enters;
   logic [1:0][1:0] filled_q;
-  operation_t waiting, next_q;
-  lines_t line, waiting_line, next_line_q;
+  operation_t waiting, next;
+  lines_t line, waiting_line, next_line;
   logic [1:0][2*Lines-1:0] filled;
   logic [$clog2(Waiting+1)-1:0] waits;
   fifo #(
@@ -143,31 +143,39 @@ module accounts_external
   ) u_waiting (
       .clk_i,
       .rst_ni,
-      .valid_i(takes_q && (waiting_valid || !next_leaves)),
+      .valid_i(takes_q && (waiting_valid || !next_ready)),
       .ready_o(waiting_ready),
       .data_i ({third_q, line}),
       .valid_o(waiting_valid),
-      .ready_i(next_leaves),
+      .ready_i(next_ready),
       .data_o ({waiting, waiting_line}),
       .count_o(waits)
   );
   assign waiting_room = 32'(waits) < Waiting - 1;
   `ASSERT(waiting_has_room, !takes_q || waiting_ready)
-  assign next_leaves = !next_valid_q || enters;
-  `FFE(next_valid_q, waiting_valid || takes_q, next_leaves, 1'b0)
-  `FFNE(next_q, waiting_valid ? waiting : third_q, next_leaves)
-  `FFNE(next_line_q, waiting_valid ? waiting_line : line, next_leaves)
+  skid #(
+      .Width($bits(operation_t) + $bits(lines_t))
+  ) u_next (
+      .clk_i,
+      .rst_ni,
+      .valid_i(waiting_valid || takes_q),
+      .ready_o(next_ready),
+      .data_i (waiting_valid ? {waiting, waiting_line} : {third_q, line}),
+      .valid_o(next_valid),
+      .ready_i(enters),
+      .data_o ({next, next_line})
+  );
   lines_t line_q[1:3];
   assign valid_o = door_valid_q && &filled_q;
   assign enters = !door_valid_q || (valid_o && ready_i);
-  `FFE(door_valid_q, next_valid_q, enters, 1'b0)
-  `FFNE(operation_o, next_q, enters)
-  `FFNE(line_q[1], next_line_q, enters)
+  `FFE(door_valid_q, next_valid, enters, 1'b0)
+  `FFNE(operation_o, next, enters)
+  `FFNE(line_q[1], next_line, enters)
   for (genvar half = 0; half < 2; half++) begin : gen_filled
     for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
       // A line stays filled while an operation waits for it.
       `FFN(filled_q[half][lookup],
-           enters ? filled[half][next_line_q[half][lookup]] : filled[half][line_q[1][half][lookup]])
+           enters ? filled[half][next_line[half][lookup]] : filled[half][line_q[1][half][lookup]])
     end
   end
   for (genvar cycle = 2; cycle <= 3; cycle++) begin : gen_line

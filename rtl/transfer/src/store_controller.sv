@@ -322,10 +322,8 @@ module store_controller
 
   `FF(writes_q[8], writes, '0)
   // No balance refuses these.
-  logic creates_now;
-  assign creates_now = creates && fresh && !refused_q;
-  `FF(creates_q, creates_now, 1'b0)
-  `FFE(accounts_q, accounts_q + 1'b1, creates_now, '0)
+  `FF(creates_q, creates && fresh && !refused_q, 1'b0)
+  `FFE(accounts_q, accounts_q + 1'b1, creates_q, '0)
   `FFN(after_q[8][0], source_sum[63:0])
   `FFN(after_q[8][1], destination_sum[63:0])
   // After the write bank 0 is newer where the bits agree, bank 1 where they do not. Both bits of a new account are written.
