@@ -59,15 +59,17 @@ module table_fold (
     three_q <= {bits(four[0], four[1], four[2]), carries(four[0], four[1], four[2]), four[3]};
   end
 
-  // Third: three become two, and the product. Its upper half for either carry of the lower one.
+  // Third: three become two, and the product. Its upper half for either carry of the lower one, which is a bit below the sum: as a third number to
+  // add it would be a second carry chain behind the first.
   sum_t sum, carry;
   logic [64:0] low;
   logic [63:0] high, high_carried;
+  logic unused_bit;
   assign sum          = bits(three_q[0], three_q[1], three_q[2]);
   assign carry        = carries(three_q[0], three_q[1], three_q[2]);
   assign low          = {1'b0, sum[63:0]} + {1'b0, carry[63:0]};
   assign high         = sum[127:64] + carry[127:64];
-  assign high_carried = sum[127:64] + carry[127:64] + 64'd1;
+  assign {high_carried, unused_bit} = {sum[127:64], 1'b1} + {carry[127:64], 1'b1};
   always_ff @(posedge clk_i) fold_o <= low[63:0] ^ (low[64] ? high_carried : high) ^ mask_i;
 
 endmodule
