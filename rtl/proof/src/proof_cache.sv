@@ -315,6 +315,10 @@ module proof_cache
     assign mem_write_data_o = write_data;
     assign written = mem_written_i;
   end else begin : gen_onchip
+    // So many block RAMs are far apart.
+    logic [511:0] memory_data;
+    logic memory_valid_q;
+    logic [SlotWidth-1:0] memory_slot_q;
     ram_1r1w #(
         .Width(512),
         .Depth(Sets * Ways * Beats)
@@ -325,11 +329,14 @@ module proof_cache
         .write_data_i   (write_data),
         .read_i         (1'b1),
         .read_address_i (read_address),
-        .read_data_o    (read_data)
+        .read_data_o    (memory_data)
     );
     assign {read_ready, write_ready} = '1;
-    `FF(data_valid, read_valid, 1'b0)
-    `FFN(data_slot, read_slot)
+    `FF(memory_valid_q, read_valid, 1'b0)
+    `FF(data_valid, memory_valid_q, 1'b0)
+    `FFN(memory_slot_q, read_slot)
+    `FFN(data_slot, memory_slot_q)
+    `FFN(read_data, memory_data)
     `FF(written, write_valid, 1'b0)
     assign {mem_read_valid_o, mem_read_addr_o, mem_read_slot_o} = '0;
     assign {mem_write_valid_o, mem_write_addr_o, mem_write_data_o} = '0;
@@ -409,7 +416,7 @@ module proof_cache
       .count_o(unused_misses)
   );
 
-  key_t miss_key;
+  key_t miss_key, miss_key_q;
   logic miss_read;
   ram_1r1w #(
       .Width(8 * KeyBytes),
@@ -423,6 +430,7 @@ module proof_cache
       .read_address_i (miss_id),
       .read_data_o    (miss_key)
   );
+  `FFN(miss_key_q, miss_key)
   `FFNE(fill_id_q, miss_id, miss_read)
 
   ////////////////////////////////////////////////////////////////////////
@@ -444,7 +452,7 @@ module proof_cache
       .none_i         (fill_none_i),
       .miss_id_o      (miss_id),
       .miss_read_o    (miss_read),
-      .miss_key_i     (miss_key),
+      .miss_key_i     (miss_key_q),
       .free_o         (id_freed),
       .op_valid_o     (fill_op_valid),
       .op_ready_i     (fills_q),

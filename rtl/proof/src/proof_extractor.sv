@@ -43,13 +43,6 @@ module proof_extractor
   // Bytes of the UDP header and of the request that are not room for a reply's body.
   localparam logic [15:0] Fixed = 16'd56;
 
-  // Three numbers as two of the same sum, whose carry is brought around: a full adder for each bit.
-  function automatic logic [31:0] save(logic [15:0] a, logic [15:0] b, logic [15:0] c);
-    logic [15:0] carries;
-    carries = a & b | a & c | b & c;
-    return {a ^ b ^ c, carries[14:0], carries[15]};
-  endfunction
-
   // The first word is kept, the second asks, all others are zeros.
   logic [1:0] position_q;
   logic [WordWidth-1:0] first_q;
@@ -84,14 +77,14 @@ module proof_extractor
   };
   assign length = {first_q[8*LengthByte+:8], first_q[8*LengthByte+8+:8]};
   assign lookup_room_o = LenWidth'(length - Fixed);
-  // The sum, as reply_checksum makes it, as that of two numbers: carry chains wait for the second word.
-  logic [31:0] three, two_q;
+  // The sum, as reply_checksum makes it.
+  logic [1:0][15:0] three, sum_q;
   packet_t packet;
   assign packet = swap_bytes(word_i.data);
-  assign three = save(~packet.ipv4.checksum, ~packet.ipv4.length, ~{packet.ipv4.time_to_live, 8'b0});
-  `FFNE(two_q, save(three[31:16], three[15:0], {TimeToLive, 8'b0}), takes && position_q == 2'd0)
+  assign three  = save(~packet.ipv4.checksum, ~packet.ipv4.length, ~{packet.ipv4.time_to_live, 8'b0});
+  `FFNE(sum_q, save(three[1], three[0], {TimeToLive, 8'b0}), takes && position_q == 2'd0)
   assign request_o = '{
-          sum: add(two_q[31:16], two_q[15:0]),
+          sum: sum_q,
           head: {word_i.data[0+:RequestBits-WordWidth], first_q}
       };
   assign request_length_o = 11'(length + 16'd34);

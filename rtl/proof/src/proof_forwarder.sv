@@ -39,6 +39,7 @@ module proof_forwarder
 
   typedef enum logic [1:0] {
     StateIdle,  // the request is read
+    StateRead,  // it goes to registers, for its memory may be far
     StateHead,  // its first word
     StateTail   // the others
   } state_e;
@@ -48,37 +49,45 @@ module proof_forwarder
   logic [SlotWidth-1:0] slot_q;
   logic [IdWidth-1:0] id_q;
   logic [10:0] left_q;  // bytes of this word and those behind it
-  logic tail_first_q;
+  logic last_q, tail_first_q;
+  logic [RequestBits-1:0] head_q;
 
-  // A slot's request does not change until it is freed, so it is read for as long as its words leave.
-  assign begins = state_q == StateIdle && (miss_valid_i || large_valid_i);
+  // A miss is also read while the last word before it leaves.
+  assign begins = large_valid_i ? state_q == StateIdle : miss_valid_i && miss_ready_o;
   assign large_ready_o = state_q == StateIdle;
-  assign miss_ready_o = state_q == StateIdle && !large_valid_i;
-  assign slot_o = state_q != StateIdle ? slot_q : large_valid_i ? large_slot_i : miss_slot_i;
+  assign miss_ready_o = !large_valid_i && (state_q == StateIdle || free_o);
+  assign slot_o = large_valid_i ? large_slot_i : miss_slot_i;
   `FFNE(slot_q, slot_o, begins)
   `FFNE(fill_q, miss_fill_i && !large_valid_i, begins)
   `FFNE(id_q, miss_id_i, begins)
 
-  assign valid_o = state_q != StateIdle;
+  assign valid_o = state_q == StateHead || state_q == StateTail;
   assign moves = valid_o && ready_i;
-  assign port_o = request_port_i;
   assign fill_o = fill_q;
   assign id_o = id_q;
 
-  `FFNE(left_q, state_q == StateIdle ? length_i : left_q - 11'(WordBytes), state_q == StateIdle || ready_i)
+  // Of a request's words, of which there are two at least, the last one is known ahead.
+  `FFNE(left_q, begins ? length_i : left_q - 11'(WordBytes), begins || moves)
+  `FFNE(last_q, !begins && left_q <= 11'(2 * WordBytes), begins || moves)
   `FFNE(tail_first_q, state_q == StateHead, moves)
+  `FFNE(head_q, request_i.head, state_q == StateRead)
+  `FFNE(port_o, request_port_i, state_q == StateRead)
   always_comb begin
-    word_o.last = left_q <= 11'(WordBytes);
+    word_o.last = last_q;
     word_o.keep = word_o.last ? ~64'd0 >> (6'd0 - left_q[5:0]) : '1;
     word_o.data = '0;
-    if (state_q == StateHead) word_o.data = request_i.head[WordWidth-1:0];
-    else if (tail_first_q) word_o.data[0+:RequestBits-WordWidth] = request_i.head[RequestBits-1:WordWidth];
+    if (state_q == StateHead) word_o.data = head_q[WordWidth-1:0];
+    else if (tail_first_q) word_o.data[0+:RequestBits-WordWidth] = head_q[RequestBits-1:WordWidth];
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) state_q <= StateIdle;
-    else if (begins) state_q <= StateHead;
-    else if (moves) state_q <= word_o.last ? StateIdle : StateTail;
+    else if (begins) state_q <= StateRead;
+    else if (state_q == StateRead) state_q <= StateHead;
+    else if (moves) state_q <= last_q ? StateIdle : StateTail;
   end
-  assign free_o = moves && word_o.last;
+  assign free_o = moves && last_q;
   assign free_slot_o = slot_q;
+
+  `ASSUME(requests_have_two_words, !begins || length_i > 11'(WordBytes))
+  `ASSERT(last_is_told, !valid_o || last_q == (left_q <= 11'(WordBytes)))
 endmodule

@@ -45,7 +45,7 @@ module proof_generator
 
   typedef enum logic [2:0] {
     StateIdle,  // the request is read
-    StateSum,   // it is there, and the sum of its header goes to a register
+    StateSum,   // it goes to registers, for its memory may be far
     StateHead,  // the first word
     StateBody,  // words that end with bytes of the body
     StateRest   // what is left of its last word
@@ -67,14 +67,18 @@ module proof_generator
   // The reply's first word.
   packet_t request, reply;
   proof_t frame;
-  logic [15:0] length_q, sum_q;
+  logic [RequestBits-1:0] head_q;
+  logic [15:0] length_q;
+  logic [1:0][15:0] sum_q;
   `FFN(length_q, 16'(body_length_i) + 16'd76)
-  `FFN(sum_q, request_i.sum)
+  `FFN(sum_q, save(request_i.sum[1], request_i.sum[0], length_q))
+  `FFNE(head_q, request_i.head, state_q == StateSum)
+  `FFNE(port_o, request_port_i, state_q == StateSum)
   always_comb begin
-    request = swap_bytes(request_i.head[WordWidth-1:0]);
+    request = swap_bytes(head_q[WordWidth-1:0]);
     reply = swap_addresses(request);
     reply.ipv4.length = length_q;
-    reply.ipv4.checksum = ~add(sum_q, length_q);
+    reply.ipv4.checksum = ~add(sum_q[1], sum_q[0]);
     reply.udp.length = length_q - 16'd20;
     reply.udp.checksum = '0;
     frame = request.compact[$bits(compact_t)-1-:$bits(proof_t)];
@@ -83,16 +87,9 @@ module proof_generator
     reply.compact[$bits(compact_t)-1-:$bits(proof_t)] = frame;
   end
 
-  // The slot's number leaves with the body's last word, so what is needed behind that is kept.
-  logic [PortWidth-1:0] port_q;
-  logic none_q;
-  `FFNE(port_q, request_port_i, state_q == StateHead)
-  `FFNE(none_q, request.udp.checksum == '0, state_q == StateHead)
-  assign port_o = state_q == StateHead ? request_port_i : port_q;
-  assign none_o = state_q == StateHead ? request.udp.checksum == '0 : none_q;
+  assign none_o = request.udp.checksum == '0;
 
-  assign rest_d =
-      state_q == StateHead ? request_i.head[RequestBits-1:WordWidth] : body_i.data[WordWidth-1:8*FrontBytes];
+  assign rest_d = state_q == StateHead ? head_q[RequestBits-1:WordWidth] : body_i.data[WordWidth-1:8*FrontBytes];
   assign rest_keep_d = state_q == StateHead ? '1 : body_i.keep[WordBytes-1:FrontBytes];
   `FFNE(rest_q, rest_d, moves)
   `FFNE(rest_keep_q, rest_keep_d, moves)

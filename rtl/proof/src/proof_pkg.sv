@@ -19,11 +19,11 @@ package proof_pkg;
   typedef logic [8*KeyBytes-1:0] key_t;
   localparam logic [3:0] QueryIndex = 4'd4;
 
-  // A request: the 90 bytes of its packet that are not zeros for sure, first byte lowest, and the sum of the reply's IPv4 header without length and
-  // checksum.
+  // A request: the 90 bytes of its packet that are not zeros for sure, first byte lowest, and two numbers whose sum is that of the reply's IPv4
+  // header without length and checksum.
   localparam int unsigned RequestBits = 8 * 90;
   typedef struct packed {
-    logic [15:0]            sum;
+    logic [1:0][15:0]       sum;
     logic [RequestBits-1:0] head;
   } request_t;
 
