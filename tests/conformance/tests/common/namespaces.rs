@@ -36,7 +36,7 @@ pub struct Namespaces {
 }
 
 /// The interfaces to be used in place of a `veth`.
-pub fn lent() -> Option<[String; 2]> {
+fn lent() -> Option<[String; 2]> {
     let names = std::env::var("TURNPIKE_CABLE").ok()?;
     let (node, client) = names.split_once(',').expect("TURNPIKE_CABLE=FIRST,SECOND");
     Some([node.to_owned(), client.to_owned()])
