@@ -387,7 +387,6 @@ module proof_cache
 
   logic [IdWidth-1:0] miss_id, fill_id_q, id;
   logic misses_ready, id_valid, id_taken, id_freed;
-  `FF(miss_left_q, miss_valid_o && miss_ready_i, 1'b0)
   assign id_taken = missed && id_valid;
   proof_numbers #(
       .Count(Misses)
@@ -401,8 +400,12 @@ module proof_cache
       .returned_i(fill_id_q)
   );
 
+  localparam int unsigned MissWidth = 8 * KeyBytes + TagWidth + 1 + IdWidth;
+  logic miss_valid, miss_ready;
+  logic [MissWidth-1:0] miss;
+  `FF(miss_left_q, miss_valid && miss_ready, 1'b0)
   fifo #(
-      .Width(8 * KeyBytes + TagWidth + 1 + IdWidth),
+      .Width(MissWidth),
       .Depth(QueueDepth)
   ) u_misses (
       .clk_i,
@@ -410,10 +413,22 @@ module proof_cache
       .valid_i(missed),
       .ready_o(misses_ready),
       .data_i ({result_key, result_tag, id_valid, id}),
+      .valid_o(miss_valid),
+      .ready_i(miss_ready),
+      .data_o (miss),
+      .count_o(unused_misses)
+  );
+  stage #(
+      .Width(MissWidth)
+  ) u_miss (
+      .clk_i,
+      .rst_ni,
+      .valid_i(miss_valid),
+      .ready_o(miss_ready),
+      .data_i (miss),
       .valid_o(miss_valid_o),
       .ready_i(miss_ready_i),
-      .data_o ({miss_key_o, miss_tag_o, miss_fill_o, miss_id_o}),
-      .count_o(unused_misses)
+      .data_o ({miss_key_o, miss_tag_o, miss_fill_o, miss_id_o})
   );
 
   key_t miss_key, miss_key_q;

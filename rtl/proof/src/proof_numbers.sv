@@ -17,6 +17,15 @@ module proof_numbers #(
     input  logic [Returns-1:0]            return_i,
     input  logic [Returns-1:0][Width-1:0] returned_i
 );
+  `PARAMETER_CHECK(count, Count >= 2 && Count == 2 ** Width, "proof_numbers: Count has to be a power of two from 2 on")
+  `PARAMETER_CHECK(returns, Returns >= 1, "proof_numbers: Returns has to be at least 1")
+
+  // Who returns one may be far away.
+  logic [Returns-1:0] return_q;
+  logic [Returns-1:0][Width-1:0] returned_q;
+  `FF(return_q, return_i, '0)
+  `FFN(returned_q, returned_i)
+
   logic wanted, all_given;
   logic [Width:0] given_q;
   logic [Returns-1:0] waits, first, has_room;
@@ -33,9 +42,9 @@ module proof_numbers #(
     ) u_returned (
         .clk_i,
         .rst_ni,
-        .valid_i(return_i[side]),
+        .valid_i(return_q[side]),
         .ready_o(has_room[side]),
-        .data_i (returned_i[side]),
+        .data_i (returned_q[side]),
         .valid_o(waits[side]),
         .ready_i(wanted && all_given && first[side]),
         .data_o (waiting[side]),
@@ -64,7 +73,7 @@ module proof_numbers #(
     `FFE(out_q[i], taken, taken || |freed, 1'b0)
     `ASSERT(numbers_return_once, freed == '0 || (out_q[i] && $onehot(freed)))
   end
-  `ASSERT(returns_have_room, (return_i & ~has_room) == '0)
+  `ASSERT(returns_have_room, (return_q & ~has_room) == '0)
   `ASSERT(taken_ones_are_there, !taken_i || valid_o)
 
 endmodule

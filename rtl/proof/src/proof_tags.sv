@@ -191,10 +191,9 @@ module proof_tags
     way    = '0;
     length = '0;
     for (int unsigned w = 0; w < Ways; w++) begin
-      if (chosen[w]) begin
-        way |= WayWidth'(w);
-        length |= length3_q[w];
-      end
+      if (chosen[w]) way |= WayWidth'(w);
+      // Of a lookup, hence not of what may be put.
+      if (usable[w]) length |= length3_q[w];
     end
   end
 

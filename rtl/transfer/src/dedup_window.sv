@@ -47,7 +47,7 @@ module dedup_window
   localparam int unsigned SequenceWidth = 53;
   localparam int unsigned EpochWidth = SequenceWidth - WindowBits;
   // How far an operation is behind the last one before it whose entry it cannot have read.
-  localparam int unsigned Behind = 7;
+  localparam int unsigned Behind = 6;
 
   typedef logic [TagWidth-1:0] tag_t;
   typedef logic [IndexWidth-1:0] index_t;
@@ -62,21 +62,21 @@ module dedup_window
   } entry_t;
 
   // Registers of the pipeline are numbered by the cycle in which they are read.
-  logic wants_q[2:4];
+  logic wants_q[2:5];
   tag_t tag_q[2:8];
   index_t index_q[2:10][2];
-  logic [63:0] key_q[2:9];
+  logic [63:0] key_q[2:8];
   logic [Behind:1] same_q[3:6];
   logic same_last_q;
-  logic [2*Ways-1:0] pick_q[5:11];
-  logic fresh_q[8:13];
+  logic [2*Ways-1:0] pick_q[6:11];
+  logic fresh_q[8:12];
   sequence_t sequence_q;
-  place_t place_q[8:13];
+  place_t place_q[8:12];
 
   sequence_t next_q;
   logic [EpochWidth-1:0] epoch_before_q;
 
-  // Cycles 1 and 2: the two buckets.
+  // Cycles 1 to 3: the two buckets. Their memories lie far apart, so the way there is a cycle of its own.
   index_t [1:0] index;
   entry_t [1:0][Ways-1:0] entry, entry_q;
   logic [63:0] key;
@@ -102,7 +102,7 @@ module dedup_window
           .write_address_i(clear_i ? clear_index_i : index_q[8][half]),
           .write_data_i   (clear_i ? '0 : {sequence_q, tag_q[8]}),
           .read_i         (1'b1),
-          .read_address_i (index[half]),
+          .read_address_i (index_q[2][half]),
           .read_data_o    (entry[half][way])
       );
     end
@@ -115,16 +115,16 @@ module dedup_window
   `FF(wants_q[2], wants_i, 1'b0)
   `FF(wants_q[3], wants_q[2], 1'b0)
   `FF(wants_q[4], wants_q[3], 1'b0)
+  `FF(wants_q[5], wants_q[4], 1'b0)
   `FFN(tag_q[2], key[63:IndexWidth])
   for (genvar cycle = 3; cycle <= 8; cycle++) begin : gen_tag
     `FFN(tag_q[cycle], tag_q[cycle-1])
   end
 
-  // Cycle 2: which of the operations before it are the same, and what was written while it read.
+  // Cycle 2: which of the operations before it are the same.
   logic [Behind:1] same;
-  logic [1:0][Ways-1:0] written, written_q;
   `FFN(key_q[2], key)
-  for (genvar cycle = 3; cycle <= 9; cycle++) begin : gen_key
+  for (genvar cycle = 3; cycle <= 8; cycle++) begin : gen_key
     `FFN(key_q[cycle], key_q[cycle-1])
   end
   for (genvar behind = 1; behind <= Behind; behind++) begin : gen_same
@@ -135,12 +135,15 @@ module dedup_window
     `FFN(same_q[cycle], same_q[cycle-1])
   end
   `FFN(same_last_q, same_q[6][1])
+
+  // Cycle 3: what was written while it read.
+  logic [1:0][Ways-1:0] written, written_q;
   for (genvar half = 0; half < 2; half++) begin : gen_written
-    assign written[half] = pick_q[9][Ways*half+:Ways] & {Ways{fresh_q[9] && index_q[9][half] == index_q[2][half]}};
+    assign written[half] = pick_q[9][Ways*half+:Ways] & {Ways{fresh_q[9] && index_q[9][half] == index_q[3][half]}};
   end
   `FFN(written_q, written)
 
-  // Cycle 3: compare. What was written while it read is neither a hit, as it is compared directly, nor free.
+  // Cycle 4: compare. What was written while it read is neither a hit, as it is compared directly, nor free.
   logic [1:0][Ways-1:0] hit, hit_q, room, room_q;
   logic [1:0][Behind:1] near, near_q;
   for (genvar half = 0; half < 2; half++) begin : gen_compare
@@ -149,11 +152,11 @@ module dedup_window
       logic live;
       assign epoch = entry_q[half][way].sequence_number[SequenceWidth-1:WindowBits];
       assign live = epoch == next_q[SequenceWidth-1:WindowBits] || epoch == epoch_before_q;
-      assign hit[half][way] = entry_q[half][way].tag == tag_q[3] && live && !written_q[half][way];
+      assign hit[half][way] = entry_q[half][way].tag == tag_q[4] && live && !written_q[half][way];
       assign room[half][way] = !live && !written_q[half][way];
     end
     for (genvar behind = 1; behind <= Behind; behind++) begin : gen_near
-      assign near[half][behind] = index_q[3][half] == index_q[3+behind][half];
+      assign near[half][behind] = index_q[4][half] == index_q[4+behind][half];
     end
   end
   `FFN(hit_q, hit)
@@ -162,16 +165,16 @@ module dedup_window
   entry_t [1:0][Ways-1:0] entry_qq;
   `FFN(entry_qq, entry_q)
 
-  // Cycle 4: the way to write, which operations before it have not taken; that of its expired entry, if there is one.
+  // Cycle 5: the way to write, which operations before it have not taken; that of its expired entry, if there is one.
   logic [1:0][Ways-1:0] taken, left, pick;
   logic half_with_more, half_to_use;
-  age_t hit_age, hit_age_q[5:7];
-  logic any_hit_q[5:6];
+  age_t hit_age, hit_age_q[6:7];
+  logic any_hit_q;
   always_comb begin
     taken = '0;
     for (int behind = 1; behind <= Behind; behind++) begin
       for (int half = 0; half < 2; half++) begin
-        taken[half] |= pick_q[4+behind][Ways*half+:Ways] & {Ways{near_q[half][behind]}};
+        taken[half] |= pick_q[5+behind][Ways*half+:Ways] & {Ways{near_q[half][behind]}};
       end
     end
     left = room_q & ~taken;
@@ -180,7 +183,7 @@ module dedup_window
     pick = '0;
     pick[half_to_use] = left[half_to_use] & (~left[half_to_use] + 4'd1);
     if (|hit_q) pick = hit_q;
-    if (!wants_q[4]) pick = '0;
+    if (!wants_q[5]) pick = '0;
     hit_age = '0;
     for (int half = 0; half < 2; half++) begin
       for (int way = 0; way < Ways; way++) begin
@@ -188,23 +191,20 @@ module dedup_window
       end
     end
   end
-  `FF(pick_q[5], pick, '0)
-  for (genvar cycle = 6; cycle <= 11; cycle++) begin : gen_pick
+  `FF(pick_q[6], pick, '0)
+  for (genvar cycle = 7; cycle <= 11; cycle++) begin : gen_pick
     `FF(pick_q[cycle], pick_q[cycle-1], '0)
   end
-  `FFN(hit_age_q[5], hit_age)
-  `FFN(any_hit_q[5], |hit_q)
-  `FFN(any_hit_q[6], any_hit_q[5])
-  for (genvar cycle = 6; cycle <= 7; cycle++) begin : gen_hit
-    `FFN(hit_age_q[cycle], hit_age_q[cycle-1])
-  end
+  `FFN(hit_age_q[6], hit_age)
+  `FFN(hit_age_q[7], hit_age_q[6])
+  `FFN(any_hit_q, |hit_q)
 
   // Cycle 6: is what was hit inside of the window, or on its edge, from where the very last operation may still push it?
   age_t age;
   logic inside_q, on_edge_q;
   assign age = next_q[WindowBits+1:0] - hit_age_q[6];
-  `FFN(inside_q, any_hit_q[6] && age < age_t'(1 << WindowBits))
-  `FFN(on_edge_q, any_hit_q[6] && age == age_t'(1 << WindowBits))
+  `FFN(inside_q, any_hit_q && age < age_t'(1 << WindowBits))
+  `FFN(on_edge_q, any_hit_q && age == age_t'(1 << WindowBits))
   `FFN(has_room_o, |pick_q[6])
 
   // Cycle 6: was it found among the operations before it, but for the very last one?
@@ -247,7 +247,7 @@ module dedup_window
     if (fresh_i) place = next_q[WindowBits-1:0];
   end
   `FFN(place_q[8], place)
-  for (genvar cycle = 9; cycle <= 13; cycle++) begin : gen_fresh
+  for (genvar cycle = 9; cycle <= 12; cycle++) begin : gen_fresh
     `FF(fresh_q[cycle], fresh_q[cycle-1], 1'b0)
     `FFN(place_q[cycle], place_q[cycle-1])
   end
@@ -279,7 +279,7 @@ module dedup_window
   assign first_o = first_q.content;
   assign first_result_o = '{status: status_e'({3'b0, first_q.status}), value: first_q.value};
 
-  `ASSERT(one_entry_an_operation, !wants_q[4] || $onehot0(hit_q))
+  `ASSERT(one_entry_an_operation, !wants_q[5] || $onehot0(hit_q))
   `ASSERT(fresh_is_new, !fresh_i || (!found_o && has_room_o))
   `ASSERT(remembered_depends_on_state, !fresh_q[8] || result_i.status < status_e'(16))
 endmodule

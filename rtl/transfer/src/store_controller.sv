@@ -3,8 +3,8 @@
 // The twin of crates/ledger/src/engine.rs, for compact frames. An operation that is taken moves on in every cycle and nothing waits; it is
 // taken only if there is room for its result. Cycle 1 is that in which it is taken.
 //
-//   1 hash, read directory and window   4 slots, read balances     7 execute
-//   2 memory                            5 memory                   8 write everything, read the ring
+//   1 hash, read the directory          4 slots, read balances     7 execute
+//   2 its memory; read the window       5 memory                   8 write everything, read the ring
 //   3 compare                           6 select the balances      9 memory   10 compare with the first; the result is queued
 //
 // Operations in cycles 8 to 10 have balances that were not in memory when the one in cycle 6 read; so has the one in cycle 8 for that in
