@@ -9,8 +9,8 @@
 // # Stages
 //
 //     0  the operation's registers address the memories    3  decide: which entry is hit, written, freed
-//     1  the memories read                                  4  select: the old value; the entry to be written
-//     2  compare, expire                                    5  write; the result is at the port
+//     1  the memories read; compare with the stash          4  select: the old value; the entry to be written
+//     2  compare with the buckets, expire                   5  write; the result is at the port
 //
 // # Forwarding instead of stalling
 //
@@ -19,7 +19,7 @@
 // bucket, class and expiry, all known without the decision. Their decisions then correct four flags for each way,
 // and never the wide entries. A value that is still on its way is carried along by the operation that may need it.
 // What an OpMove puts into the stash is another key, which could not be compared before: two empty cycles follow it
-// (`MoveGap`), after which the stash itself holds it.
+// (`MoveGap`), after which it is compared as what is stored.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -128,10 +128,10 @@ module table_engine
 
   // What is known of a way: all that a decision needs.
   typedef struct packed {
-    logic used;     // there is an entry, expired or not
-    logic live;     // it has not expired
-    logic match;    // it has the operation's key
-    logic class_eq; // its value's class is that of the operation's value
+    logic used;        // there is an entry, expired or not
+    logic live;        // it has not expired
+    logic [1:0] match; // it has this half of the operation's key: of both, they are put together where they are used
+    logic class_eq;    // its value's class is that of the operation's value
   } flags_t;
 
   // A decision, as later operations need it.
@@ -141,6 +141,19 @@ module table_engine
     logic                 way_used;   // what is written to a way is an entry
     logic                 slot_used;  // what is written to a slot is an entry
   } write_t;
+
+  typedef struct packed {
+    logic [1:0][Ways-1:0] ways;   // where the old entry is, or will be
+    logic [Stash-1:0]     slots;
+    logic                 hit;    // the key is there, alive
+    logic                 put;    // the operation's key has been put
+    logic                 take;   // takes a block
+    logic                 reuse;  // uses the old one again
+    logic                 swap;   // the way's entry goes to the slot
+    status_e              status;
+  } decision_t;
+
+  decision_t decision, decision4_q;
 
   // What an operation has in common with one before it.
   typedef struct packed {
@@ -170,7 +183,9 @@ module table_engine
 
   // The flags of what a decision wrote.
   function automatic flags_t written(input logic used, input relation_t relation);
-    return '{used: used, live: used && relation.live, match: used && relation.key, class_eq: relation.class_eq};
+    return
+    '{used: used, live: used && relation.live, match: {2{used && relation.key}}, class_eq: relation.class_eq}
+    ;
   endfunction
 
   function automatic logic [Ways-1:0] lowest(input logic [Ways-1:0] bits);
@@ -246,6 +261,34 @@ module table_engine
     carry2_q   <= put5_q && rel1_s5_q.key ? value5_q : value6_q;
   end
 
+  // The stash, which is there before the buckets are: no register of a key has to reach the comparators of both.
+  entry_t [Stash-1:0] stash_q;
+  flags_t [Stash-1:0] stash2_q;
+  entry_t stored3_d, stored3_q;
+  flags_t stored1_q;  // of the operation in stage 1, with what that in stage 4 may put into the stash
+
+  function automatic flags_t compare(input entry_t entry, input operation_t operation);
+    return
+    '{
+        used: entry.used,
+        live: entry.used && alive(entry.expires, entry.expiry, operation.now),
+        match: {
+          entry.used && entry.key[KeyWidth-1:KeyWidth/2] == operation.key[KeyWidth-1:KeyWidth/2],
+          entry.used && entry.key[KeyWidth/2-1:0] == operation.key[KeyWidth/2-1:0]
+        },
+        class_eq: class_of(entry.value) == class_of(operation.value)
+    }
+    ;
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    stored1_q <= compare(stored3_q, s0);
+    for (int unsigned i = 0; i < Stash; i++) begin
+      if (write4_q.slots[i]) stash2_q[i] <= write4_q.slot_used || decision4_q.swap ? stored1_q : '0;
+      else stash2_q[i] <= compare(stash_q[i], s1_q);
+    end
+  end
+
   ////////////////////////////////////////////////////////////////////////
   // Stage 2: compare and expire; the decision of the next cycle but one.
 
@@ -254,19 +297,6 @@ module table_engine
 
   entry_t [1:0][Ways-1:0] read2;
   assign read2 = read_data_i;
-
-  entry_t [Stash-1:0] stash_q;
-
-  function automatic flags_t compare(input entry_t entry, input operation_t operation);
-    return
-    '{
-        used: entry.used,
-        live: entry.used && alive(entry.expires, entry.expiry, operation.now),
-        match: entry.used && entry.key == operation.key,
-        class_eq: class_of(entry.value) == class_of(operation.value)
-    }
-    ;
-  endfunction
 
   logic [1:0][Ways-1:0] over3_d, over3_q, free3_q;
   logic [Stash-1:0] moved3_q;  // the slot of a move, as one of all
@@ -286,7 +316,7 @@ module table_engine
       end
     end
     for (int unsigned i = 0; i < Stash; i++) begin
-      stash3_d[i] = write4_q.slots[i] ? written(write4_q.slot_used, rel2_q) : compare(stash_q[i], s2_q);
+      stash3_d[i] = write4_q.slots[i] ? written(write4_q.slot_used, rel2_q) : stash2_q[i];
     end
     // The half with more room is preferred, as it was read: nothing but balance hangs on it.
     used_count = '0;
@@ -306,9 +336,8 @@ module table_engine
   // since it was read, so one is drawn before the read.
   logic [7:0] random_q;
   logic [1:0][Ways-1:0] draw2_q, victim3_q;
-  entry_t stored3_d, stored3_q;
   always_comb begin
-    stored3_d = '{used: 1'b0, expires: s2_q.expires, expiry: s2_q.expiry, value: s2_q.value, key: s2_q.key};
+    stored3_d = '{used: 1'b1, expires: s2_q.expires, expiry: s2_q.expiry, value: s2_q.value, key: s2_q.key};
     if (s2_q.op == OpMove) stored3_d = '0;
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) stored3_d |= {EntryWidth{draw2_q[h][w]}} & read2[h][w];
@@ -336,7 +365,7 @@ module table_engine
         draw2_q[h][w]  <= s1_q.op == OpMove && {h[0], WayWidth'(w)} == random_q[WayWidth:0];
       end
     end
-    for (int unsigned i = 0; i < Stash; i++) slot_match3_q[i] <= stash_q[i].used && stash_q[i].key == s2_q.key;
+    for (int unsigned i = 0; i < Stash; i++) slot_match3_q[i] <= &stash2_q[i].match;
     victim3_q  <= draw2_q;
     stored3_q  <= stored3_d;
     carried3_q <= carried2_q || (put4_q && rel2_q.key);
@@ -374,19 +403,6 @@ module table_engine
   logic [Stash-1:0] busy_q, fresh_q;
   logic [Stash-1:0] waiting;  // has an entry, and no move under way
 
-  typedef struct packed {
-    logic [1:0][Ways-1:0] ways;   // where the old entry is, or will be
-    logic [Stash-1:0]     slots;
-    logic                 hit;    // the key is there, alive
-    logic                 put;    // the operation's key has been put
-    logic                 take;   // takes a block
-    logic                 reuse;  // uses the old one again
-    logic                 swap;   // the way's entry goes to the slot
-    status_e              status;
-  } decision_t;
-
-  decision_t decision, decision4_q;
-
   logic found;
   logic [1:0][Ways-1:0] way_match, way_live_match, way_free;
   logic [Stash-1:0] slot_match, slot_live_match, slot_free, slot_move;
@@ -397,15 +413,15 @@ module table_engine
 
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
-        way_match[h][w]      = flags[h][w].match;
-        way_live_match[h][w] = flags[h][w].match && flags[h][w].live;
+        way_match[h][w]      = &flags[h][w].match;
+        way_live_match[h][w] = &flags[h][w].match && flags[h][w].live;
         // What the last decision wrote counts as taken, even if it freed it: that takes the search out of the loop.
         way_free[h][w]       = free3_q[h][w] && !(rel3_q.bucket[h] && write4_q.ways[h][w]);
       end
     end
     for (int unsigned i = 0; i < Stash; i++) begin
-      slot_match[i]      = stash[i].match;
-      slot_live_match[i] = stash[i].match && stash[i].live;
+      slot_match[i]      = &stash[i].match;
+      slot_live_match[i] = &stash[i].match && stash[i].live;
       slot_free[i]       = !stash3_q[i].live && !write4_q.slots[i];
       slot_move[i]       = moved3_q[i] && fresh_q[i] && !write4_q.slots[i];
     end
