@@ -22,6 +22,9 @@ module udp_check
     output logic         udp_none_o       // the sender made no checksum of UDP
 );
   localparam int unsigned Lanes = 32;
+  // Lanes of a sum in the first cycle, so that it and that of the sums in the second are as deep.
+  localparam int unsigned Together = 6;
+  localparam int unsigned Parts = (Lanes + Together - 1) / Together;
   // Where 16-bit lanes of the first word begin.
   localparam int unsigned HeaderLane = 7;
   localparam int unsigned AddressLane = 13;
@@ -32,9 +35,9 @@ module udp_check
   `FFE(first_q, last_i, valid_i, 1'b1)
 
   logic [Lanes-1:0][15:0] lane, term;
-  logic [3:0][18:0] part, part_q;
+  logic [Parts-1:0][18:0] part, part_q;
   logic [1:0][18:0] header_part, header_part_q;
-  logic [20:0] sum_q;
+  logic [20:0] sum, sum_q;
   logic [19:0] header_q;
   logic valid_q, valid_qq, first_qq, first_qqq, none_q, none_qq;
 
@@ -52,7 +55,7 @@ module udp_check
     end
     part = '0;
     header_part = '0;
-    for (int at = 0; at < Lanes; at++) part[at/8] += 19'(term[at]);
+    for (int at = 0; at < Lanes; at++) part[at/Together] += 19'(term[at]);
     for (int at = 0; at < 10; at++) header_part[at/5] += 19'(lane[HeaderLane+at]);
   end
   `FFN(part_q, part)
@@ -61,7 +64,11 @@ module udp_check
   `FF(valid_q, valid_i, 1'b0)
   `FFN(first_qq, first_q)
 
-  `FFN(sum_q, 21'(part_q[0]) + 21'(part_q[1]) + 21'(part_q[2]) + 21'(part_q[3]))
+  always_comb begin
+    sum = '0;
+    for (int at = 0; at < Parts; at++) sum += 21'(part_q[at]);
+  end
+  `FFN(sum_q, sum)
   `FFN(header_q, 20'(header_part_q[0]) + 20'(header_part_q[1]))
   `FFN(none_qq, none_q)
   `FF(valid_qq, valid_q, 1'b0)
