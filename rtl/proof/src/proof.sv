@@ -151,7 +151,7 @@ module proof
   assign announce_ready_o = !announce_offers || announce_asks;
   `FFE(announce_word_q, announce_word_i.last ? 2'd0 : announce_word_q == 2'd2 ? 2'd2 : announce_word_q + 2'd1,
        announce_takes, '0)
-  `FFNE(announce_first_q, announce_word_i.data, announce_takes && announce_word_q == 2'd0)
+  `FFNE(announce_first_q, announce_word_i.data, announce_word_q == 2'd0)
 
   logic body_valid, body_ready, body_too_large, body_last, miss_valid, miss_ready, miss_fill;
   logic [511:0] body_data;

@@ -125,7 +125,7 @@ module proof_cache
 
   logic tags_ready, free_to_enter, lookup_room, lookup_enters;
   logic change_turn_q, change_valid, changes, change_enters;
-  logic looks_up_q, announces_q, fills_q;
+  logic looks_up_q, announces_q, fills_q, announce_offered_q, fill_offered_q;
   logic fill_op_valid;
   op_e fill_op;
   operation_t entering;
@@ -137,13 +137,15 @@ module proof_cache
   logic [$clog2(Gap+1)-1:0] gap_q;
   // Lookups that may still become a hit, or are one and wait; the same of misses.
   logic [CountWidth-1:0] hits_q, misses_q, unused_hits, unused_misses;
+  logic [2:0] unused_hit;
   logic result_valid, result_hit, found, missed, hit_left_q, miss_left_q;
   op_e result_op;
 
   assign free_to_enter = tags_ready && gap_q == '0;
   // The highest bit tells that they are as many as the queue has places.
   assign lookup_room   = !hits_q[CountWidth-1] && !misses_q[CountWidth-1];
-  assign change_valid  = announce_valid_i || fill_op_valid;
+  // A change stays offered until it has entered, and the gap behind it is longer than this knows late of the next.
+  assign change_valid  = announce_offered_q || fill_offered_q;
   assign changes       = change_valid && (change_turn_q || !lookup_valid_i || !lookup_room);
   assign change_enters = free_to_enter && changes;
   assign lookup_enters = free_to_enter && lookup_valid_i && lookup_room && !changes;
@@ -152,8 +154,10 @@ module proof_cache
   `FFE(change_turn_q, lookup_enters, change_enters || lookup_enters, 1'b1)
   `FFE(gap_q, change_enters ? $bits(gap_q)'(Gap) : gap_q - 1'b1, change_enters || gap_q != '0, '0)
   `FF(looks_up_q, lookup_enters, 1'b0)
-  `FF(announces_q, change_enters && announce_valid_i, 1'b0)
-  `FF(fills_q, change_enters && !announce_valid_i, 1'b0)
+  `FF(announce_offered_q, announce_valid_i, 1'b0)
+  `FF(fill_offered_q, fill_op_valid, 1'b0)
+  `FF(announces_q, change_enters && announce_offered_q, 1'b0)
+  `FF(fills_q, change_enters && !announce_offered_q, 1'b0)
   always_ff @(posedge clk_i) begin
     lookup_key_q  <= lookup_key_i;
     lookup_room_q <= lookup_room_i;
@@ -286,8 +290,10 @@ module proof_cache
       .data_o (waiting),
       .count_o(unused_hits)
   );
-  stage #(
-      .Width($bits(hit_t))
+  // The long queue's memory is slow to read, and a register behind it would have an enable of hundreds of bits.
+  fifo #(
+      .Width($bits(hit_t)),
+      .Depth(4)
   ) u_hit (
       .clk_i,
       .rst_ni,
@@ -296,7 +302,8 @@ module proof_cache
       .data_i (waiting),
       .valid_o(hit_valid),
       .ready_i(hit_ready),
-      .data_o (hit)
+      .data_o (hit),
+      .count_o(unused_hit)
   );
 
   logic read_valid, read_ready, data_valid, write_valid, write_ready, written;
@@ -438,7 +445,8 @@ module proof_cache
       .Depth(Misses)
   ) u_keys (
       .clk_i,
-      .write_i        (id_taken),
+      // Until a miss takes it, the id is nobody's.
+      .write_i        (id_valid),
       .write_address_i(id),
       .write_data_i   (result_key),
       .read_i         (miss_read),

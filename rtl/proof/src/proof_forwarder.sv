@@ -37,8 +37,9 @@ module proof_forwarder
     output logic [  IdWidth-1:0] id_o
 );
 
-  typedef enum logic [1:0] {
-    StateIdle,  // the request is read
+  typedef enum logic [2:0] {
+    StateIdle,
+    StateSlot,  // the request is read
     StateRead,  // it goes to registers, for its memory may be far
     StateHead,  // its first word
     StateTail   // the others
@@ -52,12 +53,12 @@ module proof_forwarder
   logic last_q, tail_first_q;
   logic [RequestBits-1:0] head_q;
 
-  // A miss is also read while the last word before it leaves.
+  // A miss is also taken while the last word before it leaves.
   assign begins = large_valid_i ? state_q == StateIdle : miss_valid_i && miss_ready_o;
   assign large_ready_o = state_q == StateIdle;
   assign miss_ready_o = !large_valid_i && (state_q == StateIdle || free_o);
-  assign slot_o = large_valid_i ? large_slot_i : miss_slot_i;
-  `FFNE(slot_q, slot_o, begins)
+  assign slot_o = slot_q;
+  `FFNE(slot_q, large_valid_i ? large_slot_i : miss_slot_i, begins)
   `FFNE(fill_q, miss_fill_i && !large_valid_i, begins)
   `FFNE(id_q, miss_id_i, begins)
 
@@ -67,8 +68,8 @@ module proof_forwarder
   assign id_o = id_q;
 
   // Of a request's words, of which there are two at least, the last one is known ahead.
-  `FFNE(left_q, begins ? length_i : left_q - 11'(WordBytes), begins || moves)
-  `FFNE(last_q, !begins && left_q <= 11'(2 * WordBytes), begins || moves)
+  `FFNE(left_q, state_q == StateSlot ? length_i : left_q - 11'(WordBytes), state_q == StateSlot || moves)
+  `FFNE(last_q, state_q != StateSlot && left_q <= 11'(2 * WordBytes), state_q == StateSlot || moves)
   `FFNE(tail_first_q, state_q == StateHead, moves)
   `FFNE(head_q, request_i.head, state_q == StateRead)
   `FFNE(port_o, request_port_i, state_q == StateRead)
@@ -81,13 +82,14 @@ module proof_forwarder
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) state_q <= StateIdle;
-    else if (begins) state_q <= StateRead;
+    else if (begins) state_q <= StateSlot;
+    else if (state_q == StateSlot) state_q <= StateRead;
     else if (state_q == StateRead) state_q <= StateHead;
     else if (moves) state_q <= last_q ? StateIdle : StateTail;
   end
   assign free_o = moves && last_q;
   assign free_slot_o = slot_q;
 
-  `ASSUME(requests_have_two_words, !begins || length_i > 11'(WordBytes))
+  `ASSUME(requests_have_two_words, state_q != StateSlot || length_i > 11'(WordBytes))
   `ASSERT(last_is_told, !valid_o || last_q == (left_q <= 11'(WordBytes)))
 endmodule
