@@ -79,10 +79,10 @@ module proof
     port_t    port;
     request_t request;
   } kept_t;
-  logic lookup_valid, lookup_ready, reply_frees, miss_frees;
+  logic lookup_valid, lookup_ready, keeps, reply_frees, miss_frees;
   key_t lookup_key;
   logic [LenWidth-1:0] lookup_room;
-  slot_t lookup_slot, body_slot, forwarded_slot, reply_read, miss_read;
+  slot_t lookup_slot, kept_slot, body_slot, forwarded_slot, reply_read, miss_read;
   kept_t kept, reply_kept, miss_kept;
   logic [10:0] kept_length;
   proof_extractor #(
@@ -101,20 +101,21 @@ module proof
       .lookup_key_o  (lookup_key),
       .lookup_room_o (lookup_room),
       .lookup_slot_o (lookup_slot),
+      .keep_o        (keeps),
+      .slot_o        (kept_slot),
       .request_o     (kept.request),
       .request_port_o(kept.port),
       .request_length_o(kept_length),
       .free_i        ({miss_frees, reply_frees}),
       .free_slot_i   ({forwarded_slot, body_slot})
   );
-  // Written for as long as the lookup is offered: until it is taken, the slot is nobody's.
   ram_1r1w #(
       .Width($bits(kept_t)),
       .Depth(Slots)
   ) u_reply_requests (
       .clk_i,
-      .write_i        (lookup_valid),
-      .write_address_i(lookup_slot),
+      .write_i        (keeps),
+      .write_address_i(kept_slot),
       .write_data_i   (kept),
       .read_i         (1'b1),
       .read_address_i (reply_read),
@@ -125,8 +126,8 @@ module proof
       .Depth(Slots)
   ) u_miss_requests (
       .clk_i,
-      .write_i        (lookup_valid),
-      .write_address_i(lookup_slot),
+      .write_i        (keeps),
+      .write_address_i(kept_slot),
       .write_data_i   (kept),
       .read_i         (1'b1),
       .read_address_i (miss_read),
@@ -135,7 +136,7 @@ module proof
 
   // The forwarder's, to be had before a clock.
   (* ram_style = "distributed" *) logic [10:0] lengths_q[Slots];
-  `FFNE(lengths_q[lookup_slot], kept_length, lookup_valid)
+  `FFNE(lengths_q[kept_slot], kept_length, keeps)
 
   // Announcements take two words; what is shorter, or no change of a chain, is dropped.
   announcement_t announcement;

@@ -25,7 +25,9 @@ module proof_extractor
     output key_t                 lookup_key_o,
     output logic [ LenWidth-1:0] lookup_room_o,
     output logic [SlotWidth-1:0] lookup_slot_o,
-    // With the lookup: what is kept.
+    // What is to be kept, under a slot. Until a request takes it, the slot is nobody's.
+    output logic                 keep_o,
+    output logic [SlotWidth-1:0] slot_o,
     output request_t             request_o,
     output logic [PortWidth-1:0] request_port_o,
     output logic [         10:0] request_length_o,
@@ -47,36 +49,40 @@ module proof_extractor
   logic [1:0] position_q;
   logic [WordWidth-1:0] first_q;
   logic [15:0] length;
-  logic asks, takes;
+  logic asks, takes, looks_up;
   assign asks = position_q == 2'd1;
   assign takes = valid_i && ready_o;
   `FFE(position_q, word_i.last ? 2'd0 : position_q == 2'd2 ? 2'd2 : position_q + 2'd1, takes, '0)
   `FFNE(first_q, word_i.data, takes && position_q == 2'd0)
 
-  logic slot_valid;
   proof_numbers #(
       .Count  (Slots),
       .Returns(2)
   ) u_slots (
       .clk_i,
       .rst_ni,
-      .valid_o   (slot_valid),
-      .number_o  (lookup_slot_o),
-      .taken_i   (lookup_valid_o && lookup_ready_i),
+      .valid_o   (keep_o),
+      .number_o  (slot_o),
+      .taken_i   (looks_up),
       .return_i  (free_i),
       .returned_i(free_slot_i)
   );
 
-  assign lookup_valid_o = valid_i && asks && slot_valid;
-  assign ready_o = !asks || (lookup_ready_i && slot_valid);
-  assign lookup_key_o = {
+  // A request has two words at least, so a register that is free before it is filled again holds nothing up; and the cache may be far.
+  key_t key;
+  assign ready_o = !asks || (!lookup_valid_o && keep_o);
+  assign looks_up = takes && asks;
+  assign key = {
     word_i.data[0+:RequestBits-WordWidth],
     first_q[WordWidth-1:8*KeyByte],
     first_q[8*ChainByte+:4],
     first_q[8*QueryByte+:4]
   };
   assign length = {first_q[8*LengthByte+:8], first_q[8*LengthByte+8+:8]};
-  assign lookup_room_o = LenWidth'(length - Fixed);
+  `FF(lookup_valid_o, looks_up || (lookup_valid_o && !lookup_ready_i), 1'b0)
+  `FFNE(lookup_key_o, key, !lookup_valid_o)
+  `FFNE(lookup_room_o, LenWidth'(length - Fixed), !lookup_valid_o)
+  `FFNE(lookup_slot_o, slot_o, !lookup_valid_o)
   // The sum, as reply_checksum makes it.
   logic [1:0][15:0] three, sum_q;
   packet_t packet;

@@ -35,7 +35,8 @@ module table_ram #(
         .clk_i,
         .write_i        (write_i[w] || clearing_q),
         .write_address_i(clearing_q ? clear_q : write_addr_i),
-        .write_data_i   (clearing_q ? '0 : write_data_i),
+        // An entry's highest bit tells that it is one.
+        .write_data_i   ({write_data_i[EntryWidth-1] && !clearing_q, write_data_i[EntryWidth-2:0]}),
         .read_i         (1'b1),
         .read_address_i (read_addr_i),
         .read_data_o    (data[w])
