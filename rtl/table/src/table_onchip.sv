@@ -119,8 +119,11 @@ module table_onchip
       .count_o
   );
 
-  operation_t entering;
-  assign entering = enter_move ? move : request;
+  // Who enters is known late, and leads to all bits of an operation.
+  operation_t entering_q;
+  logic entered_q;
+  `FF(entered_q, enter, 1'b0)
+  `FFN(entering_q, enter_move ? move : request)
   table_hash #(
       .Function (Function),
       .KeyBytes (KeyBytes),
@@ -129,9 +132,9 @@ module table_onchip
       .clk_i,
       .rst_ni,
       .secrets_i,
-      .valid_i(enter),
-      .key_i  (entering.key),
-      .with_i (entering),
+      .valid_i(entered_q),
+      .key_i  (entering_q.key),
+      .with_i (entering_q),
       .valid_o(hashed_valid),
       .hash_o (hash),
       .with_o (hashed)
