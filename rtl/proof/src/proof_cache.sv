@@ -120,19 +120,17 @@ module proof_cache
   } operation_t;
 
   ////////////////////////////////////////////////////////////////////////
-  // What enters. After an announcement or a step of a fill it is a lookup's turn. Who enters is chosen a cycle before it does, so that the choice
-  // drives registers, not all of an operation: a lookup is in registers of its own then, a change is still offered.
+  // What enters. After an announcement or a step of a fill it is a lookup's turn.
 
   logic tags_ready, free_to_enter, lookup_room, lookup_enters;
   logic change_turn_q, change_valid, changes, change_enters;
   logic looks_up_q, announces_q, fills_q, announce_offered_q, fill_offered_q;
   logic fill_op_valid;
   op_e fill_op;
-  operation_t entering;
-  key_t lookup_key_q, fill_key;
+  operation_t entering_q;
+  key_t fill_key;
   tip_t fill_tip;
-  logic [LenWidth-1:0] lookup_room_q, fill_length;
-  logic [TagWidth-1:0] lookup_tag_q;
+  logic [LenWidth-1:0] fill_length;
   logic [PlaceWidth-1:0] fill_place;
   logic [$clog2(Gap+1)-1:0] gap_q;
   // Lookups that may still become a hit, or are one and wait; the same of misses.
@@ -144,7 +142,7 @@ module proof_cache
   assign free_to_enter = tags_ready && gap_q == '0;
   // The highest bit tells that they are as many as the queue has places.
   assign lookup_room   = !hits_q[CountWidth-1] && !misses_q[CountWidth-1];
-  // A change stays offered until it has entered, and the gap behind it is longer than this knows late of the next.
+  // A change stays offered until it has entered; the gap behind it is longer than it takes to know of the next.
   assign change_valid  = announce_offered_q || fill_offered_q;
   assign changes       = change_valid && (change_turn_q || !lookup_valid_i || !lookup_room);
   assign change_enters = free_to_enter && changes;
@@ -158,22 +156,19 @@ module proof_cache
   `FF(fill_offered_q, fill_op_valid, 1'b0)
   `FF(announces_q, change_enters && announce_offered_q, 1'b0)
   `FF(fills_q, change_enters && !announce_offered_q, 1'b0)
-  always_ff @(posedge clk_i) begin
-    lookup_key_q  <= lookup_key_i;
-    lookup_room_q <= lookup_room_i;
-    lookup_tag_q  <= lookup_tag_i;
-  end
 
-  // What an operation has no use for is anything.
-  assign entering = '{
-          op: looks_up_q ? OpLookup : announces_q ? announce_op_i : fill_op,
-          key: looks_up_q ? lookup_key_q : announces_q ? announce_key_i : fill_key,
-          tip: announces_q ? announce_tip_i : fill_tip,
-          parent: announce_parent_i,
-          length: looks_up_q ? lookup_room_q : fill_length,
-          tag: lookup_tag_q,
-          place: fill_place
-      };
+  // Chosen before it is known that it enters, as the choice leads to all of an operation. What an operation has no use for is anything.
+  always_ff @(posedge clk_i) begin
+    entering_q <= '{
+        op: !changes ? OpLookup : announce_offered_q ? announce_op_i : fill_op,
+        key: !changes ? lookup_key_i : announce_offered_q ? announce_key_i : fill_key,
+        tip: announce_offered_q ? announce_tip_i : fill_tip,
+        parent: announce_parent_i,
+        length: !changes ? lookup_room_i : fill_length,
+        tag: lookup_tag_i,
+        place: fill_place
+    };
+  end
   logic looked_up;
   assign looked_up = result_valid && result_op == OpLookup;
   assign found     = looked_up && result_hit;
@@ -193,7 +188,7 @@ module proof_cache
   ) u_hash (
       .clk_i,
       .secrets_i,
-      .key_i (entering.key),
+      .key_i (entering_q.key),
       .hash_o(hash)
   );
   // The hash alone is enough to read tags by, which takes two cycles; before them only the chain is asked for.
@@ -202,11 +197,11 @@ module proof_cache
       .Depth(HashLatency + 2)
   ) u_with (
       .clk_i,
-      .data_i(entering),
+      .data_i(entering_q),
       .data_o(hashed)
   );
   `FF(hashing_q, {hashing_q[HashLatency-2:0], looks_up_q || announces_q || fills_q}, '0)
-  `FFN(chains_q, {chains_q[HashLatency-1:0], entering.key[4]})
+  `FFN(chains_q, {chains_q[HashLatency-1:0], entering_q.key[4]})
   logic unused_hash;
   assign unused_hash = ^hash;
 

@@ -22,9 +22,9 @@ module udp_check
     output logic         udp_none_o       // the sender made no checksum of UDP
 );
   localparam int unsigned Lanes = 32;
-  // Lanes of a sum in the first cycle, so that it and that of the sums in the second are as deep.
-  localparam int unsigned Together = 6;
-  localparam int unsigned Parts = (Lanes + Together - 1) / Together;
+  // Lanes of a sum in the first cycle: fewer than sums in the second, as it also masks them.
+  localparam int unsigned Together = 4;
+  localparam int unsigned Parts = Lanes / Together;
   // Where 16-bit lanes of the first word begin.
   localparam int unsigned HeaderLane = 7;
   localparam int unsigned AddressLane = 13;
@@ -35,7 +35,7 @@ module udp_check
   `FFE(first_q, last_i, valid_i, 1'b1)
 
   logic [Lanes-1:0][15:0] lane, term;
-  logic [Parts-1:0][18:0] part, part_q;
+  logic [Parts-1:0][17:0] part, part_q;
   logic [1:0][18:0] header_part, header_part_q;
   logic [20:0] sum, sum_q;
   logic [19:0] header_q;
@@ -55,7 +55,7 @@ module udp_check
     end
     part = '0;
     header_part = '0;
-    for (int at = 0; at < Lanes; at++) part[at/Together] += 19'(term[at]);
+    for (int at = 0; at < Lanes; at++) part[at/Together] += 18'(term[at]);
     for (int at = 0; at < 10; at++) header_part[at/5] += 19'(lane[HeaderLane+at]);
   end
   `FFN(part_q, part)
