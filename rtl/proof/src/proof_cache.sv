@@ -122,7 +122,7 @@ module proof_cache
   ////////////////////////////////////////////////////////////////////////
   // What enters. After an announcement or a step of a fill it is a lookup's turn.
 
-  logic tags_ready, free_to_enter, lookup_room, lookup_enters;
+  logic tags_ready, free_q, lookup_room, lookup_enters;
   logic change_turn_q, change_valid, changes, change_enters;
   logic looks_up_q, announces_q, fills_q, announce_offered_q, fill_offered_q;
   logic fill_op_valid;
@@ -139,17 +139,18 @@ module proof_cache
   logic result_valid, result_hit, found, missed, hit_left_q, miss_left_q;
   op_e result_op;
 
-  assign free_to_enter = tags_ready && gap_q == '0;
   // The highest bit tells that they are as many as the queue has places.
   assign lookup_room   = !hits_q[CountWidth-1] && !misses_q[CountWidth-1];
   // A change stays offered until it has entered; the gap behind it is longer than it takes to know of the next.
   assign change_valid  = announce_offered_q || fill_offered_q;
   assign changes       = change_valid && (change_turn_q || !lookup_valid_i || !lookup_room);
-  assign change_enters = free_to_enter && changes;
-  assign lookup_enters = free_to_enter && lookup_valid_i && lookup_room && !changes;
+  assign change_enters = free_q && changes;
+  assign lookup_enters = free_q && lookup_valid_i && lookup_room && !(change_valid && change_turn_q);
   assign lookup_ready_o   = lookup_enters;
   assign announce_ready_o = announces_q;
   `FFE(change_turn_q, lookup_enters, change_enters || lookup_enters, 1'b1)
+  // The gap is over.
+  `FF(free_q, tags_ready && !change_enters && gap_q <= 1, 1'b0)
   `FFE(gap_q, change_enters ? $bits(gap_q)'(Gap) : gap_q - 1'b1, change_enters || gap_q != '0, '0)
   `FF(looks_up_q, lookup_enters, 1'b0)
   `FF(announce_offered_q, announce_valid_i, 1'b0)
