@@ -91,7 +91,7 @@ module table_engine
     output logic [TimeWidth-1:0]  move_expiry_o,
     output logic [SlotWidth-1:0]  move_slot_o,
     output logic [StashCountWidth-1:0] stash_used_o,
-    // Entries put and taken out by the decision that is in stage 4.
+    // Entries put and taken out by the decision that is in stage 5.
     output logic                  added_o,
     output logic                  removed_o
 );
@@ -266,6 +266,8 @@ module table_engine
   flags_t [Stash-1:0] stash2_q;
   entry_t stored3_d, stored3_q;
   flags_t stored1_q;  // of the operation in stage 1, with what that in stage 4 may put into the stash
+  logic   fills_slot;  // it puts one
+  assign fills_slot = write4_q.slot_used || decision4_q.swap;
 
   function automatic flags_t compare(input entry_t entry, input operation_t operation);
     return
@@ -284,7 +286,7 @@ module table_engine
   always_ff @(posedge clk_i) begin
     stored1_q <= compare(stored3_q, s0);
     for (int unsigned i = 0; i < Stash; i++) begin
-      if (write4_q.slots[i]) stash2_q[i] <= write4_q.slot_used || decision4_q.swap ? stored1_q : '0;
+      if (write4_q.slots[i]) stash2_q[i] <= fills_slot ? stored1_q : '0;
       else stash2_q[i] <= compare(stash_q[i], s1_q);
     end
   end
@@ -552,8 +554,8 @@ module table_engine
   assign old_used4 = |(decision4_q.ways & used4_q) ||
       (|(decision4_q.slots & slot_used4_q) && !(moves4 && decision4_q.put));
   assign give4 = old_used4 && !decision4_q.swap && !decision4_q.reuse;
-  assign added_o = decision4_q.put && !old_used4 && !moves4;
-  assign removed_o = moves4 ? give4 : !decision4_q.put && old_used4;
+  `FF(added_o, decision4_q.put && !old_used4 && !moves4, 1'b0)
+  `FF(removed_o, moves4 ? give4 : !decision4_q.put && old_used4, 1'b0)
 
   entry_t entry5_d, entry5_q;
   logic [ValueWidth-1:0] known_value, old_value, new_value;
@@ -625,7 +627,7 @@ module table_engine
   // The stash, written at the end of stage 4.
 
   logic move_starts;
-  logic [Stash-1:0] next_place_q;
+  logic [Stash-1:0] next_place_q, slot_used;
   entry_t stored4, offered_q;
   assign move_starts = move_valid_o && move_ready_i;
   always_comb begin
@@ -636,9 +638,10 @@ module table_engine
   for (genvar i = 0; i < Stash; i++) begin : gen_slot
     logic used_q;
     logic [EntryWidth-2:0] store_q;
-    `FFE(used_q, write4_q.slot_used || decision4_q.swap, write4_q.slots[i], 1'b0)
+    `FFE(used_q, fills_slot, write4_q.slots[i], 1'b0)
     `FFNE(store_q, stored4[EntryWidth-2:0], write4_q.slots[i])
     assign stash_q[i] = {used_q, store_q};
+    assign slot_used[i] = used_q;
 
     logic starts, decides;
     assign starts  = move_starts && next_place_q[i];
@@ -675,15 +678,14 @@ module table_engine
   logic unused_fields;
   assign unused_fields = ^{offered_q.used, offered_q.value, stored4_q.used};
 
-  always_comb begin
-    stash_used_o = '0;
-    for (int unsigned i = 0; i < Stash; i++) stash_used_o += StashCountWidth'(stash_q[i].used);
-  end
+  `FFE(stash_used_o, fills_slot ? stash_used_o + 1'b1 : stash_used_o - 1'b1,
+       |write4_q.slots && fills_slot != |(write4_q.slots & slot_used), '0)
 
   ////////////////////////////////////////////////////////////////////////
   // What must hold.
 
   `ASSERT(a_key_is_in_one_place, !valid_q[3] || s3_q.op == OpMove || $onehot0({way_match, slot_match}))
+  `ASSERT(stash_is_counted, 32'(stash_used_o) == $countones(slot_used))
   `ASSERT(one_place_is_written, $onehot0(decision.ways) && $onehot0(decision.slots))
   `ASSERT(time_does_not_go_back, !(valid_i && valid_q[1]) || now_i >= s1_q.now)
 
