@@ -35,7 +35,7 @@ module dedup_window
     input  content_t content_i,
     input  result_t                     result_i,
     // Cycle 10: what was remembered of the operation that was found.
-    output content_t first_o,
+    output logic                        first_same_o,  // it had the content of the operation
     output result_t                     first_result_o,
     output logic                        first_wide_o
 );
@@ -254,14 +254,17 @@ module dedup_window
 
   // Cycles 8 to 10: the ring.
   typedef struct packed {
-    content_t content;
     logic [2:0] status;
     balance_t value;
+  } outcome_t;
+  typedef struct packed {
+    content_t content;
+    outcome_t outcome;
   } record_t;
-  record_t record, first, first_q;
+  record_t record, first;
+  outcome_t outcome_q;
   assign record.content = content_i;
-  assign record.status = result_i.status[2:0];
-  assign record.value = result_i.value;
+  assign record.outcome = '{status: result_i.status[2:0], value: result_i.value};
   ram_1r1w #(
       .Width($bits(record_t)),
       .Depth(1 << WindowBits)
@@ -274,10 +277,22 @@ module dedup_window
       .read_address_i (place_q[8]),
       .read_data_o    (first)
   );
-  `FFN(first_q, first)
-  `FFN(first_wide_o, |first.value[63:32])
-  assign first_o = first_q.content;
-  assign first_result_o = '{status: status_e'({3'b0, first_q.status}), value: first_q.value};
+  // Pairs of bits are compared as they come out of the memory, for its result is waited for.
+  localparam int unsigned Pairs = ($bits(content_t) + 1) / 2;
+  content_t content_q;
+  logic [2*Pairs-1:0] first_content, this_content;
+  logic [Pairs-1:0] same_pairs_q;
+  `FFN(content_q, content_i)
+  assign first_content = (2 * Pairs)'(first.content);
+  assign this_content = (2 * Pairs)'(content_q);
+  for (genvar pair = 0; pair < Pairs; pair++) begin : gen_pair
+    `FFN(same_pairs_q[pair], first_content[2*pair+:2] == this_content[2*pair+:2])
+  end
+  assign first_same_o = &same_pairs_q;
+
+  `FFN(outcome_q, first.outcome)
+  `FFN(first_wide_o, |first.outcome.value[63:32])
+  assign first_result_o = '{status: status_e'({3'b0, outcome_q.status}), value: outcome_q.value};
 
   `ASSERT(one_entry_an_operation, !wants_q[5] || $onehot0(hit_q))
   `ASSERT(fresh_is_new, !fresh_i || (!found_o && has_room_o))

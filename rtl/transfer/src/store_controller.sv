@@ -339,9 +339,9 @@ module store_controller
   result_t result, result_q[9:10], first_result;
   answer_t answer;
   logic wide_q, balance_wide_q, first_wide;
-  content_t first;
+  logic first_same;
   balance_t balance_q;
-  status_e  status_q;
+  status_e status_q;
   logic changes_q, found_q[8:10], busy_q;
   `FFN(balance_q, operand[0].balance)
   `FFN(status_q, status)
@@ -382,17 +382,15 @@ module store_controller
       .fresh_i       (fresh),
       .content_i     (content_of(operation_q[8])),
       .result_i      (result),
-      .first_o       (first),
+      .first_same_o  (first_same),
       .first_result_o(first_result),
       .first_wide_o (first_wide)
   );
 
-  logic same_content;
-  assign same_content = first == content_of(operation_q[10]);
   always_comb begin
     answer = {wide_q, result_q[10]};
     if (found_q[10]) begin
-      answer = same_content ? {first_wide, first_result} : '{
+      answer = first_same ? {first_wide, first_result} : '{
           wide: balance_wide_q,
           status: StatusTransactionIdReused,
           value: balance_later_q[10]

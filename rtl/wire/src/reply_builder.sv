@@ -21,7 +21,7 @@ module reply_builder
   `FFN(request_q, request_i)
   `FFN(value_q, value_i)
   `FFN(status_q, status_i)
-  `FFN(added_q, add(add(value_i[31:16], value_i[15:0]), status_i))
+  `FFN(added_q, add_three(value_i[31:16], value_i[15:0], status_i))
 
   always_comb begin
     swapped = swap_addresses(request_q);
@@ -32,8 +32,8 @@ module reply_builder
   `FFN(swapped_q, swapped)
   // Swapping does not change a sum.
   `FFN(kept_q, add(~request_q.udp.checksum, added_q))
-  `FFN(removed_q, add(add(~request_q.compact.amount[31:16], ~request_q.compact.amount[15:0]), ~request_q.compact.status
-       ))
+  `FFN(removed_q, add_three(
+       ~request_q.compact.amount[31:16], ~request_q.compact.amount[15:0], ~request_q.compact.status))
   `FFN(none_q, request_q.udp.checksum == '0)
 
   assign udp = ~add(kept_q, removed_q);

@@ -74,9 +74,7 @@ module udp_check
   `FF(valid_qq, valid_q, 1'b0)
   `FFN(first_qqq, first_qq)
 
-  logic [1:0][15:0] folded;
-  assign folded = save(first_qqq ? '0 : udp_sum_o, sum_q[15:0], 16'(sum_q[20:16]));
-  `FFNE(udp_sum_o, add(folded[1], folded[0]), valid_qq)
+  `FFNE(udp_sum_o, add_three(first_qqq ? '0 : udp_sum_o, sum_q[15:0], 16'(sum_q[20:16])), valid_qq)
   `FFNE(header_right_o, add(header_q[15:0], 16'(header_q[19:16])) == '1, valid_qq && first_qqq)
   `FFNE(udp_none_o, none_qq, valid_qq && first_qqq)
 

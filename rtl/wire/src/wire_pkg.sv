@@ -127,6 +127,13 @@ package wire_pkg;
     return {a ^ b ^ c, carries[14:0], carries[15]};
   endfunction
 
+  // `add` of three.
+  function automatic logic [15:0] add_three(logic [15:0] a, logic [15:0] b, logic [15:0] c);
+    logic [1:0][15:0] two;
+    two = save(a, b, c);
+    return add(two[1], two[0]);
+  endfunction
+
   // A request on its way back: addresses and ports swapped, the time to live as new. Lengths, checksums and frame are left as they were.
   function automatic packet_t swap_addresses(packet_t request);
     packet_t reply;
@@ -143,6 +150,6 @@ package wire_pkg;
 
   // The checksum of its header, from what changes (RFC 1624, equation 3): swapping does not change a sum.
   function automatic logic [15:0] reply_checksum(ipv4_t request);
-    return ~add(~request.checksum, add(~{request.time_to_live, 8'b0}, {TimeToLive, 8'b0}));
+    return ~add_three(~request.checksum, ~{request.time_to_live, 8'b0}, {TimeToLive, 8'b0});
   endfunction
 endpackage
