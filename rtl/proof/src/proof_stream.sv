@@ -94,24 +94,30 @@ module proof_stream
   ////////////////////////////////////////////////////////////////////////
   // The slots, used in turn. One counts as come from its data on, and until it is free again.
 
-  word_t words_q[Slots];
+  word_t words_q[Slots], word_q;
   logic [511:0] data_q[Slots];
   logic [Slots-1:0] came_q, ends_q;
-  logic [SlotWidth-1:0] next_q, coming_q, leaving_q;
+  logic [SlotWidth-1:0] next_q, word_slot_q, coming_q, leaving_q;
+  logic writes_word_q, too_large_q;
   logic [SlotWidth:0] used_q, awaited_q;
   logic out_valid, out_ready, leaves;
   word_t out;
 
+  // A word is written a cycle late, as hits come out of a memory as well; its data are not there before. Until a word takes it, its place is
+  // no word's.
   assign read_slot_o = next_q;
   always_ff @(posedge clk_i) begin
-    // Until a word takes it, its place is no word's.
-    if (room_q) words_q[next_q] <= word;
+    word_q      <= word;
+    word_slot_q <= next_q;
+    if (writes_word_q) words_q[word_slot_q] <= word_q;
     if (data_valid_i) data_q[data_slot_i] <= data_i;
   end
+  `FF(writes_word_q, room_q, 1'b0)
+  `FF(too_large_q, asks && hit_too_large_i, 1'b0)
   for (genvar slot = 0; slot < Slots; slot++) begin : gen_slot
     logic fills, frees;
     assign fills = (data_valid_i && data_slot_i == SlotWidth'(slot)) ||
-        (asks && hit_too_large_i && next_q == SlotWidth'(slot));
+        (too_large_q && word_slot_q == SlotWidth'(slot));
     assign frees = leaves && leaving_q == SlotWidth'(slot);
     `FFE(came_q[slot], fills, fills || frees, 1'b0)
     `FFNE(ends_q[slot], last, asks && next_q == SlotWidth'(slot))
