@@ -152,7 +152,8 @@ module transfer
       .data_o (waiting_words),
       .count_o(words_count)
   );
-  stage #(
+  // Whether the reply moves is known too late to move the queue as well.
+  skid #(
       .Width($bits(word_t) + PortWidth)
   ) u_word (
       .clk_i,
