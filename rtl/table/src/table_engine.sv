@@ -188,8 +188,15 @@ module table_engine
     ;
   endfunction
 
-  function automatic logic [Ways-1:0] lowest(input logic [Ways-1:0] bits);
-    return bits & (~bits + 1'b1);
+  // The lowest one. Not by a sum: its carry chain would stand in the way of everything that could be put together with what is around it.
+  localparam int unsigned Places = Ways > Stash ? Ways : Stash;
+  function automatic logic [Places-1:0] lowest(input logic [Places-1:0] bits);
+    logic below;
+    below = 1'b0;
+    for (int unsigned i = 0; i < Places; i++) begin
+      lowest[i] = bits[i] && !below;
+      below |= bits[i];
+    end
   endfunction
 
   // Stages 0 to 5 of the operation itself.
@@ -432,10 +439,9 @@ module table_engine
     live  = |way_live_match || |slot_live_match;
 
     half = |way_free[prefer3_q] ? prefer3_q : !prefer3_q;
-    free_way       = '0;
-    free_way[half] = lowest(way_free[half]);
+    for (int unsigned h = 0; h < 2; h++) free_way[h] = half == h[0] ? Ways'(lowest(Places'(way_free[h]))) : '0;
     room = |way_free;
-    free_slot = slot_free & (~slot_free + 1'b1);
+    free_slot = Stash'(lowest(Places'(slot_free)));
 
     victim = victim3_q & ~over;
 
