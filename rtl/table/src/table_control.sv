@@ -20,7 +20,7 @@ module table_control
 ) (
     input  logic                       clk_i,
     input  logic                       rst_ni,
-    input  logic                       enable_i,      // the memories are cleared
+    input  logic                       enable_i,      // operations may enter from the next cycle on
 
     input  logic                       request_valid_i,
     output logic                       request_ready_o,
@@ -28,7 +28,7 @@ module table_control
     input  logic                       move_valid_i,
     output logic                       move_ready_o,
     output logic                       enter_o,       // an operation enters
-    output logic                       enter_move_o,  // it is the move
+    output logic                       choose_move_o, // if one does, it is the move
 
     // An insertion has been decided; a result was taken by the client.
     input  logic                       inserted_i,
@@ -56,10 +56,15 @@ module table_control
   logic [2:0] turn_q;
   logic crowded_q, full_q;
 
-  logic room, inserts, blocked, enter_request;
-  logic [$clog2(MoveGap + 2)-1:0] gap_q;
+  // Whether there is room is known a cycle ahead, hence without the place of the operation that enters meanwhile.
+  logic room_q, enter_move;
+  logic [MoveGap:0] moved, moved_q;  // whether a move has entered: in this cycle, in the one before, ...
+  localparam logic [MoveGap:0] Gap = (MoveGap + 1)'(2 ** MoveGap - 1);
+  assign moved = (MoveGap + 1)'({moved_q, enter_move});
+  `FF(moved_q, moved, '0)
+  `FF(room_q, enable_i && 32'(outstanding_q) < Outstanding - 1 && (moved & Gap) == '0, 1'b0)
 
-  assign room    = outstanding_q != OutstandingWidth'(Outstanding) && gap_q == '0 && enable_i;
+  logic inserts, blocked, enter_request;
   assign inserts = request_op_i == OpInsert;
   assign blocked = inserts && crowded_q && !full_q;
 
@@ -69,27 +74,29 @@ module table_control
   `FF(stash_half_q, 32'(stash_used_i) >= Stash / 2, 1'b0)
   `FF(crowded_q, 32'(count_q) >= Crowded || stash_used_i != '0, 1'b0)
 
-  logic wants;
-  assign wants = request_valid_i && !(blocked && pressed_q);
-  assign enter_move_o = room && move_valid_i && (!wants || (stash_half_q && turn_q == '0));
-  assign move_ready_o = room && (!wants || (stash_half_q && turn_q == '0));
-  assign request_ready_o = room && !enter_move_o && !(blocked && pressed_q);
+  // The choice does not wait for what tells whether there is room: it leads to all bits of an operation.
+  logic wants, move_turn;
+  assign wants           = request_valid_i && !(blocked && pressed_q);
+  assign move_turn       = !wants || (stash_half_q && turn_q == '0);
+  assign choose_move_o   = move_valid_i && move_turn;
+  assign enter_move      = room_q && choose_move_o;
+  assign move_ready_o    = room_q && move_turn;
+  assign request_ready_o = room_q && !choose_move_o && !(blocked && pressed_q);
   assign enter_request = request_valid_i && request_ready_o;
-  assign enter_o = enter_move_o || enter_request;
+  assign enter_o = enter_move || enter_request;
 
   `FFE(outstanding_q, enter_request ? outstanding_q + 1'b1 : outstanding_q - 1'b1, enter_request != retired_i, '0)
   `FFE(inserting_q, enter_request && inserts ? inserting_q + 1'b1 : inserting_q - 1'b1,
        (enter_request && inserts) != inserted_i, '0)
   `FFE(count_q, added_i ? count_q + 1'b1 : count_q - 1'b1, added_i != removed_i, '0)
-  `FFE(gap_q, enter_move_o ? $bits(gap_q)'(MoveGap) : gap_q - 1'b1, enter_move_o || gap_q != '0, '0)
-  `FFE(turn_q, enter_move_o ? 3'd7 : turn_q - 1'b1, enter_move_o || (enter_request && turn_q != '0), '0)
+  `FFE(turn_q, enter_move ? 3'd7 : turn_q - 1'b1, enter_move || (enter_request && turn_q != '0), '0)
   assign count_o = count_q;
 
   // Whether moves get anywhere.
   logic progress;
   assign progress = stash_used_i < stash_used_q;
   `FF(stash_used_q, stash_used_i, '0)
-  `FFE(moves_q, progress ? '0 : moves_q + 1'b1, progress || (enter_move_o && moves_q != 8'(Patience)), '0)
+  `FFE(moves_q, progress ? '0 : moves_q + 1'b1, progress || (enter_move && moves_q != 8'(Patience)), '0)
   `FF(full_q, moves_q == 8'(Patience), 1'b0)
 
   `ASSERT(results_have_room, 32'(outstanding_q) <= Outstanding)

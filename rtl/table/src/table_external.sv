@@ -83,8 +83,8 @@ module table_external
   typedef logic [1:0][LineWidth-1:0] lines_t;
 
   logic [1:0] cleared;
-  logic enter, enter_move, move_valid, move_ready, decided_valid;
-  operation_t request, move, entering, hashed;
+  logic enter, choose_move, move_valid, move_ready, decided_valid;
+  operation_t request, move, hashed;
   logic hashed_valid;
   logic [63:0] hash;
   logic [StashCountWidth-1:0] stash_used;
@@ -102,12 +102,12 @@ module table_external
           slot: '0
       };
 
-  // Operations that hold a line, or will.
+  // Operations that hold a line, or will: fewer by two than there are lines, and by one more for what enters while that is found out.
   logic [1:0] lines_room, released;
   logic [1:0][LineWidth:0] holding_q;
   for (genvar h = 0; h < 2; h++) begin : gen_holding
     `FFE(holding_q[h], enter ? holding_q[h] + 1'b1 : holding_q[h] - 1'b1, enter != released[h], '0)
-    assign lines_room[h] = 32'(holding_q[h]) < Lines - 2;
+    assign lines_room[h] = 32'(holding_q[h]) < Lines - 3;
   end
 
   // The gap after a move is made where operations enter the engine.
@@ -126,7 +126,7 @@ module table_external
       .move_valid_i(move_valid),
       .move_ready_o(move_ready),
       .enter_o     (enter),
-      .enter_move_o(enter_move),
+      .choose_move_o(choose_move),
       .inserted_i  (decided_valid && decided_op == OpInsert),
       .retired_i   (result_valid_o && result_ready_i),
       .stash_used_i(stash_used),
@@ -135,7 +135,11 @@ module table_external
       .count_o
   );
 
-  assign entering = enter_move ? move : request;
+  // Who enters leads to all bits of an operation.
+  operation_t entering_q;
+  logic entered_q;
+  `FF(entered_q, enter, 1'b0)
+  `FFN(entering_q, choose_move ? move : request)
   table_hash #(
       .Function (Function),
       .KeyBytes (KeyBytes),
@@ -144,9 +148,9 @@ module table_external
       .clk_i,
       .rst_ni,
       .secrets_i,
-      .valid_i(enter),
-      .key_i  (entering.key),
-      .with_i (entering),
+      .valid_i(entered_q),
+      .key_i  (entering_q.key),
+      .with_i (entering_q),
       .valid_o(hashed_valid),
       .hash_o (hash),
       .with_o (hashed)

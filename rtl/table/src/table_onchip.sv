@@ -77,7 +77,7 @@ module table_onchip
   } operation_t;
 
   logic [1:0] ram_ready;
-  logic enter, enter_move, move_valid, move_ready, decided_valid;
+  logic enter, choose_move, move_valid, move_ready, decided_valid;
   operation_t request, move, hashed;
   logic hashed_valid;
   logic [63:0] hash;
@@ -110,7 +110,7 @@ module table_onchip
       .move_valid_i(move_valid),
       .move_ready_o(move_ready),
       .enter_o     (enter),
-      .enter_move_o(enter_move),
+      .choose_move_o(choose_move),
       .inserted_i  (decided_valid && decided_op == OpInsert),
       .retired_i   (result_valid_o && result_ready_i),
       .stash_used_i(stash_used),
@@ -119,11 +119,11 @@ module table_onchip
       .count_o
   );
 
-  // Who enters is known late, and leads to all bits of an operation.
+  // Who enters leads to all bits of an operation.
   operation_t entering_q;
   logic entered_q;
   `FF(entered_q, enter, 1'b0)
-  `FFN(entering_q, enter_move ? move : request)
+  `FFN(entering_q, choose_move ? move : request)
   table_hash #(
       .Function (Function),
       .KeyBytes (KeyBytes),

@@ -2,8 +2,6 @@
 // block to write or to read. The values themselves are the surroundings' to keep; as results come in order, a block that is given
 // back and taken again is never read or written out of turn.
 
-
-
 module table_store
   import table_pkg::*;
 #(
