@@ -10,3 +10,4 @@ src/ram_1r1w.sv
 src/ram_2rw.sv
 src/memory_gate.sv
 src/toeplitz_hash.sv
+src/find_first.sv

@@ -124,7 +124,7 @@ module proof_cache
 
   logic tags_ready, free_q, lookup_room, lookup_enters;
   logic change_turn_q, change_valid, changes, change_enters;
-  logic looks_up_q, announces_q, fills_q, announce_offered_q, fill_offered_q;
+  logic entered_q, announces_q, fills_q, announce_offered_q, fill_offered_q;
   logic fill_op_valid;
   op_e fill_op;
   operation_t entering_q;
@@ -152,9 +152,9 @@ module proof_cache
   // The gap is over.
   `FF(free_q, tags_ready && !change_enters && gap_q <= 1, 1'b0)
   `FFE(gap_q, change_enters ? $bits(gap_q)'(Gap) : gap_q - 1'b1, change_enters || gap_q != '0, '0)
-  `FF(looks_up_q, lookup_enters, 1'b0)
   `FF(announce_offered_q, announce_valid_i, 1'b0)
   `FF(fill_offered_q, fill_op_valid, 1'b0)
+  `FF(entered_q, lookup_enters || change_enters, 1'b0)
   `FF(announces_q, change_enters && announce_offered_q, 1'b0)
   `FF(fills_q, change_enters && !announce_offered_q, 1'b0)
 
@@ -201,7 +201,7 @@ module proof_cache
       .data_i(entering_q),
       .data_o(hashed)
   );
-  `FF(hashing_q, {hashing_q[HashLatency-2:0], looks_up_q || announces_q || fills_q}, '0)
+  `FF(hashing_q, {hashing_q[HashLatency-2:0], entered_q}, '0)
   `FFN(chains_q, {chains_q[HashLatency-1:0], entering_q.key[4]})
   logic unused_hash;
   assign unused_hash = ^hash;

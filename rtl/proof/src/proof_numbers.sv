@@ -51,7 +51,12 @@ module proof_numbers #(
         .count_o(unused_count[side])
     );
   end
-  assign first = waits & (~waits + 1'b1);
+  find_first #(
+      .Width(Returns)
+  ) u_first (
+      .word_i (waits),
+      .first_o(first)
+  );
 
   logic [Width-1:0] number_d;
   always_comb begin

@@ -150,18 +150,25 @@ module proof_tags
   // Stage 3: the decision.
 
   logic chain, hit, taken;
-  logic [Ways-1:0] same, usable, victim, write;
+  logic [Ways-1:0] same, usable, untrue, victim, write;
   logic [WayWidth-1:0] turn_q;
 
   assign chain = key3_q[4];
   assign taken = takes3_q && &tip_is3_q;
   assign tip_changes = valid_q[3] && (op3_q == OpExtend || op3_q == OpReorganise);
 
+  find_first #(
+      .Width(Ways)
+  ) u_untrue (
+      .word_i (~true3_q),
+      .first_o(untrue)
+  );
+
   always_comb begin
     for (int unsigned w = 0; w < Ways; w++) same[w] = &key_is3_q[w];
     usable = same & true3_q;
     if (|same) victim = same;
-    else if (!(&true3_q)) victim = ~true3_q & (true3_q + 1'b1);
+    else if (|untrue) victim = untrue;
     else victim = Ways'(1) << turn_q;
 
     hit = op3_q == OpForget ? |same : |usable;

@@ -54,7 +54,6 @@ module table_control
   logic [StashCountWidth-1:0] stash_used_q;
   logic [7:0] moves_q;
   logic [2:0] turn_q;
-  logic crowded_q, full_q;
 
   // Whether there is room is known a cycle ahead, hence without the place of the operation that enters meanwhile.
   logic room_q, enter_move;
@@ -64,24 +63,26 @@ module table_control
   `FF(moved_q, moved, '0)
   `FF(room_q, enable_i && 32'(outstanding_q) < Outstanding - 1 && (moved & Gap) == '0, 1'b0)
 
-  logic inserts, blocked, enter_request;
-  assign inserts = request_op_i == OpInsert;
-  assign blocked = inserts && crowded_q && !full_q;
+  // Whether insertions have to wait. The sum is one cycle old: one insertion more may be under way, and one more in the stash.
+  logic crowded, pressed, full, holds_q;
+  assign crowded = 32'(count_q) >= Crowded || stash_used_i != '0;
+  assign pressed = 32'(inserting_q) + 32'(stash_used_i) + 32'd2 >= Stash;
+  assign full    = moves_q == 8'(Patience);
+  `FF(holds_q, crowded && pressed && !full, 1'b0)
 
-  // The sum is one cycle old: one insertion more may be under way, and one more in the stash.
-  logic pressed_q, stash_half_q;
-  `FF(pressed_q, 32'(inserting_q) + 32'(stash_used_i) + 32'd2 >= Stash, 1'b0)
-  `FF(stash_half_q, 32'(stash_used_i) >= Stash / 2, 1'b0)
-  `FF(crowded_q, 32'(count_q) >= Crowded || stash_used_i != '0, 1'b0)
+  // Whether a move goes before a request.
+  logic urgent_q;
+  `FF(urgent_q, 32'(stash_used_i) >= Stash / 2 && turn_q == '0 && !enter_move, 1'b0)
 
   // The choice does not wait for what tells whether there is room: it leads to all bits of an operation.
-  logic wants, move_turn;
-  assign wants           = request_valid_i && !(blocked && pressed_q);
-  assign move_turn       = !wants || (stash_half_q && turn_q == '0);
+  logic inserts, waits, move_turn, enter_request;
+  assign inserts         = request_op_i == OpInsert;
+  assign waits           = inserts && holds_q;
+  assign move_turn       = !request_valid_i || waits || urgent_q;
   assign choose_move_o   = move_valid_i && move_turn;
   assign enter_move      = room_q && choose_move_o;
   assign move_ready_o    = room_q && move_turn;
-  assign request_ready_o = room_q && !choose_move_o && !(blocked && pressed_q);
+  assign request_ready_o = room_q && !choose_move_o && !waits;
   assign enter_request = request_valid_i && request_ready_o;
   assign enter_o = enter_move || enter_request;
 
@@ -96,8 +97,7 @@ module table_control
   logic progress;
   assign progress = stash_used_i < stash_used_q;
   `FF(stash_used_q, stash_used_i, '0)
-  `FFE(moves_q, progress ? '0 : moves_q + 1'b1, progress || (enter_move && moves_q != 8'(Patience)), '0)
-  `FF(full_q, moves_q == 8'(Patience), 1'b0)
+  `FFE(moves_q, progress ? '0 : moves_q + 1'b1, progress || (enter_move && !full), '0)
 
   `ASSERT(results_have_room, 32'(outstanding_q) <= Outstanding)
   `ASSERT(entries_are_counted, !(count_q == '0 && removed_i && !added_i))

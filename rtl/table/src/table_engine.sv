@@ -188,17 +188,6 @@ module table_engine
     ;
   endfunction
 
-  // The lowest one. Not by a sum: its carry chain would stand in the way of everything that could be put together with what is around it.
-  localparam int unsigned Places = Ways > Stash ? Ways : Stash;
-  function automatic logic [Places-1:0] lowest(input logic [Places-1:0] bits);
-    logic below;
-    below = 1'b0;
-    for (int unsigned i = 0; i < Places; i++) begin
-      lowest[i] = bits[i] && !below;
-      below |= bits[i];
-    end
-  endfunction
-
   // Stages 0 to 5 of the operation itself.
   operation_t s0, s1_q, s2_q, s3_q, s4_q, s5_q;
   assign s0 = '{
@@ -416,10 +405,6 @@ module table_engine
   logic [1:0][Ways-1:0] way_match, way_live_match, way_free;
   logic [Stash-1:0] slot_match, slot_live_match, slot_free, slot_move;
   always_comb begin
-    automatic logic room, live, old_class, half;
-    automatic logic [1:0][Ways-1:0] free_way, victim;
-    automatic logic [Stash-1:0] free_slot;
-
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
         way_match[h][w]      = &flags[h][w].match;
@@ -434,14 +419,35 @@ module table_engine
       slot_free[i]       = !stash3_q[i].live && !write4_q.slots[i];
       slot_move[i]       = moved3_q[i] && fresh_q[i] && !write4_q.slots[i];
     end
+  end
+
+  logic [1:0][Ways-1:0] first_way;
+  logic [Stash-1:0] first_slot;
+  for (genvar h = 0; h < 2; h++) begin : gen_first
+    find_first #(
+        .Width(Ways)
+    ) u_way (
+        .word_i (way_free[h]),
+        .first_o(first_way[h])
+    );
+  end
+  find_first #(
+      .Width(Stash)
+  ) u_slot (
+      .word_i (slot_free),
+      .first_o(first_slot)
+  );
+
+  always_comb begin
+    automatic logic room, live, old_class, half;
+    automatic logic [1:0][Ways-1:0] free_way, victim;
 
     found = |way_match || |slot_match;
     live  = |way_live_match || |slot_live_match;
 
     half = |way_free[prefer3_q] ? prefer3_q : !prefer3_q;
-    for (int unsigned h = 0; h < 2; h++) free_way[h] = half == h[0] ? Ways'(lowest(Places'(way_free[h]))) : '0;
+    for (int unsigned h = 0; h < 2; h++) free_way[h] = half == h[0] ? first_way[h] : '0;
     room = |way_free;
-    free_slot = Stash'(lowest(Places'(slot_free)));
 
     victim = victim3_q & ~over;
 
@@ -456,7 +462,7 @@ module table_engine
           decision.status = StatusNotFound;
         end else begin
           decision.ways  = found ? way_match : free_way;
-          decision.slots = found ? slot_match : room ? '0 : free_slot;
+          decision.slots = found ? slot_match : room ? '0 : first_slot;
           decision.put   = 1'b1;
           if (!found && !room && ~|slot_free) begin
             decision.status = StatusFull;

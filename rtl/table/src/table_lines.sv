@@ -94,8 +94,13 @@ module table_lines #(
   assign taken    = !request_q ? '0 : allocate ? victim_q : match_q;
   // Any line that is free and stays so.
   logic [Lines-1:0] may;
-  assign may      = free_q & ~taken;
-  assign victim_d = may & (~may + 1'b1);
+  assign may = free_q & ~taken;
+  find_first #(
+      .Width(Lines)
+  ) u_victim (
+      .word_i (may),
+      .first_o(victim_d)
+  );
   `FF(victim_q, victim_d, Lines'(1))
 
   logic [LineWidth-1:0] line_q;

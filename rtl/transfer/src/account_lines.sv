@@ -95,9 +95,6 @@ module account_lines
     number = '0;
     for (int unsigned i = 0; i < Lines; i++) if (one_hot[i]) number |= number_t'(i);
   endfunction
-  function automatic logic [Lines-1:0] first_of(logic [Lines-1:0] lines);
-    return lines & (~lines + 1'b1);
-  endfunction
 
   ////////////////////////////////////////////////////////////////////////
   // First cycle: which line has the bucket? Second: or has none? Third: that, or a spare one. [lookup] is the source or the destination,
@@ -217,12 +214,19 @@ module account_lines
       // A line without a bucket is kept in each group, so that one is there in every cycle and most still hold what was in them.
       assign may_leave[port][i] = free[port][i] && !leaving_q[port][i] && &held_q[port][i/Group*Group+:Group];
     end
-    `FF(leaving_q[port], first_of(may_leave[port]), '0)
+    logic [Lines-1:0] leaving;
+    find_first #(
+        .Width(Lines)
+    ) u_leaving (
+        .word_i (may_leave[port]),
+        .first_o(leaving)
+    );
+    `FF(leaving_q[port], leaving, '0)
     `ASSERT(only_free_lines_leave, (leaves[port] & ~free[port]) == '0)
 
     // The line for the next miss, and the one for that behind it.
     logic uses, next_valid_q;
-    logic [Lines-1:0] may;
+    logic [Lines-1:0] may, next;
     assign uses = (take_i && misses_q[port]) || !spare_valid_q[port];
     assign may = ~held_q[port] & ~spare_q[port] & ~next_q[port];
     `FFE(spare_q[port], next_q[port], uses, '0)
@@ -230,7 +234,13 @@ module account_lines
     assign spare_soon[port] = next_valid_q || (spare_valid_q[port] && !take_i);
     `FFE(spare_valid_q[port], next_valid_q, uses, 1'b0)
     `ASSERT(a_miss_has_a_spare_line, !(take_i && misses_q[port]) || spare_valid_q[port])
-    `FFE(next_q[port], first_of(may), uses || !next_valid_q, '0)
+    find_first #(
+        .Width(Lines)
+    ) u_next (
+        .word_i (may),
+        .first_o(next)
+    );
+    `FFE(next_q[port], next, uses || !next_valid_q, '0)
     `FFE(next_valid_q, |may, uses || !next_valid_q, 1'b0)
 
     // Reads: never more than lines.
@@ -315,16 +325,27 @@ module account_lines
         pick_changed |= changed_q[port][i] & {AccountWays{pick_q[i]}};
       end
     end
-    assign way = left_q & (~left_q + 1'b1);
+    find_first #(
+        .Width(AccountWays)
+    ) u_way (
+        .word_i (left_q),
+        .first_o(way)
+    );
     assign way_number = {way[3] | way[2], way[3] | way[1]};
     assign last = left_q == way;
     assign reads = reading_q && room;
     assign begins = pick_valid_q && (!reading_q || (reads && last));
     assign picked[port] = begins ? pick_q : '0;
     // A line that is taken up again may be written back meanwhile: it is dirty again behind whatever changes it.
-    logic [Lines-1:0] candidates;
+    logic [Lines-1:0] candidates, pick;
     assign candidates = idle[port] & dirty_q[port] & ~writing_q[port] & ~pick_q;
-    `FFE(pick_q, first_of(candidates), begins || !pick_valid_q, '0)
+    find_first #(
+        .Width(Lines)
+    ) u_pick (
+        .word_i (candidates),
+        .first_o(pick)
+    );
+    `FFE(pick_q, pick, begins || !pick_valid_q, '0)
     `FFE(pick_valid_q, |candidates, begins || !pick_valid_q, 1'b0)
     `FFE(reading_q, begins, begins || (reads && last), 1'b0)
     `FFNE(reading_line_q, number(pick_q), begins)

@@ -41,10 +41,6 @@ module account_match
     return {ways[3] | ways[2], ways[3] | ways[1]};
   endfunction
 
-  function automatic logic [3:0] first_of(logic [3:0] ways);
-    return ways & (~ways + 4'd1);
-  endfunction
-
   for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_slot
     logic half;
     assign half = |hit_o[lookup][1];
@@ -61,5 +57,12 @@ module account_match
   logic room_half;
   assign room_half = $countones(free_q[1]) > $countones(free_q[0]);
   assign has_room_o = |free_q;
-  assign room_o = {room_half, way_of(first_of(free_q[room_half])), index_q[0][room_half]};
+  logic [AccountWays-1:0] room;
+  find_first #(
+      .Width(AccountWays)
+  ) u_room (
+      .word_i (free_q[room_half]),
+      .first_o(room)
+  );
+  assign room_o = {room_half, way_of(room), index_q[0][room_half]};
 endmodule

@@ -180,8 +180,17 @@ module dedup_window
     left = room_q & ~taken;
     half_with_more = $countones(room_q[1]) > $countones(room_q[0]);
     half_to_use = |left[half_with_more] ? half_with_more : !half_with_more;
+  end
+  logic [Ways-1:0] first_left;
+  find_first #(
+      .Width(Ways)
+  ) u_left (
+      .word_i (left[half_to_use]),
+      .first_o(first_left)
+  );
+  always_comb begin
     pick = '0;
-    pick[half_to_use] = left[half_to_use] & (~left[half_to_use] + 4'd1);
+    pick[half_to_use] = first_left;
     if (|hit_q) pick = hit_q;
     if (!wants_q[5]) pick = '0;
     hit_age = '0;
