@@ -143,12 +143,13 @@ module proof_cache
   assign lookup_room   = !hits_q[CountWidth-1] && !misses_q[CountWidth-1];
   // A change stays offered until it has entered; the gap behind it is longer than it takes to know of the next.
   assign change_valid  = announce_offered_q || fill_offered_q;
-  assign changes       = change_valid && (change_turn_q || !lookup_valid_i || !lookup_room);
+  assign changes       = change_valid && (change_turn_q || !lookup_valid_i);
   assign change_enters = free_q && changes;
   assign lookup_enters = free_q && lookup_valid_i && lookup_room && !(change_valid && change_turn_q);
   assign lookup_ready_o   = lookup_enters;
   assign announce_ready_o = announces_q;
-  `FFE(change_turn_q, lookup_enters, change_enters || lookup_enters, 1'b1)
+  // A lookup that has no room loses its turn, so the choice, which leads to all of an operation, need not wait for whether it has.
+  `FFE(change_turn_q, !lookup_room || lookup_enters, !lookup_room || change_enters || lookup_enters, 1'b1)
   // The gap is over.
   `FF(free_q, tags_ready && !change_enters && gap_q <= 1, 1'b0)
   `FFE(gap_q, change_enters ? $bits(gap_q)'(Gap) : gap_q - 1'b1, change_enters || gap_q != '0, '0)
@@ -158,7 +159,7 @@ module proof_cache
   `FF(announces_q, change_enters && announce_offered_q, 1'b0)
   `FF(fills_q, change_enters && !announce_offered_q, 1'b0)
 
-  // Chosen before it is known that it enters, as the choice leads to all of an operation. What an operation has no use for is anything.
+  // Chosen before it is known that it enters. What an operation has no use for is anything.
   always_ff @(posedge clk_i) begin
     entering_q <= '{
         op: !changes ? OpLookup : announce_offered_q ? announce_op_i : fill_op,
