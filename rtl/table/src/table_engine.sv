@@ -438,8 +438,22 @@ module table_engine
       .first_o(first_slot)
   );
 
+  // A value may go where a block of its class is, and anywhere if there is one to take. That is known for each place beside the search for one.
+  logic has_block;
+  logic [1:0][Ways-1:0] way_reuses, way_fits;
+  logic [Stash-1:0] slot_reuses, slot_fits;
+  assign has_block = Classes == 1 || avail_i[class_of(s3_q.value)];
   always_comb begin
-    automatic logic room, live, old_class, half;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) way_reuses[h][w] = flags[h][w].used && flags[h][w].class_eq;
+    end
+    for (int unsigned i = 0; i < Stash; i++) slot_reuses[i] = stash[i].used && stash[i].class_eq;
+    way_fits  = has_block ? '1 : way_reuses;
+    slot_fits = has_block ? '1 : slot_reuses;
+  end
+
+  always_comb begin
+    automatic logic room, live, reuses, fits, half;
     automatic logic [1:0][Ways-1:0] free_way, victim;
 
     found = |way_match || |slot_match;
@@ -451,6 +465,14 @@ module table_engine
 
     victim = victim3_q & ~over;
 
+    if (found) begin
+      reuses = |(way_match & way_reuses) || |(slot_match & slot_reuses);
+      fits   = |(way_match & way_fits) || |(slot_match & slot_fits);
+    end else begin
+      reuses = room ? |(free_way & way_reuses) : |(first_slot & slot_reuses);
+      fits   = has_block ? room || |slot_free : reuses;
+    end
+
     decision = '0;
     decision.status = StatusOk;
     decision.hit    = live;
@@ -461,12 +483,14 @@ module table_engine
         if (s3_q.op == OpUpdate && !live) begin
           decision.status = StatusNotFound;
         end else begin
-          decision.ways  = found ? way_match : free_way;
-          decision.slots = found ? slot_match : room ? '0 : first_slot;
-          decision.put   = 1'b1;
-          if (!found && !room && ~|slot_free) begin
-            decision.status = StatusFull;
-            decision.put    = 1'b0;
+          decision.ways  = (found ? way_match : free_way) & way_fits;
+          decision.slots = (found ? slot_match : room ? '0 : first_slot) & slot_fits;
+          decision.put   = fits;
+          decision.reuse = Classes > 1 && fits && reuses;
+          decision.take  = Classes > 1 && fits && !reuses;
+          if (!fits) begin
+            decision.status = found || room || |slot_free ? StatusNoRoom : StatusFull;
+            decision.hit    = 1'b0;
           end
         end
       end
@@ -491,24 +515,6 @@ module table_engine
 
       default: ;
     endcase
-
-    old_class = 1'b0;
-    for (int unsigned h = 0; h < 2; h++) begin
-      for (int unsigned w = 0; w < Ways; w++) begin
-        old_class |= decision.ways[h][w] && flags[h][w].used && flags[h][w].class_eq;
-      end
-    end
-    for (int unsigned i = 0; i < Stash; i++) begin
-      old_class |= decision.slots[i] && stash[i].used && stash[i].class_eq;
-    end
-    if (Classes > 1 && decision.put && s3_q.op != OpMove) begin
-      decision.reuse = old_class;
-      decision.take  = !old_class;
-      if (decision.take && !avail_i[class_of(s3_q.value)]) begin
-        decision = '0;
-        decision.status = StatusNoRoom;
-      end
-    end
 
     if (!valid_q[3]) decision = '0;
 
