@@ -1,6 +1,6 @@
 // The free blocks of a value store: a queue of addresses for each class of sizes, as in the hash table paper (section 5.2), but all
 // on chip. The table takes a block when a key needs one, and gives it back when the key goes, expires or needs another class; a
-// value of the same class goes into the block that its key has already. A block that is given back can be taken three operations
+// value of the same class goes into the block that its key has already. A block that is given back can be taken four operations
 // later.
 //
 // A value in the table is {class, address of the block, length}: of the operation's value class and length count.
@@ -52,9 +52,11 @@ module table_values #(
   assign ready_o = !filling_q;
 
   logic [Classes-1:0][BlockWidth-1:0] free;
-  logic [Classes-1:0] queue_valid, queue_ready, gives;
+  logic [Classes-1:0] queue_ready, next_valid, gives;
   for (genvar c = 0; c < Classes; c++) begin : gen_class
-    logic [BlockWidth:0] count;
+    logic queue_valid, leaves;
+    logic [BlockWidth-1:0] queued;
+    logic [  BlockWidth:0] unused_count;
     assign gives[c] = give_i && given_value.kind == ClassWidth'(c);
     fifo #(
         .Width(BlockWidth),
@@ -65,18 +67,31 @@ module table_values #(
         .valid_i(filling_q || gives[c]),
         .ready_o(queue_ready[c]),
         .data_i (filling_q ? fill_q : given_value.block),
-        .valid_o(queue_valid[c]),
+        .valid_o(queue_valid),
+        .ready_i(leaves),
+        .data_o (queued),
+        .count_o(unused_count)
+    );
+    // The next one, as the queue's memory is slow to tell it.
+    stage #(
+        .Width(BlockWidth)
+    ) u_next (
+        .clk_i,
+        .rst_ni,
+        .valid_i(queue_valid),
+        .ready_o(leaves),
+        .data_i (queued),
+        .valid_o(next_valid[c]),
         .ready_i(take_i[c]),
-        .data_o (free[c]),
-        .count_o(count)
+        .data_o (free[c])
     );
     // For the decision after the one that takes now.
-    assign avail_o[c] = count > (BlockWidth + 1)'(take_i[c]);
+    assign avail_o[c] = queue_valid || (next_valid[c] && !take_i[c]);
   end
 
   assign block_o = {new_value.kind, reuse_i ? old_value.block : free[new_value.kind], new_value.length};
 
-  `ASSERT(what_is_taken_is_free, (take_i & ~queue_valid) == '0)
+  `ASSERT(what_is_taken_is_free, (take_i & ~next_valid) == '0)
   `ASSERT(no_block_is_given_twice, ready_o -> (gives & ~queue_ready) == '0)
 
   logic unused_fields;
