@@ -483,8 +483,9 @@ module table_engine
         if (s3_q.op == OpUpdate && !live) begin
           decision.status = StatusNotFound;
         end else begin
-          decision.ways  = (found ? way_match : free_way) & way_fits;
-          decision.slots = (found ? slot_match : room ? '0 : first_slot) & slot_fits;
+          // Nothing matches where nothing is found.
+          decision.ways  = (way_match | (found ? '0 : free_way)) & way_fits;
+          decision.slots = (slot_match | (found || room ? '0 : first_slot)) & slot_fits;
           decision.put   = fits;
           decision.reuse = Classes > 1 && fits && reuses;
           decision.take  = Classes > 1 && fits && !reuses;

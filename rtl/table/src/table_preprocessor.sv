@@ -25,7 +25,7 @@ module table_preprocessor
     // Every word.
     output logic                  word_valid_o,
     input  logic                  word_ready_i,
-    // Every packet, with its second word, or its only one: whether it is a request.
+    // Every packet, a cycle after its second word, or its only one: whether it is a request.
     output logic                  packet_valid_o,
     input  logic                  packet_ready_i,
     output logic                  packet_taken_o,
@@ -88,7 +88,10 @@ module table_preprocessor
     extras_t extras;
   } request_t;
 
-  logic first_q, second_q, decides, takes, moves;
+  ////////////////////////////////////////////////////////////////////////
+  // The first cycle, with the second word or the only one: sums of lengths, which are in the first.
+
+  logic first_q, second_q, decides, moves, facts_ready;
   logic [WordWidth-1:0] data_q;
   logic [2*WordWidth-1:0] swapped;
   request_t request;
@@ -97,73 +100,110 @@ module table_preprocessor
   assign request = swapped[2*WordWidth-1-:$bits(request_t)];
   assign header  = request.header;
 
-  // What the request is, and whether it has the form that its command asks for.
-  logic stores, is_known, is_whole, is_plain, has_room;
-  logic [31:0] value_bytes;
+  typedef struct packed {
+    op_e                                 op;
+    logic                                stores;
+    logic                                has_form;     // what does not hang on the value's length
+    logic [4:0]                          key_length;
+    logic [31:0]                         value_bytes;
+    logic [31:0]                         expiration;
+    logic [8*(ExtrasBytes+KeyBytes)-1:0] body;
+  } facts_t;
+  facts_t facts, facts_o;
+
+  logic is_known, is_whole, is_plain;
   always_comb begin
     is_known = 1'b1;
-    request_op_o = OpGet;
+    facts.op = OpGet;
     case (header.opcode)
-      OpcodeGet: request_op_o = OpGet;
-      OpcodeSet: request_op_o = OpInsert;
-      OpcodeReplace: request_op_o = OpUpdate;
-      OpcodeDelete: request_op_o = OpDelete;
+      OpcodeGet: facts.op = OpGet;
+      OpcodeSet: facts.op = OpInsert;
+      OpcodeReplace: facts.op = OpUpdate;
+      OpcodeDelete: facts.op = OpDelete;
       default: is_known = 1'b0;
     endcase
   end
-  assign stores = request_op_o inside {OpInsert, OpUpdate};
-  assign value_bytes = header.body_length - 32'(header.extras_length) - 32'(header.key_length);
+  assign facts.stores = facts.op inside {OpInsert, OpUpdate};
   assign is_whole = 32'(request.udp.length) == header.body_length + HeaderBytes && request.datagram.number == '0 &&
-      request.datagram.datagrams == 16'd1 && header.extras_length == (stores ? 8'(ExtrasBytes) : 8'd0) &&
-      (stores ? !value_bytes[31] : value_bytes == '0);
+      request.datagram.datagrams == 16'd1 && header.extras_length == (facts.stores ? 8'(ExtrasBytes) : 8'd0);
   // Nothing of what the table has no place for.
-  assign is_plain = header.magic == RequestMagic && header.data_type == '0 && header.cas == '0;
+  assign is_plain = header.magic == RequestMagic && header.data_type == '0 && header.cas == '0 &&
+      header.key_length != '0 && header.key_length <= 16'(KeyBytes);
+  assign facts.has_form = second_q && is_known && is_whole && is_plain;
+  assign facts.key_length = header.key_length[4:0];
+  assign facts.value_bytes = header.body_length - 32'(header.extras_length) - 32'(header.key_length);
+  assign facts.expiration = request.extras.expiration;
+  logic [2*WordWidth-1:0] packet;
+  assign packet = {word_i.data, data_q};
+  assign facts.body = packet[8*BodyByte+:8*(ExtrasBytes+KeyBytes)];
 
+  assign decides = second_q || (first_q && word_i.last);
+  assign ready_o = word_ready_i && (!decides || facts_ready);
+  assign moves = valid_i && ready_o;
+  assign word_valid_o = moves;
+
+  // What is found out behind it does not reach back to the words.
+  logic facts_valid, decided;
+  skid #(
+      .Width($bits(facts_t))
+  ) u_facts (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid_i && word_ready_i && decides),
+      .ready_o(facts_ready),
+      .data_i (facts),
+      .valid_o(facts_valid),
+      .ready_i(decided),
+      .data_o (facts_o)
+  );
+
+  ////////////////////////////////////////////////////////////////////////
+  // The second cycle: whether there is a class for the value, the key, the time.
+
+  logic has_room, fits;
   always_comb begin
     has_room = 1'b0;
     request_class_o = '0;
     for (int unsigned c = Classes; c > 0; c--) begin
-      if (value_bytes <= 32'(BlockBytes) << (2 * (c - 1))) begin
+      if (facts_o.value_bytes <= 32'(BlockBytes) << (2 * (c - 1))) begin
         has_room = 1'b1;
         request_class_o = ClassWidth'(c - 1);
       end
     end
   end
-  assign request_length_o = value_bytes[15:0];
+  // A negative length is too large for any class.
+  assign fits = facts_o.stores ? has_room : facts_o.value_bytes == '0;
+  assign request_op_o = facts_o.op;
+  assign request_length_o = facts_o.value_bytes[15:0];
   always_comb begin
-    request_expiry_o = request.extras.expiration;
-    if (!stores) request_expiry_o = '0;
-    else if (request.extras.expiration[31]) request_expiry_o = 32'd1;
-    else if (request.extras.expiration != '0 && request.extras.expiration <= LongestRelative) begin
-      request_expiry_o = now_i + request.extras.expiration;
+    request_expiry_o = facts_o.expiration;
+    if (!facts_o.stores) request_expiry_o = '0;
+    else if (facts_o.expiration[31]) request_expiry_o = 32'd1;
+    else if (facts_o.expiration != '0 && facts_o.expiration <= LongestRelative) begin
+      request_expiry_o = now_i + facts_o.expiration;
     end
   end
 
   // The key begins at one of two places.
-  logic [2*WordWidth-1:0] packet;
   logic [8*KeyBytes-1:0] window;
   logic [KeyBytes-1:0] has_byte;
   logic ends_in_zero;
-  assign packet = {word_i.data, data_q};
-  assign window = stores ? packet[8*(BodyByte+ExtrasBytes)+:8*KeyBytes] : packet[8*BodyByte+:8*KeyBytes];
+  assign window = facts_o.stores ? facts_o.body[8*ExtrasBytes+:8*KeyBytes] : facts_o.body[8*KeyBytes-1:0];
   always_comb begin
     ends_in_zero = 1'b0;
     for (int unsigned at = 0; at < KeyBytes; at++) begin
-      has_byte[at] = header.key_length > 16'(at);
+      has_byte[at] = 32'(facts_o.key_length) > at;
       request_key_o[8*at+:8] = window[8*at+:8] & {8{has_byte[at]}};
-      ends_in_zero |= header.key_length == 16'(at + 1) && window[8*at+:8] == '0;
+      ends_in_zero |= 32'(facts_o.key_length) == at + 1 && window[8*at+:8] == '0;
     end
   end
 
-  assign takes = second_q && is_known && is_whole && is_plain && (has_room || !stores) && !ends_in_zero &&
-      header.key_length != '0 && header.key_length <= 16'(KeyBytes);
-  assign decides = second_q || (first_q && word_i.last);
-  assign ready_o = word_ready_i && (!decides || (packet_ready_i && (!takes || request_ready_i)));
-  assign moves = valid_i && ready_o;
-  assign word_valid_o = moves;
-  assign packet_valid_o = moves && decides;
+  logic takes;
+  assign takes = facts_o.has_form && fits && !ends_in_zero;
+  assign decided = packet_ready_i && (!takes || request_ready_i);
+  assign packet_valid_o = facts_valid && (!takes || request_ready_i);
   assign packet_taken_o = takes;
-  assign request_valid_o = moves && takes;
+  assign request_valid_o = facts_valid && takes && packet_ready_i;
 
   `FFE(first_q, word_i.last, moves, 1'b1)
   `FFE(second_q, first_q && !word_i.last, moves, 1'b0)
