@@ -102,12 +102,12 @@ module table_external
           slot: '0
       };
 
-  // Operations that hold a line, or will: fewer by two than there are lines, and by one more for what enters while that is found out.
+  // Operations that hold a line, or will: fewer by three than there are lines, and by one more for what enters while that is found out.
   logic [1:0] lines_room, released;
   logic [1:0][LineWidth:0] holding_q;
   for (genvar h = 0; h < 2; h++) begin : gen_holding
     `FFE(holding_q[h], enter ? holding_q[h] + 1'b1 : holding_q[h] - 1'b1, enter != released[h], '0)
-    assign lines_room[h] = 32'(holding_q[h]) < Lines - 3;
+    assign lines_room[h] = 32'(holding_q[h]) < Lines - 4;
   end
 
   // The gap after a move is made where operations enter the engine.
@@ -193,24 +193,29 @@ module table_external
       .count_o(unused_waiting)
   );
 
-  // Into the engine, in order, once both lines are there.
+  // Into the engine, in order, once both lines are there. It waits for them in a register: the queue's memory is slow to tell which they are.
+  operation_t issued;
+  buckets_t issued_bucket;
+  lines_t issued_line;
+  logic issued_valid, issue;
+  stage #(
+      .Width($bits(operation_t) + $bits(buckets_t) + $bits(lines_t))
+  ) u_issued (
+      .clk_i,
+      .rst_ni,
+      .valid_i(waiting_valid),
+      .ready_o(waiting_ready),
+      .data_i ({waiting, waiting_bucket, waiting_line}),
+      .valid_o(issued_valid),
+      .ready_i(issue),
+      .data_o ({issued, issued_bucket, issued_line})
+  );
+
   logic [1:0][Lines-1:0] filled;
   logic [1:0] write_room;
-  logic issue, issued_q;
   logic [1:0] gap_q;
-  operation_t issued_operation_q;
-  buckets_t issued_bucket_q;
-  lines_t issued_line_q;
-  assign issue = waiting_valid && filled[0][waiting_line[0]] && filled[1][waiting_line[1]] &&
-                 &write_room && gap_q == '0;
-  assign waiting_ready = issue;
-  `FF(issued_q, issue, 1'b0)
-  `FFE(gap_q, issue ? 2'(MoveGap) : gap_q - 1'b1, (issue && waiting.op == OpMove) || gap_q != '0, '0)
-  always_ff @(posedge clk_i) begin
-    issued_operation_q <= waiting;
-    issued_bucket_q    <= waiting_bucket;
-    issued_line_q      <= waiting_line;
-  end
+  assign issue = issued_valid && filled[0][issued_line[0]] && filled[1][issued_line[1]] && &write_room && gap_q == '0;
+  `FFE(gap_q, issue ? 2'(MoveGap) : gap_q - 1'b1, (issue && issued.op == OpMove) || gap_q != '0, '0)
 
   logic done;
   status_e decided_status;
@@ -235,16 +240,16 @@ module table_external
   ) u_engine (
       .clk_i,
       .rst_ni,
-      .valid_i       (issued_q),
-      .op_i          (issued_operation_q.op),
-      .key_i         (issued_operation_q.key),
-      .value_i       (issued_operation_q.value),
-      .expires_i     (issued_operation_q.expires),
-      .expiry_i      (issued_operation_q.expiry),
-      .now_i         (issued_operation_q.now),
-      .tag_i         ({issued_operation_q.tag, issued_bucket_q}),
-      .slot_i        (issued_operation_q.slot),
-      .addr_i        (issued_line_q),
+      .valid_i       (issue),
+      .op_i          (issued.op),
+      .key_i         (issued.key),
+      .value_i       (issued.value),
+      .expires_i     (issued.expires),
+      .expiry_i      (issued.expiry),
+      .now_i         (issued.now),
+      .tag_i         ({issued.tag, issued_bucket}),
+      .slot_i        (issued.slot),
+      .addr_i        (issued_line),
       .read_addr_o   (read_line),
       .read_data_i   (read_data),
       .write_o       (write),

@@ -23,7 +23,7 @@ module table_lines #(
     output logic ready_o,  // the memory is cleared
 
     // An operation asks for its bucket, and has its line two cycles later. There must be fewer that hold a line than
-    // there are lines, by two.
+    // there are lines, by three: two stay out of the choice of the next one.
     input  logic                  request_i,
     input  logic [ AddrWidth-1:0] bucket_i,
     output logic [ LineWidth-1:0] line_o,
@@ -92,19 +92,22 @@ module table_lines #(
   assign allocate = request_q && match_q == '0;
   assign alloc    = allocate ? victim_q : '0;
   assign taken    = !request_q ? '0 : allocate ? victim_q : match_q;
-  // Any line that is free and stays so.
+  // The next to be taken: any line that is free and stays so, whichever is taken now. It is replaced once it is itself.
   logic [Lines-1:0] may;
-  assign may = free_q & ~taken;
+  logic replace;
+  assign may     = free_q & ~victim_q & ~match_q;
+  assign replace = victim_q == '0 || (request_q && (match_q == '0 || (match_q & victim_q) != '0));
   find_first #(
       .Width(Lines)
   ) u_victim (
       .word_i (may),
       .first_o(victim_d)
   );
-  `FF(victim_q, victim_d, Lines'(1))
+  `FFE(victim_q, victim_d, replace, Lines'(1))
 
   logic [LineWidth-1:0] line_q;
-  `FFN(line_q, number(taken))
+  // Of both, beside the search for a match.
+  `FFN(line_q, allocate ? number(victim_q) : number(match_q))
   assign line_o = line_q;
 
   // Pending reads: never more than lines.
