@@ -402,20 +402,23 @@ module table_engine
   logic [Stash-1:0] waiting;  // has an entry, and no move under way
 
   logic found;
-  logic [1:0][Ways-1:0] way_match, way_live_match, way_free;
-  logic [Stash-1:0] slot_match, slot_live_match, slot_free, slot_move;
+  logic [1:0][Ways-1:0] way_kept, way_live, way_match, way_free;
+  logic [Stash-1:0] slot_kept, slot_live, slot_match, slot_free, slot_move;
   always_comb begin
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
-        way_match[h][w]      = &flags[h][w].match;
-        way_live_match[h][w] = &flags[h][w].match && flags[h][w].live;
+        // Where the key was and still is, or the last decision has put it.
+        way_kept[h][w]  = &flags3_q[h][w].match && !(rel3_q.bucket[h] && write4_q.ways[h][w]);
+        way_live[h][w]  = way_kept[h][w] && flags3_q[h][w].live;
+        way_match[h][w] = way_kept[h][w] || (rel3_q.key && write4_q.way_used && write4_q.ways[h][w]);
         // What the last decision wrote counts as taken, even if it freed it: that takes the search out of the loop.
         way_free[h][w]       = free3_q[h][w] && !(rel3_q.bucket[h] && write4_q.ways[h][w]);
       end
     end
     for (int unsigned i = 0; i < Stash; i++) begin
-      slot_match[i]      = &stash[i].match;
-      slot_live_match[i] = &stash[i].match && stash[i].live;
+      slot_kept[i]  = &stash3_q[i].match && !write4_q.slots[i];
+      slot_live[i]  = slot_kept[i] && stash3_q[i].live;
+      slot_match[i] = slot_kept[i] || (rel3_q.key && write4_q.slot_used && write4_q.slots[i]);
       slot_free[i]       = !stash3_q[i].live && !write4_q.slots[i];
       slot_move[i]       = moved3_q[i] && fresh_q[i] && !write4_q.slots[i];
     end
@@ -452,16 +455,18 @@ module table_engine
     slot_fits = has_block ? '1 : slot_reuses;
   end
 
+  logic room, half;
+  assign room = |way_free;
+  assign half = |way_free[prefer3_q] ? prefer3_q : !prefer3_q;
+
   always_comb begin
-    automatic logic room, live, reuses, fits, half;
+    automatic logic live, reuses, fits;
     automatic logic [1:0][Ways-1:0] free_way, victim;
 
-    found = |way_match || |slot_match;
-    live  = |way_live_match || |slot_live_match;
+    found = |way_kept || |slot_kept || (rel3_q.key && put4_q);
+    live  = |way_live || |slot_live || (rel3_q.key && put4_q && rel3_q.live);
 
-    half = |way_free[prefer3_q] ? prefer3_q : !prefer3_q;
     for (int unsigned h = 0; h < 2; h++) free_way[h] = half == h[0] ? first_way[h] : '0;
-    room = |way_free;
 
     victim = victim3_q & ~over;
 
@@ -483,9 +488,8 @@ module table_engine
         if (s3_q.op == OpUpdate && !live) begin
           decision.status = StatusNotFound;
         end else begin
-          // Nothing matches where nothing is found.
-          decision.ways  = (way_match | (found ? '0 : free_way)) & way_fits;
-          decision.slots = (slot_match | (found || room ? '0 : first_slot)) & slot_fits;
+          decision.ways  = (found ? way_match : free_way) & way_fits;
+          decision.slots = (found ? slot_match : room ? '0 : first_slot) & slot_fits;
           decision.put   = fits;
           decision.reuse = Classes > 1 && fits && reuses;
           decision.take  = Classes > 1 && fits && !reuses;
@@ -582,18 +586,25 @@ module table_engine
 
   // An entry that has expired gives its block back where another key's takes its place.
   if (Classes > 1) begin : gen_expired
-    logic [1:0][Ways-1:0][ValueWidth-1:0] value4_q;
-    logic [ValueWidth-1:0] expired_value;
-    always_ff @(posedge clk_i) value4_q <= value3_q;
+    // Of the place in each half and in the stash that is free for it, beside the decision which of them it is.
+    logic [1:0][ValueWidth-1:0] way_value, way_value_q;
+    logic [ValueWidth-1:0] slot_value, slot_value_q, expired_value;
+    logic room_q, half_q;
     always_comb begin
-      expired_value = '0;
+      way_value  = '0;
+      slot_value = '0;
       for (int unsigned h = 0; h < 2; h++) begin
-        for (int unsigned w = 0; w < Ways; w++) expired_value |= {ValueWidth{decision4_q.ways[h][w]}} & value4_q[h][w];
+        for (int unsigned w = 0; w < Ways; w++) way_value[h] |= {ValueWidth{first_way[h][w]}} & value3_q[h][w];
       end
-      for (int unsigned i = 0; i < Stash; i++) begin
-        expired_value |= {ValueWidth{decision4_q.slots[i] && !moves4}} & stash_q[i].value;
-      end
+      for (int unsigned i = 0; i < Stash; i++) slot_value |= {ValueWidth{first_slot[i]}} & stash_q[i].value;
     end
+    always_ff @(posedge clk_i) begin
+      way_value_q  <= way_value;
+      slot_value_q <= slot_value;
+      room_q       <= room;
+      half_q       <= half;
+    end
+    assign expired_value = room_q ? way_value_q[half_q] : slot_value_q;
     assign old_value = (moves4 ? decision4_q.put : !found4_q) ? expired_value : known_value;
     assign new_value = block_i;
   end else begin : gen_inline
@@ -704,6 +715,7 @@ module table_engine
   // What must hold.
 
   `ASSERT(a_key_is_in_one_place, !valid_q[3] || s3_q.op == OpMove || $onehot0({way_match, slot_match}))
+  `ASSERT(what_is_found_matches, !valid_q[3] || s3_q.op == OpMove || found == |{way_match, slot_match})
   `ASSERT(stash_is_counted, 32'(stash_used_o) == $countones(slot_used))
   `ASSERT(one_place_is_written, $onehot0(decision.ways) && $onehot0(decision.slots))
   `ASSERT(time_does_not_go_back, !(valid_i && valid_q[1]) || now_i >= s1_q.now)
