@@ -379,17 +379,14 @@ module table_engine
 
   flags_t [      1:0][Ways-1:0] flags;
   flags_t [Stash-1:0]           stash;
-  logic   [      1:0][Ways-1:0] over;
+  logic   [      1:0][Ways-1:0] rewritten;  // by the last decision
   always_comb begin
     flags = flags3_q;
-    over  = over3_q;
     stash = stash3_q;
     for (int unsigned h = 0; h < 2; h++) begin
+      rewritten[h] = write4_q.ways[h] & {Ways{rel3_q.bucket[h]}};
       for (int unsigned w = 0; w < Ways; w++) begin
-        if (rel3_q.bucket[h] && write4_q.ways[h][w]) begin
-          flags[h][w] = written(write4_q.way_used, rel3_q);
-          over[h][w]  = 1'b1;
-        end
+        if (rewritten[h][w]) flags[h][w] = written(write4_q.way_used, rel3_q);
       end
     end
     for (int unsigned i = 0; i < Stash; i++) begin
@@ -408,19 +405,19 @@ module table_engine
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
         // Where the key was and still is, or the last decision has put it.
-        way_kept[h][w]  = &flags3_q[h][w].match && !(rel3_q.bucket[h] && write4_q.ways[h][w]);
+        way_kept[h][w]  = &flags3_q[h][w].match && !rewritten[h][w];
         way_live[h][w]  = way_kept[h][w] && flags3_q[h][w].live;
         way_match[h][w] = way_kept[h][w] || (rel3_q.key && write4_q.way_used && write4_q.ways[h][w]);
         // What the last decision wrote counts as taken, even if it freed it: that takes the search out of the loop.
-        way_free[h][w]       = free3_q[h][w] && !(rel3_q.bucket[h] && write4_q.ways[h][w]);
+        way_free[h][w]  = free3_q[h][w] && !rewritten[h][w];
       end
     end
     for (int unsigned i = 0; i < Stash; i++) begin
       slot_kept[i]  = &stash3_q[i].match && !write4_q.slots[i];
       slot_live[i]  = slot_kept[i] && stash3_q[i].live;
       slot_match[i] = slot_kept[i] || (rel3_q.key && write4_q.slot_used && write4_q.slots[i]);
-      slot_free[i]       = !stash3_q[i].live && !write4_q.slots[i];
-      slot_move[i]       = moved3_q[i] && fresh_q[i] && !write4_q.slots[i];
+      slot_free[i]  = !stash3_q[i].live && !write4_q.slots[i];
+      slot_move[i]  = moved3_q[i] && fresh_q[i] && !write4_q.slots[i];
     end
   end
 
@@ -468,7 +465,7 @@ module table_engine
 
     for (int unsigned h = 0; h < 2; h++) free_way[h] = half == h[0] ? first_way[h] : '0;
 
-    victim = victim3_q & ~over;
+    victim = victim3_q & ~over3_q & ~rewritten;
 
     if (found) begin
       reuses = |(way_match & way_reuses) || |(slot_match & slot_reuses);

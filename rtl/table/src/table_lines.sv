@@ -96,7 +96,7 @@ module table_lines #(
   logic [Lines-1:0] may;
   logic replace;
   assign may     = free_q & ~victim_q & ~match_q;
-  assign replace = victim_q == '0 || (request_q && (match_q == '0 || (match_q & victim_q) != '0));
+  assign replace = victim_q == '0 || allocate || (request_q && (match_q & victim_q) != '0);
   find_first #(
       .Width(Lines)
   ) u_victim (

@@ -109,33 +109,33 @@ module table_preprocessor
     logic [31:0]                         expiration;
     logic [8*(ExtrasBytes+KeyBytes)-1:0] body;
   } facts_t;
-  facts_t facts, facts_o;
+  facts_t facts_d, facts_q;
 
   logic is_known, is_whole, is_plain;
   always_comb begin
     is_known = 1'b1;
-    facts.op = OpGet;
+    facts_d.op = OpGet;
     case (header.opcode)
-      OpcodeGet: facts.op = OpGet;
-      OpcodeSet: facts.op = OpInsert;
-      OpcodeReplace: facts.op = OpUpdate;
-      OpcodeDelete: facts.op = OpDelete;
+      OpcodeGet: facts_d.op = OpGet;
+      OpcodeSet: facts_d.op = OpInsert;
+      OpcodeReplace: facts_d.op = OpUpdate;
+      OpcodeDelete: facts_d.op = OpDelete;
       default: is_known = 1'b0;
     endcase
   end
-  assign facts.stores = facts.op inside {OpInsert, OpUpdate};
+  assign facts_d.stores = facts_d.op inside {OpInsert, OpUpdate};
   assign is_whole = 32'(request.udp.length) == header.body_length + HeaderBytes && request.datagram.number == '0 &&
-      request.datagram.datagrams == 16'd1 && header.extras_length == (facts.stores ? 8'(ExtrasBytes) : 8'd0);
+      request.datagram.datagrams == 16'd1 && header.extras_length == (facts_d.stores ? 8'(ExtrasBytes) : 8'd0);
   // Nothing of what the table has no place for.
   assign is_plain = header.magic == RequestMagic && header.data_type == '0 && header.cas == '0 &&
       header.key_length != '0 && header.key_length <= 16'(KeyBytes);
-  assign facts.has_form = second_q && is_known && is_whole && is_plain;
-  assign facts.key_length = header.key_length[4:0];
-  assign facts.value_bytes = header.body_length - 32'(header.extras_length) - 32'(header.key_length);
-  assign facts.expiration = request.extras.expiration;
+  assign facts_d.has_form = second_q && is_known && is_whole && is_plain;
+  assign facts_d.key_length = header.key_length[4:0];
+  assign facts_d.value_bytes = header.body_length - 32'(header.extras_length) - 32'(header.key_length);
+  assign facts_d.expiration = request.extras.expiration;
   logic [2*WordWidth-1:0] packet;
   assign packet = {word_i.data, data_q};
-  assign facts.body = packet[8*BodyByte+:8*(ExtrasBytes+KeyBytes)];
+  assign facts_d.body = packet[8*BodyByte+:8*(ExtrasBytes+KeyBytes)];
 
   assign decides = second_q || (first_q && word_i.last);
   assign ready_o = word_ready_i && (!decides || facts_ready);
@@ -151,10 +151,10 @@ module table_preprocessor
       .rst_ni,
       .valid_i(valid_i && word_ready_i && decides),
       .ready_o(facts_ready),
-      .data_i (facts),
+      .data_i (facts_d),
       .valid_o(facts_valid),
       .ready_i(decided),
-      .data_o (facts_o)
+      .data_o (facts_q)
   );
 
   ////////////////////////////////////////////////////////////////////////
@@ -165,22 +165,22 @@ module table_preprocessor
     has_room = 1'b0;
     request_class_o = '0;
     for (int unsigned c = Classes; c > 0; c--) begin
-      if (facts_o.value_bytes <= 32'(BlockBytes) << (2 * (c - 1))) begin
+      if (facts_q.value_bytes <= 32'(BlockBytes) << (2 * (c - 1))) begin
         has_room = 1'b1;
         request_class_o = ClassWidth'(c - 1);
       end
     end
   end
   // A negative length is too large for any class.
-  assign fits = facts_o.stores ? has_room : facts_o.value_bytes == '0;
-  assign request_op_o = facts_o.op;
-  assign request_length_o = facts_o.value_bytes[15:0];
+  assign fits = facts_q.stores ? has_room : facts_q.value_bytes == '0;
+  assign request_op_o = facts_q.op;
+  assign request_length_o = facts_q.value_bytes[15:0];
   always_comb begin
-    request_expiry_o = facts_o.expiration;
-    if (!facts_o.stores) request_expiry_o = '0;
-    else if (facts_o.expiration[31]) request_expiry_o = 32'd1;
-    else if (facts_o.expiration != '0 && facts_o.expiration <= LongestRelative) begin
-      request_expiry_o = now_i + facts_o.expiration;
+    request_expiry_o = facts_q.expiration;
+    if (!facts_q.stores) request_expiry_o = '0;
+    else if (facts_q.expiration[31]) request_expiry_o = 32'd1;
+    else if (facts_q.expiration != '0 && facts_q.expiration <= LongestRelative) begin
+      request_expiry_o = now_i + facts_q.expiration;
     end
   end
 
@@ -188,18 +188,18 @@ module table_preprocessor
   logic [8*KeyBytes-1:0] window;
   logic [KeyBytes-1:0] has_byte;
   logic ends_in_zero;
-  assign window = facts_o.stores ? facts_o.body[8*ExtrasBytes+:8*KeyBytes] : facts_o.body[8*KeyBytes-1:0];
+  assign window = facts_q.stores ? facts_q.body[8*ExtrasBytes+:8*KeyBytes] : facts_q.body[8*KeyBytes-1:0];
   always_comb begin
     ends_in_zero = 1'b0;
     for (int unsigned at = 0; at < KeyBytes; at++) begin
-      has_byte[at] = 32'(facts_o.key_length) > at;
+      has_byte[at] = 32'(facts_q.key_length) > at;
       request_key_o[8*at+:8] = window[8*at+:8] & {8{has_byte[at]}};
-      ends_in_zero |= 32'(facts_o.key_length) == at + 1 && window[8*at+:8] == '0;
+      ends_in_zero |= 32'(facts_q.key_length) == at + 1 && window[8*at+:8] == '0;
     end
   end
 
   logic takes;
-  assign takes = facts_o.has_form && fits && !ends_in_zero;
+  assign takes = facts_q.has_form && fits && !ends_in_zero;
   assign decided = packet_ready_i && (!takes || request_ready_i);
   assign packet_valid_o = facts_valid && (!takes || request_ready_i);
   assign packet_taken_o = takes;
