@@ -126,6 +126,14 @@ module table_engine
     logic [1:0][AddrWidth-1:0]     addr;
   } operation_t;
 
+  // What a move begins with.
+  typedef struct packed {
+    logic                  expires;
+    logic [TimeWidth-1:0]  expiry;
+    logic [ClassWidth-1:0] value_class;
+    logic [KeyWidth-1:0]   key;
+  } offer_t;
+
   // What is known of a way: all that a decision needs.
   typedef struct packed {
     logic used;        // there is an entry, expired or not
@@ -162,6 +170,11 @@ module table_engine
     logic       class_eq;
     logic [1:0] bucket;
   } relation_t;
+
+  function automatic logic [SlotWidth-1:0] number(input logic [Stash-1:0] one_hot);
+    number = '0;
+    for (int unsigned i = 0; i < Stash; i++) if (one_hot[i]) number |= SlotWidth'(i);
+  endfunction
 
   function automatic logic [ClassWidth-1:0] class_of(input logic [ValueWidth-1:0] value);
     return Classes > 1 ? value[ValueWidth-1-:ClassWidth] : '0;
@@ -258,9 +271,13 @@ module table_engine
   end
 
   // The stash, which is there before the buckets are: no register of a key has to reach the comparators of both.
+  // Operations are compared with all entries, in registers, of whose values they have only the class; who reads one entry has it from a memory.
   entry_t [Stash-1:0] stash_q;
+  logic [SlotWidth-1:0] slot4;
+  (* ram_style = "distributed" *) offer_t offers_q[Stash];
+  (* ram_style = "distributed" *) logic [ValueWidth-1:0] slot_values_q[Stash];
   flags_t [Stash-1:0] stash2_q;
-  entry_t stored3_d, stored3_q;
+  entry_t stored3_d, stored3_q, stored3;
   flags_t stored1_q;  // of the operation in stage 1, with what that in stage 4 may put into the stash
   logic   fills_slot;  // it puts one
   assign fills_slot = write4_q.slot_used || decision4_q.swap;
@@ -280,7 +297,7 @@ module table_engine
   endfunction
 
   always_ff @(posedge clk_i) begin
-    stored1_q <= compare(stored3_q, s0);
+    stored1_q <= compare(stored3, s0);
     for (int unsigned i = 0; i < Stash; i++) begin
       if (write4_q.slots[i]) stash2_q[i] <= fills_slot ? stored1_q : '0;
       else stash2_q[i] <= compare(stash_q[i], s1_q);
@@ -325,25 +342,44 @@ module table_engine
   end
 
   // Of an entry that was read only the value goes on: the key and the time have been compared. Where it matched, one is selected in the next
-  // cycle already, before the decision: what was overwritten since counts as no match there, and what was put since is carried.
+  // cycle already, before the decision: what was overwritten since counts as no match there, and what was put since is carried. For a move it is
+  // that of the entry which it may push out.
   logic [1:0][Ways-1:0][ValueWidth-1:0] value3_q;
-  logic [1:0][Ways-1:0] match3_q;
-  logic [Stash-1:0] slot_match3_q;
+  logic [1:0][Ways-1:0] select3_q;
+  logic slot_matches3_q;
+  logic [SlotWidth-1:0] slot_match3_q;
 
   // What may go into the stash: the operation's entry, or, of a move, that which it may push out. Any will do that nobody has written
   // since it was read, so one is drawn before the read.
   logic [7:0] random_q;
   logic [1:0][Ways-1:0] draw2_q, victim3_q;
+  logic moves2;
+  assign moves2 = s2_q.op == OpMove;
   always_comb begin
-    stored3_d = '{used: 1'b1, expires: s2_q.expires, expiry: s2_q.expiry, value: s2_q.value, key: s2_q.key};
-    if (s2_q.op == OpMove) stored3_d = '0;
+    stored3_d = '{used: 1'b1, expires: s2_q.expires, expiry: s2_q.expiry, value: '0, key: s2_q.key};
+    if (moves2) stored3_d = '0;
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) stored3_d |= {EntryWidth{draw2_q[h][w]}} & read2[h][w];
     end
   end
+  logic moves3;
+  logic [ValueWidth-1:0] way_value3;
+  assign moves3 = s3_q.op == OpMove;
+  always_comb begin
+    way_value3 = '0;
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) way_value3 |= {ValueWidth{select3_q[h][w]}} & value3_q[h][w];
+    end
+    stored3       = stored3_q;
+    stored3.value = moves3 ? way_value3 : s3_q.value;
+  end
 
   logic carried3_q, pending3_q;
   logic [ValueWidth-1:0] carry3_q;
+  logic [Stash-1:0] slot_match2;
+  for (genvar i = 0; i < Stash; i++) begin : gen_slot_match
+    assign slot_match2[i] = &stash2_q[i].match;
+  end
   always_ff @(posedge clk_i) begin
     over3_q <= over3_d;
     for (int unsigned h = 0; h < 2; h++) begin
@@ -359,11 +395,12 @@ module table_engine
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
         value3_q[h][w] <= read2[h][w].value;
-        match3_q[h][w] <= read2[h][w].used && read2[h][w].key == s2_q.key;
+        select3_q[h][w] <= moves2 ? draw2_q[h][w] : read2[h][w].used && read2[h][w].key == s2_q.key;
         draw2_q[h][w]  <= s1_q.op == OpMove && {h[0], WayWidth'(w)} == random_q[WayWidth:0];
       end
     end
-    for (int unsigned i = 0; i < Stash; i++) slot_match3_q[i] <= &stash2_q[i].match;
+    slot_matches3_q <= |slot_match2;
+    slot_match3_q   <= number(slot_match2);
     victim3_q  <= draw2_q;
     stored3_q  <= stored3_d;
     carried3_q <= carried2_q || (put4_q && rel2_q.key);
@@ -538,11 +575,8 @@ module table_engine
   logic pending4_q;
   logic [ValueWidth-1:0] matched3, carry4_q;
   always_comb begin
-    matched3 = '0;
-    for (int unsigned h = 0; h < 2; h++) begin
-      for (int unsigned w = 0; w < Ways; w++) matched3 |= {ValueWidth{match3_q[h][w]}} & value3_q[h][w];
-    end
-    for (int unsigned i = 0; i < Stash; i++) matched3 |= {ValueWidth{slot_match3_q[i]}} & stash_q[i].value;
+    matched3 = moves3 ? '0 : way_value3;
+    matched3 |= {ValueWidth{slot_matches3_q}} & slot_values_q[slot_match3_q];
     if (carried3_q) matched3 = pending3_q ? value5_q : carry3_q;
   end
 
@@ -550,7 +584,7 @@ module table_engine
   always_ff @(posedge clk_i) begin
     carry4_q   <= matched3;
     pending4_q <= put4_q && rel3_q.key;
-    stored4_q  <= stored3_q;
+    stored4_q  <= stored3;
   end
 
   ////////////////////////////////////////////////////////////////////////
@@ -585,23 +619,22 @@ module table_engine
   if (Classes > 1) begin : gen_expired
     // Of the place in each half and in the stash that is free for it, beside the decision which of them it is.
     logic [1:0][ValueWidth-1:0] way_value, way_value_q;
-    logic [ValueWidth-1:0] slot_value, slot_value_q, expired_value;
+    logic [ValueWidth-1:0] expired_value;
+    logic [ SlotWidth-1:0] slot_q;
     logic room_q, half_q;
     always_comb begin
-      way_value  = '0;
-      slot_value = '0;
+      way_value = '0;
       for (int unsigned h = 0; h < 2; h++) begin
         for (int unsigned w = 0; w < Ways; w++) way_value[h] |= {ValueWidth{first_way[h][w]}} & value3_q[h][w];
       end
-      for (int unsigned i = 0; i < Stash; i++) slot_value |= {ValueWidth{first_slot[i]}} & stash_q[i].value;
     end
     always_ff @(posedge clk_i) begin
-      way_value_q  <= way_value;
-      slot_value_q <= slot_value;
-      room_q       <= room;
-      half_q       <= half;
+      way_value_q <= way_value;
+      slot_q      <= number(first_slot);
+      room_q      <= room;
+      half_q      <= half;
     end
-    assign expired_value = room_q ? way_value_q[half_q] : slot_value_q;
+    assign expired_value = room_q ? way_value_q[half_q] : slot_values_q[slot_q];
     assign old_value = (moves4 ? decision4_q.put : !found4_q) ? expired_value : known_value;
     assign new_value = block_i;
   end else begin : gen_inline
@@ -655,11 +688,19 @@ module table_engine
 
   logic move_starts;
   logic [Stash-1:0] next_place_q, slot_used;
-  entry_t stored4, offered_q;
+  entry_t stored4;
   assign move_starts = move_valid_o && move_ready_i;
   always_comb begin
     stored4 = stored4_q;
     if (Classes > 1 && !moves4) stored4.value = block_i;
+  end
+
+  assign slot4 = number(write4_q.slots);
+  always_ff @(posedge clk_i) begin
+    if (|write4_q.slots) begin
+      offers_q[slot4]         <= '{stored4.expires, stored4.expiry, class_of(stored4.value), stored4.key};
+      slot_values_q[slot4] <= stored4.value;
+    end
   end
 
   for (genvar i = 0; i < Stash; i++) begin : gen_slot
@@ -684,26 +725,22 @@ module table_engine
   // While it is offered its entry may go: a move of nothing does nothing.
   logic [SlotWidth-1:0] next_q;
   logic next_waits, goes_on, offer_q;
-  entry_t offered;
+  offer_t offered_q;
   assign next_waits = |(waiting & next_place_q);
   assign goes_on = !next_waits || move_starts;
   `FF(offer_q, !goes_on && (write4_q.slots & next_place_q) == '0, 1'b0)
   `FFE(next_q, next_q + 1'b1, goes_on, '0)
   `FFE(next_place_q, {next_place_q[Stash-2:0], next_place_q[Stash-1]}, goes_on, Stash'(1))
-  always_comb begin
-    offered = '0;
-    for (int unsigned i = 0; i < Stash; i++) offered |= {EntryWidth{next_place_q[i]}} & stash_q[i];
-  end
-  always_ff @(posedge clk_i) offered_q <= offered;
+  always_ff @(posedge clk_i) offered_q <= offers_q[next_q];
   assign move_valid_o   = offer_q;
   assign move_slot_o    = next_q;
   assign move_key_o     = offered_q.key;
-  assign move_class_o   = class_of(offered_q.value);
+  assign move_class_o   = offered_q.value_class;
   assign move_expires_o = offered_q.expires;
   assign move_expiry_o  = offered_q.expiry;
 
   logic unused_fields;
-  assign unused_fields = ^{offered_q.used, offered_q.value, stored4_q.used};
+  assign unused_fields = ^{stored3_q.value, stored4.used};
 
   `FFE(stash_used_o, fills_slot ? stash_used_o + 1'b1 : stash_used_o - 1'b1,
        |write4_q.slots && fills_slot != |(write4_q.slots & slot_used), '0)
