@@ -1,6 +1,7 @@
 src/stage.sv
 src/skid.sv
 src/fifo.sv
+src/fifo_pass.sv
 src/stream_register.sv
 src/stream_fifo.sv
 src/stream_arbiter.sv

@@ -7,7 +7,8 @@
 
 module stream_properties #(
     parameter int unsigned Width = 4,
-    parameter int unsigned Depth = 2
+    parameter int unsigned Depth = 2,
+    parameter bit          Pass  = 1'b0  // a word may come out in the cycle in which it goes in
 ) (
     input logic             clk_i,
     input logic             rst_ni,
@@ -22,10 +23,13 @@ module stream_properties #(
   logic [7:0] count_q, ahead_q;
   logic following_q, done_q, held_q, stalled_q;
   logic [Width-1:0] followed_q, held_data_q, stalled_data_q;
-  logic enters, leaves;
+  logic enters, leaves, offered, passes;
 
   assign enters = valid_i && ready_o;
   assign leaves = valid_o && ready_i;
+  // There is a word to come out; it is the one that goes in.
+  assign offered = count_q != '0 || (Pass && valid_i);
+  assign passes = count_q == '0 && enters && leaves;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -37,7 +41,7 @@ module stream_properties #(
       stalled_q <= 1'b0;
     end else begin
       count_q <= count_q + 8'(enters) - 8'(leaves);
-      if (!following_q && !done_q && enters && follow_i) begin
+      if (!following_q && !done_q && enters && !passes && follow_i) begin
         following_q <= 1'b1;
         ahead_q <= count_q - 8'(leaves);
         followed_q <= data_i;
@@ -58,8 +62,9 @@ module stream_properties #(
   // What is offered stays until it is taken: asked of the input, promised by the output.
   `ASSUME(input_is_stable, !held_q || (valid_i && data_i == held_data_q))
   `ASSERT(output_is_stable, !stalled_q || (valid_o && data_o == stalled_data_q))
-  `ASSERT(nothing_is_made, !valid_o || count_q != '0)
-  `ASSERT(nothing_is_kept, valid_o || count_q == '0)
+  `ASSERT(nothing_is_made, !valid_o || offered)
+  `ASSERT(nothing_is_kept, valid_o || !offered)
+  `ASSERT(what_passes_is_the_same, !passes || data_o == data_i)
   `ASSERT(no_overflow, count_q <= 8'(Depth))
   `ASSERT(order_and_content, !(following_q && ahead_q == '0) || data_o == followed_q)
   `ASSERT(followed_is_inside, !following_q || ahead_q < count_q)

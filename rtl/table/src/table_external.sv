@@ -91,9 +91,12 @@ module table_external
   logic added, removed;
   op_e decided_op;
 
+  // See table_hash.
+  logic [KeyWidth-1:0] request_key;
+  assign request_key = Function == 0 ? request_key_i ^ KeyWidth'(secrets_i[1:0]) : request_key_i;
   assign request = '{
           op: request_op_i,
-          key: request_key_i,
+          key: request_key,
           value: request_value_i,
           expires: request_expiry_i != '0,
           expiry: request_expiry_i,
@@ -327,7 +330,7 @@ module table_external
 
   logic fifo_ready;
   logic [$clog2(Outstanding+1)-1:0] unused_count;
-  fifo #(
+  fifo_pass #(
       .Width($bits(status_e) + ValueWidth + TagWidth),
       .Depth(Outstanding)
   ) u_results (

@@ -1,4 +1,7 @@
 // The hash unit of a table: one of three functions, with the operation carried along beside it.
+//
+// The keyed function is given keys that have been XORed with secrets_i[1:0] in front of a register, a cycle earlier than by itself. So the table keeps
+// them: none leaves it, and two are equal if they were.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -26,21 +29,26 @@ module table_hash
                    "table_hash: Function has to be 0 (keyed), 1 (Lookup3) or 2 (multiplicative)")
   `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 16, "table_hash: KeyBytes has to be from 1 to 16")
 
-  localparam int unsigned Latency = Function == 0 ? keyed_latency(16) : Function == 1 ? 14 : 18;
-
-  logic [127:0] key;
-  assign key = 128'(key_i);
+  localparam int unsigned Latency = Function == 0 ? keyed_latency(16) - 1 : Function == 1 ? 14 : 18;
 
   if (Function == 0) begin : gen_keyed
+    logic [127:0] mixed;
+    always_comb begin
+      mixed = secrets_i[1:0];
+      mixed[8*KeyBytes-1:0] = key_i;
+    end
     table_hash_keyed #(
-        .KeyBytes(16)
+        .KeyBytes(16),
+        .Mixed   (1'b1)
     ) u_hash (
         .clk_i,
         .secrets_i,
-        .key_i(key),
+        .key_i(mixed),
         .hash_o
     );
   end else begin : gen_public
+    logic [127:0] key;
+    assign key = 128'(key_i);
     if (Function == 1) begin : gen_lookup3
       table_hash_lookup3 u_hash (
           .clk_i,

@@ -3,6 +3,8 @@
 //
 // Byte 0 of the key is key_i[7:0]. secrets_i are the hasher's secret words that a key of this size uses: two for every
 // sixteen bytes of the key, then the two that finish. They must not change while keys are under way.
+//
+// The first cycle is for the secrets in front of the multipliers. Who has the key in a register anyway may put them in there.
 
 `include "assertions.svh"
 
@@ -10,18 +12,24 @@ module table_hash_keyed
   import table_pkg::*;
 #(
     parameter  int unsigned KeyBytes = 16,
-    localparam int unsigned Pairs    = (KeyBytes + 15) / 16
+    // key_i is of full words, each XORed with its secret, out of a register: hash_o comes a cycle earlier.
+    parameter  bit          Mixed    = 1'b0,
+    localparam int unsigned Pairs    = (KeyBytes + 15) / 16,
+    localparam int unsigned KeyWidth = Mixed ? 128 * Pairs : 8 * KeyBytes
 ) (
     input  logic                          clk_i,
     input  logic [        2*Pairs+1:0][63:0] secrets_i,
-    input  logic [     8*KeyBytes-1:0]    key_i,
+    input  logic [       KeyWidth-1:0]    key_i,
     output logic [               63:0]    hash_o
 );
 
   `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 112, "table_hash_keyed: KeyBytes has to be from 1 to 112")
 
-  logic [2*Pairs-1:0][63:0] words;
+  logic [2*Pairs-1:0][63:0] words, mixed;
   assign words = (128 * Pairs)'(key_i);
+  assign mixed = Mixed ? words : words ^ secrets_i[2*Pairs-1:0];
+
+  localparam int unsigned FirstLatency = Mixed ? 0 : 1;
 
   // The state before each pair of words has been put in, offset by the left one; the right one, offset.
   logic [Pairs-1:0][63:0] left, right;
@@ -31,15 +39,17 @@ module table_hash_keyed
   for (genvar p = 0; p < Pairs; p++) begin : gen_pair
     table_delay #(
         .Width(64),
-        .Depth(1 + FoldLatency * p)
+        .Depth(FirstLatency + FoldLatency * p)
     ) u_right (
         .clk_i,
-        .data_i(words[2*p+1] ^ secrets_i[2*p+1]),
+        .data_i(mixed[2*p+1]),
         .data_o(right[p])
     );
 
-    if (p == 0) begin : gen_first
-      always_ff @(posedge clk_i) left[p] <= words[0] ^ secrets_i[0];
+    if (p == 0 && Mixed) begin : gen_mixed
+      assign left[p] = mixed[0];
+    end else if (p == 0) begin : gen_first
+      always_ff @(posedge clk_i) left[p] <= mixed[0];
     end else begin : gen_next
       assign left[p] = state[p];
     end
@@ -48,10 +58,10 @@ module table_hash_keyed
     if (p + 1 < Pairs) begin : gen_mask
       table_delay #(
           .Width(64),
-          .Depth(FoldLatency * (p + 1))
+          .Depth(FirstLatency - 1 + FoldLatency * (p + 1))
       ) u_mask (
           .clk_i,
-          .data_i(words[2*p+2] ^ secrets_i[2*p+2]),
+          .data_i(mixed[2*p+2]),
           .data_o(mask)
       );
     end else begin : gen_finish

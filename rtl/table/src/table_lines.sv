@@ -110,10 +110,10 @@ module table_lines #(
   `FFN(line_q, allocate ? number(victim_q) : number(match_q))
   assign line_o = line_q;
 
-  // Pending reads: never more than lines.
+  // Pending reads: never more than lines. Who waits for nobody is asked for at once.
   logic read_ready;
   logic [$clog2(Lines+1)-1:0] unused_reads;
-  fifo #(
+  fifo_pass #(
       .Width(AddrWidth + LineWidth),
       .Depth(Lines)
   ) u_reads (

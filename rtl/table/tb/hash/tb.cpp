@@ -1,22 +1,26 @@
-// A hash unit (UNIT 0: keyed, 1: Lookup3, 2: multiplicative) with a key every cycle, against the function in C++, which is
-// first checked by published values.
+// A hash unit (UNIT 0: keyed, 1: Lookup3, 2: multiplicative, 3: table_hash with the keyed one) with a key every cycle, against the function in C++,
+// which is first checked by published values.
 
 #include <array>
 #include <deque>
 #include <vector>
 
 #include "../table_tb.hpp"
-// These units have no reset; the harness's `reset`, which is not called here, has to name some port.
+#if UNIT == 3
+#include "harness.hpp"
+#else
+// The functions have no reset; the harness's `reset`, which is not called here, has to name some port.
 #define rst_ni clk_i
 #include "harness.hpp"
 #undef rst_ni
+#endif
 
 namespace {
 
 #ifndef KeyBytes
 #define KeyBytes 16
 #endif
-constexpr unsigned kLatency = UNIT == 0 ? 4 + 3 * ((KeyBytes + 15) / 16) : UNIT == 1 ? 14 : 18;
+constexpr unsigned kLatency = UNIT == 0 ? 4 + 3 * ((KeyBytes + 15) / 16) : UNIT == 1 ? 14 : UNIT == 2 ? 18 : 6;
 constexpr uint8_t kSeed[17] = "0123456789abcdef";
 
 // Jenkins's hashlittle2, for any length: {b, c}.
@@ -78,9 +82,12 @@ void body(const harness::Options& options) {
   published(bench);
   const table::Hasher hasher(kSeed);
   auto& top = bench.top;
-#if UNIT == 0
+#if UNIT == 0 || UNIT == 3
   constexpr int kPairs = (KeyBytes + 15) / 16;
   for (int i = 0; i < 2 * kPairs + 2; i++) memcpy(&top.secrets_i[2 * i], &hasher.secrets[i < 2 * kPairs ? i : 14 + i - 2 * kPairs], 8);
+#endif
+#if UNIT == 3
+  top.rst_ni = 1;
 #endif
   std::deque<uint64_t> expected;
   const unsigned count = 100000;
@@ -97,6 +104,13 @@ void body(const harness::Options& options) {
     expected.push_back(lookup3(key.data(), length));
 #elif UNIT == 2
     expected.push_back(multiplicative(key.data()));
+#elif UNIT == 3
+    // It hashes words of sixteen bytes, and is given keys with the secrets in them.
+    uint8_t padded[16] = {};
+    memcpy(padded, key.data(), KeyBytes);
+    expected.push_back(hasher.hash(padded, 16));
+    for (unsigned at = 0; at < KeyBytes; at++) key[at] ^= reinterpret_cast<const uint8_t*>(&top.secrets_i)[at];
+    top.valid_i = top.with_i = i % 3 == 0;
 #else
     expected.push_back(hasher.hash(key.data(), KeyBytes));
 #endif
@@ -104,6 +118,10 @@ void body(const harness::Options& options) {
     bench.settle();
     if (i >= kLatency) {
       if (top.hash_o != expected.front()) fail(bench, "another hash");
+#if UNIT == 3
+      const bool valid = (i - kLatency) % 3 == 0;
+      if (top.valid_o != valid || top.with_o != valid) fail(bench, "what goes with a key does not come with its hash");
+#endif
       expected.pop_front();
     }
     top.clk_i = 1;

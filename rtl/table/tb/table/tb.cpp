@@ -25,7 +25,7 @@ constexpr uint32_t kWays = Ways;
 constexpr uint32_t kSlots = 2 * kWays * Buckets;
 constexpr uint32_t kStash = 16;
 // From the request to the result at the port of the on-chip table.
-constexpr uint64_t kLatency = Function == 0 ? 14 : Function == 1 ? 21 : 25;
+constexpr uint64_t kLatency = Function == 0 ? 12 : Function == 1 ? 20 : 24;
 // Ways that operations before may have made unusable, see table_engine.
 constexpr uint32_t kUnderWay = 5;
 
