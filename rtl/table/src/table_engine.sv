@@ -620,7 +620,7 @@ module table_engine
     // Of the place in each half and in the stash that is free for it, beside the decision which of them it is.
     logic [1:0][ValueWidth-1:0] way_value, way_value_q;
     logic [ValueWidth-1:0] expired_value;
-    logic [ SlotWidth-1:0] slot_q;
+    logic [Stash-1:0] first_slot_q;
     logic room_q, half_q;
     always_comb begin
       way_value = '0;
@@ -630,11 +630,11 @@ module table_engine
     end
     always_ff @(posedge clk_i) begin
       way_value_q <= way_value;
-      slot_q      <= number(first_slot);
+      first_slot_q <= first_slot;
       room_q      <= room;
       half_q      <= half;
     end
-    assign expired_value = room_q ? way_value_q[half_q] : slot_values_q[slot_q];
+    assign expired_value = room_q ? way_value_q[half_q] : slot_values_q[number(first_slot_q)];
     assign old_value = (moves4 ? decision4_q.put : !found4_q) ? expired_value : known_value;
     assign new_value = block_i;
   end else begin : gen_inline

@@ -4,7 +4,7 @@
 // Byte 0 of the key is key_i[7:0]. secrets_i are the hasher's secret words that a key of this size uses: two for every
 // sixteen bytes of the key, then the two that finish. They must not change while keys are under way.
 //
-// The first cycle is for the secrets in front of the multipliers. Who has the key in a register anyway may put them in there.
+// The first cycle is for the secrets in front of the multipliers. Who has the key in a register anyway may put them in there, and gives none for it.
 
 `include "assertions.svh"
 
@@ -12,7 +12,7 @@ module table_hash_keyed
   import table_pkg::*;
 #(
     parameter  int unsigned KeyBytes = 16,
-    // key_i is of full words, each XORed with its secret, out of a register: hash_o comes a cycle earlier.
+    // key_i has its secrets in it, in full words, and is a register: hash_o comes a cycle earlier, and the first 2 * Pairs of secrets_i are 0.
     parameter  bit          Mixed    = 1'b0,
     localparam int unsigned Pairs    = (KeyBytes + 15) / 16,
     localparam int unsigned KeyWidth = Mixed ? 128 * Pairs : 8 * KeyBytes
@@ -25,9 +25,8 @@ module table_hash_keyed
 
   `PARAMETER_CHECK(key, KeyBytes >= 1 && KeyBytes <= 112, "table_hash_keyed: KeyBytes has to be from 1 to 112")
 
-  logic [2*Pairs-1:0][63:0] words, mixed;
+  logic [2*Pairs-1:0][63:0] words;
   assign words = (128 * Pairs)'(key_i);
-  assign mixed = Mixed ? words : words ^ secrets_i[2*Pairs-1:0];
 
   localparam int unsigned FirstLatency = Mixed ? 0 : 1;
 
@@ -42,14 +41,14 @@ module table_hash_keyed
         .Depth(FirstLatency + FoldLatency * p)
     ) u_right (
         .clk_i,
-        .data_i(mixed[2*p+1]),
+        .data_i(words[2*p+1] ^ secrets_i[2*p+1]),
         .data_o(right[p])
     );
 
     if (p == 0 && Mixed) begin : gen_mixed
-      assign left[p] = mixed[0];
+      assign left[p] = words[0] ^ secrets_i[0];
     end else if (p == 0) begin : gen_first
-      always_ff @(posedge clk_i) left[p] <= mixed[0];
+      always_ff @(posedge clk_i) left[p] <= words[0] ^ secrets_i[0];
     end else begin : gen_next
       assign left[p] = state[p];
     end
@@ -61,7 +60,7 @@ module table_hash_keyed
           .Depth(FirstLatency - 1 + FoldLatency * (p + 1))
       ) u_mask (
           .clk_i,
-          .data_i(mixed[2*p+2]),
+          .data_i(words[2*p+2] ^ secrets_i[2*p+2]),
           .data_o(mask)
       );
     end else begin : gen_finish
