@@ -370,7 +370,7 @@ module table_engine
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) way_value3 |= {ValueWidth{select3_q[h][w]}} & value3_q[h][w];
     end
-    stored3       = stored3_q;
+    stored3 = stored3_q;
     stored3.value = moves3 ? way_value3 : s3_q.value;
   end
 
@@ -394,9 +394,9 @@ module table_engine
     prefer3_q  <= prefer3_d;
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
-        value3_q[h][w] <= read2[h][w].value;
+        value3_q[h][w]  <= read2[h][w].value;
         select3_q[h][w] <= moves2 ? draw2_q[h][w] : read2[h][w].used && read2[h][w].key == s2_q.key;
-        draw2_q[h][w]  <= s1_q.op == OpMove && {h[0], WayWidth'(w)} == random_q[WayWidth:0];
+        draw2_q[h][w]   <= s1_q.op == OpMove && {h[0], WayWidth'(w)} == random_q[WayWidth:0];
       end
     end
     slot_matches3_q <= |slot_match2;
@@ -698,7 +698,7 @@ module table_engine
   assign slot4 = number(write4_q.slots);
   always_ff @(posedge clk_i) begin
     if (|write4_q.slots) begin
-      offers_q[slot4]         <= '{stored4.expires, stored4.expiry, class_of(stored4.value), stored4.key};
+      offers_q[slot4]      <= '{stored4.expires, stored4.expiry, class_of(stored4.value), stored4.key};
       slot_values_q[slot4] <= stored4.value;
     end
   end
@@ -750,6 +750,8 @@ module table_engine
 
   `ASSERT(a_key_is_in_one_place, !valid_q[3] || s3_q.op == OpMove || $onehot0({way_match, slot_match}))
   `ASSERT(what_is_found_matches, !valid_q[3] || s3_q.op == OpMove || found == |{way_match, slot_match})
+  // Only one can be told by its number.
+  `ASSERT(one_slot_matches, !valid_q[2] || $onehot0(slot_match2))
   `ASSERT(stash_is_counted, 32'(stash_used_o) == $countones(slot_used))
   `ASSERT(one_place_is_written, $onehot0(decision.ways) && $onehot0(decision.slots))
   `ASSERT(time_does_not_go_back, !(valid_i && valid_q[1]) || now_i >= s1_q.now)
