@@ -55,18 +55,20 @@ module table_control
   logic [7:0] moves_q;
   logic [2:0] turn_q;
 
-  // Whether there is room is known a cycle ahead, hence without the place of the operation that enters meanwhile.
+  // Whether there is room is known a cycle ahead, hence without the places of the operation that enters meanwhile and of the last one, which is
+  // counted a cycle late: who enters and who leaves are far apart.
   logic room_q, enter_move;
   logic [MoveGap:0] moved, moved_q;  // whether a move has entered: in this cycle, in the one before, ...
   localparam logic [MoveGap:0] Gap = (MoveGap + 1)'(2 ** MoveGap - 1);
   assign moved = (MoveGap + 1)'({moved_q, enter_move});
   `FF(moved_q, moved, '0)
-  `FF(room_q, enable_i && 32'(outstanding_q) < Outstanding - 1 && (moved & Gap) == '0, 1'b0)
+  `FF(room_q, enable_i && 32'(outstanding_q) < Outstanding - 2 && (moved & Gap) == '0, 1'b0)
 
-  // Whether insertions have to wait. The sum is one cycle old: one insertion more may be under way, and one more in the stash.
+  // Whether insertions have to wait. The sum is one cycle old, and what enters is counted a cycle late: two insertions more may be under way, and
+  // one more in the stash.
   logic crowded, pressed, full, holds_q;
   assign crowded = 32'(count_q) >= Crowded || stash_used_i != '0;
-  assign pressed = 32'(inserting_q) + 32'(stash_used_i) + 32'd2 >= Stash;
+  assign pressed = 32'(inserting_q) + 32'(stash_used_i) + 32'd3 >= Stash;
   assign full    = moves_q == 8'(Patience);
   `FF(holds_q, crowded && pressed && !full, 1'b0)
 
@@ -86,9 +88,13 @@ module table_control
   assign enter_request = request_valid_i && request_ready_o;
   assign enter_o = enter_move || enter_request;
 
-  `FFE(outstanding_q, enter_request ? outstanding_q + 1'b1 : outstanding_q - 1'b1, enter_request != retired_i, '0)
-  `FFE(inserting_q, enter_request && inserts ? inserting_q + 1'b1 : inserting_q - 1'b1,
-       (enter_request && inserts) != inserted_i, '0)
+  logic entered_q, retired_q, insert_entered_q, inserted_q;
+  `FF(entered_q, enter_request, 1'b0)
+  `FF(retired_q, retired_i, 1'b0)
+  `FF(insert_entered_q, enter_request && inserts, 1'b0)
+  `FF(inserted_q, inserted_i, 1'b0)
+  `FFE(outstanding_q, entered_q ? outstanding_q + 1'b1 : outstanding_q - 1'b1, entered_q != retired_q, '0)
+  `FFE(inserting_q, insert_entered_q ? inserting_q + 1'b1 : inserting_q - 1'b1, insert_entered_q != inserted_q, '0)
   `FFE(count_q, added_i ? count_q + 1'b1 : count_q - 1'b1, added_i != removed_i, '0)
   `FFE(turn_q, enter_move ? 3'd7 : turn_q - 1'b1, enter_move || (enter_request && turn_q != '0), '0)
   assign count_o = count_q;
