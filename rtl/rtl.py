@@ -435,7 +435,7 @@ SPREADS = {
 }
 
 
-def spread(netlist, parts):
+def spread(netlist, taken_slices):
     """Takes LUTs of the device with cells that are connected to nothing. nextpnr fills one place after the other, as tightly as they are, and what has
     wide words then can't be routed: 6 LUTs of 8 used where `table_engine` lies, of 18 in 100 in all."""
     design = json.loads(netlist.read_text())
@@ -443,7 +443,7 @@ def spread(netlist, parts):
     pins = {"A": "input", "B": "input", "C": "input", "D": "input", "Z": "output"}
     for row in ECP5_ROWS:
         for column in ECP5_COLUMNS if row not in ECP5_OTHER_ROWS else ():
-            for place in (f"X{column}/Y{row}/SLICE{part}.K{half}" for part in SPREADS[parts](row) for half in (0, 1)):
+            for place in (f"X{column}/Y{row}/SLICE{part}.K{half}" for part in taken_slices(row) for half in (0, 1)):
                 cells[f"taken {place}"] = {"type": "LUT4", "parameters": {"INIT": "0" * 16}, "attributes": {"BEL": place},
                                            "port_directions": pins, "connections": {pin: [] for pin in pins}}
     netlist.write_text(json.dumps(design))
@@ -460,7 +460,7 @@ def timing(library, names):
         parameters = {**block.get("parameters", {}), **block.get("timing", {})}
         synthesise(library, name, block, parameters, "synth_ecp5", f"write_json {netlist}")
         if "spread" in block:
-            spread(netlist, block["spread"])
+            spread(netlist, SPREADS[block["spread"]])
         report = BUILD / f"{name}.timing.json"
         # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
         # WebAssembly and sees the folder that it is started in.
