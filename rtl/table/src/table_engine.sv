@@ -73,7 +73,8 @@ module table_engine
 
     // Blocks of values. The class of a value is in its uppermost bits; a block taken replaces what is below them and above
     // the length, see table_values.
-    input  logic [Classes-1:0]                 avail_i,     // whether a block may be taken in stage 3
+    input  logic [Classes-1:0]                 avail_i,     // stage 3: there is a block, if stage 4 takes none
+    input  logic [Classes-1:0]                 more_i,      // stage 3: there is one if it does
     output logic [Classes-1:0]                 take_o,      // stage 4: takes block_i
     input  logic [ValueWidth-1:0]              block_i,     // stage 4: the value of an operation that takes a block
     output logic                               reuse_o,     // stage 4: the block of old_o is used again
@@ -479,7 +480,11 @@ module table_engine
   logic has_block;
   logic [1:0][Ways-1:0] way_reuses, way_fits;
   logic [Stash-1:0] slot_reuses, slot_fits;
-  assign has_block = Classes == 1 || avail_i[class_of(s3_q.value)];
+  assign has_block = Classes == 1 || (decision4_q.take && rel3_q.class_eq ? more_i[class_of(
+      s3_q.value
+  )] : avail_i[class_of(
+      s3_q.value
+  )]);
   always_comb begin
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) way_reuses[h][w] = flags[h][w].used && flags[h][w].class_eq;

@@ -265,6 +265,7 @@ module table_external
       .tag_o         ({decided_tag, decided_bucket}),
       .op_o          (decided_op),
       .avail_i       (1'b1),
+      .more_i        (1'b1),
       .take_o        (unused_take),
       .block_i       ('0),
       .reuse_o       (unused_reuse),

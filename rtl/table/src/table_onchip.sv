@@ -42,6 +42,7 @@ module table_onchip
 
     // Value blocks, see table_engine.
     input  logic [   Classes-1:0] avail_i,
+    input  logic [   Classes-1:0] more_i,
     output logic [   Classes-1:0] take_o,
     input  logic [ValueWidth-1:0] block_i,
     output logic                  reuse_o,
@@ -192,6 +193,7 @@ module table_onchip
       .tag_o         (decided_tag),
       .op_o          (decided_op),
       .avail_i,
+      .more_i,
       .take_o,
       .block_i,
       .reuse_o,

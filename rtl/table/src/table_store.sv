@@ -34,7 +34,7 @@ module table_store
     output logic [CountWidth-1:0] count_o
 );
 
-  logic [Classes-1:0] avail, take;
+  logic [Classes-1:0] avail, more, take;
   logic [ValueWidth-1:0] block, old_value, new_value, given;
   logic reuse, give, values_ready, table_ready;
 
@@ -64,6 +64,7 @@ module table_store
       .result_value_o,
       .result_tag_o,
       .avail_i        (avail),
+      .more_i         (more),
       .take_o         (take),
       .block_i        (block),
       .reuse_o        (reuse),
@@ -83,6 +84,7 @@ module table_store
       .rst_ni,
       .ready_o(values_ready),
       .avail_o(avail),
+      .more_o (more),
       .take_i (take),
       .block_o(block),
       .reuse_i(reuse),

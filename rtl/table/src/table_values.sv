@@ -19,7 +19,8 @@ module table_values #(
     input  logic                  clk_i,
     input  logic                  rst_ni,
     output logic                  ready_o,  // all blocks are in their queues
-    output logic [   Classes-1:0] avail_o,
+    output logic [   Classes-1:0] avail_o,  // there is a block, if this cycle takes none
+    output logic [   Classes-1:0] more_o,   // there is one if it does
     input  logic [   Classes-1:0] take_i,
     output logic [ValueWidth-1:0] block_o,
     input  logic                  reuse_i,
@@ -85,8 +86,9 @@ module table_values #(
         .ready_i(take_i[c]),
         .data_o (free[c])
     );
-    // For the decision after the one that takes now.
-    assign avail_o[c] = queue_valid || (next_valid[c] && !take_i[c]);
+    // For the decision after the one that takes now, which tells them apart: behind its class, this would be the longest path of the table.
+    assign avail_o[c] = queue_valid || next_valid[c];
+    assign more_o[c] = queue_valid;
   end
 
   assign block_o = {new_value.kind, reuse_i ? old_value.block : free[new_value.kind], new_value.length};

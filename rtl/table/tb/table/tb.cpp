@@ -60,6 +60,7 @@ class Test : public harness::Bench {
     top.request_valid_i = top.result_ready_i = 0;
 #ifndef EXTERNAL
     top.avail_i = 1;
+    top.more_i = 1;
     (void)latency;
 #else
     top.least_i = latency.least;
