@@ -53,7 +53,7 @@ module table_packets
   } request_t;
 
   logic word_valid, word_ready, packet_valid, packet_ready, packet_taken, request_valid, request_ready;
-  request_t request, asked;
+  request_t request;
   table_preprocessor #(
       .Classes   (Classes),
       .BlockBytes(BlockBytes)
@@ -78,21 +78,6 @@ module table_packets
       .request_expiry_o(request.expiry)
   );
 
-  // Keeps what looks for the key in the packet apart from what decides whether the table takes it.
-  logic asked_valid, asked_ready;
-  skid #(
-      .Width($bits(request_t))
-  ) u_request (
-      .clk_i,
-      .rst_ni,
-      .valid_i(request_valid),
-      .ready_o(request_ready),
-      .data_i (request),
-      .valid_o(asked_valid),
-      .ready_i(asked_ready),
-      .data_o (asked)
-  );
-
   logic result_valid, result_ready, unused_tag;
   table_store #(
       .KeyBytes   (KeyBytes),
@@ -106,12 +91,12 @@ module table_packets
       .rst_ni,
       .secrets_i,
       .now_i,
-      .request_valid_i (asked_valid),
-      .request_ready_o (asked_ready),
-      .request_op_i    (asked.op),
-      .request_key_i   (asked.key),
-      .request_value_i ({asked.kind, BlockWidth'(0), asked.length}),
-      .request_expiry_i(asked.expiry),
+      .request_valid_i (request_valid),
+      .request_ready_o (request_ready),
+      .request_op_i    (request.op),
+      .request_key_i   (request.key),
+      .request_value_i ({request.kind, BlockWidth'(0), request.length}),
+      .request_expiry_i(request.expiry),
       .request_tag_i   (1'b0),
       .result_valid_o  (result_valid),
       .result_ready_i  (result_ready),

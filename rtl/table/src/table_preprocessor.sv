@@ -25,7 +25,7 @@ module table_preprocessor
     // Every word.
     output logic                  word_valid_o,
     input  logic                  word_ready_i,
-    // Every packet, a cycle after its second word, or its only one: whether it is a request.
+    // Every packet, two cycles after its second word, or its only one: whether it is a request.
     output logic                  packet_valid_o,
     input  logic                  packet_ready_i,
     output logic                  packet_taken_o,
@@ -143,7 +143,7 @@ module table_preprocessor
   assign word_valid_o = moves;
 
   // What is found out behind it does not reach back to the words.
-  logic facts_valid, decided;
+  logic facts_valid, verdict_ready;
   skid #(
       .Width($bits(facts_t))
   ) u_facts (
@@ -153,34 +153,44 @@ module table_preprocessor
       .ready_o(facts_ready),
       .data_i (facts_d),
       .valid_o(facts_valid),
-      .ready_i(decided),
+      .ready_i(verdict_ready),
       .data_o (facts_q)
   );
 
   ////////////////////////////////////////////////////////////////////////
   // The second cycle: whether there is a class for the value, the key, the time.
 
+  typedef struct packed {
+    logic                  taken;
+    op_e                   op;
+    logic [127:0]          key;
+    logic [ClassWidth-1:0] value_class;
+    logic [15:0]           length;
+    logic [31:0]           expiry;
+  } verdict_t;
+  verdict_t verdict_d, verdict_q;
+
   logic has_room, fits;
   always_comb begin
     has_room = 1'b0;
-    request_class_o = '0;
+    verdict_d.value_class = '0;
     for (int unsigned c = Classes; c > 0; c--) begin
       if (facts_q.value_bytes <= 32'(BlockBytes) << (2 * (c - 1))) begin
         has_room = 1'b1;
-        request_class_o = ClassWidth'(c - 1);
+        verdict_d.value_class = ClassWidth'(c - 1);
       end
     end
   end
   // A negative length is too large for any class.
   assign fits = facts_q.stores ? has_room : facts_q.value_bytes == '0;
-  assign request_op_o = facts_q.op;
-  assign request_length_o = facts_q.value_bytes[15:0];
+  assign verdict_d.op = facts_q.op;
+  assign verdict_d.length = facts_q.value_bytes[15:0];
   always_comb begin
-    request_expiry_o = facts_q.expiration;
-    if (!facts_q.stores) request_expiry_o = '0;
-    else if (facts_q.expiration[31]) request_expiry_o = 32'd1;
+    verdict_d.expiry = facts_q.expiration;
+    if (!facts_q.stores) verdict_d.expiry = '0;
+    else if (facts_q.expiration[31]) verdict_d.expiry = 32'd1;
     else if (facts_q.expiration != '0 && facts_q.expiration <= LongestRelative) begin
-      request_expiry_o = now_i + facts_q.expiration;
+      verdict_d.expiry = now_i + facts_q.expiration;
     end
   end
 
@@ -193,17 +203,37 @@ module table_preprocessor
     ends_in_zero = 1'b0;
     for (int unsigned at = 0; at < KeyBytes; at++) begin
       has_byte[at] = 32'(facts_q.key_length) > at;
-      request_key_o[8*at+:8] = window[8*at+:8] & {8{has_byte[at]}};
+      verdict_d.key[8*at+:8] = window[8*at+:8] & {8{has_byte[at]}};
       ends_in_zero |= 32'(facts_q.key_length) == at + 1 && window[8*at+:8] == '0;
     end
   end
 
-  logic takes;
-  assign takes = facts_q.has_form && fits && !ends_in_zero;
-  assign decided = packet_ready_i && (!takes || request_ready_i);
-  assign packet_valid_o = facts_valid && (!takes || request_ready_i);
-  assign packet_taken_o = takes;
-  assign request_valid_o = facts_valid && takes && packet_ready_i;
+  assign verdict_d.taken = facts_q.has_form && fits && !ends_in_zero;
+
+  ////////////////////////////////////////////////////////////////////////
+  // The third: the packet goes to those that wait, with its request to the table.
+
+  logic verdict_valid;
+  skid #(
+      .Width($bits(verdict_t))
+  ) u_verdict (
+      .clk_i,
+      .rst_ni,
+      .valid_i(facts_valid),
+      .ready_o(verdict_ready),
+      .data_i (verdict_d),
+      .valid_o(verdict_valid),
+      .ready_i(packet_ready_i && (!verdict_q.taken || request_ready_i)),
+      .data_o (verdict_q)
+  );
+  assign packet_valid_o = verdict_valid && (!verdict_q.taken || request_ready_i);
+  assign packet_taken_o = verdict_q.taken;
+  assign request_valid_o = verdict_valid && verdict_q.taken && packet_ready_i;
+  assign request_op_o = verdict_q.op;
+  assign request_key_o = verdict_q.key;
+  assign request_class_o = verdict_q.value_class;
+  assign request_length_o = verdict_q.length;
+  assign request_expiry_o = verdict_q.expiry;
 
   `FFE(first_q, word_i.last, moves, 1'b1)
   `FFE(second_q, first_q && !word_i.last, moves, 1'b0)
