@@ -19,8 +19,8 @@ module table_packets
     parameter int unsigned Classes    = 4,
     parameter int unsigned Blocks     = 256,
     parameter int unsigned BlockBytes = 64,   // see table_preprocessor
-    // Words that wait for results: what comes in while the table is at work, and a longest packet.
-    parameter int unsigned Depth      = 64,
+    // Words that wait for results: some 18 come in while the table is at work.
+    parameter int unsigned Depth      = 32,
     localparam int unsigned KeyBytes = 16,
     localparam int unsigned LengthWidth = 16,
     localparam int unsigned ClassWidth = $clog2(Classes),
