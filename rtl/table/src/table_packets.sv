@@ -106,8 +106,10 @@ module table_packets
       .count_o
   );
 
-  // The packets themselves, and which of them get a result.
-  logic buffer_valid, order_valid, moves;
+  // The packets themselves, and which of them get a result. Both queues have a register behind them: whether a result leaves hangs on what
+  // is read there.
+  logic queued_valid, queued_ready, word_here, next_valid, next_ready, next_taken, order_valid, moves;
+  word_t queued;
   logic [$clog2(Depth+1)-1:0] unused_words, unused_packets;
   fifo #(
       .Width($bits(word_t)),
@@ -118,10 +120,22 @@ module table_packets
       .valid_i(word_valid),
       .ready_o(word_ready),
       .data_i (word_i),
-      .valid_o(buffer_valid),
-      .ready_i(moves),
-      .data_o (word_o),
+      .valid_o(queued_valid),
+      .ready_i(queued_ready),
+      .data_o (queued),
       .count_o(unused_words)
+  );
+  stage #(
+      .Width($bits(word_t))
+  ) u_word (
+      .clk_i,
+      .rst_ni,
+      .valid_i(queued_valid),
+      .ready_o(queued_ready),
+      .data_i (queued),
+      .valid_o(word_here),
+      .ready_i(moves),
+      .data_o (word_o)
   );
   fifo #(
       .Width(1),
@@ -132,12 +146,24 @@ module table_packets
       .valid_i(packet_valid),
       .ready_o(packet_ready),
       .data_i (packet_taken),
-      .valid_o(order_valid),
-      .ready_i(moves && word_o.last),
-      .data_o (taken_o),
+      .valid_o(next_valid),
+      .ready_i(next_ready),
+      .data_o (next_taken),
       .count_o(unused_packets)
   );
-  assign valid_o = buffer_valid && order_valid && (!taken_o || result_valid);
+  stage #(
+      .Width(1)
+  ) u_taken (
+      .clk_i,
+      .rst_ni,
+      .valid_i(next_valid),
+      .ready_o(next_ready),
+      .data_i (next_taken),
+      .valid_o(order_valid),
+      .ready_i(moves && word_o.last),
+      .data_o (taken_o)
+  );
+  assign valid_o = word_here && order_valid && (!taken_o || result_valid);
   assign moves = valid_o && ready_i;
   assign result_ready = moves && taken_o && word_o.last;
 
