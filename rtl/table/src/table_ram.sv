@@ -1,4 +1,5 @@
-// The buckets of one half in on-chip memory, of which one entry is written at a time. Clears itself after reset, a bucket a cycle. Data come two cycles after the address.
+// The buckets of one half in on-chip memory, of which one entry is written at a time. Clears itself after reset, a bucket a cycle.
+// Data come two cycles after the address.
 
 `include "registers.svh"
 
