@@ -9,6 +9,7 @@ src/stream_widen.sv
 src/stream_narrow.sv
 src/ram_1r1w.sv
 src/ram_2rw.sv
+src/ram_fifo.sv
 src/memory_gate.sv
 src/toeplitz_hash.sv
 src/find_first.sv

@@ -8,7 +8,8 @@
 module stream_properties #(
     parameter int unsigned Width = 4,
     parameter int unsigned Depth = 2,
-    parameter bit          Pass  = 1'b0  // a word may come out in the cycle in which it goes in
+    parameter bit          Pass  = 1'b0,  // a word may come out in the cycle in which it goes in
+    parameter bit          Late  = 1'b0   // it may be on its way for longer than a cycle
 ) (
     input logic             clk_i,
     input logic             rst_ni,
@@ -63,9 +64,9 @@ module stream_properties #(
   `ASSUME(input_is_stable, !held_q || (valid_i && data_i == held_data_q))
   `ASSERT(output_is_stable, !stalled_q || (valid_o && data_o == stalled_data_q))
   `ASSERT(nothing_is_made, !valid_o || offered)
-  `ASSERT(nothing_is_kept, valid_o || !offered)
+  `ASSERT(nothing_is_kept, Late || valid_o || !offered)
   `ASSERT(what_passes_is_the_same, !passes || data_o == data_i)
   `ASSERT(no_overflow, count_q <= 8'(Depth))
-  `ASSERT(order_and_content, !(following_q && ahead_q == '0) || data_o == followed_q)
+  `ASSERT(order_and_content, !(following_q && ahead_q == '0 && valid_o) || data_o == followed_q)
   `ASSERT(followed_is_inside, !following_q || ahead_q < count_q)
 endmodule

@@ -1,0 +1,49 @@
+// The proof of ram_fifo: stream_properties around it, and what links its registers and its memory to the word that is followed.
+
+`include "assertions.svh"
+
+module ram_fifo_proof #(
+    parameter int unsigned Width = 4,
+    parameter int unsigned Depth = 4
+) (
+    input logic             clk_i,
+    input logic             rst_ni,
+    input logic             follow_i,
+    input logic             valid_i,
+    input logic [Width-1:0] data_i,
+    input logic             ready_i
+);
+  `PROOF_RESET
+
+  localparam int unsigned PointerWidth = Depth > 1 ? $clog2(Depth) : 1;
+  logic ready_o, valid_o;
+  logic [Width-1:0] data_o, in_place;
+  // Words that have left the memory, and where in it one is that has not.
+  logic [7:0] out, place;
+
+  ram_fifo #(
+      .Width(Width),
+      .Depth(Depth)
+  ) u_fifo (
+      .*
+  );
+  stream_properties #(
+      .Width(Width),
+      .Depth(Depth + 2),
+      .Late (1'b1)
+  ) u_properties (
+      .*
+  );
+
+  assign out   = 8'(valid_o) + 8'(u_fifo.told_q);
+  assign place = (8'(u_fifo.read_q) + u_properties.ahead_q - out) % 8'(Depth);
+  always_comb begin
+    if (u_properties.ahead_q >= out) in_place = u_fifo.u_memory.memory_q[place[PointerWidth-1:0]];
+    else if (valid_o && u_properties.ahead_q == '0) in_place = data_o;
+    else in_place = u_fifo.told;
+  end
+
+  `ASSERT(count_is_real, u_properties.count_q == 8'(u_fifo.count_q) + out)
+  `ASSERT(pointers_are_inside, 8'(u_fifo.read_q) < 8'(Depth) && 8'(u_fifo.write_q) < 8'(Depth))
+  `ASSERT(followed_is_in_place, !u_properties.following_q || in_place == u_properties.followed_q)
+endmodule
