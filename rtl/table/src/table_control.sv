@@ -84,7 +84,8 @@ module table_control
   assign choose_move_o   = move_valid_i && move_turn;
   assign enter_move      = room_q && choose_move_o;
   assign move_ready_o    = room_q && move_turn;
-  assign request_ready_o = room_q && !choose_move_o && !waits;
+  // As if there were a request: whether there is one does not come back to it.
+  assign request_ready_o = room_q && !waits && !(move_valid_i && urgent_q);
   assign enter_request = request_valid_i && request_ready_o;
   assign enter_o = enter_move || enter_request;
 

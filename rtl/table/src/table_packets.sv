@@ -108,10 +108,9 @@ module table_packets
 
   // The packets themselves, and which of them get a result. Both queues have a register behind them: whether a result leaves hangs on what
   // is read there.
-  logic queued_valid, queued_ready, word_here, next_valid, next_ready, next_taken, order_valid, moves;
-  word_t queued;
-  logic [$clog2(Depth+1)-1:0] unused_words, unused_packets;
-  fifo #(
+  logic word_here, next_valid, next_ready, next_taken, order_valid, moves;
+  logic [$clog2(Depth+1)-1:0] unused_packets;
+  ram_fifo #(
       .Width($bits(word_t)),
       .Depth(Depth)
   ) u_buffer (
@@ -120,19 +119,6 @@ module table_packets
       .valid_i(word_valid),
       .ready_o(word_ready),
       .data_i (word_i),
-      .valid_o(queued_valid),
-      .ready_i(queued_ready),
-      .data_o (queued),
-      .count_o(unused_words)
-  );
-  stage #(
-      .Width($bits(word_t))
-  ) u_word (
-      .clk_i,
-      .rst_ni,
-      .valid_i(queued_valid),
-      .ready_o(queued_ready),
-      .data_i (queued),
       .valid_o(word_here),
       .ready_i(moves),
       .data_o (word_o)

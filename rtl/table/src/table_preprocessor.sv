@@ -108,6 +108,7 @@ module table_preprocessor
     logic [31:0]                         value_bytes;
     logic [31:0]                         expiration;
     logic [8*(ExtrasBytes+KeyBytes)-1:0] body;
+    logic [ExtrasBytes+KeyBytes-1:0]     zeros;        // which bytes of it are
   } facts_t;
   facts_t facts_d, facts_q;
 
@@ -136,6 +137,9 @@ module table_preprocessor
   logic [2*WordWidth-1:0] packet;
   assign packet = {word_i.data, data_q};
   assign facts_d.body = packet[8*BodyByte+:8*(ExtrasBytes+KeyBytes)];
+  for (genvar b = 0; b < ExtrasBytes + KeyBytes; b++) begin : gen_zero
+    assign facts_d.zeros[b] = facts_d.body[8*b+:8] == '0;
+  end
 
   assign decides = second_q || (first_q && word_i.last);
   assign ready_o = word_ready_i && (!decides || facts_ready);
@@ -196,15 +200,16 @@ module table_preprocessor
 
   // The key begins at one of two places.
   logic [8*KeyBytes-1:0] window;
-  logic [KeyBytes-1:0] has_byte;
+  logic [KeyBytes-1:0] has_byte, zeros;
   logic ends_in_zero;
   assign window = facts_q.stores ? facts_q.body[8*ExtrasBytes+:8*KeyBytes] : facts_q.body[8*KeyBytes-1:0];
+  assign zeros  = facts_q.stores ? facts_q.zeros[ExtrasBytes+:KeyBytes] : facts_q.zeros[KeyBytes-1:0];
   always_comb begin
     ends_in_zero = 1'b0;
     for (int unsigned at = 0; at < KeyBytes; at++) begin
       has_byte[at] = 32'(facts_q.key_length) > at;
       verdict_d.key[8*at+:8] = window[8*at+:8] & {8{has_byte[at]}};
-      ends_in_zero |= 32'(facts_q.key_length) == at + 1 && window[8*at+:8] == '0;
+      ends_in_zero |= 32'(facts_q.key_length) == at + 1 && zeros[at];
     end
   end
 
