@@ -8,6 +8,7 @@ src/table_hash_mult.sv
 src/table_hash.sv
 src/table_engine.sv
 src/table_control.sv
+src/table_ways.sv
 src/table_ram.sv
 src/table_onchip.sv
 src/table_lines.sv

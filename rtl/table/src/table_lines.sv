@@ -152,32 +152,30 @@ module table_lines #(
   logic [Ways-1:0][EntryWidth-1:0] read_line, changed_line;
   logic [Lines-1:0][Ways-1:0] changed_q;
   logic [Ways-1:0] changed_read_q;
-  ram_1r1w #(
-      .Width(Ways * EntryWidth),
-      .Depth(Lines)
+  table_ways #(
+      .Ways      (Ways),
+      .EntryWidth(EntryWidth),
+      .Depth     (Lines)
   ) u_read (
       .clk_i,
-      .write_i        (mem_data_valid_i),
-      .write_address_i(mem_data_line_i),
-      .write_data_i   (mem_data_i),
-      .read_i         (1'b1),
-      .read_address_i (read_line_i),
-      .read_data_o    (read_line)
+      .write_i     ({Ways{mem_data_valid_i}}),
+      .write_addr_i(mem_data_line_i),
+      .write_data_i(mem_data_i),
+      .read_addr_i (read_line_i),
+      .read_data_o (read_line)
   );
-  for (genvar w = 0; w < Ways; w++) begin : gen_way
-    ram_1r1w #(
-        .Width(EntryWidth),
-        .Depth(Lines)
-    ) u_changed (
-        .clk_i,
-        .write_i        (write_i[w]),
-        .write_address_i(done_line_i),
-        .write_data_i,
-        .read_i         (1'b1),
-        .read_address_i (read_line_i),
-        .read_data_o    (changed_line[w])
-    );
-  end
+  table_ways #(
+      .Ways      (Ways),
+      .EntryWidth(EntryWidth),
+      .Depth     (Lines)
+  ) u_changed (
+      .clk_i,
+      .write_i,
+      .write_addr_i(done_line_i),
+      .write_data_i({Ways{write_data_i}}),
+      .read_addr_i (read_line_i),
+      .read_data_o (changed_line)
+  );
   for (genvar i = 0; i < Lines; i++) begin : gen_changed
     logic written;
     assign written = done_i && done_line_i == LineWidth'(i);

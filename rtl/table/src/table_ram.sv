@@ -25,36 +25,23 @@ module table_ram #(
   `FFE(clearing_q, 1'b0, clear_q == AddrWidth'(Buckets - 1), 1'b1)
   assign ready_o = !clearing_q;
 
-  // A memory for each 9 bits of an entry, of all ways: block RAM writes so many on their own, so that one way is written at a time. What is
-  // compared with one bit of a key, or chosen from, lies in neighbouring blocks.
-  localparam int unsigned ByteWidth = 9;
-  localparam int unsigned Bytes = (EntryWidth + ByteWidth - 1) / ByteWidth;
-  logic [Ways-1:0][EntryWidth-1:0] data;
   // A cycle more to write is nothing to the reader, whose forwarding ends with the write; so the choice is before the cycle.
+  logic [Ways-1:0][EntryWidth-1:0] data;
   logic [EntryWidth-1:0] write_data;
   // An entry's highest bit tells that it is one.
   assign write_data = {write_data_i[EntryWidth-1] && !clearing_q, write_data_i[EntryWidth-2:0]};
-  for (genvar b = 0; b < Bytes; b++) begin : gen_byte
-    localparam int unsigned Low = b * ByteWidth;
-    localparam int unsigned Bits = EntryWidth - Low < ByteWidth ? EntryWidth - Low : ByteWidth;
-    logic [Ways-1:0][Bits-1:0] read_data;
-    ram_1r1w #(
-        .Width(Ways * Bits),
-        .Depth(Buckets),
-        .Parts(Ways)
-    ) u_ram (
-        .clk_i,
-        .write_i        (write_i | {Ways{clearing_q}}),
-        .write_address_i(clearing_q ? clear_q : write_addr_i),
-        .write_data_i   ({Ways{write_data[Low+:Bits]}}),
-        .read_i         (1'b1),
-        .read_address_i (read_addr_i),
-        .read_data_o    (read_data)
-    );
-    for (genvar w = 0; w < Ways; w++) begin : gen_way
-      assign data[w][Low+:Bits] = read_data[w];
-    end
-  end
+  table_ways #(
+      .Ways      (Ways),
+      .EntryWidth(EntryWidth),
+      .Depth     (Buckets)
+  ) u_ways (
+      .clk_i,
+      .write_i     (write_i | {Ways{clearing_q}}),
+      .write_addr_i(clearing_q ? clear_q : write_addr_i),
+      .write_data_i({Ways{write_data}}),
+      .read_addr_i,
+      .read_data_o (data)
+  );
 
   // Block memories are slow at their output: a register before the comparators.
   `FFN(read_data_o, data)
