@@ -274,7 +274,6 @@ module table_engine
   // The stash, which is there before the buckets are: no register of a key has to reach the comparators of both.
   // Operations are compared with all entries, in registers, of whose values they have only the class; who reads one entry has it from a memory.
   entry_t [Stash-1:0] stash_q;
-  logic [SlotWidth-1:0] slot4;
   (* ram_style = "distributed" *) offer_t offers_q[Stash];
   (* ram_style = "distributed" *) logic [ValueWidth-1:0] slot_values_q[Stash];
   flags_t [Stash-1:0] stash2_q;
@@ -343,17 +342,15 @@ module table_engine
   end
 
   // Of an entry that was read only the value goes on: the key and the time have been compared. Where it matched, one is selected in the next
-  // cycle already, before the decision: what was overwritten since counts as no match there, and what was put since is carried. For a move it is
-  // that of the entry which it may push out.
+  // cycle already, before the decision: what was put since it was read is carried. For a move it is that of the entry which it may push out.
   logic [1:0][Ways-1:0][ValueWidth-1:0] value3_q;
-  logic [1:0][Ways-1:0] select3_q;
   logic slot_matches3_q;
   logic [SlotWidth-1:0] slot_match3_q;
 
   // What may go into the stash: the operation's entry, or, of a move, that which it may push out. Any will do that nobody has written
   // since it was read, so one is drawn before the read.
   logic [7:0] random_q;
-  logic [1:0][Ways-1:0] draw2_q, victim3_q;
+  logic [1:0][Ways-1:0] draw2_q, victim3_q, select3;
   logic moves2;
   assign moves2 = s2_q.op == OpMove;
   always_comb begin
@@ -369,7 +366,10 @@ module table_engine
   always_comb begin
     way_value3 = '0;
     for (int unsigned h = 0; h < 2; h++) begin
-      for (int unsigned w = 0; w < Ways; w++) way_value3 |= {ValueWidth{select3_q[h][w]}} & value3_q[h][w];
+      for (int unsigned w = 0; w < Ways; w++) begin
+        select3[h][w] = victim3_q[h][w] || &flags3_q[h][w].match;
+        way_value3 |= {ValueWidth{select3[h][w]}} & value3_q[h][w];
+      end
     end
     stored3 = stored3_q;
     stored3.value = moves3 ? way_value3 : s3_q.value;
@@ -396,7 +396,6 @@ module table_engine
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
         value3_q[h][w]  <= read2[h][w].value;
-        select3_q[h][w] <= moves2 ? draw2_q[h][w] : read2[h][w].used && read2[h][w].key == s2_q.key;
         draw2_q[h][w]   <= s1_q.op == OpMove && {h[0], WayWidth'(w)} == random_q[WayWidth:0];
       end
     end
@@ -477,9 +476,11 @@ module table_engine
   );
 
   // A value may go where a block of its class is, and anywhere if there is one to take. That is known for each place beside the search for one.
-  logic has_block;
-  logic [1:0][Ways-1:0] way_reuses, way_fits;
-  logic [Stash-1:0] slot_reuses, slot_fits;
+  logic has_block, last_reuses, last_fits;
+  logic [1:0][Ways-1:0] way_reuses, way_fits, way_match_fits;
+  logic [Stash-1:0] slot_reuses, slot_fits, slot_match_fits;
+  assign last_reuses = rel3_q.key && rel3_q.class_eq;
+  assign last_fits = rel3_q.key && (has_block || rel3_q.class_eq);
   assign has_block = Classes == 1 || (decision4_q.take && rel3_q.class_eq ? more_i[class_of(
       s3_q.value
   )] : avail_i[class_of(
@@ -487,11 +488,14 @@ module table_engine
   )]);
   always_comb begin
     for (int unsigned h = 0; h < 2; h++) begin
-      for (int unsigned w = 0; w < Ways; w++) way_reuses[h][w] = flags[h][w].used && flags[h][w].class_eq;
+      for (int unsigned w = 0; w < Ways; w++) way_reuses[h][w] = flags3_q[h][w].used && flags3_q[h][w].class_eq;
     end
-    for (int unsigned i = 0; i < Stash; i++) slot_reuses[i] = stash[i].used && stash[i].class_eq;
+    for (int unsigned i = 0; i < Stash; i++) slot_reuses[i] = stash3_q[i].used && stash3_q[i].class_eq;
     way_fits  = has_block ? '1 : way_reuses;
     slot_fits = has_block ? '1 : slot_reuses;
+    // Where the last decision wrote, what fits is only the same key's, and neither place is free: so the others may be as they were before.
+    way_match_fits  = (way_kept & way_fits) | {2 * Ways{last_fits && write4_q.way_used}} & write4_q.ways;
+    slot_match_fits = (slot_kept & slot_fits) | {Stash{last_fits && write4_q.slot_used}} & write4_q.slots;
   end
 
   logic room, half;
@@ -510,8 +514,8 @@ module table_engine
     victim = victim3_q & ~over3_q & ~rewritten;
 
     if (found) begin
-      reuses = |(way_match & way_reuses) || |(slot_match & slot_reuses);
-      fits   = |(way_match & way_fits) || |(slot_match & slot_fits);
+      reuses = |(way_kept & way_reuses) || |(slot_kept & slot_reuses) || (last_reuses && put4_q);
+      fits   = has_block || reuses;
     end else begin
       reuses = room ? |(free_way & way_reuses) : |(first_slot & slot_reuses);
       fits   = has_block ? room || |slot_free : reuses;
@@ -527,8 +531,8 @@ module table_engine
         if (s3_q.op == OpUpdate && !live) begin
           decision.status = StatusNotFound;
         end else begin
-          decision.ways  = (found ? way_match : free_way) & way_fits;
-          decision.slots = (found ? slot_match : room ? '0 : first_slot) & slot_fits;
+          decision.ways  = found ? way_match_fits : free_way & way_fits;
+          decision.slots = found ? slot_match_fits : room ? '0 : first_slot & slot_fits;
           decision.put   = fits;
           decision.reuse = Classes > 1 && fits && reuses;
           decision.take  = Classes > 1 && fits && !reuses;
@@ -625,7 +629,7 @@ module table_engine
     // Of the place in each half and in the stash that is free for it, beside the decision which of them it is.
     logic [1:0][ValueWidth-1:0] way_value, way_value_q;
     logic [ValueWidth-1:0] expired_value;
-    logic [Stash-1:0] first_slot_q;
+    logic [ SlotWidth-1:0] first_slot_q;
     logic room_q, half_q;
     always_comb begin
       way_value = '0;
@@ -635,13 +639,16 @@ module table_engine
     end
     always_ff @(posedge clk_i) begin
       way_value_q <= way_value;
-      first_slot_q <= first_slot;
+      first_slot_q <= number(first_slot);
       room_q      <= room;
       half_q      <= half;
     end
-    assign expired_value = room_q ? way_value_q[half_q] : slot_values_q[number(first_slot_q)];
+    assign expired_value = room_q ? way_value_q[half_q] : slot_values_q[first_slot_q];
     assign old_value = (moves4 ? decision4_q.put : !found4_q) ? expired_value : known_value;
     assign new_value = block_i;
+
+    `ASSERT(written_value_is_not_given,
+            !(slot_writes5_q && decision4_q.put && !found4_q && !room_q && first_slot_q == slot5_q) || moves4)
   end else begin : gen_inline
     assign old_value = known_value;
     assign new_value = s4_q.value;
@@ -689,30 +696,32 @@ module table_engine
   assign given_o      = given5_q;
 
   ////////////////////////////////////////////////////////////////////////
-  // The stash, written at the end of stage 4.
+  // The stash, written at the end of stage 4, and its values at that of stage 5.
 
   logic move_starts;
   logic [Stash-1:0] next_place_q, slot_used;
-  entry_t stored4;
   assign move_starts = move_valid_o && move_ready_i;
-  always_comb begin
-    stored4 = stored4_q;
-    if (Classes > 1 && !moves4) stored4.value = block_i;
-  end
 
+  // The value a cycle later, as a block is found out late: nobody reads a slot's value in the two cycles after the decision to write it. Its
+  // class is known.
+  logic slot_writes5_q;
+  logic [SlotWidth-1:0] slot4, slot5_q;
+  logic [ValueWidth-1:0] slot_value5_q;
   assign slot4 = number(write4_q.slots);
+  `FF(slot_writes5_q, |write4_q.slots, 1'b0)
   always_ff @(posedge clk_i) begin
-    if (|write4_q.slots) begin
-      offers_q[slot4]      <= '{stored4.expires, stored4.expiry, class_of(stored4.value), stored4.key};
-      slot_values_q[slot4] <= stored4.value;
-    end
+    slot5_q       <= slot4;
+    slot_value5_q <= Classes > 1 && !moves4 ? block_i : stored4_q.value;
+    if (|write4_q.slots)
+      offers_q[slot4] <= '{stored4_q.expires, stored4_q.expiry, class_of(stored4_q.value), stored4_q.key};
+    if (slot_writes5_q) slot_values_q[slot5_q] <= slot_value5_q;
   end
 
   for (genvar i = 0; i < Stash; i++) begin : gen_slot
     logic used_q;
     logic [EntryWidth-2:0] store_q;
     `FFE(used_q, fills_slot, write4_q.slots[i], 1'b0)
-    `FFNE(store_q, stored4[EntryWidth-2:0], write4_q.slots[i])
+    `FFNE(store_q, stored4_q[EntryWidth-2:0], write4_q.slots[i])
     assign stash_q[i] = {used_q, store_q};
     assign slot_used[i] = used_q;
 
@@ -745,7 +754,7 @@ module table_engine
   assign move_expiry_o  = offered_q.expiry;
 
   logic unused_fields;
-  assign unused_fields = ^{stored3_q.value, stored4.used};
+  assign unused_fields = ^{stored3_q.value, stored4_q.used};
 
   `FFE(stash_used_o, fills_slot ? stash_used_o + 1'b1 : stash_used_o - 1'b1,
        |write4_q.slots && fills_slot != |(write4_q.slots & slot_used), '0)
@@ -757,6 +766,8 @@ module table_engine
   `ASSERT(what_is_found_matches, !valid_q[3] || s3_q.op == OpMove || found == |{way_match, slot_match})
   // Only one can be told by its number.
   `ASSERT(one_slot_matches, !valid_q[2] || $onehot0(slot_match2))
+  `ASSERT(written_value_is_not_read,
+          !(slot_writes5_q && valid_q[3] && |slot_kept && !carried3_q && slot_match3_q == slot5_q))
   `ASSERT(stash_is_counted, 32'(stash_used_o) == $countones(slot_used))
   `ASSERT(one_place_is_written, $onehot0(decision.ways) && $onehot0(decision.slots))
   `ASSERT(time_does_not_go_back, !(valid_i && valid_q[1]) || now_i >= s1_q.now)
