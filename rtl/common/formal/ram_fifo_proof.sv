@@ -29,20 +29,23 @@ module ram_fifo_proof #(
   );
   stream_properties #(
       .Width(Width),
-      .Depth(Depth + 2),
+      .Depth(Depth + 3),
       .Late (1'b1)
   ) u_properties (
       .*
   );
 
-  assign out   = 8'(valid_o) + 8'(u_fifo.told_q);
+  assign out   = 8'(valid_o) + 8'(u_fifo.u_out.waiting_q) + 8'(u_fifo.told_q);
   assign place = (8'(u_fifo.read_q) + u_properties.ahead_q - out) % 8'(Depth);
   always_comb begin
     if (u_properties.ahead_q >= out) in_place = u_fifo.u_memory.memory_q[place[PointerWidth-1:0]];
-    else if (valid_o && u_properties.ahead_q == '0) in_place = data_o;
+    else if (u_properties.ahead_q == '0 && valid_o) in_place = data_o;
+    else if (u_properties.ahead_q == 8'd1 && u_fifo.u_out.waiting_q) in_place = u_fifo.u_out.waiting_data_q;
     else in_place = u_fifo.told;
   end
 
+  `ASSERT(memory_is_not_overfull, 8'(u_fifo.count_q) <= 8'(Depth))
+  `ASSERT(waiting_is_behind, !u_fifo.u_out.waiting_q || valid_o)
   `ASSERT(count_is_real, u_properties.count_q == 8'(u_fifo.count_q) + out)
   `ASSERT(pointers_are_inside, 8'(u_fifo.read_q) < 8'(Depth) && 8'(u_fifo.write_q) < 8'(Depth))
   `ASSERT(followed_is_in_place, !u_properties.following_q || in_place == u_properties.followed_q)

@@ -1,5 +1,5 @@
-// A queue of `Depth` words in block RAM, and of two more on the way out of it: for words that are wide, or many. What it shows is in a register, as
-// block RAM is slow to tell.
+// A queue of `Depth` words in block RAM, and of three more on the way out of it: for words that are wide, or many. What it shows is in a register, as
+// block RAM is slow to tell, and `ready_i` does not reach back to the memory, whose blocks lie all over the device.
 //
 // Latency 3 cycles, full throughput at any depth from 2. `ready_o` and `valid_o` are registers: a full memory takes nothing, also in the cycle
 // in which a word leaves it.
@@ -60,7 +60,7 @@ module ram_fifo #(
       .read_address_i (read_q),
       .read_data_o    (told)
   );
-  stage #(
+  skid #(
       .Width(Width)
   ) u_out (
       .clk_i,
