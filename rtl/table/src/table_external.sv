@@ -196,11 +196,12 @@ module table_external
       .count_o(unused_waiting)
   );
 
-  // Into the engine, in order, once both lines are there. It waits for them in a register: the queue's memory is slow to tell which they are.
+  // Into the engine, in order, once both lines are there. Whether they are is known when it comes out of the queue, or as they arrive.
   operation_t issued;
   buckets_t issued_bucket;
   lines_t issued_line;
   logic issued_valid, issue;
+  logic [1:0] there_q;
   stage #(
       .Width($bits(operation_t) + $bits(buckets_t) + $bits(lines_t))
   ) u_issued (
@@ -217,7 +218,7 @@ module table_external
   logic [1:0][Lines-1:0] filled;
   logic [1:0] write_room;
   logic [1:0] gap_q;
-  assign issue = issued_valid && filled[0][issued_line[0]] && filled[1][issued_line[1]] && &write_room && gap_q == '0;
+  assign issue = issued_valid && &there_q && &write_room && gap_q == '0;
   `FFE(gap_q, issue ? 2'(MoveGap) : gap_q - 1'b1, (issue && issued.op == OpMove) || gap_q != '0, '0)
 
   logic done;
@@ -327,6 +328,12 @@ module table_external
         .mem_write_data_o (mem_write_data_o[h]),
         .mem_written_i    (mem_written_i[h])
     );
+
+    logic waiting_comes, issued_comes;
+    assign waiting_comes = mem_data_valid_i[h] && mem_data_line_i[h] == waiting_line[h];
+    assign issued_comes  = mem_data_valid_i[h] && mem_data_line_i[h] == issued_line[h];
+    `FF(there_q[h], waiting_ready ? filled[h][waiting_line[h]] || waiting_comes : there_q[h] || issued_comes, 1'b0)
+    `ASSERT(there_is_told, !issued_valid || there_q[h] == filled[h][issued_line[h]])
   end
 
   logic fifo_ready;
