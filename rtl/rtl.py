@@ -6,6 +6,7 @@ A library is a folder with a `lib.toml`, which names its testbenches, its formal
 """
 
 import argparse
+import collections
 import hashlib
 import json
 import os
@@ -95,10 +96,9 @@ def run(command, what, **options):
 
 
 def side_by_side(work, jobs):
-    """Does the work of all jobs, as many at a time as there are processors; raises what the first failed with."""
+    """What the work of all jobs returns, as many at a time as there are processors; raises what the first failed with."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done in [pool.submit(work, *job) for job in jobs]:
-            done.result()
+        return [done.result() for done in [pool.submit(work, *job) for job in jobs]]
 
 
 def verilator_root():
@@ -366,22 +366,38 @@ def yosys(script, what):
     return run([sys.executable, "-c", program], what, input=script)
 
 
-def synthesise(library, name, block, parameters, synthesis, keep="", by_module=False):
-    """The cells of each part of a block by kind. There is one part, but for `by_module`, which keeps the borders of modules."""
+def synthesise(library, name, block, parameters, synthesis, keep=""):
+    """The cells of a block by kind."""
     out, top = BUILD / f"{name}.json", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
-    flags = "-D SYNTHESIS --best-effort-hierarchy" if by_module else "-D SYNTHESIS"
-    script = f"{read(library, top, parameters, flags)}; {synthesis} -top {top}; {keep}; tee -q -o {out}.stat stat -json -top {top}"
-    yosys(script, f"synthesis of {title(name, parameters)}")
-    stat = json.loads((BUILD / f"{name}.json.stat").read_text())
+    yosys(f"{read(library, top, parameters, '-D SYNTHESIS')}; {synthesis} -top {top}; {keep}; tee -q -o {out}.stat stat -json -top {top}",
+          f"synthesis of {title(name, parameters)}")
+    return json.loads(Path(f"{out}.stat").read_text())["design"]["num_cells_by_type"]
+
+
+def synthesise_parts(library, name, block, parameters, synthesis):
+    """The cells of each part of a block by kind: each module by itself, with empty ones in it, so that nothing is optimised across their borders."""
+    whole, top = BUILD / f"{name}.il", block.get("top", name)
+    BUILD.mkdir(parents=True, exist_ok=True)
+    yosys(f"{read(library, top, parameters, '-D SYNTHESIS --best-effort-hierarchy')}; hierarchy -top {top}; write_rtlil {whole}",
+          f"elaboration of {title(name, parameters)}")
+    # They are named for what they are and where, \\fifo$top.gen_port[1].u_part.u_queue, and yosys takes brackets for patterns.
+    text = whole.read_text()
+    modules = re.findall(r"^module \\(\S+)$", text, re.MULTILINE)
+    numbers = {module: f"part_{number}" for number, module in enumerate(modules)}
+    whole.write_text(re.sub(r"^(module|  cell) \\(\S+)", lambda found: f"{found[1]} \\{numbers.get(found[2], found[2])}", text, flags=re.MULTILINE))
+
+    def count(module):
+        part, stat = numbers[module], BUILD / f"{name}.{numbers[module]}.stat"
+        yosys(f"read_rtlil {whole}; blackbox part_* {part} %d; {synthesis} -top {part}; tee -q -o {stat} stat -json -top {part}", f"synthesis of {module}")
+        return json.loads(stat.read_text())["modules"][f"\\{part}"]["num_cells_by_type"]
+
     parts = {}
-    for module, found in stat["modules"].items():
-        # Modules are named for what they are and where: \\fifo$top.gen_port[1].u_part.u_queue. Those of all ports are one part.
+    for module, cells in zip(modules, side_by_side(count, zip(modules))):
+        # Those of all ports are one part.
         path = re.sub(r"\[\d+\]", "", module.partition("$")[2]).split(".")[1:]
-        part = parts.setdefault(".".join(path[: 2 if path[0].startswith("gen_") else 1]) if path else top, {})
-        for kind, number in found["num_cells_by_type"].items():
-            if "\\" + kind not in stat["modules"]:
-                part[kind] = part.get(kind, 0) + number
+        part = parts.setdefault(".".join(path[: 2 if path[0].startswith("gen_") else 1]) if path else top, collections.Counter())
+        part.update({kind: number for kind, number in cells.items() if not kind.startswith("part_")})
     return parts
 
 
@@ -389,8 +405,7 @@ def synthesise(library, name, block, parameters, synthesis, keep="", by_module=F
 # shift registers made of them; then flip-flops, block RAMs (of 18, UltraScale+ 36 kbit), multipliers.
 LUT, REGISTER, RAM, MULTIPLIER, NOTHING = (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), (0, 0, 0, 0)
 FAMILIES = {
-    # Modules that are read as one are flat already.
-    "ecp5": ("LUT4", "synth_ecp5 -noflatten", {
+    "ecp5": ("LUT4", "synth_ecp5", {
         # A carry cell has two LUTs, one of distributed RAM four, two of them for its address.
         "LUT4": LUT, "CCU2C": (2, 0, 0, 0), "TRELLIS_DPR16X4": (4, 0, 0, 0), "TRELLIS_FF": REGISTER, "DP16KD|PDPW16KD": RAM,
         "MULT18X18D": MULTIPLIER, "PFUMX|L6MUX21": NOTHING, r"\$scopeinfo": NOTHING}),
@@ -420,7 +435,10 @@ def area(library, names):
         parameters = block.get("parameters", {})
         for family, (unit, synthesis, _) in FAMILIES.items():
             started = time.monotonic()
-            parts = synthesise(library, name, block, parameters, synthesis, by_module=block.get("by_module", False))
+            if block.get("by_module", False):
+                parts = synthesise_parts(library, name, block, parameters, synthesis)
+            else:
+                parts = {name: synthesise(library, name, block, parameters, synthesis)}
             counted = {part: taken(family, found) for part, found in sorted(parts.items())}
             lines = [(f"{library.name}/{title(name, parameters)}: {family}", [sum(each) for each in zip(*counted.values())])]
             lines += [(f"    {part}:", numbers) for part, numbers in counted.items() if len(counted) > 1]

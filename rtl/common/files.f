@@ -13,3 +13,4 @@ src/ram_fifo.sv
 src/memory_gate.sv
 src/toeplitz_hash.sv
 src/find_first.sv
+src/first_has.sv

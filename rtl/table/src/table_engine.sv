@@ -140,7 +140,7 @@ module table_engine
     logic used;        // there is an entry, expired or not
     logic live;        // it has not expired
     logic [1:0] match; // it has this half of the operation's key: of both, they are put together where they are used
-    logic class_eq;    // its value's class is that of the operation's value
+    logic reuses;      // its value has a block of the class of the operation's value
   } flags_t;
 
   // A decision, as later operations need it.
@@ -198,7 +198,7 @@ module table_engine
   // The flags of what a decision wrote.
   function automatic flags_t written(input logic used, input relation_t relation);
     return
-    '{used: used, live: used && relation.live, match: {2{used && relation.key}}, class_eq: relation.class_eq}
+    '{used: used, live: used && relation.live, match: {2{used && relation.key}}, reuses: used && relation.class_eq}
     ;
   endfunction
 
@@ -291,7 +291,7 @@ module table_engine
           entry.used && entry.key[KeyWidth-1:KeyWidth/2] == operation.key[KeyWidth-1:KeyWidth/2],
           entry.used && entry.key[KeyWidth/2-1:0] == operation.key[KeyWidth/2-1:0]
         },
-        class_eq: class_of(entry.value) == class_of(operation.value)
+        reuses: entry.used && class_of(entry.value) == class_of(operation.value)
     }
     ;
   endfunction
@@ -476,11 +476,9 @@ module table_engine
   );
 
   // A value may go where a block of its class is, and anywhere if there is one to take. That is known for each place beside the search for one.
-  logic has_block, last_reuses, last_fits;
-  logic [1:0][Ways-1:0] way_reuses, way_fits, way_match_fits;
-  logic [Stash-1:0] slot_reuses, slot_fits, slot_match_fits;
-  assign last_reuses = rel3_q.key && rel3_q.class_eq;
-  assign last_fits = rel3_q.key && (has_block || rel3_q.class_eq);
+  logic has_block, inserts3, updates3, last_again;
+  logic [1:0][Ways-1:0] way_reuses, way_fits, way_again;
+  logic [Stash-1:0] slot_reuses, slot_fits, slot_again;
   assign has_block = Classes == 1 || (decision4_q.take && rel3_q.class_eq ? more_i[class_of(
       s3_q.value
   )] : avail_i[class_of(
@@ -488,22 +486,57 @@ module table_engine
   )]);
   always_comb begin
     for (int unsigned h = 0; h < 2; h++) begin
-      for (int unsigned w = 0; w < Ways; w++) way_reuses[h][w] = flags3_q[h][w].used && flags3_q[h][w].class_eq;
+      for (int unsigned w = 0; w < Ways; w++) way_reuses[h][w] = flags3_q[h][w].reuses;
     end
-    for (int unsigned i = 0; i < Stash; i++) slot_reuses[i] = stash3_q[i].used && stash3_q[i].class_eq;
+    for (int unsigned i = 0; i < Stash; i++) slot_reuses[i] = stash3_q[i].reuses;
     way_fits  = has_block ? '1 : way_reuses;
     slot_fits = has_block ? '1 : slot_reuses;
-    // Where the last decision wrote, what fits is only the same key's, and neither place is free: so the others may be as they were before.
-    way_match_fits  = (way_kept & way_fits) | {2 * Ways{last_fits && write4_q.way_used}} & write4_q.ways;
-    slot_match_fits = (slot_kept & slot_fits) | {Stash{last_fits && write4_q.slot_used}} & write4_q.slots;
+  end
+
+  // Where the key was and still is and its new value fits. Such a place tells by itself that the key was found, and for an update that it lives, so
+  // this does not wait until all have told. Where the last decision wrote it is only if that put the same key, and that place is not free
+  // either: so what fits may be as it was before.
+  assign inserts3 = s3_q.op == OpInsert;
+  assign updates3 = s3_q.op == OpUpdate;
+  assign last_again = rel3_q.key && (has_block || rel3_q.class_eq) && (inserts3 || (updates3 && rel3_q.live));
+  always_comb begin
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) begin
+        way_again[h][w] = way_kept[h][w] && way_fits[h][w] && (inserts3 || (updates3 && flags3_q[h][w].live));
+      end
+    end
+    for (int unsigned i = 0; i < Stash; i++) begin
+      slot_again[i] = slot_kept[i] && slot_fits[i] && (inserts3 || (updates3 && stash3_q[i].live));
+    end
   end
 
   logic room, half;
   assign room = |way_free;
   assign half = |way_free[prefer3_q] ? prefer3_q : !prefer3_q;
 
+  // Whether the first place that is free has such a block: found in rounds like the first itself, not behind it.
+  logic [1:0] first_way_reuses;
+  logic first_slot_reuses, reuses_free;
+  for (genvar h = 0; h < 2; h++) begin : gen_first_reuses
+    first_has #(
+        .Width(Ways)
+    ) u_way (
+        .word_i (way_free[h]),
+        .marks_i(way_reuses[h]),
+        .has_o  (first_way_reuses[h])
+    );
+  end
+  first_has #(
+      .Width(Stash)
+  ) u_slot_reuses (
+      .word_i (slot_free),
+      .marks_i(slot_reuses),
+      .has_o  (first_slot_reuses)
+  );
+  assign reuses_free = room ? first_way_reuses[half] : first_slot_reuses;
+
   always_comb begin
-    automatic logic live, reuses, fits;
+    automatic logic live;
     automatic logic [1:0][Ways-1:0] free_way, victim;
 
     found = |way_kept || |slot_kept || (rel3_q.key && put4_q);
@@ -513,14 +546,6 @@ module table_engine
 
     victim = victim3_q & ~over3_q & ~rewritten;
 
-    if (found) begin
-      reuses = |(way_kept & way_reuses) || |(slot_kept & slot_reuses) || (last_reuses && put4_q);
-      fits   = has_block || reuses;
-    end else begin
-      reuses = room ? |(free_way & way_reuses) : |(first_slot & slot_reuses);
-      fits   = has_block ? room || |slot_free : reuses;
-    end
-
     decision = '0;
     decision.status = StatusOk;
     decision.hit    = live;
@@ -528,18 +553,19 @@ module table_engine
       OpGet: if (!live) decision.status = StatusNotFound;
 
       OpInsert, OpUpdate: begin
-        if (s3_q.op == OpUpdate && !live) begin
-          decision.status = StatusNotFound;
-        end else begin
-          decision.ways  = found ? way_match_fits : free_way & way_fits;
-          decision.slots = found ? slot_match_fits : room ? '0 : first_slot & slot_fits;
-          decision.put   = fits;
-          decision.reuse = Classes > 1 && fits && reuses;
-          decision.take  = Classes > 1 && fits && !reuses;
-          if (!fits) begin
-            decision.status = found || room || |slot_free ? StatusNoRoom : StatusFull;
-            decision.hit    = 1'b0;
-          end
+        decision.ways  = way_again | {2 * Ways{last_again && write4_q.way_used}} & write4_q.ways |
+            (inserts3 && !found ? free_way & way_fits : '0);
+        decision.slots = slot_again | {Stash{last_again && write4_q.slot_used}} & write4_q.slots |
+            (inserts3 && !found && !room ? first_slot & slot_fits : '0);
+        decision.put   = |way_again || |slot_again || (last_again && put4_q) ||
+            (inserts3 && !found && (has_block ? room || |slot_free : reuses_free));
+        decision.reuse = Classes > 1 && (|(way_again & way_reuses) || |(slot_again & slot_reuses) ||
+            (last_again && put4_q && rel3_q.class_eq) || (inserts3 && !found && reuses_free));
+        decision.take  = Classes > 1 && decision.put && !decision.reuse;
+        if (!decision.put) begin
+          if (updates3 && !live) decision.status = StatusNotFound;
+          else decision.status = found || room || |slot_free ? StatusNoRoom : StatusFull;
+          decision.hit = 1'b0;
         end
       end
 
