@@ -105,12 +105,14 @@ module table_external
           slot: '0
       };
 
-  // Operations that hold a line, or will: fewer by three than there are lines, and by one more for what enters while that is found out.
-  logic [1:0] lines_room, released;
+  // Operations that hold a line, or will: fewer by three than there are lines, and by two more for what enters while that is counted and found out.
+  logic [1:0] lines_room, released, released_q;
+  logic entered_q;
+  `FF(released_q, released, '0)
   logic [1:0][LineWidth:0] holding_q;
   for (genvar h = 0; h < 2; h++) begin : gen_holding
-    `FFE(holding_q[h], enter ? holding_q[h] + 1'b1 : holding_q[h] - 1'b1, enter != released[h], '0)
-    assign lines_room[h] = 32'(holding_q[h]) < Lines - 4;
+    `FFE(holding_q[h], entered_q ? holding_q[h] + 1'b1 : holding_q[h] - 1'b1, entered_q != released_q[h], '0)
+    assign lines_room[h] = 32'(holding_q[h]) < Lines - 5;
   end
 
   // The gap after a move is made where operations enter the engine.
@@ -140,7 +142,6 @@ module table_external
 
   // Who enters leads to all bits of an operation.
   operation_t entering_q;
-  logic entered_q;
   `FF(entered_q, enter, 1'b0)
   `FFN(entering_q, choose_move ? move : request)
   table_hash #(
@@ -181,7 +182,7 @@ module table_external
   buckets_t   waiting_bucket;
   logic waiting_valid, waiting_ready, queue_ready;
   logic [LineWidth:0] unused_waiting;
-  fifo #(
+  fifo_pass #(
       .Width($bits(operation_t) + $bits(buckets_t) + $bits(lines_t)),
       .Depth(Lines)
   ) u_waiting (
@@ -196,20 +197,33 @@ module table_external
       .count_o(unused_waiting)
   );
 
-  // Into the engine, in order, once both lines are there. Whether they are is known when it comes out of the queue, or as they arrive.
-  operation_t issued;
-  buckets_t issued_bucket;
-  lines_t issued_line;
-  logic issued_valid, issue;
+  // Into the engine, in order, once both lines are there. That is known of the next operation, in a register, or as the lines arrive: the queue's
+  // memory is slow to tell which they are.
+  operation_t next, issued;
+  buckets_t next_bucket, issued_bucket;
+  lines_t next_line, issued_line;
+  logic next_valid, next_ready, issued_valid, issue;
   logic [1:0] there_q;
   stage #(
       .Width($bits(operation_t) + $bits(buckets_t) + $bits(lines_t))
-  ) u_issued (
+  ) u_next (
       .clk_i,
       .rst_ni,
       .valid_i(waiting_valid),
       .ready_o(waiting_ready),
       .data_i ({waiting, waiting_bucket, waiting_line}),
+      .valid_o(next_valid),
+      .ready_i(next_ready),
+      .data_o ({next, next_bucket, next_line})
+  );
+  stage #(
+      .Width($bits(operation_t) + $bits(buckets_t) + $bits(lines_t))
+  ) u_issued (
+      .clk_i,
+      .rst_ni,
+      .valid_i(next_valid),
+      .ready_o(next_ready),
+      .data_i ({next, next_bucket, next_line}),
       .valid_o(issued_valid),
       .ready_i(issue),
       .data_o ({issued, issued_bucket, issued_line})
@@ -329,10 +343,10 @@ module table_external
         .mem_written_i    (mem_written_i[h])
     );
 
-    logic waiting_comes, issued_comes;
-    assign waiting_comes = mem_data_valid_i[h] && mem_data_line_i[h] == waiting_line[h];
+    logic next_comes, issued_comes;
+    assign next_comes   = mem_data_valid_i[h] && mem_data_line_i[h] == next_line[h];
     assign issued_comes  = mem_data_valid_i[h] && mem_data_line_i[h] == issued_line[h];
-    `FF(there_q[h], waiting_ready ? filled[h][waiting_line[h]] || waiting_comes : there_q[h] || issued_comes, 1'b0)
+    `FF(there_q[h], next_ready ? filled[h][next_line[h]] || next_comes : there_q[h] || issued_comes, 1'b0)
     `ASSERT(there_is_told, !issued_valid || there_q[h] == filled[h][issued_line[h]])
   end
 
