@@ -154,12 +154,12 @@ module table_engine
   typedef struct packed {
     logic [1:0][Ways-1:0] ways;   // where the old entry is, or will be
     logic [Stash-1:0]     slots;
-    logic                 hit;    // the key is there, alive
+    logic                 live;   // the key is there, alive
     logic                 put;    // the operation's key has been put
     logic                 take;   // takes a block
     logic                 reuse;  // uses the old one again
     logic                 swap;   // the way's entry goes to the slot
-    status_e              status;
+    logic                 full;   // there is no place for another key
   } decision_t;
 
   decision_t decision, decision4_q;
@@ -536,22 +536,18 @@ module table_engine
   assign reuses_free = room ? first_way_reuses[half] : first_slot_reuses;
 
   always_comb begin
-    automatic logic live;
     automatic logic [1:0][Ways-1:0] free_way, victim;
 
     found = |way_kept || |slot_kept || (rel3_q.key && put4_q);
-    live  = |way_live || |slot_live || (rel3_q.key && put4_q && rel3_q.live);
 
     for (int unsigned h = 0; h < 2; h++) free_way[h] = half == h[0] ? first_way[h] : '0;
 
     victim = victim3_q & ~over3_q & ~rewritten;
 
     decision = '0;
-    decision.status = StatusOk;
-    decision.hit    = live;
+    decision.live = |way_live || |slot_live || (rel3_q.key && put4_q && rel3_q.live);
+    decision.full = !(room || |slot_free);
     unique case (s3_q.op)
-      OpGet: if (!live) decision.status = StatusNotFound;
-
       OpInsert, OpUpdate: begin
         decision.ways  = way_again | {2 * Ways{last_again && write4_q.way_used}} & write4_q.ways |
             (inserts3 && !found ? free_way & way_fits : '0);
@@ -562,18 +558,12 @@ module table_engine
         decision.reuse = Classes > 1 && (|(way_again & way_reuses) || |(slot_again & slot_reuses) ||
             (last_again && put4_q && rel3_q.class_eq) || (inserts3 && !found && reuses_free));
         decision.take  = Classes > 1 && decision.put && !decision.reuse;
-        if (!decision.put) begin
-          if (updates3 && !live) decision.status = StatusNotFound;
-          else decision.status = found || room || |slot_free ? StatusNoRoom : StatusFull;
-          decision.hit = 1'b0;
-        end
       end
 
       OpDelete: begin
         // What has expired goes as well, but was not there.
         decision.ways  = way_match;
         decision.slots = slot_match;
-        if (!live) decision.status = StatusNotFound;
       end
 
       OpMove: begin
@@ -692,7 +682,17 @@ module table_engine
     take_o[class_of(s4_q.value)] = decision4_q.take;
   end
 
-  status_e status5_q;
+  // What has not been put or was not there is told why.
+  logic puts4, hit4;
+  status_e status4, status5_q;
+  assign puts4 = s4_q.op inside {OpInsert, OpUpdate};
+  assign hit4  = decision4_q.live && (!puts4 || decision4_q.put);
+  always_comb begin
+    status4 = StatusOk;
+    if (s4_q.op != OpInsert && !decision4_q.live) status4 = StatusNotFound;
+    else if (puts4 && !decision4_q.put) status4 = decision4_q.full && !found4_q ? StatusFull : StatusNoRoom;
+  end
+
   logic valid5_q, give5_q;
   logic [ValueWidth-1:0] result5_q, given5_q;
   always_ff @(posedge clk_i) begin
@@ -700,8 +700,8 @@ module table_engine
     value5_q <= value4;
     value6_q <= value5_q;
     given5_q <= old_value;
-    status5_q <= decision4_q.status;
-    result5_q <= decision4_q.put ? new_value : decision4_q.hit ? old_value : '0;
+    status5_q <= status4;
+    result5_q <= decision4_q.put ? new_value : hit4 ? old_value : '0;
   end
   `FF(valid5_q, valid_q[4] && s4_q.op != OpMove, 1'b0)
   `FF(give5_q, give4, 1'b0)
@@ -722,25 +722,27 @@ module table_engine
   assign given_o      = given5_q;
 
   ////////////////////////////////////////////////////////////////////////
-  // The stash, written at the end of stage 4, and its values at that of stage 5.
+  // The stash, written at the end of stage 4, and its memories at that of stage 5.
 
   logic move_starts;
   logic [Stash-1:0] next_place_q, slot_used;
   assign move_starts = move_valid_o && move_ready_i;
 
-  // The value a cycle later, as a block is found out late: nobody reads a slot's value in the two cycles after the decision to write it. Its
-  // class is known.
+  // The memories a cycle later, as a block is found out late: nobody reads a slot's value in the two cycles after the decision to write it, and
+  // what is offered passes them. Its class is known.
   logic slot_writes5_q;
-  logic [SlotWidth-1:0] slot4, slot5_q;
+  logic [SlotWidth-1:0] slot5_q;
   logic [ValueWidth-1:0] slot_value5_q;
-  assign slot4 = number(write4_q.slots);
+  offer_t offer5_q;
   `FF(slot_writes5_q, |write4_q.slots, 1'b0)
   always_ff @(posedge clk_i) begin
-    slot5_q       <= slot4;
+    slot5_q       <= number(write4_q.slots);
     slot_value5_q <= Classes > 1 && !moves4 ? block_i : stored4_q.value;
-    if (|write4_q.slots)
-      offers_q[slot4] <= '{stored4_q.expires, stored4_q.expiry, class_of(stored4_q.value), stored4_q.key};
-    if (slot_writes5_q) slot_values_q[slot5_q] <= slot_value5_q;
+    offer5_q      <= '{stored4_q.expires, stored4_q.expiry, class_of(stored4_q.value), stored4_q.key};
+    if (slot_writes5_q) begin
+      offers_q[slot5_q]      <= offer5_q;
+      slot_values_q[slot5_q] <= slot_value5_q;
+    end
   end
 
   for (genvar i = 0; i < Stash; i++) begin : gen_slot
@@ -771,7 +773,7 @@ module table_engine
   `FF(offer_q, !goes_on && (write4_q.slots & next_place_q) == '0, 1'b0)
   `FFE(next_q, next_q + 1'b1, goes_on, '0)
   `FFE(next_place_q, {next_place_q[Stash-2:0], next_place_q[Stash-1]}, goes_on, Stash'(1))
-  always_ff @(posedge clk_i) offered_q <= offers_q[next_q];
+  always_ff @(posedge clk_i) offered_q <= slot_writes5_q && slot5_q == next_q ? offer5_q : offers_q[next_q];
   assign move_valid_o   = offer_q;
   assign move_slot_o    = next_q;
   assign move_key_o     = offered_q.key;

@@ -107,6 +107,7 @@ module table_preprocessor
     logic [4:0]                          key_length;
     logic [31:0]                         value_bytes;
     logic [31:0]                         expiration;
+    logic                                is_relative;  // it counts from now
     logic [8*(ExtrasBytes+KeyBytes)-1:0] body;
     logic [ExtrasBytes+KeyBytes-1:0]     zeros;        // which bytes of it are
   } facts_t;
@@ -134,6 +135,7 @@ module table_preprocessor
   assign facts_d.key_length = header.key_length[4:0];
   assign facts_d.value_bytes = header.body_length - 32'(header.extras_length) - 32'(header.key_length);
   assign facts_d.expiration = request.extras.expiration;
+  assign facts_d.is_relative = facts_d.expiration != '0 && facts_d.expiration <= LongestRelative;
   logic [2*WordWidth-1:0] packet;
   assign packet = {word_i.data, data_q};
   assign facts_d.body = packet[8*BodyByte+:8*(ExtrasBytes+KeyBytes)];
@@ -193,9 +195,7 @@ module table_preprocessor
     verdict_d.expiry = facts_q.expiration;
     if (!facts_q.stores) verdict_d.expiry = '0;
     else if (facts_q.expiration[31]) verdict_d.expiry = 32'd1;
-    else if (facts_q.expiration != '0 && facts_q.expiration <= LongestRelative) begin
-      verdict_d.expiry = now_i + facts_q.expiration;
-    end
+    else if (facts_q.is_relative) verdict_d.expiry = now_i + facts_q.expiration;
   end
 
   // The key begins at one of two places.
