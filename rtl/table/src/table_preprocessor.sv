@@ -104,7 +104,7 @@ module table_preprocessor
     op_e                                 op;
     logic                                stores;
     logic                                has_form;     // what does not hang on the value's length
-    logic [4:0]                          key_length;
+    logic [KeyBytes-1:0]                 has_byte;     // which bytes the key has
     logic [31:0]                         value_bytes;
     logic [31:0]                         expiration;
     logic                                is_relative;  // it counts from now
@@ -132,7 +132,9 @@ module table_preprocessor
   assign is_plain = header.magic == RequestMagic && header.data_type == '0 && header.cas == '0 &&
       header.key_length != '0 && header.key_length <= 16'(KeyBytes);
   assign facts_d.has_form = second_q && is_known && is_whole && is_plain;
-  assign facts_d.key_length = header.key_length[4:0];
+  for (genvar b = 0; b < KeyBytes; b++) begin : gen_has
+    assign facts_d.has_byte[b] = 32'(header.key_length[4:0]) > b;
+  end
   assign facts_d.value_bytes = header.body_length - 32'(header.extras_length) - 32'(header.key_length);
   assign facts_d.expiration = request.extras.expiration;
   assign facts_d.is_relative = facts_d.expiration != '0 && facts_d.expiration <= LongestRelative;
@@ -200,18 +202,15 @@ module table_preprocessor
 
   // The key begins at one of two places.
   logic [8*KeyBytes-1:0] window;
-  logic [KeyBytes-1:0] has_byte, zeros;
+  logic [KeyBytes-1:0] zeros, last_byte;
   logic ends_in_zero;
   assign window = facts_q.stores ? facts_q.body[8*ExtrasBytes+:8*KeyBytes] : facts_q.body[8*KeyBytes-1:0];
   assign zeros  = facts_q.stores ? facts_q.zeros[ExtrasBytes+:KeyBytes] : facts_q.zeros[KeyBytes-1:0];
   always_comb begin
-    ends_in_zero = 1'b0;
-    for (int unsigned at = 0; at < KeyBytes; at++) begin
-      has_byte[at] = 32'(facts_q.key_length) > at;
-      verdict_d.key[8*at+:8] = window[8*at+:8] & {8{has_byte[at]}};
-      ends_in_zero |= 32'(facts_q.key_length) == at + 1 && zeros[at];
-    end
+    for (int unsigned at = 0; at < KeyBytes; at++) verdict_d.key[8*at+:8] = window[8*at+:8] & {8{facts_q.has_byte[at]}};
   end
+  assign last_byte = facts_q.has_byte & ~(facts_q.has_byte >> 1);
+  assign ends_in_zero = |(last_byte & zeros);
 
   assign verdict_d.taken = facts_q.has_form && fits && !ends_in_zero;
 
