@@ -72,9 +72,10 @@ module table_control
   assign full    = moves_q == 8'(Patience);
   `FF(holds_q, crowded && pressed && !full, 1'b0)
 
-  // Whether a move goes before a request.
-  logic urgent_q;
-  `FF(urgent_q, 32'(stash_used_i) >= Stash / 2 && turn_q == '0 && !enter_move, 1'b0)
+  // Whether a move goes before a request. What is in the stash is counted far from here.
+  logic half_full_q, urgent_q;
+  `FF(half_full_q, 32'(stash_used_i) >= Stash / 2, 1'b0)
+  `FF(urgent_q, half_full_q && turn_q == '0 && !enter_move, 1'b0)
 
   // The choice does not wait for what tells whether there is room: it leads to all bits of an operation.
   logic inserts, waits, move_turn, enter_request;
