@@ -177,13 +177,17 @@ module table_external
     found_bucket_q    <= bucket_q;
   end
 
-  lines_t line, waiting_line;
-  operation_t waiting;
-  buckets_t   waiting_bucket;
+  typedef struct packed {
+    operation_t operation;
+    buckets_t   bucket;
+    lines_t     line;
+  } issue_t;
+  lines_t line;
+  issue_t waiting, next, issued;
   logic waiting_valid, waiting_ready, queue_ready;
   logic [LineWidth:0] unused_waiting;
   fifo_pass #(
-      .Width($bits(operation_t) + $bits(buckets_t) + $bits(lines_t)),
+      .Width($bits(issue_t)),
       .Depth(Lines)
   ) u_waiting (
       .clk_i,
@@ -193,47 +197,44 @@ module table_external
       .data_i ({found_operation_q, found_bucket_q, line}),
       .valid_o(waiting_valid),
       .ready_i(waiting_ready),
-      .data_o ({waiting, waiting_bucket, waiting_line}),
+      .data_o (waiting),
       .count_o(unused_waiting)
   );
 
   // Into the engine, in order, once both lines are there. That is known of the next operation, in a register, or as the lines arrive: the queue's
   // memory is slow to tell which they are.
-  operation_t next, issued;
-  buckets_t next_bucket, issued_bucket;
-  lines_t next_line, issued_line;
   logic next_valid, next_ready, issued_valid, issue;
   logic [1:0] there_q;
   stage #(
-      .Width($bits(operation_t) + $bits(buckets_t) + $bits(lines_t))
+      .Width($bits(issue_t))
   ) u_next (
       .clk_i,
       .rst_ni,
       .valid_i(waiting_valid),
       .ready_o(waiting_ready),
-      .data_i ({waiting, waiting_bucket, waiting_line}),
+      .data_i (waiting),
       .valid_o(next_valid),
       .ready_i(next_ready),
-      .data_o ({next, next_bucket, next_line})
+      .data_o (next)
   );
   stage #(
-      .Width($bits(operation_t) + $bits(buckets_t) + $bits(lines_t))
+      .Width($bits(issue_t))
   ) u_issued (
       .clk_i,
       .rst_ni,
       .valid_i(next_valid),
       .ready_o(next_ready),
-      .data_i ({next, next_bucket, next_line}),
+      .data_i (next),
       .valid_o(issued_valid),
       .ready_i(issue),
-      .data_o ({issued, issued_bucket, issued_line})
+      .data_o (issued)
   );
 
   logic [1:0][Lines-1:0] filled;
   logic [1:0] write_room;
   logic [1:0] gap_q;
   assign issue = issued_valid && &there_q && &write_room && gap_q == '0;
-  `FFE(gap_q, issue ? 2'(MoveGap) : gap_q - 1'b1, (issue && issued.op == OpMove) || gap_q != '0, '0)
+  `FFE(gap_q, issue ? 2'(MoveGap) : gap_q - 1'b1, (issue && issued.operation.op == OpMove) || gap_q != '0, '0)
 
   logic done;
   status_e decided_status;
@@ -259,15 +260,15 @@ module table_external
       .clk_i,
       .rst_ni,
       .valid_i       (issue),
-      .op_i          (issued.op),
-      .key_i         (issued.key),
-      .value_i       (issued.value),
-      .expires_i     (issued.expires),
-      .expiry_i      (issued.expiry),
-      .now_i         (issued.now),
-      .tag_i         ({issued.tag, issued_bucket}),
-      .slot_i        (issued.slot),
-      .addr_i        (issued_line),
+      .op_i          (issued.operation.op),
+      .key_i         (issued.operation.key),
+      .value_i       (issued.operation.value),
+      .expires_i     (issued.operation.expires),
+      .expiry_i      (issued.operation.expiry),
+      .now_i         (issued.operation.now),
+      .tag_i         ({issued.operation.tag, issued.bucket}),
+      .slot_i        (issued.operation.slot),
+      .addr_i        (issued.line),
       .read_addr_o   (read_line),
       .read_data_i   (read_data),
       .write_o       (write),
@@ -344,10 +345,10 @@ module table_external
     );
 
     logic next_comes, issued_comes;
-    assign next_comes   = mem_data_valid_i[h] && mem_data_line_i[h] == next_line[h];
-    assign issued_comes  = mem_data_valid_i[h] && mem_data_line_i[h] == issued_line[h];
-    `FF(there_q[h], next_ready ? filled[h][next_line[h]] || next_comes : there_q[h] || issued_comes, 1'b0)
-    `ASSERT(there_is_told, !issued_valid || there_q[h] == filled[h][issued_line[h]])
+    assign next_comes   = mem_data_valid_i[h] && mem_data_line_i[h] == next.line[h];
+    assign issued_comes  = mem_data_valid_i[h] && mem_data_line_i[h] == issued.line[h];
+    `FF(there_q[h], next_ready ? filled[h][next.line[h]] || next_comes : there_q[h] || issued_comes, 1'b0)
+    `ASSERT(there_is_told, !issued_valid || there_q[h] == filled[h][issued.line[h]])
   end
 
   logic fifo_ready;
