@@ -1,5 +1,6 @@
 src/stage.sv
 src/skid.sv
+src/fifo_control.sv
 src/fifo.sv
 src/fifo_pass.sv
 src/stream_register.sv

@@ -31,8 +31,8 @@ module fifo_proof #(
     ) u_pass (
         .*
     );
-    assign read     = u_pass.u_fifo.read_q;
-    assign write    = u_pass.u_fifo.write_q;
+    assign read     = u_pass.u_fifo.u_control.read_o;
+    assign write    = u_pass.u_fifo.u_control.write_o;
     assign in_place = u_pass.u_fifo.memory_q[place[PointerWidth-1:0]];
   end else begin : gen_fifo
     fifo #(
@@ -41,8 +41,8 @@ module fifo_proof #(
     ) u_fifo (
         .*
     );
-    assign read     = u_fifo.read_q;
-    assign write    = u_fifo.write_q;
+    assign read     = u_fifo.u_control.read_o;
+    assign write    = u_fifo.u_control.write_o;
     assign in_place = u_fifo.memory_q[place[PointerWidth-1:0]];
   end
   stream_properties #(

@@ -36,7 +36,7 @@ module ram_fifo_proof #(
   );
 
   assign out   = 8'(valid_o) + 8'(u_fifo.u_out.waiting_q) + 8'(u_fifo.told_q);
-  assign place = (8'(u_fifo.read_q) + u_properties.ahead_q - out) % 8'(Depth);
+  assign place = (8'(u_fifo.u_control.read_o) + u_properties.ahead_q - out) % 8'(Depth);
   always_comb begin
     if (u_properties.ahead_q >= out) in_place = u_fifo.u_memory.memory_q[place[PointerWidth-1:0]];
     else if (u_properties.ahead_q == '0 && valid_o) in_place = data_o;
@@ -44,9 +44,9 @@ module ram_fifo_proof #(
     else in_place = u_fifo.told;
   end
 
-  `ASSERT(memory_is_not_overfull, 8'(u_fifo.count_q) <= 8'(Depth))
+  `ASSERT(memory_is_not_overfull, 8'(u_fifo.u_control.count_o) <= 8'(Depth))
   `ASSERT(waiting_is_behind, !u_fifo.u_out.waiting_q || valid_o)
-  `ASSERT(count_is_real, u_properties.count_q == 8'(u_fifo.count_q) + out)
-  `ASSERT(pointers_are_inside, 8'(u_fifo.read_q) < 8'(Depth) && 8'(u_fifo.write_q) < 8'(Depth))
+  `ASSERT(count_is_real, u_properties.count_q == 8'(u_fifo.u_control.count_o) + out)
+  `ASSERT(pointers_are_inside, 8'(u_fifo.u_control.read_o) < 8'(Depth) && 8'(u_fifo.u_control.write_o) < 8'(Depth))
   `ASSERT(followed_is_in_place, !u_properties.following_q || in_place == u_properties.followed_q)
 endmodule

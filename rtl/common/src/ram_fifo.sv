@@ -23,41 +23,38 @@ module ram_fifo #(
   `PARAMETER_CHECK(width, Width > 0, "ram_fifo: Width has to be at least 1")
   `PARAMETER_CHECK(depth, Depth > 0, "ram_fifo: Depth has to be at least 1")
 
-  localparam int unsigned PointerWidth = Depth > 1 ? $clog2(Depth) : 1;
-  typedef logic [PointerWidth-1:0] pointer_t;
-  typedef logic [$clog2(Depth+1)-1:0] count_t;
-
-  function automatic pointer_t after(pointer_t pointer);
-    return pointer == pointer_t'(Depth - 1) ? '0 : pointer + pointer_t'(1);
-  endfunction
-
-  // Words in the memory; whether one is at its output, and whether that moves on.
-  count_t count_q;
-  pointer_t write_q, read_q;
-  logic enters, holds_q, reads, told_q, told_ready;
+  // Whether the memory holds words, and whether one is at its output, which may move on.
+  logic [$clog2(Depth > 1 ? Depth : 2)-1:0] write, read;
+  logic [$clog2(Depth+1)-1:0] unused_count;
+  logic holds, told_q, told_ready, moves;
   logic [Width-1:0] told;
+  assign moves = !told_q || told_ready;
+  fifo_control #(
+      .Depth(Depth)
+  ) u_control (
+      .clk_i,
+      .rst_ni,
+      .valid_i,
+      .ready_o,
+      .valid_o(holds),
+      .ready_i(moves),
+      .write_o(write),
+      .read_o (read),
+      .count_o(unused_count)
+  );
+  `FFE(told_q, holds, moves, 1'b0)
 
-  assign enters = valid_i && ready_o;
-  assign reads  = holds_q && (!told_q || told_ready);
-
-  `FFE(write_q, after(write_q), enters, '0)
-  `FFE(read_q, after(read_q), reads, '0)
-  `FFE(count_q, enters ? count_q + count_t'(1) : count_q - count_t'(1), enters != reads, '0)
-  `FFE(ready_o, reads || count_q != count_t'(Depth - 1), enters != reads, 1'b1)
-  `FFE(holds_q, enters || count_q != count_t'(1), enters != reads, 1'b0)
-  `FFE(told_q, holds_q, !told_q || told_ready, 1'b0)
-
-  // Written while there is room, whether or not a word enters, as in `fifo`. A word is read in a later cycle than it is written in.
+  // A word is read in a later cycle than it is written in.
   ram_1r1w #(
       .Width(Width),
       .Depth(Depth)
   ) u_memory (
       .clk_i,
       .write_i        (ready_o),
-      .write_address_i(write_q),
+      .write_address_i(write),
       .write_data_i   (data_i),
-      .read_i         (reads),
-      .read_address_i (read_q),
+      .read_i         (holds && moves),
+      .read_address_i (read),
       .read_data_o    (told)
   );
   skid #(
@@ -73,8 +70,5 @@ module ram_fifo #(
       .data_o
   );
 
-  `ASSERT(count_is_told, ready_o == (32'(count_q) != Depth) && holds_q == (count_q != '0))
-  // The pointers are as far apart as there are words; equal ones mean empty or full.
-  `ASSERT(pointers_agree, (32'(read_q) + 32'(count_q)) % Depth == 32'(write_q))
-  `ASSERT(written_is_not_read, !(reads && ready_o && read_q == write_q))
+  `ASSERT(written_is_not_read, !(holds && moves && ready_o && read == write))
 endmodule

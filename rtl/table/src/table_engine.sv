@@ -350,7 +350,7 @@ module table_engine
   // What may go into the stash: the operation's entry, or, of a move, that which it may push out. Any will do that nobody has written
   // since it was read, so one is drawn before the read.
   logic [7:0] random_q;
-  logic [1:0][Ways-1:0] draw2_q, victim3_q, select3;
+  logic [1:0][Ways-1:0] draw2_q, victim3_q, select3_q;
   logic moves2;
   assign moves2 = s2_q.op == OpMove;
   always_comb begin
@@ -367,8 +367,7 @@ module table_engine
     way_value3 = '0;
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
-        select3[h][w] = victim3_q[h][w] || &flags3_q[h][w].match;
-        way_value3 |= {ValueWidth{select3[h][w]}} & value3_q[h][w];
+        way_value3 |= {ValueWidth{select3_q[h][w]}} & value3_q[h][w];
       end
     end
     stored3 = stored3_q;
@@ -397,6 +396,7 @@ module table_engine
       for (int unsigned w = 0; w < Ways; w++) begin
         value3_q[h][w]  <= read2[h][w].value;
         draw2_q[h][w]   <= s1_q.op == OpMove && {h[0], WayWidth'(w)} == random_q[WayWidth:0];
+        select3_q[h][w] <= draw2_q[h][w] || &flags3_d[h][w].match;
       end
     end
     slot_matches3_q <= |slot_match2;
@@ -414,21 +414,15 @@ module table_engine
   relation_t rel3_q;
   always_ff @(posedge clk_i) rel3_q <= relate(s2_q, s3_q);
 
-  flags_t [      1:0][Ways-1:0] flags;
-  flags_t [Stash-1:0]           stash;
-  logic   [      1:0][Ways-1:0] rewritten;  // by the last decision
+  // Places that the last decision wrote, and which have an entry, also by it.
+  logic [1:0][Ways-1:0] rewritten, used3;
+  logic [Stash-1:0] slot_used3;
   always_comb begin
-    flags = flags3_q;
-    stash = stash3_q;
     for (int unsigned h = 0; h < 2; h++) begin
       rewritten[h] = write4_q.ways[h] & {Ways{rel3_q.bucket[h]}};
-      for (int unsigned w = 0; w < Ways; w++) begin
-        if (rewritten[h][w]) flags[h][w] = written(write4_q.way_used, rel3_q);
-      end
+      for (int unsigned w = 0; w < Ways; w++) used3[h][w] = rewritten[h][w] ? write4_q.way_used : flags3_q[h][w].used;
     end
-    for (int unsigned i = 0; i < Stash; i++) begin
-      if (write4_q.slots[i]) stash[i] = written(write4_q.slot_used, rel3_q);
-    end
+    for (int unsigned i = 0; i < Stash; i++) slot_used3[i] = write4_q.slots[i] ? write4_q.slot_used : stash3_q[i].used;
   end
 
   // A stash entry has a move under way (busy); nothing else has written it since (fresh).
@@ -621,10 +615,8 @@ module table_engine
   logic                       found4_q;
   always_ff @(posedge clk_i) begin
     found4_q <= found;
-    for (int unsigned h = 0; h < 2; h++) begin
-      for (int unsigned w = 0; w < Ways; w++) used4_q[h][w] <= flags[h][w].used;
-    end
-    for (int unsigned i = 0; i < Stash; i++) slot_used4_q[i] <= stash[i].used;
+    used4_q      <= used3;
+    slot_used4_q <= slot_used3;
   end
 
   // What becomes of the entry that was in the place which is written or freed. A move that puts one leaves none behind in its slot.
