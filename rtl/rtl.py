@@ -370,7 +370,7 @@ def synthesise(library, name, block, parameters, synthesis, keep=""):
     """The cells of a block by kind."""
     out, top = BUILD / f"{name}.json", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
-    yosys(f"{read(library, top, parameters, '-D SYNTHESIS')}; {synthesis} -top {top}; {keep}; tee -q -o {out}.stat stat -json -top {top}",
+    yosys(f"{read(library, top, parameters, '-D SYNTHESIS --best-effort-hierarchy')}; {synthesis} -top {top}; setattr -mod -unset keep_hierarchy; flatten; {keep}; tee -q -o {out}.stat stat -json -top {top}",
           f"synthesis of {title(name, parameters)}")
     return json.loads(Path(f"{out}.stat").read_text())["design"]["num_cells_by_type"]
 

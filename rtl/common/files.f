@@ -15,3 +15,4 @@ src/memory_gate.sv
 src/toeplitz_hash.sv
 src/find_first.sv
 src/first_has.sv
+src/equal.sv

@@ -130,19 +130,42 @@ module proof_tags
   localparam int unsigned KeyPart = $bits(key_t) / Parts;
   localparam int unsigned TipPart = $bits(tip_t) / Parts;
   localparam int unsigned ParentPart = $bits(parent_i) / Parts;
+  logic [Ways-1:0][Parts-1:0] same_key;
+  logic [Parts-1:0] same_tip, same_parent;
+  for (genvar p = 0; p < Parts; p++) begin : gen_same
+    for (genvar w = 0; w < Ways; w++) begin : gen_way
+      equal #(
+          .Width(KeyPart)
+      ) u_key (
+          .a_i    (tags2_q[w].key[p*KeyPart+:KeyPart]),
+          .b_i    (key_i[p*KeyPart+:KeyPart]),
+          .equal_o(same_key[w][p])
+      );
+    end
+    equal #(
+        .Width(TipPart)
+    ) u_tip (
+        .a_i    (tip2_q[p*TipPart+:TipPart]),
+        .b_i    (tip_i[p*TipPart+:TipPart]),
+        .equal_o(same_tip[p])
+    );
+    equal #(
+        .Width(ParentPart)
+    ) u_parent (
+        .a_i    (tip2_q[p*ParentPart+:ParentPart]),
+        .b_i    (parent_i[p*ParentPart+:ParentPart]),
+        .equal_o(same_parent[p])
+    );
+  end
   always_ff @(posedge clk_i) begin
     for (int unsigned w = 0; w < Ways; w++) begin
       length3_q[w] <= tags2_q[w].length;
       true3_q[w] <= tags2_q[w].valid && tags2_q[w].epoch == generation_q[tags2_q[w].key[4]].epoch &&
                     (tags2_q[w].key[3:0] != QueryIndex || tags2_q[w].number == generation_q[tags2_q[w].key[4]].number);
-      for (int unsigned p = 0; p < Parts; p++) begin
-        key_is3_q[w][p] <= tags2_q[w].valid && tags2_q[w].key[p*KeyPart+:KeyPart] == key_i[p*KeyPart+:KeyPart];
-      end
+      key_is3_q[w] <= same_key[w] & {Parts{tags2_q[w].valid}};
     end
-    for (int unsigned p = 0; p < Parts; p++) begin
-      tip_is3_q[p]    <= tip2_q[p*TipPart+:TipPart] == tip_i[p*TipPart+:TipPart];
-      parent_is3_q[p] <= tip2_q[p*ParentPart+:ParentPart] == parent_i[p*ParentPart+:ParentPart];
-    end
+    tip_is3_q    <= same_tip;
+    parent_is3_q <= same_parent;
     takes3_q <= known_q[key_i[4]] && !announcing_q[key_i[4]];
   end
 

@@ -186,9 +186,9 @@ module table_engine
     return !expires || now < expiry;
   endfunction
 
-  function automatic relation_t relate(input operation_t later, input operation_t earlier);
+  function automatic relation_t relate(input operation_t later, input operation_t earlier, input logic same_key);
     relation_t relation;
-    relation.key      = later.key == earlier.key;
+    relation.key      = same_key;
     relation.live     = alive(earlier.expires, earlier.expiry, later.now);
     relation.class_eq = class_of(later.value) == class_of(earlier.value);
     for (int unsigned h = 0; h < 2; h++) relation.bucket[h] = later.addr[h] == earlier.addr[h];
@@ -218,6 +218,44 @@ module table_engine
     s5_q <= s4_q;
   end
 
+  // Which of them have the same key.
+  logic same_s0_s3, same_s0_s4, same_s0_s5, same_s1_s3, same_s2_s3;
+  equal #(
+      .Width(KeyWidth)
+  ) u_same_s0_s3 (
+      .a_i    (s0.key),
+      .b_i    (s3_q.key),
+      .equal_o(same_s0_s3)
+  );
+  equal #(
+      .Width(KeyWidth)
+  ) u_same_s0_s4 (
+      .a_i    (s0.key),
+      .b_i    (s4_q.key),
+      .equal_o(same_s0_s4)
+  );
+  equal #(
+      .Width(KeyWidth)
+  ) u_same_s0_s5 (
+      .a_i    (s0.key),
+      .b_i    (s5_q.key),
+      .equal_o(same_s0_s5)
+  );
+  equal #(
+      .Width(KeyWidth)
+  ) u_same_s1_s3 (
+      .a_i    (s1_q.key),
+      .b_i    (s3_q.key),
+      .equal_o(same_s1_s3)
+  );
+  equal #(
+      .Width(KeyWidth)
+  ) u_same_s2_s3 (
+      .a_i    (s2_q.key),
+      .b_i    (s3_q.key),
+      .equal_o(same_s2_s3)
+  );
+
   // Which stages, 1 to 5, have an operation.
   logic [5:1] valid_q;
   `FF(valid_q, {valid_q[4:1], valid_i}, '0)
@@ -232,9 +270,9 @@ module table_engine
 
   relation_t rel1_s4_q, rel1_s5_q, rel1_s6_q;  // of the operation in stage 1, with those now in 4, 5 and 6
   always_ff @(posedge clk_i) begin
-    rel1_s4_q <= relate(s0, s3_q);
-    rel1_s5_q <= relate(s0, s4_q);
-    rel1_s6_q <= relate(s0, s5_q);
+    rel1_s4_q <= relate(s0, s3_q, same_s0_s3);
+    rel1_s5_q <= relate(s0, s4_q, same_s0_s4);
+    rel1_s6_q <= relate(s0, s5_q, same_s0_s5);
   end
 
   logic [1:0][Ways-1:0] over_d, over2_q;  // ways overwritten since the read
@@ -282,25 +320,44 @@ module table_engine
   logic   fills_slot;  // it puts one
   assign fills_slot = write4_q.slot_used || decision4_q.swap;
 
-  function automatic flags_t compare(input entry_t entry, input operation_t operation);
+  function automatic flags_t compare(input entry_t entry, input operation_t operation, input logic [1:0] same);
     return
     '{
         used: entry.used,
         live: entry.used && alive(entry.expires, entry.expiry, operation.now),
-        match: {
-          entry.used && entry.key[KeyWidth-1:KeyWidth/2] == operation.key[KeyWidth-1:KeyWidth/2],
-          entry.used && entry.key[KeyWidth/2-1:0] == operation.key[KeyWidth/2-1:0]
-        },
+        match: same & {2{entry.used}},
         reuses: entry.used && class_of(entry.value) == class_of(operation.value)
     }
     ;
   endfunction
 
+  // Which half of the operation's key that in a place has.
+  logic [1:0] stored_same;
+  logic [Stash-1:0][1:0] slot_same;
+  for (genvar k = 0; k < 2; k++) begin : gen_stash_same
+    equal #(
+        .Width(KeyWidth / 2)
+    ) u_stored (
+        .a_i    (stored3.key[k*KeyWidth/2+:KeyWidth/2]),
+        .b_i    (s0.key[k*KeyWidth/2+:KeyWidth/2]),
+        .equal_o(stored_same[k])
+    );
+    for (genvar i = 0; i < Stash; i++) begin : gen_slot
+      equal #(
+          .Width(KeyWidth / 2)
+      ) u_slot (
+          .a_i    (stash_q[i].key[k*KeyWidth/2+:KeyWidth/2]),
+          .b_i    (s1_q.key[k*KeyWidth/2+:KeyWidth/2]),
+          .equal_o(slot_same[i][k])
+      );
+    end
+  end
+
   always_ff @(posedge clk_i) begin
-    stored1_q <= compare(stored3, s0);
+    stored1_q <= compare(stored3, s0, stored_same);
     for (int unsigned i = 0; i < Stash; i++) begin
       if (write4_q.slots[i]) stash2_q[i] <= fills_slot ? stored1_q : '0;
-      else stash2_q[i] <= compare(stash_q[i], s1_q);
+      else stash2_q[i] <= compare(stash_q[i], s1_q, slot_same[i]);
     end
   end
 
@@ -308,10 +365,24 @@ module table_engine
   // Stage 2: compare and expire; the decision of the next cycle but one.
 
   relation_t rel2_q;
-  always_ff @(posedge clk_i) rel2_q <= relate(s1_q, s3_q);
+  always_ff @(posedge clk_i) rel2_q <= relate(s1_q, s3_q, same_s1_s3);
 
   entry_t [1:0][Ways-1:0] read2;
   assign read2 = read_data_i;
+  logic [1:0][Ways-1:0][1:0] way_same;
+  for (genvar h = 0; h < 2; h++) begin : gen_half_same
+    for (genvar w = 0; w < Ways; w++) begin : gen_way
+      for (genvar k = 0; k < 2; k++) begin : gen_part
+        equal #(
+            .Width(KeyWidth / 2)
+        ) u_way (
+            .a_i    (read2[h][w].key[k*KeyWidth/2+:KeyWidth/2]),
+            .b_i    (s2_q.key[k*KeyWidth/2+:KeyWidth/2]),
+            .equal_o(way_same[h][w][k])
+        );
+      end
+    end
+  end
 
   logic [1:0][Ways-1:0] over3_d, over3_q, free3_q;
   logic [Stash-1:0] moved3_q;  // the slot of a move, as one of all
@@ -323,7 +394,7 @@ module table_engine
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) begin
         over3_d[h][w]  = over2_q[h][w];
-        flags3_d[h][w] = over2_q[h][w] ? flags2_q[h][w] : compare(read2[h][w], s2_q);
+        flags3_d[h][w] = over2_q[h][w] ? flags2_q[h][w] : compare(read2[h][w], s2_q, way_same[h][w]);
         if (rel2_q.bucket[h] && write4_q.ways[h][w]) begin
           over3_d[h][w]  = 1'b1;
           flags3_d[h][w] = written(write4_q.way_used, rel2_q);
@@ -412,7 +483,7 @@ module table_engine
   // Stage 3: the decision.
 
   relation_t rel3_q;
-  always_ff @(posedge clk_i) rel3_q <= relate(s2_q, s3_q);
+  always_ff @(posedge clk_i) rel3_q <= relate(s2_q, s3_q, same_s2_s3);
 
   // Places that the last decision wrote, and which have an entry, also by it.
   logic [1:0][Ways-1:0] rewritten, used3;

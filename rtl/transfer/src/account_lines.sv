@@ -120,7 +120,15 @@ module account_lines
             move_i[lookup])
       `FFNE(second_repeats_q[lookup][port], bucket_i[lookup] == second_bucket_q[port], move_i[lookup])
       for (genvar i = 0; i < Lines; i++) begin : gen_line
-        assign match[lookup][port][i] = stays[port][i] && bucket_i[lookup] == held_bucket_q[port][i];
+        logic same;
+        equal #(
+            .Width(AddrWidth)
+        ) u_bucket (
+            .a_i    (bucket_i[lookup]),
+            .b_i    (held_bucket_q[port][i]),
+            .equal_o(same)
+        );
+        assign match[lookup][port][i] = stays[port][i] && same;
         assign second_match[lookup][port][i] = second_match_q[lookup][port][i] ||
             (first_repeats_q[lookup][port] && taken_before_q[port][i]) || (repeats[lookup][port] && spare_q[port][i]);
       end

@@ -30,7 +30,13 @@ module account_match
   for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
     for (genvar half = 0; half < 2; half++) begin : gen_half
       for (genvar way = 0; way < AccountWays; way++) begin : gen_way
-        assign hit[lookup][half][way] = entry_i[lookup][half][way] == {1'b1, tag_i[lookup]};
+        equal #(
+            .Width(TagWidth + 1)
+        ) u_hit (
+            .a_i    (entry_i[lookup][half][way]),
+            .b_i    ({1'b1, tag_i[lookup]}),
+            .equal_o(hit[lookup][half][way])
+        );
       end
     end
   end

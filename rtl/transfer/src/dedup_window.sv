@@ -128,7 +128,13 @@ module dedup_window
     `FFN(key_q[cycle], key_q[cycle-1])
   end
   for (genvar behind = 1; behind <= Behind; behind++) begin : gen_same
-    assign same[behind] = key_q[2] == key_q[2+behind];
+    equal #(
+        .Width($bits(key_q[2]))
+    ) u_key (
+        .a_i    (key_q[2]),
+        .b_i    (key_q[2+behind]),
+        .equal_o(same[behind])
+    );
   end
   `FFN(same_q[3], same)
   for (genvar cycle = 4; cycle <= 6; cycle++) begin : gen_same_later
@@ -149,10 +155,17 @@ module dedup_window
   for (genvar half = 0; half < 2; half++) begin : gen_compare
     for (genvar way = 0; way < Ways; way++) begin : gen_way
       logic [EpochWidth-1:0] epoch;
-      logic live;
+      logic live, same_tag;
+      equal #(
+          .Width(TagWidth)
+      ) u_tag (
+          .a_i    (entry_q[half][way].tag),
+          .b_i    (tag_q[4]),
+          .equal_o(same_tag)
+      );
       assign epoch = entry_q[half][way].sequence_number[SequenceWidth-1:WindowBits];
       assign live = epoch == next_q[SequenceWidth-1:WindowBits] || epoch == epoch_before_q;
-      assign hit[half][way] = entry_q[half][way].tag == tag_q[4] && live && !written_q[half][way];
+      assign hit[half][way] = same_tag && live && !written_q[half][way];
       assign room[half][way] = !live && !written_q[half][way];
     end
     for (genvar behind = 1; behind <= Behind; behind++) begin : gen_near
