@@ -34,8 +34,10 @@ VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--po
                   "--formal_parameters_alignment=preserve", "--struct_union_members_alignment=preserve"]
 # The largest ECP5 in its fastest grade: in one that a block nearly fills, placing takes hours.
 ECP5 = ["--um5g-85k", "--speed", "8", "--package", "CABGA381"]
-# Where its LUTs are: a row in twelve has block RAMs and multipliers instead.
-ECP5_ROWS, ECP5_COLUMNS, ECP5_OTHER_ROWS = range(2, 94), range(2, 125), range(10, 94, 12)
+# Every other of the rows that have its LUTs; its block RAMs and multipliers are in even ones.
+ECP5_ODD_ROWS, ECP5_COLUMNS = range(3, 94, 2), range(2, 125)
+# Where its block RAMs are, in rows 22, 46, 70 and 82: four every nine columns on both sides of the middle.
+ECP5_RAM_COLUMNS = [side + 9 * group + place for side, groups in ((4, 7), (69, 6)) for group in range(groups) for place in (0, 2, 4, 6)]
 
 
 # Which of nextpnr's placers, by a block's `placer` in lib.toml. The first is better at timing: what that counts for against the length of wires is
@@ -367,7 +369,7 @@ def yosys(script, what):
 
 
 def synthesise(library, name, block, parameters, synthesis, keep=""):
-    """The cells of a block by kind."""
+    """The cells of a block by kind. What has to be mapped by itself (`keep_hierarchy`) is, and then one with the rest."""
     out, top = BUILD / f"{name}.json", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
     yosys(f"{read(library, top, parameters, '-D SYNTHESIS --best-effort-hierarchy')}; {synthesis} -top {top}; setattr -mod -unset keep_hierarchy; flatten; {keep}; tee -q -o {out}.stat stat -json -top {top}",
@@ -447,25 +449,40 @@ def area(library, names):
             print(f"    ({time.monotonic() - started:.0f} s)", flush=True)
 
 
-# Which slices of a row `spread` takes. Carry chains and distributed RAM need whole rows.
-SPREADS = {
-    "rows": lambda row: "ABCD" if row % 2 else "",
-    # Half of three rows in four, for the widest blocks.
-    "slices": lambda row: "CD" if row % 4 else "",
-}
+def spread(cells):
+    """Takes the LUTs of every other row with cells that are connected to nothing. nextpnr fills one place after the other, as tightly as they are, and
+    what has wide words then can't be routed: 6 LUTs of 8 used where `table_engine` lies, of 18 in 100 in all."""
+    pins = {"A": "input", "B": "input", "C": "input", "D": "input", "Z": "output"}
+    for row in ECP5_ODD_ROWS:
+        for place in (f"X{column}/Y{row}/SLICE{part}.K{half}" for column in ECP5_COLUMNS for part in "ABCD" for half in (0, 1)):
+            cells[f"taken {place}"] = {"type": "LUT4", "parameters": {"INIT": "0" * 16}, "attributes": {"BEL": place},
+                                       "port_directions": pins, "connections": {pin: [] for pin in pins}}
 
 
-def spread(netlist, taken_slices):
-    """Takes LUTs of the device with cells that are connected to nothing. nextpnr fills one place after the other, as tightly as they are, and what has
-    wide words then can't be routed: 6 LUTs of 8 used where `table_engine` lies, of 18 in 100 in all."""
+def floorplan(cells, rows, order):
+    """Places block RAMs, one under the other in some rows, column by column, in the order of the patterns that they match, what the groups of these
+    find, and their names. nextpnr's static placer looks for their places at random and moves others out: where they fill much of the device that alone
+    makes wires three quarters longer."""
+    def place_in_order(name):
+        number, found = next((number, found) for number, pattern in enumerate([*order, ""]) if (found := re.search(pattern, name)))
+        return number, [int(group) for group in found.groups()], [int(digits) for digits in re.findall(r"\d+", name)]
+
+    memories = sorted((name for name, cell in cells.items() if cell["type"] == "DP16KD"), key=place_in_order)
+    if len(memories) > len(rows) * len(ECP5_RAM_COLUMNS):
+        raise Failed(f"{len(memories)} block RAMs do not fit into rows {rows}: give more in `memories` of lib.toml")
+    for position, name in enumerate(memories):
+        column, row = divmod(position, len(rows))
+        cells[name]["attributes"]["BEL"] = f"X{ECP5_RAM_COLUMNS[column]}/Y{rows[row]}/EBR{column % 4}"
+
+
+def constrain(netlist, block):
+    """Writes into a netlist where its cells have to be, if lib.toml says that."""
     design = json.loads(netlist.read_text())
     cells = next(module for module in design["modules"].values() if module["attributes"].get("top"))["cells"]
-    pins = {"A": "input", "B": "input", "C": "input", "D": "input", "Z": "output"}
-    for row in ECP5_ROWS:
-        for column in ECP5_COLUMNS if row not in ECP5_OTHER_ROWS else ():
-            for place in (f"X{column}/Y{row}/SLICE{part}.K{half}" for part in taken_slices(row) for half in (0, 1)):
-                cells[f"taken {place}"] = {"type": "LUT4", "parameters": {"INIT": "0" * 16}, "attributes": {"BEL": place},
-                                           "port_directions": pins, "connections": {pin: [] for pin in pins}}
+    if block.get("spread", False):
+        spread(cells)
+    if "memories" in block:
+        floorplan(cells, **block["memories"])
     netlist.write_text(json.dumps(design))
 
 
@@ -479,8 +496,7 @@ def timing(library, names):
         netlist = BUILD / f"{name}.json"
         parameters = {**block.get("parameters", {}), **block.get("timing", {})}
         synthesise(library, name, block, parameters, "synth_ecp5", f"write_json {netlist}")
-        if "spread" in block:
-            spread(netlist, SPREADS[block["spread"]])
+        constrain(netlist, block)
         report = BUILD / f"{name}.timing.json"
         # All ports of a block are registered on the other side; only paths between its own registers count, hence no pins. The tool is
         # WebAssembly and sees the folder that it is started in.

@@ -412,8 +412,8 @@ module table_engine
     prefer3_d = used_count[1] < used_count[0];
   end
 
-  // Of an entry that was read only the value goes on: the key and the time have been compared. Where it matched, one is selected in the next
-  // cycle already, before the decision: what was put since it was read is carried. For a move it is that of the entry which it may push out.
+  // Of an entry that was read only the value goes on: the key and the time have been compared. Where it matched as it was read, one is selected in
+  // the next cycle already, before the decision: what was put since is carried. For a move it is that of the entry which it may push out.
   logic [1:0][Ways-1:0][ValueWidth-1:0] value3_q;
   logic slot_matches3_q;
   logic [SlotWidth-1:0] slot_match3_q;
@@ -467,7 +467,7 @@ module table_engine
       for (int unsigned w = 0; w < Ways; w++) begin
         value3_q[h][w]  <= read2[h][w].value;
         draw2_q[h][w]   <= s1_q.op == OpMove && {h[0], WayWidth'(w)} == random_q[WayWidth:0];
-        select3_q[h][w] <= draw2_q[h][w] || &flags3_d[h][w].match;
+        select3_q[h][w] <= draw2_q[h][w] || (&way_same[h][w] && read2[h][w].used && !over3_d[h][w]);
       end
     end
     slot_matches3_q <= |slot_match2;
@@ -853,8 +853,15 @@ module table_engine
   ////////////////////////////////////////////////////////////////////////
   // What must hold.
 
+  logic [1:0][Ways-1:0] way_matches;
+  always_comb begin
+    for (int unsigned h = 0; h < 2; h++) begin
+      for (int unsigned w = 0; w < Ways; w++) way_matches[h][w] = &flags3_q[h][w].match;
+    end
+  end
   `ASSERT(a_key_is_in_one_place, !valid_q[3] || s3_q.op == OpMove || $onehot0({way_match, slot_match}))
   `ASSERT(what_is_found_matches, !valid_q[3] || s3_q.op == OpMove || found == |{way_match, slot_match})
+  `ASSERT(matched_value_is_selected, !valid_q[3] || carried3_q || select3_q == (victim3_q | way_matches))
   // Only one can be told by its number.
   `ASSERT(one_slot_matches, !valid_q[2] || $onehot0(slot_match2))
   `ASSERT(written_value_is_not_read,
