@@ -73,8 +73,8 @@ module table_engine
 
     // Blocks of values. The class of a value is in its uppermost bits; a block taken replaces what is below them and above
     // the length, see table_values.
-    input  logic [Classes-1:0]                 avail_i,     // stage 3: there is a block, if stage 4 takes none
-    input  logic [Classes-1:0]                 more_i,      // stage 3: there is one if it does
+    input  logic [Classes-1:0]                 avail_i,     // stage 2: there is a block for stage 3, if 4 takes none
+    input  logic [Classes-1:0]                 more_i,      // stage 2: there is one if it does
     output logic [Classes-1:0]                 take_o,      // stage 4: takes block_i
     input  logic [ValueWidth-1:0]              block_i,     // stage 4: the value of an operation that takes a block
     output logic                               reuse_o,     // stage 4: the block of old_o is used again
@@ -544,11 +544,18 @@ module table_engine
   logic has_block, inserts3, updates3, last_again;
   logic [1:0][Ways-1:0] way_reuses, way_fits, way_again;
   logic [Stash-1:0] slot_reuses, slot_fits, slot_again;
-  assign has_block = Classes == 1 || (decision4_q.take && rel3_q.class_eq ? more_i[class_of(
-      s3_q.value
-  )] : avail_i[class_of(
-      s3_q.value
-  )]);
+  if (Classes > 1) begin : gen_has_block
+    logic avail_q, more_q;
+    always_ff @(posedge clk_i) begin
+      avail_q <= avail_i[class_of(s2_q.value)];
+      more_q  <= more_i[class_of(s2_q.value)];
+    end
+    assign has_block = decision4_q.take && rel3_q.class_eq ? more_q : avail_q;
+  end else begin : gen_no_blocks
+    logic unused_avail;
+    assign unused_avail = ^{avail_i, more_i};
+    assign has_block = 1'b1;
+  end
   always_comb begin
     for (int unsigned h = 0; h < 2; h++) begin
       for (int unsigned w = 0; w < Ways; w++) way_reuses[h][w] = flags3_q[h][w].reuses;

@@ -1,6 +1,6 @@
 // The free blocks of a value store: a queue of addresses for each class of sizes, as in the hash table paper (section 5.2), but all
 // on chip. The table takes a block when a key needs one, and gives it back when the key goes, expires or needs another class; a
-// value of the same class goes into the block that its key has already. A block that is given back can be taken four operations
+// value of the same class goes into the block that its key has already. A block that is given back can be taken five operations
 // later.
 //
 // A value in the table is {class, address of the block, length}: of the operation's value class and length count.
@@ -19,7 +19,7 @@ module table_values #(
     input  logic                  clk_i,
     input  logic                  rst_ni,
     output logic                  ready_o,  // all blocks are in their queues
-    output logic [   Classes-1:0] avail_o,  // there is a block, if this cycle takes none
+    output logic [   Classes-1:0] avail_o,  // there is a block in the next cycle, if that takes none
     output logic [   Classes-1:0] more_o,   // there is one if it does
     input  logic [   Classes-1:0] take_i,
     output logic [ValueWidth-1:0] block_o,
@@ -55,9 +55,9 @@ module table_values #(
   logic [Classes-1:0][BlockWidth-1:0] free;
   logic [Classes-1:0] queue_ready, next_valid, gives;
   for (genvar c = 0; c < Classes; c++) begin : gen_class
-    logic queue_valid, leaves;
+    logic queue_valid, queue_has_more, leaves;
     logic [BlockWidth-1:0] queued;
-    logic [  BlockWidth:0] unused_count;
+    logic [  BlockWidth:0] count;
     assign gives[c] = give_i && given_value.kind == ClassWidth'(c);
     fifo #(
         .Width(BlockWidth),
@@ -71,7 +71,7 @@ module table_values #(
         .valid_o(queue_valid),
         .ready_i(leaves),
         .data_o (queued),
-        .count_o(unused_count)
+        .count_o(count)
     );
     // The next one, as the queue's memory is slow to tell it.
     stage #(
@@ -86,9 +86,11 @@ module table_values #(
         .ready_i(take_i[c]),
         .data_o (free[c])
     );
-    // For the decision after the one that takes now, which tells them apart: behind its class, this would be the longest path of the table.
-    assign avail_o[c] = queue_valid || next_valid[c];
-    assign more_o[c] = queue_valid;
+    // For the decision after the next, which tells them apart: behind its class, and far from here, this would be the longest path of the table.
+    // What is given back in this cycle is not counted.
+    assign queue_has_more = count > 1;
+    assign avail_o[c] = take_i[c] ? queue_valid : queue_valid || next_valid[c];
+    assign more_o[c] = take_i[c] ? queue_has_more : queue_has_more || (queue_valid && next_valid[c]);
   end
 
   assign block_o = {new_value.kind, reuse_i ? old_value.block : free[new_value.kind], new_value.length};
