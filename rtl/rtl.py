@@ -368,11 +368,15 @@ def yosys(script, what):
     return run([sys.executable, "-c", program], what, input=script)
 
 
+# With its modules, for those that keep their borders; synthesis flattens the rest.
+FOR_SYNTHESIS = "-D SYNTHESIS --best-effort-hierarchy"
+
+
 def synthesise(library, name, block, parameters, synthesis, keep=""):
     """The cells of a block by kind. What has to be mapped by itself (`keep_hierarchy`) is, and then one with the rest."""
     out, top = BUILD / f"{name}.json", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
-    yosys(f"{read(library, top, parameters, '-D SYNTHESIS --best-effort-hierarchy')}; {synthesis} -top {top}; setattr -mod -unset keep_hierarchy; flatten; {keep}; tee -q -o {out}.stat stat -json -top {top}",
+    yosys(f"{read(library, top, parameters, FOR_SYNTHESIS)}; {synthesis} -top {top}; setattr -mod -unset keep_hierarchy; flatten; {keep}; tee -q -o {out}.stat stat -json -top {top}",
           f"synthesis of {title(name, parameters)}")
     return json.loads(Path(f"{out}.stat").read_text())["design"]["num_cells_by_type"]
 
@@ -381,7 +385,7 @@ def synthesise_parts(library, name, block, parameters, synthesis):
     """The cells of each part of a block by kind: each module by itself, with empty ones in it, so that nothing is optimised across their borders."""
     whole, top = BUILD / f"{name}.il", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
-    yosys(f"{read(library, top, parameters, '-D SYNTHESIS --best-effort-hierarchy')}; hierarchy -top {top}; write_rtlil {whole}",
+    yosys(f"{read(library, top, parameters, FOR_SYNTHESIS)}; hierarchy -top {top}; write_rtlil {whole}",
           f"elaboration of {title(name, parameters)}")
     # They are named for what they are and where, \\fifo$top.gen_port[1].u_part.u_queue, and yosys takes brackets for patterns.
     text = whole.read_text()
