@@ -186,15 +186,6 @@ module table_engine
     return !expires || now < expiry;
   endfunction
 
-  function automatic relation_t relate(input operation_t later, input operation_t earlier, input logic same_key);
-    relation_t relation;
-    relation.key      = same_key;
-    relation.live     = alive(earlier.expires, earlier.expiry, later.now);
-    relation.class_eq = class_of(later.value) == class_of(earlier.value);
-    for (int unsigned h = 0; h < 2; h++) relation.bucket[h] = later.addr[h] == earlier.addr[h];
-    return relation;
-  endfunction
-
   // The flags of what a decision wrote.
   function automatic flags_t written(input logic used, input relation_t relation);
     return
@@ -218,43 +209,34 @@ module table_engine
     s5_q <= s4_q;
   end
 
-  // Which of them have the same key.
-  logic same_s0_s3, same_s0_s4, same_s0_s5, same_s1_s3, same_s2_s3;
-  equal #(
-      .Width(KeyWidth)
-  ) u_same_s0_s3 (
-      .a_i    (s0.key),
-      .b_i    (s3_q.key),
-      .equal_o(same_s0_s3)
-  );
-  equal #(
-      .Width(KeyWidth)
-  ) u_same_s0_s4 (
-      .a_i    (s0.key),
-      .b_i    (s4_q.key),
-      .equal_o(same_s0_s4)
-  );
-  equal #(
-      .Width(KeyWidth)
-  ) u_same_s0_s5 (
-      .a_i    (s0.key),
-      .b_i    (s5_q.key),
-      .equal_o(same_s0_s5)
-  );
-  equal #(
-      .Width(KeyWidth)
-  ) u_same_s1_s3 (
-      .a_i    (s1_q.key),
-      .b_i    (s3_q.key),
-      .equal_o(same_s1_s3)
-  );
-  equal #(
-      .Width(KeyWidth)
-  ) u_same_s2_s3 (
-      .a_i    (s2_q.key),
-      .b_i    (s3_q.key),
-      .equal_o(same_s2_s3)
-  );
+  // What the operations in stages 0 to 2 have in common with those before them whose decisions they have not read, found out a cycle ahead of them.
+  localparam int unsigned Pairs = 5;
+  localparam int unsigned LaterStage[Pairs] = '{0, 0, 0, 1, 2};
+  localparam int unsigned EarlierStage[Pairs] = '{3, 4, 5, 3, 3};
+  operation_t [5:0] stage;
+  relation_t rel1_s4_q, rel1_s5_q, rel1_s6_q;  // of the operation in stage 1, with those now in 4, 5 and 6
+  relation_t rel2_q, rel3_q;  // of those in 2 and 3, with that now in 4
+  relation_t [Pairs-1:0] relation_q;
+  assign stage = {s5_q, s4_q, s3_q, s2_q, s1_q, s0};
+  assign {rel3_q, rel2_q, rel1_s6_q, rel1_s5_q, rel1_s4_q} = relation_q;
+  for (genvar p = 0; p < Pairs; p++) begin : gen_relation
+    localparam int unsigned Later = LaterStage[p];
+    localparam int unsigned Earlier = EarlierStage[p];
+    relation_t relation;
+    equal #(
+        .Width(KeyWidth)
+    ) u_key (
+        .a_i    (stage[Later].key),
+        .b_i    (stage[Earlier].key),
+        .equal_o(relation.key)
+    );
+    for (genvar h = 0; h < 2; h++) begin : gen_bucket
+      assign relation.bucket[h] = stage[Later].addr[h] == stage[Earlier].addr[h];
+    end
+    assign relation.live = alive(stage[Earlier].expires, stage[Earlier].expiry, stage[Later].now);
+    assign relation.class_eq = class_of(stage[Later].value) == class_of(stage[Earlier].value);
+    `FFN(relation_q[p], relation)
+  end
 
   // Which stages, 1 to 5, have an operation.
   logic [5:1] valid_q;
@@ -267,13 +249,6 @@ module table_engine
 
   ////////////////////////////////////////////////////////////////////////
   // Stages 0 and 1: the three decisions that the read has missed already.
-
-  relation_t rel1_s4_q, rel1_s5_q, rel1_s6_q;  // of the operation in stage 1, with those now in 4, 5 and 6
-  always_ff @(posedge clk_i) begin
-    rel1_s4_q <= relate(s0, s3_q, same_s0_s3);
-    rel1_s5_q <= relate(s0, s4_q, same_s0_s4);
-    rel1_s6_q <= relate(s0, s5_q, same_s0_s5);
-  end
 
   logic [1:0][Ways-1:0] over_d, over2_q;  // ways overwritten since the read
   flags_t [1:0][Ways-1:0] flags_d, flags2_q;
@@ -364,8 +339,6 @@ module table_engine
   ////////////////////////////////////////////////////////////////////////
   // Stage 2: compare and expire; the decision of the next cycle but one.
 
-  relation_t rel2_q;
-  always_ff @(posedge clk_i) rel2_q <= relate(s1_q, s3_q, same_s1_s3);
 
   entry_t [1:0][Ways-1:0] read2;
   assign read2 = read_data_i;
@@ -482,8 +455,6 @@ module table_engine
   ////////////////////////////////////////////////////////////////////////
   // Stage 3: the decision.
 
-  relation_t rel3_q;
-  always_ff @(posedge clk_i) rel3_q <= relate(s2_q, s3_q, same_s2_s3);
 
   // Places that the last decision wrote, and which have an entry, also by it.
   logic [1:0][Ways-1:0] rewritten, used3;
