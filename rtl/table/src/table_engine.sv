@@ -339,7 +339,6 @@ module table_engine
   ////////////////////////////////////////////////////////////////////////
   // Stage 2: compare and expire; the decision of the next cycle but one.
 
-
   entry_t [1:0][Ways-1:0] read2;
   assign read2 = read_data_i;
   logic [1:0][Ways-1:0][1:0] way_same;
@@ -454,7 +453,6 @@ module table_engine
 
   ////////////////////////////////////////////////////////////////////////
   // Stage 3: the decision.
-
 
   // Places that the last decision wrote, and which have an entry, also by it.
   logic [1:0][Ways-1:0] rewritten, used3;
