@@ -61,6 +61,7 @@ statuses! {
     16 ZeroAmount "ZERO_AMOUNT" "an amount of 0 moves nothing; give an amount of at least 1";
     17 SelfTransfer "SELF_TRANSFER" "source and destination are the same account; name another destination";
     18 TransactionIdReused "TRANSACTION_ID_REUSED" "the source used this transaction id for another operation; choose a fresh id";
+    19 Expired "EXPIRED" "the transaction id's time is older than what retries are recognised for, so the operation may have been done; look it up by its id before you send another";
     32 UnknownCommand "UNKNOWN_COMMAND" "there is no such command; see the table of commands in the protocol";
     33 Malformed "MALFORMED" "the frame has a wrong length, or a field is set that must be zero; correct the frame";
     34 NotTrusted "NOT_TRUSTED" "unsigned operations are taken from trusted prefixes only; sign it, or have the operator trust your address";
@@ -72,6 +73,7 @@ statuses! {
     40 Busy "BUSY" "a queue is full and nothing was done; try again";
     41 StorageFailed "STORAGE_FAILED" "the journal cannot be written, so the node answers reads only; the operator must mend its disk and restart it";
     42 UnsupportedVersion "UNSUPPORTED_VERSION" "the node speaks another version of the protocol; use a client of its version";
+    43 DepositRequired "DEPOSIT_REQUIRED" "opening an account takes an issuer's signature, a deposit of a funded account, or a trusted address; have one of them open it";
     64 NotFound "NOT_FOUND" "there is no such account, transaction or block";
     65 ReplyTooLarge "REPLY_TOO_LARGE" "the reply does not fit in the request; pad the request to the length in detail";
     66 NotProvable "NOT_PROVABLE" "the block has a shape for which a proof would be ambiguous; no proof can be given";
