@@ -7,7 +7,8 @@
 //!
 //! A journal is a directory of segments of one fixed size, `journal-` and their number. Space for a segment is not only
 //! reserved but written before it is used, because syncing an overwrite changes no metadata: on ext4 it takes
-//! half the time of syncing an append. Segments that are no longer needed are used again.
+//! half the time of syncing an append. Segments that are no longer needed are used again. A segment's header has its length: a
+//! file that is shorter has lost what was written there.
 //!
 //! A segment begins with a page for its header; batches follow, each at the start of a page. So no write touches a
 //! page that has durable data, and a torn write can only break the batch that was being written. Each batch carries a

@@ -268,6 +268,63 @@ fn a_flipped_bit_anywhere_is_found() {
     model.check(&journal, &opened);
 }
 
+/// Whatever is behind the cut: durable batches, batches of which the chain of digests would not tell, or nothing yet.
+#[test]
+fn a_segment_cut_anywhere_is_found() {
+    let disk = SimulatedDisk::new(1);
+    let mut model = Model::default();
+    let (mut journal, _) = open(&disk).unwrap();
+    let mut batch = Batch::new();
+    for count in [1, 18, 3, 2] {
+        model.fill(&mut batch, count, count);
+        model.durable = journal.commit(&mut batch, 5).unwrap();
+    }
+    journal.log().prepare().unwrap();
+    let names: Vec<_> = disk.root().list().unwrap().into_iter().filter(|name| name.starts_with("journal-")).collect();
+    assert!(names.len() > 2);
+    for name in names {
+        let whole = disk.root().read(&name).unwrap();
+        for length in [0, 1, 127, 128, PAGE, PAGE + 500, 2 * PAGE, 4 * PAGE - 1] {
+            disk.root().replace(&name, &whole[..length as usize]).unwrap();
+            disk.kill();
+            let error = open(&disk).unwrap_err();
+            let expected = if length < 128 { 0 } else { length };
+            assert!(
+                matches!(&error, Error::Damaged { path, offset, .. } if path.ends_with(&name) && *offset == expected),
+                "{name} cut to {length}: {error}"
+            );
+        }
+        disk.root().replace(&name, &whole).unwrap();
+    }
+    // What a segment has behind its length is none of it.
+    let root = disk.root();
+    let name = root.list().unwrap().pop().unwrap();
+    let longer = [root.read(&name).unwrap(), vec![0x54; 3 * PAGE as usize]].concat();
+    root.replace(&name, &longer).unwrap();
+    disk.kill();
+    let (mut journal, opened) = open(&disk).unwrap();
+    model.check(&journal, &opened);
+    work(&mut journal, &mut model, &mut Random::new(3), 20).unwrap();
+}
+
+#[test]
+fn a_journal_of_another_version_is_refused() {
+    let disk = SimulatedDisk::new(1);
+    drop(open(&disk).unwrap());
+    let root = disk.root();
+    let name = &root.list().unwrap()[0];
+    let mut first = root.read(name).unwrap();
+    // As version 1 had it: without a length.
+    first[7] = 1;
+    first[48..56].fill(0);
+    let digest = blake3::keyed_hash(&[7; 32], &first[..96]);
+    first[96..128].copy_from_slice(digest.as_bytes());
+    root.replace(name, &first).unwrap();
+    disk.kill();
+    let error = open(&disk).unwrap_err();
+    assert!(matches!(error, Error::OtherVersion { found: 1, expected: 2, .. }), "{error}");
+}
+
 #[test]
 fn a_reader_finds_damage() {
     let disk = SimulatedDisk::new(2);

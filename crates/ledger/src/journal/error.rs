@@ -30,7 +30,11 @@ pub enum Error {
         path: PathBuf,
     },
     /// A segment has the format of another version.
-    #[error("{}: written in format {found}, but this program reads format {expected}", path.display())]
+    #[error(
+        "{}: written in format {found}, but this program reads format {expected}; use the program that wrote it, or name \
+         another data directory",
+        path.display()
+    )]
     OtherVersion {
         /// The segment.
         path: PathBuf,

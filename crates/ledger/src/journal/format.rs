@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const PAGE: u64 = 4096;
 
 /// The version of the format.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 const SEGMENT_MAGIC: U32 = U32::from_bytes(*b"TPJS");
 const BATCH_MAGIC: U32 = U32::from_bytes(*b"TPJB");
@@ -22,20 +22,23 @@ pub(super) struct SegmentHeader {
     pub(super) number: U64,
     /// The key of all digests of the journal.
     pub(super) key: [u8; 32],
-    reserved: [u8; 48],
+    /// Bytes of the segment, all of which are written before it has its name: a shorter file has lost some.
+    pub(super) length: U64,
+    reserved: [u8; 40],
     digest: [u8; 32],
 }
 
 impl SegmentHeader {
     pub(super) const LENGTH: usize = size_of::<Self>();
 
-    pub(super) fn new(number: u64, key: [u8; 32]) -> Self {
+    pub(super) fn new(number: u64, key: [u8; 32], length: u64) -> Self {
         let mut header = Self {
             magic: SEGMENT_MAGIC,
             version: U32::new(VERSION),
             number: U64::new(number),
             key,
-            reserved: [0; 48],
+            length: U64::new(length),
+            reserved: [0; 40],
             digest: [0; 32],
         };
         header.digest = header.compute();

@@ -39,6 +39,7 @@ pub struct Torn {
 struct Found {
     number: u64,
     file: Arc<dyn File>,
+    key: [u8; 32],
     length: u64,
 }
 
@@ -62,12 +63,10 @@ pub(super) fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(
     let Some(first) = found.first() else {
         return create(directory, options, spares);
     };
-    let key = segment::read_header(&*first.file, first.number)?;
-    for other in &found[1..] {
-        if segment::read_header(&*other.file, other.number)? != key {
-            let reason = "the segment belongs to another journal".into();
-            return Err(Error::Damaged { path: other.file.path().into(), offset: 0, reason });
-        }
+    let key = first.key;
+    if let Some(other) = found.iter().find(|other| other.key != key) {
+        let reason = "the segment belongs to another journal".into();
+        return Err(Error::Damaged { path: other.file.path().into(), offset: 0, reason });
     }
 
     let mut scan = Scan { key, window: Window::default() };
@@ -85,7 +84,8 @@ pub(super) fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(
     }
 
     let position = end.position;
-    let (file, offset, length) = (last.file.clone(), last.end, last.file.len()?);
+    let length = found[end.segments.len() - 1].length;
+    let (file, offset) = (last.file.clone(), last.end);
     let mut state = State { prepared: None, spares, segments: VecDeque::new() };
     for unused in found.into_iter().skip(end.segments.len()) {
         let name = segment::name(unused.number);
@@ -124,7 +124,7 @@ fn create(directory: Arc<dyn Directory>, options: &Options, spares: Vec<String>)
     Ok((journal, Opened { first_sequence: 1, last_sequence: 0, torn: None }))
 }
 
-/// Opens the segments, in ascending order.
+/// Opens the segments, in ascending order, and checks their headers.
 fn find(directory: &dyn Directory, names: &[String]) -> Result<Vec<Found>, Error> {
     let mut numbers: Vec<_> = names.iter().filter_map(|name| segment::number(name)).collect();
     numbers.sort_unstable();
@@ -135,7 +135,8 @@ fn find(directory: &dyn Directory, names: &[String]) -> Result<Vec<Found>, Error
     }
     let open = |number| {
         let file = directory.open(&segment::name(number), Mode::Write)?;
-        Ok(Found { number, length: file.len()?, file })
+        let header = segment::read_header(&*file, number)?;
+        Ok(Found { number, file, key: header.key, length: header.length.get() })
     };
     numbers.into_iter().map(open).collect()
 }

@@ -37,8 +37,8 @@ pub(super) fn is_spare(file_name: &str) -> bool {
     file_name.starts_with(SPARE)
 }
 
-/// Reads and checks the header of a segment; gives the journal's key.
-pub(super) fn read_header(file: &dyn File, number: u64) -> Result<[u8; 32], Error> {
+/// Reads and checks the header of a segment, and that the file is as long as it was made.
+pub(super) fn read_header(file: &dyn File, number: u64) -> Result<SegmentHeader, Error> {
     let path = || file.path().to_path_buf();
     let damaged = |reason: &str| Error::Damaged { path: path(), offset: 0, reason: reason.into() };
     let mut bytes = [0; SegmentHeader::LENGTH];
@@ -55,7 +55,12 @@ pub(super) fn read_header(file: &dyn File, number: u64) -> Result<[u8; 32], Erro
     if header.number.get() != number {
         return Err(damaged(&format!("it is segment {}", header.number.get())));
     }
-    Ok(header.key)
+    let (made, found) = (header.length.get(), file.len()?);
+    if found < made {
+        let reason = format!("the segment was made with {made} bytes, {found} are there");
+        return Err(Error::Damaged { path: path(), offset: found, reason });
+    }
+    Ok(header)
 }
 
 /// A segment that is ready to be written to.
@@ -74,7 +79,8 @@ pub(super) fn prepare(log: &Log, spare: Option<&str>, number: u64) -> Result<Pre
         None => write_spare(directory, &new_name, log.segment_bytes())?,
     };
     let mut page = [0; PAGE as usize];
-    page[..SegmentHeader::LENGTH].copy_from_slice(SegmentHeader::new(number, *log.key()).as_bytes());
+    page[..SegmentHeader::LENGTH]
+        .copy_from_slice(SegmentHeader::new(number, *log.key(), log.segment_bytes()).as_bytes());
     file.write_at(&page, 0)?;
     file.sync_data()?;
     let name = name(number);
