@@ -1,4 +1,6 @@
 //! What is where in a data directory. The node opens it, and so do the commands that work on it while no node runs.
+//! Directories are made here, for their owner alone: the files that key-value stores make in theirs have whatever mode the
+//! process's umask leaves them.
 //!
 //! ```text
 //! FORMAT, LOCK   version of the layout; who has the directory
@@ -8,7 +10,7 @@
 //! bitcoin/       flat files of Bitcoin blocks, with their key-value store in index/
 //! ```
 
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use chain::{
     bitcoin::{self, BitcoinChain},
@@ -16,7 +18,7 @@ use chain::{
 };
 use ledger::journal::{self, Journal};
 use spv::{BlockHeader, bitcoin::Network};
-use storage::{DataDirectory, Directory, RealDirectory};
+use storage::{DataDirectory, Directory};
 
 use crate::Error;
 
@@ -46,19 +48,18 @@ pub fn open_chain(
     options: own::Options,
     genesis: Option<BlockHeader>,
 ) -> Result<OwnChain, Error> {
-    let database = fjall::Database::builder(data.path().join("catalog"))
-        .cache_size(CATALOG_CACHE)
-        .open()
-        .map_err(own::Error::from)?;
+    let catalog = data.directory().directory("catalog")?;
+    let database =
+        fjall::Database::builder(catalog.path()).cache_size(CATALOG_CACHE).open().map_err(own::Error::from)?;
     let catalog = Box::new(KeyValueCatalog::new(&database)?);
     Ok(OwnChain::open(data.directory().directory("chain")?, catalog, options, genesis)?)
 }
 
 /// Opens the Bitcoin blocks, or begins a store for them.
 pub fn open_bitcoin(data: &DataDirectory, options: &bitcoin::Options) -> Result<BitcoinChain, Error> {
-    let path = data.path().join(BITCOIN);
-    let directory: Arc<dyn Directory> = Arc::new(RealDirectory::create(&path)?);
-    Ok(BitcoinChain::open(directory, &path.join("index"), options)?)
+    let directory = data.directory().directory(BITCOIN)?;
+    let index = directory.directory("index")?;
+    Ok(BitcoinChain::open(directory, index.path(), options)?)
 }
 
 /// Opens the Bitcoin blocks of whatever network, if there are any.

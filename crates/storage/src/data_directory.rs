@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::{Directory, Error, Mode, RealDirectory};
 
@@ -14,6 +14,9 @@ const NAME: &str = "turnpike data directory, format ";
 /// A data directory that this process holds: another one that opens it gets [`Error::InUse`].
 ///
 /// The operating system lets go of the lock when the process ends, however it ends.
+///
+/// It is its owner's alone: what others may do in an existing one is taken from them, with a warning. Its path may be a link,
+/// but nothing in it.
 #[derive(Debug)]
 pub struct DataDirectory {
     directory: RealDirectory,
@@ -24,19 +27,15 @@ impl DataDirectory {
     /// Opens the data directory, or makes it if there is none yet, and locks it.
     pub fn open(path: impl Into<PathBuf>, format: u32) -> Result<Self, Error> {
         let directory = RealDirectory::create(path)?;
-        let path = directory.path().join(LOCK);
-        let lock = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(|error| Error::from_io(&path, "opening", error))?;
+        let lock = directory.open_at(LOCK, OFlags::RDWR | OFlags::CREATE)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::InUse { path: directory.path().into() }),
-            Err(error) => return Err(Error::from_io(&path, "locking", error.into())),
+            Err(error) => return Err(Error::from_io(&directory.path().join(LOCK), "locking", error.into())),
         }
         check_format(&directory, format)?;
+        // Not before, as the directory may be another program's.
+        directory.make_private()?;
         Ok(Self { directory, _lock: lock })
     }
 
@@ -80,6 +79,10 @@ pub fn check_format(directory: &dyn Directory, format: u32) -> Result<(), Error>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use rustix::fs::FileType;
 
     #[test]
     fn held_by_one_at_a_time() {
@@ -97,6 +100,66 @@ mod tests {
         drop(DataDirectory::open(parent.path(), 1).unwrap());
         let error = DataDirectory::open(parent.path(), 2).unwrap_err();
         assert!(matches!(&error, Error::OtherVersion { found, expected: 2, .. } if found == "1"), "{error}");
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn what_others_could_do_is_taken_from_them() {
+        let parent = tempfile::tempdir().unwrap();
+        let (real, link) = (parent.path().join("real"), parent.path().join("link"));
+        drop(DataDirectory::open(&real, 1).unwrap().directory().directory("below").unwrap());
+        fs::write(real.join("below/file"), "content").unwrap();
+        let all = [real.clone(), real.join("FORMAT"), real.join("LOCK"), real.join("below"), real.join("below/file")];
+        for path in &all {
+            fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
+        }
+        // The directory's own path may be a link.
+        symlink(&real, &link).unwrap();
+        let data = DataDirectory::open(&link, 1).unwrap();
+        for path in &all {
+            assert_eq!(mode(path), if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
+        }
+        let directory = data.directory().directory("new").unwrap();
+        directory.replace("file", b"content").unwrap();
+        assert_eq!((mode(&real.join("new")), mode(&real.join("new/file"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn another_programs_directory_keeps_its_mode() {
+        let parent = tempfile::tempdir().unwrap();
+        fs::write(parent.path().join("thesis.txt"), "words").unwrap();
+        fs::set_permissions(parent.path(), Permissions::from_mode(0o755)).unwrap();
+        assert!(matches!(DataDirectory::open(parent.path(), 1), Err(Error::NotOurs { .. })));
+        assert_eq!(mode(parent.path()), 0o755);
+    }
+
+    #[test]
+    fn links_and_pipes_are_refused_wherever_they_are() {
+        for name in ["LOCK", "FORMAT", "journal", "a/file", "a/b/file"] {
+            let parent = tempfile::tempdir().unwrap();
+            let (data, target) = (parent.path().join("data"), parent.path().join("target"));
+            drop(DataDirectory::open(&data, 1).unwrap());
+            let planted = data.join(name);
+            fs::create_dir_all(planted.parent().unwrap()).unwrap();
+            let _ = fs::remove_file(&planted);
+            // What is not there would be made, and what is there overwritten.
+            for exists in [false, true] {
+                if exists {
+                    fs::write(&target, "another's").unwrap();
+                }
+                symlink(&target, &planted).unwrap();
+                let error = DataDirectory::open(&data, 1).unwrap_err();
+                assert!(matches!(&error, Error::Link { path } if *path == planted), "{error}");
+                assert_eq!(fs::read_to_string(&target).ok().as_deref(), exists.then_some("another's"));
+                fs::remove_file(&planted).unwrap();
+            }
+            rustix::fs::mknodat(rustix::fs::CWD, &planted, FileType::Fifo, 0o600.into(), 0).unwrap();
+            let error = DataDirectory::open(&data, 1).unwrap_err();
+            assert!(matches!(&error, Error::NotAFile { path } if *path == planted), "{error}");
+        }
     }
 
     #[test]

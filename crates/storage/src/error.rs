@@ -30,6 +30,28 @@ pub enum Error {
         /// What was accessed.
         path: PathBuf,
     },
+    /// A symbolic link where a file or a directory is to be. Who can plant one chooses what is written, and where.
+    #[error("{}: a symbolic link, which is not followed: move what it leads to in its place, or mount it there", path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// A pipe, a socket, a device or a directory where a file is to be.
+    #[error("{}: not a file: remove it, or name another directory", path.display())]
+    NotAFile {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// Others have access to what is to be the owner's alone, and it is not this user's to change.
+    #[error("{}: mode {found:03o} lets others in, and it belongs to another user: make it {mode:03o}, and run as its owner", path.display())]
+    Exposed {
+        /// The file or directory.
+        path: PathBuf,
+        /// Its mode.
+        found: u32,
+        /// The mode that it is to have.
+        mode: u32,
+    },
     /// Another failure that the operating system reports.
     #[error("{}: {operation} failed: {source}: check the disk and the kernel log, then start again", path.display())]
     Failed {

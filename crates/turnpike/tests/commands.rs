@@ -4,11 +4,12 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use common::start;
+use common::{Process, start};
 use serde_json::Value;
 use wire::{CompactFrame, Operation};
 use zerocopy::IntoBytes;
@@ -231,6 +232,31 @@ fn data_directories_of_others_are_refused() {
     fs::write(data.join("FORMAT"), mark.replace('1', "999")).unwrap();
     let other = error(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"]);
     assert!(other.contains("format 999"), "{other}");
+}
+
+#[test]
+fn all_of_a_data_directory_is_its_owners_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let plain = Process::command(env!("CARGO_BIN_EXE_turnpike"), "serve", &data, "127.0.0.1:0".parse().unwrap());
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 000; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+    let node = Process::run(command.args(["--trusted", "127.0.0.0/8", "--accounts", "1000"])).unwrap();
+    assert!(node.stop().unwrap());
+    let (mut folders, mut files) = (vec![data], 0);
+    while let Some(folder) = folders.pop() {
+        assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o7777, 0o700, "{}", folder.display());
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600, "{}", path.display());
+        }
+    }
+    assert!(files > 5);
 }
 
 #[test]

@@ -90,8 +90,14 @@ impl Victim {
 
     /// Ends the node and starts it again on what it left.
     pub fn restart(&mut self) {
+        self.try_restart().unwrap();
+    }
+
+    /// The same, where it may refuse to start.
+    pub fn try_restart(&mut self) -> Result<(), node::Error> {
         self.stop();
-        self.node = Some(Node::start(&self.config).unwrap());
+        self.node = Some(Node::start(&self.config)?);
+        Ok(())
     }
 
     /// A client of the node, trusted.

@@ -19,12 +19,18 @@ mod replay;
 mod serve;
 mod verify;
 
+use rustix::fs::Mode;
+
 use crate::cli::Command;
 use crate::error::Error;
 use crate::output::Output;
 
 /// Runs a command.
 pub fn run(command: Command, output: Output) -> Result<(), Error> {
+    if matches!(command, Command::Serve(_) | Command::InNic(_) | Command::Import(_) | Command::Check(_)) {
+        // For the files that key-value stores make in a data directory; everything else there has its mode by itself.
+        rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    }
     match command {
         Command::Serve(args) => serve::run(&args, output),
         Command::InNic(args) => in_nic::run(&args, output),
