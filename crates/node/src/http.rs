@@ -1,7 +1,11 @@
-//! Metrics and health over HTTP: one request a connection, one connection at a time, nothing kept.
+//! Metrics and health over HTTP: one request a connection, all connections on one thread, none waited for.
+//!
+//! Nobody else is kept waiting by a client that says nothing: what is asked is answered as soon as it is whole, a connection has but so much
+//! time in all, and where all places are taken the oldest one goes.
 
 use std::{
-    io::{self, Read, Write},
+    collections::VecDeque,
+    io::{self, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
@@ -10,21 +14,51 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use crate::shared::Shared;
 
 /// Longest request that is looked at: its path is all that matters.
 const REQUEST_BYTES: usize = 8 << 10;
 /// Most header lines of a request.
 const HEADERS: usize = 64;
-/// How long a client may take for its request and for taking the reply.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How often the listener looks whether it is to stop.
-const POLL: Duration = Duration::from_millis(50);
+/// How long a connection may last, from the first byte to the last.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Connections at a time.
+const CONNECTIONS: usize = 64;
+/// How often the thread looks whether it is to stop.
+const TICK: Duration = Duration::from_millis(50);
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// What the root says.
+const ROOT: &str = concat!(
+    "Turnpike ",
+    env!("CARGO_PKG_VERSION"),
+    "\n
+/metrics  figures, as Prometheus reads them
+/health   whether the process serves
+/ready    whether it takes writes, or why not
+
+The protocol is spoken on the other port, over UDP and TCP: `turnpike info`. The book is docs/ of the
+source: quick-start.md to begin with, operations.md for what the figures mean, protocol.md for the bytes.
+"
+);
 
 /// The listener for metrics and health.
 pub struct Http {
     listener: TcpListener,
     shared: Arc<Shared>,
+}
+
+/// A connection, and how far its one request is.
+struct Connection {
+    stream: TcpStream,
+    since: Instant,
+    request: Vec<u8>,
+    /// What is left of the reply, once there is one.
+    reply: Option<Vec<u8>>,
+    sent: usize,
 }
 
 impl Http {
@@ -42,67 +76,139 @@ impl Http {
 
     /// Serves until `stop` is set.
     pub fn run(&self, stop: &AtomicBool) {
+        // In the order in which they came.
+        let mut connections = VecDeque::with_capacity(CONNECTIONS);
         while !stop.load(Ordering::Acquire) {
-            match self.listener.accept() {
-                // A client that does not behave loses its connection and nothing else happens.
-                Ok((stream, _)) => drop(self.serve(stream)),
-                Err(_) => std::thread::sleep(POLL),
+            if wait(&self.listener, &connections).is_err() {
+                // The want of memory, say: nothing was waited for.
+                std::thread::sleep(TICK);
+            }
+            connections.retain_mut(|connection| self.serve(connection));
+            // A new one that has asked already is answered before the next may need its place.
+            for _ in 0..CONNECTIONS {
+                match self.listener.accept() {
+                    Ok((stream, _)) => {
+                        let Some(mut connection) = Connection::new(stream) else { continue };
+                        if self.serve(&mut connection) {
+                            if connections.len() == CONNECTIONS {
+                                connections.pop_front();
+                            }
+                            connections.push_back(connection);
+                        }
+                    }
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    // The want of a descriptor, say: the oldest gives its own.
+                    Err(_) => {
+                        connections.pop_front();
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                }
             }
         }
     }
 
-    fn serve(&self, mut stream: TcpStream) -> io::Result<()> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let (status, kind, body) = match read_path(&mut stream)? {
-            Ok(path) => self.answer(&path),
-            Err(status) => (status, "text/plain", String::new()),
-        };
-        let length = body.len();
-        let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(body.as_bytes())
+    /// Does for a connection what can be done at once. Whether it goes on.
+    fn serve(&self, connection: &mut Connection) -> bool {
+        if connection.since.elapsed() > PATIENCE {
+            return false;
+        }
+        if connection.reply.is_none() {
+            match connection.read() {
+                Ok(None) => return true,
+                Ok(Some(Request::Get { path, with_body })) => {
+                    let (status, kind, body) = self.answer(&path);
+                    connection.reply = Some(reply(status, kind, &body, with_body));
+                }
+                Ok(Some(Request::Bad(status))) => connection.reply = Some(reply(status, TEXT, "", true)),
+                Err(_) => return false,
+            }
+        }
+        connection.write().is_ok_and(|done| !done)
     }
 
     fn answer(&self, path: &str) -> (&'static str, &'static str, String) {
-        const TEXT: &str = "text/plain; charset=utf-8";
         match path.split('?').next().unwrap_or(path) {
+            "/" => ("200 OK", TEXT, ROOT.into()),
             "/metrics" => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", self.shared.metrics()),
             "/health" => ("200 OK", TEXT, "ok\n".into()),
             "/ready" => match self.shared.unready() {
                 None => ("200 OK", TEXT, "ready\n".into()),
                 Some(reason) => ("503 Service Unavailable", TEXT, format!("{reason}\n")),
             },
-            _ => ("404 Not Found", TEXT, "there is /metrics, /health and /ready\n".into()),
+            _ => ("404 Not Found", TEXT, "there is /, /metrics, /health and /ready\n".into()),
         }
     }
 }
 
-/// Reads the head of a request; gives its path, or the status that refuses it.
-fn read_path(stream: &mut TcpStream) -> io::Result<Result<String, &'static str>> {
-    let start = Instant::now();
-    let mut buffer = [0; REQUEST_BYTES];
-    let mut filled = 0;
-    loop {
-        let read = stream.read(&mut buffer[filled..])?;
-        filled += read;
+fn reply(status: &str, kind: &str, body: &str, with_body: bool) -> Vec<u8> {
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    [head.as_bytes(), if with_body { body.as_bytes() } else { b"" }].concat()
+}
+
+/// Waits until something can be done.
+fn wait(listener: &TcpListener, connections: &VecDeque<Connection>) -> io::Result<()> {
+    let mut polled = vec![PollFd::new(listener, PollFlags::IN)];
+    polled.extend(connections.iter().map(|connection| {
+        let waits_for = if connection.reply.is_some() { PollFlags::OUT } else { PollFlags::IN };
+        PollFd::new(&connection.stream, waits_for)
+    }));
+    let tick = Timespec { tv_sec: 0, tv_nsec: i64::from(TICK.subsec_nanos()) };
+    match poll(&mut polled, Some(&tick)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What is asked for.
+enum Request {
+    Get { path: String, with_body: bool },
+    Bad(&'static str),
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Option<Self> {
+        stream.set_nonblocking(true).ok()?;
+        Some(Self { stream, since: Instant::now(), request: Vec::new(), reply: None, sent: 0 })
+    }
+
+    /// Reads what has come of the request; gives it once its head is whole.
+    fn read(&mut self) -> io::Result<Option<Request>> {
+        let mut buffer = [0; REQUEST_BYTES];
+        let room = REQUEST_BYTES - self.request.len();
+        let read = match self.stream.read(&mut buffer[..room]) {
+            Ok(0) => return Ok(Some(Request::Bad("400 Bad Request"))),
+            Ok(read) => read,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        self.request.extend_from_slice(&buffer[..read]);
         let mut headers = [httparse::EMPTY_HEADER; HEADERS];
         let mut request = httparse::Request::new(&mut headers);
-        match request.parse(&buffer[..filled]) {
-            Err(_) => return Ok(Err("400 Bad Request")),
-            Ok(httparse::Status::Complete(_)) => {
-                return Ok(match (request.method, request.path) {
-                    (Some("GET"), Some(path)) => Ok(path.to_owned()),
-                    _ => Err("405 Method Not Allowed"),
-                });
+        Ok(match request.parse(&self.request) {
+            Ok(httparse::Status::Partial) if self.request.len() < REQUEST_BYTES => None,
+            Ok(httparse::Status::Complete(_)) => Some(match (request.method, request.path) {
+                (Some("GET"), Some(path)) => Request::Get { path: path.to_owned(), with_body: true },
+                (Some("HEAD"), Some(path)) => Request::Get { path: path.to_owned(), with_body: false },
+                _ => Request::Bad("405 Method Not Allowed"),
+            }),
+            _ => Some(Request::Bad("400 Bad Request")),
+        })
+    }
+
+    /// Writes what is taken of the reply. Whether that was all.
+    fn write(&mut self) -> io::Result<bool> {
+        let reply = self.reply.as_deref().unwrap_or_default();
+        while self.sent < reply.len() {
+            match self.stream.write(&reply[self.sent..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => self.sent += written,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
-            Ok(httparse::Status::Partial) if read == 0 || filled == buffer.len() || start.elapsed() > PATIENCE => {
-                return Ok(Err("400 Bad Request"));
-            }
-            Ok(httparse::Status::Partial) => {}
         }
+        Ok(true)
     }
 }
