@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use turnpike_nic::held::PoolSize;
 use turnpike_nic::parking::{Limits, parking};
 use turnpike_nic::selector::{Selector, SelectorConfig};
 use turnpike_nic::{
-    Answer, Backend, Batch, Counters, DataPath, Held, Peer, Pool, QueryKind, Release, Reply, StoreController, Transmit,
-    UdpBackend, UdpConfig,
+    Answer, Backend, Batch, Counters, DataPath, Held, Peer, Pools, QueryKind, Release, Reply, StoreController,
+    Transmit, UdpBackend, UdpConfig,
 };
 use wire::{
     BatchFormat, BatchHeader, Command, CompactEntry, CompactFrame, MAX_DATAGRAM, Operation, Promise, SignedOperation,
@@ -78,7 +77,7 @@ fn main() {
     let (peer, waker, stop) = (Peer::new(local), backend.waker(), Arc::new(AtomicBool::new(false)));
     let config = SelectorConfig { trusted: vec!["127.0.0.0/8".parse().unwrap()], ..SelectorConfig::default() };
     let (parking, _departures) = parking(Limits::default());
-    let pool = Pool::new(PoolSize::default());
+    let pool = Pools::default();
     let path = DataPath::new(backend, Selector::new(config, local), Nothing, parking, pool, counters, 64);
     let stopped = stop.clone();
     let node = std::thread::spawn(move || path.run(&stopped).map(drop));

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use wire::Status;
 
+use crate::held::Class;
+
 /// A number that only grows.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -17,6 +19,44 @@ impl Counter {
     /// Makes it larger.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+/// Why a connection came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// Its client closed it, or it broke.
+    Client,
+    /// It was sent what gets no answer, or is no frame.
+    Malformed,
+    /// No byte moved for too long.
+    Idle,
+    /// A frame was not whole in time.
+    SlowFrame,
+    /// Replies were not taken in time.
+    SlowReader,
+    /// Another needed its place, and it was the idlest.
+    Room,
+    /// There was no place for it: it was closed as soon as it was open.
+    Refused,
+}
+
+impl Closed {
+    /// All reasons.
+    pub const ALL: [Self; 7] =
+        [Self::Client, Self::Malformed, Self::Idle, Self::SlowFrame, Self::SlowReader, Self::Room, Self::Refused];
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Malformed => "malformed",
+            Self::Idle => "idle",
+            Self::SlowFrame => "slow_frame",
+            Self::SlowReader => "slow_reader",
+            Self::Room => "room",
+            Self::Refused => "refused",
+        }
     }
 }
 
@@ -44,7 +84,11 @@ pub struct Counters {
     pub replies: Counter,
     /// Replies that could not be sent.
     pub lost: Counter,
+    /// Connections opened.
+    pub connections: Counter,
     refused: [Counter; STATUS_CODES],
+    busy: [Counter; Class::ALL.len()],
+    closed: [Counter; Closed::ALL.len()],
 }
 
 impl Default for Counters {
@@ -59,7 +103,10 @@ impl Default for Counters {
             dropped: Counter::default(),
             replies: Counter::default(),
             lost: Counter::default(),
+            connections: Counter::default(),
             refused: [const { Counter(AtomicU64::new(0)) }; STATUS_CODES],
+            busy: Default::default(),
+            closed: Default::default(),
         }
     }
 }
@@ -76,6 +123,16 @@ impl Counters {
             counter.add(1);
         }
     }
+
+    /// Frames that were refused because all that may wait of their class did.
+    pub fn busy(&self, class: Class) -> &Counter {
+        &self.busy[class as usize]
+    }
+
+    /// Connections that came to their end for this reason.
+    pub fn closed(&self, why: Closed) -> &Counter {
+        &self.closed[why as usize]
+    }
 }
 
 #[cfg(test)]
@@ -83,11 +140,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_has_a_counter() {
+    fn every_case_has_a_counter() {
         let counters = Counters::default();
         for &status in Status::ALL {
             counters.refuse(status);
             assert_eq!(counters.refused(status), 1, "{status}");
+        }
+        for class in Class::ALL {
+            counters.busy(class).add(1);
+            assert_eq!(counters.busy(class).get(), 1, "{}", class.name());
+        }
+        for why in Closed::ALL {
+            counters.closed(why).add(1);
+            assert_eq!(counters.closed(why).get(), 1, "{}", why.name());
         }
     }
 }

@@ -1,13 +1,60 @@
-//! Datagrams that wait for a worker, in buffers of a fixed pool.
+//! Datagrams that wait for a worker, in buffers of fixed pools: one for each class of work, so that none takes what another needs.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::{MESSAGE_BYTES, Peer};
 
+/// What a datagram waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The signatures of signed operations.
+    Signed,
+    /// A proof that the cache does not hold.
+    Proof,
+    /// What a verify frame asks for.
+    Verify,
+}
+
+impl Class {
+    /// All classes.
+    pub const ALL: [Self; 3] = [Self::Signed, Self::Proof, Self::Verify];
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Signed => "signed",
+            Self::Proof => "proof",
+            Self::Verify => "verify",
+        }
+    }
+}
+
+/// A pool for each class.
+#[derive(Clone, Debug)]
+pub struct Pools([Pool; Class::ALL.len()]);
+
+impl Pools {
+    /// Pools of the sizes that `size` tells.
+    pub fn new(size: impl FnMut(Class) -> PoolSize) -> Self {
+        Self(Class::ALL.map(size).map(Pool::new))
+    }
+
+    /// Copies a datagram into a free buffer of its class; none if all are in use that such a sender may have.
+    pub fn hold(&self, class: Class, peer: Peer, trusted: bool, datagram: &[u8]) -> Option<Held> {
+        self.0[class as usize].hold(peer, trusted, datagram)
+    }
+}
+
+impl Default for Pools {
+    fn default() -> Self {
+        Self::new(PoolSize::of)
+    }
+}
+
 /// Buffers of two sizes, so that thousands of single frames can wait without the memory for as many batches.
 #[derive(Clone, Debug)]
-pub struct Pool {
+struct Pool {
     small: Arc<Free>,
     large: Arc<Free>,
 }
@@ -15,13 +62,15 @@ pub struct Pool {
 #[derive(Debug)]
 struct Free {
     size: usize,
+    /// How many of them are for trusted senders only.
+    reserved: usize,
     buffers: Mutex<Vec<Box<[u8]>>>,
 }
 
 /// What a small buffer holds: any single frame, and a proof request that crosses an Ethernet without fragments.
 pub const SMALL_BYTES: usize = 2048;
 
-/// How many buffers a [`Pool`] has.
+/// How many buffers there are for a class; a quarter of them for trusted senders only.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolSize {
     /// Buffers of [`SMALL_BYTES`].
@@ -30,11 +79,21 @@ pub struct PoolSize {
     pub large: usize,
 }
 
-impl Default for PoolSize {
+impl PoolSize {
     /// A worker verifies about 30,000 signatures a second: 4096 single frames wait for some tenths of a second at most,
-    /// and so do 64 batches of 356.
-    fn default() -> Self {
-        Self { small: 4096, large: 64 }
+    /// and so do 64 batches of 356. Clients that ask for proofs wait for few at a time. Of verify frames the work that waits has
+    /// a limit of its own.
+    pub const fn of(class: Class) -> Self {
+        match class {
+            Class::Signed => Self { small: 4096, large: 64 },
+            Class::Proof => Self { small: 1024, large: 32 },
+            Class::Verify => Self { small: 512, large: 64 },
+        }
+    }
+
+    /// All buffers.
+    pub const fn total(self) -> usize {
+        self.small + self.large
     }
 }
 
@@ -43,27 +102,33 @@ impl Default for PoolSize {
 pub struct Held {
     /// Who sent it.
     pub peer: Peer,
+    /// Whether he is in a trusted prefix.
+    pub trusted: bool,
     buffer: Box<[u8]>,
     length: usize,
     home: Arc<Free>,
 }
 
 impl Pool {
-    /// A pool of so many buffers.
-    pub fn new(size: PoolSize) -> Self {
+    fn new(size: PoolSize) -> Self {
         let free = |count: usize, size: usize| {
             let buffers = (0..count).map(|_| vec![0; size].into_boxed_slice()).collect();
-            Arc::new(Free { size, buffers: Mutex::new(buffers) })
+            Arc::new(Free { size, reserved: count / 4, buffers: Mutex::new(buffers) })
         };
         Self { small: free(size.small, SMALL_BYTES), large: free(size.large, MESSAGE_BYTES) }
     }
 
-    /// Copies a datagram into a free buffer; none if all are in use.
-    pub fn hold(&self, peer: Peer, datagram: &[u8]) -> Option<Held> {
+    fn hold(&self, peer: Peer, trusted: bool, datagram: &[u8]) -> Option<Held> {
         let home = [&self.small, &self.large].into_iter().find(|free| datagram.len() <= free.size)?;
-        let mut buffer = home.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        let mut buffer = {
+            let mut buffers = home.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+            if !trusted && buffers.len() <= home.reserved {
+                return None;
+            }
+            buffers.pop()?
+        };
         buffer[..datagram.len()].copy_from_slice(datagram);
-        Some(Held { peer, buffer, length: datagram.len(), home: home.clone() })
+        Some(Held { peer, trusted, buffer, length: datagram.len(), home: home.clone() })
     }
 }
 
@@ -85,5 +150,24 @@ impl Drop for Held {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
         self.home.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_leave_a_quarter_and_classes_are_apart() {
+        let pools = Pools::new(|_| PoolSize { small: 8, large: 1 });
+        let peer = Peer::new(([192, 0, 2, 1], 9).into());
+        let hold = |class, trusted| pools.hold(class, peer, trusted, &[1; 100]);
+        let strangers = Vec::from_iter((0..8).map_while(|_| hold(Class::Verify, false)));
+        assert_eq!(strangers.len(), 6);
+        let trusted = Vec::from_iter((0..8).map_while(|_| hold(Class::Verify, true)));
+        assert_eq!(trusted.len(), 2);
+        assert!(hold(Class::Signed, false).is_some_and(|held| held[..] == [1; 100] && !held.trusted));
+        drop(strangers);
+        assert!(hold(Class::Verify, false).is_some());
     }
 }

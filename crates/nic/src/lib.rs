@@ -9,12 +9,14 @@
 //! the request. [`DataPath`] drives the four over a [`Backend`](backend::Backend): [`udp`], [`af_xdp`] or
 //! the simulated NIC of [`rtl`].
 //! Replies that have to wait for the disk are parked in [`parking`], datagrams that have to wait for a worker are kept
-//! in [`held`]. All memory is given at start; what does not fit is answered `BUSY`.
+//! in [`held`], each class of work in buffers of its own. All memory is given at start; what does not fit is answered `BUSY`.
+//! [`cost`] tells what requests cost.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod af_xdp;
 pub mod backend;
 pub mod controller;
+pub mod cost;
 pub mod counters;
 pub mod csr;
 mod either;
@@ -36,9 +38,10 @@ mod wait;
 pub use af_xdp::{AfXdpBackend, AfXdpTransmitter};
 pub use backend::{Backend, Batch, Memory, Peer, Reply, Transmit, Waker};
 pub use controller::{Answer, QueryKind, Release, StoreController};
+pub use cost::Costs;
 pub use counters::Counters;
 pub use either::Either;
-pub use held::{Held, Pool};
+pub use held::{Class, Held, Pools};
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
 pub use prefix::Prefix;

@@ -13,7 +13,7 @@ use crate::controller::{Answer, QueryKind, Release, StoreController};
 use crate::counters::Counters;
 use crate::extractor::{Extraction, check_signed, signed_operations, signed_promise};
 use crate::generator;
-use crate::held::{Held, Pool};
+use crate::held::{Class, Held, Pools};
 use crate::parking::{Limits, Parking};
 use crate::selector::{Selection, Selector};
 
@@ -43,7 +43,7 @@ struct Stages<B, C> {
     selector: Selector,
     controller: C,
     parking: Parking,
-    pool: Pool,
+    pools: Pools,
     counters: Arc<Counters>,
     messages: usize,
     extraction: Extraction,
@@ -58,7 +58,7 @@ impl<B: Backend, C: StoreController> DataPath<B, C> {
         selector: Selector,
         controller: C,
         parking: Parking,
-        pool: Pool,
+        pools: Pools,
         counters: Arc<Counters>,
         messages: usize,
     ) -> Self {
@@ -68,7 +68,7 @@ impl<B: Backend, C: StoreController> DataPath<B, C> {
             selector,
             controller,
             parking,
-            pool,
+            pools,
             counters,
             messages,
             extraction: Extraction::default(),
@@ -131,11 +131,11 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
             Selection::Batch(_, promise) => return self.extract(memory, peer, place, promise),
             Selection::Signed => {
                 check_signed(datagram);
-                let refused = match self.pool.hold(peer, datagram) {
-                    Some(held) => self.controller.verify(held).is_err(),
-                    None => true,
-                };
-                if refused { self.refuse(datagram, Status::Busy, 0) } else { return }
+                let held = self.pools.hold(Class::Signed, peer, self.selector.trusts(peer.address.ip()), datagram);
+                match held.and_then(|held| self.controller.verify(held).ok()) {
+                    Some(()) => return,
+                    None => self.refuse_busy(datagram, Class::Signed),
+                }
             }
             Selection::Query(kind) => match self.answer(kind, peer, datagram) {
                 Some(length) => length,
@@ -225,6 +225,12 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         generator::refuse(datagram, status, detail)
     }
 
+    /// Refuses what would have to wait for a worker of a class that has enough to do.
+    fn refuse_busy(&mut self, datagram: &mut [u8], class: Class) -> usize {
+        self.counters.busy(class).add(1);
+        self.refuse(datagram, Status::Busy, 0)
+    }
+
     /// Answers a query in place: the reply's length, or none if a worker replies.
     fn answer(&mut self, kind: QueryKind, peer: Peer, datagram: &mut [u8]) -> Option<usize> {
         self.counters.queries.add(1);
@@ -232,11 +238,12 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
             Answer::Reply(length) => Some(length.min(datagram.len())),
             Answer::Refuse(status, detail) => Some(self.refuse(datagram, status, detail)),
             Answer::Defer => {
-                let deferred = match self.pool.hold(peer, datagram) {
-                    Some(held) => self.controller.defer(kind, held).is_ok(),
-                    None => false,
-                };
-                if deferred { None } else { Some(self.refuse(datagram, Status::Busy, 0)) }
+                let class = if kind == QueryKind::Verify { Class::Verify } else { Class::Proof };
+                let held = self.pools.hold(class, peer, self.selector.trusts(peer.address.ip()), datagram);
+                match held.and_then(|held| self.controller.defer(kind, held).ok()) {
+                    Some(()) => None,
+                    None => Some(self.refuse_busy(datagram, class)),
+                }
             }
         }
     }

@@ -55,6 +55,10 @@ pub enum PrefixError {
     },
 }
 
+/// Hosts in the same /24 of IPv4, or /56 of IPv6 (what one customer gets), share what one sender may use.
+const SHARED_IPV4_BITS: u8 = 24;
+const SHARED_IPV6_BITS: u8 = 56;
+
 /// The bits before an IPv4 address that is mapped into IPv6.
 const MAPPED_BITS: u8 = 96;
 
@@ -73,6 +77,12 @@ impl Prefix {
                 Self { address: Ipv6Addr::from_bits(v6.to_bits() & mask).into(), length }
             }
         }
+    }
+
+    /// The prefix of those that count as one sender in limits.
+    pub fn shared_by(address: IpAddr) -> Self {
+        let is_ipv4 = address.to_canonical().is_ipv4();
+        Self::containing(address, if is_ipv4 { SHARED_IPV4_BITS } else { SHARED_IPV6_BITS })
     }
 
     /// Whether `address` is in the prefix.

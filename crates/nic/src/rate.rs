@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use crate::prefix::Prefix;
 
-/// How much a prefix may ask for. A single frame costs 1, a batch the number of its operations.
+/// How much a prefix may ask for, in operations: a single frame costs 1, a batch the number of its operations, a verify frame what
+/// [`Costs`](crate::cost::Costs) tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     /// Operations a second.
@@ -36,10 +37,6 @@ pub enum Verdict {
     Drop,
 }
 
-/// Hosts in the same /24 of IPv4, or /56 of IPv6 (what one customer gets), share a bucket.
-const IPV4_BITS: u8 = 24;
-const IPV6_BITS: u8 = 56;
-
 /// Buckets that a prefix may be in.
 const WAYS: usize = 4;
 
@@ -47,8 +44,8 @@ const WAYS: usize = 4;
 struct Bucket {
     /// The prefix's bits, from the top; 0 in buckets never used.
     prefix: u64,
-    /// In thousandths, so that what a millisecond earns is a whole number.
-    tokens: u64,
+    /// In thousandths, so that what a millisecond earns is a whole number; below 0 a debt.
+    tokens: i64,
     /// Milliseconds since the start, when `tokens` was right.
     updated: u32,
     /// Refusals since the last pass.
@@ -73,7 +70,8 @@ impl RateLimiter {
         Self { limit, buckets: vec![[full; WAYS]; sets], hasher: RandomState::new(), start: Instant::now() }
     }
 
-    /// Charges `cost` to the prefix of `address`.
+    /// Charges `cost` to the prefix of `address`. What costs more than a burst passes where the bucket is full, and nothing of
+    /// the prefix passes until that is paid.
     pub fn charge(&mut self, address: IpAddr, cost: u32, now: Instant) -> Verdict {
         // Milliseconds wrap around after 49 days, which a bucket that was asleep for so long takes for a short nap.
         let now = now.saturating_duration_since(self.start).as_millis() as u32;
@@ -95,38 +93,35 @@ impl RateLimiter {
         };
         bucket.tokens = bucket.tokens_at(now, limit);
         bucket.updated = now;
-        match bucket.tokens.checked_sub(u64::from(cost) * 1000) {
-            Some(rest) => {
-                bucket.tokens = rest;
-                bucket.refusals = 0;
-                Verdict::Pass
-            }
-            None => {
-                bucket.refusals = bucket.refusals.saturating_add(1);
-                // The 1st, 2nd, 4th, 8th: an honest client hears of it, a flood is not answered with a flood.
-                if bucket.refusals.is_power_of_two() { Verdict::Refuse } else { Verdict::Drop }
-            }
+        let cost = i64::from(cost) * 1000;
+        if bucket.tokens >= cost.min(limit.most()) {
+            bucket.tokens -= cost;
+            bucket.refusals = 0;
+            return Verdict::Pass;
         }
+        bucket.refusals = bucket.refusals.saturating_add(1);
+        // The 1st, 2nd, 4th, 8th: an honest client hears of it, a flood is not answered with a flood.
+        if bucket.refusals.is_power_of_two() { Verdict::Refuse } else { Verdict::Drop }
     }
 }
 
 impl RateLimit {
     /// The thousandths of tokens in a full bucket.
-    fn most(&self) -> u64 {
-        u64::from(self.burst) * 1000
+    fn most(&self) -> i64 {
+        i64::from(self.burst) * 1000
     }
 }
 
 impl Bucket {
-    fn tokens_at(&self, now: u32, limit: RateLimit) -> u64 {
-        let elapsed = u64::from(now.wrapping_sub(self.updated));
-        limit.most().min(self.tokens + elapsed * u64::from(limit.per_second))
+    fn tokens_at(&self, now: u32, limit: RateLimit) -> i64 {
+        let elapsed = i64::from(now.wrapping_sub(self.updated));
+        limit.most().min(self.tokens.saturating_add(elapsed.saturating_mul(limit.per_second.into())))
     }
 }
 
 /// The bits that hosts with one bucket share, and a mark that tells the families apart and makes it other than 0.
 fn key(address: IpAddr) -> u64 {
-    match Prefix::containing(address, if address.to_canonical().is_ipv4() { IPV4_BITS } else { IPV6_BITS }).address() {
+    match Prefix::shared_by(address).address() {
         IpAddr::V4(v4) => u64::from(v4.to_bits()) << 8 | 4,
         IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64 | 6,
     }
@@ -158,7 +153,10 @@ mod tests {
         assert_eq!(charge(10, 11), Verdict::Pass);
         assert_eq!(charge(100, 20), Verdict::Refuse);
         assert_eq!(charge(100, 1000), Verdict::Pass);
-        assert_eq!(charge(101, 9000), Verdict::Refuse, "more than a burst never passes");
+        assert_eq!(charge(500, 1099), Verdict::Refuse, "more than a burst passes when the bucket is full");
+        assert_eq!(charge(500, 1100), Verdict::Pass);
+        assert_eq!(charge(1, 1500), Verdict::Refuse, "and is paid before anything else passes");
+        assert_eq!(charge(1, 1501), Verdict::Pass);
     }
 
     #[test]
@@ -191,11 +189,12 @@ mod tests {
             let mut limiter = RateLimiter::new(LIMIT);
             let start = limiter.start;
             let (mut now, mut model) = (0, f64::from(LIMIT.burst));
+            let most = f64::from(LIMIT.burst);
             for (pause, cost) in steps {
                 now += pause;
-                model = (model + pause as f64).min(f64::from(LIMIT.burst));
+                model = (model + pause as f64).min(most);
                 let verdict = limiter.charge(address("10.0.0.1"), cost, start + Duration::from_millis(now));
-                prop_assert_eq!(verdict == Verdict::Pass, f64::from(cost) <= model);
+                prop_assert_eq!(verdict == Verdict::Pass, f64::from(cost).min(most) <= model);
                 if verdict == Verdict::Pass {
                     model -= f64::from(cost);
                 }

@@ -3,6 +3,9 @@
 //! One thread reads frames from all connections and writes replies to them. To the data path frames of connections are datagrams
 //! of a [`Peer`] with a connection, so every service is there over TCP too. A connection that has as many requests without reply
 //! as it may is not read from until replies are taken: that is how slow clients are slowed down, and nobody else.
+//!
+//! Places are few, so nobody keeps one for nothing: a frame has to be whole in time, replies have to be taken in time, a prefix has its share,
+//! and where all places are taken the idlest connection is closed for a new one. Trusted prefixes have places of their own.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -16,6 +19,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wire::{Frame, MAX_DATAGRAM};
 
 use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply, Transmit, Waker, canonical};
+use crate::counters::{Closed, Counters};
+use crate::prefix::Prefix;
 
 /// Bytes of the length before a frame.
 const PREFIX: usize = 4;
@@ -24,13 +29,23 @@ const PREFIX: usize = 4;
 const READ_BYTES: usize = 64 << 10;
 
 /// How long the thread sleeps at most, and so how long it takes to notice that it is to end.
-const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const TICK: Duration = Duration::from_millis(100);
+
+/// Connections taken before the others are looked at again.
+const ACCEPTED_AT_ONCE: usize = 64;
+
+/// How long a connection may be sure of its place after it was opened or did something whole, however many others want it.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What connections may use.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StreamLimits {
-    /// Connections at a time; more are closed at once.
+    /// Prefixes whose connections have places of their own.
+    pub trusted: Vec<Prefix>,
+    /// Connections of trusted prefixes at a time, and as many of all others.
     pub connections: usize,
+    /// Connections of one prefix at a time that is not trusted.
+    pub prefix_connections: usize,
     /// Requests of a connection that have no reply yet.
     pub requests: usize,
     /// Their bytes: no further frame is read from a connection with more.
@@ -39,18 +54,24 @@ pub struct StreamLimits {
     pub waiting_bytes: usize,
     /// A connection on which no byte moves for so long is closed.
     pub idle: Duration,
+    /// How long a frame may take from its first byte to its last, and a client to take as many bytes of replies as the largest has.
+    pub frame: Duration,
 }
 
 impl Default for StreamLimits {
-    /// 256 connections with 256 KiB of requests, and as much of replies, are 128 MiB at worst. What waits for the data path is what
-    /// a socket's receive buffer holds.
+    /// 256 connections with 256 KiB of requests, and as much of replies, are 128 MiB at worst, and trusted prefixes can have as much. It
+    /// takes eight prefixes to have all places. What waits for the data path is what a socket's receive buffer holds. The largest frame
+    /// takes ten seconds at 52 kbit/s.
     fn default() -> Self {
         Self {
+            trusted: Vec::new(),
             connections: 256,
+            prefix_connections: 32,
             requests: 256,
             request_bytes: 256 << 10,
             waiting_bytes: 4 << 20,
             idle: Duration::from_secs(60),
+            frame: Duration::from_secs(10),
         }
     }
 }
@@ -117,34 +138,62 @@ pub struct Streams {
     hub: Arc<Hub>,
     path: Waker,
     limits: StreamLimits,
+    counters: Arc<Counters>,
     connections: Vec<Connection>,
+    /// How many there are of each prefix.
+    shares: HashMap<Prefix, usize>,
     next: u32,
+    /// No connections are taken before, as the system had no room for one.
+    resumes: Instant,
 }
 
 struct Connection {
     number: u32,
     stream: TcpStream,
     peer: Peer,
+    prefix: Prefix,
+    trusted: bool,
     received: Vec<u8>,
+    /// Since when the frame that `received` ends with is not whole.
+    incomplete: Option<Instant>,
     sending: Vec<u8>,
     sent: usize,
+    /// Since when the client does not take what is behind `sent`, and what that was then.
+    unread: Option<(Instant, usize)>,
     /// Requests without a reply that was written, and their bytes until there are none.
     requests: usize,
     request_bytes: usize,
     /// Replies in `sending`.
     replies: usize,
+    /// The last byte either way.
     moved: Instant,
-    is_over: bool,
+    /// The last frame that came whole or replies that were taken.
+    whole: Instant,
+    over: Option<Closed>,
 }
 
 impl<B: Backend> WithStreams<B> {
     /// Puts the connections of a listener beside a backend.
-    pub fn new(datagrams: B, listener: TcpListener, limits: StreamLimits) -> io::Result<(Self, Streams)> {
+    pub fn new(
+        datagrams: B,
+        listener: TcpListener,
+        limits: StreamLimits,
+        counters: Arc<Counters>,
+    ) -> io::Result<(Self, Streams)> {
         listener.set_nonblocking(true)?;
         let (inbox, outboxes) = (Mutex::default(), Mutex::default());
         let hub = Arc::new(Hub { inbox, outboxes, replied: Waker::new()? });
-        let streams =
-            Streams { listener, hub: hub.clone(), path: datagrams.waker(), limits, connections: Vec::new(), next: 0 };
+        let streams = Streams {
+            listener,
+            hub: hub.clone(),
+            path: datagrams.waker(),
+            limits,
+            counters,
+            connections: Vec::new(),
+            shares: HashMap::new(),
+            next: 0,
+            resumes: Instant::now(),
+        };
         Ok((Self { datagrams, hub, streams_first: true }, streams))
     }
 
@@ -244,22 +293,26 @@ fn transmit(hub: &Hub, datagrams: &mut impl Transmit, replies: &mut dyn Iterator
 impl Streams {
     /// Serves the connections until `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
+        let mut buffer = vec![0; READ_BYTES];
         while !stop.load(Ordering::Acquire) {
             let (accept, ready) = self.wait()?;
             self.hub.replied.clear();
             let now = Instant::now();
-            let mut buffer = [0; READ_BYTES];
+            let is_full = self.is_full();
             for (connection, ready) in self.connections.iter_mut().zip(ready) {
                 connection.take_replies(&self.hub);
                 connection.write(now);
                 if ready {
                     connection.read(&mut buffer, now);
                 }
-                connection.hand_over(&self.hub, &self.limits, &self.path);
-                connection.is_over |= now.duration_since(connection.moved) > self.limits.idle;
+                connection.hand_over(&self.hub, &self.limits, &self.path, now);
+                connection.check_times(&self.limits, is_full, now);
             }
-            let over = self.connections.extract_if(.., |connection| connection.is_over);
-            over.for_each(|connection| drop(lock(&self.hub.outboxes).remove(&connection.number)));
+            for at in (0..self.connections.len()).rev() {
+                if let Some(why) = self.connections[at].over {
+                    self.close(at, why);
+                }
+            }
             if accept {
                 self.accept(now);
             }
@@ -267,18 +320,24 @@ impl Streams {
         Ok(())
     }
 
+    /// Whether no connection is read from, as the data path has enough to do.
+    fn is_full(&self) -> bool {
+        lock(&self.hub.inbox).bytes > self.limits.waiting_bytes
+    }
+
     /// Waits until something can be done: whether somebody connects, and which connections can be read from.
     fn wait(&self) -> io::Result<(bool, Vec<bool>)> {
-        let is_full = lock(&self.hub.inbox).bytes > self.limits.waiting_bytes;
-        let mut polled =
-            vec![PollFd::new(&self.hub.replied, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
+        let is_full = self.is_full();
+        let accepts = if Instant::now() < self.resumes { PollFlags::empty() } else { PollFlags::IN };
+        let mut polled = vec![PollFd::new(&self.hub.replied, PollFlags::IN), PollFd::new(&self.listener, accepts)];
         polled.extend(self.connections.iter().map(|connection| {
             let mut events = PollFlags::empty();
             events.set(PollFlags::IN, !is_full && connection.may_read(&self.limits));
             events.set(PollFlags::OUT, connection.sent < connection.sending.len());
             PollFd::new(&connection.stream, events)
         }));
-        match poll(&mut polled, Some(&TICK)) {
+        let tick = Timespec { tv_sec: 0, tv_nsec: TICK.as_nanos() as i64 };
+        match poll(&mut polled, Some(&tick)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -288,32 +347,80 @@ impl Streams {
     }
 
     fn accept(&mut self, now: Instant) {
-        // Errors are about a connection that is gone already, or the want of a descriptor, which passes.
-        while let Ok((stream, address)) = self.listener.accept() {
-            let is_ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).is_ok();
-            if self.connections.len() >= self.limits.connections || !is_ready {
-                continue;
+        for _ in 0..ACCEPTED_AT_ONCE {
+            match self.listener.accept() {
+                Ok((stream, address)) => self.open(stream, Peer::new(canonical(address)), now),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // A connection that is gone already.
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                }
+                // The want of a descriptor, say, which passes: until then the listener would always be ready.
+                Err(_) => return self.resumes = now + TICK,
             }
-            let number = self.next;
-            self.next = self.next.wrapping_add(1);
-            if self.connections.iter().any(|connection| connection.number == number) {
-                continue;
+        }
+    }
+
+    fn open(&mut self, stream: TcpStream, peer: Peer, now: Instant) {
+        self.counters.connections.add(1);
+        let (number, ip) = (self.next, peer.address.ip());
+        self.next = self.next.wrapping_add(1);
+        let (prefix, trusted) = (Prefix::shared_by(ip), self.limits.trusted.iter().any(|prefix| prefix.contains(ip)));
+        let is_ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).is_ok();
+        let is_taken = self.connections.iter().any(|connection| connection.number == number);
+        if !is_ready || is_taken || !self.make_room(prefix, trusted, now) {
+            return self.counters.closed(Closed::Refused).add(1);
+        }
+        *self.shares.entry(prefix).or_default() += 1;
+        lock(&self.hub.outboxes).insert(number, Outbox::default());
+        self.connections.push(Connection {
+            number,
+            stream,
+            peer: Peer { connection: Some(number), ..peer },
+            prefix,
+            trusted,
+            received: Vec::new(),
+            incomplete: None,
+            sending: Vec::new(),
+            sent: 0,
+            unread: None,
+            requests: 0,
+            request_bytes: 0,
+            replies: 0,
+            moved: now,
+            whole: now,
+            over: None,
+        });
+    }
+
+    /// Whether there is a place for another connection of a prefix. Where its share or all places are taken it is that of the idlest: idle
+    /// time counts as often as the prefix has connections.
+    fn make_room(&mut self, prefix: Prefix, trusted: bool, now: Instant) -> bool {
+        let share = |prefix: &Prefix| self.shares.get(prefix).copied().unwrap_or(0);
+        let is_shared_out = !trusted && share(&prefix) >= self.limits.prefix_connections;
+        let same = |connection: &Connection| connection.trusted == trusted;
+        let taken = self.connections.iter().filter(|connection| same(connection)).count();
+        if !is_shared_out && taken < self.limits.connections {
+            return true;
+        }
+        let idle = |connection: &Connection| now.saturating_duration_since(connection.whole);
+        let idlest = (self.connections.iter().enumerate())
+            .filter(|(_, connection)| same(connection) && (!is_shared_out || connection.prefix == prefix))
+            .filter(|(_, connection)| idle(connection) >= GRACE)
+            .max_by_key(|(_, connection)| idle(connection).as_micros() * share(&connection.prefix) as u128);
+        let Some((at, _)) = idlest else { return false };
+        self.close(at, Closed::Room);
+        true
+    }
+
+    fn close(&mut self, at: usize, why: Closed) {
+        let connection = self.connections.swap_remove(at);
+        self.counters.closed(why).add(1);
+        lock(&self.hub.outboxes).remove(&connection.number);
+        if let Some(count) = self.shares.get_mut(&connection.prefix) {
+            *count -= 1;
+            if *count == 0 {
+                self.shares.remove(&connection.prefix);
             }
-            lock(&self.hub.outboxes).insert(number, Outbox::default());
-            let peer = Peer { connection: Some(number), ..Peer::new(canonical(address)) };
-            self.connections.push(Connection {
-                number,
-                stream,
-                peer,
-                received: Vec::new(),
-                sending: Vec::new(),
-                sent: 0,
-                requests: 0,
-                request_bytes: 0,
-                replies: 0,
-                moved: now,
-                is_over: false,
-            });
         }
     }
 }
@@ -338,18 +445,29 @@ impl Connection {
     fn write(&mut self, now: Instant) {
         while self.sent < self.sending.len() {
             match self.stream.write(&self.sending[self.sent..]) {
-                Ok(0) => return self.is_over = true,
+                Ok(0) => return self.over = Some(Closed::Client),
                 Ok(written) => {
                     self.sent += written;
                     self.moved = now;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => return self.is_over = true,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    match self.unread {
+                        Some((_, from)) if self.sent < from + MAX_DATAGRAM => {}
+                        _ => self.unread = Some((now, self.sent)),
+                    }
+                    return;
+                }
+                Err(_) => return self.over = Some(Closed::Client),
             }
         }
         // All that was to be sent is sent, so these replies count as taken.
-        self.requests = self.requests.saturating_sub(std::mem::take(&mut self.replies));
+        self.unread = None;
+        let taken = std::mem::take(&mut self.replies);
+        if taken > 0 {
+            self.whole = now;
+        }
+        self.requests = self.requests.saturating_sub(taken);
         if self.requests == 0 {
             self.request_bytes = 0;
         }
@@ -358,30 +476,30 @@ impl Connection {
     /// Reads once: whoever sends much takes turns with the others.
     fn read(&mut self, buffer: &mut [u8], now: Instant) {
         match self.stream.read(buffer) {
-            Ok(0) => self.is_over = true,
+            Ok(0) => self.over = Some(Closed::Client),
             Ok(length) => {
                 self.received.extend_from_slice(&buffer[..length]);
                 self.moved = now;
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(_) => self.is_over = true,
+            Err(_) => self.over = Some(Closed::Client),
         }
     }
 
     /// Hands the frames that are whole to the data path, as many as the connection may have without reply.
-    fn hand_over(&mut self, hub: &Hub, limits: &StreamLimits, path: &Waker) {
+    fn hand_over(&mut self, hub: &Hub, limits: &StreamLimits, path: &Waker, now: Instant) {
         let mut start = 0;
-        while self.may_read(limits) && !self.is_over {
+        while self.may_read(limits) && self.over.is_none() {
             let Some((prefix, rest)) = self.received[start..].split_first_chunk::<PREFIX>() else { break };
             let length = u32::from_be_bytes(*prefix) as usize;
             if length == 0 || length > MAX_DATAGRAM {
-                self.is_over = true;
+                self.over = Some(Closed::Malformed);
                 break;
             }
             let Some(frame) = rest.get(..length) else { break };
             // What gets no answer as a datagram ends a connection: nothing could tell its client.
             if Frame::parse(frame).is_err_and(|error| !error.is_answered()) {
-                self.is_over = true;
+                self.over = Some(Closed::Malformed);
                 break;
             }
             let mut inbox = lock(&hub.inbox);
@@ -394,7 +512,28 @@ impl Connection {
         }
         if start > 0 {
             self.received.drain(..start);
+            (self.whole, self.incomplete) = (now, None);
             path.wake();
         }
+    }
+
+    /// Ends the connection if it takes too long for something. While it is not read from, no frame can become whole.
+    fn check_times(&mut self, limits: &StreamLimits, is_full: bool, now: Instant) {
+        if self.received.is_empty() {
+            self.incomplete = None;
+        } else if is_full || !self.may_read(limits) {
+            self.incomplete = Some(now);
+        }
+        let is_late = |since: Instant| now.saturating_duration_since(since) > limits.frame;
+        let why = if !self.received.is_empty() && is_late(*self.incomplete.get_or_insert(now)) {
+            Closed::SlowFrame
+        } else if self.unread.is_some_and(|(since, _)| is_late(since)) {
+            Closed::SlowReader
+        } else if now.saturating_duration_since(self.moved) > limits.idle {
+            Closed::Idle
+        } else {
+            return;
+        };
+        self.over.get_or_insert(why);
     }
 }

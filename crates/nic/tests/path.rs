@@ -12,7 +12,7 @@ use turnpike_nic::held::PoolSize;
 use turnpike_nic::parking::{Limits, parking};
 use turnpike_nic::rate::RateLimit;
 use turnpike_nic::selector::{Selector, SelectorConfig};
-use turnpike_nic::{Backend, Counters, DataPath, Departures, Peer, Pool};
+use turnpike_nic::{Backend, Counters, DataPath, Departures, Peer, Pools};
 use wire::{
     AccountId, BatchFormat, BatchHeader, Chain, Command, CompactEntry, CompactFrame, FullFrame, HeadersFrame,
     InfoFrame, Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status, TransactionId,
@@ -37,11 +37,11 @@ impl Bench {
     fn with(toy: Toy, limits: Limits, pool: PoolSize, rate_limit: Option<RateLimit>) -> Self {
         let memory = Memory::default();
         let trusted = vec!["127.0.0.0/8".parse().unwrap()];
-        let config = SelectorConfig { trusted, rate_limit, trusted_rate_limit: None };
+        let config = SelectorConfig { trusted, rate_limit, trusted_rate_limit: None, ..SelectorConfig::default() };
         let selector = Selector::new(config, LOCAL.parse().unwrap());
         let (parking, departures) = parking(limits);
         let counters = Arc::new(Counters::default());
-        let path = DataPath::new(memory.clone(), selector, toy, parking, Pool::new(pool), counters.clone(), 8);
+        let path = DataPath::new(memory.clone(), selector, toy, parking, Pools::new(|_| pool), counters.clone(), 8);
         Self { memory, path, departures, counters }
     }
 

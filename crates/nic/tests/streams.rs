@@ -6,18 +6,20 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::Toy;
+use turnpike_nic::counters::Closed;
 use turnpike_nic::held::PoolSize;
 use turnpike_nic::parking::{Limits, parking};
+use turnpike_nic::rate::RateLimit;
 use turnpike_nic::selector::{Selector, SelectorConfig};
 use turnpike_nic::{
-    Backend, Counters, DataPath, Pool, StreamLimits, Transmit, UdpBackend, UdpConfig, Waker, WithStreams,
+    Backend, Counters, DataPath, Pools, StreamLimits, Transmit, UdpBackend, UdpConfig, Waker, WithStreams,
 };
 use wire::{Command, CompactFrame, InfoFrame, MAX_DATAGRAM, ProofRequest, Reply, Status};
 use zerocopy::IntoBytes;
@@ -27,20 +29,27 @@ struct Server {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
     waker: Waker,
+    counters: Arc<Counters>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Server {
     fn start(limits: StreamLimits) -> Self {
+        let trusted = vec!["127.0.0.0/8".parse().unwrap()];
+        Self::with(limits, SelectorConfig { trusted, ..SelectorConfig::default() })
+    }
+
+    fn with(limits: StreamLimits, config: SelectorConfig) -> Self {
         let counters = Arc::new(Counters::default());
         let udp = UdpBackend::bind(&UdpConfig::new("127.0.0.1:0".parse().unwrap()), counters.clone()).unwrap();
         let address = udp.local_address().unwrap();
-        let (backend, streams) = WithStreams::new(udp, TcpListener::bind(address).unwrap(), limits).unwrap();
+        let listener = TcpListener::bind(address).unwrap();
+        let (backend, streams) = WithStreams::new(udp, listener, limits, counters.clone()).unwrap();
         let (waker, mut transmit) = (backend.waker(), backend.transmitter().unwrap());
         let (parking, mut departures) = parking(Limits::default());
-        let config = SelectorConfig { trusted: vec!["127.0.0.0/8".parse().unwrap()], ..SelectorConfig::default() };
-        let pool = Pool::new(PoolSize { small: 8, large: 2 });
-        let path = DataPath::new(backend, Selector::new(config, address), Toy::default(), parking, pool, counters, 8);
+        let counted = counters.clone();
+        let pool = Pools::new(|_| PoolSize { small: 8, large: 2 });
+        let path = DataPath::new(backend, Selector::new(config, address), Toy::default(), parking, pool, counted, 8);
         let stop = Arc::new(AtomicBool::new(false));
         let (path_stop, streams_stop, release_stop) = (stop.clone(), stop.clone(), stop.clone());
         let threads = vec![
@@ -53,13 +62,25 @@ impl Server {
                 }
             }),
         ];
-        Self { address, stop, waker, threads }
+        Self { address, stop, waker, counters, threads }
     }
 
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
+        self.connect_from(Ipv4Addr::LOCALHOST)
+    }
+
+    fn connect_from(&self, local: Ipv4Addr) -> TcpStream {
+        use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddrV4::new(local, 0)).unwrap();
+        connect(&socket, &self.address).unwrap();
+        let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream
+    }
+
+    fn closed(&self, why: Closed) -> u64 {
+        self.counters.closed(why).get()
     }
 }
 
@@ -163,4 +184,80 @@ fn connections_that_break_a_rule_are_closed() {
     let mut again = server.connect();
     again.write_all(&framed(InfoFrame::new(3).as_bytes())).unwrap();
     assert!(receive(&mut again).is_some(), "there is room again");
+}
+
+fn is_served(stream: &mut TcpStream, id: u32) -> bool {
+    // One that is closed may take what is written nevertheless.
+    let _ = stream.write_all(&framed(InfoFrame::new(id).as_bytes()));
+    receive(stream).is_some_and(|reply| Reply::parse(&reply).unwrap().id() == id)
+}
+
+#[test]
+fn a_frame_is_whole_in_time_however_its_bytes_trickle() {
+    let server = Server::start(StreamLimits { frame: Duration::from_millis(300), ..StreamLimits::default() });
+    let (mut slow, mut honest) = (server.connect(), server.connect());
+    let start = Instant::now();
+    let bytes = framed(InfoFrame::new(1).as_bytes());
+    let mut sent = bytes.iter().take_while(|byte| {
+        std::thread::sleep(Duration::from_millis(20));
+        slow.write_all(&[**byte]).is_ok()
+    });
+    assert!(sent.by_ref().count() < bytes.len(), "132 bytes take 2.6 seconds");
+    assert!(start.elapsed() < Duration::from_secs(2));
+    assert_eq!((server.closed(Closed::SlowFrame), server.closed(Closed::Idle)), (1, 0));
+    assert!(is_served(&mut honest, 2), "one that says nothing has as long as `idle` tells");
+}
+
+#[test]
+fn replies_are_taken_in_time() {
+    let limits = StreamLimits { frame: Duration::from_millis(300), ..StreamLimits::default() };
+    let server = Server::start(limits);
+    let mut slow = server.connect();
+    slow.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+    // Asks for more than the buffers of both sockets hold, and takes nothing.
+    let requests = framed(InfoFrame::new(1).as_bytes()).repeat(1000);
+    while server.closed(Closed::SlowReader) == 0 && slow.write_all(&requests).is_ok() {}
+    assert_eq!(server.closed(Closed::SlowReader), 1);
+}
+
+#[test]
+fn places_are_shared_by_prefix_and_the_idlest_goes() {
+    let trusted = vec!["127.0.0.0/24".parse().unwrap()];
+    let server = Server::start(StreamLimits { trusted, connections: 6, prefix_connections: 4, ..Default::default() });
+    let [crowd, other, third] = [7, 8, 9].map(|net| Ipv4Addr::new(127, 0, net, 1));
+    let mut crowded = Vec::from_iter((0..4).map(|_| server.connect_from(crowd)));
+    assert!(crowded.iter_mut().all(|stream| is_served(stream, 1)));
+    // A fifth of the prefix finds no place, as nobody was idle for long.
+    assert!(!is_served(&mut server.connect_from(crowd), 2));
+    assert_eq!(server.closed(Closed::Refused), 1);
+    let (mut two, mut three) = (server.connect_from(other), server.connect_from(other));
+    assert!(is_served(&mut two, 3) && is_served(&mut three, 3));
+    std::thread::sleep(Duration::from_millis(1100));
+    assert!(crowded[1..].iter_mut().all(|stream| is_served(stream, 4)));
+    // All six are taken: the newcomer gets the place of the one that did nothing for longest, counted by its prefix.
+    assert!(is_served(&mut server.connect_from(third), 5));
+    assert_eq!(receive(&mut crowded[0]), None);
+    assert_eq!(server.closed(Closed::Room), 1);
+    assert!(is_served(&mut two, 6) && is_served(&mut crowded[1], 6));
+    // Trusted ones have places of their own.
+    let mut own = Vec::from_iter((0..6).map(|_| server.connect()));
+    assert!(own.iter_mut().all(|stream| is_served(stream, 7)));
+    assert!(!is_served(&mut server.connect(), 8));
+}
+
+#[test]
+fn over_the_rate_every_request_of_a_connection_is_told() {
+    let rate_limit = Some(RateLimit { per_second: 1, burst: 10, prefixes: 16 });
+    let server = Server::with(StreamLimits::default(), SelectorConfig { rate_limit, ..SelectorConfig::default() });
+    let mut stream = server.connect();
+    let mut refused = 0;
+    // More than the requests that a connection may have without reply.
+    for id in 0..1000 {
+        stream.write_all(&framed(InfoFrame::new(id).as_bytes())).unwrap();
+        let reply = receive(&mut stream).unwrap();
+        let Ok(Reply::Info(info)) = Reply::parse(&reply) else { panic!() };
+        assert_eq!((info.header.id.get(), reply.len()), (id, InfoFrame::LENGTH));
+        refused += u32::from(info.status() == Ok(Status::RateLimited));
+    }
+    assert!((980..=990).contains(&refused), "{refused}");
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nic::Prefix;
+use nic::{Prefix, StreamLimits, selector::Audience};
 use serde::{Deserialize, Serialize};
 use wire::Promise;
 
@@ -72,11 +72,20 @@ pub struct Blocks {
 }
 
 /// Limits for clients.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Datagrams a second for each prefix; 0 for no limit.
     pub rate: u32,
+    /// Whose verify frames are answered.
+    #[serde(with = "audience")]
+    pub verify: Audience,
+    /// TCP connections of trusted prefixes, and as many of all others.
+    pub connections: usize,
+    /// TCP connections of one prefix that is not trusted.
+    pub prefix_connections: usize,
+    /// How long a frame may take over TCP, in milliseconds.
+    pub frame_timeout: u64,
 }
 
 /// The proof service.
@@ -185,6 +194,14 @@ impl Default for Blocks {
     }
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        let StreamLimits { connections, prefix_connections, frame, .. } = StreamLimits::default();
+        let frame_timeout = frame.as_millis() as u64;
+        Self { rate: 0, verify: Audience::Trusted, connections, prefix_connections, frame_timeout }
+    }
+}
+
 impl Default for Proofs {
     fn default() -> Self {
         Self { cache: 32, rebuild: false }
@@ -238,6 +255,9 @@ impl Config {
         within("blocks.transactions", self.blocks.transactions.into(), 1, spv::MAX_BLOCK_TRANSACTIONS.into())?;
         within("blocks.interval", self.blocks.interval, 1, 3_600_000)?;
         within("blocks.snapshot", self.blocks.snapshot, 1, 86_400)?;
+        within("limits.connections", self.limits.connections as u64, 1, 16_384)?;
+        within("limits.prefix_connections", self.limits.prefix_connections as u64, 1, 16_384)?;
+        within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000)?;
         within("proofs.cache", self.proofs.cache, 0, 1 << 16)?;
         within("io.verify_threads", self.io.verify_threads as u64, 0, 256)?;
         if self.network.is_empty() || self.network.len() > 64 {
@@ -345,6 +365,27 @@ mod optional_address {
     }
 }
 
+/// Whom a service is for, by name.
+mod audience {
+    use nic::selector::Audience;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(audience: &Audience, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(match audience {
+            Audience::Trusted => "trusted",
+            Audience::All => "all",
+        })
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Audience, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "trusted" => Ok(Audience::Trusted),
+            "all" => Ok(Audience::All),
+            _ => Err(D::Error::custom("\"trusted\" or \"all\"")),
+        }
+    }
+}
+
 /// A promise by name.
 mod promise {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
@@ -382,6 +423,8 @@ mod tests {
             ("[ledger]\naccounts = 0", ["`ledger.accounts` is 0", "from 16 to"]),
             ("[blocks]\ntransactions = 2_000_000", ["`blocks.transactions`", "from 1 to 1048576"]),
             ("[blocks]\ninterval = 0", ["`blocks.interval`", "from 1 to"]),
+            ("[limits]\nverify = \"none\"", ["verify", "\"trusted\" or \"all\""]),
+            ("[limits]\nframe_timeout = 10", ["`limits.frame_timeout` is 10", "from 100 to"]),
             ("[io]\npin = [0, 1, 2, 3]", ["`io.pin`", "at most three"]),
             ("network = \"\"", ["`network`", "1 to 64"]),
             ("listne = \"127.0.0.1:1\"", ["listne", "expected one of"]),

@@ -14,7 +14,7 @@ use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use verify::WorkQueue;
 use wire::{Operation, Promise, SignedOperation, Status};
 
-use crate::{completer::Completer, queries::Queries, shared::Shared};
+use crate::{completer::Completer, queries::Queries, shared::Shared, turns::Turns, verification::Request};
 
 /// How long the data path sleeps, and how often, before operations for which the journal has no room are `BUSY`: long
 /// enough for a sync of a disk to end, which makes room, and short enough for reads.
@@ -49,7 +49,7 @@ pub struct Workers {
     /// Answer queries that cannot be answered at once.
     pub proofs: WorkQueue<Held>,
     /// Answer verify frames.
-    pub verification: WorkQueue<Held>,
+    pub verification: Turns<Request>,
 }
 
 impl Controller {
@@ -147,7 +147,10 @@ impl StoreController for Controller {
 
     fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
         match query {
-            QueryKind::Verify => self.workers.verification.try_push(held),
+            QueryKind::Verify => {
+                let request = Request::new(held, &self.shared.costs);
+                self.workers.verification.try_push(request).map_err(Request::into_held)
+            }
             _ => self.workers.proofs.try_push(held),
         }
     }

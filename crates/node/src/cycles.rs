@@ -1,4 +1,8 @@
-//! A counter that costs next to nothing to read.
+//! How long work takes: a counter that costs next to nothing to read, and the processor's time.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// Cycles of the time-stamp counter; on processors without one, nanoseconds since the first call.
 pub fn cycles() -> u64 {
@@ -15,4 +19,10 @@ pub fn cycles() -> u64 {
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(Instant::now).elapsed().as_nanos() as u64
     }
+}
+
+/// The time that a processor has worked for this thread.
+pub fn processor_time() -> Duration {
+    // It is never negative.
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }

@@ -20,6 +20,7 @@ mod shared;
 pub mod signatures;
 mod threads;
 mod tier;
+mod turns;
 mod verification;
 
 pub use config::{Config, ConfigError};

@@ -23,6 +23,15 @@ impl Metrics {
         values: impl IntoIterator<Item = ([&'static str; N], u64)>,
     ) {
         self.head(name, help, "counter");
+        self.series(name, labels, values);
+    }
+
+    fn series<const N: usize>(
+        &mut self,
+        name: &str,
+        labels: [&str; N],
+        values: impl IntoIterator<Item = ([&'static str; N], u64)>,
+    ) {
         for (names, value) in values {
             let labels = Vec::from_iter(labels.iter().zip(names).map(|(label, name)| format!("{label}=\"{name}\"")));
             if labels.is_empty() {
@@ -35,8 +44,19 @@ impl Metrics {
 
     /// What goes up and down.
     pub fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.gauges(name, help, [], [([], value)]);
+    }
+
+    /// What goes up and down, a figure for each of several cases, as with [`Metrics::counters`].
+    pub fn gauges<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        labels: [&str; N],
+        values: impl IntoIterator<Item = ([&'static str; N], u64)>,
+    ) {
         self.head(name, help, "gauge");
-        self.line(format_args!("turnpike_{name} {value}"));
+        self.series(name, labels, values);
     }
 
     /// All of it.

@@ -22,8 +22,9 @@ use ledger::{
     journal::{Submitter, group_commit},
 };
 use nic::{
-    AfXdpBackend, Backend as _, Counters, DataPath, Either, Held, Pool, Reply, StreamLimits, Streams, Transmit,
-    UdpBackend, UdpConfig, Waker, WithStreams,
+    AfXdpBackend, Backend as _, Class, Costs, Counters, DataPath, Either, Held, Pools, Reply, StreamLimits, Streams,
+    Transmit, UdpBackend, UdpConfig, Waker, WithStreams,
+    cost::Work,
     held::PoolSize,
     parking::{self, parking},
     rate::RateLimit,
@@ -40,6 +41,7 @@ use crate::{
     completer::{self, Completer},
     config::Backend,
     controller::{Controller, Workers},
+    cycles::processor_time,
     http::Http,
     memory,
     queries::Queries,
@@ -48,7 +50,8 @@ use crate::{
     shared::Shared,
     threads::{self, Announcer, spawn},
     tier::{self, Tier},
-    verification,
+    turns::Turns,
+    verification::{self, Request},
 };
 
 /// Messages that are received in one system call.
@@ -131,12 +134,10 @@ impl Node {
 
         let (submitter, committer, preparer) = group_commit(journal);
         let (parking, departures) = parking(parking::Limits::default());
-        let pool_size = PoolSize::default();
-        let pool = Pool::new(pool_size);
         let proof_worker = proof_worker(proofs.clone(), proof_transmitter?);
         let verifying = (0..config.verify_threads()).map(|_| backend.transmitter()).collect::<io::Result<Vec<_>>>();
         let verifying = verifying.map_err(|source| Error::System { what: "a socket", source })?;
-        let workers = start_workers(config, network, pool_size, &waker, &shared, proof_worker, verifying)?;
+        let workers = start_workers(config, network, &waker, &shared, proof_worker, verifying)?;
         let queries = Queries::new(reader, bitcoin, proofs, config.promise, shared.clone());
         let work = committer.work();
         let completer = Completer::new(committer, departures, transmitter?, shared.clone());
@@ -150,8 +151,8 @@ impl Node {
             workers,
             shared.clone(),
         );
-        let selector = Selector::new(selection(config), local);
-        let path = DataPath::new(backend, selector, controller, parking, pool, counters, MESSAGES);
+        let selector = Selector::new(selection(config, shared.costs.clone()), local);
+        let path = DataPath::new(backend, selector, controller, parking, Pools::default(), counters, MESSAGES);
 
         let stop = Arc::new(AtomicBool::new(false));
         let pin = |at: usize| config.io.pin.get(at).copied();
@@ -352,21 +353,31 @@ fn bind(
         }
     };
     let frames = AfXdpBackend::new(datagrams, sockets, counters.clone()).map_err(listening())?;
-    WithStreams::new(frames, listener, StreamLimits::default()).map_err(listening())
+    WithStreams::new(frames, listener, stream_limits(config), counters.clone()).map_err(listening())
 }
 
-fn selection(config: &Config) -> SelectorConfig {
+fn stream_limits(config: &Config) -> StreamLimits {
+    StreamLimits {
+        trusted: config.trusted.clone(),
+        connections: config.limits.connections,
+        prefix_connections: config.limits.prefix_connections,
+        frame: Duration::from_millis(config.limits.frame_timeout),
+        ..StreamLimits::default()
+    }
+}
+
+fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
     let rate_limit = match config.limits.rate {
         0 => None,
         per_second => Some(RateLimit { per_second, ..RateLimit::default() }),
     };
-    SelectorConfig { trusted: config.trusted.clone(), rate_limit, trusted_rate_limit: None }
+    let (trusted, verify) = (config.trusted.clone(), config.limits.verify);
+    SelectorConfig { trusted, rate_limit, trusted_rate_limit: None, verify, costs }
 }
 
 fn start_workers(
     config: &Config,
     network: [u8; 32],
-    pool: PoolSize,
     waker: &Waker,
     shared: &Arc<Shared>,
     prove: impl FnMut(Held) + Send + 'static,
@@ -376,7 +387,7 @@ fn start_workers(
     let replay_window = Duration::from_secs(config.ledger.replay_window);
     let rules = Arc::new(Rules { network, issuers: config.issuers.clone(), replay_window });
     // As long as the pool of buffers, which is the limit then.
-    let waiting = pool.small + pool.large;
+    let waiting = PoolSize::of(Class::Signed).total();
     let (sender, verified) = mpsc::sync_channel(waiting);
     let verifiers = WorkQueue::start_gathering("verify", config.verify_threads(), waiting, admission::FRAMES, || {
         let mut admission = Admission::new(rules.clone());
@@ -384,7 +395,10 @@ fn start_workers(
         move |frames: Drain<'_, Held>| {
             let mut frames: Vec<Held> = frames.collect();
             let operations = frames.iter_mut().filter_map(|held| nic::extractor::signed_operations(held));
-            shared.count_verified(admission.check(operations, admission::now()));
+            let start = processor_time();
+            let signatures = admission.check(operations, admission::now());
+            shared.costs.learn(Work::Operation, signatures as u64, processor_time().saturating_sub(start));
+            shared.count_verified(signatures);
             // The data path is gone only when the node stops.
             if frames.into_iter().try_for_each(|held| sender.send(held)).is_ok() {
                 waker.wake();
@@ -393,7 +407,7 @@ fn start_workers(
     })
     .map_err(system)?;
     let mut prove = Some(prove);
-    let proofs = WorkQueue::start("proof", 1, waiting, move || {
+    let proofs = WorkQueue::start("proof", 1, PoolSize::of(Class::Proof).total(), move || {
         let mut prove = prove.take();
         move |held: Held| {
             if let Some(prove) = &mut prove {
@@ -404,16 +418,15 @@ fn start_workers(
     .map_err(system)?;
     let threads = verifying.len();
     let mut verifying = verifying.into_iter();
-    let verification = WorkQueue::start_gathering("verification", threads, waiting, verification::FRAMES, || {
+    let limits = verification::limits(threads);
+    let verification = Turns::start("verification", threads, limits, || {
         let (mut transmit, shared) = (verifying.next(), shared.clone());
-        move |frames: Drain<'_, Held>| {
-            let mut frames: Vec<Held> = frames.collect();
-            if let Some(transmit) = &mut transmit {
-                let count = verification::answer(&mut frames, transmit);
-                shared.verifications.fetch_add(count as u64, Relaxed);
-            }
+        move |requests: Vec<Request>| {
+            let Some(transmit) = &mut transmit else { return requests };
+            let (count, unfinished) = verification::work(requests, limits.slice, &shared.costs, transmit);
+            shared.verifications.fetch_add(count as u64, Relaxed);
+            unfinished
         }
-    })
-    .map_err(system)?;
+    })?;
     Ok(Workers { verifiers, verified, proofs, verification })
 }

@@ -15,7 +15,7 @@ use ledger::{
     builder::{BlockBuilder, Observer},
     journal::Log,
 };
-use nic::{Counters, rtl::RtlCounters};
+use nic::{Class, Costs, Counters, cost::Work, counters::Closed, rtl::RtlCounters};
 use proof::Cache;
 use wire::Status;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
@@ -27,6 +27,8 @@ use crate::{in_nic, metrics::Metrics};
 pub struct Shared {
     /// What the data path counts.
     pub counters: Arc<Counters>,
+    /// What work costs.
+    pub costs: Arc<Costs>,
     /// The journal, for how far it is durable.
     pub log: Arc<Log>,
     /// The cache of proofs, if there is one.
@@ -70,6 +72,7 @@ impl Shared {
     pub(crate) fn new(counters: Arc<Counters>, log: Arc<Log>, cache: Option<Arc<Cache>>, accounts_limit: u64) -> Self {
         Self {
             counters,
+            costs: Arc::default(),
             log,
             cache,
             started: Instant::now(),
@@ -231,6 +234,18 @@ impl Shared {
         let refusals = Status::ALL.iter().copied().filter(|status| !status.is_journalled());
         let refused = refusals.map(|status| ([status.name()], counters.refused(status)));
         metrics.counters("refused_total", "Frames refused.", ["status"], refused);
+        let busy = Class::ALL.map(|class| ([class.name()], counters.busy(class).get()));
+        metrics.counters("busy_total", "Frames refused as all that may wait for workers did.", ["class"], busy);
+        metrics.counter("connections_total", "TCP connections.", counters.connections.get());
+        let closed = Closed::ALL.map(|why| ([why.name()], counters.closed(why).get()));
+        metrics.counters("connections_closed_total", "TCP connections that ended.", ["reason"], closed);
+        let costs = &self.costs;
+        metrics.counter("charged_total", "Operations' worth charged to prefixes with a rate.", costs.charged.get());
+        let spent = Work::all().map(|work| ([work.name()], costs.spent(work)));
+        let help = "Processor time that workers took for signatures and verify frames.";
+        metrics.counters("work_nanoseconds_total", help, ["work"], spent);
+        let prices = Work::all().map(|work| ([work.name()], costs.price(work)));
+        metrics.gauges("price_picoseconds", "What a piece of work is charged at.", ["work"], prices);
         metrics.into_text()
     }
 }

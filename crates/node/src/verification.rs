@@ -1,7 +1,12 @@
 //! The verify service: what verify frames ask for. Signatures of all frames that wait are verified in the lanes of one batch,
-//! whoever sent them.
+//! whoever sent them; of a large frame a slice at a time.
 
-use nic::{Held, Reply, Transmit};
+use std::time::Duration;
+
+use nic::{
+    Costs, Held, Reply, Transmit,
+    cost::{Work, pieces},
+};
 use verify::{
     BatchVerifier, RuleCode,
     bls12_381::groth16::{self, VerifyingKey},
@@ -14,65 +19,186 @@ use verify::{
     sha256::{Digest, sha256d_nodes},
     vdf::Evaluated,
 };
-use wire::{EcdsaBody, EquihashBody, Frame, PairBytes, Verification, VerifyingKeyId, write_verify_reply};
+use wire::{
+    EcdsaBody, EquihashBody, Frame, MessageHeader, PairBytes, Verification, VerifyingKeyId, write_verify_reply,
+};
 
-use crate::cycles::cycles;
+use crate::{
+    cycles::{cycles, processor_time},
+    turns::{Job, Limits},
+};
 
-/// How many frames are taken at once: the lanes of many passes, and a reply is not kept waiting for more than some
-/// milliseconds of other clients' work in small frames.
-pub const FRAMES: usize = 64;
+/// How much work waits for so many threads at most, and how much is done in a turn: enough to fill the lanes of a pass with whatever it
+/// is, and no frame is kept waiting for more of any other's.
+pub fn limits(threads: usize) -> Limits {
+    Limits { slice: Duration::from_millis(20), waiting: Duration::from_secs(1).saturating_mul(threads as u32) }
+}
 
 /// What is told of a message: the bit of the rule that is broken, and cycles.
 type Outcome = (u64, u64);
 
-/// Verifies all messages of the frames, writes the replies over them, and sends them. Returns the number of messages.
-pub fn answer(frames: &mut [Held], transmit: &mut impl Transmit) -> usize {
-    let outcomes = verify_frames(frames.iter().map(|held| &held[..]));
-    let count = outcomes.len();
-    let mut outcomes = outcomes.into_iter();
-    let replies: Vec<usize> = frames.iter_mut().map(|held| write_verify_reply(held, outcomes.by_ref())).collect();
-    transmit.transmit(
-        &mut frames.iter().zip(replies).map(|(held, length)| Reply { peer: held.peer, bytes: &held[..length] }),
-    );
-    count
+/// A verify frame, and what is known of its messages.
+pub struct Request {
+    held: Held,
+    outcomes: Vec<Outcome>,
+    /// Of the messages without an outcome.
+    cost: Duration,
 }
 
-/// The outcomes of all messages of the frames, in their order.
-fn verify_frames<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<Outcome> {
-    let mut outcomes = Vec::new();
+impl Request {
+    /// A frame of which nothing is known.
+    pub fn new(held: Held, costs: &Costs) -> Self {
+        let mut request = Self { held, outcomes: Vec::new(), cost: Duration::ZERO };
+        request.cost = request.messages().map(|(_, message)| cost(costs, &message)).sum();
+        request
+    }
+
+    /// The frame as it came.
+    pub fn into_held(self) -> Held {
+        self.held
+    }
+
+    /// The messages without an outcome.
+    fn messages(&self) -> impl Iterator<Item = (&MessageHeader, Verification<'_>)> {
+        // The packet selector has let nothing else through.
+        let frame = match Frame::parse(&self.held) {
+            Ok(Frame::Verify(frame)) => Some(frame),
+            _ => None,
+        };
+        frame.into_iter().flat_map(|frame| frame.messages()).skip(self.outcomes.len())
+    }
+
+    fn is_finished(&self) -> bool {
+        self.messages().next().is_none()
+    }
+}
+
+impl Job for Request {
+    fn cost(&self) -> Duration {
+        self.cost
+    }
+
+    fn is_trusted(&self) -> bool {
+        self.held.trusted
+    }
+}
+
+fn cost(costs: &Costs, message: &Verification<'_>) -> Duration {
+    let (work, pieces) = pieces(message);
+    costs.time(work, pieces)
+}
+
+/// Verifies messages of the requests until they have cost a slice, but one at least. Sends the replies of the requests that are finished, and
+/// gives back the others. Returns the number of messages, too.
+pub fn work(
+    mut requests: Vec<Request>,
+    slice: Duration,
+    costs: &Costs,
+    transmit: &mut impl Transmit,
+) -> (usize, Vec<Request>) {
+    let start = processor_time();
+    let mut turn = Turn::of(&requests, slice, costs);
+    turn.learn(costs, processor_time().saturating_sub(start));
+    let mut outcomes = std::mem::take(&mut turn.outcomes).into_iter();
+    let count = outcomes.len();
+    for (request, (messages, cost)) in requests.iter_mut().zip(turn.shares) {
+        request.outcomes.extend(outcomes.by_ref().take(messages));
+        request.cost = request.cost.saturating_sub(cost);
+    }
+    let mut finished = Vec::from_iter(requests.extract_if(.., |request| request.is_finished()));
+    let replies = Vec::from_iter(
+        finished.iter_mut().map(|Request { held, outcomes, .. }| write_verify_reply(held, outcomes.drain(..))),
+    );
+    transmit.transmit(
+        &mut finished
+            .iter()
+            .zip(replies)
+            .map(|(request, length)| Reply { peer: request.held.peer, bytes: &request.held[..length] }),
+    );
+    (count, requests)
+}
+
+/// What was done in a turn.
+#[derive(Default)]
+struct Turn {
+    /// The outcomes of all messages, in their order.
+    outcomes: Vec<Outcome>,
+    /// What each was.
+    works: Vec<(Work, u64)>,
+    /// How many of them are of each request, and what they were thought to cost.
+    shares: Vec<(usize, Duration)>,
+}
+
+impl Turn {
+    fn of(requests: &[Request], slice: Duration, costs: &Costs) -> Self {
+        let mut turn = Self::default();
+        let mut messages = Vec::new();
+        let mut sum = Duration::ZERO;
+        for request in requests {
+            let (first, before) = (messages.len(), sum);
+            for (_, message) in request.messages() {
+                if sum >= slice && !messages.is_empty() {
+                    break;
+                }
+                sum += cost(costs, &message);
+                turn.works.push(pieces(&message));
+                messages.push(message);
+            }
+            turn.shares.push((messages.len() - first, sum - before));
+        }
+        turn.outcomes = verify_messages(&messages);
+        turn
+    }
+
+    /// Tells what a piece of each kind of work took. The time-stamp counter tells kinds apart, and runs on while the thread does not; so it is
+    /// the shares of the processor's time that are taken from it.
+    fn learn(&self, costs: &Costs, took: Duration) {
+        let mut sums: Vec<(Work, u64, u64)> = Vec::new();
+        for ((work, pieces), (_, cycles)) in self.works.iter().zip(&self.outcomes) {
+            match sums.iter_mut().find(|(known, ..)| known == work) {
+                Some(sum) => *sum = (*work, sum.1 + pieces, sum.2 + cycles),
+                None => sums.push((*work, *pieces, *cycles)),
+            }
+        }
+        let all = sums.iter().map(|(_, _, cycles)| cycles).sum::<u64>().max(1);
+        for (work, pieces, cycles) in sums {
+            costs.learn(work, pieces, took.mul_f64(cycles as f64 / all as f64));
+        }
+    }
+}
+
+/// The outcomes of messages, in their order.
+fn verify_messages(messages: &[Verification<'_>]) -> Vec<Outcome> {
+    let mut outcomes = Vec::with_capacity(messages.len());
     let mut ecdsa = Lanes::new(ecdsa::Verifier::default());
     let mut schnorr = Lanes::new(schnorr::Verifier::default());
     let mut signed = Vec::new();
     let mut claims = [const { Vec::new() }; VerifyingKeyId::ALL.len()];
-    for frame in frames {
-        // The packet selector has let nothing else through.
-        let Ok(Frame::Verify(frame)) = Frame::parse(frame) else { continue };
-        for (_, message) in frame.messages() {
-            let start = cycles();
-            let verdict = match message {
-                Verification::Equihash(body, header) => verify_equihash(body, header),
-                Verification::Merkle(root, leaves) => verify_merkle(root, leaves),
-                Verification::Ecdsa(body) => ecdsa.push(outcomes.len(), parse_ecdsa(body)),
-                Verification::Schnorr(body) => {
-                    schnorr.push(outcomes.len(), schnorr::Signed::parse(&body.message, &body.signature, &body.key))
-                }
-                // Points are parsed in lanes, too, when all of them are there.
-                Verification::Bls(body, message) => {
-                    signed.push((outcomes.len(), (message, &body.signature[..], &body.key[..])));
-                    Ok(())
-                }
-                Verification::Groth16(body, inputs) => {
-                    let known = VerifyingKeyId::ALL.iter().zip(&mut claims).find(|(id, _)| id.code() == body.key);
-                    // The parser lets only keys through that exist.
-                    known.ok_or(RuleCode::InputCount).map(|(_, claims)| {
-                        claims.push((outcomes.len(), (&body.proof[..], inputs.as_flattened())));
-                    })
-                }
-                Verification::Pairing(pairs) => verify_pairing(pairs),
-                Verification::Delay(proof) => verify_delay(proof),
-            };
-            outcomes.push((mask(verdict), cycles().wrapping_sub(start)));
-        }
+    for message in messages {
+        let start = cycles();
+        let verdict = match *message {
+            Verification::Equihash(body, header) => verify_equihash(body, header),
+            Verification::Merkle(root, leaves) => verify_merkle(root, leaves),
+            Verification::Ecdsa(body) => ecdsa.push(outcomes.len(), parse_ecdsa(body)),
+            Verification::Schnorr(body) => {
+                schnorr.push(outcomes.len(), schnorr::Signed::parse(&body.message, &body.signature, &body.key))
+            }
+            // Points are parsed in lanes, too, when all of them are there.
+            Verification::Bls(body, message) => {
+                signed.push((outcomes.len(), (message, &body.signature[..], &body.key[..])));
+                Ok(())
+            }
+            Verification::Groth16(body, inputs) => {
+                let known = VerifyingKeyId::ALL.iter().zip(&mut claims).find(|(id, _)| id.code() == body.key);
+                // The parser lets only keys through that exist.
+                known.ok_or(RuleCode::InputCount).map(|(_, claims)| {
+                    claims.push((outcomes.len(), (&body.proof[..], inputs.as_flattened())));
+                })
+            }
+            Verification::Pairing(pairs) => verify_pairing(pairs),
+            Verification::Delay(proof) => verify_delay(proof),
+        };
+        outcomes.push((mask(verdict), cycles().wrapping_sub(start)));
     }
     ecdsa.verify(&mut outcomes);
     schnorr.verify(&mut outcomes);

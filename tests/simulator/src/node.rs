@@ -9,7 +9,7 @@ use ledger::builder::{self, BlockBuilder, Observer};
 use ledger::journal::{self, Committer, Journal, Log, Preparer, Record, Submitter, group_commit};
 use ledger::{Ledger, Limits, Secret};
 use nic::selector::{Selector, SelectorConfig};
-use nic::{Counters, DataPath, Departures, Pool, Prefix, held, parking};
+use nic::{Counters, DataPath, Departures, Pools, Prefix, held, parking};
 use proof::{Cache, OwnSource, Service};
 use spv::BlockHeader;
 use storage::{Random, SimulatedDisk};
@@ -108,7 +108,7 @@ impl Process {
             Selector::new(selector, NODE.parse().unwrap()),
             Controller::new(ledger, submitter.clone(), proofs, reader, model.clone(), is_lone.clone()),
             parking,
-            Pool::new(held::PoolSize { small: 16, large: 1 }),
+            Pools::new(|_| held::PoolSize { small: 16, large: 1 }),
             Arc::new(Counters::default()),
             16,
         );

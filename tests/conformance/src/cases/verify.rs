@@ -26,6 +26,7 @@ cases! {
     "verify: masks of proofs of delays" => delays,
     "verify: many messages in a frame" => many,
     "verify: frames that are refused" => refused,
+    "verify: NOT_TRUSTED for strangers" => strangers,
     "verify and info over TCP" => streams,
 }
 
@@ -407,6 +408,27 @@ fn refused(session: &mut Session) -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+/// A node may be configured to verify for everyone; by default it does not.
+fn strangers(session: &mut Session) -> Result<(), Stop> {
+    let request = frame(session.fresh(), &[message(VerifyCommand::Schnorr, 1, &[&[1; 128]])]);
+    let reply = session.stranger()?.ask(&request)?;
+    match Reply::parse(&reply) {
+        Ok(Reply::Verify(verify)) if verify.status == Status::Ok => {
+            Err(Stop::Skipped("the node verifies for everyone"))
+        }
+        Ok(Reply::Verify(verify)) => {
+            ensure_eq!(
+                (verify.status, reply.len()),
+                (Status::NotTrusted, VerifyHeader::LENGTH),
+                "a stranger's refusal"
+            );
+            ensure_eq!(&reply[4..8], &request[4..8], "id of the refusal");
+            Ok(())
+        }
+        other => Err(Stop::Failed(format!("a stranger's verify frame was answered with {other:?}"))),
+    }
 }
 
 /// The same frames over TCP, each with its length before it; requests in flight are answered in any order.

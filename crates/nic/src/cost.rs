@@ -1,0 +1,214 @@
+//! What requests cost.
+//!
+//! Rate limits are in operations: a signed operation costs one, for its signature, and a message of a verify frame as many as its
+//! work is worth. How much work a message is follows from its command and its size, in pieces; what a piece of each kind takes is
+//! a price, which begins with a constant and follows what the workers measure.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::Duration;
+
+use wire::{Verification, Verify, VerifyCommand};
+
+use crate::counters::Counter;
+
+/// A kind of work, and what a piece of it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The signature of a signed operation.
+    Operation,
+    /// A message of a verify frame; [`pieces`] tells of how many pieces.
+    Message(VerifyCommand),
+}
+
+/// Picoseconds in a nanosecond: prices are in them, as a leaf of a tree takes but some hundred nanoseconds.
+const PICOSECONDS: i64 = 1000;
+
+/// How far a price may get away from where it begins. Down: lanes and batches do sixteen times as much as one word does with one message.
+/// Up: batches with one message that is not valid are looked at in halves. Beyond it is not the work that was measured.
+const DOWN: i64 = 16;
+const UP: i64 = 4;
+
+/// The weight of a new measurement is one in so many: some batches, not one, tell what work is like.
+const INERTIA: i64 = 8;
+
+impl Work {
+    /// All kinds.
+    pub fn all() -> impl Iterator<Item = Self> {
+        std::iter::once(Self::Operation).chain(VerifyCommand::ALL.iter().copied().map(Self::Message))
+    }
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Operation => "OPERATION",
+            Self::Message(command) => command.name(),
+        }
+    }
+
+    /// Where its price begins, in nanoseconds a piece: what a message alone takes on the machine of docs/results.md that has no
+    /// AVX-512, in the portable kernels. So no work costs less than it takes before anything was measured.
+    const fn first_price(self) -> i64 {
+        match self {
+            Self::Operation | Self::Message(VerifyCommand::Ecdsa) => 60_000,
+            Self::Message(VerifyCommand::Schnorr) => 66_000,
+            // A leaf of the solution: 512 take 72 us.
+            Self::Message(VerifyCommand::Equihash) => 140,
+            // A node above the leaves, of which there are as many: three compressions.
+            Self::Message(VerifyCommand::MerkleRoot) => 750,
+            // A 64th of a signature, 1.6 ms.
+            Self::Message(VerifyCommand::Bls) => 25_000,
+            Self::Message(VerifyCommand::Groth16) => 2_000_000,
+            // A pair takes as much as the exponentiation behind all.
+            Self::Message(VerifyCommand::Pairing) => 400_000,
+            // An eighth of a segment of 2,048 bits, 4.4 ms.
+            Self::Message(VerifyCommand::Delay) => 550_000,
+        }
+    }
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Operation => 0,
+            Self::Message(command) => 1 + (command.code() - VerifyCommand::Equihash.code()) as usize,
+        }
+    }
+}
+
+/// Kinds of work.
+const KINDS: usize = 1 + VerifyCommand::ALL.len();
+
+/// Which kind of work a message is, and how many pieces of it.
+pub fn pieces(message: &Verification<'_>) -> (Work, u64) {
+    let (command, pieces) = match message {
+        Verification::Equihash(body, _) => (VerifyCommand::Equihash, 1 << body.k.min(16)),
+        Verification::Ecdsa(_) => (VerifyCommand::Ecdsa, 1),
+        Verification::Schnorr(_) => (VerifyCommand::Schnorr, 1),
+        Verification::Merkle(_, leaves) => (VerifyCommand::MerkleRoot, leaves.len()),
+        // The message is hashed: four KiB take less than a 64th of the rest.
+        Verification::Bls(_, message) => (VerifyCommand::Bls, 64 + message.len() / 4096),
+        Verification::Groth16(..) => (VerifyCommand::Groth16, 1),
+        Verification::Pairing(pairs) => (VerifyCommand::Pairing, 1 + pairs.len()),
+        Verification::Delay(proof) => (VerifyCommand::Delay, delay_pieces(proof)),
+    };
+    (Work::Message(command), pieces as u64)
+}
+
+/// A segment of the proof of a delay takes a search for a prime, whatever the modulus, and exponentiations in numbers of its length.
+fn delay_pieces(proof: &[u8]) -> usize {
+    // The parser has bounded it, so it is there.
+    let length = proof.get(8..10).map_or(0, |bytes| usize::from(bytes[0]) << 8 | usize::from(bytes[1])).max(1);
+    let numbers = proof.len() / length;
+    let segments = (numbers.saturating_sub(2) / 2).max(1);
+    segments * (4 + length * length / (128 * 128))
+}
+
+/// What work costs, as far as it is known by now. Any thread may ask and tell.
+#[derive(Debug)]
+pub struct Costs {
+    /// Picoseconds of a processor for a piece.
+    prices: [AtomicI64; KINDS],
+    /// Nanoseconds that it took.
+    spent: [Counter; KINDS],
+    /// Operations' worth that was charged to prefixes with a limit.
+    pub charged: Counter,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        let prices = [const { AtomicI64::new(0) }; KINDS];
+        for work in Work::all() {
+            prices[work.index()].store(work.first_price() * PICOSECONDS, Relaxed);
+        }
+        Self { prices, spent: Default::default(), charged: Counter::default() }
+    }
+}
+
+impl Costs {
+    /// What a piece takes, in picoseconds.
+    pub fn price(&self, work: Work) -> u64 {
+        self.prices[work.index()].load(Relaxed).unsigned_abs()
+    }
+
+    /// What so much work takes.
+    pub fn time(&self, work: Work, pieces: u64) -> Duration {
+        Duration::from_nanos(self.price(work).saturating_mul(pieces) / PICOSECONDS as u64)
+    }
+
+    /// What the messages of a frame take.
+    pub fn time_of(&self, frame: &Verify<'_>) -> Duration {
+        frame.messages().map(|(_, message)| pieces(&message)).map(|(work, pieces)| self.time(work, pieces)).sum()
+    }
+
+    /// How many operations a verify frame is worth: each of its messages one at least.
+    pub fn operations(&self, frame: &Verify<'_>) -> u32 {
+        let operation = self.time(Work::Operation, 1).as_nanos().max(1);
+        let worth = |(_, message)| {
+            let (work, pieces) = pieces(&message);
+            u32::try_from(self.time(work, pieces).as_nanos().div_ceil(operation)).unwrap_or(u32::MAX).max(1)
+        };
+        frame.messages().map(worth).fold(0, u32::saturating_add)
+    }
+
+    /// The nanoseconds of a processor that all that was told of took.
+    pub fn spent(&self, work: Work) -> u64 {
+        self.spent[work.index()].get()
+    }
+
+    /// Tells how much of a processor so many pieces took.
+    pub fn learn(&self, work: Work, pieces: u64, took: Duration) {
+        self.spent[work.index()].add(took.as_nanos() as u64);
+        let Some(sample) = (took.as_nanos() * PICOSECONDS as u128).checked_div(pieces.into()) else { return };
+        let first = work.first_price() * PICOSECONDS;
+        let sample = i64::try_from(sample).unwrap_or(i64::MAX).clamp(first / DOWN, first * UP);
+        // Where two threads tell at a time one may be lost: others come.
+        let price = &self.prices[work.index()];
+        let before = price.load(Relaxed);
+        price.store(before + (sample - before) / INERTIA, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLS: Work = Work::Message(VerifyCommand::Bls);
+
+    #[test]
+    fn prices_follow_what_is_measured_within_bounds() {
+        let costs = Costs::default();
+        let first = costs.price(BLS);
+        for _ in 0..100 {
+            costs.learn(BLS, 64, Duration::from_micros(400));
+        }
+        let near = costs.time(BLS, 64).as_micros();
+        assert!((400..420).contains(&near), "{near} us");
+        for _ in 0..200 {
+            costs.learn(BLS, 1, Duration::from_secs(9));
+        }
+        assert!(costs.price(BLS) <= first * 4);
+        for _ in 0..200 {
+            costs.learn(BLS, 1_000_000, Duration::from_nanos(1));
+        }
+        assert!(costs.price(BLS) >= first / 16);
+        costs.learn(BLS, 0, Duration::from_secs(1));
+        assert_eq!(costs.price(Work::Operation), 60_000_000, "the price of anything else stays");
+    }
+
+    #[test]
+    fn every_kind_has_a_place_and_a_price() {
+        let costs = Costs::default();
+        let places = Vec::from_iter(Work::all().map(Work::index));
+        assert_eq!(places, Vec::from_iter(0..KINDS));
+        assert!(Work::all().all(|work| costs.price(work) > 0 && !work.name().is_empty()));
+    }
+
+    #[test]
+    fn a_delay_is_as_much_as_its_segments_and_its_modulus() {
+        let proof = |length: u16, segments: usize| {
+            let mut proof = b"TPDELAY1".to_vec();
+            proof.extend(length.to_be_bytes());
+            proof.resize(18 + (2 + 2 * segments) * usize::from(length), 1);
+            delay_pieces(&proof)
+        };
+        assert_eq!([proof(128, 1), proof(256, 1), proof(256, 3), proof(512, 12)], [5, 8, 24, 240]);
+    }
+}
