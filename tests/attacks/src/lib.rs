@@ -4,7 +4,8 @@
 //! node that it started.
 #![allow(clippy::unwrap_used, reason = "a test ends where its setting cannot be made")]
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use client::{Client, Options, Signer};
@@ -114,6 +115,35 @@ impl Victim {
     pub fn signer(&self, secret: [u8; 32]) -> Signer {
         let network = self.client().info().unwrap().network;
         Signer::new(SecretKey::from_byte_array(secret).unwrap(), network)
+    }
+
+    /// A connection to the node from a local address.
+    pub fn connect(&self, local: Ipv4Addr) -> TcpStream {
+        use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddrV4::new(local, 0)).unwrap();
+        connect(&socket, &self.address()).unwrap();
+        let stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    /// What the node answers on its HTTP address, or as much of it as came in time.
+    pub fn http(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.node().http_address().unwrap()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\n\r\n").unwrap();
+        let mut reply = Vec::new();
+        let _ = stream.read_to_end(&mut reply);
+        String::from_utf8(reply).unwrap()
+    }
+
+    /// A figure of the node.
+    pub fn figure(&self, name: &str) -> u64 {
+        let figures = self.http("/metrics");
+        let line = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).unwrap();
+        line.parse().unwrap()
     }
 
     /// A socket at a local address that talks to the node.
