@@ -393,7 +393,7 @@ impl Streams {
     }
 
     /// Whether there is a place for another connection of a prefix. Where its share or all places are taken it is that of the idlest: idle
-    /// time counts as often as the prefix has connections.
+    /// time counts as often as the prefix has connections. Where all are busy, who has most gives to who has less.
     fn make_room(&mut self, prefix: Prefix, trusted: bool, now: Instant) -> bool {
         let share = |prefix: &Prefix| self.shares.get(prefix).copied().unwrap_or(0);
         let is_shared_out = !trusted && share(&prefix) >= self.limits.prefix_connections;
@@ -407,7 +407,14 @@ impl Streams {
             .filter(|(_, connection)| same(connection) && (!is_shared_out || connection.prefix == prefix))
             .filter(|(_, connection)| idle(connection) >= GRACE)
             .max_by_key(|(_, connection)| idle(connection).as_micros() * share(&connection.prefix) as u128);
-        let Some((at, _)) = idlest else { return false };
+        // One more than the newcomer's is what both have afterwards.
+        let largest = || {
+            (self.connections.iter().enumerate())
+                .filter(|(_, connection)| same(connection) && share(&connection.prefix) > share(&prefix) + 1)
+                .filter(|_| !trusted && !is_shared_out)
+                .max_by_key(|(_, connection)| (share(&connection.prefix), idle(connection)))
+        };
+        let Some((at, _)) = idlest.or_else(largest) else { return false };
         self.close(at, Closed::Room);
         true
     }

@@ -232,13 +232,22 @@ fn places_are_shared_by_prefix_and_the_idlest_goes() {
     assert_eq!(server.closed(Closed::Refused), 1);
     let (mut two, mut three) = (server.connect_from(other), server.connect_from(other));
     assert!(is_served(&mut two, 3) && is_served(&mut three, 3));
-    std::thread::sleep(Duration::from_millis(1100));
-    assert!(crowded[1..].iter_mut().all(|stream| is_served(stream, 4)));
-    // All six are taken: the newcomer gets the place of the one that did nothing for longest, counted by its prefix.
-    assert!(is_served(&mut server.connect_from(third), 5));
-    assert_eq!(receive(&mut crowded[0]), None);
+    // All six are taken, and busy: the newcomer gets a place of the prefix that has most.
+    let mut four = server.connect_from(third);
+    assert!(is_served(&mut four, 4));
+    assert_eq!(receive(&mut crowded.remove(0)), None);
     assert_eq!(server.closed(Closed::Room), 1);
+    std::thread::sleep(Duration::from_millis(1100));
+    assert!(crowded[1..].iter_mut().all(|stream| is_served(stream, 5)) && is_served(&mut four, 5));
+    // Now to the one that did nothing for longest, counted by its prefix, whoever has most.
+    let mut five = server.connect_from(third);
+    assert!(is_served(&mut five, 6));
+    assert_eq!(receive(&mut crowded[0]), None);
+    assert_eq!(server.closed(Closed::Room), 2);
     assert!(is_served(&mut two, 6) && is_served(&mut crowded[1], 6));
+    // Two of each prefix are fair: nobody gets a third.
+    assert!(is_served(&mut three, 7) && is_served(&mut four, 7));
+    assert!(!is_served(&mut server.connect_from(third), 8));
     // Trusted ones have places of their own.
     let mut own = Vec::from_iter((0..6).map(|_| server.connect()));
     assert!(own.iter_mut().all(|stream| is_served(stream, 7)));
