@@ -1,5 +1,7 @@
 //! Applying the transactions of a block to the index, and taking them back.
+use super::account_path;
 use super::group::fingerprint;
+use super::pages::At;
 use super::touches::{Role, Touch, Touches};
 use super::{Index, Pending};
 use crate::links::{Link, Links};
@@ -41,7 +43,7 @@ pub struct EffectError {
     pub effect: Effect,
 }
 
-/// Where an account's entry is, or was a moment ago.
+/// Where an account's entry is, or was a moment ago, if its group is no crowd.
 #[derive(Clone, Copy, Default)]
 struct Place {
     path: u64,
@@ -90,6 +92,7 @@ impl Index {
         links: &mut [Links],
     ) -> Result<(), EffectError> {
         let Locator { height, position } = first;
+        self.open = Some(height);
         for (now, later) in touches.chunks(BATCH).zip(touches.chunks(BATCH).skip(1).chain([&[][..]])) {
             later.iter().for_each(|touch| prefetch(&links[touch.number as usize]));
             for (touch, place) in now.iter().zip(&self.look_up(now)) {
@@ -108,18 +111,19 @@ impl Index {
 
     /// Where the entries of the touched accounts are, having started to load them.
     fn look_up(&self, touches: &[Touch]) -> [Place; BATCH] {
+        let (groups, depth) = (self.trie.groups(), self.trie.depth());
         let mut places = [Place::default(); BATCH];
         let places_used = &mut places[..touches.len()];
         for (place, touch) in places_used.iter_mut().zip(touches) {
-            *place = Place { path: touch.path, group: self.group_of(touch.path), place: 0 };
-            prefetch(&self.groups[place.group]);
+            *place = Place { path: touch.path, group: self.trie.group_of(touch.path), place: 0 };
+            prefetch(&groups[place.group]);
         }
         for place in &*places_used {
-            self.groups[place.group].prefetch_window(fingerprint(place.path, self.group_depth));
+            groups[place.group].prefetch_window(fingerprint(place.path, depth));
         }
         for place in places_used {
-            let group = &self.groups[place.group];
-            place.place = group.place(fingerprint(place.path, self.group_depth));
+            let group = &groups[place.group];
+            place.place = group.place(fingerprint(place.path, depth));
             group.prefetch_entry(&self.pages, place.place);
         }
         places
@@ -139,109 +143,75 @@ impl Index {
             if found.is_some() {
                 return Err(Effect::AccountExists);
             }
-            self.create(pending, place, &touch.account, latest);
+            self.create(pending, place.path, &touch.account, latest);
             return Ok(Link::NONE);
         }
-        let place = found.ok_or(Effect::AccountUnknown)?;
-        let balance = self.groups[place.group].entry(&self.pages, place.place).balance.get();
+        let at = found.ok_or(Effect::AccountUnknown)?;
+        let balance = self.pages[at].balance.get();
         let balance = match touch.role {
             Role::Sender => balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?,
             _ => balance.checked_add(touch.amount).ok_or(Effect::Overflow)?,
         };
-        Ok(self.update(pending, &place, balance, latest))
+        Ok(self.update(pending, place.path, at, balance, latest))
     }
 
-    /// The place again, if an insertion in the meantime or another account of the same fingerprint made it another one.
+    /// Where the entry is: not at its place any more, if something was inserted in the meantime, if another account has the same
+    /// fingerprint, or in a crowd.
     #[inline]
-    fn settle(&self, place: &Place, account: &AccountId) -> Option<Place> {
-        let group = &self.groups[place.group];
+    fn settle(&self, place: &Place, account: &AccountId) -> Option<At> {
+        let group = &self.trie.groups()[place.group];
         if group.holds(&self.pages, place.place, account) {
-            return Some(*place);
+            return Some(group.at(place.place));
         }
-        let found = group.find(&self.pages, fingerprint(place.path, self.group_depth), account)?;
-        Some(Place { place: found, ..*place })
+        self.trie.find(&self.pages, place.path, account)
     }
 
     /// Changes an entry, and returns what it had as its latest transaction.
     #[inline]
-    fn update(&mut self, pending: &mut Pending, place: &Place, balance: u64, latest: Locator) -> Link {
-        let entry = self.groups[place.group].entry_mut(&mut self.pages, place.place);
+    fn update(&mut self, pending: &mut Pending, path: u64, at: At, balance: u64, latest: Locator) -> Link {
+        let entry = &mut self.pages[at];
         let before = entry.latest();
+        let cell = self.trie.touch(pending, path);
+        if before.height != latest.height {
+            self.images.add(cell, *entry);
+        }
         entry.balance = balance.into();
         entry.height = latest.height.into();
         entry.position = latest.position.into();
-        pending.mark(self.cell_of(place.path));
         before.into()
     }
 
-    fn create(&mut self, pending: &mut Pending, place: &Place, account: &AccountId, latest: Locator) {
+    fn create(&mut self, pending: &mut Pending, path: u64, account: &AccountId, latest: Locator) {
         let entry = IndexEntry {
             account: account.0,
             balance: 0.into(),
             height: latest.height.into(),
             position: latest.position.into(),
         };
-        let fingerprint = fingerprint(place.path, self.group_depth);
-        self.groups[place.group].insert(&mut self.pages, place.path, fingerprint, entry);
-        pending.mark(self.cell_of(place.path));
+        self.trie.insert(&mut self.pages, pending, path, entry);
         self.accounts += 1;
     }
 
-    /// Takes back whatever [`Index::apply`] has applied of these operations of the block at `height`, as long as nothing was applied
-    /// since.
-    pub fn undo(&mut self, pending: &mut Pending, height: u32, operations: &[Operation], links: &[Links]) {
-        for (position, (operation, links)) in operations.iter().zip(links).enumerate().rev() {
-            let latest = Locator { height, position: position as u32 };
-            let amount = operation.amount.get();
-            match operation.command() {
-                Ok(Command::Create) => self.forget(pending, &operation.source, latest),
-                Ok(Command::Issue) => {
-                    self.revert(pending, &operation.source, latest, links.source, |balance| {
-                        balance.wrapping_sub(amount)
-                    });
-                }
-                Ok(Command::Transfer) => {
-                    self.revert(pending, &operation.source, latest, links.source, |balance| {
-                        balance.wrapping_add(amount)
-                    });
-                    self.revert(pending, &operation.destination, latest, links.destination, |balance| {
-                        balance.wrapping_sub(amount)
-                    });
-                }
-                _ => {}
+    /// Takes back whatever was applied of these operations of the open block.
+    pub fn undo(&mut self, pending: &mut Pending, operations: &[Operation]) {
+        let Some(height) = self.open.take() else { return };
+        for before in self.images.take() {
+            let account = AccountId(before.account);
+            let path = account_path(&account);
+            if let Some(at) = self.trie.find(&self.pages, path, &account) {
+                self.pages[at] = before;
+                self.trie.touch(pending, path);
             }
         }
-    }
-
-    /// The account's place, if what it was touched by last is that transaction.
-    fn touched_by(&self, account: &AccountId, latest: Locator) -> Option<Place> {
-        let path = super::account_path(account);
-        let group = self.group_of(path);
-        let place = self.groups[group].find(&self.pages, fingerprint(path, self.group_depth), account)?;
-        let is_touched = self.groups[group].entry(&self.pages, place).latest() == latest;
-        is_touched.then_some(Place { path, group, place })
-    }
-
-    fn revert(
-        &mut self,
-        pending: &mut Pending,
-        account: &AccountId,
-        latest: Locator,
-        before: Link,
-        balance: impl Fn(u64) -> u64,
-    ) {
-        if let (Some(place), Some(before)) = (self.touched_by(account, latest), before.locator()) {
-            let entry = self.groups[place.group].entry(&self.pages, place.place);
-            let balance = balance(entry.balance.get());
-            self.update(pending, &place, balance, before);
-        }
-    }
-
-    fn forget(&mut self, pending: &mut Pending, account: &AccountId, latest: Locator) {
-        if let Some(place) = self.touched_by(account, latest) {
-            self.groups[place.group].remove(&mut self.pages, place.place);
-            pending.mark(self.cell_of(place.path));
-            self.accounts -= 1;
+        // What the block has touched is as it was, so what still tells of it was created by it.
+        let created = operations.iter().filter(|operation| operation.command() == Ok(Command::Create));
+        for account in created.map(|operation| operation.source) {
+            let path = account_path(&account);
+            let found = self.trie.find(&self.pages, path, &account);
+            if found.is_some_and(|at| self.pages[at].height.get() == height) {
+                self.trie.remove(&mut self.pages, pending, path, &account);
+                self.accounts -= 1;
+            }
         }
     }
 }

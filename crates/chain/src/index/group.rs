@@ -1,6 +1,7 @@
 //! A group of accounts: the unit that the index stores entries in.
-use super::pages::{PAGE, Pages};
+use super::pages::{At, PAGE, Pages};
 use super::paths::account_path;
+use super::trie::Trie;
 use spv::IndexEntry;
 use std::ops::Range;
 use table::prefetch;
@@ -15,6 +16,9 @@ const WINDOW: usize = 32;
 /// small.
 const SPARE: usize = 16;
 
+/// So many accounts of one fingerprint are looked through in their order: their paths have to be hashed for that.
+const MANY_ALIKE: usize = 8;
+
 /// All accounts whose path begins with the group's number, in ascending order of path, then id.
 ///
 /// The entries are kept as they are encoded and hashed, in pages that are full but for the last. Beside them are 16-bit
@@ -25,20 +29,41 @@ const SPARE: usize = 16;
 pub(super) struct Group {
     fingerprints: Vec<u16>,
     pages: Vec<u32>,
+    /// Where there are too many for a group, a trie has them, and nothing is here.
+    pub(super) crowd: Option<Box<Trie>>,
 }
 
 impl Group {
-    /// The group of these entries, which are in order, with their fingerprints.
-    pub(super) fn new(pages: &mut Pages, entries: &[(u16, IndexEntry)]) -> Self {
-        let fingerprints = entries.iter().map(|(fingerprint, _)| *fingerprint).collect();
-        let fill = |part: &[(u16, IndexEntry)]| {
+    /// The group at `depth` of these entries with their paths, which are in order.
+    pub(super) fn new(pages: &mut Pages, depth: u32, entries: &[(u64, IndexEntry)]) -> Self {
+        let fingerprints = entries.iter().map(|(path, _)| fingerprint(*path, depth)).collect();
+        let fill = |part: &[(u64, IndexEntry)]| {
             let number = pages.take();
             for (place, (_, entry)) in pages.page_mut(number).iter_mut().zip(part) {
                 *place = *entry;
             }
             number
         };
-        Self { fingerprints, pages: entries.chunks(PAGE).map(fill).collect() }
+        Self { fingerprints, pages: entries.chunks(PAGE).map(fill).collect(), crowd: None }
+    }
+
+    /// All entries with their paths; their pages are given back.
+    pub(super) fn take(self, pages: &mut Pages) -> Vec<(u64, IndexEntry)> {
+        if let Some(crowd) = self.crowd {
+            return crowd.take(pages);
+        }
+        let with_path = |entry: &IndexEntry| (account_path(&AccountId(entry.account)), *entry);
+        let entries = self.entries(pages, 0..self.len()).flatten().map(with_path).collect();
+        self.pages.into_iter().for_each(|page| pages.give(page));
+        entries
+    }
+
+    /// All entries in their order, a few at a time.
+    pub(super) fn chunks<'a>(&'a self, pages: &'a Pages) -> Box<dyn Iterator<Item = &'a [IndexEntry]> + 'a> {
+        match &self.crowd {
+            Some(crowd) => Box::new(crowd.chunks(pages)),
+            None => Box::new(self.entries(pages, 0..self.len())),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -50,9 +75,10 @@ impl Group {
         &pages.page(self.pages[place / PAGE])[place % PAGE]
     }
 
+    /// Where the entry at `place` is.
     #[inline]
-    pub(super) fn entry_mut<'a>(&self, pages: &'a mut Pages, place: usize) -> &'a mut IndexEntry {
-        &mut pages.page_mut(self.pages[place / PAGE])[place % PAGE]
+    pub(super) fn at(&self, place: usize) -> At {
+        At { page: self.pages[place / PAGE], slot: place % PAGE }
     }
 
     /// The entries at the places of `range`, page by page.
@@ -135,10 +161,15 @@ impl Group {
         first..first + count
     }
 
-    /// The place of the account.
+    /// The place of the account. The group is at `depth`.
     #[inline]
-    pub(super) fn find(&self, pages: &Pages, fingerprint: u16, account: &AccountId) -> Option<usize> {
-        self.alike(fingerprint).find(|place| self.holds(pages, *place, account))
+    pub(super) fn find(&self, pages: &Pages, path: u64, depth: u32, account: &AccountId) -> Option<usize> {
+        let mut alike = self.alike(fingerprint(path, depth));
+        if alike.len() > MANY_ALIKE {
+            let place = partition(alike, |place| order(self.entry(pages, place)) < (path, account.0));
+            return self.holds(pages, place, account).then_some(place);
+        }
+        alike.find(|place| self.holds(pages, *place, account))
     }
 
     /// Puts in an entry of an account that is not there yet.
@@ -181,20 +212,6 @@ impl Group {
         {
             pages.give(empty);
         }
-    }
-
-    /// The two halves of the group, by the first bit of the fingerprints; `depth` is the number of bits before that.
-    pub(super) fn split(self, pages: &mut Pages, depth: u32) -> [Self; 2] {
-        let entries: Vec<_> = self
-            .entries(pages, 0..self.len())
-            .flatten()
-            .map(|entry| (fingerprint(account_path(&AccountId(entry.account)), depth + 1), *entry))
-            .collect();
-        for page in self.pages {
-            pages.give(page);
-        }
-        let (left, right) = entries.split_at(self.fingerprints.partition_point(|fingerprint| fingerprint >> 15 == 0));
-        [left, right].map(|half| Self::new(pages, half))
     }
 
     /// The entries among `range` whose path has a 0 in bit `depth` are before the returned place, the others from it on.

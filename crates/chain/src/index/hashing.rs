@@ -1,8 +1,11 @@
 //! The root of the index: hashing what has changed, many leaves and nodes at once.
+use super::Index;
 use super::group::Group;
-use super::{CELL_BITS, Index, Nodes};
+use super::pages::Pages;
+use super::trie::{CELL_BITS, Nodes, Trie};
 use spv::hash::{INDEX_LEAF_TAG, INDEX_NODE_TAG};
 use spv::{Hash, IndexEntry, MAX_DEPTH, MAX_LEAF_ENTRIES, ZERO_HASH};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use verify::sha256::Tag;
 use zerocopy::IntoBytes;
@@ -19,7 +22,7 @@ pub(super) fn is_leaf(accounts: usize, depth: u32) -> bool {
     accounts <= MAX_LEAF_ENTRIES || depth as usize == MAX_DEPTH
 }
 
-/// What is ahead of the published hashes: the block builder's part of the index.
+/// What is ahead of the published hashes: the block builder's part of the index, or of a crowd in it.
 #[derive(Debug)]
 pub struct Pending {
     /// Those above dirty cells are out of date.
@@ -28,17 +31,31 @@ pub struct Pending {
     dirty: Vec<u64>,
     /// Nodes that were hashed since the last publication.
     changed: Vec<usize>,
+    /// The crowds', by the numbers of their groups.
+    crowds: BTreeMap<usize, Self>,
+    /// Those of them that were hashed since the last publication.
+    changed_crowds: Vec<usize>,
+    /// Entries that were hashed so far, in crowds too.
+    hashed: u64,
 }
 
 impl Pending {
     /// For this index, with everything still to be hashed.
     pub fn new(index: &Index) -> Self {
+        Self::of(&index.trie)
+    }
+
+    pub(super) fn of(trie: &Trie) -> Self {
+        let cells = trie.cells().len();
         let mut pending = Self {
-            nodes: Nodes::new(index.group_depth),
-            dirty: vec![0; index.first_cell().div_ceil(64)],
+            nodes: Nodes::new(cells),
+            dirty: vec![0; cells.div_ceil(64)],
             changed: Vec::new(),
+            crowds: BTreeMap::new(),
+            changed_crowds: Vec::new(),
+            hashed: 0,
         };
-        for cell in 0..index.first_cell() {
+        for cell in 0..cells {
             pending.mark(cell);
         }
         pending
@@ -50,41 +67,95 @@ impl Pending {
         self.dirty[cell / 64] |= 1 << (cell % 64);
     }
 
+    /// That of the crowd in the group of this number.
+    pub(super) fn crowd(&mut self, number: usize, crowd: &Trie) -> &mut Self {
+        self.crowds.entry(number).or_insert_with(|| Self::of(crowd))
+    }
+
+    /// How many entries were hashed since it was made: what roots cost.
+    pub fn hashed(&self) -> u64 {
+        self.hashed
+    }
+
     /// The root of the index after all that was applied. Hashes what has changed since it was last asked for.
     pub fn root(&mut self, index: &Index) -> Hash {
-        let mut nodes = self.take_dirty(index.first_cell());
-        let mut forest = Forest::new(index);
+        self.hash(&index.trie, &index.pages)
+    }
+
+    /// The hash of the trie's first node.
+    pub(super) fn hash(&mut self, trie: &Trie, pages: &Pages) -> Hash {
+        let first_cell = trie.cells().len();
+        let mut nodes = self.take_dirty(first_cell);
+        let crowds = self.hash_crowds(trie, pages, &mut nodes);
+        let mut forest = Forest::new(trie, pages);
         // The last group behind which the next one was asked for, so that it is there when its turn comes: mostly it does.
         let mut loaded = usize::MAX;
         for round in nodes.chunks(ROUND) {
             forest.begin(round.len());
             for (target, node) in round.iter().enumerate() {
-                let (group, range) = index.cell(*node);
+                let (group, range) = trie.cell(*node);
                 if group != loaded
-                    && let Some(next) = index.groups.get(group + 1)
+                    && let Some(next) = trie.groups().get(group + 1)
                 {
-                    next.prefetch_entries(&index.pages);
+                    next.prefetch_entries(pages);
                     loaded = group;
                 }
                 self.nodes.counts[*node] = range.len() as u32;
-                forest.add(&index.groups[group], range, index.cell_depth(), target);
+                forest.add(&trie.groups()[group], range, trie.cell_depth(), target);
             }
+            self.hashed += forest.entries.len() as u64;
             for (node, digest) in round.iter().zip(forest.hash(round.len())) {
                 self.nodes.hashes[*node] = *digest;
             }
         }
         self.changed.extend_from_slice(&nodes);
-        for depth in (0..index.cell_depth()).rev() {
+        for depth in (trie.base()..trie.cell_depth()).rev() {
             for node in &mut nodes {
                 *node /= 2;
             }
             nodes.dedup();
             for round in nodes.chunks(ROUND) {
-                self.hash_nodes(index, round, depth);
+                self.hash_nodes(trie, pages, round, depth);
             }
             self.changed.extend_from_slice(&nodes);
+            if depth == trie.depth() && !crowds.is_empty() {
+                self.changed.extend_from_slice(&crowds);
+                nodes.extend_from_slice(&crowds);
+                nodes.sort_unstable();
+            }
         }
         self.nodes.hashes[1]
+    }
+
+    /// Hashes the crowds that have some of these cells, which are taken out. Gives the nodes of their groups.
+    fn hash_crowds(&mut self, trie: &Trie, pages: &Pages, cells: &mut Vec<usize>) -> Vec<usize> {
+        let mut nodes = Vec::new();
+        if !trie.has_crowds() {
+            return nodes;
+        }
+        let first_cell = trie.cells().len();
+        cells.retain(|cell| {
+            let number = (cell - first_cell) >> CELL_BITS;
+            let is_crowd = trie.groups()[number].crowd.is_some();
+            if is_crowd {
+                nodes.push(cell >> CELL_BITS);
+            }
+            !is_crowd
+        });
+        nodes.dedup();
+        for node in &nodes {
+            let number = node - trie.groups().len();
+            if let Some(crowd) = &trie.groups()[number].crowd {
+                let pending = self.crowd(number, crowd);
+                let before = pending.hashed;
+                let (hash, count) = (pending.hash(crowd, pages), pending.nodes.counts[1]);
+                let hashed = pending.hashed - before;
+                self.hashed += hashed;
+                (self.nodes.hashes[*node], self.nodes.counts[*node]) = (hash, count);
+                self.changed_crowds.push(number);
+            }
+        }
+        nodes
     }
 
     /// The nodes of the dirty cells, which are clean from now on.
@@ -101,15 +172,14 @@ impl Pending {
     }
 
     /// Hashes nodes above the cells, whose children are up to date.
-    fn hash_nodes(&mut self, index: &Index, nodes: &[usize], depth: u32) {
+    fn hash_nodes(&mut self, trie: &Trie, pages: &Pages, nodes: &[usize], depth: u32) {
         let Nodes { hashes, counts } = &mut self.nodes;
         let mut inner = Vec::with_capacity(nodes.len());
         let mut pairs: Vec<[u8; 64]> = Vec::with_capacity(nodes.len());
         for node in nodes {
             counts[*node] = counts[2 * node] + counts[2 * node + 1];
             if is_leaf(counts[*node] as usize, depth) {
-                let entries: Vec<_> = index.below(*node, depth).flatten().copied().collect();
-                hashes[*node] = leaf_hash(&entries);
+                hashes[*node] = leaf_hash(&trie.below(pages, *node, depth));
             } else {
                 let mut pair = [0; 64];
                 pair.copy_from_slice(hashes[2 * node..2 * node + 2].as_flattened());
@@ -125,36 +195,17 @@ impl Pending {
     }
 
     /// Brings published nodes up to date.
-    pub(super) fn publish_to(&mut self, published: &mut Nodes) {
-        if published.hashes.len() == self.nodes.hashes.len() {
-            for node in &self.changed {
-                published.hashes[*node] = self.nodes.hashes[*node];
-                published.counts[*node] = self.nodes.counts[*node];
-            }
-        } else {
-            published.clone_from(&self.nodes);
-        }
+    pub(super) fn publish_to(&mut self, trie: &mut Trie) {
         // Given free, since a block of another size may not come for long.
-        self.changed = Vec::new();
-    }
-}
-
-impl Index {
-    /// The group of a cell, and its entries there.
-    pub(super) fn cell(&self, node: usize) -> (usize, Range<usize>) {
-        let cell = node - self.first_cell();
-        let group = cell >> CELL_BITS;
-        (group, self.groups[group].with_prefix(cell as u16 & ((1 << CELL_BITS) - 1), CELL_BITS))
-    }
-
-    /// The entries below a node, cell by cell.
-    pub(super) fn below(&self, node: usize, depth: u32) -> impl Iterator<Item = &[IndexEntry]> {
-        let below = self.cell_depth() - depth;
-        let cells = node << below..(node + 1) << below;
-        cells.flat_map(|cell| {
-            let (group, range) = self.cell(cell);
-            self.groups[group].entries(&self.pages, range)
-        })
+        for node in std::mem::take(&mut self.changed) {
+            trie.published.hashes[node] = self.nodes.hashes[node];
+            trie.published.counts[node] = self.nodes.counts[node];
+        }
+        for number in std::mem::take(&mut self.changed_crowds) {
+            if let (Some(pending), Some(crowd)) = (self.crowds.get_mut(&number), trie.crowd_mut(number)) {
+                pending.publish_to(crowd);
+            }
+        }
     }
 }
 
@@ -165,7 +216,8 @@ pub(super) fn leaf_hash(entries: &[IndexEntry]) -> Hash {
 
 /// Parts of groups, each a subtree of the index, whose leaves are hashed together, and then their nodes.
 struct Forest<'a> {
-    index: &'a Index,
+    trie: &'a Trie,
+    pages: &'a Pages,
     /// The hashes of the parts, then those of nodes and leaves inside them.
     digests: Vec<Hash>,
     /// The entries of all leaves.
@@ -183,8 +235,8 @@ struct Node {
 }
 
 impl<'a> Forest<'a> {
-    fn new(index: &'a Index) -> Self {
-        Self { index, digests: Vec::new(), entries: Vec::new(), leaves: Vec::new(), nodes: Vec::new() }
+    fn new(trie: &'a Trie, pages: &'a Pages) -> Self {
+        Self { trie, pages, digests: Vec::new(), entries: Vec::new(), leaves: Vec::new(), nodes: Vec::new() }
     }
 
     /// Begins anew, in the same memory, with this number of parts.
@@ -202,7 +254,7 @@ impl<'a> Forest<'a> {
             return;
         }
         if is_leaf(range.len(), depth) {
-            for entries in group.entries(&self.index.pages, range) {
+            for entries in group.entries(self.pages, range) {
                 self.entries.extend_from_slice(entries);
             }
             self.leaves.push((self.entries.len(), target));
@@ -211,7 +263,7 @@ impl<'a> Forest<'a> {
         let children = self.digests.len();
         self.digests.extend([ZERO_HASH; 2]);
         self.nodes.push(Node { children, target, depth });
-        let middle = group.middle(&self.index.pages, range.clone(), depth, self.index.group_depth);
+        let middle = group.middle(self.pages, range.clone(), depth, self.trie.depth());
         self.add(group, range.start..middle, depth + 1, children);
         self.add(group, middle..range.end, depth + 1, children + 1);
     }

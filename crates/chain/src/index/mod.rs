@@ -10,38 +10,41 @@
 //!   hashed as a whole;
 //! * the hashes and the numbers of accounts of all nodes from the cells up, as a heap: node i has the children 2i and 2i + 1.
 //!
-//! These are there twice. [`Index`] has the entries, and the hashes as they were last published; it is shared with readers.
+//! Paths are hashes under a key that everybody knows, so ids can be searched for whose paths begin alike. Where a cell gets more
+//! accounts than chance brings, its group becomes a **crowd**: a trie of its own with groups and cells for as many accounts, and,
+//! should more bits be alike, with crowds in it. So no cell is large, whoever chose the ids, and what an account costs grows by a step
+//! for every few bits in which paths agree, while the search for them takes twice as long for each.
+//!
+//! The hashes are there twice. [`Index`] has the entries, and the hashes as they were last published; it is shared with readers.
 //! [`Pending`] has the hashes as they are to become, and belongs to the block builder. While a block is applied, entries run ahead
-//! of the published hashes; a reader takes back what the open block did to the few entries that it needs ([`Index::prove`]).
+//! of the published hashes, and **images** keep what they were. A reader takes them for the few entries of its leaf
+//! ([`Index::leaf`]), which is all that it needs the index for, and hashes what is left without it ([`Leaf::prove`]).
 
 mod apply;
 mod group;
 mod hashing;
+mod images;
 mod pages;
 mod paths;
 mod proof;
 #[cfg(test)]
 mod tests;
 mod touches;
+mod trie;
 
 pub use apply::{Effect, EffectError};
 pub use hashing::Pending;
-pub use proof::IndexAnswer;
+pub use paths::account_paths;
+pub use proof::{IndexAnswer, Leaf};
 pub use touches::{Touch, Touches};
 
-use group::{Group, fingerprint};
+use images::Images;
 use pages::Pages;
 use paths::account_path;
-use spv::{Hash, IndexEntry, ZERO_HASH};
+use spv::IndexEntry;
 use thiserror::Error;
+use trie::Trie;
 use wire::{AccountId, Command, Operation};
-
-/// The mean size of groups at which they are split. Between this and half of it, groups are large enough for their
-/// overhead to vanish and small enough for insertions to move little.
-const MAX_MEAN_GROUP: u64 = 192;
-
-/// Bits of a cell's prefix behind those of its group: cells hold 24 to 48 accounts in the mean, two leaves or four.
-const CELL_BITS: u32 = 2;
 
 /// Entries that are not those of an index in its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -51,32 +54,17 @@ pub struct OrderError(pub u64);
 /// The index, in memory.
 #[derive(Debug)]
 pub struct Index {
-    /// Bits of the path that number the groups.
-    group_depth: u32,
-    groups: Vec<Group>,
+    trie: Trie,
     pages: Pages,
     accounts: u64,
-    published: Nodes,
-}
-
-/// The nodes from the cells up.
-#[derive(Clone, Debug)]
-struct Nodes {
-    hashes: Vec<Hash>,
-    /// The numbers of accounts below.
-    counts: Vec<u32>,
-}
-
-impl Nodes {
-    fn new(group_depth: u32) -> Self {
-        let nodes = 2 << (group_depth + CELL_BITS);
-        Self { hashes: vec![ZERO_HASH; nodes], counts: vec![0; nodes] }
-    }
+    /// Height of the open block: the one that is applied, and not published.
+    open: Option<u32>,
+    images: Images,
 }
 
 impl Default for Index {
     fn default() -> Self {
-        Self::with_depth(0)
+        Self::for_accounts(0)
     }
 }
 
@@ -86,15 +74,15 @@ impl Index {
         Self::default()
     }
 
-    fn with_depth(group_depth: u32) -> Self {
-        let groups = std::iter::repeat_with(Group::default).take(1 << group_depth).collect();
-        Self { group_depth, groups, pages: Pages::default(), accounts: 0, published: Nodes::new(group_depth) }
+    fn for_accounts(accounts: u64) -> Self {
+        let trie = Trie::new(0, accounts);
+        Self { trie, pages: Pages::default(), accounts: 0, open: None, images: Images::default() }
     }
 
     /// The index of these entries, which must be in ascending order of path, then id; nothing is published yet. `accounts` is
     /// how many are to come.
     pub fn from_entries(accounts: u64, entries: impl IntoIterator<Item = IndexEntry>) -> Result<Self, OrderError> {
-        let mut index = Self::with_depth(group_depth_of(accounts));
+        let mut index = Self::for_accounts(accounts);
         let mut before = None;
         let (mut number, mut group) = (0, Vec::new());
         for entry in entries {
@@ -103,15 +91,15 @@ impl Index {
                 return Err(OrderError(index.accounts));
             }
             before = Some((path, entry.account));
-            if index.group_of(path) != number {
-                index.groups[number] = Group::new(&mut index.pages, &group);
+            if index.trie.group_of(path) != number {
+                index.trie.fill(&mut index.pages, &group);
                 group.clear();
-                number = index.group_of(path);
+                number = index.trie.group_of(path);
             }
-            group.push((fingerprint(path, index.group_depth), entry));
+            group.push((path, entry));
             index.accounts += 1;
         }
-        index.groups[number] = Group::new(&mut index.pages, &group);
+        index.trie.fill(&mut index.pages, &group);
         Ok(index)
     }
 
@@ -122,11 +110,24 @@ impl Index {
 
     /// What the index holds of an account, after what is applied of an open block.
     pub fn get(&self, account: &AccountId) -> Option<IndexEntry> {
+        Some(self.pages[self.trie.find(&self.pages, account_path(account), account)?])
+    }
+
+    /// What it holds as of the last publication.
+    pub fn published(&self, account: &AccountId) -> Option<IndexEntry> {
+        let entry = self.get(account)?;
+        if self.is_as_published(&entry) {
+            return Some(entry);
+        }
         let path = account_path(account);
-        let group = &self.groups[self.group_of(path)];
-        group
-            .find(&self.pages, fingerprint(path, self.group_depth), account)
-            .map(|place| *group.entry(&self.pages, place))
+        let trie = self.trie.lowest(path);
+        let mut images = self.images.of(&trie.cells()[trie.cell_of(path)]);
+        images.find(|image| image.account == account.0).copied()
+    }
+
+    /// Whether the open block has not touched this entry.
+    fn is_as_published(&self, entry: &IndexEntry) -> bool {
+        self.open != Some(entry.height.get())
     }
 
     /// All entries, in ascending order of path, then id.
@@ -136,7 +137,7 @@ impl Index {
 
     /// All entries in their order, a few at a time.
     pub fn chunks(&self) -> impl Iterator<Item = &[IndexEntry]> {
-        self.groups.iter().flat_map(|group| group.entries(&self.pages, 0..group.len()))
+        self.trie.chunks(&self.pages)
     }
 
     /// The sum of all balances.
@@ -144,52 +145,33 @@ impl Index {
         self.entries().map(|entry| u128::from(entry.balance.get())).sum()
     }
 
-    fn cell_depth(&self) -> u32 {
-        self.group_depth + CELL_BITS
-    }
-
-    /// The node of the first cell.
-    fn first_cell(&self) -> usize {
-        1 << self.cell_depth()
-    }
-
-    #[inline]
-    fn group_of(&self, path: u64) -> usize {
-        // In two steps, since a shift by all 64 bits is none.
-        (path >> 1 >> (63 - self.group_depth)) as usize
-    }
-
-    #[inline]
-    fn cell_of(&self, path: u64) -> usize {
-        (path >> (64 - self.cell_depth())) as usize
-    }
-
-    /// Makes room for the accounts that the operations of a block create: splits all groups until their mean size is in its
-    /// bounds. To be called before anything of the block is applied.
+    /// Makes room for what the operations of a block create and change. To be called before anything of the block is applied.
     pub fn prepare(&mut self, pending: &mut Pending, operations: &[Operation]) {
+        self.forget_images();
+        // Each changes two accounts at most, mostly less often than that for the first time.
+        self.images.reserve(operations.len().min(self.accounts as usize));
         let is_create = |operation: &&Operation| operation.command.get() == Command::Create.code();
-        let depth = group_depth_of(self.accounts + operations.iter().filter(is_create).count() as u64);
-        if depth <= self.group_depth {
-            return;
+        let created: Vec<_> = operations.iter().filter(is_create).map(|operation| operation.source).collect();
+        if !created.is_empty() {
+            let mut paths = vec![0; created.len()];
+            account_paths(&created, &mut paths);
+            self.trie.prepare(&mut self.pages, pending, &paths);
         }
-        while self.group_depth < depth {
-            let groups = std::mem::take(&mut self.groups);
-            let halves = groups.into_iter().flat_map(|group| group.split(&mut self.pages, self.group_depth));
-            self.groups = halves.collect();
-            self.group_depth += 1;
-        }
-        *pending = Pending::new(self);
-        pending.root(self);
-        self.publish(pending);
     }
 
     /// Lets readers see the hashes as they have become. All entries are as of them from now on.
     pub fn publish(&mut self, pending: &mut Pending) {
-        pending.publish_to(&mut self.published);
+        pending.publish_to(&mut self.trie);
+        self.forget_images();
     }
-}
 
-/// The depth at which groups have a mean size in its bounds.
-fn group_depth_of(accounts: u64) -> u32 {
-    accounts.div_ceil(MAX_MEAN_GROUP).max(1).next_power_of_two().ilog2()
+    fn forget_images(&mut self) {
+        self.open = None;
+        self.images.forget();
+    }
+
+    /// Gives back what memory is kept for the next block.
+    pub fn release_memory(&mut self) {
+        self.images.release_memory();
+    }
 }

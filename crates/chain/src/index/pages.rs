@@ -2,6 +2,7 @@
 //! with them would leave holes of sizes that nobody needs any more.
 use spv::IndexEntry;
 use std::alloc::{Layout, handle_alloc_error};
+use std::ops::{Index, IndexMut};
 use table::{PlainArray, Region};
 use zerocopy::{transmute_mut, transmute_ref};
 
@@ -17,6 +18,13 @@ const CHUNK_BYTES: usize = 2 << 20;
 
 /// Pages of a chunk.
 const CHUNK: usize = CHUNK_BYTES / (WORDS * size_of::<u64>());
+
+/// Where an entry is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) page: u32,
+    pub(super) slot: usize,
+}
 
 /// All pages, by number.
 #[derive(Debug, Default)]
@@ -50,6 +58,22 @@ impl Pages {
     #[inline]
     pub(super) fn page_mut(&mut self, number: u32) -> &mut [IndexEntry; PAGE] {
         transmute_mut!(&mut self.chunks[number as usize / CHUNK][number as usize % CHUNK])
+    }
+}
+
+impl Index<At> for Pages {
+    type Output = IndexEntry;
+
+    #[inline]
+    fn index(&self, at: At) -> &IndexEntry {
+        &self.page(at.page)[at.slot]
+    }
+}
+
+impl IndexMut<At> for Pages {
+    #[inline]
+    fn index_mut(&mut self, at: At) -> &mut IndexEntry {
+        &mut self.page_mut(at.page)[at.slot]
     }
 }
 

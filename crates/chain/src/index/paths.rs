@@ -10,7 +10,7 @@ const LANES: usize = 8;
 /// # Panics
 ///
 /// If there is not one path for each account.
-pub(crate) fn account_paths(accounts: &[AccountId], paths: &mut [u64]) {
+pub fn account_paths(accounts: &[AccountId], paths: &mut [u64]) {
     assert_eq!(accounts.len(), paths.len(), "one path for each account");
     let (whole, rest) = accounts.as_chunks::<LANES>();
     let (whole_paths, rest_paths) = paths.as_chunks_mut::<LANES>();

@@ -1,6 +1,8 @@
 //! Proofs out of the index.
+use super::Index;
 use super::hashing::{INDEX_NODE, is_leaf, leaf_hash};
-use super::{Index, account_path};
+use super::paths::account_path;
+use super::trie::Trie;
 use spv::{Hash, IndexEntry};
 use wire::AccountId;
 
@@ -13,48 +15,98 @@ pub struct IndexAnswer {
     pub entries: Vec<IndexEntry>,
 }
 
+/// What a proof takes from the index: the cell or the leaf where an account is, and the path from there to the root.
+#[derive(Debug)]
+pub struct Leaf {
+    route: u64,
+    /// The siblings from the root down.
+    path: Vec<Hash>,
+    entries: Vec<IndexEntry>,
+}
+
 impl Index {
-    /// The proof of what the index holds of `account`, as of the last publication. `before` tells what an entry was then,
-    /// or that it was not there; where nothing was applied since, entries are what they were.
-    pub fn prove<E>(
-        &self,
-        account: &AccountId,
-        mut before: impl FnMut(&IndexEntry) -> Result<Option<IndexEntry>, E>,
-    ) -> Result<IndexAnswer, E> {
+    /// What the proof of an account needs, as of the last publication: a few hashes and at most some hundred entries, in whose
+    /// place others may be from the next moment on.
+    pub fn leaf(&self, account: &AccountId) -> Leaf {
         let route = account_path(account);
+        let (mut trie, mut node, mut depth) = (&self.trie, 1, 0);
         let mut path = Vec::new();
-        let (mut node, mut depth) = (1, 0);
-        while depth < self.cell_depth() && !is_leaf(self.published.counts[node] as usize, depth) {
+        while depth < trie.cell_depth() && !is_leaf(trie.published.counts[node] as usize, depth) {
+            if depth == trie.depth()
+                && let Some(crowd) = &trie.groups()[trie.group_of(route)].crowd
+            {
+                (trie, node) = (crowd, 1);
+            }
             node = 2 * node + (route >> (63 - depth) & 1) as usize;
-            path.push(self.published.hashes[node ^ 1]);
+            path.push(trie.published.hashes[node ^ 1]);
             depth += 1;
         }
         let mut entries = Vec::new();
-        for entry in self.below(node, depth).flatten() {
-            entries.extend(before(entry)?);
+        self.published_below(trie, node, depth, &mut entries);
+        Leaf { route, path, entries }
+    }
+
+    /// The entries below a node as of the last publication, in any order. Where there were none it is not looked, as
+    /// the open block may have created many.
+    fn published_below(&self, trie: &Trie, node: usize, depth: u32, entries: &mut Vec<IndexEntry>) {
+        if trie.published.counts[node] == 0 {
+            return;
         }
+        if depth == trie.cell_depth() {
+            let (group, range) = trie.cell(node);
+            let now = trie.groups()[group].entries(&self.pages, range).flatten();
+            entries.extend(now.filter(|entry| self.is_as_published(entry)));
+            entries.extend(self.images.of(&trie.cells()[node - trie.cells().len()]));
+            return;
+        }
+        if depth == trie.depth()
+            && let Some(crowd) = &trie.groups()[node - trie.groups().len()].crowd
+        {
+            self.published_below(crowd, 1, depth, entries);
+            return;
+        }
+        self.published_below(trie, 2 * node, depth + 1, entries);
+        self.published_below(trie, 2 * node + 1, depth + 1, entries);
+    }
+}
+
+impl Leaf {
+    /// How many entries are copied from the index, and are to be hashed at most.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The proof of what the index held of the account.
+    pub fn prove(self) -> IndexAnswer {
+        let Self { route, mut path, entries } = self;
+        let mut entries: Vec<_> =
+            entries.into_iter().map(|entry| (account_path(&AccountId(entry.account)), entry)).collect();
+        entries.sort_unstable_by_key(|(path, entry)| (*path, entry.account));
+        let mut depth = path.len() as u32;
         // Inside a cell hashes are not kept.
-        while !is_leaf(entries.len(), depth) {
-            let right = entries.split_off(middle(&entries, depth));
+        let mut leaf = &entries[..];
+        while !is_leaf(leaf.len(), depth) {
+            let (left, right) = leaf.split_at(middle(leaf, depth));
+            let is_right = route >> (63 - depth) & 1 == 1;
             depth += 1;
-            let sibling;
-            (entries, sibling) = if route >> (64 - depth) & 1 == 0 { (entries, right) } else { (right, entries) };
-            path.push(subtree(&sibling, depth));
+            path.push(subtree(if is_right { left } else { right }, depth));
+            leaf = if is_right { right } else { left };
         }
         path.reverse();
-        Ok(IndexAnswer { path, entries })
+        IndexAnswer { path, entries: leaf.iter().map(|(_, entry)| *entry).collect() }
     }
 }
 
 /// The number of entries whose path has a 0 in bit `depth`; all paths are alike before that bit.
-fn middle(entries: &[IndexEntry], depth: u32) -> usize {
-    entries.partition_point(|entry| account_path(&AccountId(entry.account)) >> (63 - depth) & 1 == 0)
+fn middle(entries: &[(u64, IndexEntry)], depth: u32) -> usize {
+    entries.partition_point(|(path, _)| path >> (63 - depth) & 1 == 0)
 }
 
 /// The hash of the subtree at `depth` over these entries.
-fn subtree(entries: &[IndexEntry], depth: u32) -> Hash {
+fn subtree(entries: &[(u64, IndexEntry)], depth: u32) -> Hash {
     if is_leaf(entries.len(), depth) {
-        return leaf_hash(entries);
+        let entries: Vec<_> = entries.iter().map(|(_, entry)| *entry).collect();
+        return leaf_hash(&entries);
     }
     let (left, right) = entries.split_at(middle(entries, depth));
     INDEX_NODE.hash([subtree(left, depth + 1), subtree(right, depth + 1)].as_flattened())

@@ -3,9 +3,8 @@ use super::*;
 use crate::links::{Link, Links};
 use proptest::prelude::*;
 use spv::hash::{index_leaf, index_node};
-use spv::{BlockHeader, IndexProof, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES};
+use spv::{BlockHeader, Hash, IndexProof, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use wire::{Operation, TransactionId};
 use zerocopy::IntoBytes;
 
@@ -29,8 +28,8 @@ impl Whole {
         self.index.apply(&mut self.pending, Locator { height, position: 0 }, operations, links)
     }
 
-    fn undo(&mut self, height: u32, operations: &[Operation], links: &[Links]) {
-        self.index.undo(&mut self.pending, height, operations, links);
+    fn undo(&mut self, operations: &[Operation]) {
+        self.index.undo(&mut self.pending, operations);
     }
 
     /// The root, published.
@@ -41,7 +40,7 @@ impl Whole {
     }
 
     fn prove(&self, account: &AccountId) -> IndexAnswer {
-        self.index.prove(account, |entry| Ok::<_, Infallible>(Some(*entry))).unwrap()
+        self.index.leaf(account).prove()
     }
 }
 
@@ -184,12 +183,13 @@ proptest! {
             }
             let mut links = vec![Links::NONE; operations.len()];
             index.apply(height, &operations, &mut links).unwrap();
-            (operations, links)
+            operations
         };
         keep(1, first, &mut model);
-        let (operations, links) = keep(2, second, &mut model.clone());
-        index.root();
-        index.undo(2, &operations, &links);
+        let operations = keep(2, second, &mut model.clone());
+        // As it is where a block cannot be written: hashed and not published.
+        index.pending.root(&index.index);
+        index.undo(&operations);
         check_against(&mut index, &model);
     }
 }
@@ -208,11 +208,28 @@ fn every_size_up_to_a_few_hundred() {
     }
 }
 
+/// Ids whose paths begin with the `bits` bits of `prefix`, found by search.
+fn ground(prefix: u64, bits: u32, count: usize) -> Vec<AccountId> {
+    let (mut found, mut first) = (Vec::new(), 0_u32);
+    while found.len() < count {
+        let candidates: Vec<_> = (first..first + 4096).map(account).collect();
+        let mut paths = vec![0; candidates.len()];
+        account_paths(&candidates, &mut paths);
+        found.extend(candidates.iter().zip(paths).filter(|(_, path)| path >> (64 - bits) == prefix).map(|(id, _)| *id));
+        first += 4096;
+    }
+    found.truncate(count);
+    found
+}
+
+fn creates(accounts: &[AccountId]) -> Vec<Operation> {
+    accounts.iter().map(|account| Operation::create(TransactionId::ZERO, *account)).collect()
+}
+
 #[test]
 fn accounts_with_paths_alike_make_a_deep_trie() {
-    // More accounts than a leaf holds whose paths agree in more bits than a fingerprint has: found by search.
-    let alike = (0_u32..).map(account).filter(|account| spv::account_path(&account.0) >> 46 == 0x1_2345);
-    let accounts: Vec<_> = alike.take(20).chain((0..30).map(account)).collect();
+    // More accounts than a leaf holds whose paths agree in more bits than a fingerprint has.
+    let accounts: Vec<_> = ground(0x1_2345, 18, 20).into_iter().chain((0..30).map(account)).collect();
     let (mut index, mut model) = (Whole::new(), Model::new());
     for (height, account) in accounts.iter().enumerate() {
         let create = Operation::create(TransactionId::ZERO, *account);
@@ -222,6 +239,87 @@ fn accounts_with_paths_alike_make_a_deep_trie() {
     }
     assert!(index.prove(&accounts[0]).path.len() > 18);
     check_proofs(&mut index, accounts.into_iter());
+}
+
+/// However many ids are ground, and in how ever many blocks they come: what one of them costs is bounded by the size of a
+/// cell, which is hashed, and of a group, in which is moved and searched.
+#[test]
+fn ground_ids_make_no_cell_or_group_large() {
+    for (bits, count) in [(4, 6_000), (9, 3_000), (13, 1_000)] {
+        let alike = ground(1, bits, count);
+        for blocks in [1, 3, 20] {
+            let (mut index, mut model) = (Whole::new(), Model::new());
+            index.apply(1, &creates(&(0..500).map(account).collect::<Vec<_>>()), &mut [Links::NONE; 500]).unwrap();
+            for (height, ids) in (2..).zip(alike.chunks(count.div_ceil(blocks))) {
+                let ids: Vec<_> = ids.iter().copied().filter(|id| index.index.get(id).is_none()).collect();
+                index.apply(height, &creates(&ids), &mut vec![Links::NONE; ids.len()]).unwrap();
+                let (cell, group) = index.index.trie.largest();
+                assert!(cell <= trie::MAX_CELL && group <= 4 * trie::MAX_CELL as usize, "{cell} {group}");
+                index.root();
+            }
+            model.extend(index.index.entries().map(|entry| (key(&AccountId(entry.account)), *entry)));
+            check_against(&mut index, &model);
+            check_proofs(&mut index, alike.iter().copied().step_by(97).chain((0..600).step_by(31).map(account)));
+            // As a snapshot has it: in one piece, and with its crowds.
+            let mut again = Whole::of(Index::from_entries(model.len() as u64, model.values().copied()).unwrap());
+            check_against(&mut again, &model);
+            let (cell, group) = again.index.trie.largest();
+            assert!(cell <= trie::MAX_CELL && group <= 4 * trie::MAX_CELL as usize, "{cell} {group}");
+            check_proofs(&mut again, alike.iter().copied().step_by(97));
+        }
+    }
+}
+
+/// Crowds, with crowds in them, behave as the whole does: transfers, blocks taken back, and growth of all around them.
+#[test]
+fn crowds_follow_the_plain_model() {
+    let alike: Vec<_> = [ground(0, 6, 900), ground(5, 11, 400), ground(0x155, 11, 300)].concat();
+    let mut random = storage::Random::new(7);
+    let (mut index, mut model) = (Whole::new(), Model::new());
+    let mut fresh = alike.iter().copied().chain((1 << 30..).map(account));
+    let mut known = Vec::new();
+    for height in 1..=12 {
+        let mut operations = creates(&fresh.by_ref().take(if height == 9 { 6_000 } else { 250 }).collect::<Vec<_>>());
+        known.extend(operations.iter().map(|operation| operation.source));
+        for _ in 0..400 {
+            let [source, destination] = [0; 2].map(|_| known[random.below(known.len() as u64) as usize]);
+            let id = TransactionId::ZERO;
+            operations.push(match random.chance(0.5) || source == destination {
+                true => Operation::issue(id, source, random.below(1000)),
+                false => Operation::transfer(id, source, destination, random.below(100)),
+            });
+        }
+        // A block that was taken back was never there, and meanwhile readers see what was before it.
+        let mut done = model.clone();
+        let mut position = 0;
+        operations.retain(|operation| {
+            let is_done = apply_plainly(&mut done, operation, Locator { height, position }).is_some();
+            position += u32::from(is_done);
+            is_done
+        });
+        let root = index.root();
+        for keep in [false, true] {
+            index.apply(height, &operations, &mut vec![Links::NONE; operations.len()]).unwrap();
+            let mut header = BlockHeader::genesis("test", &[0; 16], 0);
+            (header.index_root, header.accounts) = (root, (model.len() as u64).into());
+            for account in known.iter().step_by(11) {
+                let answer = index.prove(account);
+                let proof =
+                    IndexProof { block_hash: header.hash(), height: 0, path: &answer.path, entries: &answer.entries };
+                let before = model.get(&key(account)).copied();
+                assert_eq!(proof.verify_in(&account.0, &header), Ok(before));
+                assert_eq!(index.index.published(account), before);
+            }
+            if keep {
+                model = std::mem::take(&mut done);
+            } else {
+                index.undo(&operations);
+            }
+            check_against(&mut index, &model);
+        }
+    }
+    assert!(index.index.trie.has_crowds());
+    check_proofs(&mut index, known.into_iter().step_by(23));
 }
 
 #[test]
@@ -250,7 +348,7 @@ fn contradictions_are_errors_and_can_be_taken_back() {
         };
         let error = index.apply(2, &block, &mut links).unwrap_err();
         assert_eq!(error, EffectError { height: 2, position: 1, effect });
-        index.undo(2, &block, &links);
+        index.undo(&block);
         assert_eq!(index.root(), before);
     }
 }

@@ -3,7 +3,7 @@ use super::catalog::Catalog;
 use super::error::{Damage, Error};
 use super::reader::OwnReader;
 use super::record::Section;
-use super::shared::{Open, Shared};
+use super::shared::Shared;
 use super::snapshot;
 use super::store::{Completion, Derived, Options, Staged, Store, damaged};
 use crate::index::{EffectError, Index, Pending, Touches};
@@ -136,7 +136,7 @@ impl OwnChain {
                 thread::Builder::new().name("tree".into()).spawn_scoped(scope, derive).ok()
             };
             let staged = self.shared.store.stage(block.operations)?;
-            self.apply(&before, staged.offset, block.operations)?;
+            self.apply(&before, block.operations)?;
             let derived = match derived.map(ScopedJoinHandle::join) {
                 Some(Ok(derived)) => derived,
                 Some(Err(panic)) => resume_unwind(panic),
@@ -150,26 +150,20 @@ impl OwnChain {
         result
     }
 
-    /// Applies the operations of the next block to the index, in turns with readers, who take them back.
-    fn apply(&mut self, before: &Tip, offset: u64, operations: &[Operation]) -> Result<(), EffectError> {
+    /// Applies the operations of the next block to the index, in turns with readers, for whom it keeps what was before.
+    fn apply(&mut self, before: &Tip, operations: &[Operation]) -> Result<(), EffectError> {
         let height = before.height() as u32 + 1;
-        let mut links = std::mem::take(&mut self.links);
-        links.clear();
-        links.resize(operations.len(), Links::NONE);
-        let open = Open { height, offset, links };
-        let mut state = self.shared.state_mut();
-        state.index.prepare(&mut self.pending, operations);
-        state.open = Some(open);
-        drop(state);
+        self.links.clear();
+        self.links.resize(operations.len(), Links::NONE);
+        self.shared.state_mut().index.prepare(&mut self.pending, operations);
         for (number, operations) in operations.chunks(Touches::MOST).enumerate() {
             let place = number * Touches::MOST;
             let first = Locator { height, position: place as u32 };
             self.touches.renew(&self.shared.state().index, first, operations)?;
             for touches in self.touches.as_slice().chunks(TURN) {
                 self.shared.let_readers_in();
-                let state = &mut *self.shared.state_mut();
-                let links = state.open.as_mut().map(|open| &mut open.links[place..place + operations.len()]);
-                state.index.apply_touches(&mut self.pending, first, touches, links.unwrap_or_default())?;
+                let links = &mut self.links[place..place + operations.len()];
+                self.shared.state_mut().index.apply_touches(&mut self.pending, first, touches, links)?;
             }
         }
         Ok(())
@@ -209,13 +203,12 @@ impl OwnChain {
             issued: tip.issued,
             derived,
             tails: block.tails,
-            links: state.open.as_ref().map_or(&[], |open| &open.links),
+            links: &self.links,
         };
         self.shared.store.complete(staged, &completion)?;
         drop(state);
         let state = &mut *self.shared.state_mut();
         state.index.publish(&mut self.pending);
-        self.links = state.open.take().map(|open| open.links).unwrap_or_default();
         state.tip = tip;
         self.shared.set_tip(tip);
         Ok(tip)
@@ -223,16 +216,14 @@ impl OwnChain {
 
     /// Takes back what of the open block was applied. Readers never saw it.
     fn undo(&mut self, operations: &[Operation]) {
-        let state = &mut *self.shared.state_mut();
-        if let Some(open) = state.open.take() {
-            state.index.undo(&mut self.pending, open.height, operations, &open.links);
-        }
+        self.shared.state_mut().index.undo(&mut self.pending, operations);
     }
 
     /// Gives back what memory is kept for the next block.
     pub fn release_memory(&mut self) {
         self.links = Vec::new();
         self.touches = Touches::default();
+        self.shared.state_mut().index.release_memory();
     }
 
     /// Writes a snapshot of the index as of the tip, so that the next start has only the blocks after it to apply. Proofs go

@@ -73,12 +73,12 @@ impl OwnReader {
 
     /// What the index holds of an account as of the tip.
     pub fn account(&self, account: &AccountId) -> Result<Option<IndexEntry>, Error> {
-        Ok(self.0.account(account)?.1)
+        Ok(self.0.account(account).1)
     }
 
     /// The latest transaction of an account, as of the tip; nothing where there is no such account.
     pub fn latest(&self, account: &AccountId) -> Result<Option<TransactionAnswer>, Error> {
-        let (tip, entry) = self.0.account(account)?;
+        let (tip, entry) = self.0.account(account);
         let Some(locator) = entry.map(|entry| entry.latest()) else { return Ok(None) };
         let record = self.0.store.record(locator.height.into())?;
         if locator.position >= record.transactions() {
@@ -124,7 +124,7 @@ impl OwnReader {
 
     /// What the index holds of an account, or that it does not exist, with the proof.
     pub fn index_entry(&self, account: &AccountId) -> Result<IndexEntryAnswer, Error> {
-        let (tip, proof) = self.0.prove(account)?;
+        let (tip, proof) = self.0.prove(account);
         Ok(IndexEntryAnswer { block_hash: tip.hash, height: tip.height(), proof })
     }
 

@@ -26,24 +26,11 @@ pub(super) struct Shared {
     waiting: AtomicUsize,
 }
 
-/// The index, and the block that it is as of.
+/// The index, and the block that it is published as of.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) index: Index,
     pub(super) tip: Tip,
-    /// The next block, while it is applied to the index: it is not in the chain before its commit, so readers take back what
-    /// it did.
-    pub(super) open: Option<Open>,
-}
-
-/// A block that is being applied.
-#[derive(Debug)]
-pub(super) struct Open {
-    pub(super) height: u32,
-    /// Where its operations are in the blocks file.
-    pub(super) offset: u64,
-    /// The links of what is applied so far, and room for the others.
-    pub(super) links: Vec<Links>,
 }
 
 impl Shared {
@@ -51,7 +38,7 @@ impl Shared {
         Self {
             store,
             genesis,
-            state: RwLock::new(State { index, tip, open: None }),
+            state: RwLock::new(State { index, tip }),
             tip: RwLock::new(tip),
             waiting: AtomicUsize::new(0),
         }
@@ -87,40 +74,17 @@ impl Shared {
     }
 
     /// What the index holds of an account as of the tip.
-    pub(super) fn account(&self, account: &AccountId) -> Result<(Tip, Option<IndexEntry>), Error> {
+    pub(super) fn account(&self, account: &AccountId) -> (Tip, Option<IndexEntry>) {
         let state = self.state();
-        let entry = match state.index.get(account) {
-            Some(entry) => self.before(&state, &entry)?,
-            None => None,
-        };
-        Ok((state.tip, entry))
+        (state.tip, state.index.published(account))
     }
 
-    /// The proof of that.
-    pub(super) fn prove(&self, account: &AccountId) -> Result<(Tip, IndexAnswer), Error> {
+    /// The proof of that. The builder does not wait for the hashing.
+    pub(super) fn prove(&self, account: &AccountId) -> (Tip, IndexAnswer) {
         let state = self.state();
-        let answer = state.index.prove(account, |entry| self.before(&state, entry))?;
-        Ok((state.tip, answer))
-    }
-
-    /// What an entry was as of the tip: takes back what the open block did to it, along its links. Nothing where the block
-    /// created the account.
-    fn before(&self, state: &State, entry: &IndexEntry) -> Result<Option<IndexEntry>, Error> {
-        let mut entry = *entry;
-        let Some(open) = &state.open else { return Ok(Some(entry)) };
-        while entry.height.get() == open.height {
-            let position = entry.position.get();
-            let operation = self.store.staged_operation(open.offset, position)?;
-            let links = open.links.get(position as usize).copied().unwrap_or(Links::NONE);
-            let Some(step) = Step::of(&operation, links, &AccountId(entry.account)) else {
-                return Err(Error::Damaged { height: open.height.into(), damage: Damage::Links });
-            };
-            let Some(before) = step.before else { return Ok(None) };
-            entry.balance = entry.balance.get().wrapping_sub(step.change).into();
-            entry.height = before.height.into();
-            entry.position = before.position.into();
-        }
-        Ok(Some(entry))
+        let (tip, leaf) = (state.tip, state.index.leaf(account));
+        drop(state);
+        (tip, leaf.prove())
     }
 
     /// A transaction of an account, and where the one before it is.
@@ -132,7 +96,7 @@ impl Shared {
             }
             let operation = self.store.operation(record, at.position)?;
             let links = self.store.links(record, at.position)?;
-            Ok::<_, Error>(Step::of(&operation, links, account).map(|step| (operation, step.before)))
+            Ok::<_, Error>(before(&operation, links, account).map(|before| (operation, before)))
         };
         // Links lead back, so a walk ends.
         match step(&record)? {
@@ -142,27 +106,15 @@ impl Shared {
     }
 }
 
-/// What a transaction did to an account.
-struct Step {
-    /// What was added to the balance; a subtraction is the addition of its complement.
-    change: u64,
-    /// Where the account's transaction before is: none where this one created it.
-    before: Option<Locator>,
-}
-
-impl Step {
-    /// The step of `account`; none where the transaction is none of the account's, or where only other than the creating one has
-    /// nothing before it: whatever led here is not what was written.
-    fn of(operation: &Operation, links: Links, account: &AccountId) -> Option<Self> {
-        let amount = operation.amount.get();
-        let is_source = operation.source == *account;
-        let (change, link): (u64, Link) = match operation.command().ok()? {
-            Command::Create if is_source && links == Links::NONE => return Some(Self { change: 0, before: None }),
-            Command::Issue if is_source => (amount, links.source),
-            Command::Transfer if is_source => (amount.wrapping_neg(), links.source),
-            Command::Transfer if operation.destination == *account => (amount, links.destination),
-            _ => return None,
-        };
-        Some(Self { change, before: Some(link.locator()?) })
-    }
+/// Where the account's transaction before this one is: nowhere where this one created it. None where the transaction is none of the
+/// account's, or where only other than the creating one has nothing before it: whatever led here is not what was written.
+fn before(operation: &Operation, links: Links, account: &AccountId) -> Option<Option<Locator>> {
+    let is_source = operation.source == *account;
+    let link: Link = match operation.command().ok()? {
+        Command::Create if is_source && links == Links::NONE => return Some(None),
+        Command::Issue | Command::Transfer if is_source => links.source,
+        Command::Transfer if operation.destination == *account => links.destination,
+        _ => return None,
+    };
+    Some(Some(link.locator()?))
 }

@@ -115,7 +115,7 @@ impl Store {
         Ok((store, last))
     }
 
-    /// Writes the operations of the next block, so that [`Store::staged_operation`] finds them.
+    /// Writes the operations of the next block.
     pub(crate) fn stage(&self, operations: &[Operation]) -> Result<Staged, Error> {
         let offset = self.blocks.committed();
         let mut blocks = self.blocks.append(offset);
@@ -283,14 +283,6 @@ impl Store {
         }
         let tail = tails.iter().find(|tail| tail.position as usize == within).map(|tail| tail.tail);
         Ok(Proven { operation: operations[within], tail, leaf, path })
-    }
-
-    /// An operation of a block that is staged at `offset`.
-    pub(crate) fn staged_operation(&self, offset: u64, position: u32) -> Result<Operation, Error> {
-        let mut operation = Operation::default();
-        let place = offset + u64::from(position) * Operation::LENGTH as u64;
-        self.blocks.read_written(place, operation.as_mut_bytes())?;
-        Ok(operation)
     }
 
     /// An operation, unchecked.
