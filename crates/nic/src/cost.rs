@@ -133,11 +133,6 @@ impl Costs {
         Duration::from_nanos(self.price(work).saturating_mul(pieces) / PICOSECONDS as u64)
     }
 
-    /// What the messages of a frame take.
-    pub fn time_of(&self, frame: &Verify<'_>) -> Duration {
-        frame.messages().map(|(_, message)| pieces(&message)).map(|(work, pieces)| self.time(work, pieces)).sum()
-    }
-
     /// How many operations a verify frame is worth: each of its messages one at least.
     pub fn operations(&self, frame: &Verify<'_>) -> u32 {
         let operation = self.time(Work::Operation, 1).as_nanos().max(1);
