@@ -1,30 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
-// Reading the window of retries of crates/ledger/src/dedup.rs beside its writer.
+// Reading the memory of retries of crates/ledger/src/retries beside its writer: operations without a signature.
 #ifndef TURNPIKE_WINDOW_H
 #define TURNPIKE_WINDOW_H
 
 #include "hash.h"
 
-// Words of 32 bits in a line of the index; the last counts the entries that went past it.
-#define LINE_SLOTS 15
+// Words in a line of the index: slots, and the largest sequence that went past it.
+#define LINE_SLOTS 7
 #define LINE_BYTES 64
 
-// Lines that a search looks at. One line in a hundred overflows, so four are as good as all.
+// Lines that a search looks at. One line in twenty overflows, so four are as good as all.
 #define LINES 4
 
-#define RECORD_BYTES 48
+// A record of the journal: an operation with its status, then the value of its reply, all big-endian.
+#define RECORD_BYTES 72
+#define RECORD_HEAD 0
+#define RECORD_TRANSACTION 8
+#define RECORD_SOURCE 24
+#define RECORD_DESTINATION 40
+#define RECORD_AMOUNT 56
+#define RECORD_VALUE 64
 
 // The first 128 bytes of the window's memory.
 struct window_header {
 	u64 key[6];
-	u32 line_bits;
-	u32 position_bits;
+	u32 lines;
+	u32 ring_bits;
 	// The records of sequences from `written` up to but without `begun` are being written.
 	u64 begun;
 	u64 written;
 	u64 reserved[7];
 };
-_Static_assert(sizeof(struct window_header) == 128, "as in dedup.rs");
+_Static_assert(sizeof(struct window_header) == 128, "as in ring.rs");
 
 #define WINDOW(field) __builtin_offsetof(struct window_header, field)
 
@@ -57,64 +64,70 @@ INLINE u64 identity_hash(memory_t header, const struct operation *operation)
 	return fold(source ^ load64(header + 32), transaction ^ load64(header + 40));
 }
 
-// Of all of an operation but its identity.
-INLINE u32 fingerprint(memory_t header, const struct operation *operation)
+// The record of a sequence that the index tells by its lower half. `ABSENT` where it is of another operation, or not kept any
+// more, or of this identity with another content: that is for the host to say.
+INLINE enum found record_find(const struct window *window, u32 sequence, const struct operation *operation,
+			      struct remembered *remembered)
 {
-	u64 content = fold(load64(header + 40), operation->destination ^ load64(header + 32));
-	u64 mixed = fold(content ^ operation->amount ^ load64(header + 24),
-			 ((u64)operation->command << 32) ^ load64(header + 16));
+	u32 ring_bits = load32(window->header + WINDOW(ring_bits)) & 31;
+	u32 places = (1u << ring_bits) - 1;
+	u32 place = sequence & places;
+	memory_t record = window->ring + (u64)place * RECORD_BYTES;
+	u64 written = load64(window->header + WINDOW(written));
 
-	return mixed ^ (mixed >> 32);
+	// How far behind the newest it is.
+	if ((u32)written - 1 - sequence > places)
+		return ABSENT;
+	read_barrier();
+	u64 head = load64(record + RECORD_HEAD), value = load64(record + RECORD_VALUE);
+	bool same = load64(record + RECORD_SOURCE) == 0 &&
+		    load64(record + RECORD_SOURCE + 8) == be64(operation->source) &&
+		    load64(record + RECORD_TRANSACTION) == 0 &&
+		    load64(record + RECORD_TRANSACTION + 8) == be64(operation->transaction) &&
+		    load64(record + RECORD_DESTINATION) == 0 &&
+		    load64(record + RECORD_DESTINATION + 8) == be64(operation->destination) &&
+		    load64(record + RECORD_AMOUNT) == be64(operation->amount);
+
+	read_barrier();
+	u64 begun = load64(window->header + WINDOW(begun));
+
+	// The record is one that was written all the while.
+	if (((place - written) & places) < begun - written)
+		return CONTENDED;
+	// Flags and command, status, contract code.
+	head = be64(head);
+	if (!same || head >> 48 != operation->command || (u32)head)
+		return ABSENT;
+	remembered->status = head >> 32;
+	remembered->value = be64(value);
+	return FOUND;
 }
 
-// Finds the first execution of an operation. `ABSENT` where the window holds it with another content, too: that is for
-// the host to say.
+// Finds the first execution of an operation. `ABSENT` where it is not among the newest.
 INLINE enum found window_find(const struct window *window, const struct operation *operation,
 			      struct remembered *remembered)
 {
 	u64 hash = identity_hash(window->header, operation);
-	u32 line_bits = load32(window->header + WINDOW(line_bits));
-	u32 position_bits = load32(window->header + WINDOW(position_bits));
-	u32 positions = (1u << (position_bits & 31)) - 1;
-	u32 tag = (u32)hash << (position_bits & 31);
-	u64 line = hash >> ((64 - line_bits) & 63);
+	u32 lines = load32(window->header + WINDOW(lines));
+	u32 tag = (u32)hash | 1;
+	u64 line = (hash >> 32) * lines >> 32;
 
-	if (tag == 0)
-		tag = positions + 1;
 	for (u32 looked_at = 0; looked_at < LINES; looked_at++) {
 		memory_t slots = window->index + line * LINE_BYTES;
 
 		for (u32 at = 0; at < LINE_SLOTS; at++) {
-			u32 slot = load32(slots + 4 * at);
+			u64 slot = load64(slots + 8 * at);
 
-			if ((slot & ~positions) != tag)
+			if (slot >> 32 != tag)
 				continue;
-			u64 position = slot & positions;
-			memory_t record = window->ring + position * RECORD_BYTES;
-			u64 written = load64(window->header + WINDOW(written));
+			enum found found = record_find(window, slot, operation, remembered);
 
-			read_barrier();
-			bool same = load64(record) == 0 && load64(record + 8) == operation->source &&
-				    load64(record + 16) == 0 && load64(record + 24) == operation->transaction;
-			u64 value = load64(record + 32), last = load64(record + 40);
-
-			read_barrier();
-			u64 begun = load64(window->header + WINDOW(begun));
-
-			if (!same)
-				continue;
-			// The record is one that was written all the while.
-			if (((position - written) & positions) < begun - written)
-				return CONTENDED;
-			if ((u32)last != fingerprint(window->header, operation))
-				return ABSENT;
-			remembered->status = last >> 32;
-			remembered->value = value;
-			return FOUND;
+			if (found != ABSENT)
+				return found;
 		}
-		if (load32(slots + 4 * LINE_SLOTS) == 0)
+		if (!load64(slots + 8 * LINE_SLOTS))
 			return ABSENT;
-		line = (line + 1) & ((1ull << (line_bits & 63)) - 1);
+		line = line + 1 < lines ? line + 1 : 0;
 	}
 	return ABSENT;
 }

@@ -83,7 +83,7 @@ impl Side {
             ..Config::default()
         };
         config.ledger.accounts = accounts.into();
-        config.ledger.window = 1 << 16;
+        config.ledger.retry_operations = 1 << 16;
         config.proofs.cache = 1 + u64::from(accounts) * CACHED / (1 << 20);
         config.io.backend = backend;
         let node = cable.at_server(|| Ok(Node::start(&config)?))?;

@@ -1,12 +1,18 @@
-//! Nanoseconds per transfer of the engine: accounts and dedup window, no journal and no network.
+//! Nanoseconds per transfer of the engine: accounts and memory of retries, no journal and no network.
 //!
-//! `bench_engine [accounts] [window] [batch]`, by default 2,000,000 accounts, a window of 2^20 and batches of 1024.
+//! `bench_engine [accounts] [window] [batch]`, by default 2,000,000 accounts, retries recognised of 30 million operations and
+//! batches of 1024. Time goes on as if there were 3 million operations a second.
 //! Prints medians over rounds of a million transfers, for fresh transfers, retries and balance queries: processor time, so
 //! that what else runs on the machine counts no more than through its caches.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use turnpike_ledger::{Ledger, Limits, Secret};
+use std::time::Duration;
+use turnpike_ledger::{Ledger, Limits, Now, Secret, retries};
+
 use wire::{AccountId, Operation, TransactionId};
+
+/// Operations in a microsecond.
+const RATE: u64 = 3;
 
 const ROUND: usize = 1 << 20;
 const ROUNDS: usize = 9;
@@ -38,11 +44,18 @@ fn processor_time() -> f64 {
 }
 
 /// Executes operations in batches; nanoseconds per operation, and how many were recorded.
-fn run(ledger: &mut Ledger, operations: &mut [Operation], values: &mut [u64], batch: usize) -> (f64, usize) {
+fn run(
+    ledger: &mut Ledger,
+    operations: &mut [Operation],
+    values: &mut [u64],
+    batch: usize,
+    elapsed: &mut u64,
+) -> (f64, usize) {
     let mut recorded = 0;
     let start = processor_time();
     for (operations, values) in operations.chunks_mut(batch).zip(values.chunks_mut(batch)) {
-        ledger.execute(operations, values, |_, _| recorded += 1);
+        *elapsed += operations.len() as u64 / RATE;
+        ledger.execute(operations, values, Now { elapsed: *elapsed, unix: *elapsed }, |_, _| recorded += 1);
     }
     ((processor_time() - start) / operations.len() as f64, recorded)
 }
@@ -53,8 +66,13 @@ fn median(mut figures: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    let (accounts, window, batch) = (argument(1, 2_000_000), argument(2, 1 << 20), argument(3, 1024));
-    let mut ledger = Ledger::new(Limits { accounts, window }, Secret::from_seed([7; 16])).unwrap();
+    let (accounts, window, batch) = (argument(1, 2_000_000), argument(2, 30_000_000), argument(3, 1024));
+    let retention = Duration::from_micros(window as u64 / RATE);
+    // What is over is kept for a little longer.
+    let operations = window + window / 32;
+    let retries = retries::Limits { operations, retention, ..retries::Limits::of(1024) };
+    let mut ledger = Ledger::new(Limits { accounts, retries }, Secret::from_seed([7; 16])).unwrap();
+    let mut elapsed = 0;
     let mut values = vec![0; ROUND];
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let mut id = 0u128;
@@ -66,9 +84,9 @@ fn main() {
         let last = (first + ROUND as u128).min(accounts as u128);
         let all: Vec<_> = (first..last).map(|account| AccountId::from(account + 1)).collect();
         let mut creates: Vec<_> = all.iter().map(|account| Operation::create(next(), *account)).collect();
-        run(&mut ledger, &mut creates, &mut values, batch);
+        run(&mut ledger, &mut creates, &mut values, batch, &mut elapsed);
         let mut issues: Vec<_> = all.iter().map(|account| Operation::issue(next(), *account, 1 << 32)).collect();
-        run(&mut ledger, &mut issues, &mut values, batch);
+        run(&mut ledger, &mut issues, &mut values, batch, &mut elapsed);
     }
     let [mut fresh, mut retries, mut refers] = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
@@ -78,17 +96,17 @@ fn main() {
                 Operation::transfer(next(), source, destination, 1 + random.next() % 100)
             })
             .collect();
-        let (nanoseconds, recorded) = run(&mut ledger, &mut transfers.clone(), &mut values, batch);
+        let (nanoseconds, recorded) = run(&mut ledger, &mut transfers.clone(), &mut values, batch, &mut elapsed);
         assert!(recorded > ROUND - ROUND / 1000);
         fresh.push(nanoseconds);
-        // What the window still holds of them.
-        let mut again = transfers[ROUND - window.min(ROUND) / 2..].to_vec();
-        let (nanoseconds, recorded) = run(&mut ledger, &mut again, &mut values, batch);
+        // What is in memory of them.
+        let mut again = transfers[ROUND - window.min(ROUND) / 4..].to_vec();
+        let (nanoseconds, recorded) = run(&mut ledger, &mut again, &mut values, batch, &mut elapsed);
         assert_eq!(recorded, 0);
         retries.push(nanoseconds);
         let mut queries: Vec<_> =
             (0..ROUND).map(|_| Operation::refer(TransactionId::ZERO, random.account(accounts as u64))).collect();
-        refers.push(run(&mut ledger, &mut queries, &mut values, batch).0);
+        refers.push(run(&mut ledger, &mut queries, &mut values, batch, &mut elapsed).0);
     }
     let sum: u128 = ledger.iter().map(|(_, balance)| u128::from(balance)).sum();
     assert_eq!(sum, ledger.issued());

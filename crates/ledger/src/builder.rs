@@ -29,9 +29,17 @@ pub struct Options {
     pub interval: Duration,
     /// How long after a snapshot the next one is written.
     pub snapshot: Duration,
-    /// Number of operations that stay in the journal in any case: those that retries are recognised for.
-    pub window: u64,
+    /// Failed operations after which a block without transactions is closed.
+    pub failures: u64,
+    /// How long operations stay in the journal in any case: for as long as retries are recognised.
+    pub retention: Duration,
+    /// How long they stay if they take few segments: for as long as signed operations are let in, so that a restart
+    /// recognises them, too.
+    pub replay: Duration,
 }
+
+/// Segments that the journal keeps for signed operations alone: 1 GiB of the usual size.
+const REPLAY_SEGMENTS: usize = 16;
 
 /// Who wants to know about new blocks.
 pub trait Observer {
@@ -142,10 +150,10 @@ impl<O: Observer> BlockBuilder<O> {
         self.open.operations.len() >= self.options.transactions as usize
     }
 
-    /// Whether so many operations failed since the last block that one without transactions is due. Only a block moves the place from
-    /// which the journal is kept, so nothing but failures would fill the disk. The journal keeps as many for retries anyway.
+    /// Whether so many operations failed since the last block that one without transactions is due. Only a block moves the
+    /// place from which the journal is kept, so nothing but failures would fill the disk.
     fn is_empty_due(&self) -> bool {
-        !self.is_open() && self.open.end_sequence - self.tip().end_sequence >= self.options.window
+        !self.is_open() && self.open.end_sequence - self.tip().end_sequence >= self.options.failures
     }
 
     fn close(&mut self) -> Result<(), Error> {
@@ -169,8 +177,10 @@ impl<O: Observer> BlockBuilder<O> {
             self.chain.snapshot()?;
             (self.snapshot_at, self.snapshot_tip) = (now, tip);
         }
-        let remembered = (self.log.durable() + 1).saturating_sub(self.options.window);
-        self.log.prune(remembered.min(tip.end_sequence + 1))?;
+        let is_large = self.log.segments() > REPLAY_SEGMENTS;
+        let keep = if is_large { self.options.retention } else { self.options.retention.max(self.options.replay) };
+        let since = self.log.timestamp().saturating_sub(keep.as_micros() as u64);
+        self.log.prune(self.log.since(since, tip.end_sequence + 1))?;
         Ok(())
     }
 }

@@ -1,16 +1,17 @@
-//! The ledger: a deterministic state machine over the accounts and the dedup window.
+//! The ledger: a deterministic state machine over the accounts and the memory of retries.
 //!
 //! Operations come in batches and are executed in order. Memory is slow and the order is fixed, so a batch is walked
 //! three times in small groups: hash and ask for the lines of the tables, ask for the entries that they lead to,
 //! execute.
 
 use table::{EntryIndex, Hash, Region};
-use wire::{AccountId, Command, Operation, SignedOperation, Status};
+use wire::{AccountId, Command, Operation, SignedOperation, Status, U64};
 
 use crate::{
     Error,
     accounts::Accounts,
-    dedup::{self, Window},
+    journal::Record,
+    retries::{self, Fill, Known, Now, Recall, Retries},
     secret::Secret,
 };
 
@@ -19,8 +20,8 @@ use crate::{
 pub struct Limits {
     /// Number of accounts.
     pub accounts: usize,
-    /// Number of operations that retries are recognised for, a power of two.
-    pub window: usize,
+    /// What is remembered for retries.
+    pub retries: retries::Limits,
 }
 
 /// The memory of a ledger. Where all of it lies in one arena, a program in the kernel can read balances and results.
@@ -28,14 +29,14 @@ pub struct Limits {
 pub struct Memory {
     /// The table of accounts.
     pub accounts: Region,
-    /// The window of retries.
-    pub window: dedup::Memory,
+    /// What is remembered of operations without a signature.
+    pub retries: retries::Memory,
 }
 
 impl Limits {
-    /// Bytes that the parts of [`Memory`] take: the accounts, and header, index and ring of the window.
+    /// Bytes that the parts of [`Memory`] take: the accounts, and header, index and ring of the memory of retries.
     pub fn memory(&self) -> Result<[usize; 4], Error> {
-        let [header, index, ring] = dedup::Memory::sizes(self.window);
+        let [header, index, ring] = retries::Memory::sizes(&self.retries);
         Ok([Accounts::memory(self.accounts)?, header, index, ring])
     }
 }
@@ -111,7 +112,9 @@ struct Outcome {
 #[derive(Debug)]
 pub struct Ledger {
     pub(crate) accounts: Accounts,
-    pub(crate) window: Window,
+    pub(crate) retries: Retries,
+    /// Sequence of the last operation that went into the journal.
+    pub(crate) last_sequence: u64,
 }
 
 impl Ledger {
@@ -132,13 +135,16 @@ impl Ledger {
         secret: Secret,
         memory: Option<Memory>,
     ) -> Result<Self, Error> {
-        let (accounts, window) = memory.map_or((None, None), |memory| (Some(memory.accounts), Some(memory.window)));
-        let window = match window {
-            Some(memory) => Window::within(memory, limits.window, next_sequence, &secret),
-            None => Window::new(limits.window, next_sequence, &secret),
-        };
-        let window = window.map_err(|reason| Error::WindowMemory { window: limits.window, reason })?;
-        Ok(Self { accounts: Accounts::new(limits.accounts, secret.seed(), accounts)?, window })
+        let (accounts, retries) = memory.map(|memory| (memory.accounts, memory.retries)).unzip();
+        let retries = Retries::new(&limits.retries, next_sequence, &secret, retries);
+        let retries = retries.map_err(|reason| Error::RetryMemory { limits: limits.retries, reason })?;
+        let accounts = Accounts::new(limits.accounts, secret.seed(), accounts)?;
+        Ok(Self { accounts, retries, last_sequence: next_sequence - 1 })
+    }
+
+    /// Lets retries be answered that only the journal holds in full.
+    pub fn set_recall(&mut self, recall: impl Recall + 'static) {
+        self.retries.set_recall(Box::new(recall));
     }
 
     /// Number of accounts.
@@ -153,12 +159,17 @@ impl Ledger {
 
     /// Sequence of the last operation that went into the journal.
     pub fn last_sequence(&self) -> u64 {
-        self.window.next_sequence() - 1
+        self.last_sequence
     }
 
-    /// Signed operations have to be newer than this, see [`Window::horizon`].
-    pub fn horizon(&self) -> u64 {
-        self.window.horizon()
+    /// Signed operations that are not remembered have to be newer than this, in microseconds since the Unix epoch.
+    pub fn signed_horizon(&self) -> u64 {
+        self.retries.signed_horizon()
+    }
+
+    /// How much is remembered for retries: of operations without a signature, and of signed ones.
+    pub fn retries(&self, now: Now) -> [Fill; 2] {
+        self.retries.fill(now)
     }
 
     /// The balance of an account.
@@ -177,26 +188,33 @@ impl Ledger {
     /// Writes its status into each, leaves its amount as requested, and puts the value of its reply into `values`.
     /// One that comes with a status was refused before: it is not executed, but gets its value. Those that are not
     /// retries and have a status that belongs into the journal are given to `record` in the order of their sequences.
+    /// Where there is no room to remember one for its retry, it is `BUSY`.
     ///
     /// An answer, also that of a retry or a REFER, may depend on every operation recorded so far: it is durable once
     /// the journal is, up to [`last_sequence`](Self::last_sequence).
-    pub fn execute<E: Executable>(&mut self, entries: &mut [E], values: &mut [u64], mut record: impl FnMut(&E, u64)) {
+    pub fn execute<E: Executable>(
+        &mut self,
+        entries: &mut [E],
+        values: &mut [u64],
+        now: Now,
+        mut record: impl FnMut(&E, u64),
+    ) {
         debug_assert_eq!(entries.len(), values.len());
+        self.retries.forget(now);
         let mut hashes = [Hashes::default(); GROUP];
         for (entries, values) in entries.chunks_mut(GROUP).zip(values.chunks_mut(GROUP)) {
-            for (at, (entry, hashes)) in entries.iter().zip(&mut hashes).enumerate() {
+            for (entry, hashes) in entries.iter().zip(&mut hashes) {
                 *hashes = self.hash(entry.operation());
                 self.accounts.prefetch_bucket(hashes.source);
                 self.accounts.prefetch_bucket(hashes.destination);
-                self.window.prefetch(hashes.identity);
-                self.window.prefetch_evicted(at);
+                self.retries.prefetch(hashes.identity, entry.signed_at() != 0);
             }
             for hashes in &hashes[..entries.len()] {
                 self.accounts.prefetch_entry(hashes.source);
                 self.accounts.prefetch_entry(hashes.destination);
             }
             for ((entry, value), hashes) in entries.iter_mut().zip(values).zip(&hashes) {
-                let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes);
+                let outcome = self.execute_one(entry.operation(), entry.signed_at(), hashes, now);
                 *value = outcome.value;
                 entry.operation_mut().status.set(outcome.status.code());
                 if outcome.fresh {
@@ -211,12 +229,12 @@ impl Ledger {
         Hashes {
             source: self.accounts.hash(&operation.source),
             destination: self.accounts.hash(&operation.destination),
-            identity: self.window.hash(&operation.source, &operation.transaction),
+            identity: self.retries.hash(operation),
         }
     }
 
     #[inline(always)]
-    fn execute_one(&mut self, operation: &Operation, signed_at: u64, hashes: &Hashes) -> Outcome {
+    fn execute_one(&mut self, operation: &Operation, signed_at: u64, hashes: &Hashes, now: Now) -> Outcome {
         let source = self.accounts.find(hashes.source, &operation.source);
         let balance = self.balance_of(source);
         let untraced = |status| Outcome { status, value: balance, fresh: false };
@@ -226,22 +244,33 @@ impl Ledger {
             Ok(Command::Refer) => return untraced(Status::Ok),
             Ok(command) => command,
         };
-        if let Some(first) = self.window.find(hashes.identity, &operation.source, &operation.transaction) {
-            if !first.is_same(self.window.fingerprint(operation)) {
-                return untraced(Status::TransactionIdReused);
-            }
-            return Outcome { status: first.status, value: first.value, fresh: false };
-        }
-        // It may be a retry of what the window has forgotten.
-        if signed_at != 0 && signed_at <= self.window.horizon() {
-            return untraced(Status::StaleTimestamp);
+        match self.retries.known(hashes.identity, operation, signed_at, now) {
+            Known::New => {}
+            Known::Executed(status, value) => return Outcome { status, value, fresh: false },
+            Known::Refused(status) => return untraced(status),
         }
         let (status, value) = self.apply(command, operation, source, hashes.destination);
-        self.window.push(hashes.identity, operation, (status, value), signed_at);
+        self.remember(hashes.identity, operation, (status, value), signed_at, now.elapsed);
         Outcome { status, value, fresh: true }
     }
 
-    /// Executes an operation of the journal again, without the window. Gives its status and value.
+    /// Gives an operation the next sequence, and remembers it for its retry.
+    #[inline(always)]
+    pub(crate) fn remember(
+        &mut self,
+        identity: u64,
+        operation: &Operation,
+        (status, value): (Status, u64),
+        signed_at: u64,
+        elapsed: u64,
+    ) {
+        self.last_sequence += 1;
+        let operation = Operation { status: status.code().into(), ..*operation };
+        let record = Record { operation, value: U64::new(value) };
+        self.retries.push(identity, self.last_sequence, &record, signed_at, elapsed);
+    }
+
+    /// Executes an operation of the journal again, without the memory of retries. Gives its status and value.
     pub(crate) fn execute_again(&mut self, operation: &Operation) -> (Status, u64) {
         let hashes = self.hash(operation);
         let source = self.accounts.find(hashes.source, &operation.source);

@@ -13,13 +13,30 @@ pub enum Error {
         /// What the table said.
         reason: table::Error,
     },
-    /// No memory for the window of retries.
-    #[error("no room for a window of {window} operations: {reason}; lower `window` or add memory")]
-    WindowMemory {
-        /// Configured length of the window.
-        window: usize,
+    /// No memory for retries.
+    #[error(
+        "no room to remember {} operations and {} signed ones: {reason}; lower `retry_operations` or \
+         `signed_operations`, or add memory",
+        limits.operations, limits.signed
+    )]
+    RetryMemory {
+        /// Configured limits.
+        limits: crate::retries::Limits,
         /// What the table said.
         reason: table::Error,
+    },
+    /// There is no room for what the journal holds of the time that retries are recognised for.
+    #[error(
+        "the journal has more than {capacity} operations of the last {seconds} s, all of which retries have to be \
+         recognised for; raise `{key}`"
+    )]
+    TooManyRetries {
+        /// The configured number of operations.
+        capacity: usize,
+        /// The configured time.
+        seconds: u64,
+        /// The key of the configuration.
+        key: &'static str,
     },
     /// There are more accounts than configured.
     #[error("the ledger has more than the {limit} accounts that are configured; raise `accounts`")]

@@ -15,6 +15,9 @@
 //! BLAKE3 digest of the batch before, of its own header and its payload: one function is both checksum and hash chain.
 //! The digest is keyed with a secret of the journal, so that nobody can place a batch inside an operation's fields.
 //!
+//! A batch also tells the newest times that operations before it carry, for the memory of [retries](crate::retries): what is
+//! missing from a journal that was cut is known by them.
+//!
 //! # After a crash
 //!
 //! The scan at start-up follows the chain of digests. Where it breaks off, and no intact batch with a higher number is
@@ -31,16 +34,18 @@ mod group_commit;
 mod log;
 mod open;
 mod reader;
+mod recall;
 mod segment;
 mod writer;
 
 pub use batch::Batch;
 pub use error::Error;
-pub use format::{BATCH_HEADER_LENGTH, PAGE, Record, Tail};
+pub use format::{BATCH_HEADER_LENGTH, Newest, PAGE, Record, Tail};
 pub use group_commit::{Committer, Due, Preparer, Submission, Submitter, Work, group_commit};
 pub use log::Log;
 pub use open::{Opened, Torn};
 pub use reader::{JournalBatch, JournalReader};
+pub use recall::JournalRecall;
 pub use writer::Journal;
 
 /// How a journal is laid out.

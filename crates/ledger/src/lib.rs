@@ -6,16 +6,17 @@
 
 mod accounts;
 pub mod builder;
-pub mod dedup;
 mod engine;
 mod error;
 pub mod journal;
 mod recovery;
+pub mod retries;
 mod secret;
 #[cfg(test)]
 mod testing;
 
 pub use engine::{Executable, Ledger, Limits, Memory, refuse_beyond};
 pub use error::Error;
-pub use recovery::{CLOCK_TOLERANCE, Recovery, recover, recover_within};
+pub use recovery::{Recovery, recover, recover_within};
+pub use retries::{CLOCK_TOLERANCE, Now};
 pub use secret::Secret;

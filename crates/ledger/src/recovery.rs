@@ -1,6 +1,6 @@
 //! How a ledger comes back: balances as of some operation, then the journal.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use chain::own::OwnChain;
 use wire::{AccountId, Status};
@@ -8,16 +8,14 @@ use wire::{AccountId, Status};
 use crate::{
     Error,
     engine::{Executable, Ledger, Limits, Memory},
-    journal::Log,
+    journal::{JournalRecall, Log, Newest},
+    retries::Now,
     secret::Secret,
 };
 
-/// How far ahead of the node's clock the timestamp of a signed operation may be. Clocks that follow NTP are closer than
-/// this; with more, a client whose clock is ahead could move the horizon past what others sign.
-pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(2);
-
 /// The ledger of a data directory: the accounts as of the tip of `chain`, and the operations of the journal since. Retries
-/// are recognised of all that the journal still holds, as far as the window reaches.
+/// are recognised of all that the journal holds of the times that [`retries`](crate::retries) are for; the time that the
+/// node was down is not counted.
 pub fn recover(limits: Limits, secret: Secret, chain: &OwnChain, log: &Arc<Log>) -> Result<Ledger, Error> {
     recover_within(None, limits, secret, chain, log)
 }
@@ -31,8 +29,10 @@ pub fn recover_within(
     log: &Arc<Log>,
 ) -> Result<Ledger, Error> {
     let tip = chain.tip();
-    let window = (log.durable() + 1).saturating_sub(limits.window as u64);
-    let first = log.first_sequence().max(window).min(tip.end_sequence + 1);
+    let [retention, replay] = [limits.retries.retention, limits.retries.replay].map(|time| time.as_micros() as u64);
+    let until = log.timestamp();
+    let first = log.since(until.saturating_sub(retention.max(replay)), tip.end_sequence + 1);
+    let first = first.clamp(log.first_sequence().min(tip.end_sequence + 1), tip.end_sequence + 1);
     let mut recovery = Recovery::within(memory, limits, secret, tip.end_sequence, first)?;
     chain.with_index(|index| {
         let mut entries = index.entries();
@@ -44,9 +44,7 @@ pub fn recover_within(
     }
     let mut reader = log.reader(first)?;
     while let Some(batch) = reader.next()? {
-        if batch.first_sequence == first {
-            recovery.begins_at(batch.timestamp);
-        }
+        recovery.batch(batch.timestamp, batch.newest);
         let mut signed = batch.signed().peekable();
         for (at, record) in batch.records.iter().enumerate() {
             match signed.next_if(|(position, _)| *position == at) {
@@ -55,7 +53,9 @@ pub fn recover_within(
             }
         }
     }
-    recovery.finish()
+    let mut ledger = recovery.finish()?;
+    ledger.set_recall(JournalRecall::new(log.clone()));
+    Ok(ledger)
 }
 
 /// A ledger on its way back.
@@ -66,7 +66,12 @@ pub fn recover_within(
 #[derive(Debug)]
 pub struct Recovery {
     ledger: Ledger,
+    limits: Limits,
     covered: u64,
+    /// When the first batch was written; none before there is one.
+    began: Option<u64>,
+    /// The time since then, in microseconds.
+    elapsed: u64,
 }
 
 impl Recovery {
@@ -80,15 +85,19 @@ impl Recovery {
         if first > covered + 1 {
             return Err(Error::Gap { covered, first });
         }
-        Ok(Self { ledger: Ledger::starting_at(limits, first, secret, memory)?, covered })
+        let ledger = Ledger::starting_at(limits, first, secret, memory)?;
+        Ok(Self { ledger, limits, covered, began: None, elapsed: 0 })
     }
 
-    /// Tells when the first operation to be given was written, in microseconds since the Unix epoch. What was signed
-    /// before that may be missing from what the journal still holds, so that retries of it cannot be recognised.
-    pub fn begins_at(&mut self, timestamp: u64) {
-        if self.next_sequence() > 1 {
-            self.ledger.window.raise_horizon(timestamp.saturating_add(CLOCK_TOLERANCE.as_micros() as u64));
-        }
+    /// Tells when the next operations were written, in microseconds since the Unix epoch, and the newest times that those
+    /// before them carry: of what is missing from what the journal still holds, retries cannot be recognised.
+    pub fn batch(&mut self, timestamp: u64, newest: Newest) {
+        let began = *self.began.get_or_insert_with(|| {
+            self.ledger.retries.raise_horizons(newest.ids.get(), newest.signed.get());
+            timestamp
+        });
+        self.elapsed = timestamp.saturating_sub(began);
+        self.ledger.retries.forget(Now { elapsed: self.elapsed, unix: timestamp });
     }
 
     /// Adds an account with its balance.
@@ -106,7 +115,7 @@ impl Recovery {
 
     /// The sequence of the operation to be given next.
     pub fn next_sequence(&self) -> u64 {
-        self.ledger.window.next_sequence()
+        self.ledger.last_sequence + 1
     }
 
     /// Gives the next operation of the journal, with the status and value that it was answered with.
@@ -115,8 +124,6 @@ impl Recovery {
         let mut operation = *entry.operation();
         let recorded = Status::try_from(operation.status.get()).unwrap_or(Status::Malformed);
         operation.status.set(0);
-        // The window would take an operation for a retry of its own, and nothing in the journal is one.
-        let hash = self.ledger.window.hash(&operation.source, &operation.transaction);
         if sequence > self.covered && recorded != Status::TableFull {
             let (status, value_now) = self.ledger.execute_again(&operation);
             if (status, value_now) != (recorded, value) {
@@ -126,8 +133,13 @@ impl Recovery {
                 return Err(Error::Diverged { sequence, recorded, recorded_value: value, status, value: value_now });
             }
         }
+        let is_signed = entry.signed_at() != 0;
+        if self.ledger.retries.is_overfull(is_signed) {
+            return Err(self.too_many(is_signed));
+        }
         // A full table is what it was then, whatever its configured size is now.
-        self.ledger.window.push(hash, &operation, (recorded, value), entry.signed_at());
+        let (identity, outcome) = (self.ledger.retries.hash(&operation), (recorded, value));
+        self.ledger.remember(identity, &operation, outcome, entry.signed_at(), self.elapsed);
         Ok(())
     }
 
@@ -137,6 +149,17 @@ impl Recovery {
         if first <= self.covered {
             return Err(Error::Gap { covered: self.covered, first });
         }
-        Ok(self.ledger)
+        let mut ledger = self.ledger;
+        ledger.retries.set_origin(self.elapsed);
+        Ok(ledger)
+    }
+
+    fn too_many(&self, is_signed: bool) -> Error {
+        let limits = &self.limits.retries;
+        let (capacity, time, key) = match is_signed {
+            false => (limits.operations, limits.retention, "ledger.retry_operations"),
+            true => (limits.signed, limits.replay, "ledger.signed_operations"),
+        };
+        Error::TooManyRetries { capacity, seconds: time.as_secs(), key }
     }
 }

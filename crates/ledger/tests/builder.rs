@@ -12,19 +12,30 @@ use proptest::prelude::*;
 use spv::BlockHeader;
 use storage::{Faults, SimulatedDisk};
 use turnpike_ledger::{
-    Ledger, Limits, Secret,
+    Ledger, Limits, Now, Secret,
     builder::{self, BlockBuilder},
-    journal::{self, Batch, Journal, PAGE},
-    recover,
+    journal::{self, Batch, Journal, JournalRecall, PAGE},
+    recover, retries,
 };
 use wire::{Operation, Promise, SignedOperation, Status};
 
-const LIMITS: Limits = Limits { accounts: 40, window: 1024 };
 const SECOND: u64 = 1_000_000;
 
-fn options(transactions: u32) -> builder::Options {
+/// Retries are recognised for longer than a test takes.
+const LIMITS: Limits = limits(Duration::from_secs(10_000));
+
+const fn limits(time: Duration) -> Limits {
+    let retries = retries::Limits { operations: 1 << 14, retention: time, signed: 1 << 14, replay: time };
+    Limits { accounts: 40, retries }
+}
+
+/// Failures that make a block.
+const FAILURES: u64 = 1024;
+
+fn options(transactions: u32, limits: &Limits) -> builder::Options {
     let (interval, snapshot) = (Duration::from_secs(1), Duration::from_secs(5));
-    builder::Options { transactions, interval, snapshot, window: LIMITS.window as u64 }
+    let retries::Limits { retention, replay, .. } = limits.retries;
+    builder::Options { transactions, interval, snapshot, failures: FAILURES, retention, replay }
 }
 
 /// A node without network and threads.
@@ -35,13 +46,20 @@ struct Machine {
     ledger: Ledger,
     builder: BlockBuilder,
     transactions: u32,
+    limits: Limits,
     now: u64,
+    /// When the ledger was made.
+    started: u64,
     /// The timestamp of signed operations, if it is not `now`.
     signed_at: Option<u64>,
 }
 
 impl Machine {
     fn start(disk: SimulatedDisk, transactions: u32, now: u64) -> Self {
+        Self::with(LIMITS, disk, transactions, now)
+    }
+
+    fn with(limits: Limits, disk: SimulatedDisk, transactions: u32, now: u64) -> Self {
         let root = disk.root();
         let options_of_journal =
             journal::Options { segment_bytes: 16 * PAGE, batch_bytes: 8 * PAGE as usize, key: [7; 32] };
@@ -51,17 +69,17 @@ impl Machine {
         let genesis = BlockHeader::genesis("test", &[1; 16], 0);
         let options_of_chain = chain::own::Options { segment_size: 1 << 20, ..Default::default() };
         let chain = OwnChain::open(directory, catalog, options_of_chain, Some(genesis)).unwrap();
-        let ledger = recover(LIMITS, Secret::default(), &chain, journal.log()).unwrap();
-        let builder = BlockBuilder::new(chain, journal.log().clone(), options(transactions), (), now).unwrap();
-        Self { disk, journal, batch: Batch::new(), ledger, builder, transactions, now, signed_at: None }
+        let ledger = recover(limits, Secret::default(), &chain, journal.log()).unwrap();
+        let builder = BlockBuilder::new(chain, journal.log().clone(), options(transactions, &limits), (), now).unwrap();
+        let (batch, signed_at, started) = (Batch::new(), None, now);
+        Self { disk, journal, batch, ledger, builder, transactions, limits, now, started, signed_at }
     }
 
     fn restart(self) -> Self {
-        let Self { disk, journal, builder, transactions, now, .. } = self;
+        let Self { disk, journal, builder, transactions, limits, now, .. } = self;
         drop((journal, builder));
         disk.crash();
-        // For as long as a clock may be ahead, what was signed before the restart may be forgotten.
-        Self::start(disk, transactions, now + 3 * SECOND)
+        Self::with(limits, disk, transactions, now + 1)
     }
 
     /// Executes operations and makes them durable; every third is signed. Statuses and values.
@@ -70,15 +88,16 @@ impl Machine {
         for operation in operations {
             self.now += 1;
             let (mut values, batch) = ([0], &mut self.batch);
+            let now = Now { elapsed: self.now - self.started, unix: self.now };
             let status = if operation.transaction.to_u128().is_multiple_of(3) {
                 let signed_at = self.signed_at.unwrap_or(self.now);
                 let signed = SignedOperation::unsigned(*operation, signed_at, 0, Promise::Durable, [3; 33]);
                 let mut entries = [signed];
-                self.ledger.execute(&mut entries, &mut values, |signed, value| batch.push_signed(signed, value));
+                self.ledger.execute(&mut entries, &mut values, now, |signed, value| batch.push_signed(signed, value));
                 entries[0].operation.status()
             } else {
                 let mut entries = [*operation];
-                self.ledger.execute(&mut entries, &mut values, |operation, value| batch.push(operation, value));
+                self.ledger.execute(&mut entries, &mut values, now, |operation, value| batch.push(operation, value));
                 entries[0].status()
             };
             answers.push((status.unwrap(), values[0]));
@@ -135,7 +154,7 @@ proptest! {
         let mut state = storage::Random::new(seed);
         let mut random = |limit: u64| state.number() % limit;
         let mut machine = Machine::start(SimulatedDisk::new(seed), transactions, SECOND);
-        let mut model = Model::new(LIMITS.accounts, LIMITS.window);
+        let mut model = Model::new(LIMITS.accounts);
         let (mut expected, mut ids) = (Vec::new(), 0);
         for (count, steps, restart) in rounds {
             let operations = operations(&mut random, count, &mut ids);
@@ -185,8 +204,9 @@ fn a_full_disk_holds_blocks_up_and_loses_nothing() {
 
 #[test]
 fn failures_alone_do_not_keep_the_journal() {
-    let window = LIMITS.window as u64;
-    let mut machine = Machine::start(SimulatedDisk::new(7), 100, SECOND);
+    let window = FAILURES;
+    let limits = limits(Duration::from_secs(1));
+    let mut machine = Machine::with(limits, SimulatedDisk::new(7), 100, SECOND);
     machine.execute(&[Operation::create(transaction(1), account(1))]);
     machine.settle();
     assert_eq!(machine.builder.tip().height(), 1);
@@ -197,14 +217,16 @@ fn failures_alone_do_not_keep_the_journal() {
     };
     fail(&mut machine, 100..100 + window - 1);
     assert_eq!(machine.builder.tip().height(), 1, "less than the journal keeps anyway");
-    fail(&mut machine, 10_000..10_000 + 4 * window);
+    for round in 1..=4 {
+        fail(&mut machine, 10_000 * round..10_000 * round + window);
+    }
     let tip = machine.builder.tip();
     assert!((2..=6).contains(&tip.height()) && tip.transactions == 1, "{tip:?}");
     let log = machine.journal.log();
     assert!(log.durable() - log.first_sequence() < 3 * window, "{} to {}", log.first_sequence(), log.durable());
 
     let mut machine = machine.restart();
-    fail(&mut machine, 20_000..20_000 + 2 * window);
+    fail(&mut machine, 50_000..50_000 + 2 * window);
     machine.execute(&[Operation::issue(transaction(2), account(1), 5)]);
     machine.settle();
     assert_eq!(machine.settled().len(), 2);
@@ -212,25 +234,58 @@ fn failures_alone_do_not_keep_the_journal() {
 
 #[test]
 fn the_journal_keeps_what_is_not_settled_and_what_is_remembered() {
-    let mut machine = Machine::start(SimulatedDisk::new(6), 100, SECOND);
+    let limits = limits(Duration::from_secs(10));
+    let mut machine = Machine::with(limits, SimulatedDisk::new(6), 100, SECOND);
     let creates: Vec<_> = (0..40).map(|number| Operation::create(transaction(number), account(number))).collect();
     machine.execute(&creates);
     let issue = |machine: &mut Machine, ids: std::ops::Range<u64>| {
         let issues: Vec<_> = ids.map(|id| Operation::issue(transaction(100 + id), account(id % 40), 1)).collect();
         machine.execute(&issues)
     };
-    let first = issue(&mut machine, 0..6000);
-    assert_eq!(machine.journal.log().first_sequence(), 1);
+    let mut first = issue(&mut machine, 0..6000);
+    machine.settle();
+    assert_eq!(machine.journal.log().first_sequence(), 1, "all of it is remembered");
+    machine.now += 9 * SECOND;
+    first.extend(issue(&mut machine, 6000..9000));
+    machine.settle();
+    machine.now += 5 * SECOND;
+    // Of the first only what shares a segment, or a place in one, with the second is still there.
+    first.extend(issue(&mut machine, 9000..9100));
     machine.settle();
     let kept = machine.journal.log().first_sequence();
-    assert!((4000..=6040 - LIMITS.window as u64 + 1).contains(&kept), "{kept}");
+    assert!((4000..=6041).contains(&kept), "{kept}");
 
     let mut machine = machine.restart();
     let last = machine.ledger.last_sequence();
-    assert_eq!(issue(&mut machine, 5100..6000), first[5100..6000]);
+    assert_eq!(issue(&mut machine, 6000..9100), first[6000..]);
     assert_eq!(machine.ledger.last_sequence(), last, "retries were executed again");
     // What is forgotten cannot be told from something new, unless it is signed.
     machine.signed_at = Some(SECOND + 1);
     let forgotten = issue(&mut machine, 0..30);
     assert!((0..30).filter(|id| (100 + id) % 3 == 0).all(|id| forgotten[id].0 == Status::StaleTimestamp));
+}
+
+/// A retry gets its first answer out of the journal where memory does not hold the record any more.
+#[test]
+fn old_retries_are_answered_from_the_journal() {
+    let mut machine = Machine::start(SimulatedDisk::new(8), 100, SECOND);
+    let creates: Vec<_> = (0..40).map(|number| Operation::create(transaction(number), account(number))).collect();
+    machine.execute(&creates);
+    let issues: Vec<_> = (0..9000).map(|id| Operation::issue(transaction(100 + id), account(id % 40), 1)).collect();
+    let first = machine.execute(&issues);
+    let mut recall = JournalRecall::new(machine.journal.log().clone());
+    for sequence in (1..=9040).rev().step_by(7).chain(1..9040) {
+        let record = recall.record(sequence).unwrap().unwrap();
+        let expected = creates.iter().chain(&issues).nth(sequence as usize - 1).unwrap();
+        assert_eq!(Operation { status: 0.into(), ..record.operation }, *expected);
+    }
+    assert!(recall.record(9041).unwrap().is_none());
+    // The ledger that was recovered has but the last records of a memory this small.
+    let limits = Limits { retries: retries::Limits { operations: 9040, ..LIMITS.retries }, ..LIMITS };
+    let Machine { disk, journal, builder, now, .. } = machine;
+    drop((journal, builder));
+    disk.crash();
+    let mut machine = Machine::with(limits, disk, 100, now + 1);
+    assert_eq!(machine.execute(&issues), first);
+    assert_eq!(machine.ledger.last_sequence(), 9040);
 }

@@ -7,11 +7,13 @@ use std::collections::HashMap;
 
 use common::{Model, account, transaction};
 use proptest::prelude::*;
-use turnpike_ledger::{Error, Ledger, Limits, Recovery, Secret};
-use wire::{Operation, Status};
+use turnpike_ledger::{Error, Ledger, Limits, Now, Recovery, Secret, retries};
+use wire::{Operation, SignedOperation, Status};
 
 const ACCOUNTS: usize = 24;
-const LIMITS: Limits = Limits { accounts: ACCOUNTS, window: 1024 };
+/// More retries than the tests have operations, in no time.
+const LIMITS: Limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1 << 13) };
+const NOW: Now = Now { elapsed: 0, unix: 1_000_000 };
 
 /// A journal as the tests keep it: operations with their statuses, and values.
 type Journal = Vec<(Operation, u64)>;
@@ -44,7 +46,7 @@ fn operation() -> impl Strategy<Value = Operation> {
             _ => Operation::transfer(id, source, destination, amount),
         };
         match odd {
-            0 => operation.command.set(9),
+            0 => operation.command = 9,
             1 => operation.status.set(Status::NotAuthorised.code()),
             2 => operation.status.set(0xfff0),
             3 => operation.contract.set(7),
@@ -59,7 +61,7 @@ fn execute(ledger: &mut Ledger, model: &mut Model, operations: &[Operation], jou
     let mut batch = operations.to_vec();
     let mut values = vec![0; batch.len()];
     let mut recorded = Vec::new();
-    ledger.execute(&mut batch, &mut values, |operation, value| recorded.push((*operation, value)));
+    ledger.execute(&mut batch, &mut values, NOW, |operation, value| recorded.push((*operation, value)));
     let mut expected = Vec::new();
     for ((operation, executed), value) in operations.iter().zip(&batch).zip(&values) {
         let (status, expected_value, fresh) = model.execute(operation);
@@ -103,7 +105,7 @@ proptest! {
 
     #[test]
     fn does_what_the_model_does(batches in prop::collection::vec(prop::collection::vec(operation(), 1..100), 1..60)) {
-        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS, LIMITS.window), Journal::new());
+        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
         for batch in &batches {
             execute(&mut ledger, &mut model, batch, &mut journal);
         }
@@ -112,13 +114,13 @@ proptest! {
     #[test]
     fn comes_back_as_it_was(
         before in prop::collection::vec(operation(), 1..2500), after in prop::collection::vec(operation(), 1..500),
-        covered in any::<prop::sample::Index>(), first in any::<prop::sample::Index>(),
+        covered in any::<prop::sample::Index>(),
     ) {
-        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS, LIMITS.window), Journal::new());
+        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
         execute(&mut ledger, &mut model, &before, &mut journal);
         let covered = covered.index(journal.len() + 1);
-        // As far back as the window reaches, or further.
-        let first = first.index(journal.len().saturating_sub(LIMITS.window).min(covered) + 1);
+        // All that is remembered, so that every retry is recognised.
+        let first = 0;
         let mut recovered = recover(LIMITS, &journal, covered, first).unwrap();
         assert_same(&recovered, &model);
         execute(&mut recovered, &mut model, &before[before.len().saturating_sub(50)..], &mut journal);
@@ -127,7 +129,7 @@ proptest! {
 
     #[test]
     fn notices_a_journal_of_another_ledger(operations in prop::collection::vec(operation(), 50..300), at: prop::sample::Index) {
-        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS, LIMITS.window), Journal::new());
+        let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
         execute(&mut ledger, &mut model, &operations, &mut journal);
         prop_assume!(!journal.is_empty());
         let at = at.index(journal.len());
@@ -143,7 +145,7 @@ proptest! {
 
 #[test]
 fn a_full_table_stays_full_in_the_journal() {
-    let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS, LIMITS.window), Journal::new());
+    let (mut ledger, mut model, mut journal) = (ledger(), Model::new(ACCOUNTS), Journal::new());
     let creates: Vec<_> = (0..30).map(|id| Operation::create(transaction(id), account(id))).collect();
     execute(&mut ledger, &mut model, &creates, &mut journal);
     assert_eq!(journal[ACCOUNTS].0.status(), Ok(Status::TableFull));
@@ -152,7 +154,7 @@ fn a_full_table_stays_full_in_the_journal() {
     let mut larger = recover(Limits { accounts: 100, ..LIMITS }, &journal, 10, 0).unwrap();
     let mut again = [creates[ACCOUNTS], Operation::create(transaction(99), account(29))];
     let mut values = [0; 2];
-    larger.execute(&mut again, &mut values, |_, _| {});
+    larger.execute(&mut again, &mut values, NOW, |_, _| {});
     assert_eq!(again.map(|operation| operation.status()), [Ok(Status::TableFull), Ok(Status::Ok)]);
 
     // With less, the ledger does not come back at all.
@@ -170,25 +172,123 @@ fn a_gap_in_the_journal_is_an_error() {
     assert!(matches!(recovery(5, 3).unwrap().finish(), Err(Error::Gap { covered: 5, first: 3 })));
 }
 
+/// A time, by seconds.
+fn at(seconds: u64) -> Now {
+    Now { elapsed: seconds * SECOND, unix: NOW.unix + seconds * SECOND }
+}
+
+const SECOND: u64 = 1_000_000;
+
+/// Executes one operation. Status, and whether it is to be journalled.
+fn execute_one<E: turnpike_ledger::Executable + Clone>(ledger: &mut Ledger, entry: &E, now: Now) -> (Status, bool) {
+    let (mut batch, mut is_fresh) = ([entry.clone()], false);
+    ledger.execute(&mut batch, &mut [0], now, |_, _| is_fresh = true);
+    (batch[0].operation().status().unwrap(), is_fresh)
+}
+
+fn signed(id: u64, timestamp: u64) -> SignedOperation {
+    let operation = Operation::create(transaction(id), account(id));
+    SignedOperation::unsigned(operation, timestamp, 0, wire::Promise::Accepted, [2; 33])
+}
+
 #[test]
-fn signed_operations_older_than_the_window_are_stale() {
+fn a_signed_operation_is_remembered_until_its_timestamp_is_too_old() {
     let mut ledger = ledger();
-    let signed = |id: u64, timestamp: u64| {
-        let operation = Operation::create(transaction(id), account(id));
-        wire::SignedOperation::unsigned(operation, timestamp, 0, wire::Promise::Accepted, [2; 33])
-    };
-    let mut execute = |signed: wire::SignedOperation| {
-        let (mut batch, mut recorded) = ([signed], 0);
-        ledger.execute(&mut batch, &mut [0], |_, _| recorded += 1);
-        (batch[0].operation.status().unwrap(), recorded)
-    };
-    assert_eq!(execute(signed(1, 1000)), (Status::Ok, 1));
-    assert_eq!(execute(signed(1, 1000)), (Status::Ok, 0));
-    for id in 2..3000 {
-        execute(signed(id, 1000 + id));
+    let replay = LIMITS.retries.replay.as_secs();
+    let [first, ahead] = [signed(1, at(0).unix), signed(2, at(2).unix)];
+    for entry in [&first, &ahead] {
+        assert_eq!(execute_one(&mut ledger, entry, at(0)), (Status::Ok, true));
+        assert_eq!(execute_one(&mut ledger, entry, at(replay)), (Status::Ok, false));
     }
-    // Executed before, forgotten meanwhile: not executed again.
-    assert_eq!(execute(signed(1, 1000)), (Status::StaleTimestamp, 0));
-    assert_eq!(execute(signed(2999, 3999)), (Status::TableFull, 0));
-    assert_eq!(execute(signed(3000, 4000)), (Status::TableFull, 1));
+    // Once it is forgotten, exactly what is not newer is stale: the timestamp itself too.
+    let later = at(replay + 3);
+    for (id, timestamp, expected) in [
+        (1, at(0).unix, Status::StaleTimestamp),
+        (3, at(2).unix - 1, Status::StaleTimestamp),
+        (3, at(2).unix, Status::StaleTimestamp),
+        (3, at(2).unix + 1, Status::Ok),
+    ] {
+        let found = execute_one(&mut ledger, &signed(id, timestamp), later);
+        assert_eq!(found, (expected, expected == Status::Ok), "{id} of {timestamp}");
+    }
+    assert_eq!(ledger.signed_horizon(), at(2).unix);
+    // The clock is set back by an hour: nothing that was executed comes in again.
+    let back = Now { unix: at(0).unix, ..later };
+    assert_eq!(execute_one(&mut ledger, &first, back), (Status::StaleTimestamp, false));
+}
+
+/// Load of another kind, and clocks ahead, make nobody stale.
+#[test]
+fn nobody_moves_the_horizon_of_others() {
+    let mut ledger = ledger();
+    for id in 0..30 {
+        execute_one(&mut ledger, &signed(id, at(2).unix - 50_000), at(0));
+    }
+    for id in 0..4000 {
+        execute_one(&mut ledger, &Operation::create(transaction(id), account(99)), at(9));
+    }
+    assert_eq!(ledger.signed_horizon(), 0);
+    let honest = signed(5000, at(1).unix);
+    assert_eq!(execute_one(&mut ledger, &honest, at(9)).0, Status::TableFull);
+}
+
+#[test]
+fn an_operation_is_remembered_for_the_retention() {
+    let mut ledger = ledger();
+    let retention = LIMITS.retries.retention.as_secs();
+    let create = Operation::create(transaction(1), account(1));
+    let issue = Operation::issue(transaction(2), account(1), 5);
+    assert_eq!(execute_one(&mut ledger, &create, at(0)), (Status::Ok, true));
+    assert_eq!(execute_one(&mut ledger, &issue, at(0)), (Status::Ok, true));
+    assert_eq!(execute_one(&mut ledger, &issue, at(retention)), (Status::Ok, false));
+    assert_eq!(execute_one(&mut ledger, &create, at(retention + 1)), (Status::AccountExists, true));
+    // An id without a time is not told from a new one any more.
+    assert_eq!(execute_one(&mut ledger, &issue, at(retention + 1)), (Status::Ok, true));
+    assert_eq!(ledger.balance(&account(1)), Some(10));
+}
+
+#[test]
+fn an_id_with_a_time_expires_for_ever() {
+    let mut ledger = ledger();
+    let id = |milliseconds| wire::TransactionId::timed(milliseconds, 77);
+    let now = at(100);
+    let milliseconds = now.unix / 1000;
+    let create = |milliseconds| Operation::create(id(milliseconds), account(1)).timed();
+    assert_eq!(execute_one(&mut ledger, &create(milliseconds), now), (Status::Ok, true));
+    // As old as it likes, as long as nothing that carries a time was forgotten.
+    assert_eq!(execute_one(&mut ledger, &create(5), now), (Status::AccountExists, true));
+    // Farther ahead than clocks are.
+    assert_eq!(execute_one(&mut ledger, &create(milliseconds + 2001), now), (Status::StaleTimestamp, false));
+    assert_eq!(execute_one(&mut ledger, &create(milliseconds + 2000), now), (Status::AccountExists, true));
+    let later = at(120);
+    for (milliseconds, expected) in [(0, Status::Expired), (2000, Status::Expired), (2001, Status::AccountExists)] {
+        let found = execute_one(&mut ledger, &create(now.unix / 1000 + milliseconds), later);
+        assert_eq!(found.0, expected, "{milliseconds}");
+    }
+    let operation = Operation { flags: 3, ..create(1) };
+    assert_eq!(execute_one(&mut ledger, &operation, later), (Status::Malformed, false));
+    let operation = Operation::create(transaction(8), account(1)).timed();
+    assert_eq!(execute_one(&mut ledger, &operation, later), (Status::Malformed, false));
+}
+
+/// What finds no room is refused, and forgets nothing.
+#[test]
+fn a_full_memory_of_retries_is_busy() {
+    let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1024) };
+    let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
+    let issue = |id| Operation::issue(transaction(id), account(1), 1);
+    execute_one(&mut ledger, &Operation::create(transaction(0), account(1)), at(0));
+    for id in 1..1024 {
+        assert_eq!(execute_one(&mut ledger, &issue(id), at(id / 200)), (Status::Ok, true));
+    }
+    for id in 1024..1100 {
+        assert_eq!(execute_one(&mut ledger, &issue(id), at(9)), (Status::Busy, false));
+    }
+    assert_eq!(execute_one(&mut ledger, &issue(1), at(9)), (Status::Ok, false));
+    assert_eq!(execute_one(&mut ledger, &signed(5, at(9).unix), at(9)).0, Status::Ok, "signed ones have their own");
+    let [fill, signed] = ledger.retries(at(9));
+    assert_eq!((fill.operations, fill.capacity, fill.age, signed.operations), (1024, 1024, 9 * SECOND, 1));
+    // Room comes as time goes.
+    assert_eq!(execute_one(&mut ledger, &issue(1024), at(11)), (Status::Ok, true));
+    assert_eq!(execute_one(&mut ledger, &issue(1000), at(11)), (Status::Ok, false));
 }

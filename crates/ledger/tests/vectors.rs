@@ -8,7 +8,7 @@ mod common;
 use std::{fmt::Write as _, fs, path::PathBuf};
 
 use common::{Model, account, transaction};
-use turnpike_ledger::{Ledger, Limits, Secret};
+use turnpike_ledger::{Ledger, Limits, Now, Secret, retries};
 use wire::{AccountId, Command, CompactFrame, Operation, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -75,9 +75,9 @@ fn operations() -> Vec<Operation> {
         Operation::new(Command::Refer, next(), a, b, 0),
         Operation::new(Command::Refer, next(), a, AccountId::ZERO, 1),
     ];
-    for code in [0, 5, 0xffff] {
+    for code in [0_u16, 5, 0xffff] {
         let mut operation = Operation::transfer(next(), b, a, 1);
-        operation.command.set(code);
+        [operation.flags, operation.command] = code.to_be_bytes();
         operations.push(operation);
     }
     for status in [Status::NotAuthorised.code(), 0x7777] {
@@ -112,7 +112,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn render() -> String {
-    let mut model = Model::new(ACCOUNTS, WINDOW);
+    let mut model = Model::new(ACCOUNTS);
     let mut text = HEADING.to_owned();
     for operation in operations() {
         let (status, value, _) = model.execute(&operation);
@@ -128,14 +128,14 @@ fn commands_give_what_the_vectors_say() {
         fs::write(path(), render()).unwrap();
     }
     let text = fs::read_to_string(path()).unwrap();
-    let limits = Limits { accounts: ACCOUNTS, window: WINDOW };
+    let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(WINDOW) };
     let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
         let [operation, status, value] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
         let mut batch = [Operation::read_from_bytes(&bytes(operation)).unwrap()];
         let mut values = [0];
-        ledger.execute(&mut batch, &mut values, |_, _| {});
+        ledger.execute(&mut batch, &mut values, Now::default(), |_, _| {});
         let [executed] = batch;
         assert_eq!(format!("{:04x}", executed.status.get()), status, "status, line {}", number + 1);
         assert_eq!(format!("{:016x}", values[0]), value, "value, line {}", number + 1);
@@ -158,13 +158,13 @@ fn a_talk_in_compact_frames() {
     assert_eq!((requests.len(), replies.len()), (500, 500));
     // One by one, and in batches of many sizes.
     for batch in [1, 2, 3, 7, 64, 500] {
-        let limits = Limits { accounts: 4096, window: WINDOW };
+        let limits = Limits { accounts: 4096, retries: retries::Limits::of(WINDOW) };
         let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
         let mut answered = Vec::new();
         for requests in requests.chunks(batch) {
             let mut operations: Vec<Operation> = requests.iter().map(CompactFrame::to_operation).collect();
             let mut values = vec![0; operations.len()];
-            ledger.execute(&mut operations, &mut values, |_, _| {});
+            ledger.execute(&mut operations, &mut values, Now::default(), |_, _| {});
             for ((mut frame, operation), value) in requests.iter().copied().zip(operations).zip(values) {
                 frame.set_reply(operation.status().unwrap(), value);
                 answered.push(frame);

@@ -4,6 +4,7 @@ use std::{
     fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use nic::{Prefix, StreamLimits, selector::Audience};
@@ -53,10 +54,14 @@ pub struct Config {
 pub struct Ledger {
     /// How many accounts the table holds.
     pub accounts: u64,
-    /// For how many operations retries are recognised.
-    pub window: u64,
+    /// For how many seconds after an operation its retry is recognised.
+    pub retry_seconds: u64,
+    /// How many operations without a signature are remembered for that.
+    pub retry_operations: u64,
     /// How old a signed operation may be, in seconds.
     pub replay_window: u64,
+    /// How many signed operations are remembered for that.
+    pub signed_operations: u64,
 }
 
 /// The block builder.
@@ -184,7 +189,13 @@ impl Default for Config {
 
 impl Default for Ledger {
     fn default() -> Self {
-        Self { accounts: 1 << 21, window: 1 << 20, replay_window: 300 }
+        Self {
+            accounts: 1 << 21,
+            retry_seconds: 10,
+            retry_operations: 30_000_000,
+            replay_window: 120,
+            signed_operations: 3_300_000,
+        }
     }
 }
 
@@ -224,7 +235,13 @@ impl Default for Io {
 impl Ledger {
     /// How much the ledger holds.
     pub fn limits(&self) -> ledger::Limits {
-        ledger::Limits { accounts: self.accounts as usize, window: self.window as usize }
+        let retries = ledger::retries::Limits {
+            operations: self.retry_operations as usize,
+            retention: Duration::from_secs(self.retry_seconds),
+            signed: self.signed_operations as usize,
+            replay: Duration::from_secs(self.replay_window),
+        };
+        ledger::Limits { accounts: self.accounts as usize, retries }
     }
 }
 
@@ -246,11 +263,10 @@ impl Config {
     /// Checks that every value is one that a node can run with.
     pub fn check(&self) -> Result<(), ConfigError> {
         within("ledger.accounts", self.ledger.accounts, 16, table_limit())?;
-        let [smallest, largest] = [ledger::dedup::MIN_CAPACITY, ledger::dedup::MAX_CAPACITY].map(|limit| limit as u64);
-        if !self.ledger.window.is_power_of_two() || !(smallest..=largest).contains(&self.ledger.window) {
-            let allowed = format!("a power of two from {smallest} to {largest}");
-            return Err(ConfigError::Value { key: "ledger.window", value: self.ledger.window.to_string(), allowed });
-        }
+        let [fewest, most] = [ledger::retries::MIN_CAPACITY, ledger::retries::MAX_CAPACITY].map(|limit| limit as u64);
+        within("ledger.retry_seconds", self.ledger.retry_seconds, 1, 3600)?;
+        within("ledger.retry_operations", self.ledger.retry_operations, fewest, most)?;
+        within("ledger.signed_operations", self.ledger.signed_operations, fewest, most)?;
         within("ledger.replay_window", self.ledger.replay_window, 1, 86_400)?;
         within("blocks.transactions", self.blocks.transactions.into(), 1, spv::MAX_BLOCK_TRANSACTIONS.into())?;
         within("blocks.interval", self.blocks.interval, 1, 3_600_000)?;
@@ -419,7 +435,8 @@ mod tests {
     #[test]
     fn errors_name_the_key_and_what_is_allowed() {
         for (text, parts) in [
-            ("[ledger]\nwindow = 1000", ["`ledger.window` is 1000", "a power of two from 1024"]),
+            ("[ledger]\nretry_operations = 1000", ["`ledger.retry_operations` is 1000", "from 1024 to"]),
+            ("[ledger]\nwindow = 1024", ["window", "`retry_operations`"]),
             ("[ledger]\naccounts = 0", ["`ledger.accounts` is 0", "from 16 to"]),
             ("[blocks]\ntransactions = 2_000_000", ["`blocks.transactions`", "from 1 to 1048576"]),
             ("[blocks]\ninterval = 0", ["`blocks.interval`", "from 1 to"]),

@@ -2,11 +2,11 @@
 
 use std::{
     sync::{Arc, Mutex, atomic::Ordering::Relaxed, mpsc::Receiver},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ledger::{
-    Executable, Ledger,
+    Executable, Ledger, Now,
     journal::{Due, Submission, Submitter},
     refuse_beyond,
 };
@@ -14,7 +14,7 @@ use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use verify::WorkQueue;
 use wire::{Operation, Promise, SignedOperation, Status};
 
-use crate::{completer::Completer, queries::Queries, shared::Shared, turns::Turns, verification::Request};
+use crate::{admission, completer::Completer, queries::Queries, shared::Shared, turns::Turns, verification::Request};
 
 /// How long the data path sleeps, and how often, before operations for which the journal has no room are `BUSY`: long
 /// enough for a sync of a disk to end, which makes room, and short enough for reads.
@@ -38,6 +38,8 @@ pub struct Controller {
     is_awaited: bool,
     /// Up to which sequence the figures are told.
     told: u64,
+    /// When the ledger was recovered.
+    started: Instant,
 }
 
 /// The threads that work for the data path.
@@ -65,7 +67,12 @@ impl Controller {
     ) -> Self {
         let told = ledger.last_sequence();
         shared.accounts.store(ledger.accounts() as u64, Relaxed);
-        Self { ledger, journal, completer, promise, queries, workers, shared, is_awaited: false, told }
+        let started = Instant::now();
+        Self { ledger, journal, completer, promise, queries, workers, shared, is_awaited: false, told, started }
+    }
+
+    fn now(&self) -> Now {
+        Now { elapsed: self.started.elapsed().as_micros() as u64, unix: admission::now() }
     }
 
     /// Lets the block builder catch up where it is far behind, so that the journal does not grow without bound: the further
@@ -106,7 +113,8 @@ impl Controller {
         if let Some(tier) = self.shared.tier_state() {
             tier.announce(self.ledger.last_sequence() + entries.len() as u64);
         }
-        self.ledger.execute(entries, values, |entry, value| push(&mut submission, entry, value));
+        let now = self.now();
+        self.ledger.execute(entries, values, now, |entry, value| push(&mut submission, entry, value));
         if let Some(tier) = self.shared.tier_state() {
             tier.executed(self.ledger.last_sequence());
         }
@@ -169,6 +177,7 @@ impl StoreController for Controller {
         if last != self.told {
             self.shared.executed.fetch_add(last - self.told, Relaxed);
             self.shared.accounts.store(self.ledger.accounts() as u64, Relaxed);
+            self.shared.retries.tell(self.ledger.retries(self.now()));
             self.told = last;
         }
         if has_work && !(lone && self.complete()) {

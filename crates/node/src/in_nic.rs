@@ -86,7 +86,7 @@ impl InNic {
         let [low, high] = [0, 8].map(|at| u64::from_ne_bytes(std::array::from_fn(|byte| secret[at + byte])));
         let mut ledger = InNicLedger::load(&size, [low, high]).map_err(|error| in_nic(error.to_string()))?;
         let log = journal.log().clone();
-        restore::restore(&mut ledger, &recovered, &log, config.ledger.window)?;
+        restore::restore(&mut ledger, &recovered, &log, Duration::from_secs(config.ledger.retry_seconds))?;
         drop(recovered);
         let network = chain.network_id();
         let builder = BlockBuilder::new(chain, log.clone(), builder_options(config), (), admission::now())?;

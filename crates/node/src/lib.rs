@@ -15,6 +15,7 @@ mod metrics;
 mod node;
 mod queries;
 mod recovery;
+mod retries;
 mod rtl;
 mod shared;
 pub mod signatures;

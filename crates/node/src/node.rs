@@ -60,6 +60,9 @@ const MESSAGES: usize = 64;
 /// How long the io thread polls before it sleeps, with `busy_poll`: it does not sleep at all while there is traffic.
 const BUSY_POLL: Duration = Duration::from_millis(50);
 
+/// Failed operations after which a block without transactions is closed, so that the journal can be cut: 72 MiB of it.
+const FAILURES: u64 = 1 << 20;
+
 /// How often another port is asked for where any will do.
 const ANY_PORT_TRIES: usize = 8;
 
@@ -138,7 +141,7 @@ impl Node {
         let verifying = (0..config.verify_threads()).map(|_| backend.transmitter()).collect::<io::Result<Vec<_>>>();
         let verifying = verifying.map_err(|source| Error::System { what: "a socket", source })?;
         let workers = start_workers(config, network, &waker, &shared, proof_worker, verifying)?;
-        let queries = Queries::new(reader, bitcoin, proofs, config.promise, shared.clone());
+        let queries = Queries::new(reader, bitcoin, proofs, config, shared.clone());
         let work = committer.work();
         let completer = Completer::new(committer, departures, transmitter?, shared.clone());
         let completer = Arc::new(Mutex::new(completer));
@@ -319,7 +322,9 @@ pub fn builder_options(config: &Config) -> builder::Options {
         transactions: config.blocks.transactions,
         interval: Duration::from_millis(config.blocks.interval),
         snapshot: Duration::from_secs(config.blocks.snapshot),
-        window: config.ledger.window,
+        failures: FAILURES,
+        retention: Duration::from_secs(config.ledger.retry_seconds),
+        replay: Duration::from_secs(config.ledger.replay_window),
     }
 }
 

@@ -8,7 +8,7 @@ use proof::Service;
 use wire::{Chain, FrameMut, HeadersFrame, InfoFrame, MAX_DATAGRAM, Promise, Status};
 use zerocopy::IntoBytes;
 
-use crate::shared::Shared;
+use crate::{Config, shared::Shared};
 
 /// Answers queries in place.
 pub struct Queries {
@@ -16,6 +16,7 @@ pub struct Queries {
     bitcoin: Option<BitcoinChain>,
     proofs: Service,
     promise: Promise,
+    retry_milliseconds: u32,
     shared: Arc<Shared>,
 }
 
@@ -25,10 +26,12 @@ impl Queries {
         own: OwnReader,
         bitcoin: Option<BitcoinChain>,
         proofs: Service,
-        promise: Promise,
+        config: &Config,
         shared: Arc<Shared>,
     ) -> Self {
-        Self { own, bitcoin, proofs, promise, shared }
+        // An hour at most.
+        let retry_milliseconds = config.ledger.retry_seconds as u32 * 1000;
+        Self { own, bitcoin, proofs, promise: config.promise, retry_milliseconds, shared }
     }
 
     /// Answers a query, or tells who can.
@@ -66,6 +69,7 @@ impl Queries {
         info.tip_hash = tip.hash;
         info.accounts.set(self.shared.accounts.load(Relaxed));
         info.durable_sequence.set(self.shared.durable());
+        info.retry_milliseconds.set(self.retry_milliseconds);
         info.program = InfoFrame::program_field(env!("CARGO_PKG_VERSION"));
     }
 

@@ -20,7 +20,7 @@ use proof::Cache;
 use wire::Status;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{in_nic, metrics::Metrics};
+use crate::{in_nic, metrics::Metrics, retries::RetryFigures};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct Shared {
     pub accounts: AtomicU64,
     /// Number of accounts that the table holds.
     pub accounts_limit: u64,
+    /// What is remembered for retries.
+    pub retries: RetryFigures,
     /// Operations that were executed and journalled, since the start.
     pub executed: AtomicU64,
     /// Height of the own tip.
@@ -78,6 +80,7 @@ impl Shared {
             started: Instant::now(),
             accounts: AtomicU64::new(0),
             accounts_limit,
+            retries: RetryFigures::default(),
             executed: AtomicU64::new(0),
             height: AtomicU64::new(0),
             settled: AtomicU64::new(0),
@@ -205,6 +208,7 @@ impl Shared {
         metrics.counter("proof_evictions_total", "Proofs forgotten to make room.", cache.evictions);
         metrics.gauge("accounts", "Accounts.", self.accounts.load(Relaxed));
         metrics.gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit);
+        self.retries.write(&mut metrics);
         metrics.gauge("durable_sequence", "Last durable operation.", self.durable());
         metrics.gauge("built_sequence", "Last operation that the block builder has seen.", self.built.load(Relaxed));
         metrics.gauge("builder_behind", "Durable operations not yet in a block.", self.behind());

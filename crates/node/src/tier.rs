@@ -199,10 +199,10 @@ impl Sizes {
         let (header, window_at) = arena.take(header)?;
         let (index, index_at) = arena.take(index)?;
         let (ring, ring_at) = arena.take(ring)?;
-        let window = ledger::dedup::Memory { header, index, ring };
+        let retries = ledger::retries::Memory { header, index, ring };
         let mut offsets =
             Offsets { accounts: accounts_at, window: window_at, index: index_at, ring: ring_at, ..Offsets::default() };
-        let mut memory = Memory { ledger: ledger::Memory { accounts, window }, cache: None };
+        let mut memory = Memory { ledger: ledger::Memory { accounts, retries }, cache: None };
         if let Some(([table, values, tips], value_lines)) = self.cache {
             let (table, proofs) = arena.take(table)?;
             let (values, values_at) = arena.take(values)?;

@@ -92,7 +92,7 @@ impl Cache {
 /// The accounts that operations of the own chain touch, as requests name them.
 pub fn touched(operations: &[Operation]) -> impl Iterator<Item = [u8; 32]> + Clone {
     let accounts = operations.iter().flat_map(|operation| {
-        let is_transfer = operation.command.get() == Command::Transfer.code();
+        let is_transfer = operation.command() == Ok(Command::Transfer);
         [Some(operation.source), is_transfer.then_some(operation.destination)].into_iter().flatten()
     });
     accounts.map(Into::into)

@@ -58,7 +58,7 @@ macro_rules! codes {
 
 codes! {
     /// What an operation does.
-    Command: u16, else UnknownCommand {
+    Command: u8, else UnknownCommand {
         /// Makes the source account, with a balance of 0.
         Create = 1 "CREATE",
         /// Adds new money to the source account.

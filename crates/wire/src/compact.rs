@@ -41,7 +41,7 @@ impl CompactFrame {
 
     /// The frame of a requested operation; `None` where a field of it does not fit.
     pub fn from_operation(operation: &Operation) -> Option<Self> {
-        if operation.contract.get() != 0 || operation.status.get() != 0 {
+        if operation.flags != 0 || operation.contract.get() != 0 || operation.status.get() != 0 {
             return None;
         }
         Some(Self::new(
@@ -53,11 +53,12 @@ impl CompactFrame {
         ))
     }
 
-    /// The operation that the frame asks for. A command beyond 16 bits becomes 0, which is as unknown.
+    /// The operation that the frame asks for. A command beyond 8 bits becomes 0, which is as unknown.
     #[inline]
     pub fn to_operation(&self) -> Operation {
         Operation {
-            command: U16::new(u16::try_from(self.command.get()).unwrap_or(0)),
+            flags: 0,
+            command: u8::try_from(self.command.get()).unwrap_or(0),
             status: self.status,
             contract: U32::ZERO,
             transaction: TransactionId::from(self.transaction.get()),
@@ -70,7 +71,7 @@ impl CompactFrame {
     /// The command, or `UNKNOWN_COMMAND`.
     #[inline]
     pub fn command(&self) -> Result<Command, Status> {
-        u16::try_from(self.command.get()).map_err(|_| Status::UnknownCommand).and_then(Command::try_from)
+        u8::try_from(self.command.get()).map_err(|_| Status::UnknownCommand).and_then(Command::try_from)
     }
 
     /// The status in a reply.

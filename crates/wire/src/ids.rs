@@ -83,7 +83,7 @@ id! {
 }
 
 id! {
-    /// Names an operation, together with its source account, for ever.
+    /// Names an operation, together with its source account.
     TransactionId
 }
 
@@ -104,6 +104,31 @@ impl AccountId {
         let number = u128::from_be_bytes(id) >> 1 | 1 << 127;
         Self(number.to_be_bytes())
     }
+}
+
+impl TransactionId {
+    /// A UUIDv7 (RFC 9562, section 5.7): the time in milliseconds since the Unix epoch, of which 48 bits are kept, then
+    /// version and variant, the other bits from `random`.
+    pub const fn timed(milliseconds: u64, random: u128) -> Self {
+        let time = (milliseconds as u128) << 80;
+        let fixed = Self::VERSION_7 | time;
+        Self((random & !(Self::VERSION_AND_VARIANT | u128::MAX << 80) | fixed).to_be_bytes())
+    }
+
+    /// Whether the id has the form of a UUIDv7. Other ids may have it by chance, so what counts is whether an operation
+    /// [tells](crate::Operation::TIMED) that its id is one.
+    pub const fn is_timed(self) -> bool {
+        self.to_u128() & Self::VERSION_AND_VARIANT == Self::VERSION_7
+    }
+
+    /// The time that a UUIDv7 carries, in microseconds since the Unix epoch.
+    pub const fn time(self) -> u64 {
+        (self.to_u128() >> 80) as u64 * 1000
+    }
+
+    /// Version 7 and the variant of RFC 9562, and the bits that they are in.
+    const VERSION_7: u128 = 0x7 << 76 | 0b10 << 62;
+    const VERSION_AND_VARIANT: u128 = 0xf << 76 | 0b11 << 62;
 }
 
 /// 32 hexadecimal digits, or up to 32 behind `0x`, or a decimal number of 64 bits.

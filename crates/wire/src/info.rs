@@ -31,7 +31,9 @@ pub struct InfoFrame {
     /// Last durable sequence.
     pub durable_sequence: U64,
     /// Program version, ASCII, zero padded.
-    pub program: [u8; 16],
+    pub program: [u8; 12],
+    /// For how many milliseconds after an operation its retry is recognised; 0 where a node does not tell.
+    pub retry_milliseconds: U32,
 }
 
 impl InfoFrame {
@@ -76,8 +78,8 @@ impl InfoFrame {
     }
 
     /// The field of a version, cut where it is longer.
-    pub fn program_field(version: &str) -> [u8; 16] {
-        let mut field = [0; 16];
+    pub fn program_field(version: &str) -> [u8; 12] {
+        let mut field = [0; 12];
         for (to, from) in field.iter_mut().zip(version.bytes()) {
             *to = from;
         }

@@ -8,8 +8,10 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Operation {
+    /// [`Self::TIMED`].
+    pub flags: u8,
     /// A [`Command`].
-    pub command: U16,
+    pub command: u8,
     /// A [`Status`]; 0 in requests.
     pub status: U16,
     /// The contract that this operation belongs to; the ledger carries it and gives it no meaning.
@@ -28,6 +30,9 @@ impl Operation {
     /// Bytes of an operation.
     pub const LENGTH: usize = 64;
 
+    /// Flag: the transaction id is a UUIDv7, which carries the time that it was made at.
+    pub const TIMED: u8 = 1;
+
     /// An operation as it is requested.
     #[inline]
     pub const fn new(
@@ -38,7 +43,8 @@ impl Operation {
         amount: u64,
     ) -> Self {
         Self {
-            command: U16::from_bytes(command.code().to_be_bytes()),
+            flags: 0,
+            command: command.code(),
             status: U16::ZERO,
             contract: U32::ZERO,
             transaction,
@@ -68,10 +74,21 @@ impl Operation {
         Self::new(Command::Refer, transaction, account, AccountId::ZERO, 0)
     }
 
+    /// The same, told to have a transaction id with a time: one of [`TransactionId::timed`].
+    pub const fn timed(self) -> Self {
+        Self { flags: self.flags | Self::TIMED, ..self }
+    }
+
+    /// The time that the transaction id carries, in microseconds since the Unix epoch, where it is told to carry one.
+    #[inline]
+    pub fn time(&self) -> Option<u64> {
+        (self.flags & Self::TIMED != 0).then(|| self.transaction.time())
+    }
+
     /// The command, or `UNKNOWN_COMMAND`.
     #[inline]
     pub fn command(&self) -> Result<Command, Status> {
-        Command::try_from(self.command.get())
+        Command::try_from(self.command)
     }
 
     /// The status in a reply.
@@ -103,6 +120,9 @@ impl Operation {
             Ok(command) => command,
             Err(status) => return status,
         };
+        if self.flags != 0 && !self.is_well_timed() {
+            return Status::Malformed;
+        }
         let amount = self.amount.get() != 0;
         match command {
             Command::Transfer if !amount => Status::ZeroAmount,
@@ -113,6 +133,11 @@ impl Operation {
             Command::Create | Command::Refer if amount => Status::Malformed,
             _ => Status::Ok,
         }
+    }
+
+    /// Whether no flag is set that is not known, and an id that is told to be a UUIDv7 is one.
+    fn is_well_timed(&self) -> bool {
+        self.flags == Self::TIMED && self.transaction.is_timed()
     }
 
     /// Makes the reply of the request, in place.

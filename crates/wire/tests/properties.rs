@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn checks_agree_with_the_table_of_commands(operation in operation()) {
         let zero = (operation.destination.is_zero(), operation.amount() == 0);
-        let expected = match (operation.command.get(), zero) {
+        let expected = match (operation.command, zero) {
             _ if operation.status.get() != 0 => Status::Malformed,
             (0 | 5, _) => Status::UnknownCommand,
             (3, (_, true)) => Status::ZeroAmount,

@@ -8,7 +8,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Checksum, Envelope, MAC, PORT, bytes, compact};
-use ledger::{Ledger, Limits, Secret};
+use ledger::{Ledger, Limits, Now, Secret, retries};
 use proptest::prelude::*;
 use turnpike_xdp::{Committed, InNicConfig, InNicLedger, LedgerCounter};
 use wire::{Command, CompactFrame, Operation, Status};
@@ -37,14 +37,14 @@ fn load(accounts: usize, ring: usize) -> Option<InNicLedger> {
 }
 
 fn model(accounts: usize) -> Ledger {
-    Ledger::new(Limits { accounts, window: WINDOW }, Secret::from_seed([3; 16])).unwrap()
+    Ledger::new(Limits { accounts, retries: retries::Limits::of(1 << 16) }, Secret::from_seed([3; 16])).unwrap()
 }
 
 /// Executes a request on the Rust ledger: the reply, and what goes into the journal.
 fn execute(ledger: &mut Ledger, request: CompactFrame) -> (CompactFrame, Option<(Operation, u64)>) {
     let (mut reply, mut operation, mut value, mut recorded) = (request, request.to_operation(), 0, None);
     let (operations, values) = (std::slice::from_mut(&mut operation), std::slice::from_mut(&mut value));
-    ledger.execute(operations, values, |operation, value| recorded = Some((*operation, value)));
+    ledger.execute(operations, values, Now::default(), |operation, value| recorded = Some((*operation, value)));
     reply.set_reply(operation.status().unwrap(), value);
     (reply, recorded)
 }

@@ -127,7 +127,7 @@ fn config(data: &Path, port: u16) -> Config {
         ..Config::default()
     };
     config.ledger.accounts = ACCOUNTS as u64;
-    config.ledger.window = 4096;
+    config.ledger.retry_operations = 1 << 16;
     config.blocks.interval = 20;
     config
 }

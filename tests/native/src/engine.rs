@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use ledger::{Ledger, Limits, Secret, dedup};
+use ledger::{Ledger, Limits, Secret, retries};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;
 use xdp::{Arena, Committed, Error, InNicStore, Offsets};
@@ -43,9 +43,9 @@ impl Engine {
         let offsets =
             Offsets { accounts: accounts.1, window: header.1, index: index.1, ring: ring.1, ..Offsets::default() };
         arena.state().set_offsets(&offsets);
-        let window = dedup::Memory { header: header.0, index: index.0, ring: ring.0 };
+        let retries = retries::Memory { header: header.0, index: index.0, ring: ring.0 };
         let accounts = accounts.0;
-        let ledger = Ledger::within(ledger::Memory { accounts, window }, limits, Secret::from_seed(secret))?;
+        let ledger = Ledger::within(ledger::Memory { accounts, retries }, limits, Secret::from_seed(secret))?;
         Ok((Self::over(arena, Tables::Ledger), ledger))
     }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ledger::Ledger;
+use ledger::{Ledger, Now};
 use nic::{Prefix, frame};
 use wire::{CompactFrame, Operation, Status};
 use zerocopy::{FromBytes, IntoBytes};
@@ -72,7 +72,8 @@ impl Reference {
     pub fn execute(&mut self, request: &CompactFrame) -> (CompactFrame, Option<(Operation, u64)>) {
         let (mut reply, mut operation, mut value, mut recorded) = (*request, request.to_operation(), 0, None);
         let (operations, values) = (std::slice::from_mut(&mut operation), std::slice::from_mut(&mut value));
-        self.ledger.execute(operations, values, |operation, value| recorded = Some((*operation, value)));
+        // No time goes on, so all is remembered.
+        self.ledger.execute(operations, values, Now::default(), |operation, value| recorded = Some((*operation, value)));
         reply.set_reply(operation.status().expect("a status of the protocol"), value);
         (reply, recorded)
     }

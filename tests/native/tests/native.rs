@@ -1,14 +1,14 @@
 //! The C engines beside the Rust ones, on any machine: the golden vectors, and random talks.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use ledger::{Ledger, Limits, Secret};
+use ledger::{Ledger, Limits, Secret, retries};
 use proptest::prelude::*;
 use turnpike_native::{Engine, Reference, Tables, frame};
 use wire::{Command, CompactFrame, Status};
 use xdp::Committed;
 use zerocopy::FromBytes;
 
-const LIMITS: Limits = Limits { accounts: 64, window: 1024 };
+const LIMITS: Limits = Limits { accounts: 64, retries: retries::Limits::of(1 << 16) };
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
 fn reference(limits: Limits) -> Reference {
@@ -70,7 +70,7 @@ fn golden(name: &str) -> Vec<CompactFrame> {
 
 #[test]
 fn the_golden_talk_in_compact_frames() {
-    let limits = Limits { accounts: 4096, window: 1024 };
+    let limits = Limits { accounts: 4096, retries: retries::Limits::of(1 << 16) };
     let mut engine = Engine::in_nic(limits.accounts, SECRET).unwrap();
     let mut reference = reference(limits);
     for (request, reply) in golden("compact_requests.hex").into_iter().zip(golden("compact_replies.hex")) {
@@ -82,7 +82,7 @@ fn the_golden_talk_in_compact_frames() {
 #[test]
 fn many_accounts_overflow_their_buckets() {
     // One more than there is room for, in 4096 buckets of four.
-    let limits = Limits { accounts: 8192, window: 1024 };
+    let limits = Limits { accounts: 8192, retries: retries::Limits::of(1 << 16) };
     let mut engine = Engine::in_nic(limits.accounts, SECRET).unwrap();
     let mut reference = reference(limits);
     for account in 0..=8192 {
@@ -151,10 +151,10 @@ fn the_checksum_of_a_refusal_with_a_large_balance() {
 }
 
 /// A step of a random talk: command, source, destination, amount, how far back the transaction id was used.
-type Step = (u16, u32, u32, u32, u32);
+type Step = (u8, u32, u32, u32, u32);
 
 fn talk() -> impl Strategy<Value = Vec<Step>> {
-    prop::collection::vec((1_u16..5, 0_u32..70, 0_u32..80, 1_u32..1 << 31, 0_u32..8), 1..1500)
+    prop::collection::vec((1_u8..5, 0_u32..70, 0_u32..80, 1_u32..1 << 31, 0_u32..8), 1..1500)
 }
 
 /// The well-formed requests of a talk.

@@ -16,6 +16,13 @@ use crate::schedule::{EPOCH, SECOND};
 /// How long a client tries a request before it gives up.
 pub const GIVE_UP: u64 = 20 * SECOND;
 
+/// For how long the node recognises retries of ids without a time: longer than a client tries, an id is used again for
+/// something else, and a datagram travels.
+pub const RETENTION: u64 = 30 * SECOND;
+
+/// How old an id is at most that is used again for something else.
+const REUSE: Duration = Duration::from_secs(5);
+
 /// Accounts of each client.
 const ACCOUNTS: u64 = 50;
 
@@ -48,7 +55,9 @@ pub struct Client {
     window: Window,
     random: Random,
     transactions: u64,
-    /// Operations whose outcome the client never learned; it may try again later.
+    /// An operation of some time ago.
+    earlier: Option<(Duration, Operation)>,
+    /// Operations whose outcome the client never learned; it may try again, however much later. Their ids carry a time.
     unknown: Vec<Operation>,
     unknown_signed: Vec<SignedOperation>,
     pub completed: u64,
@@ -64,6 +73,7 @@ impl Client {
             window: window(&mut random),
             random,
             transactions: 0,
+            earlier: None,
             unknown: Vec::new(),
             unknown_signed: Vec::new(),
             completed: 0,
@@ -92,7 +102,7 @@ impl Client {
         let operations: Vec<_> = if again {
             self.unknown.drain(..self.unknown.len().min(20)).collect()
         } else {
-            (0..count).map(|_| self.operation()).collect()
+            (0..count).map(|_| self.operation(now)).collect()
         };
         let promise = [Promise::Default, Promise::Accepted, Promise::Durable][self.random.below(3) as usize];
         let as_compact = !again && self.random.chance(0.2);
@@ -138,7 +148,7 @@ impl Client {
     /// A signed operation on an account that a key binds; nobody looks at the signature.
     fn signed(&mut self, now: Duration) -> SignedOperation {
         let keyed = |account: AccountId| AccountId((account.to_u128() | 1 << 127).to_be_bytes());
-        let mut operation = self.operation();
+        let mut operation = self.operation(now);
         operation.source = keyed(operation.source);
         if !operation.destination.is_zero() && self.random.chance(0.5) {
             operation.destination = keyed(operation.destination);
@@ -186,7 +196,7 @@ impl Client {
                 reply => {
                     let answers = answers(completion.request, reply);
                     if answers.is_empty() {
-                        unknown.extend(requested(completion.request));
+                        unknown.extend(requested(completion.request).into_iter().filter(is_timed));
                         unknown_signed.extend(requested_signed(completion.request));
                     }
                     Some(Told::Operations(answers))
@@ -208,7 +218,7 @@ impl Client {
         self.window.expire(now, |completion| {
             *given_up += 1;
             assert!(matches!(completion.reply, Err(Failure::NoReply | Failure::Refused(_))));
-            unknown.extend(requested(completion.request));
+            unknown.extend(requested(completion.request).into_iter().filter(is_timed));
             unknown_signed.extend(requested_signed(completion.request));
         });
     }
@@ -227,12 +237,29 @@ impl Client {
     }
 
     /// Something sensible, or something that has to fail.
-    fn operation(&mut self) -> Operation {
+    fn operation(&mut self, now: Duration) -> Operation {
         self.transactions += 1;
+        let number = u128::from(self.index + 1) << 64 | u128::from(self.transactions);
+        let is_timed = self.random.chance(0.6);
+        let mut transaction = TransactionId::from(number);
+        if is_timed {
+            let unix = Duration::from_micros(EPOCH) + now;
+            transaction = TransactionId::timed(unix.as_millis() as u64, number);
+        }
+        let operation = self.content(transaction);
+        let mut operation = if is_timed { operation.timed() } else { operation };
         // Now and then an id that the node still knows is used again for something else.
-        let back = if self.random.chance(0.01) { self.random.below(100) } else { 0 };
-        let number = self.transactions.saturating_sub(back);
-        let transaction = TransactionId((u128::from(self.index + 1) << 64 | u128::from(number)).to_be_bytes());
+        match self.earlier {
+            Some((since, earlier)) if self.random.chance(0.01) && now - since < REUSE => {
+                (operation.transaction, operation.flags) = (earlier.transaction, earlier.flags);
+            }
+            Some((since, _)) if now - since < REUSE => {}
+            _ => self.earlier = Some((now, operation)),
+        }
+        operation
+    }
+
+    fn content(&mut self, transaction: TransactionId) -> Operation {
         let source = self.own();
         match self.random.below(100) {
             0..15 => Operation::create(transaction, source),
@@ -263,6 +290,10 @@ fn window(random: &mut Random) -> Window {
 /// An account that compact frames can name.
 fn account(client: u64, number: u64) -> AccountId {
     AccountId(u128::from((client + 1) << 16 | number).to_be_bytes())
+}
+
+fn is_timed(operation: &Operation) -> bool {
+    operation.time().is_some()
 }
 
 /// The unsigned operations of a request.

@@ -1,12 +1,12 @@
 //! The store controller: the ledger and the journal, with the model beside them.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use chain::own::OwnReader;
 use ledger::journal::{Submission, Submitter};
-use ledger::{Executable, Ledger, refuse_beyond};
+use ledger::{Executable, Ledger, Now, refuse_beyond};
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
 use proof::Service;
 use wire::{Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status};
@@ -27,6 +27,9 @@ pub struct Controller {
     is_awaited: bool,
     /// What is to be committed is a single operation whose client waits.
     is_lone: Arc<AtomicBool>,
+    time: Arc<AtomicU64>,
+    /// The time when the ledger was recovered.
+    started: u64,
 }
 
 impl Controller {
@@ -37,8 +40,10 @@ impl Controller {
         chain: OwnReader,
         model: Arc<Mutex<Model>>,
         is_lone: Arc<AtomicBool>,
+        time: Arc<AtomicU64>,
     ) -> Self {
-        Self { ledger, journal, proofs, chain, verified: VecDeque::new(), model, is_awaited: false, is_lone }
+        let (verified, started) = (VecDeque::new(), time.load(Relaxed));
+        Self { ledger, journal, proofs, chain, verified, model, is_awaited: false, is_lone, time, started }
     }
 
     fn execute_entries<E: Executable + Clone>(
@@ -52,7 +57,9 @@ impl Controller {
         refuse_beyond(entries, submission.room().unwrap_or(0), submission.refusal());
         let requested = entries.to_vec();
         let mut recorded = Vec::new();
-        self.ledger.execute(entries, values, |entry, value| {
+        let unix = self.time.load(Relaxed);
+        let now = Now { elapsed: unix - self.started, unix };
+        self.ledger.execute(entries, values, now, |entry, value| {
             recorded.push(entry.operation().transaction);
             push(&mut submission, entry, value);
         });
@@ -61,8 +68,8 @@ impl Controller {
         let mut recorded = recorded.into_iter();
         for ((requested, entry), &value) in requested.iter().zip(entries.iter()).zip(values.iter()) {
             let (operation, status) = (requested.operation(), entry.operation().status());
-            // What was signed before all that the window still holds may have been executed: that is known to the ledger only.
-            if operation.status.get() != 0 || status == Ok(Status::StaleTimestamp) {
+            // What carries a time before all that is remembered may have been executed: that is known to the ledger only.
+            if operation.status.get() != 0 || matches!(status, Ok(Status::StaleTimestamp | Status::Expired)) {
                 continue;
             }
             let Outcome { status: expected, value: expected_value, is_fresh } =

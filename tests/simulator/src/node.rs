@@ -7,7 +7,7 @@ use std::time::Duration;
 use chain::own::{FileCatalog, OwnChain, OwnReader, Tip};
 use ledger::builder::{self, BlockBuilder, Observer};
 use ledger::journal::{self, Committer, Journal, Log, Preparer, Record, Submitter, group_commit};
-use ledger::{Ledger, Limits, Secret};
+use ledger::{Ledger, Limits, Secret, retries};
 use nic::selector::{Selector, SelectorConfig};
 use nic::{Counters, DataPath, Departures, Pools, Prefix, held, parking};
 use proof::{Cache, OwnSource, Service};
@@ -16,14 +16,20 @@ use storage::{Random, SimulatedDisk};
 use wire::{Chain, Operation, Status};
 
 use crate::backend::{NODE, Port};
+use crate::client::RETENTION;
 use crate::controller::Controller;
 use crate::model::Model;
 
 /// Accounts that the node holds: fewer than the clients try to create.
 pub const ACCOUNTS: usize = 200;
 
-/// Operations that retries are recognised for: more than are executed while a client tries or a datagram travels.
-const WINDOW: usize = 1 << 14;
+/// What is remembered for retries: more operations than are executed meanwhile.
+const RETRIES: retries::Limits = retries::Limits {
+    operations: 1 << 14,
+    retention: Duration::from_micros(RETENTION),
+    signed: 1 << 14,
+    replay: Duration::from_secs(60),
+};
 
 /// Small blocks and segments, so that there are many.
 const BLOCK_TRANSACTIONS: u32 = 40;
@@ -80,7 +86,7 @@ impl Process {
         let chain = OwnChain::open(directory, catalog, options, Some(genesis()))?;
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&random.number().to_le_bytes());
-        let limits = Limits { accounts: ACCOUNTS, window: WINDOW };
+        let limits = Limits { accounts: ACCOUNTS, retries: RETRIES };
         let log = journal.log().clone();
         let ledger = ledger::recover(limits, Secret::from_seed(seed), &chain, &log)?;
         compare(&ledger, opened.last_sequence, &mut model.lock().unwrap());
@@ -89,7 +95,9 @@ impl Process {
             transactions: BLOCK_TRANSACTIONS,
             interval: Duration::from_secs(1),
             snapshot: Duration::from_secs(60),
-            window: WINDOW as u64,
+            failures: 1 << 14,
+            retention: RETRIES.retention,
+            replay: RETRIES.replay,
         };
         let cache = Arc::new(Cache::new(&proof::Config::for_replies(1000)).unwrap());
         cache.begin_own(&chain.tip());
@@ -106,7 +114,7 @@ impl Process {
         let path = DataPath::new(
             port.clone(),
             Selector::new(selector, NODE.parse().unwrap()),
-            Controller::new(ledger, submitter.clone(), proofs, reader, model.clone(), is_lone.clone()),
+            Controller::new(ledger, submitter.clone(), proofs, reader, model.clone(), is_lone.clone(), time.clone()),
             parking,
             Pools::new(|_| held::PoolSize { small: 16, large: 1 }),
             Arc::new(Counters::default()),

@@ -150,7 +150,7 @@ impl Index {
         self.forget_images();
         // Each changes two accounts at most, mostly less often than that for the first time.
         self.images.reserve(operations.len().min(self.accounts as usize));
-        let is_create = |operation: &&Operation| operation.command.get() == Command::Create.code();
+        let is_create = |operation: &&Operation| operation.command() == Ok(Command::Create);
         let created: Vec<_> = operations.iter().filter(is_create).map(|operation| operation.source).collect();
         if !created.is_empty() {
             let mut paths = vec![0; created.len()];

@@ -79,7 +79,7 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
     };
     let balance = |model: &Model, account: &AccountId| Some(model.get(&key(account))?.balance.get());
     let amount = operation.amount.get();
-    match operation.command.get() {
+    match operation.command {
         1 if balance(model, &operation.source).is_none() => {
             let entry = IndexEntry {
                 account: operation.source.0,

@@ -276,7 +276,7 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
 
 /// The sum that operations issue.
 pub(super) fn issued(operations: &[Operation]) -> u128 {
-    let issues = operations.iter().filter(|operation| operation.command.get() == Command::Issue.code());
+    let issues = operations.iter().filter(|operation| operation.command() == Ok(Command::Issue));
     issues.map(|operation| u128::from(operation.amount.get())).sum()
 }
 

@@ -101,7 +101,7 @@ impl Model {
         let amount = operation.amount.get();
         self.history.entry(operation.source).or_default().push((at, *operation));
         let balance = self.balances.entry(operation.source).or_default();
-        match operation.command.get() {
+        match operation.command {
             2 => *balance += amount,
             3 => {
                 *balance -= amount;

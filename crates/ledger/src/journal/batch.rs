@@ -3,7 +3,7 @@
 use wire::{Operation, SignedOperation, U64};
 use zerocopy::IntoBytes;
 
-use super::format::{BATCH_HEADER_LENGTH, BatchHeader, PAGE, Record, Tail, padded};
+use super::format::{BATCH_HEADER_LENGTH, BatchHeader, Newest, PAGE, Position, Record, Tail, padded};
 
 /// Operations that were executed and go into the journal with the next write.
 ///
@@ -13,6 +13,7 @@ pub struct Batch {
     /// Room for the header, then the records.
     buffer: Vec<u8>,
     tails: Vec<Tail>,
+    newest: Newest,
 }
 
 impl Default for Batch {
@@ -24,12 +25,18 @@ impl Default for Batch {
 impl Batch {
     /// An empty batch.
     pub fn new() -> Self {
-        Self { buffer: vec![0; BATCH_HEADER_LENGTH], tails: Vec::new() }
+        Self { buffer: vec![0; BATCH_HEADER_LENGTH], tails: Vec::new(), newest: Newest::default() }
     }
 
     /// Appends an operation: its status is set, its amount is as requested; `value` is that of its reply.
     #[inline]
     pub fn push(&mut self, operation: &Operation, value: u64) {
+        self.newest.operation(operation);
+        self.append(operation, value);
+    }
+
+    #[inline]
+    fn append(&mut self, operation: &Operation, value: u64) {
         let record = Record { operation: *operation, value: U64::new(value) };
         self.buffer.extend_from_slice(record.as_bytes());
     }
@@ -37,7 +44,8 @@ impl Batch {
     /// Appends a signed operation.
     pub fn push_signed(&mut self, signed: &SignedOperation, value: u64) {
         self.tails.push(Tail::new(self.count(), signed));
-        self.push(&signed.operation, value);
+        self.newest.signed(signed.timestamp.get());
+        self.append(&signed.operation, value);
     }
 
     /// Number of operations.
@@ -65,6 +73,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.buffer.truncate(BATCH_HEADER_LENGTH);
         self.tails.clear();
+        self.newest = Newest::default();
     }
 
     /// Gives back memory above `bytes`, if the batch is empty.
@@ -80,18 +89,16 @@ impl Batch {
         self.len() as u32
     }
 
-    /// Finishes the batch with its header. Gives the header, and the pages to be written.
-    pub(super) fn finish(
-        &mut self,
-        key: &[u8; 32],
-        number: u64,
-        first_sequence: u64,
-        timestamp: u64,
-        previous: [u8; 32],
-    ) -> (BatchHeader, &[u8]) {
+    /// The newest times in it.
+    pub(super) fn newest(&self) -> Newest {
+        self.newest
+    }
+
+    /// Finishes the batch with its header behind a position. Gives the header, and the pages to be written.
+    pub(super) fn finish(&mut self, key: &[u8; 32], position: &Position, timestamp: u64) -> (BatchHeader, &[u8]) {
         let counts = (self.count(), self.tails.len() as u32);
         self.buffer.extend_from_slice(self.tails.as_bytes());
-        let mut header = BatchHeader::new(number, first_sequence, counts, timestamp, previous);
+        let mut header = BatchHeader::new(position, counts, timestamp);
         header.digest = header.compute(key, &self.buffer[BATCH_HEADER_LENGTH..]);
         self.buffer[..BATCH_HEADER_LENGTH].copy_from_slice(header.as_bytes());
         self.buffer.resize(padded(self.buffer.len() as u64) as usize, 0);

@@ -57,6 +57,95 @@ impl SegmentHeader {
     }
 }
 
+/// Where the chain of batches stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// Number of the next batch.
+    pub(super) number: u64,
+    /// Sequence of the next operation.
+    pub(super) sequence: u64,
+    /// Digest of the last batch.
+    pub(super) digest: [u8; 32],
+    /// Timestamp of the last batch.
+    pub(super) timestamp: u64,
+    /// Of all operations so far.
+    pub(super) newest: Newest,
+    /// Is the last batch an empty one, or are there none?
+    pub(super) is_sealed: bool,
+}
+
+impl Position {
+    /// Where a new journal begins.
+    pub(super) const START: Self = Self {
+        number: 1,
+        sequence: 1,
+        digest: [0; 32],
+        timestamp: 0,
+        newest: Newest { signed: U64::ZERO, ids: U64::ZERO },
+        is_sealed: true,
+    };
+
+    /// Where the chain stands behind a batch that has these newest times in it.
+    pub(super) fn after(header: &BatchHeader, newest: Newest) -> Self {
+        Self {
+            number: header.number.get() + 1,
+            sequence: header.last_sequence() + 1,
+            digest: header.digest,
+            timestamp: header.timestamp.get(),
+            newest: header.newest.max(newest),
+            is_sealed: header.count.get() == 0,
+        }
+    }
+}
+
+/// The newest times that operations carry, in microseconds since the Unix epoch; 0 for none. A retry of what carries no
+/// newer one cannot be recognised where these operations are missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Newest {
+    /// Timestamp of signed operations.
+    pub signed: U64,
+    /// Time of transaction ids, of operations without a signature.
+    pub ids: U64,
+}
+
+impl Newest {
+    /// Looks at an operation.
+    #[inline]
+    pub(super) fn operation(&mut self, operation: &Operation) {
+        if let Some(time) = operation.time() {
+            self.ids = U64::new(self.ids.get().max(time));
+        }
+    }
+
+    /// Looks at a signed operation.
+    pub(super) fn signed(&mut self, timestamp: u64) {
+        self.signed = U64::new(self.signed.get().max(timestamp));
+    }
+
+    /// Those of the payload of a batch with so many records.
+    pub(super) fn of(payload: &[u8], count: u32) -> Self {
+        let mut newest = Self::default();
+        let Ok((records, rest)) = <[Record]>::ref_from_prefix_with_elems(payload, count as usize) else {
+            return newest;
+        };
+        let mut tails = <[Tail]>::ref_from_bytes(rest).unwrap_or_default().iter().peekable();
+        for (position, record) in (0..).zip(records) {
+            match tails.next_if(|tail| tail.position.get() == position) {
+                Some(tail) => newest.signed(tail.join(&record.operation).timestamp.get()),
+                None => newest.operation(&record.operation),
+            }
+        }
+        newest
+    }
+
+    /// The newer ones of two.
+    pub(super) fn max(self, other: Self) -> Self {
+        let newer = |left: U64, right: U64| U64::new(left.get().max(right.get()));
+        Self { signed: newer(self.signed, other.signed), ids: newer(self.ids, other.ids) }
+    }
+}
+
 /// Bytes of the header of a batch.
 pub const BATCH_HEADER_LENGTH: usize = size_of::<BatchHeader>();
 
@@ -76,7 +165,9 @@ pub(super) struct BatchHeader {
     pub(super) first_sequence: U64,
     /// When the batch was written, microseconds since the Unix epoch.
     pub(super) timestamp: U64,
-    reserved_more: [u8; 24],
+    /// Of all operations before the batch.
+    pub(super) newest: Newest,
+    reserved_more: [u8; 8],
     /// Digest of the batch before; zeros in the first.
     pub(super) previous: [u8; 32],
     /// Keyed digest of all of the header before this field, and of the payload.
@@ -84,23 +175,19 @@ pub(super) struct BatchHeader {
 }
 
 impl BatchHeader {
-    pub(super) fn new(
-        number: u64,
-        first_sequence: u64,
-        counts: (u32, u32),
-        timestamp: u64,
-        previous: [u8; 32],
-    ) -> Self {
+    /// The header of the batch at a position, with so many records and tails.
+    pub(super) fn new(position: &Position, counts: (u32, u32), timestamp: u64) -> Self {
         Self {
             magic: BATCH_MAGIC,
             count: U32::new(counts.0),
             signed: U32::new(counts.1),
             reserved: U32::ZERO,
-            number: U64::new(number),
-            first_sequence: U64::new(first_sequence),
+            number: U64::new(position.number),
+            first_sequence: U64::new(position.sequence),
             timestamp: U64::new(timestamp),
-            reserved_more: [0; 24],
-            previous,
+            newest: position.newest,
+            reserved_more: [0; 8],
+            previous: position.digest,
             digest: [0; 32],
         }
     }

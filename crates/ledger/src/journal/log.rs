@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use storage::{Directory, File};
 
-use super::format::PAGE;
+use super::format::{BatchHeader, PAGE};
 use super::segment::{self, Prepared};
 use super::{Error, JournalReader, Options};
 
@@ -34,9 +34,55 @@ pub struct Log {
 pub(super) struct State {
     /// Ascending without gaps; the last one is written to.
     pub(super) segments: VecDeque<Segment>,
+    /// Where batches are in them.
+    pub(super) places: Places,
     pub(super) prepared: Option<Prepared>,
     /// Names of files of the right size that hold nothing any more.
     pub(super) spares: Vec<String>,
+}
+
+/// Where a batch is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Sequence of its first operation, or of the next if it has none.
+    sequence: u64,
+    /// Number of the segment, and where in it the batch begins.
+    segment: u64,
+    pub(super) offset: u64,
+    timestamp: u64,
+}
+
+/// Where batches are, ascending: the first in each [`STRIDE`] of a segment.
+#[derive(Debug, Default)]
+pub(super) struct Places(VecDeque<Place>);
+
+/// Bytes of a segment that have one place: what is read at once to get at a batch between two.
+const STRIDE: u64 = 64 << 10;
+
+impl Places {
+    /// Adds a batch behind all others.
+    pub(super) fn push(&mut self, segment: u64, offset: u64, header: &BatchHeader) {
+        let is_near = |last: &Place| last.segment == segment && last.offset / STRIDE == offset / STRIDE;
+        if !self.0.back().is_some_and(is_near) {
+            let (sequence, timestamp) = (header.first_sequence.get(), header.timestamp.get());
+            self.0.push_back(Place { sequence, segment, offset, timestamp });
+        }
+    }
+
+    /// The last place that is not behind an operation.
+    fn before(&self, sequence: u64) -> Option<&Place> {
+        self.0.get(self.0.partition_point(|place| place.sequence <= sequence).checked_sub(1)?)
+    }
+
+    /// The last place before which nothing is as new as a time; the first where there is none.
+    fn since(&self, timestamp: u64) -> Option<&Place> {
+        self.0.get(self.0.partition_point(|place| place.timestamp < timestamp).saturating_sub(1))
+    }
+
+    /// Forgets those of segments before one.
+    fn prune(&mut self, segment: u64) {
+        while self.0.pop_front_if(|place| place.segment < segment).is_some() {}
+    }
 }
 
 /// One segment with batches.
@@ -87,6 +133,28 @@ impl Log {
         self.state().segments.front().map_or(self.durable() + 1, |segment| segment.first_sequence)
     }
 
+    /// When the last batch was written, or one shortly before, in microseconds since the Unix epoch; 0 if there is none.
+    pub fn timestamp(&self) -> u64 {
+        self.state().places.0.back().map_or(0, |place| place.timestamp)
+    }
+
+    /// The sequence that a batch begins with, such that all batches since `timestamp` and the operation `sequence` are in it
+    /// or behind it, as far as they are in the journal.
+    pub fn since(&self, timestamp: u64, sequence: u64) -> u64 {
+        let state = self.state();
+        let [since, before] = [state.places.since(timestamp), state.places.before(sequence)];
+        since.into_iter().chain(before).map(|place| place.sequence).min().unwrap_or(sequence)
+    }
+
+    /// Where to look for an operation that is durable: its segment, and where a batch begins in it that is not behind the
+    /// operation's.
+    pub(super) fn place(&self, sequence: u64) -> Option<(Segment, u64)> {
+        let state = self.state();
+        let place = state.places.before(sequence)?;
+        let index = place.segment.checked_sub(state.segments.front()?.number)? as usize;
+        Some((state.segments.get(index)?.clone(), place.offset))
+    }
+
     /// Number of segments in use.
     pub fn segments(&self) -> usize {
         self.state().segments.len()
@@ -109,7 +177,10 @@ impl Log {
             } else {
                 self.directory.remove(&name)?;
             }
-            self.state().segments.pop_front();
+            let mut state = self.state();
+            state.segments.pop_front();
+            state.places.prune(oldest.number + 1);
+            drop(state);
             // It must not turn up again under its old name once it has another header.
             self.directory.sync()?;
             if keep {
@@ -191,12 +262,16 @@ impl Log {
         Some(segment)
     }
 
-    /// Tells how far the last segment is durable.
-    pub(super) fn publish(&self, end: u64, durable: u64) {
-        if let Some(last) = self.state().segments.back_mut() {
+    /// Tells that the batch from `offset` to `end` in the last segment is durable.
+    pub(super) fn publish(&self, offset: u64, end: u64, header: &BatchHeader) {
+        let mut state = self.state();
+        if let Some(last) = state.segments.back_mut() {
             last.end = end;
+            let number = last.number;
+            state.places.push(number, offset, header);
         }
-        self.durable.store(durable, Ordering::Release);
+        drop(state);
+        self.durable.store(header.last_sequence(), Ordering::Release);
     }
 
     /// The segment of this number as it is now, and whether another one follows. None if it was pruned.

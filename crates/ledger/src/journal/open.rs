@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use storage::{Directory, File, Mode};
 
-use super::format::{BatchHeader, PAGE, padded};
-use super::log::{Log, Segment, State};
+use super::format::{BatchHeader, Newest, PAGE, Position, padded};
+use super::log::{Log, Places, Segment, State};
 use super::reader::Window;
 use super::segment::{self, Prepared};
-use super::writer::{Journal, Position};
+use super::writer::Journal;
 use super::{Error, Options};
 
 /// What was found when a journal was opened.
@@ -47,6 +47,7 @@ struct Found {
 struct End {
     /// The segments that have batches, at least one segment.
     segments: VecDeque<Segment>,
+    places: Places,
     position: Position,
     /// Where the last batch begins.
     last: Option<(u64, BatchHeader)>,
@@ -86,7 +87,7 @@ pub(super) fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(
     let position = end.position;
     let length = found[end.segments.len() - 1].length;
     let (file, offset) = (last.file.clone(), last.end);
-    let mut state = State { prepared: None, spares, segments: VecDeque::new() };
+    let mut state = State { spares, places: end.places, ..State::default() };
     for unused in found.into_iter().skip(end.segments.len()) {
         let name = segment::name(unused.number);
         if unused.length != segment_bytes {
@@ -162,7 +163,8 @@ struct Scan {
 impl Scan {
     /// Follows the chain of batches from the first on.
     fn follow(&mut self, found: &[Found]) -> Result<End, Error> {
-        let mut end = End { segments: VecDeque::new(), position: Position::START, last: None };
+        let mut end =
+            End { segments: VecDeque::new(), places: Places::default(), position: Position::START, last: None };
         for (index, segment) in found.iter().enumerate() {
             self.window.clear();
             let mut offset = PAGE;
@@ -173,13 +175,8 @@ impl Scan {
                 if !is_first && !continues(&header, &end.position) {
                     break;
                 }
-                end.position = Position {
-                    number: header.number.get() + 1,
-                    sequence: header.last_sequence() + 1,
-                    digest: header.digest,
-                    timestamp: header.timestamp.get(),
-                    is_sealed: header.count.get() == 0,
-                };
+                end.position = Position::after(&header, self.newest(segment, offset, &header)?);
+                end.places.push(segment.number, offset, &header);
                 end.last = Some((offset, header));
                 if is_first {
                     end.segments.push_back(segment.as_used(header.first_sequence.get()));
@@ -241,6 +238,12 @@ impl Scan {
         let Some(header) = self.header(segment, offset)? else { return Ok(None) };
         let payload = self.window.payload(&*segment.file, offset, segment.length, &header)?;
         Ok(header.is_intact(&self.key, payload).then_some(header))
+    }
+
+    /// The newest times in a batch that is intact.
+    fn newest(&mut self, segment: &Found, offset: u64, header: &BatchHeader) -> Result<Newest, Error> {
+        let payload = self.window.payload(&*segment.file, offset, segment.length, header)?;
+        Ok(Newest::of(payload, header.count.get()))
     }
 }
 

@@ -7,7 +7,7 @@ use wire::SignedOperation;
 use zerocopy::FromBytes;
 
 use super::Error;
-use super::format::{BATCH_HEADER_LENGTH, BatchHeader, PAGE, Record, Tail, padded};
+use super::format::{BATCH_HEADER_LENGTH, BatchHeader, Newest, PAGE, Record, Tail, padded};
 use super::log::{Log, Segment};
 
 /// Bytes read at once: many small batches, and no more than the second-level cache holds.
@@ -88,6 +88,8 @@ pub struct JournalBatch<'a> {
     pub first_sequence: u64,
     /// When the batch was written, microseconds since the Unix epoch.
     pub timestamp: u64,
+    /// The newest times of all operations before the batch.
+    pub newest: Newest,
     /// The operations with their results.
     pub records: &'a [Record],
     tails: &'a [Tail],
@@ -153,7 +155,8 @@ impl JournalReader {
         let first_sequence = self.next_sequence;
         self.next_sequence = last + 1;
         let records = &records[skipped as usize..];
-        Ok(Some(JournalBatch { first_sequence, timestamp: header.timestamp.get(), records, tails, skipped }))
+        let (timestamp, newest) = (header.timestamp.get(), header.newest);
+        Ok(Some(JournalBatch { first_sequence, timestamp, newest, records, tails, skipped }))
     }
 
     /// Goes to the batch that has the next sequence, and behind it.

@@ -4,30 +4,10 @@ use std::sync::Arc;
 
 use storage::{Directory, File};
 
-use super::format::PAGE;
+use super::format::{PAGE, Position};
 use super::log::Log;
 use super::open::{self, Opened};
 use super::{Batch, Error, Options};
-
-/// Where the chain of batches stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Position {
-    /// Number of the next batch.
-    pub(super) number: u64,
-    /// Sequence of the next operation.
-    pub(super) sequence: u64,
-    /// Digest of the last batch.
-    pub(super) digest: [u8; 32],
-    /// Timestamp of the last batch.
-    pub(super) timestamp: u64,
-    /// Is the last batch an empty one, or are there none?
-    pub(super) is_sealed: bool,
-}
-
-impl Position {
-    /// Where a new journal begins.
-    pub(super) const START: Self = Self { number: 1, sequence: 1, digest: [0; 32], timestamp: 0, is_sealed: true };
-}
 
 /// A journal that is open for writing.
 #[derive(Debug)]
@@ -116,20 +96,14 @@ impl Journal {
         if bytes > self.length.saturating_sub(self.offset) {
             self.turn()?;
         }
-        let Position { number, sequence, digest, timestamp, .. } = self.position;
-        let timestamp = now.max(timestamp);
-        let (header, pages) = batch.finish(self.log.key(), number, sequence, timestamp, digest);
+        let timestamp = now.max(self.position.timestamp);
+        let newest = batch.newest();
+        let (header, pages) = batch.finish(self.log.key(), &self.position, timestamp);
         self.file.write_at(pages, self.offset)?;
         self.file.sync_data()?;
+        self.log.publish(self.offset, self.offset + pages.len() as u64, &header);
         self.offset += pages.len() as u64;
-        self.position = Position {
-            number: number + 1,
-            sequence: header.last_sequence() + 1,
-            digest: header.digest,
-            timestamp,
-            is_sealed: header.count.get() == 0,
-        };
-        self.log.publish(self.offset, header.last_sequence());
+        self.position = Position::after(&header, newest);
         Ok(())
     }
 

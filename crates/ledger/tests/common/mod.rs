@@ -1,6 +1,6 @@
 //! A plain model of the ledger: maps and no cleverness.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use wire::{AccountId, Command, Operation, Status, TransactionId};
 
@@ -8,25 +8,22 @@ type Identity = (AccountId, TransactionId);
 
 /// What was done under an identity.
 struct Done {
-    content: (u16, AccountId, u64, u32),
+    content: (u8, AccountId, u64, u32),
     status: Status,
     value: u64,
 }
 
-/// The model.
+/// The model. It forgets nothing.
 pub struct Model {
     pub balances: HashMap<AccountId, u64>,
     pub issued: u128,
     done: HashMap<Identity, Done>,
-    order: VecDeque<Identity>,
     accounts: usize,
-    window: usize,
 }
 
 impl Model {
-    pub fn new(accounts: usize, window: usize) -> Self {
-        let (balances, done, order) = (HashMap::new(), HashMap::new(), VecDeque::new());
-        Self { balances, issued: 0, done, order, accounts, window }
+    pub fn new(accounts: usize) -> Self {
+        Self { balances: HashMap::new(), issued: 0, done: HashMap::new(), accounts }
     }
 
     /// Status, value, and whether it is to be journalled.
@@ -52,7 +49,7 @@ impl Model {
             return (refused, value, false);
         }
         let identity = (operation.source, operation.transaction);
-        let content = (operation.command.get(), operation.destination, amount, operation.contract.get());
+        let content = (operation.command, operation.destination, amount, operation.contract.get());
         if let Some(done) = self.done.get(&identity) {
             return match done.content == content {
                 true => (done.status, done.value, false),
@@ -61,11 +58,6 @@ impl Model {
         }
         let (status, value) = self.apply(command, operation, value);
         self.done.insert(identity, Done { content, status, value });
-        self.order.push_back(identity);
-        if self.order.len() > self.window {
-            let oldest = self.order.pop_front().unwrap();
-            self.done.remove(&oldest);
-        }
         (status, value, true)
     }
 

@@ -1,6 +1,6 @@
 //! How the store of the in-NIC ledger comes back: from the Rust ledger, which recovers as any node's does.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use ledger::{
     Ledger,
@@ -11,9 +11,9 @@ use xdp::{Committed, InNicLedger};
 
 use crate::Error;
 
-/// Puts the accounts of `recovered` into an empty store, and has the last `window` operations of its journal recognised when they are
+/// Puts the accounts of `recovered` into an empty store, and has what its journal holds of the last `retention` recognised when it is
 /// sent again.
-pub fn restore(nic: &mut InNicLedger, recovered: &Ledger, log: &Arc<Log>, window: u64) -> Result<(), Error> {
+pub fn restore(nic: &mut InNicLedger, recovered: &Ledger, log: &Arc<Log>, retention: Duration) -> Result<(), Error> {
     let other = || {
         Error::InNic("this is the data directory of another ledger: it has what does not fit a compact frame".into())
     };
@@ -21,7 +21,8 @@ pub fn restore(nic: &mut InNicLedger, recovered: &Ledger, log: &Arc<Log>, window
         let account = account.to_compact().ok_or_else(other)?;
         nic.insert(account, balance).map_err(|error| Error::InNic(error.to_string()))?;
     }
-    let first = log.first_sequence().max((log.durable() + 1).saturating_sub(window));
+    let since = log.timestamp().saturating_sub(retention.as_micros() as u64);
+    let first = log.since(since, log.durable() + 1);
     let mut reader = log.reader(first)?;
     while let Some(batch) = reader.next()? {
         for (sequence, record) in (batch.first_sequence..).zip(batch.records) {

@@ -17,7 +17,8 @@ pub fn config(data: &Path) -> Config {
         ..Config::default()
     };
     config.ledger.accounts = 10_000;
-    config.ledger.window = 1 << 14;
+    config.ledger.retry_operations = 1 << 16;
+    config.ledger.signed_operations = 1 << 14;
     config.blocks.interval = 20;
     config
 }

@@ -62,7 +62,7 @@ fn check(directory: &Path) -> Result<Report, Error> {
     let signatures = signatures.finish().map_err(Error::other)?;
     // What the journal has beyond the chain is executed again, and has to give the results that were recorded.
     let capacity = chain.with_index(|index| index.accounts()) as usize + journal_operations(&journal);
-    let limits = Limits { accounts: capacity.max(16), window: Config::default().ledger.window as usize };
+    let limits = Limits { accounts: capacity.max(16), ..Config::default().ledger.limits() };
     let secret = Secret::from_seed([0; 16]);
     let ledger = ledger::recover(limits, secret, &chain, journal.log()).map_err(Error::other)?;
 

@@ -22,8 +22,9 @@ const FIRST_ACCOUNT: u64 = 1;
 /// Accounts that requests for proofs hit in the cache, with `--hits`: their proofs fit the smallest cache.
 const HOT_ACCOUNTS: u32 = 1000;
 
-/// The most operations that are signed before a run: a minute of signing, well within the node's replay window of five.
-const SIGNED_LIMIT: u64 = 2_000_000;
+/// The most operations that are signed before a run: half a minute of signing and a minute of checking, within the node's
+/// replay window of two minutes.
+const SIGNED_LIMIT: u64 = 1_000_000;
 
 /// What `load` prints.
 #[derive(Serialize)]

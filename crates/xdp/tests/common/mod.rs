@@ -2,8 +2,9 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use std::net::IpAddr;
+use std::time::Duration;
 
-use ledger::{Ledger, Limits, Secret, dedup};
+use ledger::{Ledger, Limits, Now, Secret, retries};
 use proof::Cache;
 use table::Region;
 use turnpike_xdp::{Arena, Flags, Offsets, Program, State};
@@ -25,6 +26,16 @@ pub struct Tier {
     pub offsets: Offsets,
     /// A page behind the state, for whatever a test wants there.
     pub spare: Option<Region>,
+    window: usize,
+    elapsed: u64,
+}
+
+/// For how long the tests' ledgers recognise retries.
+const RETENTION: Duration = Duration::from_secs(10);
+
+/// A memory for so many retries.
+fn limits(operations: usize) -> retries::Limits {
+    retries::Limits { retention: RETENTION, ..retries::Limits::of(operations) }
 }
 
 impl Tier {
@@ -34,7 +45,7 @@ impl Tier {
 
     /// One whose proof cache has so many bytes.
     pub fn with_cache(accounts: usize, window: usize, bytes: usize) -> Option<Self> {
-        let limits = Limits { accounts, window };
+        let limits = Limits { accounts, retries: limits(window) };
         let [accounts, header, index, ring] = limits.memory().unwrap();
         let config = proof::Config { bytes, ..proof::Config::default() };
         let [proofs, values, tips] = config.memory().unwrap();
@@ -50,7 +61,7 @@ impl Tier {
         let (accounts, accounts_at) = take(accounts);
         let ((header, window_at), (index, index_at), (ring, ring_at)) = (take(header), take(index), take(ring));
         let ((table, proofs_at), (values, values_at), (tips, tips_at)) = (take(proofs), take(values), take(tips));
-        let memory = ledger::Memory { accounts, window: dedup::Memory { header, index, ring } };
+        let memory = ledger::Memory { accounts, retries: retries::Memory { header, index, ring } };
         let ledger = Ledger::within(memory, limits, Secret::from_seed([3; 16])).unwrap();
         let cache = Cache::within(&config, proof::Memory { table, values, tips }).unwrap();
         let offsets = Offsets {
@@ -69,7 +80,7 @@ impl Tier {
         let own = ["10.0.0.1", "fd00::1"].map(|address| address.parse().unwrap());
         state.set_listening(PORT, MAC, &own);
         state.set_trusted([("10.0.0.0".parse().unwrap(), 8), ("fd00::".parse().unwrap(), 8)]);
-        Some(Self { arena, state, ledger, cache, offsets, spare: Some(spare) })
+        Some(Self { arena, state, ledger, cache, offsets, spare: Some(spare), window, elapsed: 0 })
     }
 
     /// The program over the tables, unless it was not built or the kernel does not take it.
@@ -89,7 +100,10 @@ impl Tier {
         let mut reply = request;
         let mut operation: Operation = request.to_operation();
         let mut value = 0;
-        self.ledger.execute(std::slice::from_mut(&mut operation), std::slice::from_mut(&mut value), |_, _| {});
+        // As if there were so many operations in a second that the memory of retries is always full, but never more.
+        self.elapsed += RETENTION.as_micros() as u64 * 33 / 32 / self.window as u64 + 1;
+        let now = Now { elapsed: self.elapsed, unix: self.elapsed };
+        self.ledger.execute(std::slice::from_mut(&mut operation), std::slice::from_mut(&mut value), now, |_, _| {});
         reply.set_reply(operation.status().unwrap(), value);
         reply
     }

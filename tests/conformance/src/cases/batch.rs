@@ -193,7 +193,7 @@ fn malformed_entries(session: &mut Session) -> Result<(), Stop> {
     let account = session.funded_account(5)?;
     let mut operations: Vec<_> = (0..4).map(|_| Operation::issue(session.fresh_transaction(), account, 1)).collect();
     operations[1].destination = account;
-    operations[2].command = U16::new(9);
+    operations[2].command = 9;
     let (results, _) = session.operations(&operations, Promise::Default)?;
     let statuses: Vec<_> = results.iter().map(|(status, _)| *status).collect();
     ensure_eq!(statuses, [Status::Ok, Status::Malformed, Status::UnknownCommand, Status::Ok], "statuses");

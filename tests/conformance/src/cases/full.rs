@@ -243,7 +243,7 @@ fn refused(session: &mut Session) -> Result<(), Stop> {
     let mut signer = session.signer()?;
     let (account, other) = (signer.account(), session.fresh_account());
     let mut unknown = Operation::create(session.fresh_transaction(), account);
-    unknown.command = U16::new(6);
+    unknown.command = 6;
     for (operation, status) in [
         (Operation::transfer(session.fresh_transaction(), account, other, 0), Status::ZeroAmount),
         (Operation::transfer(session.fresh_transaction(), account, account, 1), Status::SelfTransfer),

@@ -1,0 +1,131 @@
+//! Numbers of operations by the hash of their identity: an open-addressed table of cache lines.
+//!
+//! A line holds seven slots and, in its last word, the largest number that found it full and went on to the next. A slot
+//! is the lower half of the hash and the lower half of the number; the record of that number decides. Numbers ascend, and
+//! those below `first` are forgotten: their slots are free, and nobody follows them to the next line. So nothing is ever
+//! taken out.
+
+use table::{PlainArray, Region, prefetch};
+
+/// Words of 64 bits in a line; the last is the largest number that went past it.
+const LINE: usize = 8;
+const SLOTS: usize = LINE - 1;
+const PASSED: usize = LINE - 1;
+
+/// Slots of a line that are in use on average where the table is full: with seven, one in twenty lines overflows, and an
+/// operation takes 16 bytes.
+const FILL: usize = 4;
+
+/// The index.
+#[derive(Debug)]
+pub(super) struct Index {
+    lines: PlainArray<[u64; LINE]>,
+    /// How many lines are used.
+    count: usize,
+}
+
+/// The numbers that an index holds: those from `first` up to but without `next`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub first: u64,
+    pub next: u64,
+}
+
+impl Span {
+    /// The number with these lower bits, if it is held.
+    #[inline(always)]
+    fn number(self, low: u32) -> Option<u64> {
+        let last = self.next.wrapping_sub(1);
+        let number = last.wrapping_sub(u64::from((last as u32).wrapping_sub(low)));
+        (self.first..self.next).contains(&number).then_some(number)
+    }
+}
+
+impl Index {
+    /// Bytes for so many numbers at once.
+    pub fn bytes(capacity: usize) -> usize {
+        lines(capacity) * size_of::<[u64; LINE]>()
+    }
+
+    /// An empty index in memory that is zero; none where it is too small.
+    pub fn within(memory: Region, capacity: usize) -> Option<Self> {
+        let count = lines(capacity);
+        let lines = memory.into_plain().filter(|lines: &PlainArray<_>| lines.len() >= count)?;
+        Some(Self { lines, count })
+    }
+
+    /// Number of lines.
+    pub fn lines(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn line(&self, hash: u64) -> usize {
+        // The upper half of the hash as a fraction of the lines. It is below their number, which has 32 bits at most.
+        ((hash >> 32) * self.count as u64 >> 32) as usize
+    }
+
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch(&self.lines[self.line(hash)]);
+    }
+
+    /// Gives the numbers that may be that of the hash to `check`, until it answers.
+    #[inline]
+    pub fn find<T>(&self, hash: u64, span: Span, mut check: impl FnMut(u64) -> Option<T>) -> Option<T> {
+        let tag = tag(hash);
+        let mut at = self.line(hash);
+        for _ in 0..self.count {
+            let line = &self.lines[at];
+            let mut hits = 0;
+            for (slot, word) in line[..SLOTS].iter().enumerate() {
+                hits |= u32::from((word >> 32) as u32 == tag) << slot;
+            }
+            while hits != 0 {
+                let low = line[hits.trailing_zeros() as usize] as u32;
+                if let Some(found) = span.number(low).and_then(&mut check) {
+                    return Some(found);
+                }
+                hits &= hits - 1;
+            }
+            if line[PASSED] < span.first || line[PASSED] == 0 {
+                return None;
+            }
+            at = self.after(at);
+        }
+        None
+    }
+
+    /// Adds the number `span.next`. There has to be room: fewer numbers are held than the index was made for.
+    #[inline]
+    pub fn insert(&mut self, hash: u64, span: Span) {
+        let number = span.next;
+        let word = u64::from(tag(hash)) << 32 | u64::from(number as u32);
+        let mut at = self.line(hash);
+        loop {
+            let line = &mut self.lines[at];
+            let is_free = |slot: &u64| *slot == 0 || span.number(*slot as u32).is_none();
+            if let Some(free) = line[..SLOTS].iter().position(is_free) {
+                line[free] = word;
+                return;
+            }
+            line[PASSED] = number;
+            at = self.after(at);
+        }
+    }
+
+    #[inline(always)]
+    fn after(&self, line: usize) -> usize {
+        if line + 1 == self.count { 0 } else { line + 1 }
+    }
+}
+
+fn lines(capacity: usize) -> usize {
+    capacity.div_ceil(FILL)
+}
+
+/// What a slot has of a hash. It is never zero, as a slot that was never used is.
+#[inline(always)]
+pub(super) fn tag(hash: u64) -> u32 {
+    hash as u32 | 1
+}

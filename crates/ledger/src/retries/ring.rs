@@ -1,0 +1,90 @@
+//! The newest records of a window, by number, and the header that tells a program in the kernel where everything is.
+//!
+//! A program in the kernel may read at any time (`bpf/window.h`): the header tells which records are being written, and
+//! the program compares what it found in full.
+
+use std::sync::{
+    Arc,
+    atomic::{
+        AtomicU64,
+        Ordering::{Relaxed, Release},
+        fence,
+    },
+};
+
+use table::{Array, PlainArray, Region};
+
+use crate::journal::Record;
+
+/// Words of the header: the secret (6), number of lines of the index and bits of a place in the ring, `begun`, `written`,
+/// the rest reserved.
+const HEADER: usize = 16;
+pub(super) const HEADER_BYTES: usize = HEADER * size_of::<u64>();
+pub(super) const KEYS: usize = 6;
+const SIZES: usize = 6;
+const BEGUN: usize = 7;
+const WRITTEN: usize = 8;
+
+/// A record as words, so that the ring can be mapped as zeros.
+const WORDS: usize = Record::LENGTH / size_of::<u64>();
+type Words = [u64; WORDS];
+const _: () = assert!(size_of::<Words>() == Record::LENGTH);
+
+/// The records.
+#[derive(Debug)]
+pub(super) struct Ring {
+    header: Array<AtomicU64>,
+    records: PlainArray<Words>,
+    /// One less than the number of records, which is a power of two.
+    mask: u64,
+}
+
+impl Ring {
+    /// Bytes of so many records.
+    pub fn bytes(records: usize) -> usize {
+        records * Record::LENGTH
+    }
+
+    /// An empty ring whose first record has at least the number `next`; none where the memory is too small.
+    pub fn within(
+        header: Region,
+        ring: Region,
+        records: usize,
+        next: u64,
+        lines: usize,
+        key: [u64; KEYS],
+    ) -> Option<Self> {
+        let header = Arc::new(header).words(0, HEADER)?;
+        let words = ring.into_plain().filter(|words: &PlainArray<Words>| words.len() >= records)?;
+        for (cell, word) in header.iter().zip(key) {
+            cell.store(word, Relaxed);
+        }
+        header[SIZES].store(u64::from(records.trailing_zeros()) << 32 | lines as u64, Relaxed);
+        header[BEGUN].store(next, Relaxed);
+        header[WRITTEN].store(next, Release);
+        Some(Self { header, records: words, mask: records as u64 - 1 })
+    }
+
+    /// The record of a number, where `next` is the one that comes next: none if it is not kept any more.
+    #[inline]
+    pub fn get(&self, number: u64, next: u64) -> Option<Record> {
+        let is_kept = next - number <= self.mask + 1;
+        is_kept.then(|| zerocopy::transmute!(self.records[self.place(number)]))
+    }
+
+    /// Keeps the record of a number, which is larger than all before.
+    #[inline]
+    pub fn put(&mut self, number: u64, record: &Record) {
+        let place = self.place(number);
+        self.header[BEGUN].store(number + 1, Relaxed);
+        // Whoever sees any of the record also sees that it is being written.
+        fence(Release);
+        self.records[place] = zerocopy::transmute!(*record);
+        self.header[WRITTEN].store(number + 1, Release);
+    }
+
+    #[inline(always)]
+    fn place(&self, number: u64) -> usize {
+        (number & self.mask) as usize
+    }
+}

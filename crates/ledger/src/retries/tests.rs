@@ -1,0 +1,135 @@
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use wire::U64;
+
+use super::*;
+use crate::testing::transfer;
+
+const LIMITS: Limits = Limits::of(MIN_CAPACITY);
+
+fn retries(limits: &Limits, seed: u8) -> Retries {
+    Retries::new(limits, 77, &Secret::from_seed([seed; 16]), None).unwrap()
+}
+
+fn record(operation: &Operation, value: u64) -> Record {
+    Record { operation: *operation, value: U64::new(value) }
+}
+
+fn at(elapsed: u64) -> Now {
+    Now { elapsed, unix: elapsed }
+}
+
+/// Answers of every sequence, as a journal would give them, and how often it was asked.
+#[derive(Debug, Default)]
+struct Records(std::sync::Arc<std::sync::Mutex<(Vec<Record>, usize)>>);
+
+impl Recall for Records {
+    fn recall(&mut self, sequence: u64) -> Option<Record> {
+        let mut records = self.0.lock().unwrap();
+        records.1 += 1;
+        records.0.get(sequence as usize - 77).copied()
+    }
+}
+
+#[test]
+fn a_match_is_compared_in_full() {
+    let mut retries = retries(&LIMITS, 1);
+    let base = transfer(1, 2, 3, 4);
+    let hash = retries.hash(&base);
+    retries.push(hash, 77, &record(&base, 9), 0, 0);
+    assert_eq!(retries.known(hash, &base, 0, at(1)), Known::Executed(Status::Ok, 9));
+    let mut others = vec![transfer(1, 2, 4, 4), transfer(1, 2, 3, 5)];
+    others.push(Operation { command: 2, ..base });
+    others.push(Operation { flags: 1, ..base });
+    others.push(Operation { contract: 9.into(), ..base });
+    for other in &others {
+        assert_eq!(retries.known(hash, other, 0, at(1)), Known::Refused(Status::TransactionIdReused));
+    }
+    // The same hash is not enough, not even all of it.
+    for other in [transfer(2, 2, 3, 4), transfer(1, 5, 3, 4)] {
+        assert_eq!(retries.known(hash, &other, 0, at(1)), Known::New);
+    }
+}
+
+/// Records that memory does not hold any more come from the journal; without one, nothing is executed.
+#[test]
+fn old_records_are_recalled() {
+    let limits = Limits { operations: 3 * RECENT, ..LIMITS };
+    let mut retries = retries(&limits, 2);
+    let records = Records::default();
+    let operations: Vec<_> = (0..RECENT as u64 + 1000).map(|id| transfer(id, id % 50, 3, 4)).collect();
+    for (operation, sequence) in operations.iter().zip(77..) {
+        let record = record(operation, sequence);
+        records.0.lock().unwrap().0.push(record);
+        let hash = retries.hash(operation);
+        retries.push(hash, sequence, &record, 0, 0);
+    }
+    let ask = |retries: &mut Retries, at_: usize| {
+        let operation = &operations[at_];
+        retries.known(retries.hash(operation), operation, 0, at(1))
+    };
+    assert_eq!(ask(&mut retries, 3), Known::Refused(Status::Busy));
+    assert_eq!(ask(&mut retries, 1000), Known::Executed(Status::Ok, 1077));
+    let shared = records.0.clone();
+    retries.set_recall(Box::new(records));
+    for index in 0..1000 {
+        assert_eq!(ask(&mut retries, index), Known::Executed(Status::Ok, 77 + index as u64));
+    }
+    assert_eq!(shared.lock().unwrap().1, 1000, "only what is not in memory is asked for");
+    // A record that is not what was remembered is damaged: it may be the one.
+    shared.lock().unwrap().0[5].operation.source = 4_u32.into();
+    assert_eq!(ask(&mut retries, 5), Known::Refused(Status::Busy));
+}
+
+/// The defaults hold what they promise: 3 million operations a second for ten seconds, in 512 MiB.
+#[test]
+fn records_are_small() {
+    let sizes = Memory::sizes(&Limits::of(30_000_000));
+    assert!(sizes.iter().sum::<usize>() <= 512 << 20, "{sizes:?}");
+}
+
+#[test]
+fn every_record_that_is_not_in_the_journal_is_in_memory() {
+    let batch = crate::journal::Options::new([0; 32]).batch_bytes;
+    assert!(RECENT >= 2 * batch.div_ceil(Record::LENGTH));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn behaves_like_a_map_of_what_is_young(
+        steps in prop::collection::vec((0u64..3000, 0u64..4, prop_oneof![9 => 0u64..2, 1 => 0u64..200_000]), 1..6000), seed: u8,
+    ) {
+        // A second: 64 stretches of 15,625 microseconds.
+        let limits = Limits { retention: Duration::from_secs(1), ..LIMITS };
+        let mut retries = retries(&limits, seed);
+        let mut known: HashMap<_, (u64, u64)> = HashMap::new();
+        let (mut now, mut sequence) = (0, 77);
+        for (id, source, passed) in steps {
+            now += passed;
+            let operation = transfer(id, source, 9, 1);
+            let hash = retries.hash(&operation);
+            retries.forget(at(now));
+            let done = known.get(&(id, source)).copied();
+            match retries.known(hash, &operation, 0, at(now)) {
+                Known::Executed(_, value) => {
+                    let (first, executed) = done.unwrap();
+                    prop_assert_eq!(value, first);
+                    prop_assert!(now - executed <= 1_000_000 + 1_000_000 / window::STRETCHES, "kept for too long");
+                }
+                Known::New => {
+                    prop_assert!(done.is_none_or(|(_, executed)| now - executed > 1_000_000), "forgotten too soon");
+                    retries.push(hash, sequence, &record(&operation, sequence), 0, now);
+                    known.insert((id, source), (sequence, now));
+                    sequence += 1 + id % 3;
+                }
+                Known::Refused(status) => {
+                    prop_assert_eq!(status, Status::Busy);
+                    let young = known.values().filter(|(_, executed)| now - executed <= 1_020_000).count();
+                    prop_assert!(young >= MIN_CAPACITY, "{} are no reason", young);
+                }
+            }
+        }
+    }
+}

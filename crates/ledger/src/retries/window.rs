@@ -1,0 +1,196 @@
+//! A window: operations in the order that they were executed in, forgotten in stretches of time.
+
+use std::collections::VecDeque;
+
+use wire::{Operation, Status};
+
+use super::{
+    Fill, Known, Memory, Recall,
+    index::{self, Index, Span},
+    ring::{self, Ring},
+};
+use crate::{journal::Record, secret::Secret};
+
+/// Stretches that the time of a window is divided into: what is over is kept for a 64th longer at most.
+pub(super) const STRETCHES: u64 = 64;
+
+/// The part of its capacity that a window can hold beyond it, for what a journal gives back. The index has room for three
+/// quarters more.
+pub(super) const SLACK: usize = 4;
+
+/// Operations of some time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    /// Number of the first.
+    first: u64,
+    /// When it was executed.
+    since: u64,
+    /// When the last one was executed.
+    pub until: u64,
+    /// The newest of the times that they carry.
+    pub newest: u64,
+    operations: usize,
+}
+
+/// The window.
+#[derive(Debug)]
+pub(super) struct Window {
+    key: [u64; ring::KEYS],
+    index: Index,
+    ring: Ring,
+    capacity: usize,
+    stretches: VecDeque<Stretch>,
+    held: usize,
+    /// Numbers that are held are from `first` on and below `next`.
+    span: Span,
+    horizon: u64,
+}
+
+impl Window {
+    /// An empty window in memory given, with a ring for so many records.
+    pub fn within(
+        memory: Memory,
+        capacity: usize,
+        records: usize,
+        next: u64,
+        secret: &Secret,
+    ) -> Result<Self, table::Error> {
+        let needed = Memory::sizes_of(capacity, records);
+        let given = [&memory.header, &memory.index, &memory.ring].map(table::Region::len);
+        let too_small = |part: usize| table::Error::RegionTooSmall { given: given[part], needed: needed[part] };
+        let key = secret.words();
+        let index = Index::within(memory.index, capacity).ok_or(too_small(1))?;
+        let ring = Ring::within(memory.header, memory.ring, records, next, index.lines(), key).ok_or(too_small(2))?;
+        let span = Span { first: next, next };
+        Ok(Self { key, index, ring, capacity, stretches: VecDeque::new(), held: 0, span, horizon: 0 })
+    }
+
+    /// Hash of an operation's identity.
+    #[inline(always)]
+    pub fn hash(&self, operation: &Operation) -> u64 {
+        let key = &self.key;
+        let [source, transaction] = [words(&operation.source.0), words(&operation.transaction.0)];
+        let source = fold(source[0] ^ key[0], source[1] ^ key[1]);
+        let transaction = fold(transaction[0] ^ key[2], transaction[1] ^ key[3]);
+        fold(source ^ key[4], transaction ^ key[5])
+    }
+
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        self.index.prefetch(hash);
+    }
+
+    /// What is known of an operation, by comparing in full.
+    #[inline]
+    pub fn find(&self, hash: u64, operation: &Operation, mut recall: Option<&mut (dyn Recall + 'static)>) -> Known {
+        let check = |number| {
+            let record = match self.ring.get(number, self.span.next) {
+                Some(record) => record,
+                None => match self.recall(number, hash, recall.as_deref_mut()) {
+                    Some(record) => record,
+                    // Whether it is the one cannot be told now, and it must not be executed twice.
+                    None => return Some(Known::Refused(Status::Busy)),
+                },
+            };
+            compare(&record, operation)
+        };
+        self.index.find(hash, self.span, check).unwrap_or(Known::New)
+    }
+
+    /// A record that only the journal has. One that is not what was remembered under this hash is damaged.
+    #[cold]
+    fn recall(&self, number: u64, hash: u64, recall: Option<&mut (dyn Recall + 'static)>) -> Option<Record> {
+        let record = recall?.recall(number)?;
+        (index::tag(self.hash(&record.operation)) == index::tag(hash)).then_some(record)
+    }
+
+    /// Whether there is no room for another operation.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        // Numbers are told apart by 32 bits.
+        self.held >= self.capacity || self.span.next - self.span.first >= u64::from(u32::MAX)
+    }
+
+    /// Whether there is no room even for more than its capacity.
+    pub fn is_overfull(&self) -> bool {
+        self.held >= self.capacity + self.capacity / SLACK
+    }
+
+    /// Remembers an operation, of which nothing is known, under a number larger than all before. `time` is what it carries,
+    /// 0 if nothing; `elapsed` when it was executed. After `grain` a new stretch begins.
+    #[inline]
+    pub fn push(&mut self, hash: u64, number: u64, record: &Record, time: u64, elapsed: u64, grain: u64) {
+        debug_assert!(!self.is_overfull() && number >= self.span.next);
+        self.span.next = number;
+        self.index.insert(hash, self.span);
+        self.ring.put(number, record);
+        self.span.next = number + 1;
+        self.held += 1;
+        match self.stretches.back_mut() {
+            Some(last) if elapsed.saturating_sub(last.since) < grain => {
+                last.until = elapsed;
+                last.newest = last.newest.max(time);
+                last.operations += 1;
+            }
+            _ => {
+                let stretch = Stretch { first: number, since: elapsed, until: elapsed, newest: time, operations: 1 };
+                self.stretches.push_back(stretch);
+            }
+        }
+    }
+
+    /// Forgets the oldest stretches, as long as they are over.
+    pub fn forget_while(&mut self, is_over: impl Fn(&Stretch) -> bool) {
+        while let Some(oldest) = self.stretches.pop_front_if(|stretch| is_over(stretch)) {
+            self.held -= oldest.operations;
+            self.raise_horizon(oldest.newest);
+            self.span.first = self.stretches.front().map_or(self.span.next, |stretch| stretch.first);
+        }
+    }
+
+    /// The newest time that was forgotten: what carries none that is newer may have been executed.
+    pub fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    /// Moves the horizon up to a time, when operations are known to be missing from before it.
+    pub fn raise_horizon(&mut self, time: u64) {
+        self.horizon = self.horizon.max(time);
+    }
+
+    /// How full it is at a time.
+    pub fn fill(&self, elapsed: u64) -> Fill {
+        let age = self.stretches.front().map_or(0, |oldest| elapsed.saturating_sub(oldest.since));
+        Fill { operations: self.held, capacity: self.capacity, age }
+    }
+}
+
+/// What a record tells of an operation: nothing if it is of another identity.
+#[inline]
+fn compare(record: &Record, operation: &Operation) -> Option<Known> {
+    if (record.operation.source, record.operation.transaction) != (operation.source, operation.transaction) {
+        return None;
+    }
+    let status = Status::try_from(record.operation.status.get()).unwrap_or(Status::Malformed);
+    let requested = Operation { status: operation.status, ..record.operation };
+    let is_same = requested == *operation;
+    Some(if is_same {
+        Known::Executed(status, record.value.get())
+    } else {
+        Known::Refused(Status::TransactionIdReused)
+    })
+}
+
+/// The words of an account or transaction id.
+#[inline(always)]
+fn words(id: &[u8; 16]) -> [u64; 2] {
+    let value = u128::from_be_bytes(*id);
+    [(value >> 64) as u64, value as u64]
+}
+
+/// Both halves of a product, combined: with words of a secret, a hash whose collisions nobody outside can choose.
+#[inline(always)]
+fn fold(left: u64, right: u64) -> u64 {
+    let product = u128::from(left) * u128::from(right);
+    product as u64 ^ (product >> 64) as u64
+}
