@@ -23,6 +23,8 @@ def account(number):
 KEYED = bytes.fromhex("8f00112233445566778899aabbccddee")
 OTHER = bytes.fromhex("80000000000000000000000000000001")
 TRANSACTION = bytes.fromhex("f0e0d0c0b0a090807060504030201000")
+# The UUIDv7 of RFC 9562, appendix A.6.
+TIMED = bytes.fromhex("017f22e279b07cc398c4dc0c0c07398f")
 HASHES = [bytes([n]) * 32 for n in range(1, 32)]
 KEY = b"\x02" + bytes(range(32))
 SIGNATURE = bytes(range(64))
@@ -36,8 +38,8 @@ def header(kind, identity=ID, version=1):
     return struct.pack(">HBBI", 0x5450, version, kind, identity)
 
 
-def operation(command, transaction, source, destination=bytes(16), amount=0, status=0, contract=0):
-    return struct.pack(">HHI16s16s16sQ", command, status, contract, transaction, source, destination, amount)
+def operation(command, transaction, source, destination=bytes(16), amount=0, status=0, contract=0, flags=0):
+    return struct.pack(">BBHI16s16s16sQ", flags, command, status, contract, transaction, source, destination, amount)
 
 
 def signed(body, timestamp=1_700_000_000_000_000, nonce=7, promise=2, key=KEY, signature=SIGNATURE,
@@ -60,9 +62,9 @@ def headers(chain, first, count, length=64, status=0, size=0, tip=0, tip_hash=by
 
 
 def info(kind=INFO, status=0, promise=0, flags=0, datagram=0, network=bytes(32), tip=0, tip_hash=bytes(32),
-         bitcoin=0, accounts=0, sequence=0, program=b""):
-    return header(kind) + struct.pack(">HBBI32sQ32sQQQ16s", status, promise, flags, datagram, network, tip, tip_hash,
-                                      bitcoin, accounts, sequence, program)
+         bitcoin=0, accounts=0, sequence=0, program=b"", retry=0):
+    return header(kind) + struct.pack(">HBBI32sQ32sQQQ12sI", status, promise, flags, datagram, network, tip, tip_hash,
+                                      bitcoin, accounts, sequence, program, retry)
 
 
 def verify(messages, count=None, status=0, reserved=0, reserved_end=0, kind=VERIFY):

@@ -63,6 +63,11 @@ def requests():
     full = header(FULL) + signed(wide)
     yield "# Full transfer frames"
     yield good("full_transfer", "full", full)
+    timed = operation(CREATE, TIMED, KEYED, flags=1)
+    yield good("full_timed", "full", header(FULL) + signed(timed, promise=2))
+    yield own("full_timed_id_of_another_form", "full", "MALFORMED",
+              header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED, flags=1)))
+    yield own("full_flag_2", "full", "MALFORMED", header(FULL) + signed(operation(CREATE, TIMED, KEYED, flags=2)))
     yield good("full_create", "full", header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED), promise=0))
     yield good("full_issue", "full", header(FULL) + signed(operation(ISSUE, TRANSACTION, KEYED, amount=1), promise=3))
     yield good("full_refer", "full", header(FULL) + signed(operation(REFER, TRANSACTION, KEYED), promise=1))
@@ -264,7 +269,7 @@ def replies():
     yield "headers_size_0", "bad", "-", headers(0, 5, 1, 192, kind=HEADERS | REPLY)
 
     yield "# Info frames"
-    told = info(INFO | REPLY, 0, 2, 3, 65507, HASHES[0], 11, HASHES[1], 14131, 2_000_000, 123456789, b"0.1.0")
+    told = info(INFO | REPLY, 0, 2, 3, 65507, HASHES[0], 11, HASHES[1], 14131, 2_000_000, 123456789, b"0.1.0", 10_000)
     yield "info", "info", "OK", told
     yield "info_malformed", "info", "MALFORMED", info(INFO | REPLY, status=33)
     yield "info_short", "bad", "-", told[:-1]

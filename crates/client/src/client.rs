@@ -9,7 +9,7 @@ use wire::{
 };
 use zerocopy::IntoBytes;
 
-use crate::window::refusal;
+use crate::window::{is_recognised_for_ever, refusal};
 use crate::{Draft, Error, Failure, Options, Pipeline, fresh_transaction_id};
 
 /// How long one turn waits at most; the window's own deadlines are earlier.
@@ -47,6 +47,8 @@ pub struct Client {
     pipeline: Pipeline,
     promise: Promise,
     give_up_after: Duration,
+    /// The node was asked for how long it recognises retries.
+    is_limited: bool,
 }
 
 impl Client {
@@ -54,7 +56,7 @@ impl Client {
     pub fn connect(node: SocketAddr, options: &Options) -> Result<Self, Error> {
         let one = Options { window: 1, ..options.clone() };
         let pipeline = Pipeline::connect(node, &one)?;
-        Ok(Self { pipeline, promise: options.promise, give_up_after: options.give_up_after })
+        Ok(Self { pipeline, promise: options.promise, give_up_after: options.give_up_after, is_limited: false })
     }
 
     /// The node.
@@ -77,32 +79,37 @@ impl Client {
 
     /// Creates an account.
     pub fn create(&mut self, account: AccountId) -> Result<Receipt, Error> {
-        self.execute(&Operation::create(fresh_transaction_id()?, account))?.success()
+        self.execute(&Operation::create(fresh_transaction_id()?, account).timed())?.success()
     }
 
     /// Issues new money to an account.
     pub fn issue(&mut self, account: AccountId, amount: u64) -> Result<Receipt, Error> {
-        self.execute(&Operation::issue(fresh_transaction_id()?, account, amount))?.success()
+        self.execute(&Operation::issue(fresh_transaction_id()?, account, amount).timed())?.success()
     }
 
     /// Transfers money.
     pub fn transfer(&mut self, source: AccountId, destination: AccountId, amount: u64) -> Result<Receipt, Error> {
-        self.execute(&Operation::transfer(fresh_transaction_id()?, source, destination, amount))?.success()
+        let transfer = Operation::transfer(fresh_transaction_id()?, source, destination, amount);
+        self.execute(&transfer.timed())?.success()
     }
 
     /// Reads the balance of an account.
     pub fn refer(&mut self, account: AccountId) -> Result<Receipt, Error> {
-        self.execute(&Operation::refer(fresh_transaction_id()?, account))?.success()
+        self.execute(&Operation::refer(fresh_transaction_id()?, account).timed())?.success()
     }
 
-    /// Executes one operation, unsigned. Done twice with the same operation, it is executed once.
+    /// Executes one operation, unsigned. Done twice with the same operation, it is executed once: for ever if its id
+    /// carries a time ([`Operation::timed`]), else for as long as the node's info tells.
     pub fn execute(&mut self, operation: &Operation) -> Result<Receipt, Error> {
         self.submit(std::slice::from_ref(operation))?.pop().ok_or(Error::WrongReply)
     }
 
     /// Executes operations, unsigned, in their order, in as few datagrams as they fit. An error leaves open which of them
-    /// were executed; submitted again, those are not executed again.
+    /// were executed; submitted again, those are not executed again, see [`execute`](Self::execute).
     pub fn submit(&mut self, operations: &[Operation]) -> Result<Vec<Receipt>, Error> {
+        if !operations.iter().all(is_recognised_for_ever) {
+            self.limit_retries()?;
+        }
         let most = BatchFormat::Operation.entries_in(self.pipeline.window().datagram()).min(usize::from(u16::MAX));
         let mut receipts = Vec::with_capacity(operations.len());
         let promise = self.promise;
@@ -155,6 +162,9 @@ impl Client {
 
     /// Sends one compact transfer frame as it is, and gives its reply.
     pub fn execute_compact(&mut self, frame: CompactFrame) -> Result<CompactFrame, Error> {
+        if !is_recognised_for_ever(&frame.to_operation()) {
+            self.limit_retries()?;
+        }
         self.run_as(
             Some(frame.transaction.get()),
             |draft, now| {
@@ -167,6 +177,16 @@ impl Client {
                 _ => Err(Error::WrongReply),
             },
         )
+    }
+
+    /// Asks the node, once, for how long it recognises retries.
+    fn limit_retries(&mut self) -> Result<(), Error> {
+        if !self.is_limited {
+            let recognised = Duration::from_millis(self.info()?.retry_milliseconds.get().into());
+            self.pipeline.limit_retries(recognised);
+            self.is_limited = true;
+        }
+        Ok(())
     }
 
     /// Bytes of the longest datagram.

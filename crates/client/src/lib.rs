@@ -45,11 +45,20 @@ pub use signer::Signer;
 pub use verify::{Check, Verdict};
 pub use window::{BatchDraft, Completion, Draft, Failure, Limits, Outgoing, Window};
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use wire::TransactionId;
 
-/// A fresh transaction id: 128 random bits of the system.
+/// A fresh transaction id: a UUIDv7 of this moment. Tell so with [`wire::Operation::timed`], and a retry of the operation is
+/// never executed, however late it comes.
 pub fn fresh_transaction_id() -> Result<TransactionId, Error> {
-    let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(Error::Random)?;
-    Ok(TransactionId(id))
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Error::Clock)?;
+    Ok(TransactionId::timed(now.as_millis() as u64, random()?))
+}
+
+/// Random bits of the system.
+fn random() -> Result<u128, Error> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(Error::Random)?;
+    Ok(u128::from_ne_bytes(bits))
 }

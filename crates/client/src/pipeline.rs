@@ -61,6 +61,12 @@ impl Pipeline {
         &self.window
     }
 
+    /// Tells for how long the node recognises retries, as its info does: operations whose ids carry no time are not sent
+    /// again when it is nearly over. 0 is not known.
+    pub fn limit_retries(&mut self, recognised: Duration) {
+        self.window.limit_retries(recognised);
+    }
+
     /// The present time, as requests are timed by it.
     pub fn now(&self) -> Duration {
         self.origin.elapsed()

@@ -8,6 +8,7 @@ mod draft;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+pub(crate) use draft::is_recognised_for_ever;
 pub use draft::{BatchDraft, Draft};
 use wire::{BatchEntries, FrameType, MAGIC, Reply, Status};
 
@@ -73,6 +74,8 @@ struct Slot {
     due: Duration,
     submitted: Duration,
     deadline: Duration,
+    /// How long it is tried.
+    give_up_after: Duration,
     retries: u32,
     /// How often it was refused for want of room.
     refusals: u32,
@@ -96,11 +99,16 @@ pub struct Window {
     next_deadline: Duration,
     /// How many may be in flight, in 1/[`FRACTION`]: halved when replies are missing, regained as they come.
     allowed: usize,
+    /// How long operations are tried whose ids carry no time.
+    retry_limit: Duration,
     /// When `allowed` was halved last: losses of one moment count once.
     halved: Option<Duration>,
     retries: u64,
     strays: u64,
 }
+
+/// How long the last datagram of a request may be on its way.
+const TRAVEL: Duration = Duration::from_secs(1);
 
 /// The parts that the number of allowed requests is counted in.
 const FRACTION: usize = 256;
@@ -118,6 +126,7 @@ impl Window {
             outgoing: VecDeque::with_capacity(limits.window),
             next_deadline: Duration::MAX,
             allowed: limits.window * FRACTION,
+            retry_limit: Duration::MAX,
             halved: None,
             retries: 0,
             strays: 0,
@@ -145,6 +154,13 @@ impl Window {
         self.limits.datagram
     }
 
+    /// Tells for how long the node recognises retries: operations whose ids carry no time are given up a little earlier,
+    /// as a datagram takes its time. 0 is not known.
+    pub fn limit_retries(&mut self, recognised: Duration) {
+        let travel = (recognised / 4).min(TRAVEL);
+        self.retry_limit = if recognised.is_zero() { Duration::MAX } else { recognised - travel };
+    }
+
     /// When [`Self::expire`] has to be called next; `Duration::MAX` where nothing is in flight.
     pub fn next_deadline(&self) -> Duration {
         self.next_deadline
@@ -161,7 +177,7 @@ impl Window {
         while self.slots[(self.next_id & mask) as usize].is_some() {
             self.next_id = self.next_id.wrapping_add(1);
         }
-        Some(Draft { id: self.next_id, buffer, window: self })
+        Some(Draft { id: self.next_id, buffer, is_limited: false, window: self })
     }
 
     /// A request with the given id; `None` where no more may be in flight, or the id is too near to one that is.
@@ -213,7 +229,7 @@ impl Window {
             self.strays += 1;
             return;
         }
-        if now.saturating_sub(slot.submitted) < self.limits.give_up_after
+        if now.saturating_sub(slot.submitted) < slot.give_up_after
             && let Some(status) = want_of_room(&reply)
         {
             return self.postpone(index, status, now);
@@ -241,7 +257,7 @@ impl Window {
                 continue;
             }
             let waited = now.saturating_sub(slot.submitted);
-            if waited >= self.limits.give_up_after {
+            if waited >= slot.give_up_after {
                 let ended = *slot;
                 let failure = ended.refused.map_or(Failure::NoReply, Failure::Refused);
                 let request = buffer(&self.memory, &self.limits, &ended);

@@ -12,7 +12,7 @@ use proof::{Cache, Config, OwnSource, Service, paper::PaperCache};
 use spv::BlockHeader;
 use storage::{Directory, RealDirectory};
 use turnpike_proof as proof;
-use wire::{AccountId, Chain, Command, Operation, ProofRequest, Query, TransactionId, U16};
+use wire::{AccountId, Chain, Command, Operation, ProofRequest, Query, TransactionId};
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Requests of a run: a batch of the data path, and short enough that other programs rarely interrupt.
@@ -86,7 +86,7 @@ impl Fixture {
         let numbers: Vec<usize> = (0..accounts).collect();
         for (height, numbers) in (1..).zip(numbers.chunks(transactions)) {
             let create = |number: &usize| Operation {
-                command: U16::new(Command::Create.code()),
+                command: Command::Create.code(),
                 transaction: TransactionId::from(*number as u32),
                 source: account(*number),
                 ..Operation::new_zeroed()

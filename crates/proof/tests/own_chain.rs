@@ -8,7 +8,7 @@ use spv::{BlockHeader, HeaderChain, IndexProof, TransactionProof};
 use storage::{Directory, RealDirectory};
 use turnpike_proof::{Cache, Config, OwnSource, Service};
 use wire::{
-    AccountId, Chain, Command, Operation, ProofRequest, Query, Status, TransactionId, U16, U64, key_of_locator,
+    AccountId, Chain, Command, Operation, ProofRequest, Query, Status, TransactionId, U64, key_of_locator,
     key_of_transaction,
 };
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
@@ -57,7 +57,7 @@ impl Fixture {
         for (position, (command, source, destination, amount)) in (0..).zip(operations) {
             self.next_id += 1;
             self.operations.push(Operation {
-                command: U16::new(command.code()),
+                command: command.code(),
                 transaction: TransactionId::from(self.next_id),
                 source,
                 destination,

@@ -14,7 +14,7 @@ const OPERATION_SIZE: usize = 64;
 /// Size of a signed one.
 const SIGNED_OPERATION_SIZE: usize = 184;
 /// The command code of a transfer, the only command with a destination.
-const TRANSFER: [u8; 2] = [0, 3];
+const TRANSFER: u8 = 3;
 
 /// The rule that a proof breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -160,7 +160,7 @@ impl<'a> TransactionProof<'a> {
 
     /// Whether the transaction moved the balance of `account`, or created it.
     pub fn involves(&self, account: &[u8; 16]) -> bool {
-        let is_transfer = self.transaction.get(..2) == Some(&TRANSFER);
+        let is_transfer = self.transaction.get(1) == Some(&TRANSFER);
         self.transaction.get(24..40) == Some(account) || is_transfer && self.transaction.get(40..56) == Some(account)
     }
 

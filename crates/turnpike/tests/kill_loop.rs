@@ -9,7 +9,7 @@ mod common;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use client::{Client, Options, Receipt};
 use common::start;
@@ -58,15 +58,16 @@ impl Model {
 
     fn fresh(&mut self) -> TransactionId {
         self.next += 1;
-        TransactionId::from(u128::from(self.next))
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        TransactionId::timed(now.as_millis() as u64, self.next.into())
     }
 
     fn open_accounts(&mut self) {
         let mut operations = Vec::new();
         for index in 0..ACCOUNTS as usize {
             let (create, issue) = (self.fresh(), self.fresh());
-            operations.push(Operation::create(create, self.account(index)));
-            operations.push(Operation::issue(issue, self.account(index), ISSUED));
+            operations.push(Operation::create(create, self.account(index)).timed());
+            operations.push(Operation::issue(issue, self.account(index), ISSUED).timed());
             self.balances[index] = ISSUED;
         }
         for receipt in self.client.submit(&operations).unwrap() {
@@ -83,7 +84,8 @@ impl Model {
             let destination = (source + 1 + self.random(u64::from(ACCOUNTS) - 1) as usize) % ACCOUNTS as usize;
             let amount = 1 + self.random(ISSUED);
             let transaction = self.fresh();
-            operations.push(Operation::transfer(transaction, self.account(source), self.account(destination), amount));
+            let transfer = Operation::transfer(transaction, self.account(source), self.account(destination), amount);
+            operations.push(transfer.timed());
             let status = match self.balances[source].checked_sub(amount) {
                 Some(rest) => {
                     self.balances[source] = rest;

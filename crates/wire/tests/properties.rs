@@ -31,11 +31,14 @@ fn nearly_a_frame() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
-    let id = prop_oneof![any::<u128>(), any::<u32>().prop_map(u128::from), Just(0)];
+    let timed = any::<(u64, u128)>().prop_map(|(time, random)| TransactionId::timed(time, random).to_u128());
+    let id = prop_oneof![any::<u128>(), any::<u32>().prop_map(u128::from), Just(0), timed];
     let amount = prop_oneof![any::<u64>(), any::<u32>().prop_map(u64::from), Just(0)];
-    (0..6u16, 0..3u16, 0..2u32, id.clone(), id.clone(), id, amount).prop_map(
-        |(command, status, contract, transaction, source, destination, amount)| Operation {
-            command: U16::new(command),
+    let flags = prop_oneof![4 => Just(0), 2 => Just(Operation::TIMED), 1 => any::<u8>()];
+    ((flags, 0..6u8), 0..3u16, 0..2u32, id.clone(), id.clone(), id, amount).prop_map(
+        |((flags, command), status, contract, transaction, source, destination, amount)| Operation {
+            flags,
+            command,
             status: U16::new(status),
             contract: U32::new(contract),
             transaction: transaction.into(),
@@ -79,6 +82,7 @@ proptest! {
             }
             None => prop_assert!(
                 operation.command().is_err()
+                    || operation.flags != 0
                     || operation.status.get() != 0
                     || operation.contract.get() != 0
                     || [operation.source, operation.destination].iter().any(|id| id.to_compact().is_none())
@@ -94,6 +98,9 @@ proptest! {
         let expected = match (operation.command, zero) {
             _ if operation.status.get() != 0 => Status::Malformed,
             (0 | 5, _) => Status::UnknownCommand,
+            _ if operation.flags > 1 => Status::Malformed,
+            _ if operation.flags == 1 && operation.transaction.0[6] >> 4 != 7 => Status::Malformed,
+            _ if operation.flags == 1 && operation.transaction.0[8] >> 6 != 2 => Status::Malformed,
             (3, (_, true)) => Status::ZeroAmount,
             (3, _) if operation.source == operation.destination => Status::SelfTransfer,
             (1 | 4, (true, true)) | (2, (true, false)) | (3, _) => Status::Ok,
@@ -102,6 +109,15 @@ proptest! {
         };
         prop_assert_eq!(operation.check(), expected);
         prop_assert_eq!(SignedOperation::unsigned(operation, 1, 2, Promise::Durable, [2; 33]).check(), expected);
+    }
+
+    #[test]
+    fn the_time_of_an_id_is_the_one_it_was_made_with(milliseconds in 0..1u64 << 48, random in any::<u128>()) {
+        let id = TransactionId::timed(milliseconds, random);
+        prop_assert!(id.is_timed());
+        prop_assert_eq!(id.time(), milliseconds * 1000);
+        let mask = !(u128::MAX << 80 | 0xf << 76 | 0b11 << 62);
+        prop_assert_eq!(id.to_u128() & mask, random & mask, "all other bits are random");
     }
 
     #[test]

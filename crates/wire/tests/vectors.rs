@@ -192,6 +192,8 @@ fn requests_build() {
     let entry_2 = CompactEntry::from(CompactFrame::new(Command::Refer, 8, 2, 0, 0));
     let own = <[u8; 32]>::from(account(KEYED));
     let keyed = account(KEYED);
+    // The UUIDv7 of RFC 9562, appendix A.6: 2022-02-22 19:22:22 UTC.
+    let timed = TransactionId::timed(1_645_557_742_000, 0x0cc3_18c4_dc0c_0c07_398f);
     let compact = |command, id, source, destination, amount| {
         CompactFrame::new(command, id, source, destination, amount).as_bytes().to_vec()
     };
@@ -204,6 +206,7 @@ fn requests_build() {
         ("compact_transfer", compact(Command::Transfer, u32::MAX, 0x1122_3344, 0x5566_7788, 1000)),
         ("compact_refer", compact(Command::Refer, 4, 0, 0, 0)),
         ("full_transfer", full(wide(u64::MAX), Promise::Durable)),
+        ("full_timed", full(Operation::create(timed, keyed).timed(), Promise::Durable)),
         ("full_create", full(Operation::create(transaction(), keyed), Promise::Default)),
         ("full_issue", full(Operation::issue(transaction(), keyed, 1), Promise::Final)),
         ("full_refer", full(Operation::refer(transaction(), keyed), Promise::Accepted)),
@@ -246,7 +249,7 @@ fn requests_build() {
         ("verify_delay", verify(&[delay(128, 1), delay(512, DelayBody::MAX_ITERATIONS)])),
     ]);
     let mut bad_entries = Operation::refer(transaction(), keyed);
-    bad_entries.command = U16::new(9);
+    bad_entries.command = 9;
     built.insert(
         "batch_bad_entries",
         batch(BatchFormat::Operation, Promise::Default, &[bad_entries.as_bytes(), &[0; 64]]),
@@ -368,6 +371,7 @@ fn replies_build() {
     info.accounts = U64::new(2_000_000);
     info.durable_sequence = U64::new(123_456_789);
     info.program = InfoFrame::program_field("0.1.0");
+    info.retry_milliseconds = U32::new(10_000);
     assert_eq!(info.program(), "0.1.0");
     same("info", info.as_bytes());
 

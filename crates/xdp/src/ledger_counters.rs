@@ -18,14 +18,14 @@ pub enum LedgerCounter {
     /// Executed, and in the ring.
     Executed {
         /// A command of the protocol's.
-        command: u16,
+        command: u8,
         /// A status of the protocol's.
         status: u16,
     },
     /// Answered without a trace: REFER, retries, transaction ids used again.
     Answered {
         /// A command of the protocol's.
-        command: u16,
+        command: u8,
         /// A status of the protocol's.
         status: u16,
     },
@@ -48,7 +48,7 @@ impl LedgerCounter {
 
     /// Its number, if there is one: there are no others for commands and statuses that the program does not know.
     pub(crate) fn number(self) -> Option<u32> {
-        let of = |first: u32, command: u16, status: u16| {
+        let of = |first: u32, command: u8, status: u16| {
             let command = u32::from(command).checked_sub(1).filter(|command| *command < COMMANDS)?;
             Some(first + command * STATUSES + Some(u32::from(status)).filter(|status| *status < STATUSES)?)
         };

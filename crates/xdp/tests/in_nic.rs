@@ -14,8 +14,6 @@ use turnpike_xdp::{Committed, InNicConfig, InNicLedger, LedgerCounter};
 use wire::{Command, CompactFrame, Operation, Status};
 use zerocopy::FromBytes;
 
-const WINDOW: usize = 1024;
-
 /// Operations that every account's stripe remembers.
 const REMEMBERED: usize = 64;
 
@@ -60,7 +58,7 @@ fn ask(nic: &InNicLedger, request: CompactFrame) -> Option<CompactFrame> {
 }
 
 fn operation(committed: &Committed) -> (Operation, u64) {
-    let command = Command::try_from(committed.command as u16).unwrap();
+    let command = Command::try_from(committed.command as u8).unwrap();
     let Committed { transaction, source, destination, amount, .. } = *committed;
     let mut operation = compact(command, transaction, source, destination, amount).to_operation();
     operation.status.set(committed.status);
@@ -254,7 +252,7 @@ proptest! {
         let (mut journal, mut sent) = (Vec::new(), Vec::<CompactFrame>::new());
         let mut counted = Vec::<(LedgerCounter, u64)>::new();
         for (command, source, destination, amount, back) in steps {
-            let command = Command::try_from(command as u16).unwrap();
+            let command = Command::try_from(command as u8).unwrap();
             let transfers = command == Command::Transfer;
             let amount = if transfers || command == Command::Issue { amount * amount * 1000 } else { 0 };
             let destination = match transfers {

@@ -1,13 +1,13 @@
 //! The ledger behind a C interface, so that a testbench of the RTL executes every operation in both. `twin.hpp` declares it.
 
-use ledger::{Ledger, Limits, Secret};
+use ledger::{Ledger, Limits, Now, Secret, retries};
 use wire::{CompactFrame, Status};
 use zerocopy::FromBytes;
 
-/// A ledger for `accounts` accounts and a window of `window` operations; null if it cannot be made.
+/// A ledger for `accounts` accounts and that remembers `window` operations; null if it cannot be made.
 #[unsafe(no_mangle)]
 pub extern "C" fn turnpike_ledger_new(accounts: usize, window: usize) -> *mut Ledger {
-    match Ledger::new(Limits { accounts, window }, Secret::default()) {
+    match Ledger::new(Limits { accounts, retries: retries::Limits::of(window) }, Secret::default()) {
         Ok(ledger) => Box::into_raw(Box::new(ledger)),
         Err(_) => std::ptr::null_mut(),
     }
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn turnpike_ledger_execute(ledger: *mut Ledger, frame: *mu
         return 0;
     }
     let (mut operations, mut values) = ([frame.to_operation()], [0]);
-    ledger.execute(&mut operations, &mut values, |_, _| {});
+    ledger.execute(&mut operations, &mut values, Now::default(), |_, _| {});
     frame.set_reply(operations[0].status().unwrap_or(Status::Malformed), values[0]);
     values[0]
 }

@@ -16,7 +16,7 @@ use chain::own;
 use common::{CABLE, CLIENT, NODE, Namespaces, STRANGER, within};
 use ledger::builder::{self, BlockBuilder};
 use ledger::journal::{self, Batch, Journal};
-use ledger::{Ledger, Limits, Secret};
+use ledger::{Ledger, Limits, Now, Secret, retries};
 use node::config::Backend;
 use node::{Config, InNic, Node};
 use spv::BlockHeader;
@@ -57,14 +57,15 @@ struct Model {
 
 impl Model {
     fn new() -> Self {
-        let limits = Limits { accounts: ACCOUNTS, window: 4096 };
+        let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(1 << 16) };
         Self { ledger: Ledger::new(limits, Secret::default()).unwrap(), counted: BTreeMap::new() }
     }
 
     /// The reply, and what goes into the journal.
     fn execute(&mut self, request: CompactFrame) -> (CompactFrame, Option<(Operation, u64)>) {
         let (mut reply, mut operation, mut value, mut recorded) = (request, [request.to_operation()], [0], None);
-        self.ledger.execute(&mut operation, &mut value, |operation, value| recorded = Some((*operation, value)));
+        let now = Now::default();
+        self.ledger.execute(&mut operation, &mut value, now, |operation, value| recorded = Some((*operation, value)));
         reply.set_reply(operation[0].status().unwrap(), value[0]);
         let what = if recorded.is_some() { "executed" } else { "answered" };
         let (command, status) = (request.command().unwrap().name(), reply.status().unwrap().name());
@@ -229,8 +230,14 @@ fn cut_journal(config: &Config, requests: impl Iterator<Item = CompactFrame>) ->
     let (mut journal, _) = Journal::open(data.directory().directory("journal").unwrap(), &options).unwrap();
     let genesis = BlockHeader::genesis("test", &[1; 16], 1);
     let chain = node::layout::open_chain(&data, own::Options::default(), Some(genesis)).unwrap();
-    let blocks =
-        builder::Options { transactions: 256, interval: Duration::ZERO, snapshot: Duration::ZERO, window: 1024 };
+    let blocks = builder::Options {
+        transactions: 256,
+        interval: Duration::ZERO,
+        snapshot: Duration::ZERO,
+        failures: 1024,
+        retention: Duration::ZERO,
+        replay: Duration::ZERO,
+    };
     let mut builder = BlockBuilder::new(chain, journal.log().clone(), blocks, (), 1).unwrap();
     let (mut model, mut batch) = (Model::new(), Batch::new());
     for (now, request) in (2..).zip(requests) {

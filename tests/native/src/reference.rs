@@ -73,7 +73,8 @@ impl Reference {
         let (mut reply, mut operation, mut value, mut recorded) = (*request, request.to_operation(), 0, None);
         let (operations, values) = (std::slice::from_mut(&mut operation), std::slice::from_mut(&mut value));
         // No time goes on, so all is remembered.
-        self.ledger.execute(operations, values, Now::default(), |operation, value| recorded = Some((*operation, value)));
+        self.ledger
+            .execute(operations, values, Now::default(), |operation, value| recorded = Some((*operation, value)));
         reply.set_reply(operation.status().expect("a status of the protocol"), value);
         (reply, recorded)
     }

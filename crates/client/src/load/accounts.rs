@@ -5,7 +5,7 @@ use std::time::Duration;
 use wire::{AccountId, BatchEntries, BatchFormat, Operation, Promise, Reply, Status, TransactionId};
 
 use crate::window::refusal;
-use crate::{Completion, Error, Failure, Pipeline, fresh_transaction_id};
+use crate::{Completion, Error, Failure, Pipeline, random};
 
 /// The longest that a loop waits for replies.
 const TURN: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ pub fn prepare(
     promise: Promise,
 ) -> Result<Balances, Error> {
     let mut balances = Balances { first, balances: vec![0; count as usize] };
-    let series = fresh_transaction_id()?.to_u128() >> 32 << 32;
+    let series = random()? >> 32 << 32;
     let id = |index: usize| TransactionId::from(series | index as u128);
     // The reply to a CREATE of an account that exists tells its balance.
     let create = |index, account| Some(Operation::create(id(index), account));
@@ -77,7 +77,7 @@ pub fn prepare(
 pub fn check(pipeline: &mut Pipeline, expected: &Balances) -> Result<u64, Error> {
     let mut found = expected.clone();
     found.balances.fill(0);
-    let id = fresh_transaction_id()?;
+    let id = TransactionId::from(random()?);
     let refer = |_, account| Some(Operation::refer(id, account));
     each(pipeline, &mut found, Promise::Default, &[Status::Ok, Status::SourceUnknown], refer)?;
     Ok(found.balances.iter().zip(&expected.balances).filter(|(found, expected)| found != expected).count() as u64)

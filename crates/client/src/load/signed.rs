@@ -8,7 +8,7 @@ use secp256k1::SecretKey;
 use wire::{AccountId, Operation, Promise, SignedOperation, Status, TransactionId};
 
 use super::Choice;
-use crate::{Client, Error, Receipt, Signer, fresh_transaction_id};
+use crate::{Client, Error, Receipt, Signer, fresh_transaction_id, random};
 
 /// Keyed accounts that transfers are signed for: more than any batch verifier takes at once has a key of its own.
 const KEYS: u64 = 256;
@@ -28,12 +28,12 @@ pub fn sign_transfers(
     let each = count.div_ceil(keys.max(1));
     done(client.issue(bank, keys * each))?;
     for signer in &mut signers {
-        let create = Operation::create(fresh_transaction_id()?, signer.account());
+        let create = Operation::create(fresh_transaction_id()?, signer.account()).timed();
         done(client.execute_signed(&signer.sign(create, promise)?))?;
         done(client.transfer(bank, signer.account(), each))?;
     }
 
-    let series = fresh_transaction_id()?.to_u128() >> 64 << 64;
+    let series = random()? >> 64 << 64;
     let transfers: Vec<_> = (0..count)
         .map(|number| {
             let signer = &signers[(number % keys) as usize];

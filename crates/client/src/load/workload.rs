@@ -10,7 +10,7 @@ use zerocopy::IntoBytes;
 
 use super::{Balances, Choice, Report};
 use crate::window::refusal;
-use crate::{Completion, Draft, Error, fresh_transaction_id};
+use crate::{Completion, Draft, Error, random};
 
 /// Requests of one kind.
 pub trait Workload {
@@ -64,7 +64,7 @@ pub struct Operations {
 impl Operations {
     /// Batches of up to `batch` operations between accounts that `choice` gives. The transaction ids are a random series.
     pub fn new(mix: Mix, format: Format, batch: u16, promise: Promise, choice: Choice) -> Result<Self, Error> {
-        let series = (fresh_transaction_id()?.to_u128() >> 64) as u64;
+        let series = (random()? >> 64) as u64;
         let batch = batch.max(1);
         let (samples, sample_every) = (Vec::new(), u64::MAX);
         Ok(Self {

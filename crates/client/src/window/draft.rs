@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wire::{BatchFormat, BatchHeader, CompactEntry, CompactFrame, Operation, Promise, SignedOperation, U32};
+use wire::{BatchFormat, BatchHeader, Command, CompactEntry, CompactFrame, Operation, Promise, SignedOperation, U32};
 use zerocopy::IntoBytes;
 
 use super::{Slot, Window};
@@ -13,6 +13,8 @@ pub struct Draft<'a> {
     pub(super) window: &'a mut Window,
     pub(super) id: u32,
     pub(super) buffer: u32,
+    /// It has an operation whose retry is not recognised for ever.
+    pub(super) is_limited: bool,
 }
 
 impl<'a> Draft<'a> {
@@ -45,6 +47,10 @@ impl<'a> Draft<'a> {
             due,
             submitted: now,
             deadline: now + window.limits.retry_after,
+            give_up_after: match self.is_limited {
+                true => window.limits.give_up_after.min(window.retry_limit),
+                false => window.limits.give_up_after,
+            },
             retries: 0,
             refusals: 0,
             refused: None,
@@ -68,8 +74,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Sends a compact frame under this draft's id as its transaction id.
-    pub fn submit_compact(self, mut frame: CompactFrame, tag: u64, due: Duration, now: Duration) {
+    pub fn submit_compact(mut self, mut frame: CompactFrame, tag: u64, due: Duration, now: Duration) {
         frame.transaction = U32::new(self.id);
+        self.is_limited = !is_recognised_for_ever(&frame.to_operation());
         self.submit_frame(frame.as_bytes(), tag, due, now);
     }
 
@@ -83,6 +90,11 @@ impl Drop for Draft<'_> {
     fn drop(&mut self) {
         self.window.free.push(self.buffer);
     }
+}
+
+/// Whether an operation without a signature can be sent again at any time: it changes nothing, or its id carries a time.
+pub(crate) fn is_recognised_for_ever(operation: &Operation) -> bool {
+    operation.time().is_some() || operation.command() == Ok(Command::Refer)
 }
 
 /// A batch that is being filled.
@@ -111,7 +123,10 @@ impl BatchDraft<'_> {
     #[inline]
     pub fn push(&mut self, operation: &Operation) -> bool {
         match self.format {
-            BatchFormat::Operation => self.append(operation.as_bytes()),
+            BatchFormat::Operation => {
+                self.draft.is_limited |= !is_recognised_for_ever(operation);
+                self.append(operation.as_bytes())
+            }
             BatchFormat::Compact => {
                 CompactFrame::from_operation(operation).is_some_and(|frame| self.push_compact(frame))
             }
@@ -122,6 +137,7 @@ impl BatchDraft<'_> {
     /// Appends to a batch of format 0.
     #[inline]
     pub fn push_compact(&mut self, frame: CompactFrame) -> bool {
+        self.draft.is_limited = true;
         self.format == BatchFormat::Compact && self.append(CompactEntry::from(frame).as_bytes())
     }
 

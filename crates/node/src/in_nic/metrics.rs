@@ -10,11 +10,11 @@ const COMMANDS: [Command; 4] = [Command::Create, Command::Issue, Command::Transf
 /// Writes them. `durable` is the last sequence that is in the journal.
 pub fn write(metrics: &mut Metrics, ledger: &InNicLedger, durable: u64) {
     let executed = |command: Command, status: Status| {
-        let counter = LedgerCounter::Executed { command: command.code().into(), status: status.code() };
+        let counter = LedgerCounter::Executed { command: command.code(), status: status.code() };
         ([command.name(), status.name()], ledger.count(counter))
     };
     let answered = |command: Command, status: Status| {
-        let counter = LedgerCounter::Answered { command: command.code().into(), status: status.code() };
+        let counter = LedgerCounter::Answered { command: command.code(), status: status.code() };
         ([command.name(), status.name()], ledger.count(counter))
     };
     let journalled = || Status::ALL.iter().copied().filter(|status| status.is_journalled());

@@ -49,6 +49,8 @@ struct Session {
     client: Client,
     signer: Option<Signer>,
     transaction: TransactionId,
+    /// The transaction id was made here, and carries the time.
+    is_timed: bool,
     promise: Promise,
 }
 
@@ -65,11 +67,11 @@ impl Session {
             }
             None => None,
         };
-        let transaction = match args.transaction {
-            Some(transaction) => transaction,
-            None => fresh_transaction_id().map_err(Error::other)?,
+        let (transaction, is_timed) = match args.transaction {
+            Some(transaction) => (transaction, false),
+            None => (fresh_transaction_id().map_err(Error::other)?, true),
         };
-        Ok(Self { client, signer, transaction, promise })
+        Ok(Self { client, signer, transaction, is_timed, promise })
     }
 
     /// The account that is named, or else the one that the key binds.
@@ -80,6 +82,7 @@ impl Session {
     }
 
     fn execute(&mut self, command: &'static str, operation: Operation, output: Output) -> Result<(), Error> {
+        let operation = if self.is_timed { operation.timed() } else { operation };
         let receipt = match &mut self.signer {
             Some(signer) => {
                 let signed = signer.sign(operation, self.promise).map_err(Error::other)?;

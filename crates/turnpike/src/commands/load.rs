@@ -111,7 +111,7 @@ fn sign(args: &LoadArgs, workload: Operations, promise: Promise) -> Result<Opera
     let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
     // Of the load's own accounts none: their balances are followed.
     let bank = AccountId::from(u128::from(FIRST_ACCOUNT) + u128::from(args.accounts));
-    let create = Operation::create(client::fresh_transaction_id().map_err(Error::other)?, bank);
+    let create = Operation::create(client::fresh_transaction_id().map_err(Error::other)?, bank).timed();
     // It is there already after an earlier run.
     client.execute(&create).map_err(Error::other)?;
     let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, !args.seed);
