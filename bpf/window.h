@@ -29,7 +29,9 @@ struct window_header {
 	// The records of sequences from `written` up to but without `begun` are being written.
 	u64 begun;
 	u64 written;
-	u64 reserved[7];
+	// Sequences before this one are forgotten.
+	u64 first;
+	u64 reserved[6];
 };
 _Static_assert(sizeof(struct window_header) == 128, "as in ring.rs");
 
@@ -75,8 +77,11 @@ INLINE enum found record_find(const struct window *window, u32 sequence, const s
 	memory_t record = window->ring + (u64)place * RECORD_BYTES;
 	u64 written = load64(window->header + WINDOW(written));
 
+	u64 first = load64(window->header + WINDOW(first));
 	// How far behind the newest it is.
-	if ((u32)written - 1 - sequence > places)
+	u32 age = (u32)written - 1 - sequence;
+
+	if (age > places || written - 1 - age < first)
 		return ABSENT;
 	read_barrier();
 	u64 head = load64(record + RECORD_HEAD), value = load64(record + RECORD_VALUE);

@@ -26,18 +26,6 @@ impl Metrics {
         self.series(name, labels, values);
     }
 
-    /// What goes up and down, a figure for each of several cases.
-    pub fn gauges<const N: usize>(
-        &mut self,
-        name: &str,
-        help: &str,
-        labels: [&str; N],
-        values: impl IntoIterator<Item = ([&'static str; N], u64)>,
-    ) {
-        self.head(name, help, "gauge");
-        self.series(name, labels, values);
-    }
-
     fn series<const N: usize>(
         &mut self,
         name: &str,

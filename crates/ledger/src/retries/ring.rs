@@ -17,13 +17,14 @@ use table::{Array, PlainArray, Region};
 use crate::journal::Record;
 
 /// Words of the header: the secret (6), number of lines of the index and bits of a place in the ring, `begun`, `written`,
-/// the rest reserved.
+/// `first`, the rest reserved.
 const HEADER: usize = 16;
 pub(super) const HEADER_BYTES: usize = HEADER * size_of::<u64>();
 pub(super) const KEYS: usize = 6;
 const SIZES: usize = 6;
 const BEGUN: usize = 7;
 const WRITTEN: usize = 8;
+const FIRST: usize = 9;
 
 /// A record as words, so that the ring can be mapped as zeros.
 const WORDS: usize = Record::LENGTH / size_of::<u64>();
@@ -62,6 +63,7 @@ impl Ring {
         header[SIZES].store(u64::from(records.trailing_zeros()) << 32 | lines as u64, Relaxed);
         header[BEGUN].store(next, Relaxed);
         header[WRITTEN].store(next, Release);
+        header[FIRST].store(next, Relaxed);
         Some(Self { header, records: words, mask: records as u64 - 1 })
     }
 
@@ -81,6 +83,11 @@ impl Ring {
         fence(Release);
         self.records[place] = zerocopy::transmute!(*record);
         self.header[WRITTEN].store(number + 1, Release);
+    }
+
+    /// Tells readers that numbers before `first` are forgotten.
+    pub fn forget(&mut self, first: u64) {
+        self.header[FIRST].store(first, Release);
     }
 
     #[inline(always)]

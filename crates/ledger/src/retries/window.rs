@@ -145,6 +145,7 @@ impl Window {
             self.held -= oldest.operations;
             self.raise_horizon(oldest.newest);
             self.span.first = self.stretches.front().map_or(self.span.next, |stretch| stretch.first);
+            self.ring.forget(self.span.first);
         }
     }
 
