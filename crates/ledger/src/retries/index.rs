@@ -62,7 +62,7 @@ impl Index {
     #[inline(always)]
     fn line(&self, hash: u64) -> usize {
         // The upper half of the hash as a fraction of the lines. It is below their number, which has 32 bits at most.
-        ((hash >> 32) * self.count as u64 >> 32) as usize
+        (((hash >> 32) * self.count as u64) >> 32) as usize
     }
 
     #[inline(always)]
