@@ -249,6 +249,10 @@ impl Ledger {
             Known::Executed(status, value) => return Outcome { status, value, fresh: false },
             Known::Refused(status) => return untraced(status),
         }
+        // Anybody can sign for an account that was never created: that is not to take memory and disk.
+        if signed_at != 0 && source.is_none() && command != Command::Create {
+            return untraced(Status::SourceUnknown);
+        }
         let (status, value) = self.apply(command, operation, source, hashes.destination);
         self.remember(hashes.identity, operation, (status, value), signed_at, now.elapsed);
         Outcome { status, value, fresh: true }

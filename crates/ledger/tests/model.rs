@@ -64,7 +64,7 @@ fn execute(ledger: &mut Ledger, model: &mut Model, operations: &[Operation], jou
     ledger.execute(&mut batch, &mut values, NOW, |operation, value| recorded.push((*operation, value)));
     let mut expected = Vec::new();
     for ((operation, executed), value) in operations.iter().zip(&batch).zip(&values) {
-        let (status, expected_value, fresh) = model.execute(operation);
+        let (status, expected_value, fresh) = model.execute(operation, false);
         assert_eq!((executed.status(), *value), (Ok(status), expected_value), "{operation:?}");
         let mut with_status = *operation;
         with_status.status.set(status.code());
@@ -230,6 +230,20 @@ fn nobody_moves_the_horizon_of_others() {
     assert_eq!(ledger.signed_horizon(), 0);
     let honest = signed(5000, at(1).unix);
     assert_eq!(execute_one(&mut ledger, &honest, at(9)).0, Status::TableFull);
+}
+
+/// Who signs for an account that there is not takes no memory.
+#[test]
+fn a_signature_of_nobody_leaves_no_trace() {
+    let mut ledger = ledger();
+    let transfer = Operation::transfer(transaction(1), account(1), account(2), 3);
+    let nobody = SignedOperation::unsigned(transfer, at(1).unix, 0, wire::Promise::Accepted, [2; 33]);
+    assert_eq!(execute_one(&mut ledger, &nobody, at(1)), (Status::SourceUnknown, false));
+    assert_eq!(ledger.retries(at(1))[1].operations, 0);
+    for id in [1, 2] {
+        execute_one(&mut ledger, &Operation::create(transaction(id), account(id)), at(1));
+    }
+    assert_eq!(execute_one(&mut ledger, &nobody, at(1)), (Status::InsufficientBalance, true));
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn render() -> String {
     let mut model = Model::new(ACCOUNTS);
     let mut text = HEADING.to_owned();
     for operation in operations() {
-        let (status, value, _) = model.execute(&operation);
+        let (status, value, _) = model.execute(&operation, false);
         let _ = writeln!(text, "{} {:04x} {value:016x}", hex(operation.as_bytes()), status.code());
     }
     text

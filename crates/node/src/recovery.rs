@@ -38,7 +38,31 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recove
     let bitcoin = layout::find_bitcoin(&data)?;
     let secret = Secret::from_seed(layout::random()?);
     let ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
+    tell_clocks(&ledger, journal.log().timestamp());
     let height = chain.tip().height();
     tracing::info!(accounts = ledger.accounts(), operations = opened.last_sequence, height, "recovered");
     Ok(Recovered { data, chain, bitcoin, journal, ledger })
+}
+
+/// Tells the operator of a journal that is ahead of the clock, and of signatures that are. `written` is when the last batch
+/// was written.
+fn tell_clocks(ledger: &Ledger, written: u64) {
+    let now = admission::now();
+    let tolerance = ledger::CLOCK_TOLERANCE.as_micros() as u64;
+    let seconds = written.saturating_sub(now) / 1_000_000;
+    if written > now + tolerance {
+        tracing::warn!(
+            seconds,
+            "the journal is ahead of the clock: one of them was set wrong. Set the clock by NTP and start again; until it \
+             has passed the journal, blocks are stamped with the journal's time"
+        );
+    }
+    let seconds = ledger.signed_horizon().saturating_sub(now) / 1_000_000;
+    if ledger.signed_horizon() > now {
+        tracing::warn!(
+            seconds,
+            "signed operations were executed with timestamps ahead of the clock, and are not remembered any more: all \
+             that are signed now are STALE_TIMESTAMP for so long. Set the clock by NTP, if it is behind"
+        );
+    }
 }

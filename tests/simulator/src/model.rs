@@ -112,6 +112,10 @@ impl Model {
                 untraced(Status::TransactionIdReused)
             };
         }
+        // Anybody can sign for an account that was never created.
+        if signed.is_some() && balance.is_none() && command != Command::Create {
+            return untraced(Status::SourceUnknown);
+        }
         let changes = self.changes(command, operation, balance);
         let mut undo = Vec::new();
         for &(account, balance) in changes.as_deref().unwrap_or_default() {

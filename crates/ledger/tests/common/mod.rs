@@ -27,7 +27,7 @@ impl Model {
     }
 
     /// Status, value, and whether it is to be journalled.
-    pub fn execute(&mut self, operation: &Operation) -> (Status, u64, bool) {
+    pub fn execute(&mut self, operation: &Operation, is_signed: bool) -> (Status, u64, bool) {
         let value = self.balances.get(&operation.source).copied().unwrap_or(0);
         if operation.status.get() != 0 {
             return (operation.status().unwrap_or(Status::Malformed), value, false);
@@ -55,6 +55,9 @@ impl Model {
                 true => (done.status, done.value, false),
                 false => (Status::TransactionIdReused, value, false),
             };
+        }
+        if is_signed && command != Command::Create && !self.balances.contains_key(&operation.source) {
+            return (Status::SourceUnknown, 0, false);
         }
         let (status, value) = self.apply(command, operation, value);
         self.done.insert(identity, Done { content, status, value });
