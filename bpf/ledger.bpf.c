@@ -25,6 +25,8 @@ enum ledger_counter {
 	LEDGER_CROWDED,
 	// Executed or not, after another processor had held a lock.
 	LEDGER_WAITED,
+	// Answered BUSY because all that is remembered is too young to be forgotten: nothing was done.
+	LEDGER_FULL,
 	// From here on what was executed, and is in the ring, by command and status.
 	LEDGER_EXECUTED,
 	// The same of what was answered without a trace: REFER, retries, transaction ids used again.
@@ -48,6 +50,7 @@ struct stripe_lock {
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)BPF_FUNC_ringbuf_reserve;
 static void (*const bpf_ringbuf_submit)(void *data, u64 flags) = (void *)BPF_FUNC_ringbuf_submit;
+static u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)BPF_FUNC_ktime_get_coarse_ns;
 static void (*const bpf_ringbuf_discard)(void *data, u64 flags) = (void *)BPF_FUNC_ringbuf_discard;
 
 extern int bpf_res_spin_lock(struct stripe_lock *lock) __attribute__((section(".ksyms")));
@@ -82,12 +85,28 @@ INLINE void tell_held(struct stripe_lock *lock, bool held)
 	*(volatile u32 *)&lock->held = held;
 }
 
-// Executes an operation under the locks that it needs: `LEDGER_EXECUTED`, or why it did not.
-INLINE enum ledger_counter execute_locked(memory_t ledger, const struct operation *operation, struct remembered *result,
-					  u64 *sequence)
+INLINE enum ledger_counter counter_of_outcome(enum outcome outcome)
+{
+	switch (outcome) {
+	case EXECUTED:
+		return LEDGER_EXECUTED;
+	case REPEATED:
+		return LEDGER_ANSWERED;
+	case FULL:
+		return LEDGER_FULL;
+	default:
+		return LEDGER_CROWDED;
+	}
+}
+
+// Executes an operation under the locks that it needs.
+INLINE enum ledger_counter execute_locked(memory_t ledger, const struct operation *operation, struct retry *retry,
+					  struct remembered *result, u64 *sequence)
 {
 	u32 source = stripe_of(first_account_bucket(ledger, operation->source)), destination = source;
-	enum found found;
+	// Under locks no function may be called.
+	u64 now = bpf_ktime_get_coarse_ns() >> TICK_BITS;
+	enum outcome outcome;
 
 	if (operation->command == COMMAND_TRANSFER)
 		destination = stripe_of(first_account_bucket(ledger, operation->destination));
@@ -110,32 +129,31 @@ INLINE enum ledger_counter execute_locked(memory_t ledger, const struct operatio
 	}
 	tell_held(lower, true);
 	tell_held(upper, true);
-	*sequence = ledger_execute(ledger, operation, result, &found);
+	outcome = ledger_execute(ledger, operation, retry, now, result, sequence);
 	tell_held(upper, false);
 	tell_held(lower, false);
 	if (both)
 		bpf_res_spin_unlock(upper);
 	bpf_res_spin_unlock(lower);
-	return found == CONTENDED ? LEDGER_CROWDED : LEDGER_EXECUTED;
+	return counter_of_outcome(outcome);
 }
 
 // Executes CREATE, ISSUE or TRANSFER. The room in the ring is reserved before anything is changed, so what was executed is
 // never missing there.
-INLINE enum ledger_counter execute(memory_t ledger, const struct operation *operation, struct remembered *result)
+INLINE enum ledger_counter execute(memory_t ledger, const struct operation *operation, struct retry *retry,
+				   struct remembered *result)
 {
 	u64 sequence = 0;
-
-	ledger_fetch(ledger, operation);
 	struct committed *committed = bpf_ringbuf_reserve(&ring, sizeof(struct committed), 0);
 
 	if (!committed)
 		return LEDGER_RING_FULL;
-	enum ledger_counter counter = execute_locked(ledger, operation, result, &sequence);
+	enum ledger_counter counter = execute_locked(ledger, operation, retry, result, &sequence);
 
 	// User space looks every so often, which costs less than to wake it.
-	if (!sequence) {
+	if (counter != LEDGER_EXECUTED) {
 		bpf_ringbuf_discard(committed, BPF_RB_NO_WAKEUP);
-		return counter == LEDGER_EXECUTED ? LEDGER_ANSWERED : counter;
+		return counter;
 	}
 	committed->sequence = sequence;
 	committed->value = result->value;
@@ -149,42 +167,71 @@ INLINE enum ledger_counter execute(memory_t ledger, const struct operation *oper
 	return LEDGER_EXECUTED;
 }
 
+// A request on its way: what it asks for, and where that is remembered.
+struct request {
+	bool is_there;
+	struct operation operation;
+	struct retry retry;
+};
+
+// Takes the request out of a datagram, and asks for the memory that its answer is in, all of it at once, before there is time to check who sent it: the
+// first lock waits for what is on its way.
+INLINE void take_request(const struct packet *packet, memory_t state, struct request *request)
+{
+	memory_t ledger = state + load64(state + STATE(ledger_at));
+
+	request->is_there = ledger != state && compact_request(packet, &request->operation);
+	if (!request->is_there || request->operation.command == COMMAND_REFER)
+		return;
+	request->retry = ledger_retry(ledger, &request->operation);
+	ledger_fetch(ledger, &request->operation, &request->retry);
+}
+
 // Answers a frame where it lies, and counts. Whether there is a reply.
-INLINE bool answer(struct packet *packet, memory_t state)
+INLINE bool answer(struct packet *packet, memory_t state, struct request *request)
 {
 	u8 *frame = packet->payload;
 	memory_t ledger = state + load64(state + STATE(ledger_at));
-	struct operation operation;
+	struct operation *operation = &request->operation;
 	struct remembered result = { 0, 0 };
 	enum ledger_counter counter = LEDGER_ANSWERED;
 
-	if (ledger == state || !compact_request(packet, &operation) || !is_trusted(state, &packet->source))
+	if (!request->is_there || !is_trusted(state, &packet->source))
 		counter = LEDGER_HOST;
 	else if (!checksum_is_right(packet, compact_sum(frame)))
 		counter = LEDGER_CHECKSUM;
-	else if (operation.command != COMMAND_REFER)
-		counter = execute(ledger, &operation, &result);
-	else if (ledger_refer(ledger, &operation, &result) == CONTENDED)
+	else if (operation->command != COMMAND_REFER)
+		counter = execute(ledger, operation, &request->retry, &result);
+	else if (ledger_refer(ledger, operation, &result) == CONTENDED)
 		counter = LEDGER_CROWDED;
-	if (counter < LEDGER_EXECUTED) {
+	if (counter < LEDGER_FULL) {
 		count(counter);
 		return false;
 	}
 	// Before the headers are turned: what was executed makes no difference to them, so the verifier need not follow each apart.
-	count(counter_of(counter, &operation, &result));
+	count(counter == LEDGER_FULL ? counter : counter_of(counter, operation, &result));
 	compact_result(frame, &result);
 	turn_around(packet, COMPACT_BYTES, compact_sum(frame));
 	return true;
 }
 
-SEC("xdp") int turnpike_ledger(struct xdp_md *context)
+INLINE int serve(struct xdp_md *context)
 {
 	memory_t state = (memory_t)&arena;
 	struct packet packet = { .start = (u8 *)(long)context->data, .end = (u8 *)(long)context->data_end };
+	struct request request = { .is_there = false };
 
-	if (!parse(&packet, state) || !is_addressed(&packet, state))
+	if (!parse(&packet, state))
 		return XDP_PASS;
-	return answer(&packet, state) ? XDP_TX : XDP_PASS;
+	take_request(&packet, state, &request);
+	if (!is_addressed(&packet, state))
+		return XDP_PASS;
+	return answer(&packet, state, &request) ? XDP_TX : XDP_PASS;
+}
+
+SEC("xdp") int turnpike_ledger(struct xdp_md *context)
+{
+	return serve(context);
 }
 
 SEC("license") char _license[] = "Dual MIT/GPL";

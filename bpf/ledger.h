@@ -8,14 +8,10 @@
 #ifndef TURNPIKE_LEDGER_H
 #define TURNPIKE_LEDGER_H
 
-#include "compact.h"
+#include "retries.h"
 
 // So many that the processors of a large machine rarely meet in one.
 #define STRIPES 4096
-
-// Operations that each stripe remembers, of all its accounts together, so that they are recognised when they are sent again:
-// 262,144 in all stripes. Their tags are two cache lines.
-#define STRIPE_OPERATIONS 64
 
 #define BUCKET_ACCOUNTS 4
 
@@ -27,7 +23,7 @@
 #define STATUS_INSUFFICIENT_BALANCE 4
 #define STATUS_OVERFLOW 5
 #define STATUS_TABLE_FULL 6
-#define STATUS_TRANSACTION_ID_REUSED 18
+#define STATUS_BUSY 40
 
 // The first page of the store. Twin of crates/xdp/src/store.rs.
 struct ledger_header {
@@ -38,11 +34,9 @@ struct ledger_header {
 	u64 bucket_bits;
 	// Offsets from this header.
 	u64 buckets_at;
-	u64 stripes_at;
-	// How many operations each stripe has executed: the next one takes the place of the oldest. These are apart from the
-	// stripes, where they are few enough to stay in a cache, so that one knows where to write before the stripe has come.
-	u64 executed_at;
-	u64 reserved;
+	u64 reserved[3];
+	struct retries_header retries;
+	u64 reserved_retries[2];
 	// All processors write these.
 	u64 accounts;
 	u64 overflows;
@@ -50,7 +44,7 @@ struct ledger_header {
 	u64 sequence;
 	u64 reserved_written[5];
 };
-_Static_assert(sizeof(struct ledger_header) == 128, "as in store.rs");
+_Static_assert(sizeof(struct ledger_header) == 192, "as in store.rs");
 
 // A cache line with the accounts of one hash.
 struct account_bucket {
@@ -62,24 +56,6 @@ struct account_bucket {
 	u64 reserved;
 };
 _Static_assert(sizeof(struct account_bucket) == 64, "a bucket is a cache line");
-
-struct remembered_operation {
-	u32 transaction;
-	u32 source;
-	u32 destination;
-	u32 amount;
-	u16 command;
-	u16 status;
-	u32 reserved;
-	u64 value;
-};
-
-struct stripe {
-	// What each operation is first looked for by.
-	u16 tags[STRIPE_OPERATIONS];
-	struct remembered_operation operations[STRIPE_OPERATIONS];
-};
-_Static_assert(sizeof(struct stripe) == 2176, "as in store.rs");
 
 // An operation that was executed, as user space gets it for its journal.
 struct committed {
@@ -96,23 +72,6 @@ _Static_assert(sizeof(struct committed) == 40, "as in committed.rs");
 
 #define LEDGER(field) __builtin_offsetof(struct ledger_header, field)
 #define ACCOUNTS(field) __builtin_offsetof(struct account_bucket, field)
-#define STRIPE(field) __builtin_offsetof(struct stripe, field)
-#define REMEMBERED(field) __builtin_offsetof(struct remembered_operation, field)
-
-INLINE void store64(memory_t at, u64 value)
-{
-	*(volatile u64 SHARED *)at = value;
-}
-
-INLINE void store32(memory_t at, u32 value)
-{
-	*(volatile u32 SHARED *)at = value;
-}
-
-INLINE void store16(memory_t at, u16 value)
-{
-	*(volatile u16 SHARED *)at = value;
-}
 
 // Adds to a counter that others add to. Gives what it was.
 INLINE u64 add64(memory_t at, u64 value)
@@ -145,22 +104,16 @@ INLINE u32 stripe_of(u32 bucket)
 	return bucket % STRIPES;
 }
 
-INLINE memory_t stripe_at(memory_t ledger, u32 stripe)
-{
-	return ledger + load64(ledger + LEDGER(stripes_at)) + stripe * sizeof(struct stripe);
-}
-
-// Where a stripe's number of operations is.
-INLINE memory_t executed_at(memory_t ledger, u32 stripe)
-{
-	return ledger + load64(ledger + LEDGER(executed_at)) + stripe * sizeof(u64);
-}
-
-// The place of an operation by its number in a stripe.
-INLINE memory_t operation_at(memory_t stripe, u64 number)
-{
-	return stripe + STRIPE(operations) + number % STRIPE_OPERATIONS * sizeof(struct remembered_operation);
-}
+// What `ledger_execute` came to.
+enum outcome {
+	EXECUTED,
+	// A retry, which gets its first result, or a transaction id that was used for something else. Nothing was done.
+	REPEATED,
+	// More buckets overflow into each other than are looked at. Nothing was done.
+	CROWDED,
+	// There is no place to remember it. Nothing was done.
+	FULL,
+};
 
 // Finds an account. `CONTENDED` where there are more buckets than are looked at.
 INLINE struct account account_find(memory_t ledger, u32 bucket, u32 id)
@@ -215,64 +168,20 @@ INLINE u16 account_create(memory_t ledger, const struct account *account, u32 id
 	return STATUS_OK;
 }
 
-// The tag of an operation, by its source and transaction id.
-INLINE u16 operation_tag(const struct operation *operation)
+INLINE struct retry ledger_retry(memory_t ledger, const struct operation *operation)
 {
-	// 2^32 divided by the golden ratio, and the ids come to all bits of the tag.
-	return (operation->transaction ^ operation->source * 0x9e3779b1u) * 0x9e3779b1u >> 16;
+	return retry_of(ledger + LEDGER(retries), ledger, ledger + LEDGER(secret), ledger + LEDGER(sequence), operation);
 }
 
-// Asks for the memory that `ledger_execute` reads first, all of it at once, before it waits for room in the ring and for locks.
-INLINE void ledger_fetch(memory_t ledger, const struct operation *operation)
+// Asks for the memory that `ledger_execute` reads first.
+INLINE void ledger_fetch(memory_t ledger, const struct operation *operation, const struct retry *retry)
 {
 	memory_t buckets = ledger + load64(ledger + LEDGER(buckets_at));
-	u32 bucket = first_account_bucket(ledger, operation->source), number = stripe_of(bucket);
-	memory_t stripe = stripe_at(ledger, number);
 
-	load64(buckets + (u64)bucket * sizeof(struct account_bucket));
-	load64(stripe + STRIPE(tags));
-	load64(stripe + STRIPE(tags) + 64);
-	load64(operation_at(stripe, load64(executed_at(ledger, number))));
-	if (operation->command == COMMAND_TRANSFER) {
-		bucket = first_account_bucket(ledger, operation->destination);
-		load64(buckets + (u64)bucket * sizeof(struct account_bucket));
-	}
-}
-
-// Finds the first execution of an operation with this source and transaction id: its place, or -1.
-INLINE long stripe_find(memory_t stripe, u64 executed, const struct operation *operation)
-{
-	u16 tag = operation_tag(operation);
-	u64 hits = 0;
-
-	// All of them without a branch: as a rule there is none.
-#pragma clang loop unroll(full)
-	for (u32 at = 0; at < STRIPE_OPERATIONS; at += 4)
-		hits |= slots_with(load64(stripe + STRIPE(tags) + 2 * at), tag);
-	if (!hits)
-		return -1;
-	for (u32 at = 0; at < STRIPE_OPERATIONS && at < executed; at++) {
-		memory_t place = operation_at(stripe, at);
-
-		if (load32(place + REMEMBERED(transaction)) == operation->transaction &&
-		    load32(place + REMEMBERED(source)) == operation->source)
-			return at;
-	}
-	return -1;
-}
-
-INLINE void stripe_push(memory_t stripe, u64 executed, const struct operation *operation, const struct remembered *result)
-{
-	memory_t place = operation_at(stripe, executed);
-
-	store16(stripe + STRIPE(tags) + 2 * (executed % STRIPE_OPERATIONS), operation_tag(operation));
-	store32(place + REMEMBERED(transaction), operation->transaction);
-	store32(place + REMEMBERED(source), operation->source);
-	store32(place + REMEMBERED(destination), operation->destination);
-	store32(place + REMEMBERED(amount), operation->amount);
-	store16(place + REMEMBERED(command), operation->command);
-	store16(place + REMEMBERED(status), result->status);
-	store64(place + REMEMBERED(value), result->value);
+	retry_fetch(retry);
+	load64(buckets + (u64)first_account_bucket(ledger, operation->source) * sizeof(struct account_bucket));
+	if (operation->command == COMMAND_TRANSFER)
+		load64(buckets + (u64)first_account_bucket(ledger, operation->destination) * sizeof(struct account_bucket));
 }
 
 // The status and value of a REFER. Needs no lock.
@@ -316,44 +225,36 @@ INLINE u16 ledger_apply(memory_t ledger, const struct operation *operation, cons
 	return STATUS_OK;
 }
 
-// Executes CREATE, ISSUE or TRANSFER, well formed, under the locks of both accounts' stripes. Gives the sequence, 0 for what
-// leaves no trace: a retry, which gets its first result, and a transaction id that was used for something else.
-// `CONTENDED` in `found`: nothing was done.
-INLINE u64 ledger_execute(memory_t ledger, const struct operation *operation, struct remembered *result, enum found *found)
+// Executes CREATE, ISSUE or TRANSFER, well formed, under the locks of both accounts' stripes, in the tick `now`. The sequence is that
+// of what was executed.
+INLINE enum outcome ledger_execute(memory_t ledger, const struct operation *operation, struct retry *retry, u64 now,
+				   struct remembered *result, u64 *sequence)
 {
 	u32 bucket = first_account_bucket(ledger, operation->source);
 	struct account source = account_find(ledger, bucket, operation->source), destination = { .found = ABSENT };
-	memory_t stripe = stripe_at(ledger, stripe_of(bucket)), counter = executed_at(ledger, stripe_of(bucket));
-	u64 executed = load64(counter);
-	long first = stripe_find(stripe, executed, operation);
 
-	*found = source.found;
 	if (source.found == CONTENDED)
-		return 0;
+		return CROWDED;
 	result->value = source.found == FOUND ? load64(source.balance) : 0;
-	if (first >= 0) {
-		memory_t place = operation_at(stripe, first);
-
-		result->status = STATUS_TRANSACTION_ID_REUSED;
-		if (load32(place + REMEMBERED(destination)) == operation->destination &&
-		    load32(place + REMEMBERED(amount)) == operation->amount &&
-		    (load32(place + REMEMBERED(command)) & 0xffff) == operation->command) {
-			result->status = load32(place + REMEMBERED(command)) >> 16;
-			result->value = load64(place + REMEMBERED(value));
-		}
-		return 0;
-	}
+	retry->sequence = load64(ledger + LEDGER(sequence));
+	retry->now = now;
+	if (retry_find(retry, operation, result))
+		return REPEATED;
 	if (operation->command == COMMAND_TRANSFER && source.found == FOUND) {
 		destination = account_find(ledger, first_account_bucket(ledger, operation->destination), operation->destination);
-		if (destination.found == CONTENDED) {
-			*found = CONTENDED;
-			return 0;
-		}
+		if (destination.found == CONTENDED)
+			return CROWDED;
+	}
+	struct retry_entry entry = retry_take(retry);
+
+	if (!entry.taken) {
+		*result = (struct remembered){ .status = STATUS_BUSY };
+		return FULL;
 	}
 	result->status = ledger_apply(ledger, operation, &source, &destination, &result->value);
-	stripe_push(stripe, executed, operation, result);
-	store64(counter, executed + 1);
-	return add64(ledger + LEDGER(sequence), 1) + 1;
+	*sequence = add64(ledger + LEDGER(sequence), 1) + 1;
+	retry_write(retry, &entry, *sequence, operation, result);
+	return EXECUTED;
 }
 
 #endif

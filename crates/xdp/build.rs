@@ -15,7 +15,7 @@ fn main() {
     let (source, output) = (variable("CARGO_MANIFEST_DIR").join("../../bpf"), variable("OUT_DIR"));
     println!("cargo::rerun-if-changed={}", source.display());
     println!("cargo::rerun-if-env-changed=CLANG");
-    for program in ["turnpike", "bench", "storm", "ledger", "generator"] {
+    for program in ["turnpike", "bench", "storm", "ledger", "ledger_bench", "generator"] {
         let object = output.join(format!("{program}.o"));
         let compiled = compilers().into_iter().find(|clang| {
             Command::new(clang)

@@ -4,7 +4,7 @@
 
 use ledger::{Ledger, Limits, Secret};
 use libfuzzer_sys::fuzz_target;
-use native::{Engine, Reference, frame};
+use native::{Engine, InNicConfig, Reference, frame};
 use wire::{CompactFrame, Status};
 
 const LIMITS: Limits = Limits { accounts: 16, window: 1024 };
@@ -12,7 +12,7 @@ const LIMITS: Limits = Limits { accounts: 16, window: 1024 };
 /// Those of the tests: any will do.
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
-/// Steps of a talk: no more than every account's stripe remembers, so that both know the same retries.
+/// Steps of a talk: no more than both remember.
 const STEPS: usize = 64;
 
 /// Bytes of a step: command, transaction, source, destination, amount (2), status.
@@ -25,7 +25,8 @@ fuzz_target!(|data: &[u8]| {
         _ => rest.chunks_exact(STEP).take(STEPS).map(|step| frame(&request(step))).collect(),
     };
     let mut reference = Reference::new(Ledger::new(LIMITS, Secret::from_seed([3; 16])).expect("memory"));
-    let mut in_nic = Engine::in_nic(LIMITS.accounts, SECRET).expect("memory");
+    let config = InNicConfig { accounts: LIMITS.accounts, retries: 1, ..InNicConfig::default() };
+    let mut in_nic = Engine::in_nic(&config, SECRET).expect("memory");
     let (mut tier, ledger) = Engine::tier(LIMITS, [3; 16]).expect("memory");
     let mut below = Reference::new(ledger);
     for frame in &frames {

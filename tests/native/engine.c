@@ -5,7 +5,7 @@
 
 // What becomes of a frame: 0, it passes; else it is a reply of so many bytes.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory);
-u32 native_ledger(u8 *start, u32 bytes, memory_t memory, struct committed *committed);
+u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committed *committed);
 
 // As bpf/turnpike.bpf.c.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory)
@@ -20,25 +20,28 @@ u32 native_tier(u8 *start, u32 bytes, memory_t memory)
 	return bytes + length - packet.length;
 }
 
-// As bpf/ledger.bpf.c, on one thread. An operation that leaves a trace is told by its sequence.
-u32 native_ledger(u8 *start, u32 bytes, memory_t memory, struct committed *committed)
+// As bpf/ledger.bpf.c, on one thread, in the tick `now`. An operation that leaves a trace is told by its sequence.
+u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committed *committed)
 {
 	struct packet packet = { .start = start, .end = start + bytes };
 	memory_t ledger = memory + load64(memory + STATE(ledger_at));
 	struct operation operation;
 	struct remembered result = { 0, 0 };
-	enum found found;
 
 	committed->sequence = 0;
 	if (!parse(&packet, memory) || !is_addressed(&packet, memory) || !compact_request(&packet, &operation) ||
 	    !is_trusted(memory, &packet.source) || !checksum_is_right(&packet, compact_sum(packet.payload)))
 		return 0;
-	if (operation.command == COMMAND_REFER)
-		found = ledger_refer(ledger, &operation, &result);
-	else
-		committed->sequence = ledger_execute(ledger, &operation, &result, &found);
-	if (found == CONTENDED)
-		return 0;
+	if (operation.command == COMMAND_REFER) {
+		if (ledger_refer(ledger, &operation, &result) == CONTENDED)
+			return 0;
+	} else {
+		struct retry retry = ledger_retry(ledger, &operation);
+
+		ledger_fetch(ledger, &operation, &retry);
+		if (ledger_execute(ledger, &operation, &retry, now, &result, &committed->sequence) == CROWDED)
+			return 0;
+	}
 	committed->value = result.value;
 	committed->command = operation.command;
 	committed->transaction = operation.transaction;

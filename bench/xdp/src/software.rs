@@ -1,5 +1,5 @@
-//! The paper's software side, written plainly: a loop of `recvfrom` and `sendto` over hash maps. The same commands, statuses and
-//! memory of retries as the in-NIC ledger; it journals nothing.
+//! The paper's software side, written plainly: a loop of `recvfrom` and `sendto` over hash maps. The same commands and
+//! statuses as the in-NIC ledger, a smaller memory of retries; it journals nothing.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -11,8 +11,8 @@ use std::{
 use wire::{Command, CompactFrame, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Retries that are recognised: as many as the in-NIC ledger has room for.
-const REMEMBERED: usize = 4096 * 64;
+/// Retries that are recognised.
+const REMEMBERED: usize = 1 << 18;
 
 /// As cheap as the hash of `std::unordered_map`: that of an integer is the integer, spread here by one multiplication.
 #[derive(Default)]

@@ -104,13 +104,15 @@ pub fn run(scratch: &Path, rounds: u32, plot: Option<&PathBuf>) -> Result<(), Fa
     let mut software = Side::new(cable)?;
 
     let cable = Cable::new()?;
-    let config = Config {
+    let mut config = Config {
         data: scratch.join("in-nic"),
         listen: SERVER.into(),
         http: None,
         trusted: vec!["10.77.0.0/24".parse()?],
         ..Config::default()
     };
+    // As `turnpike in-nic` has it.
+    config.ledger.retry_operations = 1 << 24;
     let service = cable.at_server(|| Ok(InNic::start(&config)?))?;
     let mut in_nic = Side::new(cable)?;
 

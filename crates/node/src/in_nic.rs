@@ -81,12 +81,17 @@ impl InNic {
         memory::set_up();
         let interface = tier::find_interface(&config.io.interface, config.listen).map_err(in_nic)?;
         let Recovered { data, chain, journal, ledger: recovered, .. } = recovery::recover(config, None)?;
-        let size = InNicConfig { accounts: config.ledger.accounts as usize, ..InNicConfig::default() };
+        let size = InNicConfig {
+            accounts: config.ledger.accounts as usize,
+            retries: config.ledger.retry_operations as usize,
+            retention: Duration::from_secs(config.ledger.retry_seconds),
+            ..InNicConfig::default()
+        };
         let secret = layout::random::<16>()?;
         let [low, high] = [0, 8].map(|at| u64::from_ne_bytes(std::array::from_fn(|byte| secret[at + byte])));
         let mut ledger = InNicLedger::load(&size, [low, high]).map_err(|error| in_nic(error.to_string()))?;
         let log = journal.log().clone();
-        restore::restore(&mut ledger, &recovered, &log, Duration::from_secs(config.ledger.retry_seconds))?;
+        restore::restore(&mut ledger, &recovered, &log, size.retention, admission::now())?;
         drop(recovered);
         let network = chain.network_id();
         let builder = BlockBuilder::new(chain, log.clone(), builder_options(config), (), admission::now())?;

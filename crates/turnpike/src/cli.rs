@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint, value_parser};
 use wire::{AccountId, TransactionId};
 
 /// The node that client commands talk to unless told otherwise.
@@ -145,6 +145,12 @@ pub struct InNicArgs {
     /// How many accounts there may be
     #[arg(long, value_name = "COUNT", default_value_t = 1 << 20)]
     pub accounts: u64,
+    /// How many operations are remembered, so that none is executed again when it is sent again: 36 bytes each
+    #[arg(long, value_name = "COUNT", default_value_t = 1 << 24, value_parser = value_parser!(u64).range(1024..=1 << 26))]
+    pub retries: u64,
+    /// How long an operation is remembered at least; where there are more in that time, requests are answered BUSY
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = value_parser!(u64).range(1..=3600))]
+    pub retry_seconds: u64,
     /// The interface that XDP executes on, if it is not the one that has the address to serve on
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,

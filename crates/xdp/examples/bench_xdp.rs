@@ -5,8 +5,10 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+mod processor;
 
 use common::{Envelope, Tier, bytes, compact};
+use processor::processor_time;
 use proof::Tip;
 use turnpike_xdp::{Counter, Error, Program};
 use wire::{Chain, Command, Query};
@@ -59,10 +61,4 @@ fn measure(what: &str, program: Result<Program, Error>, request: &[u8], keys: u3
         );
         assert!(answered > 0.95, "almost all are answered");
     }
-}
-
-/// Nanoseconds that this thread has had a processor: what other programs take of it does not count.
-fn processor_time() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split(' ').next().unwrap().parse().unwrap()
 }

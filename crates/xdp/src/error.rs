@@ -63,9 +63,18 @@ pub enum Error {
         "the in-NIC ledger has no place for account {0}: start it again, under another secret accounts lie elsewhere"
     )]
     NoPlace(u32),
+    /// Too many operations are too young to be forgotten.
+    #[error(
+        "the in-NIC ledger cannot remember all operations that may still be sent again: give it room for more (--retries), or start it \
+         again when they are older than the retention"
+    )]
+    Retries,
+    /// The retention is longer than the clock tells apart.
+    #[error("the in-NIC ledger remembers operations for a day at most, not for {0:?}")]
+    Retention(std::time::Duration),
     /// The memory is larger than an arena can be.
     #[error(
-        "an arena holds at most 4 GiB, not {0} bytes: configure fewer accounts, a shorter window or a smaller cache"
+        "an arena holds at most 4 GiB, not {0} bytes: configure fewer accounts, fewer operations to be remembered or a smaller cache"
     )]
     TooLarge(usize),
 }

@@ -15,6 +15,8 @@ pub enum LedgerCounter {
     Crowded,
     /// Executed or not, after another processor had held a lock.
     Waited,
+    /// Answered `BUSY` because all that is remembered is too young to be forgotten: nothing was done.
+    Full,
     /// Executed, and in the ring.
     Executed {
         /// A command of the protocol's.
@@ -36,7 +38,7 @@ const COMMANDS: u32 = 4;
 const STATUSES: u32 = 32;
 
 /// Where the counters of answers begin.
-const EXECUTED: u32 = 6;
+const EXECUTED: u32 = 7;
 const ANSWERED: u32 = EXECUTED + COMMANDS * STATUSES;
 
 impl LedgerCounter {
@@ -59,6 +61,7 @@ impl LedgerCounter {
             Self::Locked => Some(3),
             Self::Crowded => Some(4),
             Self::Waited => Some(5),
+            Self::Full => Some(6),
             Self::Executed { command, status } => of(EXECUTED, command, status),
             Self::Answered { command, status } => of(ANSWERED, command, status),
         }
@@ -73,6 +76,7 @@ impl LedgerCounter {
             Self::Locked => "locked",
             Self::Crowded => "crowded",
             Self::Waited => "waited",
+            Self::Full => "full",
             Self::Executed { .. } => "executed",
             Self::Answered { .. } => "answered",
         }
@@ -89,7 +93,7 @@ mod tests {
         let answers = pairs.flat_map(|(command, status)| {
             [LedgerCounter::Executed { command, status }, LedgerCounter::Answered { command, status }]
         });
-        let all = LedgerCounter::PASSED.into_iter().chain([LedgerCounter::Waited]).chain(answers);
+        let all = LedgerCounter::PASSED.into_iter().chain([LedgerCounter::Waited, LedgerCounter::Full]).chain(answers);
         let mut numbers: Vec<_> = all.filter_map(LedgerCounter::number).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..LedgerCounter::COUNT).collect::<Vec<_>>());

@@ -72,7 +72,10 @@ pub fn machine() -> Vec<Finding> {
         None if Program::is_built() => Finding::bad("xdp program", "not tried, as there is no arena", ""),
         None => Finding::bad("xdp program", Error::NotBuilt.to_string(), ""),
     });
-    let in_nic = InNicLedger::load(&InNicConfig { accounts: 1, ring: page_size() }, [0; 2]);
+    let in_nic = InNicLedger::load(
+        &InNicConfig { accounts: 1, retries: 1, ring: page_size(), ..InNicConfig::default() },
+        [0; 2],
+    );
     findings.push(Finding::of("in-nic ledger", in_nic, |_| "locks and ring are there, the verifier takes it".into()).0);
     findings.push(match read("/proc/sys/net/core/bpf_jit_enable").as_str() {
         "0" => Finding::bad("bpf compiler", "off", "turn it on: sysctl net.core.bpf_jit_enable=1"),

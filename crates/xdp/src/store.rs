@@ -7,17 +7,13 @@ use std::sync::{
 
 use table::Array;
 
-use crate::{Arena, Committed, Error};
+use crate::{
+    Arena, Committed, Error, InNicConfig, Tick,
+    retries::{self, Retries},
+};
 
 /// Stripes, each with a lock of its own.
 pub const STRIPES: usize = 4096;
-
-/// Bytes of a stripe's memory of operations, how many those are, the first word of the operations behind their tags, and the words
-/// of one.
-const STRIPE_BYTES: usize = 2176;
-const STRIPE_OPERATIONS: usize = 64;
-const OPERATIONS: usize = 16;
-const OPERATION: usize = 4;
 
 /// Accounts of a bucket, buckets that a search looks at; the words of a bucket, the first of its ids and of its balances.
 const BUCKET_ACCOUNTS: usize = 4;
@@ -29,7 +25,7 @@ const BALANCES: usize = 3;
 /// Accounts that the mean bucket has when all are there: with room for four, one in twenty overflows.
 const MEAN_ACCOUNTS: usize = 2;
 
-/// Bytes of the header, of which the first 128 are used: the buckets begin with a page of their own.
+/// Bytes of the header, of which the first 192 are used: the buckets begin with a page of their own.
 const HEADER_BYTES: usize = 4096;
 
 /// Words of the smallest page that there is.
@@ -40,46 +36,56 @@ const SECRET: usize = 0;
 const LIMIT: usize = 2;
 const BUCKET_BITS: usize = 3;
 const BUCKETS_AT: usize = 4;
-const STRIPES_AT: usize = 5;
-const EXECUTED_AT: usize = 6;
-const ACCOUNTS: usize = 8;
-const OVERFLOWS: usize = 9;
-const SEQUENCE: usize = 10;
+const LOG_MASK: usize = 8;
+const SETS: usize = 9;
+const LOG_AT: usize = 10;
+const SETS_AT: usize = 11;
+const RETENTION: usize = 12;
+const PROCESSORS: usize = 13;
+const ACCOUNTS: usize = 16;
+const OVERFLOWS: usize = 17;
+const SEQUENCE: usize = 18;
 
-/// 2^64 and 2^32 divided by the golden ratio.
+/// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-const GOLDEN_32: u32 = 0x9e37_79b1;
 
-/// Where what is in a store for so many accounts.
+/// Where what is in a store of a size.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     limit: usize,
     bucket_bits: u32,
     overflows: usize,
+    retries: retries::Size,
 }
 
 impl Layout {
-    fn new(limit: usize) -> Self {
+    fn new(config: &InNicConfig) -> Self {
+        let limit = config.accounts;
         let buckets = limit.div_ceil(MEAN_ACCOUNTS).max(STRIPES).next_power_of_two();
-        // Each of them has a full bucket of its own before it.
-        Self { limit, bucket_bits: buckets.trailing_zeros(), overflows: limit / BUCKET_ACCOUNTS + 1 }
+        Self {
+            limit,
+            bucket_bits: buckets.trailing_zeros(),
+            // Each of them has a full bucket of its own before it.
+            overflows: limit / BUCKET_ACCOUNTS + 1,
+            retries: retries::Size::of(config.retries),
+        }
     }
 
     fn buckets(&self) -> usize {
         (1 << self.bucket_bits) + self.overflows
     }
 
-    /// Numbers of operations, a word for each stripe.
-    fn executed_at(&self) -> usize {
+    fn log_at(&self) -> usize {
         HEADER_BYTES + self.buckets() * BUCKET * size_of::<u64>()
     }
 
-    fn stripes_at(&self) -> usize {
-        self.executed_at() + STRIPES * size_of::<u64>()
+    /// On a cache line, as the log has a multiple of its bytes.
+    fn sets_at(&self) -> usize {
+        self.log_at() + self.retries.log_bytes()
     }
 
     fn bytes(&self) -> usize {
-        self.stripes_at() + STRIPES * STRIPE_BYTES
+        self.sets_at() + self.retries.sets_bytes()
     }
 }
 
@@ -88,24 +94,33 @@ impl Layout {
 pub struct InNicStore {
     header: Array<AtomicU64>,
     buckets: Array<AtomicU64>,
+    retries: Retries,
     all: Array<AtomicU64>,
 }
 
 impl InNicStore {
-    /// Bytes of a store for so many accounts.
-    pub fn bytes(accounts: usize) -> usize {
-        Layout::new(accounts).bytes()
+    /// Bytes of a store.
+    pub fn bytes(config: &InNicConfig) -> usize {
+        Layout::new(config).bytes()
     }
 
     /// Makes an empty store in an arena. The secret decides where accounts lie: it has to be random.
-    pub fn within(arena: &Arena, accounts: usize, secret: [u64; 2]) -> Result<Self, Error> {
-        let layout = Layout::new(accounts);
+    pub fn within(arena: &Arena, config: &InNicConfig, secret: [u64; 2]) -> Result<Self, Error> {
+        let layout = Layout::new(config);
         let (region, offset) = arena.take(layout.bytes())?;
         let region = Arc::new(region);
         let words = |at, len| region.words(at, len).unwrap_or_else(|| unreachable!("the layout told the size"));
+        let retention = retries::retention_ticks(config.retention);
         let store = Self {
             header: words(0, HEADER_BYTES / size_of::<u64>()),
             buckets: words(HEADER_BYTES, layout.buckets() * BUCKET),
+            retries: Retries {
+                secret,
+                log: words(layout.log_at(), layout.retries.log_bytes() / size_of::<u64>()),
+                sets: words(layout.sets_at(), layout.retries.sets_bytes() / size_of::<u64>()),
+                processors: layout.retries.processors as u64,
+                retention,
+            },
             all: words(0, layout.bytes() / size_of::<u64>()),
         };
         for (at, value) in [
@@ -114,8 +129,12 @@ impl InNicStore {
             (LIMIT, layout.limit as u64),
             (BUCKET_BITS, layout.bucket_bits.into()),
             (BUCKETS_AT, HEADER_BYTES as u64),
-            (STRIPES_AT, layout.stripes_at() as u64),
-            (EXECUTED_AT, layout.executed_at() as u64),
+            (LOG_MASK, layout.retries.places as u64 - 1),
+            (SETS, layout.retries.sets as u64),
+            (LOG_AT, layout.log_at() as u64),
+            (SETS_AT, layout.sets_at() as u64),
+            (RETENTION, retention),
+            (PROCESSORS, layout.retries.processors as u64),
         ] {
             store.header[at].store(value, Relaxed);
         }
@@ -162,27 +181,15 @@ impl InNicStore {
         true
     }
 
-    /// Has an operation recognised when it is sent again, while no program is at it.
-    pub fn remember(&mut self, committed: &Committed) {
-        let first = |at: usize| self.header[at].load(Relaxed) as usize / size_of::<u64>();
-        let number = self.first_bucket(committed.source) % STRIPES;
-        let stripe = first(STRIPES_AT) + number * (STRIPE_BYTES / size_of::<u64>());
-        let at = self.all[first(EXECUTED_AT) + number].fetch_add(1, Relaxed) as usize % STRIPE_OPERATIONS;
-        let (tag, place) = (&self.all[stripe + at / 4], stripe + OPERATIONS + at * OPERATION);
-        let shift = 16 * (at % 4);
-        tag.store(tag.load(Relaxed) & !(0xffff << shift) | u64::from(tag_of(committed)) << shift, Relaxed);
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let Committed { value, command, transaction, source, destination, amount, status, .. } = *committed;
-        let names = pair(command & 0xffff | u32::from(status) << 16, 0);
-        for (word, value) in
-            [pair(transaction, source), pair(destination, amount), names, value].into_iter().enumerate()
-        {
-            self.all[place + word].store(value, Relaxed);
-        }
+    /// Has an operation that was executed at a moment recognised when it is sent again, while no program is at it. Whether there was a
+    /// place: not where too many others are as young.
+    pub fn remember(&mut self, committed: &Committed, then: Tick, now: Tick) -> bool {
+        self.retries.remember(committed, then, now)
     }
 
-    /// Tells the sequence of the last operation.
-    pub fn set_sequence(&mut self, sequence: u64) {
+    /// Goes on behind the operation of a sequence, remembering none.
+    pub fn begin_after(&mut self, sequence: u64) {
+        self.retries.begin_after(sequence);
         self.header[SEQUENCE].store(sequence, Relaxed);
     }
 
@@ -215,10 +222,4 @@ impl InNicStore {
             })
         })
     }
-}
-
-/// What an operation is first looked for by.
-fn tag_of(committed: &Committed) -> u16 {
-    let Committed { transaction, source, .. } = *committed;
-    ((transaction ^ source.wrapping_mul(GOLDEN_32)).wrapping_mul(GOLDEN_32) >> 16) as u16
 }

@@ -5,7 +5,10 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use common::{Checksum, Envelope, MAC, PORT, bytes, compact};
 use ledger::{Ledger, Limits, Now, Secret, retries};
@@ -14,14 +17,18 @@ use turnpike_xdp::{Committed, InNicConfig, InNicLedger, LedgerCounter};
 use wire::{Command, CompactFrame, Operation, Status};
 use zerocopy::FromBytes;
 
-/// Operations that every account's stripe remembers.
-const REMEMBERED: usize = 64;
+/// How far back a talk repeats itself.
+const REPEATED: usize = 64;
 
 /// As random as a secret is.
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
 
 fn load(accounts: usize, ring: usize) -> Option<InNicLedger> {
-    let nic = match InNicLedger::load(&InNicConfig { accounts, ring }, SECRET) {
+    load_with(&InNicConfig { accounts, ring, retries: 1 << 16, ..InNicConfig::default() })
+}
+
+fn load_with(config: &InNicConfig) -> Option<InNicLedger> {
+    let nic = match InNicLedger::load(config, SECRET) {
         Ok(nic) => nic,
         Err(error @ turnpike_xdp::Error::Verifier { .. }) => panic!("{error}"),
         Err(error) => {
@@ -234,9 +241,49 @@ fn what_several_processors_execute_has_an_order() {
     assert_eq!(nic.balances().map(|(_, balance)| balance).sum::<u64>(), 400, "money is neither made nor lost");
 }
 
+/// A load that the memory has no room for, by several processors on one account: what was executed is answered as it was, what was not
+/// is refused, and once the retention is over there is room again.
+#[test]
+fn a_retry_is_never_executed_again_under_load() {
+    const RETENTION: Duration = Duration::from_secs(2);
+    let config = InNicConfig { accounts: 64, ring: 1 << 22, retries: 4096, retention: RETENTION };
+    let Some(nic) = load_with(&config) else { return };
+    ask(&nic, compact(Command::Create, 1, 7, 0, 0)).unwrap();
+    let begun = Instant::now();
+    let issue = |transaction| compact(Command::Issue, transaction, 7, 0, 1);
+    let answers: Vec<Vec<_>> = std::thread::scope(|scope| {
+        let run = |thread: u32| {
+            let nic = &nic;
+            move || -> Vec<_> {
+                let transactions = 10 + thread * 10_000..10 + thread * 10_000 + 3000;
+                transactions.map(issue).map(|request| (request, ask(nic, request))).collect()
+            }
+        };
+        let threads: Vec<_> = (0..4).map(|thread| scope.spawn(run(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (executed, refused): (Vec<_>, Vec<_>) = answers
+        .into_iter()
+        .flatten()
+        .filter_map(|(request, reply)| Some((request, reply?)))
+        .partition(|(_, reply)| reply.status() == Ok(Status::Ok));
+    assert!(executed.len() > 3000 && executed.len() < 4096, "{} of 12000", executed.len());
+    assert!(refused.iter().all(|(_, reply)| (reply.status(), reply.value()) == (Ok(Status::Busy), 0)));
+    assert!(nic.count(LedgerCounter::Full) >= refused.len() as u64 && refused.len() > 7000);
+    for (request, reply) in &executed {
+        assert_eq!(ask(&nic, *request), Some(*reply), "a retry");
+    }
+    let refer = compact(Command::Refer, 1, 7, 0, 0);
+    assert_eq!(ask(&nic, refer).unwrap().value(), executed.len() as u32, "each was executed once");
+    assert!(begun.elapsed() < RETENTION, "this machine is too slow for the test");
+    std::thread::sleep(RETENTION + Duration::from_millis(1200));
+    let (request, _) = refused[0];
+    assert_eq!(ask(&nic, request).unwrap().status(), Ok(Status::Ok));
+}
+
 /// The commands of a random talk: source, destination, amount; how far back its transaction id was used, 0 for a new one.
 fn talk(length: usize) -> impl Strategy<Value = Vec<(u32, u32, u32, u32, usize)>> {
-    prop::collection::vec((1_u32..5, 0_u32..14, 0_u32..14, 1_u32..60, 0_usize..REMEMBERED), length)
+    prop::collection::vec((1_u32..5, 0_u32..14, 0_u32..14, 1_u32..60, 0_usize..REPEATED), length)
 }
 
 proptest! {
@@ -297,10 +344,10 @@ proptest! {
         for (account, balance) in ledger.iter() {
             restored.insert(account.to_compact().unwrap(), balance).unwrap();
         }
-        for (sequence, (operation, value)) in (1..).zip(&journal) {
-            restored.remember(&committed(sequence, operation, *value));
-        }
         restored.begin_after(ledger.last_sequence());
+        for (sequence, (operation, value)) in (1..).zip(&journal) {
+            restored.remember(&committed(sequence, operation, *value), Duration::ZERO).unwrap();
+        }
         assert_same(&restored, &ledger);
         // It goes on where it was: retries are known, and the next operation has the next sequence.
         let last = *sent.last().unwrap();

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chain::own;
 use common::{CABLE, CLIENT, NODE, Namespaces, STRANGER, within};
@@ -136,7 +136,7 @@ fn config(data: &Path, port: u16) -> Config {
 /// A service in its namespace, and the client's end of the cable made ready for what XDP sends there.
 fn set_up(config: &Config) -> Option<(InNic, Link, Namespaces)> {
     let namespaces = Namespaces::new().inspect_err(|why| eprintln!("skipped: {why}")).ok()?;
-    match InNicLedger::load(&InNicConfig::default(), [1, 2]) {
+    match InNicLedger::load(&InNicConfig { retries: 1, ..InNicConfig::default() }, [1, 2]) {
         Ok(_) => {}
         Err(error @ Error::Verifier { .. }) => panic!("{error}"),
         Err(error) => {
@@ -151,6 +151,56 @@ fn set_up(config: &Config) -> Option<(InNic, Link, Namespaces)> {
 
 fn start(namespaces: &Namespaces, config: &Config) -> Result<InNic, node::Error> {
     within(&namespaces.node, || InNic::start(config))
+}
+
+/// More operations than the memory of retries holds come between an operation and its retry, and then the service starts again.
+#[test]
+fn a_retry_is_not_executed_again_under_load() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(&directory.path().join("data"), 7436);
+    config.ledger.retry_operations = 8192;
+    // Longer than the test takes.
+    config.ledger.retry_seconds = 60;
+    let Some((service, receiver, namespaces)) = set_up(&config) else { return };
+    let socket = within(&namespaces.client, || client(CLIENT, config.listen));
+    for (transaction, account) in [(1, 1), (2, 2)] {
+        ask(&socket, CompactFrame::new(Command::Create, transaction, account, 0, 0));
+    }
+    ask(&socket, CompactFrame::new(Command::Issue, 3, 1, 0, 100));
+    let transfer = CompactFrame::new(Command::Transfer, 4, 1, 2, 10);
+    let first = ask(&socket, transfer);
+    assert_eq!((first.status(), first.value()), (Ok(Status::Ok), 90));
+    let (mut executed, mut busy, mut reply) = (0, 0, [0; 64]);
+    for transaction in 0..10_000 {
+        let issue = CompactFrame::new(Command::Issue, 100 + transaction, 2, 0, 1);
+        socket.send(issue.as_bytes()).unwrap();
+        let length = socket.recv(&mut reply).unwrap();
+        match CompactFrame::read_from_bytes(&reply[..length]).unwrap().status() {
+            Ok(Status::Ok) => executed += 1,
+            status => {
+                assert_eq!(status, Ok(Status::Busy));
+                busy += 1;
+            }
+        }
+    }
+    assert!(executed > 7000 && busy > 1500, "{executed} were executed, {busy} refused");
+    assert_eq!(figures(&namespaces, &service)["turnpike_in_nic_full_total"], busy);
+    let balance =
+        |socket: &UdpSocket, account| ask(socket, CompactFrame::new(Command::Refer, 5, account, 0, 0)).value();
+    assert_eq!(ask(&socket, transfer), first);
+    assert_eq!([1, 2].map(|account| balance(&socket, account)), [90, 10 + executed]);
+
+    service.stop();
+    drop(receiver);
+    let service = start(&namespaces, &config).unwrap();
+    let _receiver = within(&namespaces.client, || attach_pass(&Interface::named(CABLE).unwrap()).unwrap());
+    assert_eq!(ask(&socket, transfer), first, "after a restart");
+    socket.send(CompactFrame::new(Command::Issue, 99_999, 2, 0, 1).as_bytes()).unwrap();
+    let length = socket.recv(&mut reply).unwrap();
+    let issued = CompactFrame::read_from_bytes(&reply[..length]).unwrap();
+    assert_eq!(issued.status(), Ok(Status::Busy), "the memory is as full as it was");
+    assert_eq!([1, 2].map(|account| balance(&socket, account)), [90, 10 + executed]);
+    service.stop();
 }
 
 #[test]
@@ -240,7 +290,10 @@ fn cut_journal(config: &Config, requests: impl Iterator<Item = CompactFrame>) ->
     };
     let mut builder = BlockBuilder::new(chain, journal.log().clone(), blocks, (), 1).unwrap();
     let (mut model, mut batch) = (Model::new(), Batch::new());
-    for (now, request) in (2..).zip(requests) {
+    // Not long ago, so that its end is remembered.
+    let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
+    let begun = begun - begun % 100;
+    for (now, request) in (begun..).zip(requests) {
         if let (_, Some((operation, value))) = model.execute(request) {
             batch.push(&operation, value);
         }
@@ -249,7 +302,7 @@ fn cut_journal(config: &Config, requests: impl Iterator<Item = CompactFrame>) ->
             while builder.step(now).unwrap() {}
         }
     }
-    journal.commit(&mut batch, 1 << 20).unwrap();
+    journal.commit(&mut batch, begun + 100_000).unwrap();
     builder.finish().unwrap();
     assert!(journal.log().first_sequence() > 1, "the beginning is gone");
     assert!(builder.tip().end_sequence < journal.log().durable(), "the end is in no block");

@@ -1,11 +1,11 @@
 //! The C engines.
 
-use std::ptr::NonNull;
+use std::{ptr::NonNull, time::Duration};
 
 use ledger::{Ledger, Limits, Secret, retries};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;
-use xdp::{Arena, Committed, Error, InNicStore, Offsets};
+use xdp::{Arena, Committed, Error, InNicConfig, InNicStore, Offsets, Tick};
 
 use crate::reference::{MAC, PORT, own_addresses, trusted};
 
@@ -14,7 +14,7 @@ const MOST: usize = 4096;
 
 unsafe extern "C" {
     fn native_tier(start: *mut u8, bytes: u32, memory: *mut u8) -> u32;
-    fn native_ledger(start: *mut u8, bytes: u32, memory: *mut u8, committed: *mut [u64; 5]) -> u32;
+    fn native_ledger(start: *mut u8, bytes: u32, memory: *mut u8, now: u64, committed: *mut [u64; 5]) -> u32;
 }
 
 /// What the engines read.
@@ -32,6 +32,8 @@ pub struct Engine {
     arena: Arena,
     tables: Tables,
     packet: Guarded,
+    /// The moment that an in-NIC ledger lives in.
+    pub now: Tick,
 }
 
 impl Engine {
@@ -50,16 +52,16 @@ impl Engine {
     }
 
     /// An in-NIC ledger.
-    pub fn in_nic(accounts: usize, secret: [u64; 2]) -> Result<Self, Error> {
-        let arena = Arena::without_kernel(&[InNicStore::bytes(accounts)])?;
-        let store = InNicStore::within(&arena, accounts, secret)?;
+    pub fn in_nic(config: &InNicConfig, secret: [u64; 2]) -> Result<Self, Error> {
+        let arena = Arena::without_kernel(&[InNicStore::bytes(config)])?;
+        let store = InNicStore::within(&arena, config, secret)?;
         Ok(Self::over(arena, Tables::InNic(store)))
     }
 
     fn over(arena: Arena, tables: Tables) -> Self {
         arena.state().set_listening(PORT, MAC, &own_addresses());
         arena.state().set_trusted(trusted());
-        Self { arena, tables, packet: Guarded::new() }
+        Self { arena, tables, packet: Guarded::new(), now: Tick::after(Duration::ZERO) }
     }
 
     /// What the engine reads.
@@ -86,7 +88,7 @@ impl Engine {
         let length = unsafe {
             match &self.tables {
                 Tables::Ledger => native_tier(start, bytes, memory),
-                Tables::InNic(_) => native_ledger(start, bytes, memory, &raw mut committed),
+                Tables::InNic(_) => native_ledger(start, bytes, memory, self.now.number(), &raw mut committed),
             }
         };
         let after = self.packet.get(frame.len());

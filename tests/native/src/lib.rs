@@ -6,5 +6,7 @@
 mod engine;
 mod reference;
 
+pub use xdp::InNicConfig;
+
 pub use engine::{Engine, Tables};
 pub use reference::{MAC, PORT, Reference, frame, own_addresses, trusted};

@@ -1,15 +1,25 @@
 //! The C engines beside the Rust ones, on any machine: the golden vectors, and random talks.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::{collections::VecDeque, time::Duration};
+
 use ledger::{Ledger, Limits, Secret, retries};
 use proptest::prelude::*;
 use turnpike_native::{Engine, Reference, Tables, frame};
 use wire::{Command, CompactFrame, Status};
-use xdp::Committed;
+use xdp::{Committed, InNicConfig, Tick};
 use zerocopy::FromBytes;
 
 const LIMITS: Limits = Limits { accounts: 64, retries: retries::Limits::of(1 << 16) };
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
+
+/// How long retries are recognised.
+const RETENTION: Duration = Duration::from_secs(10);
+
+/// Of a size, with room to remember what a test does.
+fn in_nic(accounts: usize) -> InNicConfig {
+    InNicConfig { accounts, retries: 1 << 15, retention: RETENTION, ..InNicConfig::default() }
+}
 
 fn reference(limits: Limits) -> Reference {
     Reference::new(Ledger::new(limits, Secret::from_seed([3; 16])).unwrap())
@@ -36,15 +46,14 @@ fn check_in_nic(
 
 /// An engine that goes on where another stopped: its accounts lie elsewhere, as the secret is another one.
 fn restored(reference: &Reference, journal: &[Committed]) -> Engine {
-    let mut engine = Engine::in_nic(LIMITS.accounts, [5, 6]).unwrap();
+    let mut engine = Engine::in_nic(&in_nic(LIMITS.accounts), [5, 6]).unwrap();
     let store = engine.store_mut().unwrap();
     for (account, balance) in reference.ledger.iter() {
         assert!(store.insert(account.to_compact().unwrap(), balance));
     }
-    for committed in journal {
-        store.remember(committed);
-    }
-    store.set_sequence(reference.ledger.last_sequence());
+    store.begin_after(reference.ledger.last_sequence());
+    let now = Tick::after(Duration::ZERO);
+    assert!(journal.iter().all(|committed| store.remember(committed, now, now)));
     engine
 }
 
@@ -71,7 +80,7 @@ fn golden(name: &str) -> Vec<CompactFrame> {
 #[test]
 fn the_golden_talk_in_compact_frames() {
     let limits = Limits { accounts: 4096, retries: retries::Limits::of(1 << 16) };
-    let mut engine = Engine::in_nic(limits.accounts, SECRET).unwrap();
+    let mut engine = Engine::in_nic(&in_nic(limits.accounts), SECRET).unwrap();
     let mut reference = reference(limits);
     for (request, reply) in golden("compact_requests.hex").into_iter().zip(golden("compact_replies.hex")) {
         assert_eq!(check_in_nic(&mut engine, &mut reference, request).0, reply);
@@ -83,7 +92,7 @@ fn the_golden_talk_in_compact_frames() {
 fn many_accounts_overflow_their_buckets() {
     // One more than there is room for, in 4096 buckets of four.
     let limits = Limits { accounts: 8192, retries: retries::Limits::of(1 << 16) };
-    let mut engine = Engine::in_nic(limits.accounts, SECRET).unwrap();
+    let mut engine = Engine::in_nic(&in_nic(limits.accounts), SECRET).unwrap();
     let mut reference = reference(limits);
     for account in 0..=8192 {
         check_in_nic(&mut engine, &mut reference, CompactFrame::new(Command::Create, account, account, 0, 0));
@@ -94,7 +103,7 @@ fn many_accounts_overflow_their_buckets() {
 #[test]
 fn as_many_accounts_as_there_may_be_are_put_back() {
     for secret in [SECRET, [0, 0]] {
-        let mut engine = Engine::in_nic(8192, secret).unwrap();
+        let mut engine = Engine::in_nic(&in_nic(8192), secret).unwrap();
         let store = engine.store_mut().unwrap();
         assert!((0..8192).all(|account| store.insert(account, account.into())));
         assert!(!store.insert(8192, 0), "one too many");
@@ -112,7 +121,7 @@ fn as_many_accounts_as_there_may_be_are_put_back() {
 fn numbers_in_a_row_find_room_under_any_secret() {
     let secrets = [[0, 0], [0, 1], [0, 1 << 32], [u64::MAX, u64::MAX], SECRET];
     for (secret, step) in secrets.into_iter().flat_map(|secret| [1, 1 << 8, 1 << 19].map(|step| (secret, step))) {
-        let mut engine = Engine::in_nic(8192, secret).unwrap();
+        let mut engine = Engine::in_nic(&in_nic(8192), secret).unwrap();
         for number in 0..8192 {
             let create = CompactFrame::new(Command::Create, number, number * step, 0, 0);
             assert!(engine.answer(&frame(&create)).is_some(), "secret {secret:x?}, account {number} of {step} apart");
@@ -120,20 +129,106 @@ fn numbers_in_a_row_find_room_under_any_secret() {
     }
 }
 
+/// What an engine answers, and the sequence if it executed.
+fn ask(engine: &mut Engine, request: &CompactFrame) -> (CompactFrame, Option<u64>) {
+    let (reply, committed) = engine.answer(&frame(request)).expect("an answer");
+    let reply = CompactFrame::read_from_bytes(&reply[reply.len() - CompactFrame::LENGTH..]).unwrap();
+    (reply, committed.map(|committed| committed.sequence))
+}
+
+/// One account takes all of the memory, in bursts that follow each other faster than it may be forgotten.
 #[test]
-fn at_least_the_last_64_operations_of_an_account_are_remembered() {
-    let mut engine = Engine::in_nic(64, SECRET).unwrap();
-    let mut reference = reference(LIMITS);
-    check_in_nic(&mut engine, &mut reference, CompactFrame::new(Command::Create, 0, 7, 0, 0));
+fn nothing_younger_than_the_retention_is_forgotten() {
+    let config = InNicConfig { retries: 4096, ..in_nic(64) };
+    let mut engine = Engine::in_nic(&config, SECRET).unwrap();
+    ask(&mut engine, &CompactFrame::new(Command::Create, 0, 7, 0, 0));
     let issue = |transaction| CompactFrame::new(Command::Issue, transaction, 7, 0, 1);
-    for transaction in 1..=200 {
-        check_in_nic(&mut engine, &mut reference, issue(transaction));
+    // By the second in which they were executed.
+    let mut executed = Vec::<(u64, CompactFrame, CompactFrame)>::new();
+    let (mut next, mut busy, mut balance) = (1, 0, 0);
+    for second in 0..40 {
+        engine.now = Tick::after(Duration::from_secs(second));
+        let mut taken = 0;
+        for request in (next..next + 1000).map(issue) {
+            let (reply, sequence) = ask(&mut engine, &request);
+            if sequence.is_none() {
+                assert_eq!((reply.status(), reply.value()), (Ok(Status::Busy), 0));
+                busy += 1;
+                continue;
+            }
+            balance += 1;
+            taken += 1;
+            assert_eq!((reply.status(), reply.value()), (Ok(Status::Ok), balance));
+            executed.push((second, request, reply));
+        }
+        next += 1000;
+        executed.retain(|(since, ..)| second - since <= RETENTION.as_secs());
+        for (since, request, reply) in &executed {
+            assert_eq!(ask(&mut engine, request), (*reply, None), "in second {second}, from second {since}");
+        }
+        // It is full after four seconds.
+        assert!(second >= 3 || taken > 990, "{taken} in second {second}");
     }
-    for transaction in 200 - 63..=200 {
-        check_in_nic(&mut engine, &mut reference, issue(transaction));
+    assert!(busy > 20_000 && balance > 8_000, "{busy} were refused, {balance} executed");
+    assert_eq!(ask(&mut engine, &CompactFrame::new(Command::Refer, 1, 7, 0, 0)).0.value(), balance);
+}
+
+/// When the lower bits of sequences come again, and those of the time.
+#[test]
+fn it_goes_on_where_numbers_come_again() {
+    for (sequence, time) in [(u64::from(u32::MAX) - 1000, 1 << 24), (u64::from(i32::MAX as u32) - 1000, (1 << 24) - 3)]
+    {
+        let mut engine = Engine::in_nic(&InNicConfig { retries: 4096, ..in_nic(64) }, SECRET).unwrap();
+        engine.store_mut().unwrap().begin_after(sequence);
+        let tick = Duration::from_nanos(1 << 24);
+        let mut last = VecDeque::new();
+        for number in 0..20_000_u32 {
+            engine.now = Tick::after(tick * (time + number / 2));
+            let request = CompactFrame::new(Command::Issue, number, 7, 0, 1);
+            let (reply, executed) = ask(&mut engine, &request);
+            assert_eq!(executed, Some(sequence + 1 + u64::from(number)), "{:?}", reply.status());
+            last.push_back((request, reply));
+            if last.len() > 1000 {
+                last.pop_front();
+            }
+            let (request, reply) = last[number as usize % last.len()];
+            assert_eq!(ask(&mut engine, &request), (reply, None));
+        }
     }
-    let forgotten = engine.answer(&frame(&issue(200 - 64))).unwrap();
-    assert_eq!(forgotten.1.unwrap().sequence, 202, "done once more");
+}
+
+#[test]
+fn what_is_put_back_is_as_old_as_it_was() {
+    let mut engine = Engine::in_nic(&InNicConfig { retries: 4096, ..in_nic(64) }, SECRET).unwrap();
+    let store = engine.store_mut().unwrap();
+    assert!(store.insert(7, 5000));
+    store.begin_after(9000);
+    let (now, first) = (Tick::after(Duration::from_secs(3)), 9000 - 3000);
+    for sequence in first..=9000_u64 {
+        let committed = Committed {
+            sequence,
+            value: 1 << 40,
+            command: Command::Issue.code().into(),
+            transaction: sequence as u32,
+            source: 7,
+            destination: 0,
+            amount: 1,
+            status: 0,
+        };
+        // From before the clock began.
+        assert!(store.remember(&committed, now.before(Duration::from_secs(5)), now));
+    }
+    let issue = |transaction| CompactFrame::new(Command::Issue, transaction, 7, 0, 1);
+    for (second, is_young) in [(3, true), (8, true), (11, false)] {
+        engine.now = Tick::after(Duration::from_secs(second));
+        for transaction in (first as u32..=9000).step_by(100) {
+            let (reply, executed) = ask(&mut engine, &issue(transaction));
+            assert_eq!((executed, reply.value()), (None, u32::MAX), "second {second}");
+        }
+        let fresh =
+            (0..2000).filter(|number| ask(&mut engine, &issue(20_000 + second as u32 * 2000 + number)).1.is_some());
+        assert_eq!(fresh.count() > 1500, !is_young, "there is room where it may be forgotten");
+    }
 }
 
 /// The largest value and a status: their sum takes more than 32 bits.
@@ -176,7 +271,7 @@ proptest! {
 
     #[test]
     fn the_in_nic_ledger_is_the_rust_one(steps in talk(), stop: prop::sample::Index) {
-        let mut engine = Engine::in_nic(LIMITS.accounts, SECRET).unwrap();
+        let mut engine = Engine::in_nic(&in_nic(LIMITS.accounts), SECRET).unwrap();
         let (mut reference, mut journal) = (reference(LIMITS), Vec::new());
         let stop = stop.index(steps.len());
         for (number, request) in requests(steps).enumerate() {

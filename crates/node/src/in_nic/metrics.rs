@@ -44,6 +44,9 @@ pub fn write(metrics: &mut Metrics, ledger: &InNicLedger, durable: u64) {
     // Taken after the journal's, so it is not behind it.
     let unwritten = ledger.sequence().saturating_sub(durable);
     let waited = ledger.count(LedgerCounter::Waited);
+    let help =
+        "Operations that were answered BUSY, as all that is remembered may still be sent again: nothing was done.";
+    metrics.counter("in_nic_full_total", help, ledger.count(LedgerCounter::Full));
     metrics.counter("in_nic_waited_total", "Operations that found a lock held.", waited);
     metrics.gauge("in_nic_ring_bytes", "Bytes of the ring that are not read yet.", held);
     metrics.gauge("in_nic_ring_limit_bytes", "Bytes that the ring holds.", size);

@@ -11,9 +11,15 @@ use xdp::{Committed, InNicLedger};
 
 use crate::Error;
 
-/// Puts the accounts of `recovered` into an empty store, and has what its journal holds of the last `retention` recognised when it is
-/// sent again.
-pub fn restore(nic: &mut InNicLedger, recovered: &Ledger, log: &Arc<Log>, retention: Duration) -> Result<(), Error> {
+/// Puts the accounts of `recovered` into an empty store, and has the operations of its journal that are not older than `retention`
+/// recognised when they are sent again. `now` is in microseconds since the Unix epoch, as the journal has it.
+pub fn restore(
+    nic: &mut InNicLedger,
+    recovered: &Ledger,
+    log: &Arc<Log>,
+    retention: Duration,
+    now: u64,
+) -> Result<(), Error> {
     let other = || {
         Error::InNic("this is the data directory of another ledger: it has what does not fit a compact frame".into())
     };
@@ -21,15 +27,20 @@ pub fn restore(nic: &mut InNicLedger, recovered: &Ledger, log: &Arc<Log>, retent
         let account = account.to_compact().ok_or_else(other)?;
         nic.insert(account, balance).map_err(|error| Error::InNic(error.to_string()))?;
     }
-    let since = log.timestamp().saturating_sub(retention.as_micros() as u64);
-    let first = log.since(since, log.durable() + 1);
-    let mut reader = log.reader(first)?;
+    nic.begin_after(recovered.last_sequence());
+    let horizon = now.min(log.timestamp()).saturating_sub(retention.as_micros() as u64);
+    let mut reader = log.reader(log.since(horizon, log.durable() + 1))?;
     while let Some(batch) = reader.next()? {
+        if batch.timestamp < horizon {
+            continue;
+        }
+        // It was written after its operations were executed, so they are kept rather too long.
+        let age = Duration::from_micros(now.saturating_sub(batch.timestamp));
         for (sequence, record) in (batch.first_sequence..).zip(batch.records) {
-            nic.remember(&committed(sequence, record).ok_or_else(other)?);
+            let committed = committed(sequence, record).ok_or_else(other)?;
+            nic.remember(&committed, age).map_err(|error| Error::InNic(error.to_string()))?;
         }
     }
-    nic.begin_after(recovered.last_sequence());
     Ok(())
 }
 

@@ -30,6 +30,8 @@ pub fn run(args: &InNicArgs, output: Output) -> Result<(), Error> {
         ..Config::default()
     };
     config.ledger.accounts = args.accounts;
+    config.ledger.retry_operations = args.retries.next_power_of_two();
+    config.ledger.retry_seconds = args.retry_seconds;
     if let Some(http) = args.http {
         config.http = Some(http);
     }

@@ -1,0 +1,204 @@
+//! What the in-NIC ledger remembers of the operations that it executed. Twin of `bpf/retries.h`.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    time::Duration,
+};
+
+use rustix::time::{ClockId, clock_gettime};
+use table::Array;
+
+use crate::{Committed, program::possible_processors};
+
+/// Entries of a set; words of a set, where its tags and its sequences begin in it; words of an operation in the log.
+const SET_ENTRIES: usize = 20;
+const SET: usize = 16;
+const TAGS: usize = 1;
+const SEQUENCES: usize = 6;
+const OPERATION: usize = 3;
+
+/// Operations that a set leads to on average, when the log is full. One in 50,000 finds no entry that may be forgotten then, if all are young: 20 in
+/// its own set, and 20 in its second.
+const MEAN_ENTRIES: usize = 11;
+
+/// The fewest processors that the log has places to spare for, and how many times as many places it has at least.
+const FEWEST_PROCESSORS: usize = 64;
+const SPARE: usize = 8;
+
+/// The program's unit of time, 2^24 nanoseconds, and the ticks that a place tells apart.
+const TICK_BITS: u32 = 24;
+const TICKS: u32 = 0xff_ffff;
+
+/// Ticks by which an operation's may be behind its execution.
+const TICKS_LATE: u64 = 32;
+
+/// Where the command is in the word of the tick.
+const COMMAND: u32 = 0xc0;
+
+/// The longest retention: ticks come again after three days.
+pub const MOST_RETENTION: Duration = Duration::from_secs(24 * 3600);
+
+/// 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A moment of the program's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tick(u64);
+
+impl Tick {
+    /// This moment.
+    pub fn now() -> Self {
+        // What `bpf_ktime_get_coarse_ns` reads.
+        let time = clock_gettime(ClockId::MonotonicCoarse);
+        Self::after(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+    }
+
+    /// So long after the clock began.
+    pub const fn after(time: Duration) -> Self {
+        Self((time.as_nanos() >> TICK_BITS) as u64)
+    }
+
+    /// So long before; from before the machine was started, too.
+    pub const fn before(self, age: Duration) -> Self {
+        Self(self.0.wrapping_sub(Self::after(age).0))
+    }
+
+    /// As a number.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// What the store's header tells of the retention: `TICKS_LATE` for an operation that is executed after its tick, as many for one whose
+/// tick is ahead of another processor's, and a tick, as an operation may be executed at the end of it.
+pub fn retention_ticks(retention: Duration) -> u64 {
+    (retention.as_nanos() as u64).div_ceil(1 << TICK_BITS) + 1 + 2 * TICKS_LATE
+}
+
+/// How large the memory for so many operations is.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// Places of the log, a power of two.
+    pub places: usize,
+    /// Sets of the index.
+    pub sets: usize,
+    /// Processors: so many places of the log may not be read, and the next as many are not written while they are young.
+    pub processors: usize,
+}
+
+impl Size {
+    /// For so many operations at least.
+    pub fn of(operations: usize) -> Self {
+        let processors = possible_processors().max(FEWEST_PROCESSORS);
+        let places = operations.max(SPARE * processors).next_power_of_two();
+        Self { places, sets: places.div_ceil(MEAN_ENTRIES), processors }
+    }
+
+    /// Bytes of the log.
+    pub fn log_bytes(&self) -> usize {
+        self.places * OPERATION * size_of::<u64>()
+    }
+
+    /// Bytes of the index.
+    pub fn sets_bytes(&self) -> usize {
+        self.sets * SET * size_of::<u64>()
+    }
+}
+
+/// The memory, while no program is at it.
+#[derive(Debug)]
+pub struct Retries {
+    /// Secret words, as accounts have them.
+    pub secret: [u64; 2],
+    /// The operations, by the lower bits of their sequences.
+    pub log: Array<AtomicU64>,
+    /// The sets that lead to them.
+    pub sets: Array<AtomicU64>,
+    /// As in [`Size`].
+    pub processors: u64,
+    /// As [`retention_ticks`] gives it.
+    pub retention: u64,
+}
+
+impl Retries {
+    /// Goes on behind the operation of a sequence, remembering nothing: all entries are older than what the log has.
+    pub fn begin_after(&mut self, sequence: u64) {
+        let places = (self.log.len() / OPERATION) as u64;
+        let old = u64::from(sequence.wrapping_sub(places) as u32);
+        for set in self.sets.chunks_exact(SET) {
+            set.iter().skip(SEQUENCES).for_each(|pair| pair.store(old << 32 | old, Relaxed));
+        }
+    }
+
+    /// Has an operation of a moment recognised; they come in order. Whether there was a place.
+    pub fn remember(&mut self, committed: &Committed, then: Tick, now: Tick) -> bool {
+        let places = (self.log.len() / OPERATION) as u64;
+        let oldest = committed.sequence.wrapping_sub(1).wrapping_add(2 * self.processors);
+        if self.is_young(oldest, now) {
+            return false;
+        }
+        let ([own, second], tag) = self.find(committed);
+        let entry = self.take(own, committed.sequence, now).or_else(|| {
+            half(&self.sets[own * SET], 0, (now.0 as u32 & TICKS) + 1);
+            self.take(second, committed.sequence, now)
+        });
+        let Some((set, at)) = entry else { return false };
+        let (word, shift) = (&self.sets[set * SET + TAGS + at / 4], 16 * (at % 4));
+        word.store(word.load(Relaxed) & !(0xffff << shift) | u64::from(tag) << shift, Relaxed);
+        half(&self.sets[set * SET + SEQUENCES + at / 2], at % 2, committed.sequence as u32);
+        let Committed { value, command, transaction, source, destination, amount, status, .. } = *committed;
+        let when = (then.0 as u32) << 8 | (command & 3) << 6 | u32::from(status & 0x3f);
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let value = u32::try_from(value).unwrap_or(u32::MAX);
+        let place = (committed.sequence & (places - 1)) as usize * OPERATION;
+        let words = [pair(transaction, source), pair(destination, amount), pair(value, when)];
+        for (word, value) in words.into_iter().enumerate() {
+            self.log[place + word].store(value, Relaxed);
+        }
+        true
+    }
+
+    /// The two sets of an operation, and its tag.
+    fn find(&self, committed: &Committed) -> ([usize; 2], u16) {
+        let sets = (self.sets.len() / SET) as u64;
+        let name = u64::from(committed.source) << 32 | u64::from(committed.transaction);
+        let hash = fold(name ^ self.secret[0], self.secret[1] | 1).wrapping_mul(GOLDEN);
+        let first = ((hash >> 32) * sets) >> 32;
+        let second = (first + 1 + (((hash & 0xffff_ffff) * (sets - 1)) >> 32)) % sets;
+        ([first as usize, second as usize], hash as u16)
+    }
+
+    /// Takes the entry whose turn it is in a set, unless it may not be forgotten.
+    fn take(&self, set: usize, next: u64, now: Tick) -> Option<(usize, usize)> {
+        let word = &self.sets[set * SET];
+        let at = (word.load(Relaxed) >> 32) as usize % SET_ENTRIES;
+        let sequence = (self.sets[set * SET + SEQUENCES + at / 2].load(Relaxed) >> (32 * (at % 2))) as u32;
+        let age = (next as u32).wrapping_sub(1).wrapping_sub(sequence);
+        let is_in_log = u64::from(age) < (self.log.len() / OPERATION) as u64 - self.processors;
+        if is_in_log && self.is_young(sequence.into(), now) {
+            return None;
+        }
+        half(word, 1, at as u32 + 1);
+        Some((set, at))
+    }
+
+    /// Whether the operation in a place may not be forgotten.
+    fn is_young(&self, sequence: u64, now: Tick) -> bool {
+        let place = sequence as usize & (self.log.len() / OPERATION - 1);
+        let when = (self.log[place * OPERATION + 2].load(Relaxed) >> 32) as u32;
+        let age = (now.0 as u32).wrapping_add(TICKS_LATE as u32).wrapping_sub(when >> 8) & TICKS;
+        when & COMMAND != 0 && u64::from(age) <= self.retention
+    }
+}
+
+/// Stores half of a word, the lower or the upper one.
+fn half(word: &AtomicU64, upper: usize, value: u32) {
+    let shift = 32 * upper;
+    word.store(word.load(Relaxed) & !(0xffff_ffff << shift) | u64::from(value) << shift, Relaxed);
+}
+
+/// Both halves of the product, one over the other: the twin of `fold` in `bpf/hash.h`.
+fn fold(left: u64, right: u64) -> u64 {
+    let product = u128::from(left) * u128::from(right);
+    product as u64 ^ (product >> 64) as u64
+}
