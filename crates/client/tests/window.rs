@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use turnpike_client::{Failure, Limits, Window};
 use wire::{
     BatchFormat, BatchHeader, BatchMut, CompactFrame, FrameMut, InfoFrame, Operation, Promise, ProofRequest, Reply,
-    Status,
+    Status, TransactionId,
 };
 use zerocopy::IntoBytes;
 
@@ -161,6 +161,28 @@ fn waits_double_up_to_a_limit_and_end() {
     assert_eq!(alone(&mut client), (vec![Failure::NoReply], vec![0, 10, 30, 70, 150, 230]));
     assert_eq!(client.retries(), 5);
     assert!(client.begin().is_some());
+}
+
+/// What the node forgets is not sent again when it may have been forgotten: ids with a time never are.
+#[test]
+fn ids_without_a_time_are_given_up_before_the_node_forgets_them() {
+    let timed = TransactionId::timed(1_645_557_742_000, 7);
+    let transfer = |id: TransactionId| Operation::transfer(id, 1_u32.into(), 2_u32.into(), 3);
+    let refer = Operation::refer(5_u32.into(), 1_u32.into());
+    let sent_of = |operation: Operation| {
+        let mut client = Window::new(Limits { give_up_after: 300 * MILLISECOND, ..limits(1) }, 0);
+        client.limit_retries(100 * MILLISECOND);
+        let mut batch = client.begin().unwrap().batch(BatchFormat::Operation, Promise::Default);
+        assert!(batch.push(&operation));
+        batch.submit(0, Duration::ZERO, Duration::ZERO);
+        let (failures, sent) = alone(&mut client);
+        assert_eq!(failures, [Failure::NoReply]);
+        sent
+    };
+    assert_eq!(sent_of(transfer(5_u32.into())), [0, 10, 30, 70], "a quarter of the time is for the way");
+    assert_eq!(sent_of(transfer(timed)), [0, 10, 30, 70], "only the flag counts");
+    assert_eq!(sent_of(transfer(timed).timed()), [0, 10, 30, 70, 150, 230]);
+    assert_eq!(sent_of(refer), [0, 10, 30, 70, 150, 230]);
 }
 
 #[test]
