@@ -6,8 +6,8 @@ import own_chain
 from frames import *  # The layouts are this module's language.
 
 NETWORK = "vectors"
-GENESIS = own_chain.genesis(NETWORK, bytes(range(16)), 1_700_000_000_000_000)
 SECRET = int.from_bytes(bytes(range(1, 33)), "big")
+GENESIS = own_chain.genesis(NETWORK, bytes(range(16)), 1_700_000_000_000_000, own_chain.x_only(SECRET))
 SIGNER = own_chain.public_key(SECRET)
 
 
@@ -40,6 +40,24 @@ def own_transactions(count):
     for number in range(count):
         body = operation(TRANSFER, account(1000 + number), account(number), account(number + 1), number + 1)
         yield signed_by_key(body, number, number, 0) if number % 5 == 4 else body
+
+
+def seals():
+    """name, verdict, chain key, header and seal"""
+    key = own_chain.x_only(SECRET)
+    header = own_chain.header(1, 1, 1_700_000_000_000_001, 1, own_chain.header_hash(GENESIS), HASHES[5], HASHES[6])
+    good = own_chain.sealed(SECRET, header)
+    yield "genesis", "good", key, own_chain.sealed(SECRET, GENESIS)
+    yield "header", "good", key, good
+    for name, offset in (("other_version", 3), ("other_height", 15), ("other_time", 23), ("other_root", 100),
+                         ("other_r", 130), ("other_s", 191)):
+        yield name, "bad", key, flip(good, offset, good[offset] ^ 1)
+    yield "other_header", "bad", key, GENESIS + good[128:]
+    yield "other_key", "bad", own_chain.x_only(SECRET + 1), good
+    yield "no_key", "bad", bytes(32), good
+    yield "bare_hash", "bad", key, header + own_chain.sign_bip340(SECRET, own_chain.header_hash(header))
+    yield "ecdsa", "bad", key, header + own_chain.sign(SECRET, own_chain.seal_message(header))
+    yield "zeros", "bad", key, header + bytes(64)
 
 
 def transaction_proofs():
@@ -106,6 +124,9 @@ def definitions():
     """name, input, output"""
     yield "genesis", NETWORK.encode() + bytes(range(16)), GENESIS
     yield "header", GENESIS, own_chain.header_hash(GENESIS)
+    yield "sealed", GENESIS, own_chain.sealed(SECRET, GENESIS)
+    next_header = own_chain.header(1, 1, 1_700_000_000_000_001, 1, own_chain.header_hash(GENESIS), HASHES[5], HASHES[6])
+    yield "sealed", next_header, own_chain.sealed(SECRET, next_header)
     yield "account", SIGNER, own_chain.account_of_key(SIGNER)
     for number in (0, 1, 2**32 - 1):
         yield "path", account(number), own_chain.account_path(account(number)).to_bytes(8, "big")

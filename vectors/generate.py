@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from chain_vectors import definitions, index_proofs, signatures, transaction_proofs
+from chain_vectors import definitions, index_proofs, seals, signatures, transaction_proofs
 from delay_vectors import proofs
 from frames import STATUS
 from ledger_vectors import conversation
@@ -43,11 +43,14 @@ def files():
     yield "wire/status.txt", lines(
         "Status codes.", ("name", "code (decimal)"), ((name, str(code)) for name, code in STATUS.items()))
     yield "chain/definitions.txt", lines(
-        "Hashes of the own chain: tagged hashes of their input, the genesis header, the path of an account.",
+        "Hashes of the own chain: tagged hashes of their input, the genesis header, headers with their seals, the path of an account. The chain's secret key is 0102..1f20.",
         ("name", "input", "output"), definitions())
     yield "chain/signatures.txt", lines(
         "Signed operations. The good ones are signed with the secret key 0102..1f20 and the nonce of RFC 6979.",
         ("name", "verdict", "network id", "signed operation"), signatures())
+    yield "chain/seals.txt", lines(
+        "Headers with their seals, by the secret key 0102..1f20 and without auxiliary randomness.",
+        ("name", "verdict", "chain key", "header and seal"), seals())
     yield "chain/transaction_proofs.txt", lines(
         "Replies to proof query 3 on the own chain.", ("name", "verdict", "header of the block", "reply"),
         transaction_proofs())

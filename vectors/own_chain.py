@@ -43,7 +43,7 @@ def siphash_2_4(key, message):
 
 
 def header(transactions, height, timestamp, accounts, previous, transaction_root, index_root):
-    return struct.pack(">IIQQQ32s32s32s", 1, transactions, height, timestamp, accounts, previous, transaction_root,
+    return struct.pack(">IIQQQ32s32s32s", 2, transactions, height, timestamp, accounts, previous, transaction_root,
                        index_root)
 
 
@@ -51,8 +51,16 @@ def header_hash(encoded):
     return tagged("turnpike/header", encoded)
 
 
-def genesis(network, random, timestamp):
-    return header(0, 0, timestamp, 0, tagged("turnpike/network", network.encode() + random), ZERO, ZERO)
+def genesis(network, random, timestamp, key):
+    return header(0, 0, timestamp, 0, tagged("turnpike/network", network.encode() + random), key, ZERO)
+
+
+def seal_message(encoded):
+    return tagged("turnpike/seal", header_hash(encoded))
+
+
+def sealed(secret, encoded):
+    return encoded + sign_bip340(secret, seal_message(encoded))
 
 
 def transaction_leaf(transaction):
@@ -121,6 +129,24 @@ def multiply(point, factor):
 def public_key(secret):
     x, y = multiply(G, secret)
     return bytes([2 + y % 2]) + x.to_bytes(32, "big")
+
+
+def x_only(secret):
+    return public_key(secret)[1:]
+
+
+def sign_bip340(secret, message):
+    """BIP340 without auxiliary randomness."""
+    point = multiply(G, secret)
+    secret = secret if point[1] % 2 == 0 else N - secret
+    key = point[0].to_bytes(32, "big")
+    masked = (secret ^ int.from_bytes(tagged("BIP0340/aux", bytes(32)), "big")).to_bytes(32, "big")
+    nonce = int.from_bytes(tagged("BIP0340/nonce", masked + key + message), "big") % N
+    commitment = multiply(G, nonce)
+    nonce = nonce if commitment[1] % 2 == 0 else N - nonce
+    r = commitment[0].to_bytes(32, "big")
+    challenge = int.from_bytes(tagged("BIP0340/challenge", r + key + message), "big") % N
+    return r + ((nonce + challenge * secret) % N).to_bytes(32, "big")
 
 
 def account_of_key(key):

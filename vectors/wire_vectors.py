@@ -129,7 +129,7 @@ def requests():
     yield own("headers_chain_9", "headers", "UNKNOWN_CHAIN", headers(9, 0, 1, 200))
     yield own("headers_reserved_set", "headers", "MALFORMED", headers(0, 0, 1, reserved=1))
     yield own("headers_status_set", "headers", "MALFORMED", headers(0, 0, 1, status=1))
-    yield own("headers_size_set", "headers", "MALFORMED", headers(0, 0, 1, size=128))
+    yield own("headers_size_set", "headers", "MALFORMED", headers(0, 0, 1, size=192))
     yield own("headers_tip_set", "headers", "MALFORMED", headers(0, 0, 1, tip=1))
     yield own("headers_tip_hash_set", "headers", "MALFORMED", headers(0, 0, 1, tip_hash=HASHES[0]))
     yield own("headers_padding_set", "headers", "MALFORMED", headers(0, 0, 1, 127) + b"\1")
@@ -260,10 +260,10 @@ def replies():
     yield "index_entries_255", "bad", "-", flip(index, 97, 255)
 
     yield "# Headers frames"
-    given = headers(0, 10, 2, size=128, tip=11, tip_hash=HASHES[0], kind=HEADERS | REPLY) + bytes(range(256))
+    given = headers(0, 10, 2, size=192, tip=11, tip_hash=HASHES[0], kind=HEADERS | REPLY) + bytes(range(192)) * 2
     yield "headers_own", "headers", "OK", given
     yield "headers_bitcoin", "headers", "OK", headers(1, 5, 1, 144, size=80, tip=5, kind=HEADERS | REPLY)
-    yield "headers_tip", "headers", "OK", headers(0, 0, 0, size=128, tip=11, tip_hash=HASHES[0], kind=HEADERS | REPLY)
+    yield "headers_tip", "headers", "OK", headers(0, 0, 0, size=192, tip=11, tip_hash=HASHES[0], kind=HEADERS | REPLY)
     yield "headers_unknown_chain", "headers", "UNKNOWN_CHAIN", headers(9, 0, 0, status=67, kind=HEADERS | REPLY)
     yield "headers_short", "bad", "-", given[:-1]
     yield "headers_size_0", "bad", "-", headers(0, 5, 1, 192, kind=HEADERS | REPLY)

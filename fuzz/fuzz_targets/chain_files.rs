@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use chain::merkle::{SignedTail, TAIL_SIZE};
 use chain::own::{Catalog, Commit, Error, FileCatalog, Levels, NextBlock, Options, OwnChain, audit};
 use libfuzzer_sys::fuzz_target;
-use spv::BlockHeader;
+use spv::{BlockHeader, SealedHeader, SealingKey};
 use storage::{Directory, SimulatedDisk};
 use turnpike_fuzz::{Files, damaged, read_all};
 use wire::{AccountId, Operation, TransactionId};
@@ -16,13 +16,17 @@ use zerocopy::FromBytes;
 /// Small, so that blocks cross segments.
 const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored };
 
-/// Bytes of a record; its header comes first, and the position in the journal behind it.
-const RECORD: usize = 256;
+/// Bytes of a record; its header comes first with its seal, and the position in the journal behind it.
+const RECORD: usize = 288;
 
 const ACCOUNTS: u32 = 24;
 
-fn genesis() -> BlockHeader {
-    BlockHeader::genesis("fuzz", &[0; 16], 1)
+fn key() -> SealingKey {
+    SealingKey::from_bytes(&[1; 32]).expect("a key")
+}
+
+fn genesis() -> SealedHeader {
+    key().seal(&BlockHeader::genesis("fuzz", &[0; 16], 1, &key().public()))
 }
 
 /// A block with transfers from each account to the next, the first of them signed.
@@ -38,7 +42,7 @@ fn append(chain: &mut OwnChain, number: u32) -> Result<(), Error> {
     operations.extend((1..=ACCOUNTS).map(transfer));
     let (end_sequence, timestamp) = (chain.tip().end_sequence + operations.len() as u64, number.into());
     let tails = [SignedTail { position: 3, tail: [1; TAIL_SIZE] }];
-    chain.append(NextBlock { operations: &operations, tails: &tails, end_sequence, timestamp }).map(|_| ())
+    chain.append(NextBlock { operations: &operations, tails: &tails, end_sequence, timestamp }, &mut key()).map(|_| ())
 }
 
 /// The files of a chain of three blocks, with a snapshot after the second.
@@ -47,7 +51,7 @@ fn files() -> &'static Files {
     FILES.get_or_init(|| {
         let disk = SimulatedDisk::new(0);
         let catalog = Box::new(FileCatalog::new(disk.root().directory("catalog").expect("no faults were asked for")));
-        let mut chain = OwnChain::open(disk.root(), catalog, OPTIONS, Some(genesis())).expect("a new chain");
+        let mut chain = OwnChain::open(disk.root(), catalog, OPTIONS, || Ok(genesis())).expect("a new chain");
         for number in 1..=3 {
             append(&mut chain, number).expect("a block that holds");
             if number == 2 {
@@ -71,11 +75,11 @@ impl Believing {
         let (records, blocks) = (whole("records-"), whole("blocks-"));
         let records = &records[..records.len() / RECORD * RECORD];
         let Some(last) = records.last_chunk::<RECORD>() else { return Self(None) };
-        let (header, rest) = BlockHeader::read_from_prefix(last).expect("a record is longer than a header");
+        let (sealed, rest) = SealedHeader::read_from_prefix(last).expect("a record is longer than a header");
         let end_sequence = u64::from_le_bytes(rest[..8].try_into().expect("eight bytes"));
         Self(Some(Commit {
             height: (records.len() as u64 / RECORD as u64 - 1).into(),
-            hash: header.hash(),
+            hash: sealed.hash(),
             end_sequence: end_sequence.into(),
             records: (records.len() as u64).into(),
             blocks: (blocks.len() as u64).into(),
@@ -91,12 +95,20 @@ impl Catalog for Believing {
     fn commit(&self, _commit: &Commit) -> Result<(), Error> {
         Ok(())
     }
+
+    fn proposal(&self) -> Result<Option<Commit>, Error> {
+        Ok(None)
+    }
+
+    fn propose(&self, _commit: &Commit) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 fuzz_target!(|damage: &[u8]| {
     let root = damaged(files(), damage);
     let catalog = Box::new(Believing::new(&*root));
-    let Ok(mut chain) = OwnChain::open(Arc::clone(&root), catalog, OPTIONS, Some(genesis())) else { return };
+    let Ok(mut chain) = OwnChain::open(Arc::clone(&root), catalog, OPTIONS, || Ok(genesis())) else { return };
     let reader = chain.reader();
     let tip = chain.tip();
     let _ = audit(&chain, |_| {});

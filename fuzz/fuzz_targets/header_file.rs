@@ -17,8 +17,8 @@ mod file;
 mod header_file;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(chain) = header_file::own_of(bytes, input()) {
-        assert_eq!(chain.height() as usize + 1, bytes.len() / size_of::<spv::BlockHeader>());
+    if let Ok(chain) = header_file::own_of(bytes, input(), None) {
+        assert_eq!(chain.height() as usize + 1, bytes.len() / size_of::<spv::SealedHeader>());
     }
     for first_height in [None, Some(0), Some(2016), Some(u32::MAX)] {
         if let Ok(chain) = header_file::bitcoin_of(bytes, input(), Network::Regtest, first_height) {

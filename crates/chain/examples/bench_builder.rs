@@ -2,7 +2,7 @@
 //! medians of processor time, and of wall time for whole blocks, since they wait for the disk.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use spv::{BlockHeader, Locator};
+use spv::{BlockHeader, Locator, SealingKey};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -130,12 +130,13 @@ fn whole_blocks(numbers: &mut Numbers) {
     let directory: Arc<dyn Directory> = Arc::new(RealDirectory::open(folder.path()).unwrap());
     let database = fjall::Database::builder(folder.path().join("catalog")).open().unwrap();
     let catalog = Box::new(KeyValueCatalog::new(&database).unwrap());
-    let genesis = BlockHeader::genesis("bench", &[1; 16], 0);
-    let mut chain = OwnChain::open(directory, catalog, Options::default(), Some(genesis)).unwrap();
+    let mut key = SealingKey::from_bytes(&[1; 32]).unwrap();
+    let genesis = key.seal(&BlockHeader::genesis("bench", &[1; 16], 0, &key.public()));
+    let mut chain = OwnChain::open(directory, catalog, Options::default(), || Ok(genesis)).unwrap();
     let mut append = |operations: &[Operation]| {
         let next = NextBlock { operations, tails: &[], end_sequence: 0, timestamp: 0 };
         let (wall, processor) = (Instant::now(), processor_time());
-        chain.append(next).unwrap();
+        chain.append(next, &mut key).unwrap();
         (wall.elapsed().as_nanos() as f64 / f64::from(BLOCK), (processor_time() - processor) / f64::from(BLOCK))
     };
     for first in (0..ACCOUNTS).step_by(500_000) {

@@ -78,6 +78,9 @@ pub enum Error {
     /// A header of the own chain breaks a rule.
     #[error("a header of the node: {0}")]
     Header(#[from] spv::HeaderError),
+    /// The node has other headers than those here, sealed as well. Nothing was changed.
+    #[error("{0}")]
+    Reorganised(Box<crate::Fork>),
     /// A header of Bitcoin breaks a rule.
     #[error("a Bitcoin header of the node: {0}")]
     BitcoinHeader(#[from] spv::bitcoin::HeaderError),

@@ -1,9 +1,10 @@
 //! Synchronising headers.
 
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use spv::bitcoin;
-use spv::{BlockHeader, HeaderChain};
+use spv::{ChainKey, Equivocation, Hash, HeaderChain, SealedHeader};
 use wire::{Chain, HeadersFrame, Reply};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -14,95 +15,193 @@ const MAX_HEADERS: u64 = 1 << 20;
 
 /// A reply to a headers frame.
 struct Given {
-    tip_height: u64,
+    tip: Tip,
     headers: Vec<u8>,
 }
 
+/// The end of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// Height of the last header.
+    pub height: u64,
+    /// Its hash.
+    pub hash: Hash,
+}
+
+impl fmt::Display for Tip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "block {} {}", self.height, hex(&self.hash))
+    }
+}
+
+/// Two chains that the same key sealed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// The key.
+    pub key: ChainKey,
+    /// Height of the last header that both have.
+    pub common: u64,
+    /// The tip here.
+    pub here: Tip,
+    /// The tip that the node says it has.
+    pub there: Tip,
+    /// The first two headers that differ. Anybody can check that the key sealed both.
+    pub evidence: Equivocation,
+}
+
+impl fmt::Display for Fork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, common, here, there, evidence } = self;
+        write!(
+            f,
+            "the chain key {} sealed two chains: they part after block {common}, the headers here end at {here} and the node's at \
+             {there}. Its holder took back what was settled (as a node does that was put back to an old copy of its data), or \
+             somebody else has the key. The headers here are unchanged; ask the operator, and take the node's only if they are the \
+             right ones (--accept-reorganisation). Evidence: at height {} it sealed {} and {}",
+            hex(&key.to_bytes()),
+            common + 1,
+            hex(&evidence.first.hash()),
+            hex(&evidence.second.hash()),
+        )
+    }
+}
+
+/// How the node's chain relates to the one here.
+enum Relation {
+    /// It is the same, and goes on with these; with none where the node is behind.
+    Follows(Vec<SealedHeader>, Tip),
+    /// It is another one, also sealed.
+    Forks(Box<Fork>),
+}
+
+/// What was replaced because it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reorganised {
+    /// The two chains, as they were.
+    pub fork: Fork,
+    /// The headers that were here, from the first that differed on.
+    pub replaced: Vec<SealedHeader>,
+}
+
 impl Client {
-    /// The chain of the node's genesis. Where the network id is not given, the node's is believed.
+    /// The chain of the node's genesis. Where the network id is not given, the node's is believed: whoever answers may have made
+    /// any network. The network id covers the chain's key, so with it every header is known to be the right one.
     pub fn open_chain(&mut self, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
-        let found = self.info()?.network;
-        let network = network.unwrap_or(found);
-        if network != found {
-            return Err(Error::WrongNetwork { expected: hex(&network), found: hex(&found) });
-        }
+        let network = self.check_network(network)?;
         let given = self.headers(Chain::Own, 0, 1)?;
-        let genesis = BlockHeader::read_from_bytes(&given.headers).map_err(|_| Error::WrongReply)?;
+        let genesis = SealedHeader::read_from_bytes(&given.headers).map_err(|_| Error::WrongReply)?;
         Ok(HeaderChain::new(&network, genesis)?)
     }
 
-    /// Takes the headers of the own chain that the node has and `chain` does not, and returns how many came. Where the node's
-    /// chain was reorganised, it replaces what is here from the fork on.
-    pub fn sync_headers(&mut self, chain: &mut HeaderChain) -> Result<u64, Error> {
-        let mut came = 0;
-        // The tip that is known is asked for as well: it tells whether the node still has it.
-        let mut given = self.own_headers(chain.height())?;
-        if given.0.first().map(BlockHeader::hash) != Some(*chain.tip_hash()) {
-            let fork = self.fork(chain)?;
-            if fork == given.1 {
-                // The node is behind, on the same chain.
-                return Ok(0);
+    /// The node's network id, which has to be the one that is given, if one is.
+    pub fn check_network(&mut self, network: Option<[u8; 32]>) -> Result<[u8; 32], Error> {
+        let found = self.info()?.network;
+        match network {
+            Some(expected) if expected != found => {
+                Err(Error::WrongNetwork { expected: hex(&expected), found: hex(&found) })
             }
-            return self.replace_headers(chain, fork + 1);
+            _ => Ok(found),
         }
-        while came < MAX_HEADERS {
-            for header in given.0.drain(..).skip(1) {
+    }
+
+    /// Takes the headers of the own chain that the node has and `chain` does not, checks their seals, and returns how many came.
+    /// Headers that are here are never replaced: where the node has others, that is [`Error::Reorganised`] if they are sealed as well.
+    pub fn sync_headers(&mut self, chain: &mut HeaderChain) -> Result<u64, Error> {
+        match self.compare(chain)? {
+            Relation::Follows(headers, tip) => self.append_headers(chain, headers, tip),
+            Relation::Forks(fork) => Err(Error::Reorganised(fork)),
+        }
+    }
+
+    /// As [`Self::sync_headers`], but where the node has other headers that are sealed and reach at least as high, takes these in
+    /// place of those here, and tells what it replaced.
+    pub fn accept_reorganisation(&mut self, chain: &mut HeaderChain) -> Result<(u64, Option<Reorganised>), Error> {
+        let fork = match self.compare(chain)? {
+            Relation::Follows(headers, tip) => return Ok((self.append_headers(chain, headers, tip)?, None)),
+            Relation::Forks(fork) => *fork,
+        };
+        let from = fork.common + 1;
+        let mut headers = Vec::new();
+        while (headers.len() as u64) < MAX_HEADERS {
+            let (more, tip) = self.own_headers(from + headers.len() as u64)?;
+            if more.is_empty() {
+                break;
+            }
+            headers.extend(more);
+            if from + headers.len() as u64 > tip.height {
+                break;
+            }
+        }
+        let replaced = chain.replace_from(from, &headers)?;
+        Ok((headers.len() as u64, Some(Reorganised { fork, replaced })))
+    }
+
+    /// Appends what the node has behind the tip that is here, of which the first headers came already.
+    fn append_headers(
+        &mut self,
+        chain: &mut HeaderChain,
+        mut headers: Vec<SealedHeader>,
+        mut tip: Tip,
+    ) -> Result<u64, Error> {
+        let mut came = 0;
+        loop {
+            for header in headers.drain(..) {
                 chain.append(header)?;
                 came += 1;
             }
-            if chain.height() >= given.1 {
-                break;
+            if chain.height() >= tip.height || came >= MAX_HEADERS {
+                return Ok(came);
             }
-            let before = chain.height();
-            given = self.own_headers(before)?;
-            if given.0.len() < 2 {
-                break;
+            (headers, tip) = self.own_headers(chain.height() + 1)?;
+            if headers.is_empty() {
+                return Ok(came);
             }
         }
-        Ok(came)
+    }
+
+    /// Compares the node's chain with the one here.
+    fn compare(&mut self, chain: &HeaderChain) -> Result<Relation, Error> {
+        // The tip that is known is asked for as well: it tells whether the node still has it.
+        let (mut headers, there) = self.own_headers(chain.height())?;
+        if headers.first().map(SealedHeader::hash) == Some(*chain.tip_hash()) {
+            headers.remove(0);
+            return Ok(Relation::Follows(headers, there));
+        }
+        let common = self.last_common(chain)?;
+        let (headers, _) = self.own_headers(common + 1)?;
+        let Some(other) = headers.first().filter(|_| common < chain.height()) else {
+            return Ok(Relation::Follows(Vec::new(), there));
+        };
+        let evidence = chain.equivocation(other)?;
+        let here = Tip { height: chain.height(), hash: *chain.tip_hash() };
+        Ok(Relation::Forks(Box::new(Fork { key: *chain.key(), common, here, there, evidence })))
     }
 
     /// The greatest height, of those tried, at which the node has the header that is here.
-    fn fork(&mut self, chain: &HeaderChain) -> Result<u64, Error> {
+    fn last_common(&mut self, chain: &HeaderChain) -> Result<u64, Error> {
         let mut step = 1;
         let mut height = chain.height();
         loop {
-            if height == 0 {
-                return Err(Error::NothingInCommon);
-            }
             height = height.saturating_sub(step);
             step *= 2;
             let (headers, _) = self.own_headers(height)?;
-            if headers.first().map(BlockHeader::hash).as_ref() == chain.hash(height) {
+            if headers.first().map(SealedHeader::hash).as_ref() == chain.hash(height) {
                 // All that came with it and is known is common too.
                 let known =
                     headers.iter().zip(height..).take_while(|(header, at)| chain.hash(*at) == Some(&header.hash()));
                 return Ok(height + known.count() as u64 - 1);
             }
+            if height == 0 {
+                let found = headers.first().ok_or(Error::NothingInCommon)?.hash();
+                return Err(Error::WrongNetwork { expected: hex(chain.network_id()), found: hex(&found) });
+            }
         }
     }
 
-    fn replace_headers(&mut self, chain: &mut HeaderChain, from: u64) -> Result<u64, Error> {
-        let mut headers = Vec::new();
-        while (headers.len() as u64) < MAX_HEADERS {
-            let next = from + headers.len() as u64;
-            let (more, tip) = self.own_headers(next)?;
-            if more.is_empty() {
-                break;
-            }
-            headers.extend(more);
-            if from + headers.len() as u64 > tip {
-                break;
-            }
-        }
-        chain.replace_from(from, &headers)?;
-        Ok(headers.len() as u64)
-    }
-
-    fn own_headers(&mut self, first: u64) -> Result<(Vec<BlockHeader>, u64), Error> {
+    fn own_headers(&mut self, first: u64) -> Result<(Vec<SealedHeader>, Tip), Error> {
         let given = self.headers(Chain::Own, first, u16::MAX)?;
-        let headers = <[BlockHeader]>::ref_from_bytes(&given.headers).map_err(|_| Error::WrongReply)?;
-        Ok((headers.to_vec(), given.tip_height))
+        let headers = <[SealedHeader]>::ref_from_bytes(&given.headers).map_err(|_| Error::WrongReply)?;
+        Ok((headers.to_vec(), given.tip))
     }
 
     /// Takes the headers of Bitcoin that the node has and `chain` does not, and returns how many came. Each is checked as
@@ -131,7 +230,7 @@ impl Client {
                 came += u64::from(inserted != bitcoin::Inserted::Known);
             }
             let last = from + headers.len() as u64 - 1;
-            if last >= given.tip_height || last == from {
+            if last >= given.tip.height || last == from {
                 break;
             }
             from = last;
@@ -151,7 +250,8 @@ impl Client {
             },
             |reply, _| match reply {
                 Reply::Headers(reply) if reply.fixed.count.get() <= count => {
-                    Ok(Given { tip_height: reply.fixed.tip_height.get(), headers: reply.headers.to_vec() })
+                    let tip = Tip { height: reply.fixed.tip_height.get(), hash: reply.fixed.tip_hash };
+                    Ok(Given { tip, headers: reply.headers.to_vec() })
                 }
                 _ => Err(Error::WrongReply),
             },

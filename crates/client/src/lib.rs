@@ -37,6 +37,7 @@ mod window;
 
 pub use client::{Client, Receipt};
 pub use error::Error;
+pub use headers::{Fork, Reorganised, Tip};
 pub use local::connected;
 pub use options::Options;
 pub use pipeline::Pipeline;

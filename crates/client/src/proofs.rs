@@ -121,7 +121,7 @@ impl Client {
         let proof = TransactionProof::parse(&reply)?;
         let mut verified = proof.verify(chain);
         if verified == Err(ProofError::UnknownBlock) {
-            // The block is newer than the headers, or they were reorganised.
+            // The block is newer than the headers, or of another branch, which is an error that tells so.
             self.sync_headers(chain)?;
             verified = proof.verify(chain);
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use secp256k1::{Message, PublicKey, SECP256K1, SecretKey, ecdsa};
 use spv::hash::{TaggedHash, account_of_key, index_leaf, index_node, transaction_leaf, transaction_node};
-use spv::{BlockHeader, IndexProof, TransactionProof, account_path};
+use spv::{BlockHeader, ChainKey, IndexProof, SealedHeader, SealingKey, TransactionProof, account_path};
 use turnpike_client::Signer;
 use wire::{Promise, SignedOperation};
 use zerocopy::{FromBytes, IntoBytes};
@@ -35,6 +35,10 @@ fn block_header(bytes: &[u8]) -> BlockHeader {
     BlockHeader::read_from_bytes(bytes).unwrap()
 }
 
+fn sealing_key() -> SealingKey {
+    SealingKey::from_bytes(&std::array::from_fn(|n| n as u8 + 1)).unwrap()
+}
+
 #[test]
 fn hashes() {
     let hash = |bytes: &[u8]| <[u8; 32]>::try_from(bytes).unwrap();
@@ -44,9 +48,11 @@ fn hashes() {
             "genesis" => {
                 let (network, random) = input.split_at(input.len() - 16);
                 let network = std::str::from_utf8(network).unwrap();
-                let header = BlockHeader::genesis(network, random.try_into().unwrap(), 1_700_000_000_000_000);
+                let random = random.try_into().unwrap();
+                let header = BlockHeader::genesis(network, random, 1_700_000_000_000_000, &sealing_key().public());
                 header.as_bytes().to_vec()
             }
+            "sealed" => sealing_key().seal(&block_header(input)).as_bytes().to_vec(),
             "header" => block_header(input).hash().to_vec(),
             "account" => account_of_key(input.as_slice().try_into().unwrap()).to_vec(),
             "path" => account_path(input.as_slice().try_into().unwrap()).to_be_bytes().to_vec(),
@@ -80,6 +86,16 @@ fn signatures() {
             let made = signer.sign_at(signed.operation, signed.timestamp.get(), signed.nonce.get(), promise);
             assert_eq!(made, signed, "{}", text[0]);
         }
+    }
+}
+
+#[test]
+fn seals() {
+    for (text, fields) in records("seals.txt", 2) {
+        let key = ChainKey::from_bytes(fields[0].as_slice().try_into().unwrap());
+        let sealed = SealedHeader::read_from_bytes(&fields[1]).unwrap();
+        let holds = key.is_some_and(|key| key.has_sealed(&sealed.hash(), &sealed.seal));
+        assert_eq!(holds, text[1] == "good", "{}", text[0]);
     }
 }
 

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use chain::{
     merkle::SignedTail,
-    own::{NextBlock, OwnChain, OwnReader, Tip},
+    own::{NextBlock, OwnChain, OwnReader, Sealer, Tip},
 };
 use wire::{Operation, Status};
 
@@ -67,11 +67,14 @@ struct Open {
 #[derive(Debug)]
 pub struct BlockBuilder<O = ()> {
     chain: OwnChain,
+    sealer: Box<dyn Sealer>,
     log: Arc<Log>,
     reader: JournalReader,
     options: Options,
     observer: O,
     open: Open,
+    /// Where the next block ends, if it may have been sealed before the node was started: it has to be the same again.
+    proposed_end: Option<u64>,
     /// When the last snapshot was written, or the builder was made.
     snapshot_at: u64,
     /// The tip of the last snapshot, or the one that the builder began with.
@@ -79,12 +82,33 @@ pub struct BlockBuilder<O = ()> {
 }
 
 impl<O: Observer> BlockBuilder<O> {
-    /// A builder that goes on where the chain ends. `now` is the time in microseconds since the Unix epoch.
-    pub fn new(chain: OwnChain, log: Arc<Log>, options: Options, observer: O, now: u64) -> Result<Self, Error> {
+    /// A builder that goes on where the chain ends, and has its blocks sealed by `sealer`. `now` is the time in microseconds since
+    /// the Unix epoch.
+    pub fn new(
+        chain: OwnChain,
+        sealer: Box<dyn Sealer>,
+        log: Arc<Log>,
+        options: Options,
+        observer: O,
+        now: u64,
+    ) -> Result<Self, Error> {
         let tip = chain.tip();
+        let durable = log.durable();
+        let proposed_end = chain.proposed_end().filter(|end| (tip.end_sequence..=durable).contains(end));
         let reader = log.reader(tip.end_sequence + 1)?;
         let open = Open { end_sequence: tip.end_sequence, ..Open::default() };
-        Ok(Self { chain, log, reader, options, observer, open, snapshot_at: now, snapshot_tip: tip })
+        Ok(Self {
+            chain,
+            sealer,
+            log,
+            reader,
+            options,
+            observer,
+            open,
+            proposed_end,
+            snapshot_at: now,
+            snapshot_tip: tip,
+        })
     }
 
     /// The last block.
@@ -111,8 +135,7 @@ impl<O: Observer> BlockBuilder<O> {
     ///
     /// After an error nothing is lost: the next step tries again.
     pub fn step(&mut self, now: u64) -> Result<bool, Error> {
-        let waited = Duration::from_micros(now.saturating_sub(self.open.since));
-        if self.is_full() || self.is_open() && waited >= self.options.interval || self.is_empty_due() {
+        if self.is_due(now) {
             self.close()?;
             self.maintain(now)?;
             return Ok(true);
@@ -127,7 +150,11 @@ impl<O: Observer> BlockBuilder<O> {
             return Ok(false);
         };
         let last = batch.last_sequence();
-        self.open.take(&batch, self.options.transactions as usize, now);
+        let limits = match self.proposed_end {
+            Some(end) => (usize::MAX, end),
+            None => (self.options.transactions as usize, u64::MAX),
+        };
+        self.open.take(&batch, limits, now);
         if self.open.end_sequence < last {
             // The block is full before the batch is over; what is left of it goes into the next.
             self.reader = self.log.reader(self.open.end_sequence + 1)?;
@@ -146,6 +173,15 @@ impl<O: Observer> BlockBuilder<O> {
         Ok(())
     }
 
+    /// Whether the open block is to be closed.
+    fn is_due(&self, now: u64) -> bool {
+        if let Some(end) = self.proposed_end {
+            return self.open.end_sequence >= end;
+        }
+        let waited = Duration::from_micros(now.saturating_sub(self.open.since));
+        self.is_full() || self.is_open() && waited >= self.options.interval || self.is_empty_due()
+    }
+
     fn is_full(&self) -> bool {
         self.open.operations.len() >= self.options.transactions as usize
     }
@@ -160,7 +196,9 @@ impl<O: Observer> BlockBuilder<O> {
         let Open { operations, tails, end_sequence, timestamp, .. } = &self.open;
         let (end_sequence, timestamp) = (*end_sequence, *timestamp);
         let parent = self.chain.tip();
-        let tip = self.chain.append(NextBlock { operations, tails, end_sequence, timestamp })?;
+        let block = NextBlock { operations, tails, end_sequence, timestamp };
+        let tip = self.chain.append(block, &mut *self.sealer)?;
+        self.proposed_end = None;
         self.observer.closed(&parent, &tip, operations);
         self.open.operations.clear();
         self.open.tails.clear();
@@ -186,14 +224,14 @@ impl<O: Observer> BlockBuilder<O> {
 }
 
 impl Open {
-    /// Takes the operations that succeeded, until there are `limit`.
-    fn take(&mut self, batch: &JournalBatch<'_>, limit: usize, now: u64) {
+    /// Takes the operations that succeeded, until there are so many, or up to the last that the block is to cover.
+    fn take(&mut self, batch: &JournalBatch<'_>, (most, last): (usize, u64), now: u64) {
         if self.operations.is_empty() {
             self.since = now;
         }
         let mut signed = batch.signed().peekable();
         for (at, record) in batch.records.iter().enumerate() {
-            if self.operations.len() == limit {
+            if self.operations.len() == most || self.end_sequence == last {
                 return;
             }
             self.end_sequence = batch.first_sequence + at as u64;

@@ -4,12 +4,16 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use chain::own::{FileCatalog, OwnChain};
+use chain::own::{FileCatalog, OwnChain, Sealer, SealingError};
 use common::{Model, account, transaction};
 use proptest::prelude::*;
-use spv::BlockHeader;
+use spv::{BlockHeader, Hash, Seal, SealingKey};
 use storage::{Faults, SimulatedDisk};
 use turnpike_ledger::{
     Ledger, Limits, Now, Secret,
@@ -38,8 +42,39 @@ fn options(transactions: u32, limits: &Limits) -> builder::Options {
     builder::Options { transactions, interval, snapshot, failures: FAILURES, retention, replay }
 }
 
+/// A signer outside of the node, which outlives it. It seals one header of a height and never another one.
+#[derive(Clone, Debug, Default)]
+struct Module(Arc<Mutex<Memory>>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    sealed: HashMap<u64, Hash>,
+    /// Its answers get lost.
+    mute: bool,
+}
+
+impl Module {
+    fn key() -> SealingKey {
+        SealingKey::from_bytes(&[1; 32]).unwrap()
+    }
+
+    fn set_mute(&self, mute: bool) {
+        self.0.lock().unwrap().mute = mute;
+    }
+}
+
+impl Sealer for Module {
+    fn seal(&mut self, header: &BlockHeader) -> Result<Seal, SealingError> {
+        let mut memory = self.0.lock().unwrap();
+        let first = *memory.sealed.entry(header.height.get()).or_insert(header.hash());
+        assert_eq!(first, header.hash(), "two headers of height {} are to be sealed", header.height);
+        if memory.mute { Err("no answer".into()) } else { Ok(Self::key().seal(header).seal) }
+    }
+}
+
 /// A node without network and threads.
 struct Machine {
+    module: Module,
     disk: SimulatedDisk,
     journal: Journal,
     batch: Batch,
@@ -56,30 +91,32 @@ struct Machine {
 
 impl Machine {
     fn start(disk: SimulatedDisk, transactions: u32, now: u64) -> Self {
-        Self::with(LIMITS, disk, transactions, now)
+        Self::with(LIMITS, disk, Module::default(), transactions, now)
     }
 
-    fn with(limits: Limits, disk: SimulatedDisk, transactions: u32, now: u64) -> Self {
+    fn with(limits: Limits, disk: SimulatedDisk, module: Module, transactions: u32, now: u64) -> Self {
         let root = disk.root();
         let options_of_journal =
             journal::Options { segment_bytes: 16 * PAGE, batch_bytes: 8 * PAGE as usize, key: [7; 32] };
         let (journal, _) = Journal::open(root.directory("journal").unwrap(), &options_of_journal).unwrap();
         let directory = root.directory("chain").unwrap();
         let catalog = Box::new(FileCatalog::new(directory.clone()));
-        let genesis = BlockHeader::genesis("test", &[1; 16], 0);
+        let key = Module::key();
+        let genesis = key.seal(&BlockHeader::genesis("test", &[1; 16], 0, &key.public()));
         let options_of_chain = chain::own::Options { segment_size: 1 << 20, ..Default::default() };
-        let chain = OwnChain::open(directory, catalog, options_of_chain, Some(genesis)).unwrap();
+        let chain = OwnChain::open(directory, catalog, options_of_chain, || Ok(genesis)).unwrap();
         let ledger = recover(limits, Secret::default(), &chain, journal.log()).unwrap();
-        let builder = BlockBuilder::new(chain, journal.log().clone(), options(transactions, &limits), (), now).unwrap();
+        let (log, options) = (journal.log().clone(), options(transactions, &limits));
+        let builder = BlockBuilder::new(chain, Box::new(module.clone()), log, options, (), now).unwrap();
         let (batch, signed_at, started) = (Batch::new(), None, now);
-        Self { disk, journal, batch, ledger, builder, transactions, limits, now, started, signed_at }
+        Self { module, disk, journal, batch, ledger, builder, transactions, limits, now, started, signed_at }
     }
 
     fn restart(self) -> Self {
-        let Self { disk, journal, builder, transactions, limits, now, .. } = self;
+        let Self { module, disk, journal, builder, transactions, limits, now, .. } = self;
         drop((journal, builder));
         disk.crash();
-        Self::with(limits, disk, transactions, now + 1)
+        Self::with(limits, disk, module, transactions, now + 1)
     }
 
     /// Executes operations and makes them durable; every third is signed. Statuses and values.
@@ -149,14 +186,14 @@ proptest! {
 
     #[test]
     fn what_is_durable_is_settled_once(
-        seed: u64, transactions in 1u32..200, rounds in prop::collection::vec((0usize..400, 0usize..30, any::<bool>()), 1..12),
+        seed: u64, transactions in 1u32..200, rounds in prop::collection::vec((0usize..400, 0usize..30, any::<bool>(), any::<bool>()), 1..12),
     ) {
         let mut state = storage::Random::new(seed);
         let mut random = |limit: u64| state.number() % limit;
         let mut machine = Machine::start(SimulatedDisk::new(seed), transactions, SECOND);
         let mut model = Model::new(LIMITS.accounts);
         let (mut expected, mut ids) = (Vec::new(), 0);
-        for (count, steps, restart) in rounds {
+        for (count, steps, restart, mute) in rounds {
             let operations = operations(&mut random, count, &mut ids);
             let answers = machine.execute(&operations);
             for (operation, answer) in operations.iter().zip(answers) {
@@ -169,11 +206,14 @@ proptest! {
             }
             for _ in 0..steps {
                 machine.now += SECOND / 10;
-                machine.builder.step(machine.now).unwrap();
+                machine.module.set_mute(mute);
+                let result = machine.builder.step(machine.now);
+                prop_assert!(result.is_ok() || mute, "{result:?}");
             }
+            machine.module.set_mute(false);
             if restart {
                 machine = machine.restart();
-                prop_assert_eq!(machine.ledger.iter().collect::<std::collections::HashMap<_, _>>(), model.balances.clone());
+                prop_assert_eq!(machine.ledger.iter().collect::<HashMap<_, _>>(), model.balances.clone());
                 prop_assert_eq!(machine.ledger.issued(), model.issued);
             }
         }
@@ -181,6 +221,34 @@ proptest! {
         prop_assert!(machine.settled() == expected);
         prop_assert_eq!(machine.builder.tip().issued, model.issued);
     }
+}
+
+/// What was sealed is built again as it was, whatever came meanwhile: with more operations in the journal, after a crash, with other
+/// limits.
+#[test]
+fn a_block_that_was_sealed_is_never_another_one() {
+    let mut machine = Machine::start(SimulatedDisk::new(9), 100, SECOND);
+    let creates: Vec<_> = (0..30).map(|number| Operation::create(transaction(number), account(number))).collect();
+    machine.execute(&creates);
+    while machine.builder.step(machine.now).unwrap() {}
+    machine.module.set_mute(true);
+    machine.now += 2 * SECOND;
+    assert!(machine.builder.step(machine.now).is_err());
+    let more: Vec<_> = (0..30).map(|id| Operation::issue(transaction(100 + id), account(id), 1)).collect();
+    machine.execute(&more);
+    for _ in 0..3 {
+        machine.now += 2 * SECOND;
+        let error = machine.builder.step(machine.now).unwrap_err();
+        assert!(error.to_string().contains("block 1 is not sealed: no answer"), "{error}");
+    }
+    machine.transactions = 7;
+    let mut machine = machine.restart();
+    assert!((0..9).any(|_| machine.builder.step(machine.now).is_err()));
+    assert_eq!(machine.builder.tip().height(), 0);
+    machine.module.set_mute(false);
+    machine.settle();
+    assert_eq!(machine.builder.chain().headers(1, 1).unwrap()[0].header.transactions.get(), 30);
+    assert_eq!(machine.settled(), [creates, more].concat());
 }
 
 #[test]
@@ -207,7 +275,7 @@ fn a_full_disk_holds_blocks_up_and_loses_nothing() {
 fn failures_alone_do_not_keep_the_journal() {
     let window = FAILURES;
     let limits = limits(Duration::from_secs(1));
-    let mut machine = Machine::with(limits, SimulatedDisk::new(7), 100, SECOND);
+    let mut machine = Machine::with(limits, SimulatedDisk::new(7), Module::default(), 100, SECOND);
     machine.execute(&[Operation::create(transaction(1), account(1))]);
     machine.settle();
     assert_eq!(machine.builder.tip().height(), 1);
@@ -236,7 +304,7 @@ fn failures_alone_do_not_keep_the_journal() {
 #[test]
 fn the_journal_keeps_what_is_not_settled_and_what_is_remembered() {
     let limits = limits(Duration::from_secs(10));
-    let mut machine = Machine::with(limits, SimulatedDisk::new(6), 100, SECOND);
+    let mut machine = Machine::with(limits, SimulatedDisk::new(6), Module::default(), 100, SECOND);
     let creates: Vec<_> = (0..40).map(|number| Operation::create(transaction(number), account(number))).collect();
     machine.execute(&creates);
     let issue = |machine: &mut Machine, ids: std::ops::Range<u64>| {
@@ -286,7 +354,7 @@ fn old_retries_are_answered_from_the_journal() {
     let Machine { disk, journal, builder, now, .. } = machine;
     drop((journal, builder));
     disk.crash();
-    let mut machine = Machine::with(limits, disk, 100, now + 1);
+    let mut machine = Machine::with(limits, disk, Module::default(), 100, now + 1);
     assert_eq!(machine.execute(&issues), first);
     assert_eq!(machine.ledger.last_sequence(), 9040);
 }

@@ -27,6 +27,12 @@ pub struct Config {
     pub http: Option<SocketAddr>,
     /// Name of the network, for the genesis block.
     pub network: String,
+    /// File of the chain's key; empty for one in the data directory.
+    pub chain_key: PathBuf,
+    /// Socket of a signer that holds the chain's key; empty for none.
+    pub chain_signer: PathBuf,
+    /// How long the signer may take, in milliseconds.
+    pub chain_signer_timeout: u64,
     /// Prefixes from which unsigned operations are taken.
     #[serde(with = "texts")]
     pub trusted: Vec<Prefix>,
@@ -175,6 +181,9 @@ impl Default for Config {
             listen: SocketAddr::from(([127, 0, 0, 1], wire::DEFAULT_PORT)),
             http: Some(SocketAddr::from(([127, 0, 0, 1], 7480))),
             network: "turnpike".into(),
+            chain_key: PathBuf::new(),
+            chain_signer: PathBuf::new(),
+            chain_signer_timeout: 2000,
             trusted: Vec::new(),
             issuers: Vec::new(),
             promise: Promise::Durable,
@@ -262,6 +271,11 @@ impl Config {
 
     /// Checks that every value is one that a node can run with.
     pub fn check(&self) -> Result<(), ConfigError> {
+        within("chain_signer_timeout", self.chain_signer_timeout, 10, 60_000)?;
+        if ![&self.chain_key, &self.chain_signer].iter().any(|path| path.as_os_str().is_empty()) {
+            let (value, allowed) = (format!("{:?}", self.chain_key), "empty where `chain_signer` is set".to_owned());
+            return Err(ConfigError::Value { key: "chain_key", value, allowed });
+        }
         within("ledger.accounts", self.ledger.accounts, 16, table_limit())?;
         let [fewest, most] = [ledger::retries::MIN_CAPACITY, ledger::retries::MAX_CAPACITY].map(|limit| limit as u64);
         within("ledger.retry_seconds", self.ledger.retry_seconds, 1, 3600)?;
@@ -444,6 +458,8 @@ mod tests {
             ("[limits]\nframe_timeout = 10", ["`limits.frame_timeout` is 10", "from 100 to"]),
             ("[io]\npin = [0, 1, 2, 3]", ["`io.pin`", "at most three"]),
             ("network = \"\"", ["`network`", "1 to 64"]),
+            ("chain_key = \"a\"\nchain_signer = \"b\"", ["`chain_key`", "empty where `chain_signer` is set"]),
+            ("chain_signer_timeout = 1", ["`chain_signer_timeout` is 1", "from 10 to 60000"]),
             ("listne = \"127.0.0.1:1\"", ["listne", "expected one of"]),
             ("promise = \"final\"", ["promise", "\"accepted\" or \"durable\""]),
             ("trusted = [\"10.0.0.1/8\"]", ["trusted", "did you mean 10.0.0.0/8"]),

@@ -28,6 +28,9 @@ pub enum Error {
     /// The chain cannot be used.
     #[error(transparent)]
     Chain(#[from] chain::own::Error),
+    /// The chain's key cannot be used.
+    #[error(transparent)]
+    Sealing(#[from] crate::sealing::Error),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; set `{key}` to an address of this machine that is free")]
     Listen {

@@ -80,7 +80,7 @@ impl InNic {
         let in_nic = |reason: String| Error::InNic(reason);
         memory::set_up();
         let interface = tier::find_interface(&config.io.interface, config.listen).map_err(in_nic)?;
-        let Recovered { data, chain, journal, ledger: recovered, .. } = recovery::recover(config, None)?;
+        let Recovered { data, chain, sealer, journal, ledger: recovered, .. } = recovery::recover(config, None)?;
         let size = InNicConfig {
             accounts: config.ledger.accounts as usize,
             retries: config.ledger.retry_operations as usize,
@@ -94,7 +94,7 @@ impl InNic {
         restore::restore(&mut ledger, &recovered, &log, size.retention, admission::now())?;
         drop(recovered);
         let network = chain.network_id();
-        let builder = BlockBuilder::new(chain, log.clone(), builder_options(config), (), admission::now())?;
+        let builder = BlockBuilder::new(chain, sealer, log.clone(), builder_options(config), (), admission::now())?;
 
         let socket = UdpSocket::bind(config.listen).map_err(listening("listen", config.listen))?;
         socket.set_read_timeout(Some(LISTEN)).map_err(listening("listen", config.listen))?;

@@ -7,6 +7,7 @@
 //! journal/       segments of the journal
 //! chain/         flat files and snapshots of the own chain
 //! catalog/       key-value store with the catalog of the own chain
+//! chain.key      the chain's key, unless it is configured to be elsewhere
 //! bitcoin/       flat files of Bitcoin blocks, with their key-value store in index/
 //! ```
 
@@ -17,13 +18,16 @@ use chain::{
     own::{self, KeyValueCatalog, OwnChain},
 };
 use ledger::journal::{self, Journal};
-use spv::{BlockHeader, bitcoin::Network};
+use spv::{SealedHeader, bitcoin::Network};
 use storage::{DataDirectory, Directory};
 
 use crate::Error;
 
-/// The version of the layout.
-pub const FORMAT: u32 = 1;
+/// The version of the layout. In 1, blocks had no seals.
+pub const FORMAT: u32 = 2;
+
+/// The chain's key, where it is not configured to be elsewhere.
+pub const CHAIN_KEY: &str = "chain.key";
 
 /// Memory for the catalog of the own chain, which has a few hundred bytes a block.
 const CATALOG_CACHE: u64 = 4 << 20;
@@ -42,11 +46,11 @@ pub fn open_journal(data: &DataDirectory) -> Result<(Journal, journal::Opened), 
     Ok(Journal::open(directory, &journal::Options::new(random()?))?)
 }
 
-/// Opens the own chain. Where there is none, one begins with `genesis`.
+/// Opens the own chain. Where there is none, one begins with what `genesis` makes, which may refuse to.
 pub fn open_chain(
     data: &DataDirectory,
     options: own::Options,
-    genesis: Option<BlockHeader>,
+    genesis: impl FnOnce() -> Result<SealedHeader, own::Error>,
 ) -> Result<OwnChain, Error> {
     let catalog = data.directory().directory("catalog")?;
     let database =

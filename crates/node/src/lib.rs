@@ -17,6 +17,7 @@ mod queries;
 mod recovery;
 mod retries;
 mod rtl;
+pub mod sealing;
 mod shared;
 pub mod signatures;
 mod threads;

@@ -72,6 +72,7 @@ pub struct Node {
     local: SocketAddr,
     http: Option<SocketAddr>,
     network: [u8; 32],
+    chain_key: [u8; 32],
     shared: Arc<Shared>,
     waker: Waker,
     journal: Submitter,
@@ -94,8 +95,8 @@ impl Node {
         let (choice, tier) = tier::choose(config)?;
         let (mut tier, memory) = tier.unzip();
         let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
-        let Recovered { data, chain, bitcoin, journal, ledger } = recovery::recover(config, ledger_memory)?;
-        let network = chain.network_id();
+        let Recovered { data, chain, sealer, bitcoin, journal, ledger } = recovery::recover(config, ledger_memory)?;
+        let (network, chain_key) = (chain.network_id(), chain.key().to_bytes());
         let reader = chain.reader();
         let cache = make_cache(config, cache_memory.flatten(), &chain, bitcoin.as_ref())?;
         let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
@@ -104,7 +105,7 @@ impl Node {
         }
         let nic = Arc::new(OnceLock::new());
         let (log, announcer) = (journal.log().clone(), Announcer { cache: cache.clone(), nic: nic.clone() });
-        let builder = BlockBuilder::new(chain, log, builder_options(config), announcer, admission::now())?;
+        let builder = BlockBuilder::new(chain, sealer, log, builder_options(config), announcer, admission::now())?;
 
         let counters = Arc::new(Counters::default());
         let shared = Shared::new(counters.clone(), journal.log().clone(), cache.clone(), config.ledger.accounts);
@@ -163,6 +164,7 @@ impl Node {
             local,
             http: None,
             network,
+            chain_key,
             shared: shared.clone(),
             waker,
             journal: submitter,
@@ -222,6 +224,11 @@ impl Node {
     /// The network id.
     pub fn network(&self) -> &[u8; 32] {
         &self.network
+    }
+
+    /// The public key that seals the node's blocks.
+    pub fn chain_key(&self) -> &[u8; 32] {
+        &self.chain_key
     }
 
     /// The node's figures.

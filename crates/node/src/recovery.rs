@@ -2,13 +2,12 @@
 
 use chain::{
     bitcoin::BitcoinChain,
-    own::{self, Levels, OwnChain},
+    own::{self, Levels, OwnChain, Sealer},
 };
 use ledger::{Ledger, Secret, journal::Journal};
-use spv::BlockHeader;
 use storage::DataDirectory;
 
-use crate::{Config, Error, admission, layout};
+use crate::{Config, Error, admission, layout, sealing};
 
 /// What was in the data directory.
 pub struct Recovered {
@@ -16,6 +15,8 @@ pub struct Recovered {
     pub data: DataDirectory,
     /// The own chain.
     pub chain: OwnChain,
+    /// Who seals its blocks.
+    pub sealer: Box<dyn Sealer>,
     /// The Bitcoin blocks, if there are any.
     pub bitcoin: Option<BitcoinChain>,
     /// The journal, open for writing.
@@ -26,6 +27,8 @@ pub struct Recovered {
 
 /// Opens the data directory and recovers the ledger, in `memory` if there is any.
 pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recovered, Error> {
+    // Before modes are mended in the data directory: whether others could read the key has to be told.
+    sealing::check(config)?;
     let data = layout::open(&config.data)?;
     let (journal, opened) = layout::open_journal(&data)?;
     if let Some(torn) = &opened.torn {
@@ -33,15 +36,20 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recove
     }
     let levels = if config.proofs.rebuild { Levels::Rebuilt } else { Levels::Stored };
     let options = own::Options { levels, ..own::Options::default() };
-    let genesis = BlockHeader::genesis(&config.network, &layout::random()?, admission::now());
-    let chain = layout::open_chain(&data, options, Some(genesis))?;
+    let mut sealer = None;
+    let chain = layout::open_chain(&data, options, || {
+        let (genesis, begun) = sealing::begin(config)?;
+        sealer = Some(begun);
+        Ok(genesis)
+    })?;
+    let sealer = sealer.map_or_else(|| sealing::resume(config, chain.key()), Ok)?;
     let bitcoin = layout::find_bitcoin(&data)?;
     let secret = Secret::from_seed(layout::random()?);
     let ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
     tell_clocks(&ledger, journal.log().timestamp());
     let height = chain.tip().height();
     tracing::info!(accounts = ledger.accounts(), operations = opened.last_sequence, height, "recovered");
-    Ok(Recovered { data, chain, bitcoin, journal, ledger })
+    Ok(Recovered { data, chain, sealer, bitcoin, journal, ledger })
 }
 
 /// Tells the operator of a journal that is ahead of the clock, and of signatures that are. `written` is when the last batch

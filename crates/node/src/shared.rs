@@ -61,6 +61,8 @@ pub struct Shared {
     pub reads_only: AtomicBool,
     /// The block builder has stopped because of an error.
     pub builder_failed: AtomicBool,
+    /// That is because nobody seals blocks.
+    pub sealer_failed: AtomicBool,
     /// The socket failed: nothing is served any more.
     pub io_failed: AtomicBool,
     /// What the NIC tier is told, its program, and its sockets, if there is one.
@@ -91,6 +93,7 @@ impl Shared {
             storage_failed: AtomicBool::new(false),
             reads_only: AtomicBool::new(false),
             builder_failed: AtomicBool::new(false),
+            sealer_failed: AtomicBool::new(false),
             io_failed: AtomicBool::new(false),
             tier: OnceLock::new(),
             rtl: OnceLock::new(),
@@ -177,6 +180,11 @@ impl Shared {
         if self.reads_only.load(Relaxed) {
             return Some("the disk has no room for the journal: reads only; free some space");
         }
+        if self.sealer_failed.load(Relaxed) {
+            return Some(
+                "blocks are not sealed: the chain's key or its signer fails; transfers wait in the journal, see the log",
+            );
+        }
         if self.builder_failed.load(Relaxed) {
             return Some("the block builder failed: see the log");
         }
@@ -218,6 +226,7 @@ impl Shared {
         metrics.gauge("storage_failed", "1 if the journal cannot be written.", storage_failed.into());
         metrics.gauge("reads_only", "1 if only reads are answered.", self.reads_only.load(Relaxed).into());
         metrics.gauge("builder_failed", "1 if the builder has stopped.", self.builder_failed.load(Relaxed).into());
+        metrics.gauge("sealer_failed", "1 if nobody seals blocks.", self.sealer_failed.load(Relaxed).into());
         metrics.gauge("uptime_seconds", "Time since the start.", self.started.elapsed().as_secs());
         if let Some((_, _, sockets)) = self.tier.get() {
             let seen = Counter::ALL.into_iter().map(|counter| ([counter.name()], self.tier_count(counter)));

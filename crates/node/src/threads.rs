@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use chain::own::Tip;
+use chain::own::{self, Tip};
 use ledger::builder::{BlockBuilder, Observer};
 use nic::rtl;
 use proof::Cache;
@@ -87,6 +87,7 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
         shared.tell_built(&builder);
         match result {
             Ok(progress) => {
+                shared.sealer_failed.store(false, Relaxed);
                 if shared.builder_failed.swap(false, Relaxed) {
                     tracing::info!("blocks are built again");
                 }
@@ -103,6 +104,8 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
                 std::thread::sleep(NAP);
             }
             Err(error) => {
+                let unsealed = own::Error::is_of_the_sealer;
+                shared.sealer_failed.store(matches!(&error, ledger::Error::Chain(error) if unsealed(error)), Relaxed);
                 if !shared.builder_failed.swap(true, Relaxed) {
                     tracing::error!(%error, "no blocks are built; transfers are kept in the journal");
                 }

@@ -9,7 +9,7 @@ use std::{hint::black_box, sync::Arc, time::Instant};
 
 use chain::own::{FileCatalog, Levels, NextBlock, Options, OwnChain};
 use proof::{Cache, Config, OwnSource, Service, paper::PaperCache};
-use spv::BlockHeader;
+use spv::{BlockHeader, SealingKey};
 use storage::{Directory, RealDirectory};
 use turnpike_proof as proof;
 use wire::{AccountId, Chain, Command, Operation, ProofRequest, Query, TransactionId};
@@ -80,9 +80,10 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let directory: Arc<dyn Directory> = Arc::new(RealDirectory::create(folder.path()).unwrap());
         let catalog = Box::new(FileCatalog::new(Arc::clone(&directory)));
-        let genesis = BlockHeader::genesis("bench", &[3; 16], 1000);
+        let mut key = SealingKey::from_bytes(&[1; 32]).unwrap();
+        let genesis = key.seal(&BlockHeader::genesis("bench", &[3; 16], 1000, &key.public()));
         let options = Options { levels, ..Options::default() };
-        let mut chain = OwnChain::open(directory, catalog, options, Some(genesis)).unwrap();
+        let mut chain = OwnChain::open(directory, catalog, options, || Ok(genesis)).unwrap();
         let numbers: Vec<usize> = (0..accounts).collect();
         for (height, numbers) in (1..).zip(numbers.chunks(transactions)) {
             let create = |number: &usize| Operation {
@@ -93,7 +94,7 @@ impl Fixture {
             };
             let operations: Vec<Operation> = numbers.iter().map(create).collect();
             let next = NextBlock { operations: &operations, tails: &[], end_sequence: height, timestamp: 2000 };
-            chain.append(next).unwrap();
+            chain.append(next, &mut key).unwrap();
         }
         Self { _folder: folder, chain }
     }

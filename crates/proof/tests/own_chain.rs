@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use chain::own::{FileCatalog, Levels, NextBlock, Options, OwnChain};
-use spv::{BlockHeader, HeaderChain, IndexProof, TransactionProof};
+use spv::{BlockHeader, HeaderChain, IndexProof, SealingKey, TransactionProof};
 use storage::{Directory, RealDirectory};
 use turnpike_proof::{Cache, Config, OwnSource, Service};
 use wire::{
@@ -18,6 +18,7 @@ const ACCOUNTS: u32 = 40;
 struct Fixture {
     _folder: tempfile::TempDir,
     chain: OwnChain,
+    key: SealingKey,
     headers: HeaderChain,
     cache: Arc<Cache>,
     next_id: u32,
@@ -31,15 +32,16 @@ impl Fixture {
     fn new(levels: Levels) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let directory: Arc<dyn Directory> = Arc::new(RealDirectory::create(folder.path()).unwrap());
-        let genesis = BlockHeader::genesis("test", &[3; 16], 1000);
+        let key = SealingKey::from_bytes(&[1; 32]).unwrap();
+        let genesis = key.seal(&BlockHeader::genesis("test", &[3; 16], 1000, &key.public()));
         let options = Options { levels, ..Options::default() };
         let catalog = Box::new(FileCatalog::new(Arc::clone(&directory)));
-        let chain = OwnChain::open(directory, catalog, options, Some(genesis)).unwrap();
+        let chain = OwnChain::open(directory, catalog, options, || Ok(genesis)).unwrap();
         let headers = HeaderChain::new(&genesis.hash(), genesis).unwrap();
         let cache = Arc::new(Cache::new(&Config::for_replies(1000)).unwrap());
         cache.begin_own(&chain.tip());
         let (latest, operations) = (HashMap::new(), Vec::new());
-        let mut fixture = Self { _folder: folder, chain, headers, cache, next_id: 0, latest, operations };
+        let mut fixture = Self { _folder: folder, key, chain, headers, cache, next_id: 0, latest, operations };
         let create = |n| (Command::Create, account(n), AccountId::default(), 0);
         let issue = |n| (Command::Issue, account(n), AccountId::default(), 1000);
         fixture.block((0..ACCOUNTS).map(create).chain((0..ACCOUNTS).map(issue)));
@@ -75,8 +77,8 @@ impl Fixture {
             end_sequence: height * 1000,
             timestamp: 2000 + height,
         };
-        let tip = self.chain.append(next).unwrap();
-        self.headers.append(tip.header).unwrap();
+        let tip = self.chain.append(next, &mut self.key).unwrap();
+        self.headers.append(self.key.seal(&tip.header)).unwrap();
         self.cache.announce_own(&tip, &self.operations);
     }
 

@@ -1,6 +1,7 @@
 //! The chain of headers that a light client keeps of the own chain.
 use crate::hash::{Hash, ZERO_HASH};
 use crate::header::{BlockHeader, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS};
+use crate::seal::{ChainKey, Equivocation, SealedHeader};
 use thiserror::Error;
 
 /// Why a header cannot be a part of the chain.
@@ -22,6 +23,18 @@ pub enum HeaderError {
     /// A genesis header that has transactions, accounts or a height.
     #[error("the genesis header is not that of an empty chain")]
     GenesisNotEmpty,
+    /// A genesis header that names no key.
+    #[error("the genesis header names no key that could seal headers")]
+    NoKey,
+    /// The header is not sealed by the chain's key.
+    #[error(
+        "header at height {height} is not sealed by the chain's key: somebody else made it, or it was damaged; ask \
+         another node"
+    )]
+    Seal {
+        /// Height of the header.
+        height: u64,
+    },
     /// The height does not follow the one before.
     #[error("header has height {found} where {expected} was due")]
     Height {
@@ -31,7 +44,7 @@ pub enum HeaderError {
         found: u64,
     },
     /// The header does not name the one before it.
-    #[error("header at height {height} does not link to the one before it; the chain may have been reorganised")]
+    #[error("header at height {height} does not link to the one before it")]
     Link {
         /// Height of the header.
         height: u64,
@@ -70,26 +83,71 @@ pub enum HeaderError {
     },
 }
 
-/// Checked headers from genesis to the tip, each with its hash.
+/// Checked headers from genesis to the tip, each with its seal and its hash.
 #[derive(Clone, Debug)]
 pub struct HeaderChain {
-    headers: Vec<BlockHeader>,
+    key: ChainKey,
+    headers: Vec<SealedHeader>,
     hashes: Vec<Hash>,
 }
 
 impl HeaderChain {
     /// A chain of genesis only; `network_id` is the hash that the client trusts it by.
-    pub fn new(network_id: &Hash, genesis: BlockHeader) -> Result<Self, HeaderError> {
-        check_version(&genesis)?;
+    pub fn new(network_id: &Hash, genesis: SealedHeader) -> Result<Self, HeaderError> {
+        let SealedHeader { header, seal } = &genesis;
+        check_version(header)?;
         let hash = genesis.hash();
         if hash != *network_id {
             return Err(HeaderError::WrongNetwork);
         }
-        let empty = genesis.transaction_root == ZERO_HASH && genesis.index_root == ZERO_HASH;
-        if genesis.height.get() != 0 || genesis.transactions.get() != 0 || genesis.accounts.get() != 0 || !empty {
+        let empty = header.height.get() == 0 && header.transactions.get() == 0 && header.accounts.get() == 0;
+        if !empty || header.index_root != ZERO_HASH {
             return Err(HeaderError::GenesisNotEmpty);
         }
-        Ok(Self { headers: vec![genesis], hashes: vec![hash] })
+        let key = header.chain_key().ok_or(HeaderError::NoKey)?;
+        if !key.has_sealed(&hash, seal) {
+            return Err(HeaderError::Seal { height: 0 });
+        }
+        Ok(Self { key, headers: vec![genesis], hashes: vec![hash] })
+    }
+
+    /// A chain whose headers were checked before and kept, from genesis on. That each follows the one before it is checked again,
+    /// and that the tip is sealed, which covers all headers before it by their links: so a store that was changed by others than
+    /// the key's holder is found out, at the cost of hashes instead of signatures. [`check_seals`](Self::check_seals) does the rest.
+    pub fn restore(network_id: &Hash, headers: &[SealedHeader]) -> Result<Self, HeaderError> {
+        let (genesis, rest) = headers.split_first().ok_or(HeaderError::WrongNetwork)?;
+        let mut chain = Self::new(network_id, *genesis)?;
+        chain.headers.reserve_exact(rest.len());
+        chain.hashes.reserve_exact(rest.len());
+        for sealed in rest {
+            check_successor(chain.tip(), chain.tip_hash(), &sealed.header)?;
+            chain.push(sealed, sealed.hash());
+        }
+        chain.check_seal(chain.height())?;
+        Ok(chain)
+    }
+
+    /// Checks the seals of all headers.
+    pub fn check_seals(&self) -> Result<(), HeaderError> {
+        (0..=self.height()).try_for_each(|height| self.check_seal(height))
+    }
+
+    fn check_seal(&self, height: u64) -> Result<(), HeaderError> {
+        let at = height as usize;
+        if self.key.has_sealed(&self.hashes[at], &self.headers[at].seal) {
+            return Ok(());
+        }
+        Err(HeaderError::Seal { height })
+    }
+
+    fn push(&mut self, sealed: &SealedHeader, hash: Hash) {
+        self.headers.push(*sealed);
+        self.hashes.push(hash);
+    }
+
+    /// The key that seals the headers.
+    pub fn key(&self) -> &ChainKey {
+        &self.key
     }
 
     /// The network id: the hash of genesis.
@@ -99,7 +157,7 @@ impl HeaderChain {
 
     /// The last header.
     pub fn tip(&self) -> &BlockHeader {
-        &self.headers[self.headers.len() - 1]
+        &self.headers[self.headers.len() - 1].header
     }
 
     /// The last header's hash.
@@ -114,7 +172,17 @@ impl HeaderChain {
 
     /// The header at a height.
     pub fn header(&self, height: u64) -> Option<&BlockHeader> {
+        self.sealed(height).map(|sealed| &sealed.header)
+    }
+
+    /// The header at a height with its seal.
+    pub fn sealed(&self, height: u64) -> Option<&SealedHeader> {
         self.headers.get(usize::try_from(height).ok()?)
+    }
+
+    /// All headers with their seals, from genesis on.
+    pub fn all(&self) -> &[SealedHeader] {
+        &self.headers
     }
 
     /// The hash of the header at a height.
@@ -128,16 +196,29 @@ impl HeaderChain {
     }
 
     /// Appends the header after the tip.
-    pub fn append(&mut self, header: BlockHeader) -> Result<(), HeaderError> {
-        check_successor(self.tip(), self.tip_hash(), &header)?;
-        self.hashes.push(header.hash());
-        self.headers.push(header);
+    pub fn append(&mut self, sealed: SealedHeader) -> Result<(), HeaderError> {
+        let hash = check_sealed(&self.key, self.tip(), self.tip_hash(), &sealed)?;
+        self.push(&sealed, hash);
         Ok(())
     }
 
-    /// Puts `headers` in place of all from `height` on: a reorganisation. Nothing changes unless all of them hold and reach
-    /// at least as high as the present tip.
-    pub fn replace_from(&mut self, height: u64, headers: &[BlockHeader]) -> Result<(), HeaderError> {
+    /// What it means that somebody shows another header than the one here: evidence that the key's holder made two chains, or an
+    /// error where he did not make this one.
+    pub fn equivocation(&self, other: &SealedHeader) -> Result<Equivocation, HeaderError> {
+        let height = other.height();
+        let first = self.sealed(height).ok_or(HeaderError::Height { expected: self.height(), found: height })?;
+        let before = height.checked_sub(1).and_then(|before| Some((self.header(before)?, self.hash(before)?)));
+        let (previous, previous_hash) = before.ok_or(HeaderError::WrongNetwork)?;
+        check_sealed(&self.key, previous, previous_hash, other)?;
+        Ok(Equivocation { first: *first, second: *other })
+    }
+
+    /// Puts `headers` in place of all from `height` on, and gives those that were there. Nothing changes unless all of them hold
+    /// and reach at least as high as the present tip.
+    ///
+    /// Headers that were sealed are final as long as the key's holder is honest, so no client does this on its own: another
+    /// branch that is sealed as well is an [`Equivocation`](crate::Equivocation), and which of the two is to stand is for people to decide.
+    pub fn replace_from(&mut self, height: u64, headers: &[SealedHeader]) -> Result<Vec<SealedHeader>, HeaderError> {
         if height == 0 || height > self.height() + 1 || headers.is_empty() {
             return Err(HeaderError::ReplaceRange { height });
         }
@@ -146,19 +227,31 @@ impl HeaderChain {
             return Err(HeaderError::Shorter { offered, present: self.height() });
         }
         let keep = height as usize;
-        let (mut previous, mut previous_hash) = (&self.headers[keep - 1], self.hashes[keep - 1]);
+        let (mut previous, mut previous_hash) = (&self.headers[keep - 1].header, self.hashes[keep - 1]);
         let mut hashes = Vec::with_capacity(headers.len());
-        for header in headers {
-            check_successor(previous, &previous_hash, header)?;
-            (previous, previous_hash) = (header, header.hash());
+        for sealed in headers {
+            previous_hash = check_sealed(&self.key, previous, &previous_hash, sealed)?;
+            previous = &sealed.header;
             hashes.push(previous_hash);
         }
-        self.headers.truncate(keep);
+        let replaced = self.headers.split_off(keep);
         self.headers.extend_from_slice(headers);
         self.hashes.truncate(keep);
         self.hashes.append(&mut hashes);
-        Ok(())
+        Ok(replaced)
     }
+}
+
+/// The rules that a header must keep with the one before it, and its seal. Gives its hash.
+fn check_sealed(
+    key: &ChainKey,
+    previous: &BlockHeader,
+    previous_hash: &Hash,
+    sealed: &SealedHeader,
+) -> Result<Hash, HeaderError> {
+    check_successor(previous, previous_hash, &sealed.header)?;
+    let hash = sealed.hash();
+    if key.has_sealed(&hash, &sealed.seal) { Ok(hash) } else { Err(HeaderError::Seal { height: sealed.height() }) }
 }
 
 /// The rules that a header must keep with the one before it.
@@ -196,12 +289,24 @@ fn check_version(header: &BlockHeader) -> Result<(), HeaderError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod testing {
     use super::*;
+    use crate::seal::SealingKey;
 
-    fn genesis() -> BlockHeader {
-        BlockHeader::genesis("test", &[1; 16], 100)
+    pub fn key() -> SealingKey {
+        SealingKey::from_bytes(&[1; 32]).unwrap()
     }
+
+    pub fn genesis() -> SealedHeader {
+        key().seal(&BlockHeader::genesis("test", &[1; 16], 100, &key().public()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{genesis, key};
+    use super::*;
+    use crate::seal::SealingKey;
 
     fn after(previous: &BlockHeader, salt: u8) -> BlockHeader {
         BlockHeader {
@@ -216,29 +321,38 @@ mod tests {
         }
     }
 
-    fn branch(from: &BlockHeader, length: usize, salt: u8) -> Vec<BlockHeader> {
-        std::iter::successors(Some(after(from, salt)), |last| Some(after(last, salt))).take(length).collect()
+    fn branch(from: &BlockHeader, length: usize, salt: u8) -> Vec<SealedHeader> {
+        let headers = std::iter::successors(Some(after(from, salt)), |last| Some(after(last, salt)));
+        headers.take(length).map(|header| key().seal(&header)).collect()
+    }
+
+    fn chain(length: usize) -> HeaderChain {
+        let mut chain = HeaderChain::new(&genesis().hash(), genesis()).unwrap();
+        branch(&genesis().header, length, 1).into_iter().for_each(|header| chain.append(header).unwrap());
+        chain
     }
 
     #[test]
-    fn follows_links_and_reorganises() {
-        let mut chain = HeaderChain::new(&genesis().hash(), genesis()).unwrap();
-        for header in branch(&genesis(), 5, 1) {
-            chain.append(header).unwrap();
-        }
+    fn follows_links_and_is_replaced_where_asked_to() {
+        let mut chain = chain(5);
         assert_eq!(chain.height(), 5);
         let fork = *chain.header(2).unwrap();
         let before = *chain.tip_hash();
         let shorter = chain.replace_from(3, &branch(&fork, 2, 2));
         assert_eq!(shorter, Err(HeaderError::Shorter { offered: 4, present: 5 }));
         let mut broken = branch(&fork, 4, 2);
-        broken[3].previous[0] ^= 1;
+        broken[3].header.previous[0] ^= 1;
         assert_eq!(chain.replace_from(3, &broken), Err(HeaderError::Link { height: 6 }));
+        let mut forged = branch(&fork, 4, 2);
+        forged[3].seal = forged[2].seal;
+        assert_eq!(chain.replace_from(3, &forged), Err(HeaderError::Seal { height: 6 }));
         assert_eq!(*chain.tip_hash(), before);
-        chain.replace_from(3, &branch(&fork, 4, 2)).unwrap();
+        let replaced = chain.replace_from(3, &branch(&fork, 4, 2)).unwrap();
+        assert_eq!(replaced, self::chain(5).all()[3..]);
         assert_eq!(chain.height(), 6);
         assert_eq!(chain.header(2), Some(&fork));
         assert_eq!(*chain.tip_hash(), chain.tip().hash());
+        chain.check_seals().unwrap();
         assert_eq!(chain.replace_from(0, &[genesis()]), Err(HeaderError::ReplaceRange { height: 0 }));
         assert_eq!(chain.replace_from(8, &[genesis()]), Err(HeaderError::ReplaceRange { height: 8 }));
     }
@@ -247,7 +361,7 @@ mod tests {
     fn every_rule_has_its_error() {
         type Change = fn(&mut BlockHeader);
         let cases: [(Change, HeaderError); 11] = [
-            (|h| h.version = 2.into(), HeaderError::Version { height: 1, version: 2 }),
+            (|h| h.version = 3.into(), HeaderError::Version { height: 1, version: 3 }),
             (|h| h.height = 2.into(), HeaderError::Height { expected: 1, found: 2 }),
             (|h| h.previous[3] ^= 4, HeaderError::Link { height: 1 }),
             (|h| h.timestamp = 99.into(), HeaderError::Timestamp { height: 1 }),
@@ -260,18 +374,79 @@ mod tests {
             (|h| h.accounts = u64::MAX.into(), HeaderError::Accounts { height: 1 }),
         ];
         for (change, error) in cases {
-            let mut chain = HeaderChain::new(&genesis().hash(), genesis()).unwrap();
-            let mut header = after(&genesis(), 1);
+            let mut chain = chain(0);
+            let mut header = after(&genesis().header, 1);
             change(&mut header);
-            assert_eq!(chain.append(header), Err(error));
+            assert_eq!(chain.append(key().seal(&header)), Err(error));
             assert_eq!(chain.height(), 0);
         }
     }
 
     #[test]
+    fn headers_of_others_are_refused() {
+        let header = after(&genesis().header, 1);
+        let stranger = SealingKey::from_bytes(&[2; 32]).unwrap();
+        let forged = [stranger.seal(&header), SealedHeader { header, seal: genesis().seal }];
+        for forged in forged {
+            let mut chain = chain(0);
+            assert_eq!(chain.append(forged), Err(HeaderError::Seal { height: 1 }));
+            assert_eq!(chain.height(), 0);
+        }
+        // Whoever knows the genesis header cannot open a chain with a seal of his own.
+        let genesis = stranger.seal(&genesis().header);
+        assert_eq!(HeaderChain::new(&genesis.hash(), genesis).err(), Some(HeaderError::Seal { height: 0 }));
+    }
+
+    #[test]
+    fn another_header_is_evidence_or_forged() {
+        let chain = chain(5);
+        let other = branch(chain.header(2).unwrap(), 1, 9)[0];
+        let evidence = chain.equivocation(&other).unwrap();
+        assert!(evidence.holds(chain.key()));
+        assert_eq!((&evidence.first, evidence.second), (chain.sealed(3).unwrap(), other));
+        let forged = SealedHeader { seal: evidence.first.seal, ..other };
+        assert_eq!(chain.equivocation(&forged), Err(HeaderError::Seal { height: 3 }));
+        assert_eq!(chain.equivocation(&genesis()), Err(HeaderError::WrongNetwork));
+        let beyond = branch(chain.tip(), 1, 9)[0];
+        assert_eq!(chain.equivocation(&beyond), Err(HeaderError::Height { expected: 5, found: 6 }));
+    }
+
+    #[test]
     fn genesis_is_pinned_and_empty() {
         assert_eq!(HeaderChain::new(&[0; 32], genesis()).err(), Some(HeaderError::WrongNetwork));
-        let busy = BlockHeader { accounts: 1.into(), ..genesis() };
-        assert_eq!(HeaderChain::new(&busy.hash(), busy).err(), Some(HeaderError::GenesisNotEmpty));
+        let opened = |change: fn(&mut BlockHeader)| {
+            let mut header = genesis().header;
+            change(&mut header);
+            HeaderChain::new(&header.hash(), key().seal(&header)).err()
+        };
+        assert_eq!(opened(|header| header.accounts = 1.into()), Some(HeaderError::GenesisNotEmpty));
+        assert_eq!(opened(|header| header.index_root = [1; 32]), Some(HeaderError::GenesisNotEmpty));
+        assert_eq!(opened(|header| header.transaction_root = ZERO_HASH), Some(HeaderError::NoKey));
+        assert_eq!(opened(|header| header.version = 1.into()), Some(HeaderError::Version { height: 0, version: 1 }));
+    }
+
+    #[test]
+    fn a_kept_chain_comes_back_unless_it_was_changed() {
+        let chain = chain(5);
+        let network = *chain.network_id();
+        let restored = HeaderChain::restore(&network, chain.all()).unwrap();
+        assert_eq!((restored.all(), restored.tip_hash()), (chain.all(), chain.tip_hash()));
+        assert_eq!(HeaderChain::restore(&network, &[]).err(), Some(HeaderError::WrongNetwork));
+        // Whatever header is changed, its links or the tip's seal tell.
+        for height in 1..=5 {
+            let mut changed = chain.all().to_vec();
+            changed[height].header.index_root[0] ^= 1;
+            assert!(HeaderChain::restore(&network, &changed).is_err());
+            // Nor does it help to mend the links of those after it.
+            for at in height + 1..=5 {
+                changed[at].header.previous = changed[at - 1].hash();
+            }
+            assert_eq!(HeaderChain::restore(&network, &changed).err(), Some(HeaderError::Seal { height: 5 }));
+        }
+        // The seal alone of a header in the middle is covered by nothing; it is evidence only, and checked where all are.
+        let mut changed = chain.all().to_vec();
+        changed[3].seal = changed[2].seal;
+        let restored = HeaderChain::restore(&network, &changed).unwrap();
+        assert_eq!(restored.check_seals(), Err(HeaderError::Seal { height: 3 }));
     }
 }

@@ -15,6 +15,8 @@ pub const ACCOUNT_TAG: &str = "turnpike/account";
 pub const TRANSFER_TAG: &str = "turnpike/transfer";
 /// Tag of block headers.
 pub const HEADER_TAG: &str = "turnpike/header";
+/// Tag of what a header's seal is over.
+pub const SEAL_TAG: &str = "turnpike/seal";
 /// Tag of the value that stands in for the previous hash in a genesis header.
 pub const NETWORK_TAG: &str = "turnpike/network";
 /// Tag of the leaves of the transaction tree.
@@ -55,6 +57,7 @@ macro_rules! prepared {
 }
 prepared!(ACCOUNT, ACCOUNT_TAG);
 prepared!(HEADER, HEADER_TAG);
+prepared!(SEAL, SEAL_TAG);
 prepared!(NETWORK, NETWORK_TAG);
 prepared!(TRANSACTION, TRANSACTION_TAG);
 prepared!(NODE, NODE_TAG);
@@ -72,6 +75,11 @@ pub fn account_of_key(public_key: &[u8; 33]) -> [u8; 16] {
 /// The hash of an encoded header.
 pub fn header_hash(header: &[u8]) -> Hash {
     HEADER.hash(&[header])
+}
+
+/// What the seal of a header is a signature of.
+pub fn seal_message(header_hash: &Hash) -> Hash {
+    SEAL.hash(&[header_hash])
 }
 
 /// What a genesis header has in place of a previous hash.

@@ -1,5 +1,6 @@
 //! The header of the own chain's blocks.
 use crate::hash::{Hash, ZERO_HASH, header_hash, network_seed};
+use crate::seal::ChainKey;
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
     byteorder::big_endian::{U32, U64},
@@ -7,8 +8,8 @@ use zerocopy::{
 
 /// Size of an encoded header.
 pub const HEADER_SIZE: usize = 128;
-/// The version of headers that this library knows.
-pub const HEADER_VERSION: u32 = 1;
+/// The version of headers that this library knows. It tells what a header's seal is, too: a BIP340 signature by the chain's key.
+pub const HEADER_VERSION: u32 = 2;
 /// The most transactions that a block may have.
 pub const MAX_BLOCK_TRANSACTIONS: u32 = 1 << 20;
 
@@ -28,7 +29,7 @@ pub struct BlockHeader {
     pub accounts: U64,
     /// Hash of the previous header; in genesis the hash of the network's name and random bytes.
     pub previous: Hash,
-    /// Root of the transaction tree.
+    /// Root of the transaction tree; in genesis the chain's key.
     pub transaction_root: Hash,
     /// Root of the index after the block.
     pub index_root: Hash,
@@ -38,7 +39,7 @@ const _: () = assert!(size_of::<BlockHeader>() == HEADER_SIZE);
 
 impl BlockHeader {
     /// The genesis header of a new network: no transactions, no accounts.
-    pub fn genesis(network: &str, random: &[u8; 16], timestamp: u64) -> Self {
+    pub fn genesis(network: &str, random: &[u8; 16], timestamp: u64, key: &ChainKey) -> Self {
         Self {
             version: HEADER_VERSION.into(),
             transactions: 0.into(),
@@ -46,9 +47,14 @@ impl BlockHeader {
             timestamp: timestamp.into(),
             accounts: 0.into(),
             previous: network_seed(network, random),
-            transaction_root: ZERO_HASH,
+            transaction_root: key.to_bytes(),
             index_root: ZERO_HASH,
         }
+    }
+
+    /// The key that a genesis header names.
+    pub fn chain_key(&self) -> Option<ChainKey> {
+        ChainKey::from_bytes(&self.transaction_root)
     }
 
     /// The header's hash: the block's name, and for genesis the network id.
@@ -68,6 +74,7 @@ pub fn tree_depth(transactions: u32) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seal::SealingKey;
 
     #[test]
     fn depth_is_the_logarithm_rounded_up() {
@@ -78,15 +85,18 @@ mod tests {
 
     #[test]
     fn header_is_laid_out_as_the_protocol_says() {
-        let mut header = BlockHeader::genesis("test", &[7; 16], 0x0102);
+        let key = SealingKey::from_bytes(&[1; 32]).unwrap().public();
+        let mut header = BlockHeader::genesis("test", &[7; 16], 0x0102, &key);
         header.transactions = 3.into();
         header.height = 4.into();
         header.accounts = 5.into();
         header.index_root = [9; 32];
         let bytes = header.as_bytes();
-        assert_eq!(bytes[..8], [0, 0, 0, 1, 0, 0, 0, 3]);
+        assert_eq!(bytes[..8], [0, 0, 0, 2, 0, 0, 0, 3]);
         assert_eq!((bytes[15], bytes[22], bytes[23], bytes[31]), (4, 1, 2, 5));
         assert_eq!(bytes[32..64], header.previous);
+        assert_eq!(bytes[64..96], key.to_bytes());
         assert_eq!(bytes[96..], [9; 32]);
+        assert_eq!(header.chain_key(), Some(key));
     }
 }

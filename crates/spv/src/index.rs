@@ -227,7 +227,7 @@ mod tests {
         all.sort_by_key(|(path, entry)| (*path, entry.account));
         let route = account_path(&account(of));
         let mut trail = Vec::new();
-        let mut header = BlockHeader::genesis("test", &[0; 16], 0);
+        let mut header = crate::chain::testing::genesis().header;
         header.index_root = root(&all, 0, &mut trail, route);
         header.accounts = u64::from(accounts).into();
         let path = trail

@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn header(transactions: usize, root: Hash) -> BlockHeader {
-        let mut header = BlockHeader::genesis("test", &[0; 16], 0);
+        let mut header = crate::chain::testing::genesis().header;
         header.transactions = (transactions as u32).into();
         header.transaction_root = root;
         header

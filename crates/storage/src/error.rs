@@ -72,6 +72,19 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// Others than its owner may have read a secret.
+    #[error(
+        "{}: others may read this secret (mode {mode:04o}, owner {owner}): if they may have, make a new one; if not, make it yours and `chmod 600` it",
+        path.display()
+    )]
+    ExposedSecret {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+        /// Its owner's number.
+        owner: u32,
+    },
     /// Another process holds the data directory.
     #[error("{}: in use by another process: stop it, or name another data directory", path.display())]
     InUse {
@@ -79,7 +92,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The data directory was written by a version with another format.
-    #[error("{}: format {found}, but this program reads format {expected}: use the program that wrote it, or name another data directory", path.display())]
+    #[error("{}: format {found}, but this program reads format {expected} and cannot convert it: use the program that wrote it, or name another data directory to begin a new chain in", path.display())]
     OtherVersion {
         /// The data directory.
         path: PathBuf,

@@ -15,6 +15,7 @@ mod error;
 mod page;
 mod random;
 mod real;
+pub mod secret_file;
 mod simulated;
 
 pub use data_directory::{DataDirectory, check_format};

@@ -236,12 +236,27 @@ pub struct OperationArgs {
     /// Sign with this key; without it the operation is unsigned, and the node must trust this address
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key: Option<PathBuf>,
+    #[command(flatten)]
+    pub network: PinArgs,
     /// Transaction id; random if not given. Repeat an operation with its id and nothing is done twice
     #[arg(long, value_name = "ID")]
     pub transaction: Option<TransactionId>,
     /// Promise to ask for
     #[arg(long, value_enum)]
     pub promise: Option<PromiseArg>,
+}
+
+/// What network a node has to be of.
+#[derive(Args)]
+pub struct PinArgs {
+    /// The network id that the node has to have; it names the key that seals all blocks. Without it, what the node says is believed
+    #[arg(long, value_name = "HEX", value_parser = parse_network_id)]
+    pub network_id: Option<[u8; 32]>,
+}
+
+fn parse_network_id(text: &str) -> Result<[u8; 32], String> {
+    let bytes = crate::hex::decode(text).and_then(|bytes| bytes.try_into().ok());
+    bytes.ok_or_else(|| "a network id is 64 hexadecimal digits; `turnpike serve` and `turnpike info` print it".into())
 }
 
 /// Operations on accounts. An account is a number, or 32 hexadecimal digits.
@@ -317,6 +332,8 @@ pub enum ProofCommand {
         /// Height of the first of the headers, where that is not the genesis block and is trusted
         #[arg(long, value_name = "HEIGHT", requires = "headers")]
         first_height: Option<u32>,
+        #[command(flatten)]
+        network: PinArgs,
     },
 }
 
@@ -339,6 +356,11 @@ pub struct ProofGetArgs {
     /// The source account of --transaction
     #[arg(long, value_name = "ACCOUNT", requires = "transaction")]
     pub source: Option<AccountId>,
+    #[command(flatten)]
+    pub pin: PinArgs,
+    /// Where the node has other headers than those kept here, sealed as well, take its headers, and tell what they replace
+    #[arg(long, requires = "headers")]
+    pub accept_reorganisation: bool,
     /// The Bitcoin network
     #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
     pub network: NetworkArg,
@@ -382,6 +404,12 @@ pub struct HeadersArgs {
     /// Which chain
     #[arg(long, value_enum, default_value_t = ChainArg::Own)]
     pub chain: ChainArg,
+    #[command(flatten)]
+    pub pin: PinArgs,
+    /// Where the node has other headers of its own chain than those kept here, sealed as well, take its headers, and tell what they
+    /// replace
+    #[arg(long)]
+    pub accept_reorganisation: bool,
     /// The Bitcoin network
     #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
     pub network: NetworkArg,

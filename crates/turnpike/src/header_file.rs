@@ -1,43 +1,54 @@
-//! Files of block headers, one after the other, as `turnpike headers` keeps them: 128 bytes each of the own chain, 80
-//! bytes each of Bitcoin. They are checked whenever they are read.
+//! Files of block headers, one after the other, as `turnpike headers` keeps them: 192 bytes each of the own chain, with
+//! their seals, and 80 bytes each of Bitcoin. They are checked whenever they are read.
 
 use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use client::Client;
-use spv::{BlockHeader, HeaderChain, bitcoin};
+use spv::{HeaderChain, HeaderError, SealedHeader, bitcoin};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::error::Error;
 use crate::file::replace;
 
-/// The own chain in a file, or a new one that begins with the node's genesis where there is no file yet.
-pub fn open_own(file: Option<&Path>, client: &mut Client) -> Result<HeaderChain, Error> {
+/// The own chain in a file, or a new one that begins with the node's genesis where there is no file yet. With a network id, it has to
+/// be of that network.
+pub fn open_own(file: Option<&Path>, client: &mut Client, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
     match file {
-        Some(file) if file.exists() => read_own(file),
-        _ => client.open_chain(None).map_err(Error::other),
+        Some(file) if file.exists() => read_own(file, network),
+        _ => client.open_chain(network).map_err(Error::other),
     }
 }
 
 /// The own chain in a file, from genesis.
-pub fn read_own(file: &Path) -> Result<HeaderChain, Error> {
-    own_of(&fs::read(file).map_err(|error| Error::file("read the headers", file, error))?, file)
+pub fn read_own(file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
+    own_of(&fs::read(file).map_err(|error| Error::file("read the headers", file, error))?, file, network)
 }
 
-/// The own chain in the bytes of a file.
-pub fn own_of(bytes: &[u8], file: &Path) -> Result<HeaderChain, Error> {
-    let (genesis, rest) = BlockHeader::read_from_prefix(bytes).map_err(|_| not_headers(file))?;
-    let headers = <[BlockHeader]>::ref_from_bytes(rest).map_err(|_| not_headers(file))?;
-    let mut chain = HeaderChain::new(&genesis.hash(), genesis).map_err(Error::other)?;
-    headers.iter().try_for_each(|header| chain.append(*header)).map_err(Error::other)?;
-    Ok(chain)
+/// The own chain in the bytes of a file: its links, and the seal of its tip, which covers them all.
+pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
+    if bytes.len().is_multiple_of(spv::HEADER_SIZE) && bytes.starts_with(&1_u32.to_be_bytes()) {
+        return Err(Error::Input(format!(
+            "{} has headers of version 1, which nobody sealed, so that they prove nothing; delete it and synchronise with a node of \
+             this version",
+            file.display()
+        )));
+    }
+    let headers = <[SealedHeader]>::ref_from_bytes(bytes).map_err(|_| not_headers(file))?;
+    let genesis = headers.first().ok_or_else(|| not_headers(file))?.hash();
+    match HeaderChain::restore(&network.unwrap_or(genesis), headers) {
+        Err(HeaderError::WrongNetwork) => Err(Error::Input(format!(
+            "{} has the headers of another network than the one asked for with --network-id",
+            file.display()
+        ))),
+        result => result.map_err(Error::other),
+    }
 }
 
 /// Writes the own chain to a file.
 pub fn write_own(file: &Path, chain: &HeaderChain) -> Result<(), Error> {
-    let headers = (0..=chain.height()).filter_map(|height| chain.header(height));
-    replace("write the headers", file, &headers.flat_map(|header| header.as_bytes().to_vec()).collect::<Vec<u8>>())
+    replace("write the headers", file, chain.all().as_bytes())
 }
 
 /// The Bitcoin chain in a file, or a new one that begins with the network's genesis where there is no file yet.

@@ -1,6 +1,7 @@
 //! The program. `cli` has the command line, `commands` a file for each command.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod against;
 mod capture;
 mod cli;
 mod commands;

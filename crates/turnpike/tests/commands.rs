@@ -113,12 +113,35 @@ fn a_session_from_an_account_to_a_verified_proof() {
     assert_eq!(absent["exists"], false);
     assert!(json(&[&["headers", text(&headers)][..], &at].concat())["height"].as_u64() >= Some(1));
 
+    // What a proof was verified against is told, and a network id that is given has to be the right one.
+    let get = [&["proof", "get", "--balance", "1"][..], &at].concat();
+    let pin = |id: &str| turnpike(&[&get[..], &["--network-id", id]].concat());
+    let pinned: Value = serde_json::from_slice(&pin(&node.network).stdout).unwrap();
+    assert_eq!(pinned["against"]["network"], node.network.as_str());
+    assert_eq!((&pinned["against"]["pinned"], &balance["against"]["pinned"]), (&true.into(), &false.into()));
+    assert!(!pin(&"7".repeat(64)).status.success() && !pin("77").status.success());
+    let unpinned = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(&get).output().unwrap();
+    let told = String::from_utf8_lossy(&unpinned.stdout).into_owned();
+    assert!(told.contains("not pinned") && told.contains(&format!("--network-id {}", node.network)), "{told}");
+    let offline = ["proof", "verify", text(&kept), "--headers", text(&headers), "--network-id"];
+    assert_eq!(json(&[&offline[..], &[&node.network]].concat())["against"]["pinned"], true);
+    let other = "7".repeat(64);
+    assert!(error(&[&offline[..], &[&other]].concat()).contains("another network"));
+    assert!(error(&[&["account", "refer", "1", "--network-id", &other][..], &at].concat()).contains("is of network"));
+    assert!(
+        error(&[&["headers", text(&headers), "--network-id", &other][..], &at].concat()).contains("another network")
+    );
+    let old = folder.path().join("old");
+    fs::write(&old, [&[0, 0, 0, 1][..], &[0; 380]].concat()).unwrap();
+    assert!(error(&[&["headers", text(&old)][..], &at].concat()).contains("nobody sealed"));
+
     let info = json(&[&["info"][..], &at].concat());
     assert_eq!((&info["accounts"], &info["bitcoin_height"]), (&3.into(), &Value::Null));
     assert!(error(&["check", text(&data)]).contains("use"), "the node has the data directory");
     drop(node);
     let check = json(&["check", text(&data)]);
     assert_eq!((&check["accounts"], &check["total"]), (&3.into(), &"1090".into()));
+    assert_eq!(check["chain_key"], balance["against"]["chain_key"]);
 }
 
 /// A capture in the classic format, with Ethernet, IPv4 and UDP headers around the payloads.
@@ -229,7 +252,7 @@ fn data_directories_of_others_are_refused() {
     assert!(second.contains("use"), "{second}");
     drop(node);
     let mark = fs::read_to_string(data.join("FORMAT")).unwrap();
-    fs::write(data.join("FORMAT"), mark.replace('1', "999")).unwrap();
+    fs::write(data.join("FORMAT"), mark.replace(char::is_numeric, "999")).unwrap();
     let other = error(&["serve", "--data", text(&data), "--listen", "127.0.0.1:0"]);
     assert!(other.contains("format 999"), "{other}");
 }

@@ -49,10 +49,10 @@ impl HeadersFrame {
         }
     }
 
-    /// Bytes of a header of a chain.
+    /// Bytes of a header of a chain; those of the own chain come with their seals.
     pub const fn size_of_header(chain: Chain) -> usize {
         match chain {
-            Chain::Own => 128,
+            Chain::Own => 192,
             Chain::Bitcoin => 80,
         }
     }

@@ -19,7 +19,6 @@ use ledger::journal::{self, Batch, Journal};
 use ledger::{Ledger, Limits, Now, Secret, retries};
 use node::config::Backend;
 use node::{Config, InNic, Node};
-use spv::BlockHeader;
 use storage::Directory as _;
 use wire::{Command, CompactFrame, Operation, Status};
 use xdp::generator::attach_pass;
@@ -270,7 +269,7 @@ fn check_figures(figures: &BTreeMap<String, u64>, model: &Model) {
 /// Up to which operation all is in blocks.
 fn settled(config: &Config) -> u64 {
     let data = node::layout::open(&config.data).unwrap();
-    node::layout::open_chain(&data, own::Options::default(), None).unwrap().tip().end_sequence
+    node::layout::open_chain(&data, own::Options::default(), || Err(own::Error::NoChain)).unwrap().tip().end_sequence
 }
 
 /// A directory with so long a journal that its beginning was given free: balances come from the chain alone.
@@ -278,8 +277,8 @@ fn cut_journal(config: &Config, requests: impl Iterator<Item = CompactFrame>) ->
     let data = node::layout::open(&config.data).unwrap();
     let options = journal::Options { segment_bytes: 64 << 10, batch_bytes: 32 << 10, key: [7; 32] };
     let (mut journal, _) = Journal::open(data.directory().directory("journal").unwrap(), &options).unwrap();
-    let genesis = BlockHeader::genesis("test", &[1; 16], 1);
-    let chain = node::layout::open_chain(&data, own::Options::default(), Some(genesis)).unwrap();
+    let (genesis, sealer) = node::sealing::begin(config).unwrap();
+    let chain = node::layout::open_chain(&data, own::Options::default(), || Ok(genesis)).unwrap();
     let blocks = builder::Options {
         transactions: 256,
         interval: Duration::ZERO,
@@ -288,7 +287,7 @@ fn cut_journal(config: &Config, requests: impl Iterator<Item = CompactFrame>) ->
         retention: Duration::ZERO,
         replay: Duration::ZERO,
     };
-    let mut builder = BlockBuilder::new(chain, journal.log().clone(), blocks, (), 1).unwrap();
+    let mut builder = BlockBuilder::new(chain, sealer, journal.log().clone(), blocks, (), 1).unwrap();
     let (mut model, mut batch) = (Model::new(), Batch::new());
     // Not long ago, so that its end is remembered.
     let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;

@@ -11,7 +11,7 @@ use ledger::{Ledger, Limits, Secret, retries};
 use nic::selector::{Selector, SelectorConfig};
 use nic::{Counters, DataPath, Departures, Pools, Prefix, held, parking};
 use proof::{Cache, OwnSource, Service};
-use spv::BlockHeader;
+use spv::{BlockHeader, SealedHeader, SealingKey};
 use storage::{Random, SimulatedDisk};
 use wire::{Chain, Operation, Status};
 
@@ -41,8 +41,13 @@ const JOURNAL_BATCH: usize = 32 << 10;
 const BUILDER_STEPS: usize = 200;
 
 /// The first block of every simulation.
-pub fn genesis() -> BlockHeader {
-    BlockHeader::genesis("simulation", &[7; 16], 0)
+pub fn genesis() -> SealedHeader {
+    chain_key().seal(&BlockHeader::genesis("simulation", &[7; 16], 0, &chain_key().public()))
+}
+
+/// The key that seals the blocks.
+fn chain_key() -> SealingKey {
+    SealingKey::from_bytes(&[1; 32]).unwrap()
 }
 
 /// Tells the proof cache of new blocks.
@@ -83,7 +88,7 @@ impl Process {
         let directory = root.directory("chain").map_err(journal::Error::from)?;
         let catalog = Box::new(FileCatalog::new(directory.clone()));
         let options = chain::own::Options { segment_size: CHAIN_SEGMENT, ..chain::own::Options::default() };
-        let chain = OwnChain::open(directory, catalog, options, Some(genesis()))?;
+        let chain = OwnChain::open(directory, catalog, options, || Ok(genesis()))?;
         let mut seed = [0; 16];
         seed[..8].copy_from_slice(&random.number().to_le_bytes());
         let limits = Limits { accounts: ACCOUNTS, retries: RETRIES };
@@ -103,7 +108,14 @@ impl Process {
         cache.begin_own(&chain.tip());
         let reader = chain.reader();
         let proofs = Service::new(Some(cache.clone())).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
-        let builder = BlockBuilder::new(chain, log.clone(), options, Announcer(cache), time.load(Ordering::Relaxed))?;
+        let builder = BlockBuilder::new(
+            chain,
+            Box::new(chain_key()),
+            log.clone(),
+            options,
+            Announcer(cache),
+            time.load(Ordering::Relaxed),
+        )?;
         let (submitter, committer, preparer) = group_commit(journal);
         let clock = time.clone();
         let committer = committer.with_clock(move || clock.load(Ordering::Relaxed));

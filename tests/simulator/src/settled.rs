@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chain::own::{Error, OwnReader, TransactionAnswer};
-use spv::{BlockHeader, HeaderChain, IndexProof, Locator, TransactionProof};
+use spv::{HeaderChain, IndexProof, Locator, SealedHeader, TransactionProof};
 use storage::Random;
 use wire::{AccountId, Command, Operation, Reply, SignedOperation, Status};
 use zerocopy::IntoBytes;
@@ -29,7 +29,7 @@ pub struct Settled {
 }
 
 impl Settled {
-    pub fn new(genesis: BlockHeader) -> Self {
+    pub fn new(genesis: SealedHeader) -> Self {
         Self {
             headers: HeaderChain::new(&genesis.hash(), genesis).unwrap(),
             sequence: 0,
@@ -48,12 +48,12 @@ impl Settled {
     pub fn follow(&mut self, chain: &OwnReader, model: &Model) -> Result<(), Error> {
         let known = self.headers.height();
         let headers = chain.headers(known, usize::MAX)?;
-        assert_eq!(headers.first().map(BlockHeader::hash).as_ref(), Some(self.headers.tip_hash()), "a block was lost");
-        for header in &headers[1..] {
-            let height = header.height.get();
-            let transactions = (0..header.transactions.get()).map(|position| chain.by_locator(height, position));
+        assert_eq!(headers.first().map(SealedHeader::hash).as_ref(), Some(self.headers.tip_hash()), "a block was lost");
+        for sealed in &headers[1..] {
+            let height = sealed.height();
+            let transactions = (0..sealed.header.transactions.get()).map(|position| chain.by_locator(height, position));
             let transactions: Vec<_> = transactions.collect::<Result<_, _>>()?;
-            self.headers.append(*header).unwrap();
+            self.headers.append(*sealed).unwrap();
             for transaction in transactions {
                 self.take(&transaction.unwrap(), model);
             }

@@ -31,20 +31,20 @@ pub struct Audited<'a> {
     pub tails: &'a [SignedTail],
 }
 
-/// Checks all blocks from genesis on: checksums, links of headers, transaction roots, stored nodes, tables of ids, back-links,
+/// Checks all blocks from genesis on: checksums, links and seals of headers, transaction roots, stored nodes, tables of ids, back-links,
 /// index roots; that every balance follows from the operations and never falls below zero, and that the balances add up to what
 /// was issued. `each` is shown each block that holds.
 pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Audit, Error> {
     let (store, tip) = (chain.store(), chain.tip());
     let genesis = store.record(0)?;
-    let mut headers = HeaderChain::new(&chain.network_id(), genesis.header)
+    let mut headers = HeaderChain::new(&chain.network_id(), genesis.sealed())
         .map_err(|_| Error::Damaged { height: 0, damage: Damage::Header })?;
     let index = Index::new();
     let pending = Pending::new(&index);
     let mut state = Replay { index, pending, issued: 0, transactions: 0, end: genesis.end(), sequence: 0 };
     for height in 1..=tip.height() {
         let record = store.record(height)?;
-        headers.append(record.header).map_err(|_| damaged(&record, Damage::Header))?;
+        headers.append(record.sealed()).map_err(|_| damaged(&record, Damage::Header))?;
         let operations: Vec<Operation> = store.section(&record, Section::Operations)?;
         let tails = check_commitments(store, &record, &operations)?;
         state.check(store, &record, &operations)?;

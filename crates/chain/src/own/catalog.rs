@@ -32,6 +32,12 @@ pub trait Catalog: Send + Sync + Debug {
 
     /// Commits, atomically and durably.
     fn commit(&self, commit: &Commit) -> Result<(), Error>;
+
+    /// The last proposal, if there is any: a block that may have been sealed, whether or not it was committed.
+    fn proposal(&self) -> Result<Option<Commit>, Error>;
+
+    /// Keeps, durably, what the next commit is to be, before it is sealed.
+    fn propose(&self, commit: &Commit) -> Result<(), Error>;
 }
 
 /// A catalog in a keyspace of a key-value store: the commits of all blocks by height, and the last one once more.
@@ -43,11 +49,19 @@ pub struct KeyValueCatalog {
 /// The key of the last commit: longer than the keys of heights, so that it is none of them.
 const LAST: &[u8] = b"last commit";
 
+/// The key of the last proposal.
+const PROPOSAL: &[u8] = b"proposal";
+
 impl KeyValueCatalog {
     /// The catalog in `database`.
     pub fn new(database: &Database) -> Result<Self, Error> {
         let commits = database.keyspace("own-chain", KeyspaceCreateOptions::default)?;
         Ok(Self { database: database.clone(), commits })
+    }
+
+    fn get(&self, key: &[u8]) -> Result<Option<Commit>, Error> {
+        let Some(value) = self.commits.get(key)? else { return Ok(None) };
+        Commit::read_from_bytes(&value).map(Some).map_err(|_| Error::CatalogDamaged)
     }
 }
 
@@ -59,8 +73,7 @@ impl Debug for KeyValueCatalog {
 
 impl Catalog for KeyValueCatalog {
     fn last(&self) -> Result<Option<Commit>, Error> {
-        let Some(value) = self.commits.get(LAST)? else { return Ok(None) };
-        Commit::read_from_bytes(&value).map(Some).map_err(|_| Error::CatalogDamaged)
+        self.get(LAST)
     }
 
     fn commit(&self, commit: &Commit) -> Result<(), Error> {
@@ -69,34 +82,61 @@ impl Catalog for KeyValueCatalog {
         batch.insert(&self.commits, LAST, commit.as_bytes());
         Ok(batch.commit()?)
     }
+
+    fn proposal(&self) -> Result<Option<Commit>, Error> {
+        self.get(PROPOSAL)
+    }
+
+    fn propose(&self, commit: &Commit) -> Result<(), Error> {
+        let mut batch = self.database.batch().durability(Some(PersistMode::SyncData));
+        batch.insert(&self.commits, PROPOSAL, commit.as_bytes());
+        Ok(batch.commit()?)
+    }
 }
 
-/// A catalog of one small file that is replaced with each commit: for simulated disks, on which no key-value store runs.
+/// A catalog of two small files that are replaced with each proposal and each commit: for simulated disks, on which no key-value store runs.
 #[derive(Debug)]
 pub struct FileCatalog(Arc<dyn Directory>);
 
-/// The file's name.
+/// The files' names.
 const CATALOG: &str = "catalog";
+const PROPOSED: &str = "proposal";
 
 impl FileCatalog {
     /// The catalog in `directory`.
     pub fn new(directory: Arc<dyn Directory>) -> Self {
         Self(directory)
     }
-}
 
-impl Catalog for FileCatalog {
-    fn last(&self) -> Result<Option<Commit>, Error> {
-        if !self.0.exists(CATALOG)? {
+    fn read(&self, name: &str) -> Result<Option<Commit>, Error> {
+        if !self.0.exists(name)? {
             return Ok(None);
         }
-        let content = self.0.read(CATALOG)?;
+        let content = self.0.read(name)?;
         let (commit, sum) = Commit::ref_from_prefix(&content).map_err(|_| Error::CatalogDamaged)?;
         if *sum == checksum(commit.as_bytes()) { Ok(Some(*commit)) } else { Err(Error::CatalogDamaged) }
     }
 
-    fn commit(&self, commit: &Commit) -> Result<(), Error> {
+    fn replace(&self, name: &str, commit: &Commit) -> Result<(), Error> {
         let sum: Checksum = checksum(commit.as_bytes());
-        Ok(self.0.replace(CATALOG, &[commit.as_bytes(), &sum].concat())?)
+        Ok(self.0.replace(name, &[commit.as_bytes(), &sum].concat())?)
+    }
+}
+
+impl Catalog for FileCatalog {
+    fn last(&self) -> Result<Option<Commit>, Error> {
+        self.read(CATALOG)
+    }
+
+    fn commit(&self, commit: &Commit) -> Result<(), Error> {
+        self.replace(CATALOG, commit)
+    }
+
+    fn proposal(&self) -> Result<Option<Commit>, Error> {
+        self.read(PROPOSED)
+    }
+
+    fn propose(&self, commit: &Commit) -> Result<(), Error> {
+        self.replace(PROPOSED, commit)
     }
 }

@@ -3,13 +3,14 @@ use super::catalog::Catalog;
 use super::error::{Damage, Error};
 use super::reader::OwnReader;
 use super::record::Section;
+use super::sealer::{Sealer, seal};
 use super::shared::Shared;
 use super::snapshot;
 use super::store::{Completion, Derived, Options, Staged, Store, damaged};
 use crate::index::{EffectError, Index, Pending, Touches};
 use crate::links::Links;
 use crate::merkle::SignedTail;
-use spv::{BlockHeader, HEADER_VERSION, Hash, Locator, MAX_BLOCK_TRANSACTIONS};
+use spv::{BlockHeader, ChainKey, HEADER_VERSION, Hash, Locator, MAX_BLOCK_TRANSACTIONS, SealedHeader};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
@@ -66,6 +67,9 @@ pub struct OwnChain {
     shared: Arc<Shared>,
     pending: Pending,
     directory: Arc<dyn Directory>,
+    key: ChainKey,
+    /// The block that was last about to be sealed: its height, its hash, and where it ends in the journal.
+    proposal: Option<(u64, Hash, u64)>,
     /// Memory for the links of the next block, and for what it touches: a system takes much longer to give as much anew.
     links: Vec<Links>,
     touches: Touches,
@@ -73,25 +77,29 @@ pub struct OwnChain {
 
 impl OwnChain {
     /// Opens the chain in `directory`, whose tip is in `catalog`. Where there is none, a chain is begun with the header that
-    /// `genesis` gives; without one that is [`Error::NoChain`].
+    /// `genesis` makes, which may refuse to with [`Error::NoChain`].
     pub fn open(
         directory: Arc<dyn Directory>,
         catalog: Box<dyn Catalog>,
         options: Options,
-        genesis: Option<BlockHeader>,
+        genesis: impl FnOnce() -> Result<SealedHeader, Error>,
     ) -> Result<Self, Error> {
         let (store, last) = Store::open(&directory, catalog, options)?;
         if last.is_none() {
-            begin(&store, genesis.ok_or(Error::NoChain)?)?;
+            begin(&store, genesis()?)?;
         }
         let height = store.len() - 1;
         let genesis = store.record(0)?.header;
+        let key = genesis.chain_key().ok_or(Error::Damaged { height: 0, damage: Damage::Header })?;
+        let proposal = store.proposal()?.map(|block| (block.height.get(), block.hash, block.end_sequence.get()));
         let tip = tip_at(&store, height)?;
         let (index, pending) = load_index(&directory, &store, &tip)?;
         Ok(Self {
             shared: Arc::new(Shared::new(store, genesis, index, tip)),
             pending,
             directory,
+            key,
+            proposal,
             links: Vec::new(),
             touches: Touches::default(),
         })
@@ -112,6 +120,18 @@ impl OwnChain {
         self.shared.genesis.hash()
     }
 
+    /// The key that seals the blocks.
+    pub fn key(&self) -> &ChainKey {
+        &self.key
+    }
+
+    /// Where the block ends in the journal that was about to be sealed as the next one when the chain was left, if one was. It may
+    /// have been sealed, so it has to be built again as it was.
+    pub fn proposed_end(&self) -> Option<u64> {
+        let next = self.tip().height() + 1;
+        self.proposal.filter(|(height, ..)| *height == next).map(|(.., end_sequence)| end_sequence)
+    }
+
     pub(super) fn store(&self) -> &Store {
         &self.shared.store
     }
@@ -121,10 +141,10 @@ impl OwnChain {
         look(&self.shared.state().index)
     }
 
-    /// Builds the next block and commits it durably. After an error the chain is as it was before. Where the files or the
+    /// Builds the next block, has it sealed, and commits it durably. After an error the chain is as it was before. Where the files or the
     /// catalog failed, a full disk say, the same block is to be tried again once the reason is gone, and no other: the
-    /// commit may have got through, and then it is what a restart finds.
-    pub fn append(&mut self, block: NextBlock<'_>) -> Result<Tip, Error> {
+    /// commit may have got through, and then it is what a restart finds. The same where it was not sealed.
+    pub fn append(&mut self, block: NextBlock<'_>, sealer: &mut dyn Sealer) -> Result<Tip, Error> {
         let before = self.tip();
         check(&block, &before)?;
         let derive = || Derived::new(&before.hash, block.operations, block.tails);
@@ -142,7 +162,7 @@ impl OwnChain {
                 Some(Err(panic)) => resume_unwind(panic),
                 None => derive(),
             };
-            self.commit(&block, &before, &derived, &staged)
+            self.commit(&block, &before, &derived, &staged, sealer)
         });
         if result.is_err() {
             self.undo(block.operations);
@@ -176,8 +196,11 @@ impl OwnChain {
         before: &Tip,
         derived: &Derived,
         staged: &Staged,
+        sealer: &mut dyn Sealer,
     ) -> Result<Tip, Error> {
-        let state = self.shared.state();
+        // Only this thread changes the state, so readers go on while the sealer takes its time.
+        let shared = Arc::clone(&self.shared);
+        let state = shared.state();
         let header = BlockHeader {
             version: HEADER_VERSION.into(),
             transactions: (block.operations.len() as u32).into(),
@@ -195,8 +218,13 @@ impl OwnChain {
             transactions: before.transactions + block.operations.len() as u64,
             issued: before.issued + issued(block.operations),
         };
+        let proposal = (tip.height(), tip.hash, tip.end_sequence);
+        if self.proposal != Some(proposal) {
+            shared.store.propose(tip.height(), &tip.hash, tip.end_sequence)?;
+            self.proposal = Some(proposal);
+        }
         let completion = Completion {
-            header,
+            sealed: seal(sealer, &self.key, &header)?,
             hash: tip.hash,
             end_sequence: block.end_sequence,
             transactions_before: before.transactions,
@@ -205,12 +233,12 @@ impl OwnChain {
             tails: block.tails,
             links: &self.links,
         };
-        self.shared.store.complete(staged, &completion)?;
+        shared.store.complete(staged, &completion)?;
         drop(state);
-        let state = &mut *self.shared.state_mut();
+        let state = &mut *shared.state_mut();
         state.index.publish(&mut self.pending);
         state.tip = tip;
-        self.shared.set_tip(tip);
+        shared.set_tip(tip);
         Ok(tip)
     }
 
@@ -236,18 +264,18 @@ impl OwnChain {
 }
 
 /// Writes the genesis block.
-fn begin(store: &Store, genesis: BlockHeader) -> Result<(), Error> {
+fn begin(store: &Store, genesis: SealedHeader) -> Result<(), Error> {
     let hash = genesis.hash();
     if spv::HeaderChain::new(&hash, genesis).is_err() {
-        return Err(Error::InvalidBlock("the genesis header is not that of an empty chain"));
+        return Err(Error::InvalidBlock("the genesis header is not that of an empty chain that its key sealed"));
     }
     let completion = Completion {
-        header: genesis,
+        sealed: genesis,
         hash,
         end_sequence: 0,
         transactions_before: 0,
         issued: 0,
-        derived: &Derived::new(&genesis.previous, &[], &[]),
+        derived: &Derived::new(&genesis.header.previous, &[], &[]),
         tails: &[],
         links: &[],
     };

@@ -8,8 +8,8 @@ pub enum Damage {
     /// The record does not have its checksum.
     #[error("its record does not have its checksum")]
     Record,
-    /// The header does not follow the one before.
-    #[error("its header does not follow the one before it")]
+    /// The header does not follow the one before, or is not sealed by the chain's key.
+    #[error("its header does not follow the one before it, or its seal is not the chain key's")]
     Header,
     /// The operations do not have their checksum, or are not what the header commits to.
     #[error("its operations are not what its header commits to")]
@@ -62,7 +62,30 @@ pub enum Error {
     /// There is no chain in the directory, and no genesis header was given to begin one.
     #[error("there is no chain in this directory; initialise it, or name another directory")]
     NoChain,
+    /// Nobody sealed a header.
+    #[error("block {height} is not sealed: {source}")]
+    Sealing {
+        /// Height of the block.
+        height: u64,
+        /// What the sealer said.
+        source: super::SealingError,
+    },
+    /// A sealer gave something else than a seal by the chain's key.
+    #[error(
+        "block {height} was sealed with another key than the chain's; name the key or the signer that the chain began with"
+    )]
+    WrongSeal {
+        /// Height of the block.
+        height: u64,
+    },
     /// A block that nobody may build.
     #[error("a block cannot be built: {0}")]
     InvalidBlock(&'static str),
+}
+
+impl Error {
+    /// Whether a block waits for whoever seals it, and for nothing else.
+    pub fn is_of_the_sealer(&self) -> bool {
+        matches!(self, Self::Sealing { .. } | Self::WrongSeal { .. })
+    }
 }

@@ -4,7 +4,7 @@
 //! number of them answer proof requests on other threads.
 //!
 //! ```text
-//! records-000000     256 bytes a block: header, position in the journal, checksums    [`record`]
+//! records-000000     288 bytes a block: header and seal, position in the journal, checksums    [`record`]
 //! blocks-000000      operations, links, stored nodes, table of ids, signed tails      [`record`]
 //! index-0000000042   the index after a block                                          [`snapshot`]
 //! catalog            what of the above is committed                                   [`catalog`]
@@ -16,6 +16,7 @@ mod chain;
 mod error;
 mod reader;
 mod record;
+mod sealer;
 mod shared;
 mod snapshot;
 mod store;
@@ -27,4 +28,5 @@ pub use catalog::{Catalog, Commit, FileCatalog, KeyValueCatalog};
 pub use chain::{NextBlock, OwnChain, Tip};
 pub use error::{Damage, Error};
 pub use reader::{History, IndexEntryAnswer, OwnReader, TransactionAnswer};
+pub use sealer::{Sealer, SealingError, seal};
 pub use store::{Levels, Options};

@@ -6,7 +6,7 @@ use super::shared::Shared;
 use super::store::{Proven, damaged};
 use crate::index::IndexAnswer;
 use crate::merkle::TAIL_SIZE;
-use spv::{BlockHeader, Hash, IndexEntry, Locator};
+use spv::{Hash, IndexEntry, Locator, SealedHeader};
 use std::sync::Arc;
 use wire::{AccountId, Operation, TransactionId};
 
@@ -65,10 +65,10 @@ impl OwnReader {
         self.0.genesis.hash()
     }
 
-    /// The headers from height `first` on, at most `count` of them.
-    pub fn headers(&self, first: u64, count: usize) -> Result<Vec<BlockHeader>, Error> {
+    /// The headers with their seals from height `first` on, at most `count` of them.
+    pub fn headers(&self, first: u64, count: usize) -> Result<Vec<SealedHeader>, Error> {
         let end = self.tip().height().saturating_add(1).min(first.saturating_add(count as u64));
-        (first..end).map(|height| Ok(self.0.store.record(height)?.header)).collect()
+        (first..end).map(|height| Ok(self.0.store.record(height)?.sealed())).collect()
     }
 
     /// What the index holds of an account as of the tip.

@@ -3,7 +3,7 @@ use super::error::{Damage, Error};
 use crate::ids;
 use crate::links::Links;
 use crate::merkle::{TAIL_SIZE, stored_nodes};
-use spv::{BlockHeader, MAX_BLOCK_TRANSACTIONS};
+use spv::{BlockHeader, MAX_BLOCK_TRANSACTIONS, Seal, SealedHeader};
 use std::ops::Range;
 use wire::Operation;
 use zerocopy::byteorder::little_endian::{U32, U64, U128};
@@ -84,6 +84,7 @@ pub(crate) struct Tail {
 #[repr(C)]
 pub(crate) struct Record {
     pub(crate) header: BlockHeader,
+    seal: Seal,
     /// The last operation of the journal that the blocks up to this one cover.
     pub(crate) end_sequence: U64,
     /// Where the block begins in the blocks file.
@@ -94,16 +95,16 @@ pub(crate) struct Record {
     pub(crate) issued: U128,
     /// Number of signed transactions.
     pub(crate) tails: U32,
-    reserved: [u8; 36],
+    reserved: [u8; 4],
     pub(crate) checksums: [Checksum; Section::ALL.len()],
     checksum: Checksum,
 }
 
-const _: () = assert!(RECORD_SIZE == 256);
+const _: () = assert!(RECORD_SIZE == 288);
 
 /// What a record is made of, besides its checksums.
 pub(crate) struct RecordParts {
-    pub(crate) header: BlockHeader,
+    pub(crate) sealed: SealedHeader,
     pub(crate) end_sequence: u64,
     pub(crate) offset: u64,
     pub(crate) transactions_before: u64,
@@ -114,13 +115,14 @@ pub(crate) struct RecordParts {
 impl Record {
     pub(crate) fn new(parts: RecordParts, checksums: [Checksum; Section::ALL.len()]) -> Self {
         let mut record = Self {
-            header: parts.header,
+            header: parts.sealed.header,
+            seal: parts.sealed.seal,
             end_sequence: parts.end_sequence.into(),
             offset: parts.offset.into(),
             transactions_before: parts.transactions_before.into(),
             issued: parts.issued.into(),
             tails: parts.tails.into(),
-            reserved: [0; 36],
+            reserved: [0; 4],
             checksums,
             checksum: [0; 8],
         };
@@ -144,6 +146,11 @@ impl Record {
         } else {
             Err(Error::Damaged { height, damage: Damage::Record })
         }
+    }
+
+    /// The header with its seal.
+    pub(crate) fn sealed(&self) -> SealedHeader {
+        SealedHeader { header: self.header, seal: self.seal }
     }
 
     pub(crate) fn transactions(&self) -> u32 {

@@ -6,7 +6,7 @@ use crate::flat::{FlatFile, SEGMENT};
 use crate::ids;
 use crate::links::Links;
 use crate::merkle::{SignedTail, Tree, group, leaves, path, path_from_leaves};
-use spv::{BlockHeader, Hash, Locator, ZERO_HASH, verify_path};
+use spv::{Hash, Locator, SealedHeader, ZERO_HASH, verify_path};
 use std::ops::Range;
 use std::sync::Arc;
 use storage::{Directory, Mode};
@@ -68,7 +68,7 @@ impl Derived {
 
 /// What completes a staged block.
 pub(crate) struct Completion<'a> {
-    pub(crate) header: BlockHeader,
+    pub(crate) sealed: SealedHeader,
     pub(crate) hash: Hash,
     pub(crate) end_sequence: u64,
     pub(crate) transactions_before: u64,
@@ -141,7 +141,7 @@ impl Store {
         ];
         let end = blocks.finish()?;
         let parts = RecordParts {
-            header: block.header,
+            sealed: block.sealed,
             end_sequence: block.end_sequence,
             offset: staged.offset,
             transactions_before: block.transactions_before,
@@ -155,7 +155,7 @@ impl Store {
         self.blocks.sync(staged.offset, end)?;
         self.records.sync(place, place + RECORD_SIZE)?;
         self.catalog.commit(&Commit {
-            height: block.header.height,
+            height: block.sealed.header.height,
             hash: block.hash,
             end_sequence: block.end_sequence.into(),
             records: (place + RECORD_SIZE).into(),
@@ -164,6 +164,23 @@ impl Store {
         self.blocks.commit(record.end());
         self.records.commit(place + RECORD_SIZE);
         Ok(())
+    }
+
+    /// Keeps, durably, which block is about to be sealed, so that no other one of its height ever is.
+    pub(crate) fn propose(&self, height: u64, hash: &Hash, end_sequence: u64) -> Result<(), Error> {
+        let (records, blocks) = (self.records.committed().into(), self.blocks.committed().into());
+        self.catalog.propose(&Commit {
+            height: height.into(),
+            hash: *hash,
+            end_sequence: end_sequence.into(),
+            records,
+            blocks,
+        })
+    }
+
+    /// The block that was last about to be sealed.
+    pub(crate) fn proposal(&self) -> Result<Option<Commit>, Error> {
+        self.catalog.proposal()
     }
 
     /// The number of blocks.

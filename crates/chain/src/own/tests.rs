@@ -1,7 +1,7 @@
 //! The own chain from block to proof, on real files and on a simulated disk that crashes.
 use super::*;
 use crate::merkle::{SignedTail, TAIL_SIZE};
-use spv::{BlockHeader, HeaderChain, IndexProof, Locator, TransactionProof};
+use spv::{BlockHeader, HeaderChain, IndexProof, Locator, Seal, SealedHeader, SealingKey, TransactionProof};
 use std::collections::HashMap;
 use std::sync::Arc;
 use storage::{Directory, Faults, Random, RealDirectory, SimulatedDisk};
@@ -11,8 +11,12 @@ use zerocopy::IntoBytes;
 /// Small, so that blocks cross segments.
 const OPTIONS: Options = Options { segment_size: 8192, levels: Levels::Stored };
 
-fn genesis() -> BlockHeader {
-    BlockHeader::genesis("test", &[3; 16], 1000)
+fn key() -> SealingKey {
+    SealingKey::from_bytes(&[1; 32]).unwrap()
+}
+
+fn genesis() -> SealedHeader {
+    key().seal(&BlockHeader::genesis("test", &[3; 16], 1000, &key().public()))
 }
 
 fn open(directory: &Arc<dyn Directory>) -> Result<OwnChain, Error> {
@@ -21,7 +25,7 @@ fn open(directory: &Arc<dyn Directory>) -> Result<OwnChain, Error> {
 
 fn open_with(directory: &Arc<dyn Directory>, options: Options) -> Result<OwnChain, Error> {
     let catalog = Box::new(FileCatalog::new(Arc::clone(directory)));
-    OwnChain::open(Arc::clone(directory), catalog, options, Some(genesis()))
+    OwnChain::open(Arc::clone(directory), catalog, options, || Ok(genesis()))
 }
 
 fn account(n: u64) -> AccountId {
@@ -113,7 +117,7 @@ impl Model {
     }
 
     fn built(&mut self, tip: &Tip) {
-        self.headers.append(tip.header).unwrap();
+        self.headers.append(key().seal(&tip.header)).unwrap();
         assert_eq!(*self.headers.tip_hash(), tip.hash);
     }
 
@@ -143,7 +147,7 @@ impl Model {
         }
         let headers = reader.headers(0, usize::MAX).unwrap();
         assert_eq!(headers.len() as u64, self.height() + 1);
-        assert_eq!(headers.last(), Some(self.headers.tip()));
+        assert_eq!(headers, self.headers.all());
         assert!(reader.headers(self.height() + 1, 5).unwrap().is_empty());
         let total: u128 = self.balances.values().map(|balance| u128::from(*balance)).sum();
         assert_eq!(audit(chain, |_| ()).unwrap(), Audit { tip: chain.tip(), total });
@@ -192,7 +196,7 @@ fn blocks_of_every_shape_are_proved_and_survive_a_restart() {
     let mut chain = open(&directory).unwrap();
     for size in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 300, 0, 1000] {
         let block = model.block(size);
-        let tip = chain.append(block.next(model.height() + 1)).unwrap();
+        let tip = chain.append(block.next(model.height() + 1), &mut key()).unwrap();
         model.built(&tip);
         let reader = chain.reader();
         for position in 0..size as u32 {
@@ -226,7 +230,7 @@ fn a_snapshot_stands_in_for_the_blocks_before_it_and_damage_to_it_does_not_matte
     let mut chain = open(&directory).unwrap();
     for height in 1..=8 {
         let block = model.block(400);
-        model.built(&chain.append(block.next(height)).unwrap());
+        model.built(&chain.append(block.next(height), &mut key()).unwrap());
         if height % 2 == 0 {
             chain.snapshot().unwrap();
         }
@@ -253,14 +257,14 @@ fn blocks_that_cannot_be_are_refused_and_change_nothing() {
     let mut model = Model::new(3);
     let mut chain = open(&directory).unwrap();
     let block = model.block(100);
-    model.built(&chain.append(block.next(1)).unwrap());
+    model.built(&chain.append(block.next(1), &mut key()).unwrap());
     let transfer = Operation::transfer(TransactionId::ZERO, account(0), account(1), 1 << 40);
     let create = Operation::create(TransactionId::ZERO, account(7777));
     let mut failed = create;
     failed.status = 4.into();
     let tail = |position| SignedTail { position, tail: [0; TAIL_SIZE] };
     let attempt = |chain: &mut OwnChain, operations: &[Operation], tails: &[SignedTail], end_sequence| {
-        chain.append(NextBlock { operations, tails, end_sequence, timestamp: 0 }).unwrap_err()
+        chain.append(NextBlock { operations, tails, end_sequence, timestamp: 0 }, &mut key()).unwrap_err()
     };
     assert!(
         matches!(attempt(&mut chain, &[create, transfer], &[], 20_000), Error::Effect(error) if error.position == 1)
@@ -272,7 +276,7 @@ fn blocks_that_cannot_be_are_refused_and_change_nothing() {
     model.check(&chain);
     let block = model.block(50);
     let clock_set_back = NextBlock { timestamp: 5, ..block.next(2) };
-    model.built(&chain.append(clock_set_back).unwrap());
+    model.built(&chain.append(clock_set_back, &mut key()).unwrap());
     assert_eq!(chain.tip().header.timestamp.get(), 1001);
     model.check(&chain);
 }
@@ -281,15 +285,17 @@ fn blocks_that_cannot_be_are_refused_and_change_nothing() {
 fn a_directory_without_a_chain_is_told_apart() {
     let (_folder, directory) = real();
     let catalog = || Box::new(FileCatalog::new(Arc::clone(&directory)));
-    let none = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, None);
+    let none = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, || Err(Error::NoChain));
     assert!(matches!(none, Err(Error::NoChain)));
-    let wrong = BlockHeader { accounts: 3.into(), ..genesis() };
-    let refused = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, Some(wrong));
-    assert!(matches!(refused, Err(Error::InvalidBlock(_))));
+    let wrong = key().seal(&BlockHeader { accounts: 3.into(), ..genesis().header });
+    let unsealed = SealedHeader { seal: Seal([0; 64]), ..genesis() };
+    for wrong in [wrong, unsealed] {
+        let refused = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, || Ok(wrong));
+        assert!(matches!(refused, Err(Error::InvalidBlock(_))));
+    }
     open(&directory).unwrap();
     // The genesis of a chain that exists stays what it is.
-    let other = BlockHeader::genesis("other", &[9; 16], 5);
-    let chain = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, Some(other)).unwrap();
+    let chain = OwnChain::open(Arc::clone(&directory), catalog(), OPTIONS, || unreachable!()).unwrap();
     assert_eq!(chain.network_id(), genesis().hash());
 }
 
@@ -300,10 +306,10 @@ fn the_key_value_catalog_remembers_the_last_commit() {
     for height in 1..=3 {
         let database = fjall::Database::builder(folder.path().join("catalog")).open().unwrap();
         let catalog = Box::new(KeyValueCatalog::new(&database).unwrap());
-        let mut chain = OwnChain::open(Arc::clone(&directory), catalog, OPTIONS, Some(genesis())).unwrap();
+        let mut chain = OwnChain::open(Arc::clone(&directory), catalog, OPTIONS, || Ok(genesis())).unwrap();
         assert_eq!(chain.tip().height(), height - 1);
         let block = model.block(60);
-        model.built(&chain.append(block.next(height)).unwrap());
+        model.built(&chain.append(block.next(height), &mut key()).unwrap());
         model.check(&chain);
     }
 }
@@ -315,7 +321,7 @@ fn every_flipped_bit_is_noticed() {
     let mut chain = open(&disk.root()).unwrap();
     for height in 1..=3 {
         let block = model.block(60);
-        model.built(&chain.append(block.next(height)).unwrap());
+        model.built(&chain.append(block.next(height), &mut key()).unwrap());
     }
     model.check(&chain);
     let mut random = Random::new(6);
@@ -355,7 +361,7 @@ fn a_crash_at_any_change_leaves_a_chain_of_whole_blocks() {
             let mut chain = open(&disk.root())?;
             for height in 1..=3 {
                 let block = model.block(30);
-                let tip = chain.append(block.next(height))?;
+                let tip = chain.append(block.next(height), &mut key())?;
                 model.built(&tip);
                 tips.push(tip);
                 chain.snapshot()?;
@@ -374,7 +380,7 @@ fn a_crash_at_any_change_leaves_a_chain_of_whole_blocks() {
         audit(&chain, |_| ()).unwrap();
         let create = Operation::create(TransactionId::ZERO, account(1 << 40));
         let next = NextBlock { operations: &[create], tails: &[], end_sequence: 50_000, timestamp: 9 };
-        chain.append(next).unwrap();
+        chain.append(next, &mut key()).unwrap();
         drop(chain);
         audit(&open(&disk.root()).unwrap(), |_| ()).unwrap();
         if !crashed {
@@ -391,16 +397,16 @@ fn a_full_disk_is_an_error_after_which_the_same_block_can_be_built() {
     let mut model = Model::new(8);
     let mut chain = open(&disk.root()).unwrap();
     let block = model.block(200);
-    model.built(&chain.append(block.next(1)).unwrap());
+    model.built(&chain.append(block.next(1), &mut key()).unwrap());
     let block = model.block(500);
     for capacity in [20_000, 30_000, 40_000, 50_000] {
         disk.set_faults(Faults { capacity, ..Faults::default() });
-        let error = chain.append(block.next(2)).unwrap_err();
+        let error = chain.append(block.next(2), &mut key()).unwrap_err();
         assert!(matches!(error, Error::Storage(storage::Error::Full { .. })), "{error}");
         assert_eq!(chain.tip().height(), 1);
     }
     disk.set_faults(Faults::default());
-    model.built(&chain.append(block.next(2)).unwrap());
+    model.built(&chain.append(block.next(2), &mut key()).unwrap());
     model.check(&chain);
     drop(chain);
     model.check(&open(&disk.root()).unwrap());
@@ -412,7 +418,7 @@ fn blocks_without_their_catalog_are_not_thrown_away() {
     let mut model = Model::new(10);
     let mut chain = open(&directory).unwrap();
     let block = model.block(20);
-    model.built(&chain.append(block.next(1)).unwrap());
+    model.built(&chain.append(block.next(1), &mut key()).unwrap());
     drop(chain);
     let catalog = folder.path().join("catalog");
     let aside = folder.path().join("aside");
@@ -432,7 +438,7 @@ fn failing_writes_and_syncs_only_delay_blocks() {
         for height in 1..=6 {
             let block = model.block(40);
             let tip = loop {
-                match chain.append(block.next(height)) {
+                match chain.append(block.next(height), &mut key()) {
                     Ok(tip) => break tip,
                     Err(error) => assert!(matches!(error, Error::Storage(_)), "{error}"),
                 }
@@ -464,7 +470,7 @@ fn readers_see_whole_blocks_only() {
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
                     let account = account(random.below(3000));
                     let answer = reader.index_entry(&account).unwrap();
-                    let header = reader.headers(answer.height, 1).unwrap()[0];
+                    let header = reader.headers(answer.height, 1).unwrap()[0].header;
                     assert_eq!(header.hash(), answer.block_hash);
                     let proof = IndexProof {
                         block_hash: answer.block_hash,
@@ -484,10 +490,55 @@ fn readers_see_whole_blocks_only() {
             let last = block.operations.len() - 1;
             let mut broken = block.clone();
             broken.operations[last].source = account(1 << 50);
-            chain.append(broken.next(height)).unwrap_err();
-            model.built(&chain.append(block.next(height)).unwrap());
+            chain.append(broken.next(height), &mut key()).unwrap_err();
+            model.built(&chain.append(block.next(height), &mut key()).unwrap());
         }
         done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
+    model.check(&chain);
+}
+
+/// A sealer that gives what it is told to, and counts how often it is asked.
+#[derive(Debug, Default)]
+struct Broken {
+    gives: Option<Seal>,
+    asked: Vec<BlockHeader>,
+}
+
+impl Sealer for Broken {
+    fn seal(&mut self, header: &BlockHeader) -> Result<Seal, SealingError> {
+        self.asked.push(*header);
+        self.gives.ok_or_else(|| "no answer".into())
+    }
+}
+
+#[test]
+fn a_block_that_is_not_sealed_is_not_in_the_chain_and_is_tried_again() {
+    let (_folder, directory) = real();
+    let mut chain = open(&directory).unwrap();
+    let mut model = Model::new(21);
+    let first = model.block(30);
+    model.built(&chain.append(first.next(1), &mut key()).unwrap());
+    assert_eq!(chain.proposed_end(), None);
+    let before = chain.tip();
+
+    let block = model.block(30);
+    let (mut silent, mut wrong) = (Broken::default(), Broken { gives: Some(Seal([7; 64])), asked: Vec::new() });
+    let error = chain.append(block.next(2), &mut silent).unwrap_err();
+    assert!(matches!(error, Error::Sealing { height: 2, .. }), "{error}");
+    let error = chain.append(block.next(2), &mut wrong).unwrap_err();
+    assert!(matches!(error, Error::WrongSeal { height: 2 }), "{error}");
+    let mut other = SealingKey::from_bytes(&[2; 32]).unwrap();
+    assert!(matches!(chain.append(block.next(2), &mut other), Err(Error::WrongSeal { height: 2 })));
+    assert_eq!(chain.tip(), before);
+    assert_eq!(silent.asked, wrong.asked);
+
+    // Left like this, the chain remembers which block it was: nobody can know whether the signer signed it.
+    drop(chain);
+    let mut chain = open(&directory).unwrap();
+    assert_eq!((chain.tip(), chain.proposed_end()), (before, Some(20_000)));
+    model.built(&chain.append(block.next(2), &mut key()).unwrap());
+    assert_eq!(chain.tip().header, silent.asked[0]);
+    assert_eq!(chain.proposed_end(), None);
     model.check(&chain);
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use spv::bitcoin;
 use spv::hash::{index_leaf, transaction_leaf, transaction_node};
-use spv::{BlockHeader, account_path, tree_depth};
+use spv::{BlockHeader, SealingKey, account_path, tree_depth};
 use wire::{
     BatchEntriesMut, BatchMut, Chain, Command, ErrorFrame, Frame, FrameMut, FullReply, HeadersFrame, IndexEntry,
     IndexReply, InfoFrame, Operation, Promise, ProofReply, ProofRequest, Query, Status, U16, U32, U64,
@@ -243,14 +243,18 @@ impl State {
     fn headers(&self, mut request: HeadersFrame, room: usize) -> Vec<u8> {
         let chain = request.chain().unwrap();
         let size = HeadersFrame::size_of_header(chain);
-        let all: Vec<Vec<u8>> = match chain {
-            Chain::Own => self.blocks.iter().map(|block| block.header.as_bytes().to_vec()).collect(),
-            Chain::Bitcoin => self.bitcoin.iter().map(|block| block.header.as_bytes().to_vec()).collect(),
-        };
         let most = ((room - HeadersFrame::LENGTH) / size).min(usize::from(request.count.get()));
         // Few at a time, so that tests need several requests.
-        let given: Vec<_> = all.iter().skip(request.first_height.get() as usize).take(most.min(7)).collect();
-        request.set_reply(chain, given.len() as u16, all.len() as u64 - 1, [0; 32]);
+        let (first, most) = (request.first_height.get() as usize, most.min(7));
+        let own = self.blocks.iter().skip(first).take(most);
+        let bitcoin = self.bitcoin.iter().skip(first).take(most);
+        let (given, tip): (Vec<Vec<u8>>, usize) = match chain {
+            Chain::Own => {
+                (own.map(|block| key().seal(&block.header).as_bytes().to_vec()).collect(), self.blocks.len() - 1)
+            }
+            Chain::Bitcoin => (bitcoin.map(|block| block.header.as_bytes().to_vec()).collect(), self.bitcoin.len() - 1),
+        };
+        request.set_reply(chain, given.len() as u16, tip as u64, [0; 32]);
         let mut reply = request.as_bytes().to_vec();
         given.iter().for_each(|header| reply.extend_from_slice(header));
         reply
@@ -344,8 +348,13 @@ impl State {
     }
 }
 
+/// The key of the node's chain.
+pub fn key() -> SealingKey {
+    SealingKey::from_bytes(&[1; 32]).unwrap()
+}
+
 fn genesis() -> Block {
-    Block { header: BlockHeader::genesis("test", &[1; 16], 1000), operations: Vec::new() }
+    Block { header: BlockHeader::genesis("test", &[1; 16], 1000, &key().public()), operations: Vec::new() }
 }
 
 /// The block after the last of `blocks`.

@@ -59,14 +59,12 @@ impl Session {
         let promise = args.promise.map_or(Promise::Default, Promise::from);
         let options = Options { promise, ..args.node.options() };
         let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
-        let signer = match &args.key {
-            Some(file) => {
-                let secret = key::read(file)?;
-                let network = client.info().map_err(Error::other)?.network;
-                Some(Signer::new(secret, network))
-            }
-            None => None,
-        };
+        let secret = args.key.as_deref().map(key::read).transpose()?;
+        let mut network = args.network.network_id;
+        if network.is_some() || secret.is_some() {
+            network = Some(client.check_network(network).map_err(Error::other)?);
+        }
+        let signer = secret.zip(network).map(|(secret, network)| Signer::new(secret, network));
         let (transaction, is_timed) = match args.transaction {
             Some(transaction) => (transaction, false),
             None => (fresh_transaction_id().map_err(Error::other)?, true),

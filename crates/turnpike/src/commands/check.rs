@@ -21,6 +21,8 @@ use crate::output::{Output, thousands};
 struct Report {
     height: u64,
     tip: String,
+    network: String,
+    chain_key: String,
     transactions: u64,
     accounts: usize,
     total: String,
@@ -46,7 +48,7 @@ fn check(directory: &Path) -> Result<Report, Error> {
     let data = layout::open(directory).map_err(Error::other)?;
     let (journal, opened) = layout::open_journal(&data).map_err(Error::other)?;
     let options = own::Options { levels: Levels::Stored, ..own::Options::default() };
-    let chain = layout::open_chain(&data, options, None).map_err(Error::other)?;
+    let chain = layout::open_chain(&data, options, || Err(own::Error::NoChain)).map_err(Error::other)?;
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let mut signatures = Signatures::start(chain.network_id(), processors).map_err(Error::other)?;
     let audit = own::audit(&chain, |block| {
@@ -78,6 +80,8 @@ fn check(directory: &Path) -> Result<Report, Error> {
     Ok(Report {
         height: audit.tip.height(),
         tip: hex::encode(&audit.tip.hash),
+        network: hex::encode(&chain.network_id()),
+        chain_key: hex::encode(&chain.key().to_bytes()),
         transactions: audit.tip.transactions,
         accounts: ledger.accounts(),
         total: ledger.issued().to_string(),
@@ -112,11 +116,12 @@ fn journal_operations(journal: &ledger::journal::Journal) -> usize {
 
 fn describe(report: &Report) -> String {
     let mut text = format!(
-        "own chain  {} blocks, {} transactions; sums, links, roots and the index hold\nledger     {} accounts hold {}, which is what was issued\n\
+        "own chain  {} blocks, {} transactions; sums, links, roots and the index hold, and all are sealed\nchain key  {}\nledger     {} accounts hold {}, which is what was issued\n\
          journal    operations {} to {}; sums and links hold, and the results follow from the operations\n\
          signed     {} operations; their signatures hold",
         thousands(report.height),
         thousands(report.transactions),
+        report.chain_key,
         thousands(report.accounts as u64),
         report.total,
         thousands(report.journal_from),

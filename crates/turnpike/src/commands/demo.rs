@@ -21,6 +21,7 @@ use wire::{BatchFormat, Operation, Promise};
 use crate::cli::{DemoArgs, IoArg};
 use crate::commands::import;
 use crate::error::Error;
+use crate::hex;
 use crate::output::{Output, thousands};
 use crate::process::Process;
 
@@ -120,9 +121,11 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
 
     let mut client = Client::connect(node.address, &options).map_err(Error::other)?;
     let mut proofs = Proofs::default();
-    settle(&mut client, workload.samples())?;
-    proofs.of_transfers(&mut client, workload.samples(), &mut rows)?;
-    proofs.of_balances(&mut client, args, &mut rows)?;
+    let network = hex::decode(&node.network).and_then(|bytes| bytes.try_into().ok());
+    let network = network.ok_or_else(|| Error::Failed("the node told no network id".into()))?;
+    settle(&mut client, network, workload.samples())?;
+    proofs.of_transfers(&mut client, network, workload.samples(), &mut rows)?;
+    proofs.of_balances(&mut client, network, args, &mut rows)?;
     if let Some(transactions) = imported {
         proofs.of_bitcoin(&mut client, &transactions, &mut rows)?;
     }
@@ -163,9 +166,9 @@ fn import_blocks(blocks: &Path, data: &Path, rows: &mut Vec<Row>, output: Output
 }
 
 /// Waits until the newest of the sampled transfers are in a block.
-fn settle(client: &mut Client, samples: &[Operation]) -> Result<(), Error> {
+fn settle(client: &mut Client, network: [u8; 32], samples: &[Operation]) -> Result<(), Error> {
     let Some(last) = samples.last() else { return Ok(()) };
-    let mut chain = client.open_chain(None).map_err(Error::other)?;
+    let mut chain = client.open_chain(Some(network)).map_err(Error::other)?;
     let deadline = Instant::now() + SETTLE;
     let durable = client.info().map_err(Error::other)?.durable_sequence.get();
     while client.prove_transaction(&mut chain, last.transaction, last.source).is_err() {
@@ -185,8 +188,14 @@ struct Proofs {
 }
 
 impl Proofs {
-    fn of_transfers(&mut self, client: &mut Client, samples: &[Operation], rows: &mut Vec<Row>) -> Result<(), Error> {
-        let mut chain = client.open_chain(None).map_err(Error::other)?;
+    fn of_transfers(
+        &mut self,
+        client: &mut Client,
+        network: [u8; 32],
+        samples: &[Operation],
+        rows: &mut Vec<Row>,
+    ) -> Result<(), Error> {
+        let mut chain = client.open_chain(Some(network)).map_err(Error::other)?;
         client.sync_headers(&mut chain).map_err(Error::other)?;
         self.run("proof of a transfer", samples, rows, |sample| {
             let proved =
@@ -198,8 +207,14 @@ impl Proofs {
     }
 
     /// Balances that are proved have to be those that the node answers.
-    fn of_balances(&mut self, client: &mut Client, args: &DemoArgs, rows: &mut Vec<Row>) -> Result<(), Error> {
-        let mut chain = client.open_chain(None).map_err(Error::other)?;
+    fn of_balances(
+        &mut self,
+        client: &mut Client,
+        network: [u8; 32],
+        args: &DemoArgs,
+        rows: &mut Vec<Row>,
+    ) -> Result<(), Error> {
+        let mut chain = client.open_chain(Some(network)).map_err(Error::other)?;
         client.sync_headers(&mut chain).map_err(Error::other)?;
         let step = (args.accounts / args.proofs.max(1)).max(1);
         let mut accounts = HashMap::new();

@@ -4,6 +4,7 @@ use client::Client;
 use serde::Serialize;
 use spv::bitcoin;
 
+use crate::against::{Against, Source, describe_replaced, synchronise};
 use crate::cli::{ChainArg, HeadersArgs};
 use crate::error::Error;
 use crate::header_file;
@@ -17,6 +18,11 @@ struct Report {
     new: u64,
     height: u64,
     tip: String,
+    /// Of the own chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<Against>,
+    /// How many headers were taken back.
+    replaced: u64,
 }
 
 /// Runs `turnpike headers`.
@@ -24,21 +30,35 @@ pub fn run(args: &HeadersArgs, output: Output) -> Result<(), Error> {
     let mut client = Client::connect(args.node.node, &args.node.options()).map_err(Error::other)?;
     let report = match args.chain {
         ChainArg::Own => {
-            let mut chain = header_file::open_own(Some(&args.file), &mut client)?;
-            let new = client.sync_headers(&mut chain).map_err(Error::other)?;
+            let network = args.pin.network_id;
+            let source = Source::of(network, Some(&args.file));
+            let mut chain = header_file::open_own(Some(&args.file), &mut client, network)?;
+            let (new, reorganised) = synchronise(&mut client, &mut chain, args.accept_reorganisation)?;
             header_file::write_own(&args.file, &chain)?;
-            Report { chain: "own", new, height: chain.height(), tip: hex::encode(chain.tip_hash()) }
+            if let Some(reorganised) = &reorganised {
+                output.progress(describe_replaced(reorganised));
+            }
+            Report {
+                chain: "own",
+                new,
+                height: chain.height(),
+                tip: hex::encode(chain.tip_hash()),
+                against: Some(Against::new(&chain, source)),
+                replaced: reorganised.map_or(0, |reorganised| reorganised.replaced.len() as u64),
+            }
         }
         ChainArg::Bitcoin => {
             let mut chain = header_file::open_bitcoin(Some(&args.file), args.network.into())?;
             let new = client.sync_bitcoin_headers(&mut chain).map_err(Error::other)?;
             header_file::write_bitcoin(&args.file, &chain)?;
             let tip = bitcoin::display(chain.tip_hash()).to_string();
-            Report { chain: "bitcoin", new, height: chain.height().into(), tip }
+            Report { chain: "bitcoin", new, height: chain.height().into(), tip, against: None, replaced: 0 }
         }
     };
     output.result(&report, |report| {
-        format!("{} new headers, height {}, tip {}", thousands(report.new), thousands(report.height), report.tip)
+        let against = report.against.as_ref().map(Against::describe).unwrap_or_default();
+        let (new, height, tip) = (thousands(report.new), thousands(report.height), &report.tip);
+        format!("{new} new headers, height {height}, tip {tip}{against}")
     });
     Ok(())
 }

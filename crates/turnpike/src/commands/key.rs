@@ -1,13 +1,11 @@
 //! `turnpike key`: key files.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use secp256k1::{PublicKey, SecretKey};
 use serde::Serialize;
 use spv::hash::account_of_key;
+use storage::secret_file;
 use wire::AccountId;
 
 use crate::cli::KeyCommand;
@@ -39,10 +37,12 @@ pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads a key file.
+/// Reads a key file, which only its owner may be able to read.
 pub fn read(file: &Path) -> Result<SecretKey, Error> {
-    let text = fs::read_to_string(file).map_err(|error| Error::file("read the key file", file, error))?;
-    let bytes: Option<[u8; 32]> = hex::decode(text.trim()).and_then(|bytes| bytes.try_into().ok());
+    let content = secret_file::read(file).map_err(Error::other)?;
+    let text = std::str::from_utf8(&content).ok();
+    let bytes: Option<[u8; 32]> =
+        text.and_then(|text| hex::decode(text.trim())).and_then(|bytes| bytes.try_into().ok());
     bytes
         .and_then(|bytes| SecretKey::from_byte_array(bytes).ok())
         .ok_or_else(|| Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display())))
@@ -61,12 +61,5 @@ fn generate() -> Result<SecretKey, Error> {
 }
 
 fn write(file: &Path, key: &SecretKey) -> Result<(), Error> {
-    let mut handle = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(file)
-        .map_err(|error| Error::file("make the key file", file, error))?;
-    writeln!(handle, "{}", hex::encode(&key.secret_bytes()))
-        .map_err(|error| Error::file("write the key file", file, error))
+    secret_file::create(file, format!("{}\n", hex::encode(&key.secret_bytes())).as_bytes()).map_err(Error::other)
 }

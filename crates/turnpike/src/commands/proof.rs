@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use client::{Client, ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};
+use client::{Client, ProvedBitcoin, ProvedTransaction, bitcoin_proof};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use spv::{HeaderChain, bitcoin};
 use wire::{AccountId, Operation, Reply};
 use zerocopy::FromBytes;
 
+use crate::against::{Against, Source, describe_replaced, synchronise};
 use crate::cli::{ProofCommand, ProofGetArgs};
 use crate::error::Error;
 use crate::header_file;
@@ -28,6 +29,7 @@ struct TransactionReport {
     source: String,
     destination: String,
     amount: u64,
+    against: Against,
 }
 
 /// What is proved of an account.
@@ -40,6 +42,7 @@ struct BalanceReport {
     balance: u64,
     latest_height: Option<u32>,
     latest_position: Option<u32>,
+    against: Against,
 }
 
 /// What is proved of a Bitcoin transaction.
@@ -57,7 +60,9 @@ struct BitcoinReport {
 pub fn run(command: &ProofCommand, output: Output) -> Result<(), Error> {
     match command {
         ProofCommand::Get(args) => get(args, output),
-        ProofCommand::Verify { file, headers, first_height } => verify(file, headers.as_deref(), *first_height, output),
+        ProofCommand::Verify { file, headers, first_height, network } => {
+            verify(file, headers.as_deref(), *first_height, network.network_id, output)
+        }
     }
 }
 
@@ -79,14 +84,23 @@ fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
         output.result(&BitcoinReport::of(&proved), BitcoinReport::describe);
         proved.reply
     } else {
-        let mut chain = header_file::open_own(args.headers.as_deref(), &mut client)?;
+        let network = args.pin.network_id;
+        let source = Source::of(network, args.headers.as_deref());
+        let mut chain = header_file::open_own(args.headers.as_deref(), &mut client, network)?;
+        if args.accept_reorganisation
+            && let (_, Some(reorganised)) = synchronise(&mut client, &mut chain, true)?
+        {
+            output.progress(describe_replaced(&reorganised));
+        }
         let reply = if let Some(account) = subject.balance {
             let proved = client.prove_index(&mut chain, account).map_err(Error::other)?;
-            output.result(&BalanceReport::of(account, &proved), BalanceReport::describe);
+            let report = BalanceReport::new(account, proved.height, proved.entry, Against::new(&chain, source));
+            output.result(&report, BalanceReport::describe);
             proved.reply
         } else {
             let proved = get_transaction(&mut client, &mut chain, args)?;
-            output.result(&TransactionReport::of(&proved), TransactionReport::describe);
+            let report = TransactionReport::of(&proved, Against::new(&chain, source));
+            output.result(&report, TransactionReport::describe);
             proved.reply
         };
         if let Some(file) = &args.headers {
@@ -123,7 +137,13 @@ fn get_transaction(
     client.prove_locator(chain, height, position).map_err(Error::other)
 }
 
-fn verify(file: &Path, headers: Option<&Path>, first_height: Option<u32>, output: Output) -> Result<(), Error> {
+fn verify(
+    file: &Path,
+    headers: Option<&Path>,
+    first_height: Option<u32>,
+    network: Option<[u8; 32]>,
+    output: Output,
+) -> Result<(), Error> {
     let bytes = fs::read(file).map_err(|error| Error::file("read the proof", file, error))?;
     match Reply::parse(&bytes) {
         Ok(Reply::Proof(reply)) if reply.fixed.request.chain().is_ok_and(|chain| chain == wire::Chain::Bitcoin) => {
@@ -141,21 +161,23 @@ fn verify(file: &Path, headers: Option<&Path>, first_height: Option<u32>, output
             output.result(&report, BitcoinReport::describe);
         }
         Ok(Reply::Proof(_)) => {
-            let chain = header_file::read_own(needed(headers)?)?;
+            let chain = header_file::read_own(needed(headers)?, network)?;
             let proof = spv::TransactionProof::parse(&bytes).map_err(Error::other)?;
             proof.verify(&chain).map_err(Error::other)?;
             let (operation, _) = Operation::read_from_prefix(proof.transaction)
                 .map_err(|_| Error::Failed("the proof holds no transaction".into()))?;
-            let report = TransactionReport::new(proof.height, &proof.block_hash, proof.position, &operation);
+            let against = Against::new(&chain, Source::of(network, headers));
+            let report = TransactionReport::new(proof.height, &proof.block_hash, proof.position, &operation, against);
             output.result(&report, TransactionReport::describe);
         }
         Ok(Reply::Index(reply)) => {
-            let chain = header_file::read_own(needed(headers)?)?;
+            let chain = header_file::read_own(needed(headers)?, network)?;
             let proof = spv::IndexProof::parse(&bytes).map_err(Error::other)?;
             let mut account = [0; 16];
             account.copy_from_slice(&reply.fixed.request.key[..16]);
             let entry = proof.verify(&account, &chain).map_err(Error::other)?;
-            let report = BalanceReport::new(AccountId(account), proof.height, entry);
+            let against = Against::new(&chain, Source::of(network, headers));
+            let report = BalanceReport::new(AccountId(account), proof.height, entry, against);
             output.result(&report, BalanceReport::describe);
         }
         _ => verify_merkle_block(&bytes, headers, first_height, output)?,
@@ -234,11 +256,11 @@ fn parse_bitcoin_transaction(text: &str) -> Result<[u8; 32], Error> {
 }
 
 impl TransactionReport {
-    fn of(proved: &ProvedTransaction) -> Self {
-        Self::new(proved.height, &proved.block, proved.position, &proved.operation)
+    fn of(proved: &ProvedTransaction, against: Against) -> Self {
+        Self::new(proved.height, &proved.block, proved.position, &proved.operation, against)
     }
 
-    fn new(height: u64, block: &[u8; 32], position: u32, operation: &Operation) -> Self {
+    fn new(height: u64, block: &[u8; 32], position: u32, operation: &Operation, against: Against) -> Self {
         Self {
             verified: true,
             height,
@@ -251,12 +273,13 @@ impl TransactionReport {
             source: operation.source.to_string(),
             destination: operation.destination.to_string(),
             amount: operation.amount(),
+            against,
         }
     }
 
     fn describe(&self) -> String {
         format!(
-            "verified: {} of {} at position {} of block {}\nblock        {}\nsource       {}\ndestination  {}\ntransaction  {}",
+            "verified: {} of {} at position {} of block {}\nblock        {}\nsource       {}\ndestination  {}\ntransaction  {}{}",
             self.command,
             thousands(self.amount),
             self.position,
@@ -264,17 +287,14 @@ impl TransactionReport {
             self.block,
             self.source,
             self.destination,
-            self.transaction
+            self.transaction,
+            self.against.describe()
         )
     }
 }
 
 impl BalanceReport {
-    fn of(account: AccountId, proved: &ProvedEntry) -> Self {
-        Self::new(account, proved.height, proved.entry)
-    }
-
-    fn new(account: AccountId, height: u64, entry: Option<spv::IndexEntry>) -> Self {
+    fn new(account: AccountId, height: u64, entry: Option<spv::IndexEntry>, against: Against) -> Self {
         Self {
             verified: true,
             height,
@@ -283,11 +303,12 @@ impl BalanceReport {
             balance: entry.map_or(0, |entry| entry.balance.get()),
             latest_height: entry.map(|entry| entry.height.get()),
             latest_position: entry.map(|entry| entry.position.get()),
+            against,
         }
     }
 
     fn describe(&self) -> String {
-        match (self.latest_height, self.latest_position) {
+        let what = match (self.latest_height, self.latest_position) {
             (Some(height), Some(position)) => format!(
                 "verified: account {} holds {} as of block {}\nlatest       position {position} of block {height}",
                 self.account,
@@ -295,7 +316,8 @@ impl BalanceReport {
                 self.height
             ),
             _ => format!("verified: there is no account {} as of block {}", self.account, self.height),
-        }
+        };
+        what + &self.against.describe()
     }
 }
 

@@ -17,6 +17,7 @@ struct Ready {
     listen: String,
     http: Option<String>,
     network: String,
+    chain_key: String,
 }
 
 /// Runs `turnpike serve`.
@@ -30,11 +31,15 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
         listen: node.local_address().to_string(),
         http: node.http_address().map(|address| address.to_string()),
         network: hex::encode(node.network()),
+        chain_key: hex::encode(node.chain_key()),
     };
     output.result(&ready, |ready| {
         let http =
             ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
-        format!("serving  {}{http}\nnetwork  {}", ready.listen, ready.network)
+        format!(
+            "serving  {}{http}\nnetwork  {}\nsealed   by chain key {}",
+            ready.listen, ready.network, ready.chain_key
+        )
     });
     if let Some(signal) = signals.forever().next() {
         tracing::info!(signal, "stopping");

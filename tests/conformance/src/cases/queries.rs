@@ -1,6 +1,6 @@
 //! Info, headers and proofs.
 
-use spv::{BlockHeader, HEADER_SIZE, HeaderChain, IndexProof, TransactionProof};
+use spv::{HeaderChain, IndexProof, SEALED_HEADER_SIZE, SealedHeader, TransactionProof};
 use wire::{
     AccountId, Chain, ErrorFrame, HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query, Reply, Status,
     TransactionId, key_of_locator, key_of_transaction,
@@ -70,7 +70,7 @@ fn headers(
     first: u64,
     count: u16,
     length: usize,
-) -> Result<(Vec<BlockHeader>, u64, [u8; 32]), Stop> {
+) -> Result<(Vec<SealedHeader>, u64, [u8; 32]), Stop> {
     let request = padded(HeadersFrame::new(session.fresh(), Chain::Own, first, count).as_bytes(), length);
     let reply = session.link.ask(&request)?;
     let Ok(Reply::Headers(answer)) = Reply::parse(&reply) else {
@@ -78,7 +78,7 @@ fn headers(
     };
     ensure_eq!(answer.status, Status::Ok, "status of a headers reply");
     ensure_eq!(answer.fixed.first_height.get(), first, "first height of a headers reply");
-    let Ok(headers) = <[BlockHeader]>::ref_from_bytes(answer.headers) else {
+    let Ok(headers) = <[SealedHeader]>::ref_from_bytes(answer.headers) else {
         return Err(Stop::Failed("a headers reply has parts of headers".to_owned()));
     };
     Ok((headers.to_vec(), answer.fixed.tip_height.get(), answer.fixed.tip_hash))
@@ -88,7 +88,7 @@ fn headers(
 fn chain(session: &mut Session) -> Result<HeaderChain, Stop> {
     let network = session.info()?.network;
     let invalid = |error| Stop::Failed(format!("the headers are no chain: {error}"));
-    let (genesis, _, _) = headers(session, 0, 1, 64 + HEADER_SIZE)?;
+    let (genesis, _, _) = headers(session, 0, 1, 64 + SEALED_HEADER_SIZE)?;
     let [genesis] = genesis[..] else {
         return Err(Stop::Failed(format!("{} headers instead of genesis", genesis.len())));
     };
@@ -174,7 +174,7 @@ fn headers_counts(session: &mut Session) -> Result<(), Stop> {
     let (none, tip, _) = headers(session, 0, 0, 64)?;
     ensure_eq!((none.len(), tip > 0), (0, true), "a request of 0 headers");
     ensure_eq!(headers(session, 0, 1, 4096)?.0.len(), 1, "headers where 1 is asked for");
-    ensure_eq!(headers(session, 0, 100, 64 + 2 * HEADER_SIZE - 1)?.0.len(), 1, "headers where 1 fits");
+    ensure_eq!(headers(session, 0, 100, 64 + 2 * SEALED_HEADER_SIZE - 1)?.0.len(), 1, "headers where 1 fits");
     ensure_eq!(headers(session, 0, 100, 64)?.0.len(), 0, "headers where none fits");
     ensure_eq!(headers(session, tip + 1_000_000, 5, 4096)?.0.len(), 0, "headers beyond the tip");
     ensure_eq!(headers(session, u64::MAX, u16::MAX, 4096)?.0.len(), 0, "headers at the end of time");
