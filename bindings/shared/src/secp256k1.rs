@@ -1,5 +1,5 @@
-use verify::secp256k1::ecdsa::{self, Encoding, HighS, Recoverable, RecoveryId};
-use verify::secp256k1::{Rule, schnorr};
+use verify::secp256k1::ecdsa::{self, Encoding, HighS, Recoverable};
+use verify::secp256k1::schnorr;
 
 pub use verify::secp256k1::ecdsa::Policy;
 
@@ -65,10 +65,7 @@ impl Verifier {
         signatures.check_count("signatures", codes.len())?;
         check_count("recovery ids", ids.len(), codes.len())?;
         check_count("keys", keys.len(), codes.len())?;
-        let parse = |item: usize| -> Result<Recoverable, Rule> {
-            let (signature, id) = (policy.signature(signatures.get(item))?, RecoveryId::parse(ids[item])?);
-            Ok(Recoverable { digest: digests[item], signature, id })
-        };
+        let parse = |item| Recoverable::parse(policy, digests[item], signatures.get(item), ids[item]);
         codes.fill(NOT_VERIFIED);
         keys.fill([0; 33]);
         let piece = self.piece(codes.len(), PIECE.0, PIECE.1);

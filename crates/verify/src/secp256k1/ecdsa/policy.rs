@@ -41,16 +41,22 @@ impl Policy {
     /// Compact signatures with a low s: the protocol's own operations, and many other chains.
     pub const COMPACT: Self = Self { encoding: Encoding::Compact, high_s: HighS::Refuse, hybrid_keys: false };
 
-    /// Parses a signature.
+    /// Parses a signature. One of which a key is to be recovered is parsed by [`Recoverable::parse`](super::Recoverable::parse), as a low
+    /// s goes with another recovery id.
     pub fn signature(&self, bytes: &[u8]) -> Result<Signature, Rule> {
-        let signature = match self.encoding {
-            Encoding::Der => Signature::from_der(bytes),
-            Encoding::LaxDer => Signature::from_der_lax(bytes),
-            Encoding::Compact => Signature::from_compact(bytes),
-        }?;
+        let signature = self.decode(bytes)?;
         match self.high_s {
             HighS::Refuse => signature.require_low_s(),
             HighS::Normalise => Ok(signature.normalised()),
+        }
+    }
+
+    /// The signature as it is encoded, whatever its s.
+    pub(super) fn decode(&self, bytes: &[u8]) -> Result<Signature, Rule> {
+        match self.encoding {
+            Encoding::Der => Signature::from_der(bytes),
+            Encoding::LaxDer => Signature::from_der_lax(bytes),
+            Encoding::Compact => Signature::from_compact(bytes),
         }
     }
 

@@ -1,4 +1,4 @@
-use super::Signature;
+use super::{HighS, Policy, Signature};
 use crate::secp256k1::number::{ORDER, PRIME_LESS_ORDER, add};
 use crate::secp256k1::{Backend, PublicKey, Rule};
 
@@ -31,6 +31,22 @@ pub struct Recoverable {
 }
 
 impl Recoverable {
+    /// Parses a signature and a recovery id. Where the policy replaces a high s, the id goes with it, so that the key is that of the
+    /// signature as it was made.
+    pub fn parse(policy: Policy, digest: [u8; 32], signature: &[u8], id: u8) -> Result<Self, Rule> {
+        let signature = policy.decode(signature)?;
+        let signature = if policy.high_s == HighS::Refuse { signature.require_low_s()? } else { signature };
+        Ok(Self { digest, signature, id: RecoveryId::parse(id)? }.normalised())
+    }
+
+    /// The same with a low s. A negative s is that of the nonce's negative, which has the other y.
+    fn normalised(self) -> Self {
+        if self.signature.has_low_s() {
+            return self;
+        }
+        Self { signature: self.signature.normalised(), id: RecoveryId(self.id.0 ^ 1), ..self }
+    }
+
     /// The nonce's point.
     pub(in crate::secp256k1) fn nonce(&self) -> Result<PublicKey, Rule> {
         let r = self.signature.r;
