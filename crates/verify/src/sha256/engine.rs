@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 use super::Digest;
+#[cfg(target_arch = "aarch64")]
+use super::aarch64;
 use super::portable::Portable;
 use super::scalar::{self, Schedule};
 #[cfg(target_arch = "x86_64")]
@@ -34,6 +36,7 @@ impl Function {
 
 /// A last block without any byte of the message in it.
 pub(super) struct Padding {
+    #[cfg(target_arch = "aarch64")]
     pub(super) block: [u8; 64],
     pub(super) schedule: Schedule,
 }
@@ -51,7 +54,11 @@ impl Padding {
             block[56 + at] = bits[at];
             at += 1;
         }
-        Self { schedule: Schedule::new(&block), block }
+        Self {
+            schedule: Schedule::new(&block),
+            #[cfg(target_arch = "aarch64")]
+            block,
+        }
     }
 
     /// For the lengths that are hashed most often, a node without and with a tag.
@@ -255,9 +262,9 @@ pub enum Backend {
     Avx512,
     /// 8 lanes of AVX2.
     Avx2,
-    /// The SHA extensions, two messages interleaved.
+    /// The SHA extensions: of x86-64, two messages interleaved; of ARMv8, by crate `sha2`.
     ShaNi,
-    /// Crate `sha2`, on any processor.
+    /// Plain integers, on any processor.
     Portable,
 }
 
@@ -274,6 +281,8 @@ impl Backend {
             Self::Avx2 => is_x86_feature_detected!("avx2"),
             #[cfg(target_arch = "x86_64")]
             Self::ShaNi => is_x86_feature_detected!("sha") && is_x86_feature_detected!("sse4.1"),
+            #[cfg(target_arch = "aarch64")]
+            Self::ShaNi => std::arch::is_aarch64_feature_detected!("sha2"),
             Self::Portable => true,
             #[cfg(not(target_arch = "x86_64"))]
             _ => false,
@@ -311,6 +320,15 @@ impl Backend {
                 drive::<2>(|messages, digests| unsafe { x86::sha_ni_two(plan, messages, digests) }, job, pairs);
                 // SAFETY: as above.
                 drive::<1>(|messages, digests| unsafe { x86::sha_ni_one(plan, messages, digests) }, job, last);
+            }
+            #[cfg(target_arch = "aarch64")]
+            Self::ShaNi => {
+                // SAFETY: crate `sha2` itself looks for the instructions.
+                drive::<1>(
+                    |messages, digests| unsafe { hash_lanes::<aarch64::Sha2, 1>(plan, messages, digests) },
+                    job,
+                    range,
+                );
             }
             _ => {
                 // SAFETY: this one needs no special instructions.

@@ -3,6 +3,8 @@
 //! A tag's first block is compressed once, when the tag is made (at compile time for a `const`). The second block of a
 //! 64-byte message is padding only, so its message schedule is a constant, and only its rounds are left to do.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod engine;
 mod portable;
 mod scalar;

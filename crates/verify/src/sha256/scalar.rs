@@ -49,7 +49,11 @@ impl Schedule {
 
 /// The state after one more block.
 pub(super) const fn compress(state: [u32; 8], block: &[u8; 64]) -> [u32; 8] {
-    let Schedule(words) = Schedule::new(block);
+    rounds(state, &Schedule::new(block))
+}
+
+/// The state after one more block, of which there is the message schedule.
+pub(super) const fn rounds(state: [u32; 8], Schedule(words): &Schedule) -> [u32; 8] {
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
     let mut round = 0;
     while round < 64 {
@@ -85,25 +89,39 @@ pub(super) const fn digest(state: [u32; 8]) -> [u8; 32] {
 
 /// The state after the block that BIP340 puts before a message: SHA-256 of the tag's name, twice.
 pub(super) const fn tag_midstate(name: &[u8]) -> [u32; 8] {
-    assert!(name.len() <= 55, "a tag's name is at most 55 bytes long, so that it fits in a block");
+    let name = hash(name);
     let mut block = [0; 64];
     let mut at = 0;
-    while at < name.len() {
-        block[at] = name[at];
-        at += 1;
-    }
-    block[at] = 0x80;
-    let bits = (8 * name.len() as u64).to_be_bytes();
-    at = 0;
-    while at < 8 {
-        block[56 + at] = bits[at];
-        at += 1;
-    }
-    let name = digest(compress(INITIAL, &block));
-    at = 0;
     while at < 64 {
         block[at] = name[at % 32];
         at += 1;
     }
     compress(INITIAL, &block)
+}
+
+/// The hash of a message of any length.
+const fn hash(message: &[u8]) -> [u8; 32] {
+    let (mut state, mut rest) = (INITIAL, message);
+    while let Some((block, behind)) = rest.split_first_chunk() {
+        state = compress(state, block);
+        rest = behind;
+    }
+    let mut block = [0; 64];
+    let mut at = 0;
+    while at < rest.len() {
+        block[at] = rest[at];
+        at += 1;
+    }
+    block[at] = 0x80;
+    if at >= 56 {
+        state = compress(state, &block);
+        block = [0; 64];
+    }
+    let bits = (8 * message.len() as u64).to_be_bytes();
+    at = 0;
+    while at < 8 {
+        block[56 + at] = bits[at];
+        at += 1;
+    }
+    digest(compress(state, &block))
 }

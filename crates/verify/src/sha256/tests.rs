@@ -103,6 +103,16 @@ fn levels_with_and_without_an_odd_child() {
     }
 }
 
+/// Names that leave room for the padding in their last block, and names that do not.
+#[test]
+fn tags_of_any_length() {
+    for length in (0..200).chain([1000, 4096]) {
+        let name = "tag ".repeat(1024)[..length].to_owned();
+        let tag = Tag::new(&name);
+        assert_eq!(tag.hash(b"message"), tagged(&name, b"message"), "a name of {length} bytes");
+    }
+}
+
 #[test]
 fn known_answers() {
     // The header of the genesis block.
