@@ -66,13 +66,13 @@ enum turnpike_backend
  {
     // The fastest of those that this processor has.
     TURNPIKE_BACKEND_FASTEST = 0,
-    // AVX-512; for signatures its IFMA.
+    // AVX-512; for curves its IFMA.
     TURNPIKE_BACKEND_AVX512 = 1,
-    // AVX2; for signatures of secp256k1 with FMA.
+    // AVX2; for signatures of secp256k1 with FMA. Not for BLS12-381.
     TURNPIKE_BACKEND_AVX2 = 2,
     // The SHA extensions. SHA-256 only.
     TURNPIKE_BACKEND_SHA_NI = 3,
-    // Any processor.
+    // Any processor: no vectors, and no extensions but ADX, which products of BLS12-381 take where there is one.
     TURNPIKE_BACKEND_PORTABLE = 4,
 };
 #ifndef __cplusplus
@@ -324,7 +324,7 @@ turnpike_status turnpike_sha256d(const turnpike_verifier *verifier,
                                  size_t count,
                                  uint8_t *digests);
 
-// As turnpike_sha256, but the tagged hash of BIP340. The tag is a text in UTF-8 that ends with a zero byte.
+// As turnpike_sha256, but the tagged hash of BIP340. The tag is a text in UTF-8 of any length that ends with a zero byte.
 turnpike_status turnpike_tagged_sha256(const turnpike_verifier *verifier,
                                        const char *tag,
                                        const uint8_t *messages,
@@ -385,7 +385,7 @@ turnpike_status turnpike_verify_ecdsa(const turnpike_verifier *verifier,
 
 // Recovers the keys, of 33 bytes, that `count` ECDSA signatures of digests of 32 bytes were made with. `policy` is a
 // turnpike_ecdsa_policy. Each of `count` ids is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if its x
-// is r + n.
+// is r + n. Where the policy replaces a high s, the id goes with it: the key is that of the signature as it is given.
 //
 // Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first; the key of such an item is all
 // zeros.

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use shared::{Backend, Error, Function, Scheme, Tag, Verifier, ZCASH_HEADER_LENGTH};
+use shared::{Backend, Call, Error, Function, Scheme, Tag, Verifier, ZCASH_HEADER_LENGTH};
 
 use crate::Status;
 use crate::memory::{Items, reference, slice, slice_mut};
@@ -90,7 +90,7 @@ unsafe fn hash(
         let (verifier, messages) = unsafe { (reference(verifier)?, slice(messages, total)?) };
         // SAFETY: the caller's promise.
         let digests = unsafe { slice_mut(digests.cast::<[u8; 32]>(), count) }?;
-        verifier.hash(&function()?, messages, length, digests)?;
+        verifier.call().hash(&function()?, messages, length, digests)?;
         Ok(Status::Ok)
     })
 }
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn turnpike_sha256d(
     unsafe { hash(verifier, || Ok(Function::Sha256d), messages, length, count, digests) }
 }
 
-/// As turnpike_sha256, but the tagged hash of BIP340. The tag is a text in UTF-8 that ends with a zero byte.
+/// As turnpike_sha256, but the tagged hash of BIP340. The tag is a text in UTF-8 of any length that ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn turnpike_tagged_sha256(
     verifier: *const Verifier,
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn turnpike_merkle_parents(
         let (verifier, children) = unsafe { (reference(verifier)?, slice(children.cast::<[u8; 32]>(), count)?) };
         // SAFETY: the caller's promise.
         let parents = unsafe { slice_mut(parents.cast::<[u8; 32]>(), count.div_ceil(2)) }?;
-        verifier.merkle_parents(children, parents)?;
+        verifier.call().merkle_parents(children, parents)?;
         Ok(Status::Ok)
     })
 }
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn turnpike_merkle_root(
         let (verifier, leaves) = unsafe { (reference(verifier)?, slice(leaves.cast::<[u8; 32]>(), count)?) };
         // SAFETY: the caller's promise.
         let (root, ambiguous) = unsafe { (slice_mut(root, 32)?, slice_mut(ambiguous, 1)?) };
-        let found = verifier.merkle_root(leaves)?;
+        let found = verifier.call().merkle_root(leaves)?;
         root.copy_from_slice(&found.hash);
         ambiguous[0] = found.ambiguous.into();
         Ok(Status::Ok)
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn turnpike_verify_equihash(
         let personalisation = unsafe { reference(personalisation.cast::<[u8; 8]>()) }?;
         // SAFETY: the caller's promise.
         let (inputs, solutions) = unsafe { (inputs.get(count)?, solutions.get(count)?) };
-        verifier.equihash((n as usize, k as usize), *personalisation, inputs, solutions, codes)?;
+        verifier.call().equihash((n as usize, k as usize), *personalisation, inputs, solutions, codes)?;
         Ok(Status::of_codes(codes))
     })
 }
@@ -229,7 +229,7 @@ pub unsafe extern "C" fn turnpike_verify_zcash_headers(
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
         let headers = Items::rows(headers, ZCASH_HEADER_LENGTH);
         // SAFETY: the caller's promise.
-        verifier.zcash_headers(unsafe { headers.get(count) }?, codes)?;
+        verifier.call().zcash_headers(unsafe { headers.get(count) }?, codes)?;
         Ok(Status::of_codes(codes))
     })
 }
@@ -256,14 +256,14 @@ pub unsafe extern "C" fn turnpike_verify_ecdsa(
         let digests = unsafe { slice(digests.cast::<[u8; 32]>(), count) }?;
         // SAFETY: the caller's promise.
         let (signatures, keys) = unsafe { (signatures.get(count)?, keys.get(count)?) };
-        verifier.ecdsa(policy, digests, signatures, keys, codes)?;
+        verifier.call().ecdsa(policy, digests, signatures, keys, codes)?;
         Ok(Status::of_codes(codes))
     })
 }
 
 /// Recovers the keys, of 33 bytes, that `count` ECDSA signatures of digests of 32 bytes were made with. `policy` is a
 /// turnpike_ecdsa_policy. Each of `count` ids is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if its x
-/// is r + n.
+/// is r + n. Where the policy replaces a high s, the id goes with it: the key is that of the signature as it is given.
 ///
 /// Each of `count` codes is TURNPIKE_VALID or the turnpike_rule that the item breaks first; the key of such an item is all
 /// zeros.
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn turnpike_recover_ecdsa(
         let (digests, ids) = unsafe { (slice(digests.cast::<[u8; 32]>(), count)?, slice(ids, count)?) };
         // SAFETY: the caller's promise.
         let (signatures, keys) = unsafe { (signatures.get(count)?, slice_mut(keys.cast::<[u8; 33]>(), count)?) };
-        verifier.recover_ecdsa(policy, digests, signatures, ids, keys, codes)?;
+        verifier.call().recover_ecdsa(policy, digests, signatures, ids, keys, codes)?;
         Ok(Status::of_codes(codes))
     })
 }
@@ -295,7 +295,13 @@ pub unsafe extern "C" fn turnpike_recover_ecdsa(
 ///
 /// That of the functions that call it.
 unsafe fn verify_signed(
-    verify: impl FnOnce(&Verifier, shared::Items<'_>, shared::Items<'_>, shared::Items<'_>, &mut [u8]) -> Result<(), Error>,
+    verify: impl FnOnce(
+        &mut Call<'_>,
+        shared::Items<'_>,
+        shared::Items<'_>,
+        shared::Items<'_>,
+        &mut [u8],
+    ) -> Result<(), Error>,
     verifier: *const Verifier,
     messages: Items,
     signatures: Items,
@@ -309,7 +315,7 @@ unsafe fn verify_signed(
         // SAFETY: the caller's promise.
         let (messages, signatures) = unsafe { (messages.get(count)?, signatures.get(count)?) };
         // SAFETY: the caller's promise.
-        verify(verifier, messages, signatures, unsafe { keys.get(count) }?, codes)?;
+        verify(&mut verifier.call(), messages, signatures, unsafe { keys.get(count) }?, codes)?;
         Ok(Status::of_codes(codes))
     })
 }
@@ -328,7 +334,17 @@ pub unsafe extern "C" fn turnpike_verify_schnorr(
 ) -> Status {
     let (signatures, keys) = (Items::rows(signatures, 64), Items::rows(keys, 32));
     // SAFETY: the caller's promise.
-    unsafe { verify_signed(Verifier::schnorr, verifier, messages, signatures, keys, count, codes) }
+    unsafe {
+        verify_signed(
+            |call, messages, signatures, keys, codes| call.schnorr(messages, signatures, keys, codes),
+            verifier,
+            messages,
+            signatures,
+            keys,
+            count,
+            codes,
+        )
+    }
 }
 
 /// Verifies `count` BLS signatures on BLS12-381, of 96 bytes, of messages of any length with keys of 48 bytes: as Ethereum
@@ -346,7 +362,17 @@ pub unsafe extern "C" fn turnpike_verify_bls(
 ) -> Status {
     let (signatures, keys) = (Items::rows(signatures, 96), Items::rows(keys, 48));
     // SAFETY: the caller's promise.
-    unsafe { verify_signed(Verifier::bls, verifier, messages, signatures, keys, count, codes) }
+    unsafe {
+        verify_signed(
+            |call, messages, signatures, keys, codes| call.bls(messages, signatures, keys, codes),
+            verifier,
+            messages,
+            signatures,
+            keys,
+            count,
+            codes,
+        )
+    }
 }
 
 /// Verifies `count` Groth16 proofs on BLS12-381, of 192 bytes. `key` is a verifying key in bellman's encoding, of
@@ -369,7 +395,7 @@ pub unsafe extern "C" fn turnpike_verify_groth16(
         // SAFETY: the caller's promise.
         let (key, proofs) = unsafe { (slice(key, key_length)?, Items::rows(proofs, 192).get(count)?) };
         // SAFETY: the caller's promise.
-        verifier.groth16(key, proofs, unsafe { inputs.get(count) }?, codes)?;
+        verifier.call().groth16(key, proofs, unsafe { inputs.get(count) }?, codes)?;
         Ok(Status::of_codes(codes))
     })
 }
@@ -389,7 +415,7 @@ pub unsafe extern "C" fn turnpike_verify_pairings(
         // SAFETY: the caller's promise.
         let (verifier, codes) = unsafe { (reference(verifier)?, slice_mut(codes, count)?) };
         // SAFETY: the caller's promise.
-        verifier.pairings(unsafe { products.get(count) }?, codes)?;
+        verifier.call().pairings(unsafe { products.get(count) }?, codes)?;
         Ok(Status::of_codes(codes))
     })
 }

@@ -79,6 +79,7 @@ impl From<Error> for Status {
             Error::Parameters { .. } | Error::VerifyingKey(_) => Self::Argument,
             Error::Backend { .. } => Self::Backend,
             Error::Threads { .. } => Self::Threads,
+            Error::BrokenOff => Self::BrokenOff,
         }
     }
 }

@@ -1,9 +1,20 @@
 //! From Python's buffers to slices, without copying.
 
+use std::ffi::CStr;
+
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use shared::Items;
+
+/// Whether values of more bytes than one have them in the other order than this machine has. A format says so by its first character.
+fn is_of_another_byte_order(format: &CStr) -> bool {
+    match format.to_bytes() {
+        [b'>' | b'!', ..] => cfg!(target_endian = "little"),
+        [b'<', ..] => cfg!(target_endian = "big"),
+        _ => false,
+    }
+}
 
 /// Values that a Python object keeps for as long as this lives.
 ///
@@ -26,6 +37,9 @@ impl<T: Element> Array<T> {
             PyTypeError::new_err(format!("{name} must be an array of {kind}, not of {found}"))
         };
         let buffer = PyBuffer::<T>::get(object).map_err(|_| wrong_type())?;
+        if size_of::<T>() > 1 && is_of_another_byte_order(buffer.format()) {
+            return Err(wrong_type());
+        }
         if buffer.dimensions() != dimensions {
             return Err(PyValueError::new_err(format!(
                 "{name} must have {dimensions} dimensions, not {}",

@@ -7,6 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use shared::{Delay, DelayError, EvaluateError};
 
+use crate::verifier::number;
+
 fn raise(error: DelayError) -> PyErr {
     let text = error.to_string();
     match error {
@@ -26,10 +28,10 @@ pub fn evaluate_delay<'py>(
     py: Python<'py>,
     modulus: &[u8],
     message: &[u8],
-    squarings: u64,
+    squarings: &Bound<'_, PyAny>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let delay = delay(modulus, message, squarings)?;
+    let delay = delay(modulus, message, number("a number of squarings", squarings)?)?;
     let mut raised = None;
     let made = py.detach(|| {
         shared::evaluate_delay(&delay, |done| {
@@ -59,9 +61,9 @@ pub fn verify_delay<'py>(
     py: Python<'py>,
     modulus: &[u8],
     message: &[u8],
-    squarings: u64,
+    squarings: &Bound<'_, PyAny>,
     proof: &[u8],
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let delay = delay(modulus, message, squarings)?;
+    let delay = delay(modulus, message, number("a number of squarings", squarings)?)?;
     Ok(py.detach(|| shared::verify_delay(&delay, proof)).map(|result| PyBytes::new(py, &result)))
 }

@@ -1,6 +1,8 @@
-use pyo3::exceptions::{PyOSError, PyValueError};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyOSError, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
-use shared::{Backend, Error, Function, Items, Policy, Scheme, Tag};
+use shared::{Backend, Call, Error, Function, Items, Policy, Scheme, Tag};
 
 use crate::BackendError;
 use crate::buffer::{Array, Rows, Source};
@@ -14,18 +16,60 @@ fn raise(error: Error) -> PyErr {
     }
 }
 
-fn backend(number: u8) -> PyResult<Backend> {
+/// A number from a range of its own, which is a small part of Python's.
+pub fn number<'py, T: FromPyObjectOwned<'py, Error = PyErr>>(what: &str, object: &Bound<'py, PyAny>) -> PyResult<T> {
+    object.extract().map_err(|error: PyErr| match error.is_instance_of::<PyOverflowError>(object.py()) {
+        true => refused(what, object),
+        false => error,
+    })
+}
+
+fn refused(what: &str, number: &Bound<'_, PyAny>) -> PyErr {
+    match number.str() {
+        Ok(number) => PyValueError::new_err(format!("{number} is not {what}")),
+        Err(error) => error,
+    }
+}
+
+fn backend(object: &Bound<'_, PyAny>) -> PyResult<Backend> {
+    let number: u8 = number("a backend", object)?;
     let found = Backend::ALL.into_iter().find(|backend| *backend as u8 == number);
-    found.ok_or_else(|| PyValueError::new_err(format!("{number} is not a backend")))
+    found.ok_or_else(|| refused("a backend", object))
 }
 
-fn scheme(number: u8) -> PyResult<Scheme> {
+fn scheme(object: &Bound<'_, PyAny>) -> PyResult<Scheme> {
+    let number: u8 = number("a scheme", object)?;
     let found = Scheme::ALL.into_iter().find(|scheme| *scheme as u8 == number);
-    found.ok_or_else(|| PyValueError::new_err(format!("{number} is not a scheme")))
+    found.ok_or_else(|| refused("a scheme", object))
 }
 
-fn policy(number: u32) -> PyResult<Policy> {
-    shared::policy(number).ok_or_else(|| PyValueError::new_err(format!("{number} is not a policy")))
+fn policy(object: &Bound<'_, PyAny>) -> PyResult<Policy> {
+    shared::policy(number("a policy", object)?).ok_or_else(|| refused("a policy", object))
+}
+
+/// How long a call works before it looks for an interrupt from the keyboard, which takes the interpreter's lock.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Makes a call without the interpreter's lock. An interrupt from the keyboard, or what else a signal's handler raises, breaks it off.
+fn detached<T: Send>(
+    py: Python<'_>,
+    verifier: &shared::Verifier,
+    work: impl FnOnce(&mut Call<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let mut raised = None;
+    let result = py.detach(|| {
+        let mut looked = Instant::now();
+        let mut go_on = || {
+            if looked.elapsed() < PATIENCE {
+                return true;
+            }
+            raised = Python::attach(|py| py.check_signals()).err();
+            looked = Instant::now();
+            raised.is_none()
+        };
+        work(&mut verifier.call_while(&mut go_on))
+    });
+    raised.map_or_else(|| result.map_err(raise), Err)
 }
 
 /// Where codes are written to.
@@ -37,7 +81,7 @@ fn codes(object: &Bound<'_, PyAny>) -> PyResult<Array<u8>> {
 pub struct Verifier(shared::Verifier);
 
 /// Verifies signatures of messages.
-type VerifySigned = fn(&shared::Verifier, Items<'_>, Items<'_>, Items<'_>, &mut [u8]) -> Result<(), Error>;
+type VerifySigned = fn(&mut Call<'_>, Items<'_>, Items<'_>, Items<'_>, &mut [u8]) -> Result<(), Error>;
 
 impl Verifier {
     /// Verifies signatures and keys of these lengths.
@@ -57,19 +101,20 @@ impl Verifier {
         let messages = messages.items().map_err(raise)?;
         let (signatures, keys) = (signatures.items().map_err(raise)?, keys.items().map_err(raise)?);
         let codes = codes.values_mut()?;
-        py.detach(|| verify(&self.0, messages, signatures, keys, codes)).map_err(raise)
+        detached(py, &self.0, |call| verify(call, messages, signatures, keys, codes))
     }
 }
 
 #[pymethods]
 impl Verifier {
     #[new]
-    fn new(threads: usize, backend: u8) -> PyResult<Self> {
+    fn new(threads: &Bound<'_, PyAny>, backend: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let threads = number("a number of threads", threads)?;
         Ok(Self(shared::Verifier::new(threads, self::backend(backend)?).map_err(raise)?))
     }
 
     #[staticmethod]
-    fn available(scheme: u8, backend: u8) -> PyResult<bool> {
+    fn available(scheme: &Bound<'_, PyAny>, backend: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(self::backend(backend)?.is_available(self::scheme(scheme)?))
     }
 
@@ -77,7 +122,7 @@ impl Verifier {
         self.0.threads()
     }
 
-    fn backend(&self, scheme: u8) -> PyResult<u8> {
+    fn backend(&self, scheme: &Bound<'_, PyAny>) -> PyResult<u8> {
         Ok(self.0.backend(self::scheme(scheme)?).map_err(raise)? as u8)
     }
 
@@ -96,19 +141,19 @@ impl Verifier {
             None => Function::Sha256,
         };
         let (bytes, width, digests) = (messages.bytes(), messages.width(), digests.arrays_mut()?);
-        py.detach(|| self.0.hash(&function, bytes, width, digests)).map_err(raise)
+        detached(py, &self.0, |call| call.hash(&function, bytes, width, digests))
     }
 
     fn merkle_parents(&self, py: Python<'_>, children: &Bound<'_, PyAny>, parents: &Bound<'_, PyAny>) -> PyResult<()> {
         let (children, mut parents) = (Rows::of::<32>("children", children)?, Rows::of::<32>("parents", parents)?);
         let (children, parents) = (children.arrays(), parents.arrays_mut()?);
-        py.detach(|| self.0.merkle_parents(children, parents)).map_err(raise)
+        detached(py, &self.0, |call| call.merkle_parents(children, parents))
     }
 
     fn merkle_root(&self, py: Python<'_>, leaves: &Bound<'_, PyAny>) -> PyResult<([u8; 32], bool)> {
         let leaves = Rows::of::<32>("leaves", leaves)?;
         let leaves = leaves.arrays();
-        let root = py.detach(|| self.0.merkle_root(leaves)).map_err(raise)?;
+        let root = detached(py, &self.0, |call| call.merkle_root(leaves))?;
         Ok((root.hash, root.ambiguous))
     }
 
@@ -116,31 +161,32 @@ impl Verifier {
     fn equihash(
         &self,
         py: Python<'_>,
-        n: usize,
-        k: usize,
+        n: &Bound<'_, PyAny>,
+        k: &Bound<'_, PyAny>,
         personalisation: [u8; 8],
         inputs: &Bound<'_, PyAny>,
         solutions: &Bound<'_, PyAny>,
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        let (n, k) = (number("an n of Equihash", n)?, number("a k of Equihash", k)?);
         let (inputs, solutions) = (Source::new("inputs", inputs)?, Source::new("solutions", solutions)?);
         let mut codes = self::codes(codes)?;
         let (inputs, solutions) = (inputs.items().map_err(raise)?, solutions.items().map_err(raise)?);
         let codes = codes.values_mut()?;
-        py.detach(|| self.0.equihash((n, k), personalisation, inputs, solutions, codes)).map_err(raise)
+        detached(py, &self.0, |call| call.equihash((n, k), personalisation, inputs, solutions, codes))
     }
 
     fn zcash_headers(&self, py: Python<'_>, headers: &Bound<'_, PyAny>, codes: &Bound<'_, PyAny>) -> PyResult<()> {
         let headers = Source::Rows(Rows::of::<{ shared::ZCASH_HEADER_LENGTH }>("headers", headers)?);
         let mut codes = self::codes(codes)?;
         let (headers, codes) = (headers.items().map_err(raise)?, codes.values_mut()?);
-        py.detach(|| self.0.zcash_headers(headers, codes)).map_err(raise)
+        detached(py, &self.0, |call| call.zcash_headers(headers, codes))
     }
 
     fn ecdsa(
         &self,
         py: Python<'_>,
-        policy: u32,
+        policy: &Bound<'_, PyAny>,
         digests: &Bound<'_, PyAny>,
         signatures: &Bound<'_, PyAny>,
         keys: &Bound<'_, PyAny>,
@@ -153,14 +199,14 @@ impl Verifier {
         let digests = digests.arrays();
         let (signatures, keys) = (signatures.items().map_err(raise)?, keys.items().map_err(raise)?);
         let codes = codes.values_mut()?;
-        py.detach(|| self.0.ecdsa(policy, digests, signatures, keys, codes)).map_err(raise)
+        detached(py, &self.0, |call| call.ecdsa(policy, digests, signatures, keys, codes))
     }
 
     #[expect(clippy::too_many_arguments, reason = "what comes out is given as well")]
     fn recover_ecdsa(
         &self,
         py: Python<'_>,
-        policy: u32,
+        policy: &Bound<'_, PyAny>,
         digests: &Bound<'_, PyAny>,
         signatures: &Bound<'_, PyAny>,
         ids: &Bound<'_, PyAny>,
@@ -173,7 +219,7 @@ impl Verifier {
         let mut codes = self::codes(codes)?;
         let (digests, signatures) = (digests.arrays(), signatures.items().map_err(raise)?);
         let (ids, keys, codes) = (ids.values(), keys.arrays_mut()?, codes.values_mut()?);
-        py.detach(|| self.0.recover_ecdsa(policy, digests, signatures, ids, keys, codes)).map_err(raise)
+        detached(py, &self.0, |call| call.recover_ecdsa(policy, digests, signatures, ids, keys, codes))
     }
 
     fn schnorr(
@@ -184,7 +230,14 @@ impl Verifier {
         keys: &Bound<'_, PyAny>,
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        self.signed::<64, 32>(py, shared::Verifier::schnorr, messages, signatures, keys, codes)
+        self.signed::<64, 32>(
+            py,
+            |call, messages, signatures, keys, codes| call.schnorr(messages, signatures, keys, codes),
+            messages,
+            signatures,
+            keys,
+            codes,
+        )
     }
 
     fn bls(
@@ -195,7 +248,14 @@ impl Verifier {
         keys: &Bound<'_, PyAny>,
         codes: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        self.signed::<96, 48>(py, shared::Verifier::bls, messages, signatures, keys, codes)
+        self.signed::<96, 48>(
+            py,
+            |call, messages, signatures, keys, codes| call.bls(messages, signatures, keys, codes),
+            messages,
+            signatures,
+            keys,
+            codes,
+        )
     }
 
     fn groth16(
@@ -211,13 +271,13 @@ impl Verifier {
         let mut codes = self::codes(codes)?;
         let (proofs, inputs) = (proofs.items().map_err(raise)?, inputs.items().map_err(raise)?);
         let codes = codes.values_mut()?;
-        py.detach(|| self.0.groth16(key, proofs, inputs, codes)).map_err(raise)
+        detached(py, &self.0, |call| call.groth16(key, proofs, inputs, codes))
     }
 
     fn pairings(&self, py: Python<'_>, products: &Bound<'_, PyAny>, codes: &Bound<'_, PyAny>) -> PyResult<()> {
         let products = Source::new("products", products)?;
         let mut codes = self::codes(codes)?;
         let (products, codes) = (products.items().map_err(raise)?, codes.values_mut()?);
-        py.detach(|| self.0.pairings(products, codes)).map_err(raise)
+        detached(py, &self.0, |call| call.pairings(products, codes))
     }
 }

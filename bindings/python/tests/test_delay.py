@@ -65,5 +65,5 @@ def test_wrong_arguments() -> None:
             verify_delay(modulus, MESSAGE, SQUARINGS, b"")
     with pytest.raises(ValueError, match="at least one squaring"):
         evaluate_delay(MODULUS, MESSAGE, 0)
-    with pytest.raises(OverflowError):
+    with pytest.raises(ValueError, match="is not a number of squarings"):
         evaluate_delay(MODULUS, MESSAGE, -1)

@@ -96,6 +96,46 @@ def test_offsets_of_another_type() -> None:
         Verifier().ecdsa(DIGESTS[:1], packed, KEYS[:1])
 
 
+def test_offsets_of_another_byte_order() -> None:
+    """They are not read as if they were this machine's."""
+    for order in "><":
+        offsets = np.array([0, 64], np.dtype(f"{order}u8"))
+        packed: Any = (np.zeros(64, np.uint8), offsets)
+        if offsets.dtype.isnative:
+            assert len(Verifier().ecdsa(DIGESTS[:1], packed, KEYS[:1])) == 1
+            continue
+        with pytest.raises(TypeError, match=f"signatures must be an array of uint64, not of {order}u8"):
+            Verifier().ecdsa(DIGESTS[:1], packed, KEYS[:1])
+
+
+@pytest.mark.parametrize("number", [3, 256, -1, 2**32, -(2**63), 2**70])
+def test_numbers_that_stand_for_nothing(number: Any) -> None:
+    verifier = Verifier()
+    with pytest.raises(ValueError, match=f"^{number} is not a policy$"):
+        verifier.ecdsa(DIGESTS, SIGNATURES, KEYS, number)
+    with pytest.raises(ValueError, match=f"^{number} is not a policy$"):
+        verifier.recover_ecdsa(DIGESTS, SIGNATURES, np.zeros(4, np.uint8), number)
+    with pytest.raises(ValueError, match="Equihash"):
+        verifier.equihash(number, 9, HEADERS, HEADERS)
+    with pytest.raises(ValueError, match="Equihash"):
+        verifier.equihash(200, number, HEADERS, HEADERS)
+    other: Any = number if number != 3 else 9
+    with pytest.raises(ValueError, match=f"^{other} is not a backend$"):
+        Verifier(backend=other)
+    with pytest.raises(ValueError, match=f"^{other} is not a scheme$"):
+        verifier.backend(other)
+    with pytest.raises(ValueError, match=f"^{other} is not a scheme$"):
+        Backend.PORTABLE.is_available(other)
+
+
+def test_numbers_that_are_none() -> None:
+    none: Any = "1"
+    with pytest.raises(TypeError):
+        Verifier().ecdsa(DIGESTS, SIGNATURES, KEYS, none)
+    with pytest.raises(TypeError):
+        Verifier(none)
+
+
 def test_wrong_numbers() -> None:
     wrong: Any = 3
     with pytest.raises(ValueError, match="3 is not a policy"):
@@ -105,7 +145,7 @@ def test_wrong_numbers() -> None:
         Verifier(backend=wrong)
     with pytest.raises(OSError, match="use fewer"):
         Verifier(threads=1_000_000)
-    with pytest.raises(OverflowError):
+    with pytest.raises(ValueError, match="-1 is not a number of threads"):
         Verifier(threads=-1)
 
 

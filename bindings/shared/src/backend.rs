@@ -1,5 +1,5 @@
 use verify::sha256::Engine;
-use verify::{equihash, secp256k1, sha256};
+use verify::{bls12_381, equihash, secp256k1, sha256};
 
 use crate::Error;
 
@@ -30,13 +30,13 @@ impl Scheme {
 pub enum Backend {
     /// The fastest of those that this processor has.
     Fastest = 0,
-    /// AVX-512; for signatures its IFMA.
+    /// AVX-512; for curves its IFMA.
     Avx512 = 1,
-    /// AVX2; for signatures of secp256k1 with FMA.
+    /// AVX2; for signatures of secp256k1 with FMA. Not for BLS12-381.
     Avx2 = 2,
     /// The SHA extensions. SHA-256 only.
     ShaNi = 3,
-    /// Any processor.
+    /// Any processor: no vectors, and no extensions but ADX, which products of BLS12-381 take where there is one.
     Portable = 4,
 }
 
@@ -52,7 +52,7 @@ impl Backend {
             Scheme::Sha256 => Sha256::new(self).is_some(),
             Scheme::Equihash => equihash_backend(self).is_some(),
             Scheme::Secp256k1 => secp256k1_backend(self).is_some(),
-            Scheme::Bls12381 => matches!(self, Self::Fastest | Self::Portable),
+            Scheme::Bls12381 => bls12_381_backend(self).is_some(),
         }
     }
 }
@@ -106,6 +106,16 @@ fn secp256k1_backend(backend: Backend) -> Option<secp256k1::Backend> {
     backend.is_available().then_some(backend)
 }
 
+fn bls12_381_backend(backend: Backend) -> Option<bls12_381::Backend> {
+    let backend = match backend {
+        Backend::Fastest => bls12_381::Backend::fastest(),
+        Backend::Avx512 => bls12_381::Backend::Avx512Ifma,
+        Backend::Portable => bls12_381::Backend::Portable,
+        Backend::Avx2 | Backend::ShaNi => return None,
+    };
+    backend.is_available().then_some(backend)
+}
+
 /// What a [`Backend`] is in each scheme; none where there is none.
 #[derive(Debug)]
 pub(crate) struct Backends {
@@ -113,6 +123,7 @@ pub(crate) struct Backends {
     sha256: Option<Sha256>,
     equihash: Option<equihash::Backend>,
     secp256k1: Option<secp256k1::Backend>,
+    bls12_381: Option<bls12_381::Backend>,
 }
 
 impl Backends {
@@ -122,6 +133,7 @@ impl Backends {
             sha256: Sha256::new(asked),
             equihash: equihash_backend(asked),
             secp256k1: secp256k1_backend(asked),
+            bls12_381: bls12_381_backend(asked),
         }
     }
 
@@ -141,9 +153,8 @@ impl Backends {
         self.secp256k1.ok_or_else(|| self.missing(Scheme::Secp256k1))
     }
 
-    /// There is only one for BLS12-381.
-    pub(crate) fn bls12_381(&self) -> Result<(), Error> {
-        if self.asked.is_available(Scheme::Bls12381) { Ok(()) } else { Err(self.missing(Scheme::Bls12381)) }
+    pub(crate) fn bls12_381(&self) -> Result<bls12_381::Backend, Error> {
+        self.bls12_381.ok_or_else(|| self.missing(Scheme::Bls12381))
     }
 
     /// Which backend a scheme runs on: never [`Backend::Fastest`]. SHA-256 has two, and this is the one for many messages.
@@ -165,7 +176,10 @@ impl Backends {
                 secp256k1::Backend::Avx2Fma => Backend::Avx2,
                 secp256k1::Backend::Portable => Backend::Portable,
             },
-            Scheme::Bls12381 => self.bls12_381().map(|()| Backend::Portable)?,
+            Scheme::Bls12381 => match self.bls12_381()? {
+                bls12_381::Backend::Avx512Ifma => Backend::Avx512,
+                bls12_381::Backend::Portable => Backend::Portable,
+            },
         })
     }
 }

@@ -1,64 +1,113 @@
 use verify::RuleCode;
 use verify::bls12_381::groth16::{self, Claim, VerifyingKey};
-use verify::bls12_381::signature::{self, Signed};
-use verify::bls12_381::{Rule, eip2537, is_product_one};
+use verify::bls12_381::signature::{self, PROOF_OF_POSSESSION, Signed};
+use verify::bls12_381::{Backend, Product, Rule, eip2537};
 
 use crate::parsed::verify_parsed;
-use crate::{Error, Items, Verifier, code};
+use crate::{Call, Error, Items, NOT_VERIFIED, code};
 
-/// Items in a piece of work: half a millisecond each alone, and what a batch shares is small beside that.
-const PIECE: (usize, usize) = (8, 1024);
+/// Items in a piece of work, at least: half a millisecond each alone, and what a batch shares is small beside that.
+const LEAST: usize = 8;
 
-impl Verifier {
+/// Pairs of a product in a piece of work.
+const PAIRS: usize = 64;
+
+/// Items in a piece of work, at most: some twenty milliseconds of them, a few times as long where most are bad.
+fn most(backend: Backend) -> usize {
+    match backend {
+        Backend::Portable => 64,
+        _ => 128,
+    }
+}
+
+impl Call<'_> {
     /// Verifies BLS signatures of messages of any length, with the tag of proofs of possession. Keys have 48 bytes and signatures 96;
     /// others break a rule.
     pub fn bls(
-        &self,
+        &mut self,
         messages: Items<'_>,
         signatures: Items<'_>,
         keys: Items<'_>,
         codes: &mut [u8],
     ) -> Result<(), Error> {
-        self.backends.bls12_381()?;
+        let backend = self.backends().bls12_381()?;
         messages.check_count("messages", codes.len())?;
         signatures.check_count("signatures", codes.len())?;
         keys.check_count("keys", codes.len())?;
-        self.verify(codes, self.piece(codes.len(), PIECE.0, PIECE.1), |first, codes| {
-            let items = first..first + codes.len();
-            let items = items.map(|item| (messages.get(item), signatures.get(item), keys.get(item)));
-            let parsed = Signed::parse_each(&Vec::from_iter(items));
-            verify_parsed(&mut signature::Verifier::default(), codes, parsed);
-        });
-        Ok(())
+        let piece = self.piece(codes.len(), LEAST, most(backend));
+        self.verify(
+            codes,
+            piece,
+            |item| messages.get(item).len(),
+            |first, codes| {
+                let items = first..first + codes.len();
+                let items = items.map(|item| (messages.get(item), signatures.get(item), keys.get(item)));
+                if let Some(mut batch) = signature::Verifier::on(backend, PROOF_OF_POSSESSION) {
+                    verify_parsed(&mut batch, codes, Signed::parse_each_on(backend, &Vec::from_iter(items)));
+                }
+            },
+        )
     }
 
     /// Verifies Groth16 proofs of 192 bytes, for a verifying key in bellman's encoding. The inputs of a proof are numbers of 32
     /// little-endian bytes, one after the other; others than the key asks for break a rule.
-    pub fn groth16(&self, key: &[u8], proofs: Items<'_>, inputs: Items<'_>, codes: &mut [u8]) -> Result<(), Error> {
-        self.backends.bls12_381()?;
+    pub fn groth16(&mut self, key: &[u8], proofs: Items<'_>, inputs: Items<'_>, codes: &mut [u8]) -> Result<(), Error> {
+        let backend = self.backends().bls12_381()?;
         let key = VerifyingKey::parse(key).map_err(Error::VerifyingKey)?;
         proofs.check_count("proofs", codes.len())?;
         inputs.check_count("inputs", codes.len())?;
-        self.verify(codes, self.piece(codes.len(), PIECE.0, PIECE.1), |first, codes| {
-            let items = (first..first + codes.len()).map(|item| (proofs.get(item), inputs.get(item)));
-            let parsed = Claim::parse_each_for(&key, &Vec::from_iter(items));
-            verify_parsed(&mut groth16::Verifier::new(&key), codes, parsed);
-        });
-        Ok(())
+        let piece = self.piece(codes.len(), LEAST, most(backend));
+        self.verify(
+            codes,
+            piece,
+            |item| inputs.get(item).len(),
+            |first, codes| {
+                let items = (first..first + codes.len()).map(|item| (proofs.get(item), inputs.get(item)));
+                if let Some(mut batch) = groth16::Verifier::on(backend, &key) {
+                    verify_parsed(&mut batch, codes, Claim::parse_each_for_on(backend, &key, &Vec::from_iter(items)));
+                }
+            },
+        )
     }
 
     /// Verifies that products of pairings are one: pairs of points in the encoding of EIP-2537, 384 bytes each, at least one.
-    pub fn pairings(&self, products: Items<'_>, codes: &mut [u8]) -> Result<(), Error> {
-        self.backends.bls12_381()?;
+    pub fn pairings(&mut self, products: Items<'_>, codes: &mut [u8]) -> Result<(), Error> {
+        let backend = self.backends().bls12_381()?;
         products.check_count("products", codes.len())?;
-        self.verify(codes, 1, |item, codes| {
-            let verdict = match eip2537::pairs(products.get(item)) {
-                Ok(pairs) if is_product_one(&pairs) => Ok(()),
-                Ok(_) => Err(Rule::PairingMismatch),
-                Err(rule) => Err(rule),
-            };
-            codes[0] = code(verdict.map_err(RuleCode::from));
-        });
+        codes.fill(NOT_VERIFIED);
+        let is_long = |item| products.get(item).len() > PAIRS * eip2537::PAIR;
+        self.each(codes.iter_mut().enumerate(), |(item, code)| {
+            if !is_long(item) {
+                *code = self::code(is_one(backend, products.get(item)));
+            }
+        })?;
+        for (item, code) in codes.iter_mut().enumerate().filter(|(item, _)| is_long(*item)) {
+            *code = self.long_product(backend, products.get(item))?;
+        }
         Ok(())
     }
+
+    /// The code of a product whose pairs are shared out.
+    fn long_product(&mut self, backend: Backend, pairs: &[u8]) -> Result<u8, Error> {
+        if !pairs.len().is_multiple_of(eip2537::PAIR) {
+            return Ok(code(Err(Rule::Length.into())));
+        }
+        let pieces = pairs.chunks(PAIRS * eip2537::PAIR);
+        let mut parts = vec![Ok(Product::default()); pieces.len()];
+        self.each(pieces.zip(&mut parts), |(pairs, part)| *part = product(backend, pairs))?;
+        let whole = parts.into_iter().try_fold(Product::default(), |whole, part| Ok(whole.times(part?)));
+        Ok(code(whole.and_then(check).map_err(RuleCode::from)))
+    }
+}
+
+fn product(backend: Backend, pairs: &[u8]) -> Result<Product, Rule> {
+    Ok(Product::of(backend, &eip2537::pairs_on(backend, pairs)?))
+}
+
+fn check(product: Product) -> Result<(), Rule> {
+    if product.is_one() { Ok(()) } else { Err(Rule::PairingMismatch) }
+}
+
+fn is_one(backend: Backend, pairs: &[u8]) -> Result<(), RuleCode> {
+    product(backend, pairs).and_then(check).map_err(RuleCode::from)
 }

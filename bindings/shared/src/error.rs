@@ -57,6 +57,9 @@ pub enum Error {
         /// What for.
         scheme: Scheme,
     },
+    /// The caller broke off: codes of items that were not verified say so, and nothing else that was written counts.
+    #[error("the call was broken off")]
+    BrokenOff,
     /// The threads could not be started.
     #[error("{threads} threads cannot be started ({source}): use fewer")]
     Threads {

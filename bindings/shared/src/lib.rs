@@ -1,11 +1,13 @@
 //! The verification engines over plain memory: what the C and the Python binding have in common.
 //!
 //! Both bindings hand over items that lie one after the other ([`Items`]), and get a code for each: [`VALID`], or the
-//! [`RuleCode`] of the first rule that the item breaks. A [`Verifier`] holds the choice of a [`Backend`] and the threads.
+//! [`RuleCode`] of the first rule that the item breaks. A [`Verifier`] holds the choice of a [`Backend`] and the threads; a
+//! [`Call`] of it may be broken off.
 //! Nothing here is `unsafe`; what pointers and buffers are is for the bindings to know.
 
 mod backend;
 mod bls12_381;
+mod call;
 mod delay;
 mod equihash;
 mod error;
@@ -16,6 +18,7 @@ mod sha256;
 mod verifier;
 
 pub use backend::{Backend, Scheme};
+pub use call::Call;
 pub use delay::{DelayError, delay, evaluate_delay, verify_delay};
 pub use error::Error;
 pub use items::Items;

@@ -5,7 +5,7 @@ pub use verify::secp256k1::ecdsa::Policy;
 
 use crate::items::check_count;
 use crate::parsed::{each_parsed, verify_parsed};
-use crate::{Error, Items, NOT_VERIFIED, VALID, Verifier};
+use crate::{Call, Error, Items, NOT_VERIFIED, VALID};
 
 /// Signatures in a piece of work: what a batch shares is shared by enough of them, and they stay in the caches.
 const PIECE: (usize, usize) = (64, 1024);
@@ -25,34 +25,39 @@ pub fn policy(flags: u32) -> Option<Policy> {
     Some(Policy { encoding, high_s, hybrid_keys: flags & HYBRID_KEYS != 0 })
 }
 
-impl Verifier {
+impl Call<'_> {
     /// Verifies ECDSA signatures of digests. How signatures and keys are encoded is for the policy to say.
     pub fn ecdsa(
-        &self,
+        &mut self,
         policy: Policy,
         digests: &[[u8; 32]],
         signatures: Items<'_>,
         keys: Items<'_>,
         codes: &mut [u8],
     ) -> Result<(), Error> {
-        let backend = self.backends.secp256k1()?;
+        let backend = self.backends().secp256k1()?;
         check_count("digests", digests.len(), codes.len())?;
         signatures.check_count("signatures", codes.len())?;
         keys.check_count("keys", codes.len())?;
-        self.verify(codes, self.piece(codes.len(), PIECE.0, PIECE.1), |first, codes| {
-            let parse = |item| ecdsa::Signed::parse(policy, digests[item], signatures.get(item), keys.get(item));
-            if let Some(mut batch) = ecdsa::Verifier::on(backend) {
-                verify_parsed(&mut batch, codes, (first..).map(parse));
-            }
-        });
-        Ok(())
+        let piece = self.piece(codes.len(), PIECE.0, PIECE.1);
+        self.verify(
+            codes,
+            piece,
+            |_| 0,
+            |first, codes| {
+                let parse = |item| ecdsa::Signed::parse(policy, digests[item], signatures.get(item), keys.get(item));
+                if let Some(mut batch) = ecdsa::Verifier::on(backend) {
+                    verify_parsed(&mut batch, codes, (first..).map(parse));
+                }
+            },
+        )
     }
 
     /// Recovers the compressed keys that ECDSA signatures of digests were made with. An id says which of the points that r
-    /// stands for is meant: whether its y is odd (1), and whether its x is r + n (2). The key of an item that breaks a rule is
-    /// all zeros.
+    /// stands for is meant: whether its y is odd (1), and whether its x is r + n (2). Where the policy replaces a high s, the id goes
+    /// with it: the key is that of the signature as it is given. The key of an item that breaks a rule is all zeros.
     pub fn recover_ecdsa(
-        &self,
+        &mut self,
         policy: Policy,
         digests: &[[u8; 32]],
         signatures: Items<'_>,
@@ -60,17 +65,17 @@ impl Verifier {
         keys: &mut [[u8; 33]],
         codes: &mut [u8],
     ) -> Result<(), Error> {
-        let backend = self.backends.secp256k1()?;
+        let backend = self.backends().secp256k1()?;
         check_count("digests", digests.len(), codes.len())?;
         signatures.check_count("signatures", codes.len())?;
         check_count("recovery ids", ids.len(), codes.len())?;
         check_count("keys", keys.len(), codes.len())?;
         let parse = |item| Recoverable::parse(policy, digests[item], signatures.get(item), ids[item]);
         codes.fill(NOT_VERIFIED);
-        keys.fill([0; 33]);
         let piece = self.piece(codes.len(), PIECE.0, PIECE.1);
         let pieces = codes.chunks_mut(piece).zip(keys.chunks_mut(piece)).enumerate();
-        self.pool.each(pieces, |(number, (codes, keys))| {
+        self.each(pieces, |(number, (codes, keys))| {
+            keys.fill([0; 33]);
             let recover = |items: Vec<Recoverable>| ecdsa::recover_each_on(backend, &items);
             for (item, key) in each_parsed(codes, (number * piece..).map(parse), recover) {
                 match key {
@@ -81,28 +86,32 @@ impl Verifier {
                     Err(rule) => codes[item] = rule.code() as u8,
                 }
             }
-        });
-        Ok(())
+        })
     }
 
     /// Verifies BIP340 Schnorr signatures of messages of any length. Signatures have 64 bytes and keys 32; others break a rule.
     pub fn schnorr(
-        &self,
+        &mut self,
         messages: Items<'_>,
         signatures: Items<'_>,
         keys: Items<'_>,
         codes: &mut [u8],
     ) -> Result<(), Error> {
-        let backend = self.backends.secp256k1()?;
+        let backend = self.backends().secp256k1()?;
         messages.check_count("messages", codes.len())?;
         signatures.check_count("signatures", codes.len())?;
         keys.check_count("keys", codes.len())?;
-        self.verify(codes, self.piece(codes.len(), PIECE.0, PIECE.1), |first, codes| {
-            let parse = |item| schnorr::Signed::parse(messages.get(item), signatures.get(item), keys.get(item));
-            if let Some(mut batch) = schnorr::Verifier::on(backend) {
-                verify_parsed(&mut batch, codes, (first..).map(parse));
-            }
-        });
-        Ok(())
+        let piece = self.piece(codes.len(), PIECE.0, PIECE.1);
+        self.verify(
+            codes,
+            piece,
+            |item| messages.get(item).len(),
+            |first, codes| {
+                let parse = |item| schnorr::Signed::parse(messages.get(item), signatures.get(item), keys.get(item));
+                if let Some(mut batch) = schnorr::Verifier::on(backend) {
+                    verify_parsed(&mut batch, codes, (first..).map(parse));
+                }
+            },
+        )
     }
 }

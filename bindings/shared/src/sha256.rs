@@ -1,7 +1,10 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use verify::sha256::{sha256_rows_on, sha256d_nodes_on, sha256d_rows_on};
 
+use crate::call::rows;
 use crate::items::check_count;
-use crate::{Digest, Error, Tag, Verifier};
+use crate::{Call, Digest, Error, Tag};
 
 /// Digests in a piece of work: a quarter of a millisecond at the most, and at least ten times what handing it out costs.
 const PIECE: (usize, usize) = (1024, 8192);
@@ -26,59 +29,73 @@ pub struct Root {
     pub ambiguous: bool,
 }
 
-impl Verifier {
+impl Call<'_> {
     /// The hash of each message; all of them have `length` bytes and lie one after the other.
     pub fn hash(
-        &self,
+        &mut self,
         function: &Function,
         messages: &[u8],
         length: usize,
         digests: &mut [Digest],
     ) -> Result<(), Error> {
-        let engine = self.backends.sha256()?;
+        let engine = self.backends().sha256()?;
         let count = digests.len();
         if length.checked_mul(count) != Some(messages.len()) {
             return Err(Error::Length { count, width: length, length: messages.len() });
         }
-        let piece = self.piece(count, PIECE.0, PIECE.1);
-        self.pool.each(digests.chunks_mut(piece).enumerate(), |(number, digests)| {
+        let piece = rows(length, self.piece(count, PIECE.0, PIECE.1));
+        self.each(digests.chunks_mut(piece).enumerate(), |(number, digests)| {
             let messages = &messages[number * piece * length..][..digests.len() * length];
             match function {
                 Function::Sha256 => sha256_rows_on(engine, messages, length, digests),
                 Function::Sha256d => sha256d_rows_on(engine, messages, length, digests),
                 Function::Tagged(tag) => tag.hash_rows_on(engine, messages, length, digests),
             }
-        });
-        Ok(())
+        })
     }
 
     /// One level of a Bitcoin Merkle tree: each parent is the double hash of left ‖ right, where a right child that is
     /// missing is the left one again. There are half as many parents as children, rounded up.
-    pub fn merkle_parents(&self, children: &[Digest], parents: &mut [Digest]) -> Result<(), Error> {
-        let engine = self.backends.sha256()?;
+    pub fn merkle_parents(&mut self, children: &[Digest], parents: &mut [Digest]) -> Result<(), Error> {
+        let engine = self.backends().sha256()?;
         check_count("parents", parents.len(), children.len().div_ceil(2))?;
+        self.level(children, parents, |children, parents| sha256d_nodes_on(engine, children, parents))
+    }
+
+    fn level(
+        &mut self,
+        children: &[Digest],
+        parents: &mut [Digest],
+        work: impl Fn(&[Digest], &mut [Digest]) + Sync,
+    ) -> Result<(), Error> {
         let piece = self.piece(parents.len(), PIECE.0, PIECE.1);
         let pieces = children.chunks(2 * piece).zip(parents.chunks_mut(piece));
-        self.pool.each(pieces, |(children, parents)| sha256d_nodes_on(engine, children, parents));
-        Ok(())
+        self.each(pieces, |(children, parents)| work(children, parents))
     }
 
     /// The root of a Bitcoin Merkle tree.
-    pub fn merkle_root(&self, leaves: &[Digest]) -> Result<Root, Error> {
+    pub fn merkle_root(&mut self, leaves: &[Digest]) -> Result<Root, Error> {
         if leaves.is_empty() {
             return Err(Error::NoLeaves);
         }
-        let mut ambiguous = false;
-        let mut parents = Vec::new();
-        let mut children = Vec::new();
+        let engine = self.backends().sha256()?;
+        let ambiguous = AtomicBool::new(false);
+        let work = |children: &[Digest], parents: &mut [Digest]| {
+            if children.as_chunks::<2>().0.iter().any(|[left, right]| left == right) {
+                ambiguous.store(true, Ordering::Relaxed);
+            }
+            sha256d_nodes_on(engine, children, parents);
+        };
+        // Room for two levels, one of which is made of the other. As bytes, so that the system gives pages of zeros one by one.
+        let mut parents = vec![0; 32 * leaves.len().div_ceil(2)];
+        let mut children = vec![0; 32 * leaves.len().div_ceil(4)];
         let mut level = leaves;
         while level.len() > 1 {
-            ambiguous |= level.as_chunks::<2>().0.iter().any(|[left, right]| left == right);
-            parents.resize(level.len().div_ceil(2), [0; 32]);
-            self.merkle_parents(level, &mut parents)?;
+            parents.truncate(32 * level.len().div_ceil(2));
+            self.level(level, parents.as_chunks_mut().0, work)?;
             std::mem::swap(&mut parents, &mut children);
-            level = &children;
+            level = children.as_chunks().0;
         }
-        Ok(Root { hash: level[0], ambiguous })
+        Ok(Root { hash: level[0], ambiguous: ambiguous.load(Ordering::Relaxed) })
     }
 }

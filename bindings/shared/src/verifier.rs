@@ -4,7 +4,7 @@ use std::thread::available_parallelism;
 use verify::Pool;
 
 use crate::backend::Backends;
-use crate::{Backend, Error, NOT_VERIFIED, Scheme};
+use crate::{Backend, Call, Error, Scheme};
 
 /// A choice of a backend, and threads that share out the items of a call among them.
 ///
@@ -42,16 +42,14 @@ impl Verifier {
         self.backends.used(scheme)
     }
 
-    /// How many items are in a piece of work: as many as give every thread a piece, but not so few that handing them out
-    /// costs more than they do, nor so many that they leave the caches.
-    pub(crate) fn piece(&self, items: usize, least: usize, most: usize) -> usize {
-        items.div_ceil(self.threads()).clamp(least, most)
+    /// A call that goes on to its end.
+    pub fn call(&self) -> Call<'_> {
+        Call { verifier: self, go_on: None }
     }
 
-    /// Sets the code of every item: `verify` gets the number of the first item of a piece and the codes of all of it.
-    pub(crate) fn verify(&self, codes: &mut [u8], piece: usize, verify: impl Fn(usize, &mut [u8]) + Sync) {
-        codes.fill(NOT_VERIFIED);
-        self.pool.each(codes.chunks_mut(piece).enumerate(), |(number, codes)| verify(number * piece, codes));
-        debug_assert!(!codes.contains(&NOT_VERIFIED), "every item has a verdict");
+    /// A call that goes on for as long as the function says so. The calling thread asks it every few tens of milliseconds at the
+    /// longest, or after each message that takes longer than that to hash.
+    pub fn call_while<'a>(&'a self, go_on: &'a mut dyn FnMut() -> bool) -> Call<'a> {
+        Call { verifier: self, go_on: Some(go_on) }
     }
 }

@@ -200,7 +200,7 @@ proptest! {
                 let (mut keys, mut codes) = (vec![[7; 33]; ITEMS], vec![7; ITEMS]);
                 let signatures = Items::offsets(&bytes, &offsets).unwrap();
                 let policy = policy(number).unwrap();
-                verifier.recover_ecdsa(policy, &digests, signatures, &ids, &mut keys, &mut codes).unwrap();
+                verifier.call().recover_ecdsa(policy, &digests, signatures, &ids, &mut keys, &mut codes).unwrap();
                 for (case, expected) in expected.iter().enumerate() {
                     let found = (codes[case] == VALID).then_some(keys[case]);
                     prop_assert_eq!(found, *expected, "policy {}, {:?}", number, cases[case]);
@@ -238,7 +238,7 @@ proptest! {
                 let mut codes = vec![7; ITEMS];
                 let signatures = Items::offsets(&bytes, &offsets).unwrap();
                 let keys = Items::offsets(&key_bytes, &key_offsets).unwrap();
-                verifier.ecdsa(policy(number).unwrap(), &digests, signatures, keys, &mut codes).unwrap();
+                verifier.call().ecdsa(policy(number).unwrap(), &digests, signatures, keys, &mut codes).unwrap();
                 for (case, expected) in expected.iter().enumerate() {
                     let found = (codes[case] == VALID).then_some(());
                     prop_assert_eq!(found, *expected, "policy {}, code {}, {:?}", number, codes[case], cases[case]);
@@ -286,7 +286,7 @@ proptest! {
             let messages = Items::offsets(&bytes, &offsets).unwrap();
             let (signatures, keys) = (signatures.concat(), keys.concat());
             let signatures = Items::rows(&signatures, 64, ITEMS).unwrap();
-            verifier.schnorr(messages, signatures, Items::rows(&keys, 32, ITEMS).unwrap(), &mut codes).unwrap();
+            verifier.call().schnorr(messages, signatures, Items::rows(&keys, 32, ITEMS).unwrap(), &mut codes).unwrap();
             prop_assert_eq!(Vec::from_iter(codes.iter().map(|code| *code == VALID)), expected.clone());
         }
     }
@@ -305,6 +305,6 @@ fn a_high_s_and_a_low_one_are_of_one_key() {
     let signatures = Items::rows(&signatures, 64, 2).unwrap();
     let policy = policy(NORMALISE_HIGH_S).unwrap();
     let verifier = Verifier::new(1, Backend::Fastest).unwrap();
-    verifier.recover_ecdsa(policy, &[[5; 32]; 2], signatures, &[id, id ^ 1], &mut keys, &mut codes).unwrap();
+    verifier.call().recover_ecdsa(policy, &[[5; 32]; 2], signatures, &[id, id ^ 1], &mut keys, &mut codes).unwrap();
     assert_eq!((codes, keys), ([VALID; 2], [secret.public_key(SECP256K1).serialize(); 2]));
 }

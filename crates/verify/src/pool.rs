@@ -1,6 +1,7 @@
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::WorkQueue;
@@ -30,21 +31,45 @@ impl Pool {
 
     /// Does the work on every piece, and returns when all of it is done. A panic of the work goes on in the caller.
     pub fn each<P: Send>(&self, pieces: impl Iterator<Item = P> + Send, work: impl Fn(P) + Sync) {
+        self.each_while(pieces, work, || true);
+    }
+
+    /// As [`Pool::each`], for as long as `go_on` says so, which this thread asks before each of its pieces. Returns whether the work was
+    /// done on every piece; where it was not, those that were begun are done when this returns.
+    pub fn each_while<P: Send>(
+        &self,
+        pieces: impl Iterator<Item = P> + Send,
+        work: impl Fn(P) + Sync,
+        mut go_on: impl FnMut() -> bool,
+    ) -> bool {
         let helpers = (self.threads - 1).min(pieces.size_hint().0.saturating_sub(1));
-        let pieces = Mutex::new(pieces);
+        let (pieces, is_wanted) = (Mutex::new(pieces), AtomicBool::new(true));
+        let do_one = || {
+            let piece = lock(&pieces).next();
+            piece.map(&work).is_some()
+        };
         let share = || {
             loop {
-                let piece = lock(&pieces).next();
-                match piece {
-                    Some(piece) => work(piece),
-                    None => return,
+                if !is_wanted.load(Ordering::Relaxed) || !do_one() {
+                    return;
+                }
+            }
+        };
+        let mut own_share = || {
+            loop {
+                if !go_on() {
+                    return is_wanted.store(false, Ordering::Relaxed);
+                }
+                if !do_one() {
+                    return;
                 }
             }
         };
         match &self.queue {
-            Some(queue) if helpers > 0 => Job::run(queue, helpers, &share),
-            _ => share(),
+            Some(queue) if helpers > 0 => Job::run(queue, helpers, &share, &mut own_share),
+            _ => own_share(),
         }
+        is_wanted.into_inner()
     }
 }
 
@@ -73,8 +98,8 @@ unsafe impl Send for Job {}
 unsafe impl Sync for Job {}
 
 impl Job {
-    /// Calls the closure in this thread and, as far as the queue has room, in `helpers` others. Returns when all have returned.
-    fn run<F: Fn() + Sync>(queue: &WorkQueue<Arc<Self>>, helpers: usize, closure: &F) {
+    /// Calls the closure in `helpers` threads, as far as the queue has room, and `own` in this one. Returns when all have returned.
+    fn run<F: Fn() + Sync>(queue: &WorkQueue<Arc<Self>>, helpers: usize, closure: &F, own: impl FnOnce()) {
         /// # Safety
         ///
         /// The pointer is to a closure of this type, which is there until the call returns.
@@ -94,7 +119,7 @@ impl Job {
             }
         }
         // The closure must not go away below a helper, so a panic has to wait as well.
-        let result = catch_unwind(AssertUnwindSafe(closure));
+        let result = catch_unwind(AssertUnwindSafe(own));
         let panic = job.close();
         if let Some(panic) = result.err().or(panic) {
             resume_unwind(panic);
@@ -148,6 +173,31 @@ mod tests {
                 pool.each(done.iter_mut(), |piece| *piece += 1);
                 assert!(done.iter().all(|times| *times == 1));
             }
+        }
+    }
+
+    #[test]
+    fn a_job_that_is_not_wanted_any_more_ends_early() {
+        for threads in [1, 3] {
+            let pool = Pool::start(threads).unwrap();
+            let done = AtomicUsize::new(0);
+            let count = |_| {
+                done.fetch_add(1, Ordering::Relaxed);
+            };
+            let mut asked = 0;
+            let go_on = || {
+                asked += 1;
+                asked <= 5
+            };
+            assert!(!pool.each_while(0..usize::MAX, count, go_on));
+            assert!(done.load(Ordering::Relaxed) >= 5);
+            assert_eq!(asked, 6);
+            // Nobody works on.
+            let before = done.load(Ordering::Relaxed);
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            assert_eq!(done.load(Ordering::Relaxed), before);
+            assert!(pool.each_while(0..10, count, || true));
+            assert_eq!(done.into_inner(), before + 10);
         }
     }
 

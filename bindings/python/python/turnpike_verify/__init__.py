@@ -70,13 +70,13 @@ class Backend(enum.IntEnum):
     FASTEST = 0
     """The fastest of those that this processor has."""
     AVX512 = 1
-    """AVX-512; for signatures its IFMA."""
+    """AVX-512; for curves its IFMA."""
     AVX2 = 2
-    """AVX2; for signatures of secp256k1 with FMA."""
+    """AVX2; for signatures of secp256k1 with FMA. Not for BLS12-381."""
     SHA_NI = 3
     """The SHA extensions. SHA-256 only."""
     PORTABLE = 4
-    """Any processor."""
+    """Any processor: no vectors, and no extensions but ADX, which products of BLS12-381 take where there is one."""
 
     def is_available(self, scheme: Scheme) -> bool:
         """Whether this processor has it for a scheme."""
@@ -143,7 +143,11 @@ class Verifier:
 
     Every method raises TypeError for an argument that is no array of its type, ValueError for one that has another shape,
     does not lie in memory in C's order, or does not have as many items as the others, and `BackendError` for a scheme that
-    does not have the backend. An item that is wrong is no error: its code tells what is.
+    does not have the backend. An item that is wrong is no error: its code tells what is. A number that stands for no policy,
+    backend or scheme raises ValueError, however large it is.
+
+    In the main thread an interrupt from the keyboard ends a call after some 50 ms with KeyboardInterrupt, and so does whatever
+    else a signal's handler raises.
     """
 
     def __init__(self, threads: int = 1, backend: Backend = Backend.FASTEST) -> None:
@@ -179,7 +183,7 @@ class Verifier:
         return self._hash(True, None, messages)
 
     def tagged_sha256(self, tag: str, messages: Table) -> ByteArray:
-        """BIP340's tagged hash of each message; shape ``(count, length)`` to ``(count, 32)``."""
+        """BIP340's tagged hash of each message; shape ``(count, length)`` to ``(count, 32)``. A tag has any length."""
         return self._hash(False, tag, messages)
 
     def merkle_parents(self, children: Table) -> ByteArray:
@@ -228,7 +232,8 @@ class Verifier:
         """Recovers the keys that ECDSA signatures of digests, shape ``(count, 32)``, were made with.
 
         An id, shape ``(count,)``, is from 0 to 3: plus 1 if the y of the nonce's point is odd, plus 2 if its x is r + n.
-        Returns keys, shape ``(count, 33)``, and codes; the key of an item that breaks a rule is all zeros.
+        Where the policy replaces a high s, the id goes with it: the key is that of the signature as it is given. Returns keys,
+        shape ``(count, 33)``, and codes; the key of an item that breaks a rule is all zeros.
         """
         count = _count(digests)
         keys, codes = np.empty((count, 33), np.uint8), np.empty(count, np.uint8)

@@ -3,7 +3,9 @@
 //! A field element is 64 big-endian bytes, the first 16 of them zero; of two coefficients that of 1 comes before that of u. A point
 //! is x and y, or zeros at infinity; a scalar is any number of 32 big-endian bytes.
 
-use super::{CurvePoint, Fp, Fp2, G1, G2, Group, Pair, Rule, Scalar, is_product_one, map_to_curve, multiply_and_add};
+use super::{
+    Backend, CurvePoint, Fp, Fp2, G1, G2, Group, Pair, Rule, Scalar, is_product_one, map_to_curve, multiply_and_add,
+};
 
 /// Bytes of a field element.
 const ELEMENT: usize = 64;
@@ -78,6 +80,11 @@ pub fn multi_scalar_multiply<G: Group<Element: Word>>(input: &[u8]) -> Result<Ve
 
 /// The points of `BLS12_PAIRING_CHECK`: pairs of a point of G1 and one of G2; at least one.
 pub fn pairs(input: &[u8]) -> Result<Vec<Pair>, Rule> {
+    pairs_on(Backend::fastest(), input)
+}
+
+/// As [`pairs`], on a backend that is available.
+pub fn pairs_on(backend: Backend, input: &[u8]) -> Result<Vec<Pair>, Rule> {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let read = items(input, PAIR)?.try_for_each(|item| {
         let (first, second) = item.split_at(point_length::<G1>());
@@ -86,8 +93,9 @@ pub fn pairs(input: &[u8]) -> Result<Vec<Pair>, Rule> {
         right.push(second);
         Ok(())
     });
-    let pairs = CurvePoint::in_subgroup_each(&left).into_iter().zip(CurvePoint::in_subgroup_each(&right));
-    let pairs = pairs.map(|(left, right)| Ok((left?, right?))).collect::<Result<_, _>>()?;
+    let left = CurvePoint::in_subgroup_each_on(backend, &left);
+    let right = CurvePoint::in_subgroup_each_on(backend, &right);
+    let pairs = left.into_iter().zip(right).map(|(left, right)| Ok((left?, right?))).collect::<Result<_, _>>()?;
     read.map(|()| pairs)
 }
 

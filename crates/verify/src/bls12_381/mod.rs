@@ -45,7 +45,7 @@ pub use backend::Backend;
 pub use field::{Field, Fp, Fp2, Fp12, ORDER, PRIME, Scalar};
 pub use hash::{encode_to_curve, hash_to_curve, map_to_curve};
 pub use multiple::{multiply_and_add, multiply_each, multiply_each_on, multiply_short_and_add, multiply_short_each};
-pub use pairing::{Pair, is_product_one, miller_loop, multi_pairing, pairing, pairings};
+pub use pairing::{Pair, Product, is_product_one, miller_loop, multi_pairing, pairing, pairings};
 pub use point::{CurvePoint, G1, G2, Group, Point};
 pub use rule::Rule;
 

@@ -1,7 +1,6 @@
 //! Multiples of many points, and sums of them: multi-scalar multiplication.
 
-use super::backend::Backend;
-use super::{Group, Point, Scalar};
+use super::{Backend, Group, Point, Scalar};
 
 /// From how many points on the own method is surely faster than blst's.
 const PIPPENGER: usize = 32;
@@ -23,8 +22,16 @@ pub fn multiply_each_on<G: Group>(backend: Backend, points: &[Point<G>], scalars
 
 /// As [`multiply_each`], with scalars of 128 bits, which takes less time.
 pub fn multiply_short_each<G: Group>(points: &[Point<G>], scalars: &[u128]) -> Vec<Point<G>> {
+    multiply_short_each_on(Backend::fastest(), points, scalars)
+}
+
+pub(super) fn multiply_short_each_on<G: Group>(
+    backend: Backend,
+    points: &[Point<G>],
+    scalars: &[u128],
+) -> Vec<Point<G>> {
     assert_eq!(points.len(), scalars.len(), "each point has a scalar");
-    each(Backend::fastest(), points, scalars.iter().map(|scalar| scalar.to_le_bytes()), 128)
+    each(backend, points, scalars.iter().map(|scalar| scalar.to_le_bytes()), 128)
 }
 
 fn each<G: Group, const N: usize>(
@@ -45,17 +52,30 @@ fn each<G: Group, const N: usize>(
 ///
 /// If there are not as many scalars as points, or 2^30 points or more, which take more than 100 GiB.
 pub fn multiply_and_add<G: Group>(points: &[Point<G>], scalars: &[Scalar]) -> Point<G> {
+    multiply_and_add_on(Backend::fastest(), points, scalars)
+}
+
+pub(super) fn multiply_and_add_on<G: Group>(backend: Backend, points: &[Point<G>], scalars: &[Scalar]) -> Point<G> {
     assert_eq!(points.len(), scalars.len(), "each point has a scalar");
-    sum(points, scalars.iter().map(Scalar::little_endian), Scalar::BITS)
+    sum(backend, points, scalars.iter().map(Scalar::little_endian), Scalar::BITS)
 }
 
 /// As [`multiply_and_add`], with scalars of 128 bits, which takes half the time.
 pub fn multiply_short_and_add<G: Group>(points: &[Point<G>], scalars: &[u128]) -> Point<G> {
-    assert_eq!(points.len(), scalars.len(), "each point has a scalar");
-    sum(points, scalars.iter().map(|scalar| scalar.to_le_bytes()), 128)
+    multiply_short_and_add_on(Backend::fastest(), points, scalars)
 }
 
-fn sum<G: Group, const N: usize>(points: &[Point<G>], scalars: impl Iterator<Item = [u8; N]>, bits: usize) -> Point<G> {
+pub(super) fn multiply_short_and_add_on<G: Group>(backend: Backend, points: &[Point<G>], scalars: &[u128]) -> Point<G> {
+    assert_eq!(points.len(), scalars.len(), "each point has a scalar");
+    sum(backend, points, scalars.iter().map(|scalar| scalar.to_le_bytes()), 128)
+}
+
+fn sum<G: Group, const N: usize>(
+    backend: Backend,
+    points: &[Point<G>],
+    scalars: impl Iterator<Item = [u8; N]>,
+    bits: usize,
+) -> Point<G> {
     // The formulas of affine points have none at infinity.
     let finite = points.iter().zip(scalars).filter(|(point, _)| !point.is_infinity());
     let (points, scalars): (Vec<G::Affine>, Vec<[u8; N]>) = finite.map(|(point, scalar)| (point.0, scalar)).unzip();
@@ -65,9 +85,7 @@ fn sum<G: Group, const N: usize>(points: &[Point<G>], scalars: impl Iterator<Ite
         _ if points.len() < PIPPENGER => {
             Point(G::to_affine(&G::multiply_and_add(&points, scalars.as_flattened(), bits)))
         }
-        _ => Point(G::to_affine(
-            &Backend::fastest().multiply_and_add::<G>(&points, &Vec::from_iter(scalars.iter().map(limbs))),
-        )),
+        _ => Point(G::to_affine(&backend.multiply_and_add::<G>(&points, &Vec::from_iter(scalars.iter().map(limbs))))),
     }
 }
 

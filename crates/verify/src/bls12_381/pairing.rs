@@ -27,7 +27,32 @@ pub fn multi_pairing(pairs: &[Pair]) -> Fp12 {
 
 /// Whether a product of pairings is one. It is where there are none.
 pub fn is_product_one(pairs: &[Pair]) -> bool {
-    multi_pairing(pairs).is_one()
+    is_product_one_on(Backend::fastest(), pairs)
+}
+
+pub(super) fn is_product_one_on(backend: Backend, pairs: &[Pair]) -> bool {
+    Product::of(backend, pairs).is_one()
+}
+
+/// A product of pairings that is computed part by part. It is one where there are none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Product(Fp12);
+
+impl Product {
+    /// The product of these pairings, on a backend that is available.
+    pub fn of(backend: Backend, pairs: &[Pair]) -> Self {
+        Self(Fp12(backend.miller_loop(&finite(pairs))))
+    }
+
+    /// The product of both.
+    pub fn times(self, other: Self) -> Self {
+        Self(self.0 * other.0)
+    }
+
+    /// Whether it is one, which takes as long as some pairs do.
+    pub fn is_one(self) -> bool {
+        self.0.final_exponentiation().is_one()
+    }
 }
 
 /// The product of Miller loops: what is left of a product of pairings before the final exponentiation. A pair with a point at

@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::{G1, G2, Point, Rule, Scalar};
-use super::{coefficients, hash_to_curve, is_product_one, multiply_short_and_add, multiply_short_each};
+use super::multiple::{multiply_short_and_add_on, multiply_short_each_on};
+use super::pairing::is_product_one_on;
+use super::{Backend, G1, G2, Point, Rule, Scalar};
+use super::{coefficients, hash_to_curve};
 use crate::BatchVerifier;
 use crate::bisect::bisect;
 
@@ -113,9 +115,15 @@ impl<'a> Signed<'a> {
 
     /// [`Signed::parse`] of each message, signature and key, faster together.
     pub fn parse_each(items: &[(&'a [u8], &[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
+        Self::parse_each_on(Backend::fastest(), items)
+    }
+
+    /// As [`Signed::parse_each`], on a backend that is available.
+    pub fn parse_each_on(backend: Backend, items: &[(&'a [u8], &[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
         let signatures: Vec<_> = items.iter().map(|(_, signature, _)| *signature).collect();
         let keys: Vec<_> = items.iter().map(|(_, _, key)| *key).collect();
-        let (signatures, keys) = (Point::parse_compressed_each(&signatures), Point::parse_compressed_each(&keys));
+        let signatures = Point::parse_compressed_each_on(backend, &signatures);
+        let keys = Point::parse_compressed_each_on(backend, &keys);
         let parsed = |at: usize| {
             let (signature, key) = (Signature(signatures[at]?), PublicKey::of(keys[at]?)?);
             Ok(Self { message: items[at].0, signature, key })
@@ -126,7 +134,11 @@ impl<'a> Signed<'a> {
 
 /// Verifies one signature: `Verify`.
 pub fn verify(item: &Signed<'_>, tag: &[u8]) -> Result<(), Rule> {
-    aggregate_verify(&[(item.key, item.message)], &item.signature, tag)
+    verify_on(Backend::fastest(), item, tag)
+}
+
+fn verify_on(backend: Backend, item: &Signed<'_>, tag: &[u8]) -> Result<(), Rule> {
+    aggregate_verify_on(backend, &[(item.key, item.message)], &item.signature, tag)
 }
 
 /// Verifies a signature by all of the keys of one message: `FastAggregateVerify`. Proofs of possession of all keys have been seen.
@@ -142,17 +154,27 @@ pub fn fast_aggregate_verify(
 /// Verifies a signature by each of the keys of its own message: `AggregateVerify`. In the basic scheme the messages have to differ,
 /// which is the caller's to see to.
 pub fn aggregate_verify(items: &[(PublicKey, &[u8])], signature: &Signature, tag: &[u8]) -> Result<(), Rule> {
+    aggregate_verify_on(Backend::fastest(), items, signature, tag)
+}
+
+fn aggregate_verify_on(
+    backend: Backend,
+    items: &[(PublicKey, &[u8])],
+    signature: &Signature,
+    tag: &[u8],
+) -> Result<(), Rule> {
     if items.is_empty() {
         return Err(Rule::KeyCount);
     }
     let signed = items.iter().map(|(key, message)| (key.0, hash_to_curve(message, tag)));
     let pairs = signed.chain([(Point::generator().negate(), signature.0)]);
-    if is_product_one(&Vec::from_iter(pairs)) { Ok(()) } else { Err(Rule::SignatureMismatch) }
+    if is_product_one_on(backend, &Vec::from_iter(pairs)) { Ok(()) } else { Err(Rule::SignatureMismatch) }
 }
 
 /// A batch of signatures.
 #[derive(Clone, Debug)]
 pub struct Verifier<'a> {
+    backend: Backend,
     tag: &'a [u8],
     items: Vec<Signed<'a>>,
     verdicts: Vec<Result<(), Rule>>,
@@ -170,7 +192,12 @@ impl Default for Verifier<'_> {
 impl<'a> Verifier<'a> {
     /// An empty batch of signatures with this tag.
     pub fn new(tag: &'a [u8]) -> Self {
-        Self { tag, items: Vec::new(), verdicts: Vec::new() }
+        Self { backend: Backend::fastest(), tag, items: Vec::new(), verdicts: Vec::new() }
+    }
+
+    /// An empty batch for a backend of the caller's choice; none if it is not available.
+    pub fn on(backend: Backend, tag: &'a [u8]) -> Option<Self> {
+        backend.is_available().then(|| Self { backend, ..Self::new(tag) })
     }
 }
 
@@ -189,15 +216,15 @@ impl<'a> BatchVerifier for Verifier<'a> {
     fn verify_each(&mut self) -> &[Result<(), Rule>] {
         self.verdicts.clear();
         self.verdicts.resize(self.items.len(), Ok(()));
-        let (items, verdicts, tag) = (&self.items, &mut self.verdicts, self.tag);
+        let (backend, items, verdicts, tag) = (self.backend, &self.items, &mut self.verdicts, self.tag);
         let mut each = |range: Range<usize>| {
             for (item, verdict) in items[range.clone()].iter().zip(&mut verdicts[range]) {
-                *verdict = verify(item, tag);
+                *verdict = verify_on(backend, item, tag);
             }
         };
         match coefficients::draw(items.len()).filter(|_| items.len() > ALONE) {
             Some(random) => {
-                let combination = Combination::new(items, &random, tag);
+                let combination = Combination::new(backend, items, &random, tag);
                 let all_good = |range| combination.is_good(range);
                 if !all_good(0..items.len()) {
                     bisect(0..items.len(), ALONE, all_good, each);
@@ -213,6 +240,7 @@ impl<'a> BatchVerifier for Verifier<'a> {
 /// The checks of all items, each to the power of a random coefficient c: the product of the pairings of c key with its message is
 /// that of the generator with the sum of c signature. Pairings of one message are one, of the sum of c key.
 struct Combination {
+    backend: Backend,
     /// c key, and the number of its message.
     keys: Vec<(Point<G1>, usize)>,
     messages: Vec<Point<G2>>,
@@ -221,12 +249,12 @@ struct Combination {
 }
 
 impl Combination {
-    fn new(items: &[Signed<'_>], random: &[u128], tag: &[u8]) -> Self {
+    fn new(backend: Backend, items: &[Signed<'_>], random: &[u128], tag: &[u8]) -> Self {
         let mut numbers = HashMap::new();
         let mut messages = Vec::new();
         let points: Vec<_> = items.iter().map(|item| item.key.0).collect();
         let mut keys = Vec::with_capacity(items.len());
-        for (item, multiple) in items.iter().zip(multiply_short_each(&points, random)) {
+        for (item, multiple) in items.iter().zip(multiply_short_each_on(backend, &points, random)) {
             let number = *numbers.entry(item.message).or_insert_with(|| {
                 messages.push(hash_to_curve(item.message, tag));
                 messages.len() - 1
@@ -234,17 +262,18 @@ impl Combination {
             keys.push((multiple, number));
         }
         let signatures = items.iter().map(|item| item.signature.0).collect();
-        Self { keys, messages, signatures, random: random.to_vec() }
+        Self { backend, keys, messages, signatures, random: random.to_vec() }
     }
 
     fn is_good(&self, range: Range<usize>) -> bool {
-        let sum = multiply_short_and_add(&self.signatures[range.clone()], &self.random[range.clone()]);
+        let (signatures, random) = (&self.signatures[range.clone()], &self.random[range.clone()]);
+        let sum = multiply_short_and_add_on(self.backend, signatures, random);
         let mut keys = vec![Vec::new(); self.messages.len()];
         for (key, number) in &self.keys[range] {
             keys[*number].push(key);
         }
         let used = keys.iter().zip(&self.messages).filter(|(keys, _)| !keys.is_empty());
         let pairs = used.map(|(keys, message)| (Point::sum(keys.iter().copied()), *message));
-        is_product_one(&Vec::from_iter(pairs.chain([(Point::generator().negate(), sum)])))
+        is_product_one_on(self.backend, &Vec::from_iter(pairs.chain([(Point::generator().negate(), sum)])))
     }
 }

@@ -43,6 +43,8 @@ macro_rules! run {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the processor has the instructions.
                 Backend::$name $(if $is_worth_it)? => unsafe {
+                    #[cfg(test)]
+                    $crate::lanes::STARTED.with(|started| started.set(started.get() + 1));
                     <$crate::lanes::$vector as $crate::lanes::Vector>::start(
                         #[inline(always)]
                         |$any| $lanes,
@@ -57,6 +59,12 @@ macro_rules! run {
     }};
 }
 pub(crate) use run;
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has begun work on a processor's vectors.
+    pub(crate) static STARTED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 /// Whether the tests run on an emulated processor that computes wrongly with ADX (`scripts/test-avx512`).
 #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,8 @@
 use std::sync::LazyLock;
 
 use super::finite;
-use crate::bls12_381::{G1, G2, Group, Point, Rule, Scalar, multiply_and_add};
+use crate::bls12_381::multiple::multiply_and_add_on;
+use crate::bls12_381::{Backend, G1, G2, Group, Point, Rule, Scalar};
 
 /// The most public inputs of a key: far more than circuits have, and a key has to be held in memory.
 const MAX_INPUTS: usize = 1 << 16;
@@ -67,10 +68,10 @@ impl VerifyingKey {
     }
 
     /// The points of the inputs, each multiplied by its input; none if there are not as many.
-    pub(super) fn combine(&self, inputs: &[Scalar]) -> Option<Point<G1>> {
+    pub(super) fn combine(&self, backend: Backend, inputs: &[Scalar]) -> Option<Point<G1>> {
         let mut scalars = vec![Scalar::from(1_u64)];
         scalars.extend(inputs);
-        (scalars.len() == self.input_points.len()).then(|| multiply_and_add(&self.input_points, &scalars))
+        (scalars.len() == self.input_points.len()).then(|| multiply_and_add_on(backend, &self.input_points, &scalars))
     }
 }
 

@@ -5,8 +5,10 @@ mod key;
 
 use std::ops::Range;
 
-use super::{G1, G2, Pair, Point, Rule, Scalar};
-use super::{coefficients, is_product_one, multiply_and_add, multiply_short_and_add, multiply_short_each};
+use super::coefficients;
+use super::multiple::{multiply_and_add_on, multiply_short_and_add_on, multiply_short_each_on};
+use super::pairing::is_product_one_on;
+use super::{Backend, G1, G2, Pair, Point, Rule, Scalar};
 use crate::BatchVerifier;
 use crate::bisect::bisect;
 
@@ -32,11 +34,15 @@ impl Proof {
 
     /// [`Proof::parse`] of each, faster together.
     pub fn parse_each(encodings: &[&[u8]]) -> Vec<Result<Self, Rule>> {
+        Self::parse_each_on(Backend::fastest(), encodings)
+    }
+
+    fn parse_each_on(backend: Backend, encodings: &[&[u8]]) -> Vec<Result<Self, Rule>> {
         let encodings: Vec<_> = encodings.iter().map(|bytes| Self::split(bytes)).collect();
         let part = |at: usize| encodings.iter().map(move |parts| parts.map_or(&[][..], |parts| parts[at]));
         let left: Vec<_> = part(0).chain(part(2)).collect();
-        let left = Point::parse_compressed_each(&left);
-        let right = Point::parse_compressed_each(&part(1).collect::<Vec<_>>());
+        let left = Point::parse_compressed_each_on(backend, &left);
+        let right = Point::parse_compressed_each_on(backend, &part(1).collect::<Vec<_>>());
         let proof = |at: usize| {
             encodings[at]?;
             Ok(Self { a: finite(left[at]?)?, b: finite(right[at]?)?, c: finite(left[encodings.len() + at]?)? })
@@ -74,15 +80,28 @@ impl Claim {
 
     /// [`Claim::parse`] of each proof and its inputs, faster together.
     pub fn parse_each(items: &[(&[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
+        Self::parse_each_on(Backend::fastest(), items)
+    }
+
+    fn parse_each_on(backend: Backend, items: &[(&[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
         let proofs: Vec<_> = items.iter().map(|(proof, _)| *proof).collect();
-        let parsed = Proof::parse_each(&proofs).into_iter().zip(items);
+        let parsed = Proof::parse_each_on(backend, &proofs).into_iter().zip(items);
         parsed.map(|(proof, (_, inputs))| Self::of(proof?, inputs)).collect()
     }
 
     /// As [`Claim::parse_each`], with as many public inputs as the key asks for, so that all can be combined with others.
     pub fn parse_each_for(key: &VerifyingKey, items: &[(&[u8], &[u8])]) -> Vec<Result<Self, Rule>> {
+        Self::parse_each_for_on(Backend::fastest(), key, items)
+    }
+
+    /// As [`Claim::parse_each_for`], on a backend that is available.
+    pub fn parse_each_for_on(
+        backend: Backend,
+        key: &VerifyingKey,
+        items: &[(&[u8], &[u8])],
+    ) -> Vec<Result<Self, Rule>> {
         let has_all = |claim: Self| if claim.inputs.len() == key.inputs() { Ok(claim) } else { Err(Rule::InputCount) };
-        Self::parse_each(items).into_iter().map(|claim| claim.and_then(has_all)).collect()
+        Self::parse_each_on(backend, items).into_iter().map(|claim| claim.and_then(has_all)).collect()
     }
 
     fn of(proof: Proof, inputs: &[u8]) -> Result<Self, Rule> {
@@ -94,15 +113,20 @@ impl Claim {
 
 /// Verifies one proof.
 pub fn verify(key: &VerifyingKey, claim: &Claim) -> Result<(), Rule> {
-    let inputs = key.combine(&claim.inputs).ok_or(Rule::InputCount)?;
+    verify_on(Backend::fastest(), key, claim)
+}
+
+fn verify_on(backend: Backend, key: &VerifyingKey, claim: &Claim) -> Result<(), Rule> {
+    let inputs = key.combine(backend, &claim.inputs).ok_or(Rule::InputCount)?;
     let Proof { a, b, c } = claim.proof;
     let pairs = [(a, b), (inputs, key.minus_gamma), (c, key.minus_delta), (key.alpha, key.minus_beta)];
-    if is_product_one(&pairs) { Ok(()) } else { Err(Rule::ProofMismatch) }
+    if is_product_one_on(backend, &pairs) { Ok(()) } else { Err(Rule::ProofMismatch) }
 }
 
 /// A batch of proofs for one verifying key.
 #[derive(Clone, Debug)]
 pub struct Verifier<'a> {
+    backend: Backend,
     key: &'a VerifyingKey,
     claims: Vec<Claim>,
     verdicts: Vec<Result<(), Rule>>,
@@ -117,7 +141,12 @@ const ALONE: usize = 1;
 impl<'a> Verifier<'a> {
     /// An empty batch.
     pub fn new(key: &'a VerifyingKey) -> Self {
-        Self { key, claims: Vec::new(), verdicts: Vec::new() }
+        Self { backend: Backend::fastest(), key, claims: Vec::new(), verdicts: Vec::new() }
+    }
+
+    /// An empty batch for a backend of the caller's choice; none if it is not available.
+    pub fn on(backend: Backend, key: &'a VerifyingKey) -> Option<Self> {
+        backend.is_available().then(|| Self { backend, ..Self::new(key) })
     }
 }
 
@@ -137,7 +166,7 @@ impl BatchVerifier for Verifier<'_> {
         self.verdicts.clear();
         self.verdicts.resize(self.claims.len(), Ok(()));
         for (claims, verdicts) in self.claims.chunks(TOGETHER).zip(self.verdicts.chunks_mut(TOGETHER)) {
-            verify_together(self.key, claims, verdicts);
+            verify_together(self.backend, self.key, claims, verdicts);
         }
         self.claims.clear();
         &self.verdicts
@@ -145,17 +174,17 @@ impl BatchVerifier for Verifier<'_> {
 }
 
 /// Writes the verdict of each claim; all are good before.
-fn verify_together(key: &VerifyingKey, claims: &[Claim], verdicts: &mut [Result<(), Rule>]) {
+fn verify_together(backend: Backend, key: &VerifyingKey, claims: &[Claim], verdicts: &mut [Result<(), Rule>]) {
     let counted = claims.iter().all(|claim| claim.inputs.len() == key.inputs());
     let random = if counted && claims.len() > ALONE { coefficients::draw(claims.len()) } else { None };
     let mut each = |range: Range<usize>| {
         for (claim, verdict) in claims[range.clone()].iter().zip(&mut verdicts[range]) {
-            *verdict = verify(key, claim);
+            *verdict = verify_on(backend, key, claim);
         }
     };
     match random {
         Some(random) => {
-            let combination = Combination::new(key, claims, random);
+            let combination = Combination::new(backend, key, claims, random);
             let all_good = |range| combination.is_good(range);
             if !all_good(0..claims.len()) {
                 bisect(0..claims.len(), ALONE, all_good, each);
@@ -168,6 +197,7 @@ fn verify_together(key: &VerifyingKey, claims: &[Claim], verdicts: &mut [Result<
 /// The checks of all claims, each to the power of a random coefficient c: the product of the pairings of c A with B, and what is
 /// paired with the points of the key, which is added up.
 struct Combination<'a> {
+    backend: Backend,
     key: &'a VerifyingKey,
     claims: &'a [Claim],
     random: Vec<u128>,
@@ -178,15 +208,15 @@ struct Combination<'a> {
 }
 
 impl<'a> Combination<'a> {
-    fn new(key: &'a VerifyingKey, claims: &'a [Claim], random: Vec<u128>) -> Self {
+    fn new(backend: Backend, key: &'a VerifyingKey, claims: &'a [Claim], random: Vec<u128>) -> Self {
         let left: Vec<_> = claims.iter().map(|claim| claim.proof.a).collect();
         let right = claims.iter().map(|claim| claim.proof.b);
-        let pairs = multiply_short_each(&left, &random).into_iter().zip(right).collect();
-        Self { key, claims, pairs, last: claims.iter().map(|claim| claim.proof.c).collect(), random }
+        let pairs = multiply_short_each_on(backend, &left, &random).into_iter().zip(right).collect();
+        Self { backend, key, claims, pairs, last: claims.iter().map(|claim| claim.proof.c).collect(), random }
     }
 
     fn is_good(&self, range: Range<usize>) -> bool {
-        let (key, random) = (self.key, &self.random[range.clone()]);
+        let (backend, key, random) = (self.backend, self.key, &self.random[range.clone()]);
         // The sums of c, which is the input of one, and of c times each input.
         let mut sums = vec![Scalar::default(); 1 + key.inputs()];
         for (claim, coefficient) in self.claims[range.clone()].iter().zip(random) {
@@ -197,9 +227,9 @@ impl<'a> Combination<'a> {
             }
         }
         let mut pairs = self.pairs[range.clone()].to_vec();
-        pairs.push((multiply_and_add(&key.input_points, &sums), key.minus_gamma));
-        pairs.push((multiply_short_and_add(&self.last[range], random), key.minus_delta));
+        pairs.push((multiply_and_add_on(backend, &key.input_points, &sums), key.minus_gamma));
+        pairs.push((multiply_short_and_add_on(backend, &self.last[range], random), key.minus_delta));
         pairs.push((key.alpha.multiply(&sums[0]), key.minus_beta));
-        is_product_one(&pairs)
+        is_product_one_on(backend, &pairs)
     }
 }

@@ -1,3 +1,4 @@
+mod backends;
 mod eip2537;
 mod encodings;
 mod ethereum;
