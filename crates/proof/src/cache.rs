@@ -172,7 +172,7 @@ impl Cache {
     /// Looks up the reply to a request, and writes its body to the start of `room`. Where it is not a hit, `room` is
     /// as it was if it was all zeros, as the padding of a request is.
     pub fn get(&self, chain: Chain, query: Query, key: &[u8; 32], room: &mut [u8]) -> Lookup {
-        let lookup = self.find(chain, query, key, room);
+        let lookup = self.find(chain, query, key, room, || {});
         match lookup {
             Lookup::Hit(_) => self.counting.hits.add(1),
             Lookup::TooLarge(_) => {}
@@ -181,11 +181,14 @@ impl Cache {
         lookup
     }
 
-    fn find(&self, chain: Chain, query: Query, key: &[u8; 32], room: &mut [u8]) -> Lookup {
+    /// `meanwhile` is what tests have happen between the tip and the reply.
+    #[inline(always)]
+    fn find(&self, chain: Chain, query: Query, key: &[u8; 32], room: &mut [u8], meanwhile: impl FnOnce()) -> Lookup {
         let key = entry_key(chain, query, key);
         let published = &self.tips[usize::from(chain.code())];
         let (words, edition) = published.read();
         let generation = Generation::from_words(words);
+        meanwhile();
         let Some((_, bytes)) = self.table.find(self.table.hash(&key), &key) else { return Lookup::Miss };
         let entry = Entry::from_bytes(bytes);
         if !generation.covers(query, &entry) {
@@ -429,5 +432,69 @@ impl Entry {
     fn from_bytes(bytes: [u8; ENTRY]) -> Self {
         let bits = u128::from_le_bytes(bytes);
         Self { value: ValueHandle::from_bits(bits as u64), epoch: (bits >> 96) as u32, number: (bits >> 64) as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: [u8; 32] = [7; 32];
+    const ROOM: usize = 200;
+
+    fn tip(height: u64) -> Tip {
+        Tip { hash: [height as u8; 32], height }
+    }
+
+    /// A reply that is true as of this height alone.
+    fn body(height: u64) -> [u8; 100] {
+        let mut body = [height as u8; 100];
+        tip(height).write(&mut body);
+        body
+    }
+
+    fn cache() -> Cache {
+        let cache = Cache::new(&Config { bytes: 1 << 20, ..Config::default() }).unwrap();
+        cache.reorganise(Chain::Own, tip(1));
+        cache.fill(Chain::Own, Query::Latest, &KEY, &body(1));
+        cache
+    }
+
+    /// What a reader finds if this happens after it has read the tip; and what is in the room then.
+    fn find(cache: &Cache, meanwhile: impl FnOnce()) -> (bool, [u8; ROOM]) {
+        let mut room = [0; ROOM];
+        let lookup = cache.find(Chain::Own, Query::Latest, &KEY, &mut room, meanwhile);
+        (matches!(lookup, Lookup::Hit(100)), room)
+    }
+
+    fn announce(cache: &Cache, height: u64, touched: &[[u8; 32]]) {
+        cache.announce(Chain::Own, &tip(height - 1).hash, tip(height), touched.iter().copied());
+    }
+
+    /// A reply of a block is never sent with the tip of the block before, in which there was another one.
+    #[test]
+    fn a_tip_that_is_announced_while_a_reply_is_read_is_noticed() {
+        let cache = cache();
+        let refill = || {
+            announce(&cache, 2, &[KEY]);
+            cache.fill(Chain::Own, Query::Latest, &KEY, &body(2));
+        };
+        assert_eq!(find(&cache, refill), (false, [0; ROOM]));
+        // It is the reply, as of its own tip, for who comes later.
+        let (is_hit, room) = find(&cache, || {});
+        assert!(is_hit);
+        assert_eq!(room[..100], body(2));
+        // Nor is one that says the same sent with a tip that is not the last any more.
+        assert_eq!(find(&cache, || announce(&cache, 3, &[])), (false, [0; ROOM]));
+        assert!(find(&cache, || {}).0);
+    }
+
+    #[test]
+    fn a_reorganisation_while_a_reply_is_read_is_noticed() {
+        let cache = cache();
+        assert_eq!(find(&cache, || cache.reorganise(Chain::Own, tip(1))), (false, [0; ROOM]));
+        // What is announced of the other chain does not matter.
+        cache.fill(Chain::Own, Query::Latest, &KEY, &body(1));
+        assert!(find(&cache, || cache.reorganise(Chain::Bitcoin, tip(9))).0);
     }
 }
