@@ -1,27 +1,76 @@
 //! The ledger behind a C interface, so that a testbench of the RTL executes every operation in both. `twin.hpp` declares it.
+//!
+//! The RTL's window of retries counts operations, where the ledger's goes by time. So the twin counts in front of the
+//! ledger: an operation whose name is not among the last ones gets a transaction id that was never used.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use ledger::{Ledger, Limits, Now, Secret, retries};
-use wire::{CompactFrame, Status};
+use wire::{CompactFrame, Status, TransactionId, U32};
 use zerocopy::FromBytes;
 
-/// A ledger for `accounts` accounts and that remembers `window` operations; null if it cannot be made.
-#[unsafe(no_mangle)]
-pub extern "C" fn turnpike_ledger_new(accounts: usize, window: usize) -> *mut Ledger {
-    match Ledger::new(Limits { accounts, retries: retries::Limits::of(window) }, Secret::default()) {
-        Ok(ledger) => Box::into_raw(Box::new(ledger)),
-        Err(_) => std::ptr::null_mut(),
+/// Source and transaction id of a compact frame.
+type Name = (U32, U32);
+
+/// A ledger, and the names of the last operations that were remembered, with the transaction ids that it knows them by.
+#[derive(Debug)]
+pub struct Twin {
+    ledger: Ledger,
+    window: usize,
+    known: HashMap<Name, TransactionId>,
+    order: VecDeque<Name>,
+    /// Operations that were remembered so far.
+    remembered: u64,
+}
+
+impl Twin {
+    fn new(accounts: usize, window: usize) -> Option<Self> {
+        // A microsecond for each operation that is remembered: twice as many as are asked for.
+        let retention = Duration::from_micros(2 * window as u64);
+        let retries = retries::Limits { retention, ..retries::Limits::of(4 * window) };
+        let ledger = Ledger::new(Limits { accounts, retries }, Secret::default()).ok()?;
+        Some(Self { ledger, window, known: HashMap::new(), order: VecDeque::new(), remembered: 0 })
     }
+
+    /// Status and value of the reply to a frame that is well formed.
+    fn execute(&mut self, frame: &CompactFrame) -> (Status, u64) {
+        let name = (frame.source, frame.transaction);
+        let fresh = TransactionId::from(u128::from(self.remembered + 1) << 32 | u128::from(frame.transaction.get()));
+        let mut operation = frame.to_operation();
+        operation.transaction = self.known.get(&name).copied().unwrap_or(fresh);
+        let now = Now { elapsed: self.remembered, unix: 0 };
+        let (mut operations, mut values, mut is_remembered) = ([operation], [0], false);
+        self.ledger.execute(&mut operations, &mut values, now, |_, _| is_remembered = true);
+        if is_remembered {
+            self.remembered += 1;
+            self.known.insert(name, fresh);
+            self.order.push_back(name);
+            if self.order.len() > self.window
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.known.remove(&oldest);
+            }
+        }
+        (operations[0].status().unwrap_or(Status::Malformed), values[0])
+    }
+}
+
+/// A ledger for `accounts` accounts and a window of `window` operations; null if it cannot be made.
+#[unsafe(no_mangle)]
+pub extern "C" fn turnpike_ledger_new(accounts: usize, window: usize) -> *mut Twin {
+    Twin::new(accounts, window).map_or(std::ptr::null_mut(), |twin| Box::into_raw(Box::new(twin)))
 }
 
 /// Executes a compact frame, 22 bytes, and writes its reply over it. Gives the value in full.
 ///
 /// # Safety
 ///
-/// `ledger` comes from [`turnpike_ledger_new`] and is used by one thread; `frame` has 22 bytes.
+/// `twin` comes from [`turnpike_ledger_new`] and is used by one thread; `frame` has 22 bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnpike_ledger_execute(ledger: *mut Ledger, frame: *mut u8) -> u64 {
+pub unsafe extern "C" fn turnpike_ledger_execute(twin: *mut Twin, frame: *mut u8) -> u64 {
     // SAFETY: the caller's promise.
-    let (ledger, bytes) = unsafe { (&mut *ledger, std::slice::from_raw_parts_mut(frame, CompactFrame::LENGTH)) };
+    let (twin, bytes) = unsafe { (&mut *twin, std::slice::from_raw_parts_mut(frame, CompactFrame::LENGTH)) };
     let Ok(frame) = CompactFrame::mut_from_bytes(bytes) else { return 0 };
     // What its form alone refuses does not reach the ledger, see docs/protocol.md.
     let status = frame.check();
@@ -29,21 +78,20 @@ pub unsafe extern "C" fn turnpike_ledger_execute(ledger: *mut Ledger, frame: *mu
         frame.set_reply(status, 0);
         return 0;
     }
-    let (mut operations, mut values) = ([frame.to_operation()], [0]);
-    ledger.execute(&mut operations, &mut values, Now::default(), |_, _| {});
-    frame.set_reply(operations[0].status().unwrap_or(Status::Malformed), values[0]);
-    values[0]
+    let (status, value) = twin.execute(frame);
+    frame.set_reply(status, value);
+    value
 }
 
 /// Ends a ledger.
 ///
 /// # Safety
 ///
-/// `ledger` comes from [`turnpike_ledger_new`] and is not used again.
+/// `twin` comes from [`turnpike_ledger_new`] and is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnpike_ledger_free(ledger: *mut Ledger) {
-    if !ledger.is_null() {
+pub unsafe extern "C" fn turnpike_ledger_free(twin: *mut Twin) {
+    if !twin.is_null() {
         // SAFETY: the caller's promise.
-        drop(unsafe { Box::from_raw(ledger) });
+        drop(unsafe { Box::from_raw(twin) });
     }
 }
