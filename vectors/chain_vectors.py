@@ -25,6 +25,8 @@ def signatures():
     yield "transfer", "good", network, good
     yield "create", "good", network, signed_by_key(operation(CREATE, TRANSACTION, holder), 1_700_000_000_000_001, 2, 0)
     yield "other_network", "bad", own_chain.header_hash(b"another"), good
+    for_deposit = operation(CREATE, TRANSACTION, KEYED, holder, 100)
+    yield "create_for_deposit", "good", network, signed_by_key(for_deposit, 1_700_000_000_000_002, 3, 0)
     for name, offset in (("other_amount", 63), ("other_timestamp", 71), ("other_nonce", 75), ("other_promise", 76),
                          ("other_r", 130), ("other_s", 183), ("other_key", 100)):
         yield name, "bad", network, flip(good, offset, good[offset] ^ 1)

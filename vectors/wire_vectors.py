@@ -69,6 +69,7 @@ def requests():
               header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED, flags=1)))
     yield own("full_flag_2", "full", "MALFORMED", header(FULL) + signed(operation(CREATE, TIMED, KEYED, flags=2)))
     yield good("full_create", "full", header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED), promise=0))
+    yield good("full_create_for_deposit", "full", header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED, OTHER, 100)))
     yield good("full_issue", "full", header(FULL) + signed(operation(ISSUE, TRANSACTION, KEYED, amount=1), promise=3))
     yield good("full_refer", "full", header(FULL) + signed(operation(REFER, TRANSACTION, KEYED), promise=1))
     yield other("full_short", "full", "MALFORMED", full[:-1])
@@ -82,6 +83,12 @@ def requests():
               header(FULL) + signed(operation(TRANSFER, TRANSACTION, KEYED, OTHER)))
     yield own("full_transfer_self", "full", "SELF_TRANSFER",
               header(FULL) + signed(operation(TRANSFER, TRANSACTION, KEYED, KEYED, 1)))
+    yield own("full_create_for_nothing", "full", "ZERO_AMOUNT",
+              header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED, OTHER)))
+    yield own("full_create_for_itself", "full", "SELF_TRANSFER",
+              header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED, KEYED, 1)))
+    yield own("full_create_without_payer", "full", "MALFORMED",
+              header(FULL) + signed(operation(CREATE, TRANSACTION, KEYED, amount=1)))
 
     refer = operation(REFER, TRANSACTION, account(5))
     entry = compact(TRANSFER, 7, 1, 2, 50) + bytes(2)

@@ -1,6 +1,6 @@
 //! Where in a block a transaction id is: a small table that is written with the block.
 //!
-//! The ids of a block, each with its source account, are hashed. The upper part of a hash chooses a bucket, 12 bits behind that are
+//! The ids of a block, each with the account that names it, are hashed. The upper part of a hash chooses a bucket, 12 bits behind that are
 //! kept as a fingerprint beside the 20 bits of the position. So an id costs four bytes, and a look-up reads one bucket and
 //! compares in full the one or two transactions that it names.
 use siphasher::sip::SipHasher13;
@@ -49,7 +49,7 @@ fn slot(key: &Key, transaction: &TransactionId, source: &AccountId, buckets: u32
 pub(crate) fn build(key: &Key, operations: &[Operation]) -> Vec<U32> {
     let buckets = buckets(operations.len() as u32);
     let slots: Vec<_> =
-        operations.iter().map(|operation| slot(key, &operation.transaction, &operation.source, buckets)).collect();
+        operations.iter().map(|operation| slot(key, &operation.transaction, &operation.namer(), buckets)).collect();
     let mut starts = vec![0_u32; buckets as usize + 1];
     for (bucket, _) in &slots {
         starts[*bucket as usize + 1] += 1;

@@ -33,7 +33,7 @@ impl From<Locator> for Link {
 pub struct Links {
     /// To the transaction that touched the source account before.
     pub source: Link,
-    /// To the one that touched the destination account before; none but for transfers.
+    /// To the one that touched the destination account before; none but for transfers and deposits.
     pub destination: Link,
 }
 

@@ -1,4 +1,4 @@
-//! The accounts: balances in the hash table, and the sum of all that was issued.
+//! The accounts: balances in the hash table, and the sum of all that was issued and not paid as a deposit.
 
 use table::{Config, EntryIndex, Hash, Region, Seed, Table};
 use wire::AccountId;
@@ -88,6 +88,11 @@ impl Accounts {
     /// Counts an amount as issued.
     pub fn issue(&mut self, amount: u64) {
         self.issued += u128::from(amount);
+    }
+
+    /// Counts an amount as a deposit, which was a part of a balance and is of none any more.
+    pub fn withdraw(&mut self, amount: u64) {
+        self.issued -= u128::from(amount);
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (AccountId, u64)> + '_ {

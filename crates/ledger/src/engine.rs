@@ -152,7 +152,7 @@ impl Ledger {
         self.accounts.len()
     }
 
-    /// Sum of everything that was issued, which is the sum of all balances.
+    /// Sum of everything that was issued, less the deposits that were paid: the sum of all balances.
     pub fn issued(&self) -> u128 {
         self.accounts.issued()
     }
@@ -238,7 +238,7 @@ impl Ledger {
         let source = self.accounts.find(hashes.source, &operation.source);
         let balance = self.balance_of(source);
         let untraced = |status| Outcome { status, value: balance, fresh: false };
-        let command = match check(operation) {
+        let command = match check(operation, signed_at != 0) {
             Err(status) => return untraced(status),
             Ok(Command::Refer) if source.is_none() => return untraced(Status::SourceUnknown),
             Ok(Command::Refer) => return untraced(Status::Ok),
@@ -250,8 +250,14 @@ impl Ledger {
             Known::Refused(status) => return untraced(status),
         }
         // Anybody can sign for an account that was never created: that is not to take memory and disk.
-        if signed_at != 0 && source.is_none() && command != Command::Create {
-            return untraced(Status::SourceUnknown);
+        if signed_at != 0 {
+            match operation.payer() {
+                Some(payer) if self.accounts.find(hashes.destination, &payer).is_none() => {
+                    return untraced(Status::DestinationUnknown);
+                }
+                None if source.is_none() && command != Command::Create => return untraced(Status::SourceUnknown),
+                _ => {}
+            }
         }
         let (status, value) = self.apply(command, operation, source, hashes.destination);
         self.remember(hashes.identity, operation, (status, value), signed_at, now.elapsed);
@@ -275,10 +281,10 @@ impl Ledger {
     }
 
     /// Executes an operation of the journal again, without the memory of retries. Gives its status and value.
-    pub(crate) fn execute_again(&mut self, operation: &Operation) -> (Status, u64) {
+    pub(crate) fn execute_again(&mut self, operation: &Operation, signed_at: u64) -> (Status, u64) {
         let hashes = self.hash(operation);
         let source = self.accounts.find(hashes.source, &operation.source);
-        match check(operation) {
+        match check(operation, signed_at != 0) {
             Ok(command) => self.apply(command, operation, source, hashes.destination),
             Err(status) => (status, 0),
         }
@@ -294,7 +300,7 @@ impl Ledger {
         destination: Hash,
     ) -> (Status, u64) {
         let result = match command {
-            Command::Create => self.create(operation, source),
+            Command::Create => self.create(operation, source, destination),
             Command::Issue => self.issue(operation, source),
             Command::Transfer => self.transfer(operation, source, destination),
             Command::Refer => Ok(self.balance_of(source)),
@@ -310,14 +316,26 @@ impl Ledger {
         account.map_or(0, |entry| self.accounts.balance(entry))
     }
 
-    fn create(&mut self, operation: &Operation, source: Option<EntryIndex>) -> Result<u64, Status> {
+    fn create(&mut self, operation: &Operation, source: Option<EntryIndex>, payer: Hash) -> Result<u64, Status> {
         if source.is_some() {
             return Err(Status::AccountExists);
         }
         if self.accounts.is_full() {
             return Err(Status::TableFull);
         }
+        let left = match operation.payer() {
+            None => None,
+            Some(account) => {
+                let payer = self.accounts.find(payer, &account).ok_or(Status::DestinationUnknown)?;
+                let balance = self.accounts.balance(payer);
+                Some((payer, balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?))
+            }
+        };
         self.accounts.create(&operation.source, 0).map_err(|_| Status::TableFull)?;
+        if let Some((payer, left)) = left {
+            self.accounts.set_balance(payer, left);
+            self.accounts.withdraw(operation.amount());
+        }
         Ok(0)
     }
 
@@ -345,11 +363,12 @@ impl Ledger {
 
 /// What can be said of an operation without looking at any account: its command, or the status it is refused with.
 #[inline(always)]
-fn check(operation: &Operation) -> Result<Command, Status> {
+fn check(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
     if operation.status.get() != 0 {
         return Err(operation.status().unwrap_or(Status::Malformed));
     }
-    match operation.check() {
+    let status = if is_signed { operation.check_signed() } else { operation.check() };
+    match status {
         Status::Ok => operation.command(),
         status => Err(status),
     }

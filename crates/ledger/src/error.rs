@@ -56,11 +56,13 @@ pub enum Error {
         first: u64,
     },
     /// The balances are not worth what was issued.
-    #[error("the balances add up to {balances}, but {issued} was issued: the index is damaged; run `turnpike check`")]
+    #[error(
+        "the balances add up to {balances}, but {issued} was issued, less deposits: the index is damaged; run `turnpike check`"
+    )]
     Conservation {
         /// Sum of the balances.
         balances: u128,
-        /// Sum of what was issued.
+        /// Sum of what was issued, less the deposits.
         issued: u128,
     },
     /// The journal cannot be read.

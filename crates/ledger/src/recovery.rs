@@ -125,7 +125,7 @@ impl Recovery {
         let recorded = Status::try_from(operation.status.get()).unwrap_or(Status::Malformed);
         operation.status.set(0);
         if sequence > self.covered && recorded != Status::TableFull {
-            let (status, value_now) = self.ledger.execute_again(&operation);
+            let (status, value_now) = self.ledger.execute_again(&operation, entry.signed_at());
             if (status, value_now) != (recorded, value) {
                 if status == Status::TableFull {
                     return Err(Error::TooManyAccounts { limit: self.ledger.accounts.limit() });

@@ -126,7 +126,7 @@ impl Machine {
             self.now += 1;
             let (mut values, batch) = ([0], &mut self.batch);
             let now = Now { elapsed: self.now - self.started, unix: self.now };
-            let status = if operation.transaction.to_u128().is_multiple_of(3) {
+            let status = if is_signed(operation) {
                 let signed_at = self.signed_at.unwrap_or(self.now);
                 let signed = SignedOperation::unsigned(*operation, signed_at, 0, Promise::Durable, [3; 33]);
                 let mut entries = [signed];
@@ -166,15 +166,20 @@ impl Machine {
     }
 }
 
+fn is_signed(operation: &Operation) -> bool {
+    operation.transaction.to_u128().is_multiple_of(3)
+}
+
 fn operations(random: &mut impl FnMut(u64) -> u64, count: usize, ids: &mut u64) -> Vec<Operation> {
     let operation = |_| {
         // Some ids are used again: retries, and reuses for something else.
         *ids += 1;
         let id = transaction(if random(10) == 0 { random(*ids) } else { *ids });
         let (source, destination) = (account(random(45)), account(random(45)));
-        match random(8) {
+        match random(9) {
             0 => Operation::create(id, source),
-            1 => Operation::issue(id, source, 1 + random(1000)),
+            1 => Operation::create_for(id, source, destination, 1 + random(300)),
+            2 => Operation::issue(id, source, 1 + random(1000)),
             _ => Operation::transfer(id, source, destination, random(300)),
         }
     };
@@ -198,7 +203,7 @@ proptest! {
             let answers = machine.execute(&operations);
             for (operation, answer) in operations.iter().zip(answers) {
                 let (status, value, fresh) =
-                    model.execute(operation, operation.transaction.to_u128().is_multiple_of(3));
+                    model.execute(operation, is_signed(operation));
                 prop_assert_eq!(answer, (status, value));
                 if fresh && status == Status::Ok {
                     expected.push(*operation);

@@ -8,8 +8,8 @@ mod common;
 use std::{fmt::Write as _, fs, path::PathBuf};
 
 use common::{Model, account, transaction};
-use turnpike_ledger::{Ledger, Limits, Now, Secret, retries};
-use wire::{AccountId, Command, CompactFrame, Operation, Status};
+use turnpike_ledger::{Executable, Ledger, Limits, Now, Secret, retries};
+use wire::{AccountId, Command, CompactFrame, Operation, Promise, SignedOperation, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
 const ACCOUNTS: usize = 6;
@@ -26,6 +26,64 @@ fn folder() -> PathBuf {
 
 fn path() -> PathBuf {
     folder().join("commands.txt")
+}
+
+const DEPOSITS: &str = "\
+# Operations of one ledger of 6 accounts, in order, all of them signed: accounts that others pay a deposit for. A line: the
+# operation as requested (64 bytes), its status (2 bytes) and the value of its reply (8 bytes), in hexadecimal, big-endian as
+# on the wire.
+";
+
+fn path_of_deposits() -> PathBuf {
+    folder().join("deposits.txt")
+}
+
+/// Every status that a CREATE with a payer can get from the ledger, and what becomes of the payer.
+fn deposits() -> Vec<Operation> {
+    let mut id = 100;
+    let mut next = || {
+        id += 1;
+        transaction(id)
+    };
+    let [payer, poor, unknown] = [1, 2, 99].map(|seed| AccountId::keyed(&[seed; 32]));
+    let [a, b, c, d, late] = [11, 12, 13, 14, 15].map(|seed| AccountId::keyed(&[seed; 32]));
+    let mut operations = vec![
+        Operation::create(next(), payer),
+        Operation::create(next(), poor),
+        Operation::issue(next(), payer, 1000),
+        Operation::create_for(next(), a, payer, 100),
+        Operation::refer(next(), payer),
+        Operation::refer(next(), a),
+        Operation::create_for(next(), a, payer, 100),
+        Operation::create_for(next(), payer, a, 100),
+        Operation::create_for(next(), b, unknown, 100),
+        Operation::create_for(next(), b, poor, 1),
+        Operation::create_for(next(), b, payer, 901),
+        Operation::create_for(next(), b, payer, 900),
+        Operation::refer(next(), payer),
+        Operation::create_for(next(), c, payer, 1),
+        Operation::create_for(next(), c, payer, 0),
+        Operation::create_for(next(), c, c, 1),
+        Operation::create_for(next(), payer, payer, 0),
+        Operation::new(Command::Create, next(), c, AccountId::ZERO, 1),
+        Operation::issue(next(), payer, u64::MAX),
+        Operation::issue(next(), payer, 1),
+        Operation::create_for(next(), c, payer, u64::MAX),
+        Operation::transfer(next(), d, c, 1),
+        Operation::issue(next(), b, 7),
+        Operation::create_for(next(), d, b, 7),
+        Operation::create_for(next(), late, unknown, 7),
+        Operation::create_for(next(), late, payer, 7),
+        Operation::create_for(next(), b, unknown, 7),
+        Operation::refer(next(), late),
+    ];
+    operations.extend(operations.clone());
+    // An id is the payer's: used again for less, or for another account; another payer's; and one that is the account's own.
+    operations.push(Operation::create_for(transaction(104), a, payer, 99));
+    operations.push(Operation::create_for(transaction(104), d, payer, 100));
+    operations.push(Operation::create_for(transaction(104), a, poor, 100));
+    operations.push(Operation::create(transaction(104), a));
+    operations
 }
 
 /// Every status that an operation can get from the ledger, and every edge of the arithmetic.
@@ -112,10 +170,18 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn render() -> String {
+    render_as(HEADING, operations(), false)
+}
+
+fn render_deposits() -> String {
+    render_as(DEPOSITS, deposits(), true)
+}
+
+fn render_as(heading: &str, operations: Vec<Operation>, is_signed: bool) -> String {
     let mut model = Model::new(ACCOUNTS);
-    let mut text = HEADING.to_owned();
-    for operation in operations() {
-        let (status, value, _) = model.execute(&operation, false);
+    let mut text = heading.to_owned();
+    for operation in operations {
+        let (status, value, _) = model.execute(&operation, is_signed);
         let _ = writeln!(text, "{} {:04x} {value:016x}", hex(operation.as_bytes()), status.code());
     }
     text
@@ -128,21 +194,37 @@ fn commands_give_what_the_vectors_say() {
         fs::write(path(), render()).unwrap();
     }
     let text = fs::read_to_string(path()).unwrap();
+    check(&text, &[0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 32, 33, 35], |operation, _| operation);
+}
+
+#[test]
+fn deposits_give_what_the_vectors_say() {
+    if std::env::var_os("TURNPIKE_WRITE_VECTORS").is_some() {
+        fs::write(path_of_deposits(), render_deposits()).unwrap();
+    }
+    let text = fs::read_to_string(path_of_deposits()).unwrap();
+    assert_eq!(text, render_deposits());
+    check(&text, &[0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 33], |operation, number| {
+        SignedOperation::unsigned(operation, 1 + number, 0, Promise::Durable, [3; 33])
+    });
+}
+
+/// Executes the lines of a file one by one, each as `entry` makes it of the operation and its line's number.
+fn check<E: Executable>(text: &str, statuses: &[u16], entry: impl Fn(Operation, u64) -> E) {
     let limits = Limits { accounts: ACCOUNTS, retries: retries::Limits::of(WINDOW) };
     let mut ledger = Ledger::new(limits, Secret::default()).unwrap();
     let mut seen = std::collections::BTreeSet::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
         let [operation, status, value] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
-        let mut batch = [Operation::read_from_bytes(&bytes(operation)).unwrap()];
+        let mut batch = [entry(Operation::read_from_bytes(&bytes(operation)).unwrap(), number as u64)];
         let mut values = [0];
         ledger.execute(&mut batch, &mut values, Now::default(), |_, _| {});
-        let [executed] = batch;
+        let executed = batch[0].operation();
         assert_eq!(format!("{:04x}", executed.status.get()), status, "status, line {}", number + 1);
         assert_eq!(format!("{:016x}", values[0]), value, "value, line {}", number + 1);
         seen.insert(executed.status.get());
     }
-    let all = [0, 1, 2, 3, 4, 5, 6, 16, 17, 18, 32, 33, 35];
-    assert!(all.iter().all(|code| seen.contains(code)), "the vectors do not cover every status: {seen:?}");
+    assert!(statuses.iter().all(|code| seen.contains(code)), "the vectors do not cover every status: {seen:?}");
 }
 
 /// The frames of a file for $readmemh.

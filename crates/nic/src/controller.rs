@@ -76,7 +76,7 @@ pub trait StoreController {
     /// back from [`verified`](Self::verified). Gives the datagram back if the queue is full; it is then answered `BUSY`.
     fn verify(&mut self, held: Held) -> Result<(), Held>;
 
-    /// The next datagram of signed operations that a worker is done with.
+    /// The next datagram of signed operations that a worker is done with. It is executed before anything else is.
     fn verified(&mut self) -> Option<Held>;
 
     /// Replies to what was executed are parked: make what they wait for durable, or have it made so. `lone` tells that it

@@ -10,7 +10,7 @@ use verify::{
     secp256k1::ecdsa::{Policy, Signed, Verifier},
     transfer,
 };
-use wire::{Command, SignedOperation, Status};
+use wire::{AccountId, Command, Operation, SignedOperation, Status};
 
 use crate::config::PublicKey;
 
@@ -23,8 +23,10 @@ pub const FRAMES: usize = 16;
 pub struct Rules {
     /// The network id, which signatures cover.
     pub network: [u8; 32],
-    /// Keys that may sign ISSUE.
+    /// Keys that may sign ISSUE, and CREATE of others' accounts.
     pub issuers: Vec<PublicKey>,
+    /// The least that an account pays for opening another.
+    pub deposit: u64,
     /// How old a signed operation may be.
     pub replay_window: Duration,
 }
@@ -42,13 +44,15 @@ impl Admission {
         Self { rules, verifier: Verifier::default() }
     }
 
-    /// Writes into each operation that has no status yet the one that refuses it, if one does. `now` is the time in
-    /// microseconds since the Unix epoch. Gives the number of signatures that were checked: those of all frames in one batch,
+    /// Writes into each operation that has no status yet the one that refuses it, if one does. With each frame comes whether its
+    /// sender is trusted. `now` is the time in microseconds since the Unix epoch. Gives the number of signatures that were checked: those of all frames in one batch,
     /// as a frame alone may have but one.
-    pub fn check<'a>(&mut self, frames: impl Iterator<Item = &'a mut [SignedOperation]>, now: u64) -> usize {
+    pub fn check<'a>(&mut self, frames: impl Iterator<Item = (bool, &'a mut [SignedOperation])>, now: u64) -> usize {
         let mut pushed = Vec::new();
-        for signed in frames.flatten().filter(|signed| signed.operation.status.get() == 0) {
-            match self.rules.check(signed, now).and_then(|()| self.parse(signed)) {
+        let entries =
+            frames.flat_map(|(trusted, operations)| operations.iter_mut().map(move |signed| (trusted, signed)));
+        for (trusted, signed) in entries.filter(|(_, signed)| signed.operation.status.get() == 0) {
+            match self.rules.check(signed, trusted, now).and_then(|()| self.parse(signed)) {
                 Ok(item) => {
                     self.verifier.push(item);
                     pushed.push(signed);
@@ -72,25 +76,99 @@ impl Admission {
 
 impl Rules {
     /// The rules that need no arithmetic on the curve.
-    fn check(&self, signed: &SignedOperation, now: u64) -> Result<(), Status> {
+    fn check(&self, signed: &SignedOperation, trusted: bool, now: u64) -> Result<(), Status> {
         let oldest = now.saturating_sub(self.replay_window.as_micros() as u64).max(1);
         let newest = now + ledger::CLOCK_TOLERANCE.as_micros() as u64;
         if !(oldest..=newest).contains(&signed.timestamp.get()) {
             return Err(Status::StaleTimestamp);
         }
-        let key = &signed.public_key;
-        let is_issue = signed.operation.command() == Ok(Command::Issue);
-        if is_issue && !self.issuers.iter().any(|issuer| issuer.0 == *key) {
-            return Err(Status::NotIssuer);
+        let (operation, key) = (&signed.operation, &signed.public_key);
+        match operation.command() {
+            Ok(Command::Create) => self.check_create(operation, key, trusted),
+            Ok(Command::Issue) if !self.is_issuer(key) => Err(Status::NotIssuer),
+            Ok(Command::Issue) => Ok(()),
+            _ if operation.source.0 != transfer::account_id(key) => Err(Status::NotAuthorised),
+            _ => Ok(()),
         }
-        if !is_issue && signed.operation.source.0 != transfer::account_id(key) {
-            return Err(Status::NotAuthorised);
+    }
+
+    /// An account takes room in the table for good, so somebody has to answer for it: an issuer, who pays a deposit, or the
+    /// operator, who trusts the sender.
+    fn check_create(&self, operation: &Operation, key: &[u8; 33], trusted: bool) -> Result<(), Status> {
+        let is_of = |account: AccountId| account.0 == transfer::account_id(key);
+        match operation.payer() {
+            // Open accounts are the operator's to name.
+            _ if !operation.source.is_keyed() => Err(Status::NotAuthorised),
+            Some(payer) if !is_of(payer) => Err(Status::NotAuthorised),
+            Some(_) if operation.amount() < self.deposit => Err(Status::DepositRequired),
+            Some(_) => Ok(()),
+            None if self.is_issuer(key) => Ok(()),
+            None if !is_of(operation.source) => Err(Status::NotAuthorised),
+            None if !trusted => Err(Status::DepositRequired),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    fn is_issuer(&self, key: &[u8; 33]) -> bool {
+        self.issuers.iter().any(|issuer| issuer.0 == *key)
     }
 }
 
 /// Microseconds since the Unix epoch.
 pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use client::Signer;
+    use secp256k1::SecretKey;
+    use wire::Promise;
+
+    use super::*;
+
+    const NETWORK: [u8; 32] = [5; 32];
+    const OWN: u8 = 1;
+    const PAYER: u8 = 2;
+    const OTHER: u8 = 4;
+    const ISSUER: u8 = 9;
+
+    fn signer(seed: u8) -> Signer {
+        Signer::new(SecretKey::from_byte_array([seed; 32]).unwrap(), NETWORK)
+    }
+
+    /// What trusted and other senders are told.
+    fn check(seed: u8, operation: Operation) -> [Status; 2] {
+        let issuers = vec![PublicKey(*signer(ISSUER).public_key())];
+        let replay_window = Duration::from_secs(10);
+        let mut admission = Admission::new(Arc::new(Rules { network: NETWORK, issuers, deposit: 100, replay_window }));
+        let mut entries = [[signer(seed).sign(operation, Promise::Default).unwrap()]; 2];
+        let frames = [true, false].into_iter().zip(entries.iter_mut().map(|entry| &mut entry[..]));
+        admission.check(frames, now());
+        entries.map(|[signed]| signed.operation.status().unwrap())
+    }
+
+    #[test]
+    fn somebody_answers_for_a_new_account() {
+        let [account, payer, issuer] = [OWN, PAYER, ISSUER].map(|seed| signer(seed).account());
+        let (id, open) = (1_u32.into(), 5_u32.into());
+        let plain = Operation::create(id, account);
+        let paid = |deposit| Operation::create_for(id, account, payer, deposit);
+        for (seed, operation, expected) in [
+            (OWN, plain, [Status::Ok, Status::DepositRequired]),
+            (ISSUER, plain, [Status::Ok; 2]),
+            (ISSUER, Operation::create(id, issuer), [Status::Ok; 2]),
+            (OTHER, plain, [Status::NotAuthorised; 2]),
+            (PAYER, paid(100), [Status::Ok; 2]),
+            (PAYER, paid(u64::MAX), [Status::Ok; 2]),
+            (PAYER, paid(99), [Status::DepositRequired; 2]),
+            // Not even the new account's own key, or an issuer's, lets another pay.
+            (OWN, paid(100), [Status::NotAuthorised; 2]),
+            (ISSUER, paid(100), [Status::NotAuthorised; 2]),
+            (PAYER, Operation::create_for(id, open, payer, 100), [Status::NotAuthorised; 2]),
+            (ISSUER, Operation::create(id, open), [Status::NotAuthorised; 2]),
+        ] {
+            assert_eq!(check(seed, operation), expected, "{operation:?}");
+        }
+    }
 }

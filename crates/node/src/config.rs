@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use nic::{Prefix, StreamLimits, selector::Audience};
+use nic::{Prefix, StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
 use wire::Promise;
 
@@ -68,6 +68,10 @@ pub struct Ledger {
     pub replay_window: u64,
     /// How many signed operations are remembered for that.
     pub signed_operations: u64,
+    /// The least that an account pays for opening another.
+    pub deposit: u64,
+    /// The share of the accounts that only trusted senders open, in percent.
+    pub reserved: u64,
 }
 
 /// The block builder.
@@ -204,6 +208,8 @@ impl Default for Ledger {
             retry_operations: 30_000_000,
             replay_window: 120,
             signed_operations: 3_300_000,
+            deposit: 100,
+            reserved: 10,
         }
     }
 }
@@ -218,7 +224,8 @@ impl Default for Limits {
     fn default() -> Self {
         let StreamLimits { connections, prefix_connections, frame, .. } = StreamLimits::default();
         let frame_timeout = frame.as_millis() as u64;
-        Self { rate: 0, verify: Audience::Trusted, connections, prefix_connections, frame_timeout }
+        let rate = RateLimit::default().per_second;
+        Self { rate, verify: Audience::Trusted, connections, prefix_connections, frame_timeout }
     }
 }
 
@@ -252,6 +259,12 @@ impl Ledger {
         };
         ledger::Limits { accounts: self.accounts as usize, retries }
     }
+
+    /// Number of accounts from which on only trusted senders open others.
+    pub fn unreserved(&self) -> u64 {
+        // Both factors are limited.
+        self.accounts - (self.accounts * self.reserved.min(100)).div_ceil(100)
+    }
 }
 
 impl Config {
@@ -282,6 +295,8 @@ impl Config {
         within("ledger.retry_operations", self.ledger.retry_operations, fewest, most)?;
         within("ledger.signed_operations", self.ledger.signed_operations, fewest, most)?;
         within("ledger.replay_window", self.ledger.replay_window, 1, 86_400)?;
+        within("ledger.deposit", self.ledger.deposit, 1, i64::MAX as u64)?;
+        within("ledger.reserved", self.ledger.reserved, 0, 100)?;
         within("blocks.transactions", self.blocks.transactions.into(), 1, spv::MAX_BLOCK_TRANSACTIONS.into())?;
         within("blocks.interval", self.blocks.interval, 1, 3_600_000)?;
         within("blocks.snapshot", self.blocks.snapshot, 1, 86_400)?;
@@ -299,6 +314,11 @@ impl Config {
             return Err(ConfigError::Value { key: "io.pin", value, allowed });
         }
         Ok(())
+    }
+
+    /// Whether others than this machine may send without a limit.
+    pub fn is_unlimited(&self) -> bool {
+        self.limits.rate == 0 && !self.listen.ip().to_canonical().is_loopback()
     }
 
     pub(crate) fn verify_threads(&self) -> usize {
@@ -452,6 +472,8 @@ mod tests {
             ("[ledger]\nretry_operations = 1000", ["`ledger.retry_operations` is 1000", "from 1024 to"]),
             ("[ledger]\nwindow = 1024", ["window", "`retry_operations`"]),
             ("[ledger]\naccounts = 0", ["`ledger.accounts` is 0", "from 16 to"]),
+            ("[ledger]\ndeposit = 0", ["`ledger.deposit` is 0", "from 1 to"]),
+            ("[ledger]\nreserved = 101", ["`ledger.reserved` is 101", "from 0 to 100"]),
             ("[blocks]\ntransactions = 2_000_000", ["`blocks.transactions`", "from 1 to 1048576"]),
             ("[blocks]\ninterval = 0", ["`blocks.interval`", "from 1 to"]),
             ("[limits]\nverify = \"none\"", ["verify", "\"trusted\" or \"all\""]),
@@ -469,6 +491,39 @@ mod tests {
             let message = Config::parse(text).unwrap_err().to_string();
             assert!(parts.iter().all(|part| message.contains(part)), "{message}");
         }
+    }
+
+    #[test]
+    fn a_share_of_the_table_is_reserved() {
+        let unreserved = |accounts, reserved| Ledger { accounts, reserved, ..Ledger::default() }.unreserved();
+        assert_eq!(unreserved(1000, 10), 900);
+        assert_eq!(unreserved(16, 10), 14, "a part of an account is reserved whole");
+        assert_eq!(unreserved(16, 0), 16);
+        assert_eq!(unreserved(16, 100), 0);
+        let most = table_limit();
+        assert_eq!(unreserved(most, 50), most - most.div_ceil(2));
+    }
+
+    #[test]
+    fn a_node_for_others_has_a_rate() {
+        let unlimited = |listen: &str, rate| {
+            let listen = listen.parse().unwrap();
+            Config { listen, limits: Limits { rate, ..Limits::default() }, ..Config::default() }.is_unlimited()
+        };
+        for (listen, is_beyond) in [
+            ("127.0.0.1:7400", false),
+            ("127.8.0.1:7400", false),
+            ("[::1]:7400", false),
+            ("[::ffff:127.0.0.1]:7400", false),
+            ("0.0.0.0:7400", true),
+            ("[::]:7400", true),
+            ("192.0.2.1:7400", true),
+            ("[::ffff:192.0.2.1]:7400", true),
+        ] {
+            assert_eq!(unlimited(listen, 0), is_beyond, "{listen}");
+            assert!(!unlimited(listen, 1), "{listen}");
+        }
+        assert!(Config::default().limits.rate > 0);
     }
 
     #[test]

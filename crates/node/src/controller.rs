@@ -10,9 +10,9 @@ use ledger::{
     journal::{Due, Submission, Submitter},
     refuse_beyond,
 };
-use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
+use nic::{Answer, Held, Peer, QueryKind, Release, StoreController, extractor::signed_operations};
 use verify::WorkQueue;
-use wire::{Operation, Promise, SignedOperation, Status};
+use wire::{Command, Operation, Promise, SignedOperation, Status};
 
 use crate::{admission, completer::Completer, queries::Queries, shared::Shared, turns::Turns, verification::Request};
 
@@ -96,6 +96,23 @@ impl Controller {
         }
     }
 
+    /// Refuses what would open accounts in the part of the table that is for trusted senders. Accounts that exist are not opened, so
+    /// a retry gets its first result.
+    fn keep_reserve(&self, held: &mut Held) {
+        let mut room = self.shared.accounts_unreserved.saturating_sub(self.ledger.accounts() as u64);
+        for signed in signed_operations(held).unwrap_or_default() {
+            let operation = &mut signed.operation;
+            let opens = operation.command() == Ok(Command::Create)
+                && operation.status.get() == 0
+                && self.ledger.balance(&operation.source).is_none();
+            if opens && room == 0 {
+                operation.status.set(Status::TableFull.code());
+            } else if opens {
+                room -= 1;
+            }
+        }
+    }
+
     /// Executes entries while the journal has room for them; refuses the others but for REFER.
     fn execute_entries<E: Executable>(
         &mut self,
@@ -168,7 +185,11 @@ impl StoreController for Controller {
     }
 
     fn verified(&mut self) -> Option<Held> {
-        self.workers.verified.try_recv().ok()
+        let mut held = self.workers.verified.try_recv().ok()?;
+        if !held.trusted {
+            self.keep_reserve(&mut held);
+        }
+        Some(held)
     }
 
     fn commit(&mut self, lone: bool) {

@@ -107,7 +107,7 @@ impl InNic {
         state.set_flags(if interface.is_loopback() { Flags::LOOPBACK } else { Flags::default() });
 
         let counters = Arc::new(Counters::default());
-        let shared = Arc::new(Shared::new(counters, log, None, config.ledger.accounts));
+        let shared = Arc::new(Shared::new(counters, log, None, &config.ledger));
         shared.tell_built(&builder);
         shared.accounts.store(ledger.accounts(), Relaxed);
         let link = Link::attach(&ledger, &interface).map_err(|error| in_nic(error.to_string()))?;

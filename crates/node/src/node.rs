@@ -92,6 +92,12 @@ impl Node {
     pub fn start(config: &Config) -> Result<Self, Error> {
         config.check()?;
         memory::set_up();
+        if config.is_unlimited() {
+            tracing::warn!(
+                listen = %config.listen,
+                "anyone may send as much as the network carries: set `limits.rate`, or listen on a loopback address only"
+            );
+        }
         let (choice, tier) = tier::choose(config)?;
         let (mut tier, memory) = tier.unzip();
         let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
@@ -108,8 +114,7 @@ impl Node {
         let builder = BlockBuilder::new(chain, sealer, log, builder_options(config), announcer, admission::now())?;
 
         let counters = Arc::new(Counters::default());
-        let shared = Shared::new(counters.clone(), journal.log().clone(), cache.clone(), config.ledger.accounts);
-        let shared = Arc::new(shared);
+        let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), cache.clone(), &config.ledger));
         if let Some(tier) = &tier {
             shared.set_tier(tier.state(), tier.program(), tier.gauges());
             tier.state().durable(ledger.last_sequence());
@@ -397,7 +402,8 @@ fn start_workers(
 ) -> Result<Workers, Error> {
     let system = |source| Error::System { what: "a thread", source };
     let replay_window = Duration::from_secs(config.ledger.replay_window);
-    let rules = Arc::new(Rules { network, issuers: config.issuers.clone(), replay_window });
+    let (issuers, deposit) = (config.issuers.clone(), config.ledger.deposit);
+    let rules = Arc::new(Rules { network, issuers, deposit, replay_window });
     // As long as the pool of buffers, which is the limit then.
     let waiting = PoolSize::of(Class::Signed).total();
     let (sender, verified) = mpsc::sync_channel(waiting);
@@ -406,7 +412,10 @@ fn start_workers(
         let (sender, waker, shared) = (sender.clone(), waker.clone(), shared.clone());
         move |frames: Drain<'_, Held>| {
             let mut frames: Vec<Held> = frames.collect();
-            let operations = frames.iter_mut().filter_map(|held| nic::extractor::signed_operations(held));
+            let operations = frames.iter_mut().filter_map(|held| {
+                let trusted = held.trusted;
+                Some((trusted, nic::extractor::signed_operations(held)?))
+            });
             let start = processor_time();
             let signatures = admission.check(operations, admission::now());
             shared.costs.learn(Work::Operation, signatures as u64, processor_time().saturating_sub(start));

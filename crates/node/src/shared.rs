@@ -20,7 +20,7 @@ use proof::Cache;
 use wire::Status;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{in_nic, metrics::Metrics, retries::RetryFigures};
+use crate::{config, in_nic, metrics::Metrics, retries::RetryFigures};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub struct Shared {
     pub accounts: AtomicU64,
     /// Number of accounts that the table holds.
     pub accounts_limit: u64,
+    /// Number of accounts from which on only trusted senders open others.
+    pub accounts_unreserved: u64,
     /// What is remembered for retries.
     pub retries: RetryFigures,
     /// Operations that were executed and journalled, since the start.
@@ -73,7 +75,12 @@ pub struct Shared {
 
 impl Shared {
     /// Figures of a node that starts.
-    pub(crate) fn new(counters: Arc<Counters>, log: Arc<Log>, cache: Option<Arc<Cache>>, accounts_limit: u64) -> Self {
+    pub(crate) fn new(
+        counters: Arc<Counters>,
+        log: Arc<Log>,
+        cache: Option<Arc<Cache>>,
+        ledger: &config::Ledger,
+    ) -> Self {
         Self {
             counters,
             costs: Arc::default(),
@@ -81,7 +88,8 @@ impl Shared {
             cache,
             started: Instant::now(),
             accounts: AtomicU64::new(0),
-            accounts_limit,
+            accounts_limit: ledger.accounts,
+            accounts_unreserved: ledger.unreserved(),
             retries: RetryFigures::default(),
             executed: AtomicU64::new(0),
             height: AtomicU64::new(0),
@@ -216,6 +224,8 @@ impl Shared {
         metrics.counter("proof_evictions_total", "Proofs forgotten to make room.", cache.evictions);
         metrics.gauge("accounts", "Accounts.", self.accounts.load(Relaxed));
         metrics.gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit);
+        let unreserved = self.accounts_unreserved;
+        metrics.gauge("accounts_unreserved", "Accounts from which on only trusted senders open others.", unreserved);
         self.retries.write(&mut metrics);
         metrics.gauge("durable_sequence", "Last durable operation.", self.durable());
         metrics.gauge("built_sequence", "Last operation that the block builder has seen.", self.built.load(Relaxed));

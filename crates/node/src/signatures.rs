@@ -58,8 +58,8 @@ pub enum Unsigned {
     Key(Place),
 }
 
-/// Checks the signatures of operations that are given one after the other. Which keys may sign ISSUE is configuration, and may have
-/// been another one then; so an ISSUE holds with any key.
+/// Checks the signatures of operations that are given one after the other. Whose keys are issuers' is configuration, and may have
+/// been another one then; so an ISSUE holds with any key, and a CREATE for which nobody pays.
 pub struct Signatures {
     network: [u8; 32],
     pool: Pool,
@@ -131,15 +131,20 @@ fn first_unsigned(network: &[u8; 32], operations: &[(Place, SignedOperation)]) -
 
 /// Whether the key may speak for the account.
 fn is_of_account(signed: &SignedOperation) -> bool {
-    signed.operation.command() == Ok(Command::Issue)
-        || signed.operation.source.0 == transfer::account_id(&signed.public_key)
+    let operation = &signed.operation;
+    let account = || transfer::account_id(&signed.public_key);
+    match (operation.command(), operation.payer()) {
+        (Ok(Command::Issue), _) => true,
+        (Ok(Command::Create), payer) => operation.source.is_keyed() && payer.is_none_or(|payer| payer.0 == account()),
+        _ => operation.source.0 == account(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use client::Signer;
     use secp256k1::SecretKey;
-    use wire::{Operation, Promise};
+    use wire::{AccountId, Operation, Promise};
 
     use super::*;
 
@@ -163,7 +168,20 @@ mod tests {
         let mut operations = vec![one; GATHERED + 3 * SHARE];
         operations[9] = sign(Operation::issue(2_u32.into(), 1_u32.into(), 5));
         operations[10].operation.status.set(4);
+        // An issuer opens anyone's keyed account; who pays for one signs it.
+        let other = AccountId::keyed(&[4; 32]);
+        operations[11] = sign(Operation::create(3_u32.into(), other));
+        operations[12] = sign(Operation::create_for(4_u32.into(), other, account, 5));
         assert_eq!(check(&operations), Ok(operations.len() as u64));
+
+        for wrong in [
+            Operation::create(5_u32.into(), 8_u32.into()),
+            Operation::create_for(6_u32.into(), account, other, 5),
+            Operation::create_for(7_u32.into(), 8_u32.into(), account, 5),
+        ] {
+            let of_another = Unsigned::Key(Place::Block { height: 7, position: 1 });
+            assert_eq!(check(&[one, sign(wrong)]), Err(of_another), "{wrong:?}");
+        }
 
         let place = |position| Place::Block { height: 7, position };
         operations[GATHERED + 2 * SHARE + 5] = sign(Operation::transfer(1_u32.into(), 1_u32.into(), account, 3));

@@ -32,15 +32,26 @@ fn keys_move_their_own_money_and_issuers_make_it() {
     config.issuers = vec![PublicKey(*signer(9, [0; 32]).public_key())];
     let node = Node::start(&config).unwrap();
     let [mut alice, mut bob, mut issuer] = [1, 2, 9].map(|seed| signer(seed, *node.network()));
+    {
+        // Without a trusted prefix an issuer opens the first account, and that the second for a deposit.
+        let mut client = connect(&node, Promise::Durable);
+        let open = issuer.sign(Operation::create(id(90), alice.account()), Promise::Durable).unwrap();
+        assert_eq!(status(&mut client, &open), Status::Ok);
+        let issue = issuer.sign(Operation::issue(id(91), alice.account(), 100), Promise::Durable).unwrap();
+        assert_eq!(status(&mut client, &issue), Status::Ok);
+        let paid = Operation::create_for(id(92), bob.account(), alice.account(), 100);
+        assert_eq!(status(&mut client, &alice.sign(paid, Promise::Durable).unwrap()), Status::Ok);
+    }
     for promise in [Promise::Accepted, Promise::Durable] {
         let mut client = connect(&node, promise);
         let first = promise == Promise::Accepted;
         let number = u32::from(first) * 100;
-        let create = |account| Operation::create(id(number + 1), account);
-        let expected = if first { Status::Ok } else { Status::AccountExists };
         for signer in [&mut alice, &mut bob] {
-            let signed = signer.sign(create(signer.account()), promise).unwrap();
-            assert_eq!(status(&mut client, &signed), expected);
+            let create = Operation::create(id(number + 1), signer.account());
+            let signed = signer.sign(create, promise).unwrap();
+            assert_eq!(status(&mut client, &signed), Status::DepositRequired);
+            let sponsored = issuer.sign(create, promise).unwrap();
+            assert_eq!(status(&mut client, &sponsored), Status::AccountExists);
         }
         let issue = Operation::issue(id(number + 2), alice.account(), 100);
         let receipt = client.execute_signed(&issuer.sign(issue, promise).unwrap()).unwrap();

@@ -93,7 +93,27 @@ impl Cache {
 pub fn touched(operations: &[Operation]) -> impl Iterator<Item = [u8; 32]> + Clone {
     let accounts = operations.iter().flat_map(|operation| {
         let is_transfer = operation.command() == Ok(Command::Transfer);
-        [Some(operation.source), is_transfer.then_some(operation.destination)].into_iter().flatten()
+        let other = if is_transfer { Some(operation.destination) } else { operation.payer() };
+        [Some(operation.source), other].into_iter().flatten()
     });
     accounts.map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::AccountId;
+
+    #[test]
+    fn all_whose_balance_or_history_changes_are_touched() {
+        let id = 1_u32.into();
+        let operations = [
+            Operation::create(id, 1_u32.into()),
+            Operation::create_for(id, 2_u32.into(), 3_u32.into(), 5),
+            Operation::issue(id, 4_u32.into(), 5),
+            Operation::transfer(id, 5_u32.into(), 6_u32.into(), 5),
+        ];
+        let expected: Vec<[u8; 32]> = (1..=6_u32).map(|account| AccountId::from(account).into()).collect();
+        assert_eq!(touched(&operations).collect::<Vec<_>>(), expected);
+    }
 }

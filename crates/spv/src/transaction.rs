@@ -13,7 +13,8 @@ use zerocopy::{
 const OPERATION_SIZE: usize = 64;
 /// Size of a signed one.
 const SIGNED_OPERATION_SIZE: usize = 184;
-/// The command code of a transfer, the only command with a destination.
+/// The command codes of a CREATE, whose destination pays for it if it is not zero, and of a transfer.
+const CREATE: u8 = 1;
 const TRANSFER: u8 = 3;
 
 /// The rule that a proof breaks.
@@ -160,14 +161,22 @@ impl<'a> TransactionProof<'a> {
 
     /// Whether the transaction moved the balance of `account`, or created it.
     pub fn involves(&self, account: &[u8; 16]) -> bool {
+        let [source, destination] = [24..40, 40..56].map(|field| self.transaction.get(field));
         let is_transfer = self.transaction.get(1) == Some(&TRANSFER);
-        self.transaction.get(24..40) == Some(account) || is_transfer && self.transaction.get(40..56) == Some(account)
+        source == Some(account) || is_transfer && destination == Some(account) || self.payer() == Some(account)
     }
 
-    /// The transaction id that the client chose, and the source account.
+    /// The transaction id that the client chose, and the account that names the transaction so: who pays for another, else the source.
     pub fn transaction_id(&self) -> Option<([u8; 16], [u8; 16])> {
         let id = self.transaction.get(8..24)?.try_into().ok()?;
-        Some((id, self.transaction.get(24..40)?.try_into().ok()?))
+        let namer = self.payer().or_else(|| self.transaction.get(24..40))?;
+        Some((id, namer.try_into().ok()?))
+    }
+
+    /// Who pays a deposit, if anyone.
+    fn payer(&self) -> Option<&[u8]> {
+        let destination = self.transaction.get(40..56)?;
+        (*self.transaction.get(1)? == CREATE && destination != [0; 16]).then_some(destination)
     }
 }
 
@@ -328,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_count_for_transfers_only() {
+    fn destinations_count_for_transfers_and_deposits_only() {
         let mut bytes = [0; OPERATION_SIZE];
         bytes[1] = 3;
         bytes[24..40].fill(1);
@@ -347,6 +356,13 @@ mod tests {
         let mut create = bytes;
         create[1] = 1;
         assert!(!proof(&create).involves(&[0; 16]) && proof(&create).involves(&[1; 16]));
+        let mut paid = create;
+        paid[40..56].fill(2);
+        assert!(!proof(&paid).involves(&[0; 16]) && proof(&paid).involves(&[2; 16]));
+        assert_eq!(proof(&paid).transaction_id(), Some(([0; 16], [2; 16])));
+        let mut issue = paid;
+        issue[1] = 2;
+        assert!(!proof(&issue).involves(&[2; 16]) && proof(&issue).involves(&[1; 16]));
         assert_eq!(proof(&bytes).transaction_id(), Some(([0; 16], [1; 16])));
     }
 }

@@ -259,13 +259,30 @@ fn parse_network_id(text: &str) -> Result<[u8; 32], String> {
     bytes.ok_or_else(|| "a network id is 64 hexadecimal digits; `turnpike serve` and `turnpike info` print it".into())
 }
 
+/// Who answers for a new account, if it is not its own key from a trusted address.
+#[derive(Args)]
+pub struct SponsorArgs {
+    /// Sign with this key, an issuer's
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "payer_key")]
+    pub issuer_key: Option<PathBuf>,
+    /// Sign with this key, whose account pays the deposit
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "deposit")]
+    pub payer_key: Option<PathBuf>,
+    /// How much it pays; it leaves circulation for good. Nodes take no less than their `ledger.deposit`
+    #[arg(long, value_name = "AMOUNT", requires = "payer_key")]
+    pub deposit: Option<u64>,
+}
+
 /// Operations on accounts. An account is a number, or 32 hexadecimal digits.
 #[derive(Subcommand)]
 pub enum AccountCommand {
-    /// Create an account
+    /// Create an account. For a keyed one somebody has to answer: an issuer, who pays a deposit, or the operator, who trusts this
+    /// address
     Create {
         /// The account; with --key it may be left out: it is the key's
         account: Option<AccountId>,
+        #[command(flatten)]
+        sponsor: SponsorArgs,
         #[command(flatten)]
         operation: OperationArgs,
     },

@@ -96,6 +96,24 @@ fn a_session_from_an_account_to_a_verified_proof() {
     assert!(error(&[&["account", "issue", &account, "5"][..], &signed].concat()).contains("NOT_ISSUER"));
     assert_eq!(json(&[&["account", "transfer", &account, "1", "5"][..], &signed].concat())["balance"], 85);
 
+    // Others' keyed accounts: an issuer opens them, and who pays a deposit.
+    let [bob, carol] = ["bob.key", "carol.key"].map(|name| {
+        let file = folder.path().join(name);
+        json(&["key", "new", text(&file)])["account"].as_str().unwrap().to_string()
+    });
+    assert!(error(&[&["account", "create", &bob][..], &signed].concat()).contains("NOT_AUTHORISED"));
+    let by_issuer = ["--issuer-key", text(&bank)];
+    assert_eq!(json(&[&["account", "create", &bob][..], &at, &by_issuer].concat())["account"], bob.as_str());
+    json(&[&["account", "issue", &account, "200"][..], &at, &["--key", text(&bank)]].concat());
+    let pay = |deposit| {
+        [&["account", "create", &carol][..], &at, &["--payer-key", text(&key), "--deposit", deposit]].concat()
+    };
+    assert!(error(&pay("99")).contains("DEPOSIT_REQUIRED"));
+    assert!(error(&pay("1000")).contains("INSUFFICIENT_BALANCE"));
+    assert_eq!(json(&pay("100"))["account"], carol.as_str());
+    assert_eq!(json(&[&["account", "refer", &account][..], &signed].concat())["balance"], 185);
+    assert!(error(&[&["account", "create", &carol, "--deposit", "100"][..], &at].concat()).contains("--payer-key"));
+
     // Proofs, with headers that are kept, and verified without a node.
     let (headers, kept) = (folder.path().join("headers"), folder.path().join("proof"));
     let keep = ["--headers", text(&headers), "--out", text(&kept)];
@@ -136,11 +154,11 @@ fn a_session_from_an_account_to_a_verified_proof() {
     assert!(error(&[&["headers", text(&old)][..], &at].concat()).contains("nobody sealed"));
 
     let info = json(&[&["info"][..], &at].concat());
-    assert_eq!((&info["accounts"], &info["bitcoin_height"]), (&3.into(), &Value::Null));
+    assert_eq!((&info["accounts"], &info["bitcoin_height"]), (&5.into(), &Value::Null));
     assert!(error(&["check", text(&data)]).contains("use"), "the node has the data directory");
     drop(node);
     let check = json(&["check", text(&data)]);
-    assert_eq!((&check["accounts"], &check["total"]), (&3.into(), &"1090".into()));
+    assert_eq!((&check["accounts"], &check["total"]), (&5.into(), &"1190".into()));
     assert_eq!(check["chain_key"], balance["against"]["chain_key"]);
 }
 

@@ -59,7 +59,7 @@ macro_rules! codes {
 codes! {
     /// What an operation does.
     Command: u8, else UnknownCommand {
-        /// Makes the source account, with a balance of 0.
+        /// Makes the source account, with a balance of 0; the destination pays a deposit for it, if there is one.
         Create = 1 "CREATE",
         /// Adds new money to the source account.
         Issue = 2 "ISSUE",

@@ -20,7 +20,7 @@ pub struct Operation {
     pub transaction: TransactionId,
     /// The account that the operation is about; the sender of a transfer.
     pub source: AccountId,
-    /// The receiver of a transfer, else zero.
+    /// The receiver of a transfer; who pays the deposit of a CREATE, if anyone; else zero.
     pub destination: AccountId,
     /// Amount; in replies the value.
     pub amount: U64,
@@ -57,6 +57,11 @@ impl Operation {
     /// CREATE of an account.
     pub const fn create(transaction: TransactionId, account: AccountId) -> Self {
         Self::new(Command::Create, transaction, account, AccountId::ZERO, 0)
+    }
+
+    /// CREATE of an account for a deposit, to be signed with the payer's key.
+    pub const fn create_for(transaction: TransactionId, account: AccountId, payer: AccountId, deposit: u64) -> Self {
+        Self::new(Command::Create, transaction, account, payer, deposit)
     }
 
     /// ISSUE of an amount to an account.
@@ -109,9 +114,33 @@ impl Operation {
         self.amount.get()
     }
 
+    /// Who pays the deposit: a CREATE's destination, if it has one.
+    #[inline]
+    pub fn payer(&self) -> Option<AccountId> {
+        (self.command() == Ok(Command::Create) && !self.destination.is_zero()).then_some(self.destination)
+    }
+
+    /// The account whose transaction ids the operation uses: who pays, else the source. With the source alone, whoever pays for an
+    /// account could use up its ids.
+    #[inline]
+    pub fn namer(&self) -> AccountId {
+        self.payer().unwrap_or(self.source)
+    }
+
     /// What can be told of a requested operation without the ledger: `OK`, or the status that refuses it.
     #[inline]
     pub fn check(&self) -> Status {
+        self.check_form(false)
+    }
+
+    /// The same for one that is signed: only a signature can let an account pay a deposit.
+    #[inline]
+    pub fn check_signed(&self) -> Status {
+        self.check_form(true)
+    }
+
+    #[inline(always)]
+    fn check_form(&self, is_signed: bool) -> Status {
         // First, so that the answer to an answer is always the one that a compact frame is not answered again for.
         if self.status.get() != 0 {
             return Status::Malformed;
@@ -125,9 +154,8 @@ impl Operation {
         }
         let amount = self.amount.get() != 0;
         match command {
-            Command::Transfer if !amount => Status::ZeroAmount,
-            Command::Transfer if self.source == self.destination => Status::SelfTransfer,
-            Command::Transfer => Status::Ok,
+            Command::Create if is_signed && !self.destination.is_zero() => self.check_accounts(),
+            Command::Transfer => self.check_accounts(),
             _ if !self.destination.is_zero() => Status::Malformed,
             Command::Issue if !amount => Status::ZeroAmount,
             Command::Create | Command::Refer if amount => Status::Malformed,
@@ -140,6 +168,18 @@ impl Operation {
         self.flags == Self::TIMED && self.transaction.is_timed()
     }
 
+    /// What can be told of an operation that takes money from one of its two accounts.
+    #[inline(always)]
+    fn check_accounts(&self) -> Status {
+        if self.amount.get() == 0 {
+            Status::ZeroAmount
+        } else if self.source == self.destination {
+            Status::SelfTransfer
+        } else {
+            Status::Ok
+        }
+    }
+
     /// Makes the reply of the request, in place.
     #[inline]
     pub fn set_reply(&mut self, status: Status, value: u64) {
@@ -148,7 +188,7 @@ impl Operation {
     }
 }
 
-/// One operation with the signature of its source's key, 184 bytes.
+/// One operation with the signature of a key that may ask for it, 184 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct SignedOperation {
@@ -227,7 +267,7 @@ impl SignedOperation {
     /// What can be told of a request without the ledger and without the signature.
     #[inline]
     pub fn check(&self) -> Status {
-        match self.operation.check() {
+        match self.operation.check_signed() {
             Status::Ok if !self.is_well_formed() => Status::Malformed,
             status => status,
         }

@@ -54,10 +54,10 @@ statuses! {
     0 Ok "OK" "done, at the promise that the reply names";
     1 AccountExists "ACCOUNT_EXISTS" "the account exists already; use it, or create another id";
     2 SourceUnknown "SOURCE_UNKNOWN" "the source account was never created; create it first";
-    3 DestinationUnknown "DESTINATION_UNKNOWN" "the destination account was never created; create it first";
-    4 InsufficientBalance "INSUFFICIENT_BALANCE" "the source holds less than the amount; transfer less, or fund it first";
+    3 DestinationUnknown "DESTINATION_UNKNOWN" "the destination, or the account that was to pay a deposit, was never created; create it first";
+    4 InsufficientBalance "INSUFFICIENT_BALANCE" "the account that pays holds less than the amount; give less, or fund it first";
     5 Overflow "OVERFLOW" "the new balance would not fit in 64 bits; transfer or issue less";
-    6 TableFull "TABLE_FULL" "the account table is full; the operator must configure a larger number of accounts";
+    6 TableFull "TABLE_FULL" "the account table is full, or what is left of it is for trusted addresses; the operator must configure a larger number of accounts";
     16 ZeroAmount "ZERO_AMOUNT" "an amount of 0 moves nothing; give an amount of at least 1";
     17 SelfTransfer "SELF_TRANSFER" "source and destination are the same account; name another destination";
     18 TransactionIdReused "TRANSACTION_ID_REUSED" "the source used this transaction id for another operation; choose a fresh id";
@@ -73,7 +73,7 @@ statuses! {
     40 Busy "BUSY" "a queue is full and nothing was done; try again";
     41 StorageFailed "STORAGE_FAILED" "the journal cannot be written, so the node answers reads only; the operator must mend its disk and restart it";
     42 UnsupportedVersion "UNSUPPORTED_VERSION" "the node speaks another version of the protocol; use a client of its version";
-    43 DepositRequired "DEPOSIT_REQUIRED" "opening an account takes an issuer's signature, a deposit of a funded account, or a trusted address; have one of them open it";
+    43 DepositRequired "DEPOSIT_REQUIRED" "opening an account takes an issuer's signature, a deposit of a funded account that is large enough, or a trusted address; have one of them open it";
     64 NotFound "NOT_FOUND" "there is no such account, transaction or block";
     65 ReplyTooLarge "REPLY_TOO_LARGE" "the reply does not fit in the request; pad the request to the length in detail";
     66 NotProvable "NOT_PROVABLE" "the block has a shape for which a proof would be ambiguous; no proof can be given";

@@ -95,12 +95,12 @@ proptest! {
     #[test]
     fn checks_agree_with_the_table_of_commands(operation in operation()) {
         let zero = (operation.destination.is_zero(), operation.amount() == 0);
+        let has_time = operation.transaction.0[6] >> 4 == 7 && operation.transaction.0[8] >> 6 == 2;
+        let well_timed = operation.flags == 0 || operation.flags == 1 && has_time;
         let expected = match (operation.command, zero) {
             _ if operation.status.get() != 0 => Status::Malformed,
             (0 | 5, _) => Status::UnknownCommand,
-            _ if operation.flags > 1 => Status::Malformed,
-            _ if operation.flags == 1 && operation.transaction.0[6] >> 4 != 7 => Status::Malformed,
-            _ if operation.flags == 1 && operation.transaction.0[8] >> 6 != 2 => Status::Malformed,
+            _ if !well_timed => Status::Malformed,
             (3, (_, true)) => Status::ZeroAmount,
             (3, _) if operation.source == operation.destination => Status::SelfTransfer,
             (1 | 4, (true, true)) | (2, (true, false)) | (3, _) => Status::Ok,
@@ -108,6 +108,14 @@ proptest! {
             _ => Status::Malformed,
         };
         prop_assert_eq!(operation.check(), expected);
+        let pays = operation.status.get() == 0 && well_timed && operation.payer().is_some();
+        prop_assert_eq!(operation.payer().is_some(), operation.command == 1 && !operation.destination.is_zero());
+        let expected = match zero {
+            _ if !pays => expected,
+            (_, true) => Status::ZeroAmount,
+            _ if operation.source == operation.destination => Status::SelfTransfer,
+            _ => Status::Ok,
+        };
         prop_assert_eq!(SignedOperation::unsigned(operation, 1, 2, Promise::Durable, [2; 33]).check(), expected);
     }
 

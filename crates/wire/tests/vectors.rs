@@ -208,6 +208,10 @@ fn requests_build() {
         ("full_transfer", full(wide(u64::MAX), Promise::Durable)),
         ("full_timed", full(Operation::create(timed, keyed).timed(), Promise::Durable)),
         ("full_create", full(Operation::create(transaction(), keyed), Promise::Default)),
+        (
+            "full_create_for_deposit",
+            full(Operation::create_for(transaction(), keyed, account(OTHER), 100), Promise::Durable),
+        ),
         ("full_issue", full(Operation::issue(transaction(), keyed, 1), Promise::Final)),
         ("full_refer", full(Operation::refer(transaction(), keyed), Promise::Accepted)),
         ("batch_compact", batch(BatchFormat::Compact, Promise::Default, &[entry.as_bytes(), entry_2.as_bytes()])),

@@ -116,7 +116,10 @@ fn strangers_are_refused_at_once() {
 /// Where everyone is served, a flood of strangers leaves trusted senders a share, and a small frame waits for slices of large ones.
 #[test]
 fn strangers_leave_room_for_trusted_senders() {
-    let victim = Victim::start(|config| config.limits.verify = Audience::All);
+    let victim = Victim::start(|config| {
+        config.limits.verify = Audience::All;
+        config.limits.rate = 0;
+    });
     flood(&victim.socket(STRANGER), 70);
     let (reply, took) = ask(&victim.socket(TRUSTED), &cheap(1)).expect("a small frame got no answer");
     assert_eq!(verify_status(&reply), Status::Ok);

@@ -27,7 +27,9 @@ pub struct Target {
     pub stranger: Option<IpAddr>,
     /// The secret key of an issuer.
     pub issuer: Option<[u8; 32]>,
-    /// The node holds few accounts, so that its table may be filled.
+    /// The least deposit that the node takes for opening an account.
+    pub deposit: u64,
+    /// The node holds few accounts and reserves some of them, so that its table may be filled.
     pub small_table: bool,
     /// The node limits the rate of strangers to no more than some thousands of operations a second.
     pub rate_limited: bool,

@@ -26,7 +26,10 @@ struct Arguments {
     /// The secret key of an issuer, 64 hexadecimal digits
     #[arg(long, value_parser = secret)]
     issuer: Option<[u8; 32]>,
-    /// The node holds few accounts: fill its table
+    /// The least deposit that the node takes for opening an account
+    #[arg(long, default_value_t = 100)]
+    deposit: u64,
+    /// The node holds few accounts and reserves some of them: fill its table
     #[arg(long)]
     small_table: bool,
     /// The node limits the rate of strangers
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         trusted: arguments.trusted,
         stranger: arguments.stranger,
         issuer: arguments.issuer,
+        deposit: arguments.deposit,
         small_table: arguments.small_table,
         rate_limited: arguments.rate_limited,
         block_patience: Duration::from_secs(arguments.block_patience),

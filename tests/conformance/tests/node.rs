@@ -34,6 +34,7 @@ fn the_node_conforms() {
         trusted: "127.0.0.1".parse().unwrap(),
         stranger: Some("127.0.0.2".parse().unwrap()),
         issuer: Some(ISSUER),
+        deposit: 100,
         small_table: true,
         rate_limited: true,
         block_patience: Duration::from_secs(60),

@@ -51,6 +51,8 @@ fn config(library: PathBuf, data: &Path, listen: &str, trusted: &str, promise: P
     };
     config.ledger.accounts = 4096;
     config.blocks.interval = 50;
+    // With a rate the node answers proofs.
+    config.limits.rate = 0;
     config.io.backend = Backend::Rtl;
     config.io.rtl = library;
     config
@@ -63,6 +65,7 @@ fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
         trusted: trusted.parse().unwrap(),
         stranger: Some(stranger.parse().unwrap()),
         issuer: Some(ISSUER),
+        deposit: 100,
         small_table: true,
         // A limit lets bursts of 4,096 pass, for which a simulation on a busy machine is too slow: the node's own test asks for that.
         rate_limited: false,

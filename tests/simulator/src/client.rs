@@ -6,8 +6,8 @@ use std::time::Duration;
 use client::{Failure, Limits, Window};
 use storage::Random;
 use wire::{
-    AccountId, Batch, BatchEntries, BatchFormat, Chain, CompactFrame, ETHERNET_DATAGRAM, FullFrame, Operation, Promise,
-    ProofRequest, Query, Reply, SignedOperation, Status, TransactionId,
+    AccountId, Batch, BatchEntries, BatchFormat, Chain, Command, CompactFrame, ETHERNET_DATAGRAM, FullFrame, Operation,
+    Promise, ProofRequest, Query, Reply, SignedOperation, Status, TransactionId,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -150,6 +150,10 @@ impl Client {
         let keyed = |account: AccountId| AccountId((account.to_u128() | 1 << 127).to_be_bytes());
         let mut operation = self.operation(now);
         operation.source = keyed(operation.source);
+        if operation.command() == Ok(Command::Create) && self.random.chance(0.5) {
+            operation.destination = self.anyones();
+            operation.amount = (1 + self.random.below(100)).into();
+        }
         if !operation.destination.is_zero() && self.random.chance(0.5) {
             operation.destination = keyed(operation.destination);
         }
@@ -354,11 +358,22 @@ fn answers(request: &[u8], reply: Reply<'_>) -> Vec<Answered> {
     }
 }
 
+/// Whether what an operation came to goes into the journal: not where its signature is one of an account that there is not.
+pub fn leaves_trace(operation: &Operation, status: Status) -> bool {
+    let is_signed = operation.source.is_keyed();
+    let is_of_nobody = match status {
+        Status::SourceUnknown => is_signed,
+        Status::DestinationUnknown => operation.payer().is_some(),
+        _ => false,
+    };
+    status.is_journalled() && !is_of_nobody
+}
+
 /// The operations that a reply promises to be durable.
 pub fn promised(datagram: &[u8]) -> Vec<(AccountId, TransactionId)> {
     let durable = |operation: Operation| {
-        let is_durable = operation.status().unwrap().is_journalled();
-        is_durable.then_some((operation.source, operation.transaction))
+        let is_durable = leaves_trace(&operation, operation.status().unwrap());
+        is_durable.then_some((operation.namer(), operation.transaction))
     };
     match Reply::parse(datagram).unwrap() {
         Reply::Compact(frame) => {

@@ -65,18 +65,19 @@ impl Model {
         &self.log
     }
 
-    /// The sum of everything that was issued.
+    /// The sum of everything that was issued, less the deposits.
     pub fn issued(&self) -> u128 {
-        let issues = self
-            .log
-            .iter()
-            .filter(|executed| executed.status == Status::Ok && executed.operation.command() == Ok(Command::Issue));
-        issues.map(|executed| u128::from(executed.operation.amount())).sum()
+        let sum = |command| -> u128 {
+            let done = self.log.iter().filter(|executed| executed.status == Status::Ok);
+            let of_command = done.filter(|executed| executed.operation.command() == Ok(command));
+            of_command.map(|executed| u128::from(executed.operation.amount())).sum()
+        };
+        sum(Command::Issue) - sum(Command::Create)
     }
 
     /// The sequence under which an operation was executed, and what it came to.
     pub fn find(&self, operation: &Operation) -> Option<(u64, &Executed)> {
-        let &sequence = self.sequences.get(&(operation.source, operation.transaction))?;
+        let &sequence = self.sequences.get(&(operation.namer(), operation.transaction))?;
         Some((sequence, &self.log[sequence as usize - 1]))
     }
 
@@ -95,7 +96,7 @@ impl Model {
     pub fn execute(&mut self, operation: &Operation, signed: Option<SignedOperation>) -> Outcome {
         let balance = self.balances.get(&operation.source).copied();
         let untraced = |status| Outcome { status, value: balance.unwrap_or(0), is_fresh: false };
-        let status = operation.check();
+        let status = if signed.is_some() { operation.check_signed() } else { operation.check() };
         if status != Status::Ok {
             return untraced(status);
         }
@@ -116,6 +117,9 @@ impl Model {
         if signed.is_some() && balance.is_none() && command != Command::Create {
             return untraced(Status::SourceUnknown);
         }
+        if operation.payer().is_some_and(|payer| !self.balances.contains_key(&payer)) {
+            return untraced(Status::DestinationUnknown);
+        }
         let changes = self.changes(command, operation, balance);
         let mut undo = Vec::new();
         for &(account, balance) in changes.as_deref().unwrap_or_default() {
@@ -125,7 +129,7 @@ impl Model {
         let value = self.balances.get(&operation.source).copied().unwrap_or(0);
         self.log.push(Executed { operation: *operation, signed, status, value });
         self.undo.push(undo);
-        self.sequences.insert((operation.source, operation.transaction), self.last_sequence());
+        self.sequences.insert((operation.namer(), operation.transaction), self.last_sequence());
         Outcome { status, value, is_fresh: true }
     }
 
@@ -141,7 +145,12 @@ impl Model {
             return match balance {
                 Some(_) => Err(Status::AccountExists),
                 None if self.balances.len() == self.limit => Err(Status::TableFull),
-                None => Ok(vec![(source, 0)]),
+                None if destination.is_zero() => Ok(vec![(source, 0)]),
+                None => {
+                    let held = *self.balances.get(&destination).ok_or(Status::DestinationUnknown)?;
+                    let left = held.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?;
+                    Ok(vec![(source, 0), (destination, left)])
+                }
             };
         }
         let balance = balance.ok_or(Status::SourceUnknown)?;
@@ -166,7 +175,7 @@ impl Model {
                 };
             }
             let operation = self.log.pop().unwrap().operation;
-            self.sequences.remove(&(operation.source, operation.transaction));
+            self.sequences.remove(&(operation.namer(), operation.transaction));
         }
         let total: u128 = self.balances.values().map(|&balance| u128::from(balance)).sum();
         assert_eq!(total, self.issued(), "money was made or lost");

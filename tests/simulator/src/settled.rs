@@ -87,7 +87,12 @@ impl Settled {
             (account.latest, account.transactions) = (Some(here), account.transactions + 1);
         };
         match command {
-            Command::Create => change(source, &|_| 0),
+            Command::Create => {
+                change(source, &|_| 0);
+                if let Some(payer) = answer.operation.payer() {
+                    change(payer, &|balance| balance - amount);
+                }
+            }
             Command::Issue => change(source, &|balance| balance + amount),
             Command::Transfer => {
                 change(source, &|balance| balance - amount);
@@ -137,7 +142,7 @@ impl Settled {
         }
         // Of a transaction by its id, or that it is in no block.
         let executed = &model.log()[random.below(self.sequence) as usize];
-        let found = chain.by_id(&executed.operation.transaction, &executed.operation.source)?;
+        let found = chain.by_id(&executed.operation.transaction, &executed.operation.namer())?;
         match &found {
             Some(answer) => self.verify(answer, &executed.operation, executed.signed),
             None => assert_ne!(executed.status, Status::Ok, "settled, but not found: {executed:?}"),

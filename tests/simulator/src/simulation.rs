@@ -8,7 +8,7 @@ use ledger::journal;
 use storage::{Faults, Random, SimulatedDisk};
 use wire::{Command, Promise, Status};
 
-use crate::client::{Answered, Client, GIVE_UP, Told, promised};
+use crate::client::{Answered, Client, GIVE_UP, Told, leaves_trace, promised};
 use crate::model::Model;
 use crate::network::Network;
 use crate::node::{ACCOUNTS, Process, genesis};
@@ -440,7 +440,7 @@ impl Simulation {
     /// What a client is told is what the model says.
     fn check(&self, answered: &Answered, epoch: u64) {
         let &Answered { operation, status, value, is_compact, promise } = answered;
-        if !status.is_journalled() || operation.command() == Ok(Command::Refer) {
+        if !leaves_trace(&operation, status) || operation.command() == Ok(Command::Refer) {
             return;
         }
         let model = self.model.lock().unwrap();

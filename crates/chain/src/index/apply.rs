@@ -25,7 +25,7 @@ pub enum Effect {
     Underflow,
     /// Gives more to an account than fits in 64 bits.
     Overflow,
-    /// Is none of CREATE, ISSUE and TRANSFER, or a transfer to itself.
+    /// Is none of CREATE, ISSUE and TRANSFER, or a transfer to itself, or an account that pays for itself.
     NotATransaction,
 }
 
@@ -103,7 +103,7 @@ impl Index {
                     effect,
                 })?;
                 let links = &mut links[touch.number as usize];
-                *if touch.role == Role::Receiver { &mut links.destination } else { &mut links.source } = link;
+                *if touch.role.is_destination() { &mut links.destination } else { &mut links.source } = link;
             }
         }
         Ok(())
@@ -149,7 +149,7 @@ impl Index {
         let at = found.ok_or(Effect::AccountUnknown)?;
         let balance = self.pages[at].balance.get();
         let balance = match touch.role {
-            Role::Sender => balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?,
+            Role::Sender | Role::Payer => balance.checked_sub(touch.amount).ok_or(Effect::Underflow)?,
             _ => balance.checked_add(touch.amount).ok_or(Effect::Overflow)?,
         };
         Ok(self.update(pending, place.path, at, balance, latest))

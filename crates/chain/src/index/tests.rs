@@ -81,6 +81,13 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
     let amount = operation.amount.get();
     match operation.command {
         1 if balance(model, &operation.source).is_none() => {
+            let destination = match operation.payer() {
+                Some(payer) => {
+                    let left = balance(model, &payer)?.checked_sub(amount)?;
+                    touch(model, &payer, left)
+                }
+                None => Link::NONE,
+            };
             let entry = IndexEntry {
                 account: operation.source.0,
                 balance: 0.into(),
@@ -88,7 +95,7 @@ fn apply_plainly(model: &mut Model, operation: &Operation, latest: Locator) -> O
                 position: latest.position.into(),
             };
             model.insert(key(&operation.source), entry);
-            Some(Links::NONE)
+            Some(Links { source: Link::NONE, destination })
         }
         2 => {
             let after = balance(model, &operation.source)?.checked_add(amount)?;
@@ -113,6 +120,7 @@ fn operation((command, source, destination, amount): (u16, u32, u32, u64)) -> Op
     match command {
         1 => Operation::create(id, account(source)),
         2 => Operation::issue(id, account(source), amount),
+        4 => Operation::create_for(id, account(source), account(destination), amount),
         _ => Operation::transfer(id, account(source), account(destination), amount),
     }
 }
@@ -141,7 +149,7 @@ proptest! {
     #[test]
     fn follows_the_plain_model(
         blocks in prop::collection::vec(
-            prop::collection::vec((1_u16..4, 0_u32..900, 0_u32..900, 1_u64..50), 0..700),
+            prop::collection::vec((1_u16..5, 0_u32..900, 0_u32..900, 1_u64..50), 0..700),
             1..5,
         ),
     ) {
@@ -170,8 +178,8 @@ proptest! {
 
     #[test]
     fn what_is_undone_was_never_there(
-        first in prop::collection::vec((1_u16..4, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
-        second in prop::collection::vec((1_u16..4, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
+        first in prop::collection::vec((1_u16..5, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
+        second in prop::collection::vec((1_u16..5, 0_u32..300, 0_u32..300, 1_u64..50), 0..500),
     ) {
         let (mut index, mut model) = (Whole::new(), Model::new());
         let mut keep = |height, block: Vec<_>, model: &mut Model| {
@@ -333,6 +341,10 @@ fn contradictions_are_errors_and_can_be_taken_back() {
         (operation((3, 2, 1, 1)), Effect::Underflow),
         (operation((2, 1, 0, 1)), Effect::Overflow),
         (operation((3, 1, 1, 1)), Effect::NotATransaction),
+        (operation((4, 1, 2, 1)), Effect::AccountExists),
+        (operation((4, 3, 4, 1)), Effect::AccountUnknown),
+        (operation((4, 3, 2, 8)), Effect::Underflow),
+        (operation((4, 3, 3, 1)), Effect::NotATransaction),
         (Operation::refer(TransactionId::ZERO, account(1)), Effect::NotATransaction),
     ];
     for (bad, effect) in cases {

@@ -28,6 +28,15 @@ pub(super) enum Role {
     Issued,
     Sender,
     Receiver,
+    /// Pays the deposit for another account.
+    Payer,
+}
+
+impl Role {
+    /// Whether the account is the transaction's destination.
+    pub(super) fn is_destination(self) -> bool {
+        matches!(self, Self::Receiver | Self::Payer)
+    }
 }
 
 /// A transaction, and one of its accounts.
@@ -87,8 +96,11 @@ impl Touches {
         for (number, (operation, [source, destination])) in operations.iter().zip(&self.paths).enumerate() {
             places[part(*source)] += 1;
             match operation.command() {
-                Ok(Command::Create | Command::Issue) => {}
-                Ok(Command::Transfer) if operation.source != operation.destination => places[part(*destination)] += 1,
+                Ok(Command::Issue) => {}
+                Ok(Command::Create) if operation.destination.is_zero() => {}
+                Ok(Command::Create | Command::Transfer) if operation.source != operation.destination => {
+                    places[part(*destination)] += 1;
+                }
                 _ => return Err(number as u32),
             }
         }
@@ -105,7 +117,12 @@ impl Touches {
                 *place += 1;
             };
             match operation.command() {
-                Ok(Command::Create) => put(*source, operation.source, Role::Created),
+                Ok(Command::Create) => {
+                    put(*source, operation.source, Role::Created);
+                    if !operation.destination.is_zero() {
+                        put(*destination, operation.destination, Role::Payer);
+                    }
+                }
                 Ok(Command::Issue) => put(*source, operation.source, Role::Issued),
                 _ => {
                     put(*source, operation.source, Role::Sender);
@@ -131,9 +148,10 @@ mod tests {
 
     #[test]
     fn parts_follow_each_other_and_each_is_in_the_order_of_the_block() {
-        let account = |n: u32| AccountId::from(n % 97);
-        let operation = |n| match n % 5 {
+        let account = |n: u32| AccountId::from(1 + n % 97);
+        let operation = |n| match n % 6 {
             0 => Operation::create(TransactionId::ZERO, account(n)),
+            5 => Operation::create_for(TransactionId::ZERO, account(n), account(n + 1), n.into()),
             1 => Operation::issue(TransactionId::ZERO, account(n), n.into()),
             _ => Operation::transfer(TransactionId::ZERO, account(n), account(n + 1), n.into()),
         };
@@ -141,8 +159,12 @@ mod tests {
         let mut expected = Vec::new();
         for (number, operation) in (0..).zip(&operations) {
             let mut put = |account: AccountId, role| expected.push((spv::account_path(&account.0), number, role));
-            match number % 5 {
+            match number % 6 {
                 0 => put(operation.source, Role::Created),
+                5 => {
+                    put(operation.source, Role::Created);
+                    put(operation.destination, Role::Payer);
+                }
                 1 => put(operation.source, Role::Issued),
                 _ => {
                     put(operation.source, Role::Sender);
@@ -154,12 +176,12 @@ mod tests {
         let first = Locator { height: 1, position: 0 };
         touches.renew(&Index::new(), first, &operations).unwrap();
         for bits in [0, 1, 3, MAX_PART_BITS] {
-            expected.sort_by_key(|(path, number, role)| (path >> 1 >> (63 - bits), *number, *role == Role::Receiver));
+            expected.sort_by_key(|(path, number, role)| (path >> 1 >> (63 - bits), *number, role.is_destination()));
             touches.sort(bits, &operations).unwrap();
             assert!(touches.as_slice().iter().map(|touch| (touch.path, touch.number, touch.role)).eq(expected.clone()));
             assert!(touches.as_slice().iter().all(|touch| {
                 let operation = operations[touch.number as usize];
-                let account = if touch.role == Role::Receiver { operation.destination } else { operation.source };
+                let account = if touch.role.is_destination() { operation.destination } else { operation.source };
                 account == touch.account && operation.amount.get() == touch.amount
             }));
         }
@@ -170,9 +192,11 @@ mod tests {
         let id = TransactionId::ZERO;
         let good = Operation::create(id, AccountId::from(1_u32));
         let first = Locator { height: 7, position: 100 };
-        for bad in
-            [Operation::refer(id, AccountId::from(1_u32)), Operation::transfer(id, 1_u32.into(), 1_u32.into(), 1)]
-        {
+        for bad in [
+            Operation::refer(id, AccountId::from(1_u32)),
+            Operation::transfer(id, 1_u32.into(), 1_u32.into(), 1),
+            Operation::create_for(id, 1_u32.into(), 1_u32.into(), 1),
+        ] {
             let error = Touches::default().renew(&Index::new(), first, &[good, good, bad]).unwrap_err();
             assert_eq!(error, EffectError { height: 7, position: 102, effect: Effect::NotATransaction });
         }

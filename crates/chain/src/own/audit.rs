@@ -16,7 +16,7 @@ use zerocopy::byteorder::little_endian::U32;
 pub struct Audit {
     /// The tip, up to which everything was checked.
     pub tip: Tip,
-    /// The sum of all balances, which is the sum of all amounts issued.
+    /// The sum of all balances, which is the sum of all amounts issued, less the deposits paid.
     pub total: u128,
 }
 
@@ -88,7 +88,7 @@ impl Replay {
             && record.offset.get() == self.end
             && record.end_sequence.get() >= self.sequence;
         self.transactions += operations.len() as u64;
-        self.issued += issued(operations);
+        self.issued = issued(self.issued, operations);
         (self.end, self.sequence) = (record.end(), record.end_sequence.get());
         if !follows {
             return Err(damaged(record, Damage::Record));
@@ -114,6 +114,12 @@ fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -
     }
     if tree.stored != store.section::<Hash>(record, Section::Nodes)? {
         return Err(damaged(record, Damage::Nodes));
+    }
+    // Nothing but its key can make an account pay for another.
+    let is_signed = |at: &usize| tails.binary_search_by_key(&(*at as u32), |tail| tail.position).is_ok();
+    let mut paying = (0..operations.len()).filter(|at| operations[*at].payer().is_some());
+    if !paying.all(|at| is_signed(&at)) {
+        return Err(damaged(record, Damage::Tails));
     }
     if ids::build(&ids_key(&record.header.previous), operations) != store.section::<U32>(record, Section::Ids)? {
         return Err(damaged(record, Damage::Ids));

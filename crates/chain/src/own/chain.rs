@@ -37,7 +37,7 @@ pub struct Tip {
     pub end_sequence: u64,
     /// The number of transactions in all blocks.
     pub transactions: u64,
-    /// The sum of all amounts issued.
+    /// The sum of all amounts issued, less the deposits paid: what all accounts hold together.
     pub issued: u128,
 }
 
@@ -216,7 +216,7 @@ impl OwnChain {
             hash: header.hash(),
             end_sequence: block.end_sequence,
             transactions: before.transactions + block.operations.len() as u64,
-            issued: before.issued + issued(block.operations),
+            issued: issued(before.issued, block.operations),
         };
         let proposal = (tip.height(), tip.hash, tip.end_sequence);
         if self.proposal != Some(proposal) {
@@ -302,10 +302,14 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
     Err(Error::InvalidBlock(reason))
 }
 
-/// The sum that operations issue.
-pub(super) fn issued(operations: &[Operation]) -> u128 {
-    let issues = operations.iter().filter(|operation| operation.command() == Ok(Command::Issue));
-    issues.map(|operation| u128::from(operation.amount.get())).sum()
+/// What is issued after operations that were applied, if it was `before`: a deposit takes back what was issued.
+pub(super) fn issued(before: u128, operations: &[Operation]) -> u128 {
+    operations.iter().fold(before, |issued, operation| match operation.command() {
+        Ok(Command::Issue) => issued + u128::from(operation.amount()),
+        // Not below zero: some account held it.
+        Ok(Command::Create) => issued.saturating_sub(operation.amount().into()),
+        Ok(Command::Transfer | Command::Refer) | Err(_) => issued,
+    })
 }
 
 pub(super) fn tip_at(store: &Store, height: u64) -> Result<Tip, Error> {

@@ -29,8 +29,8 @@ pub enum Damage {
     /// The index after the block does not have the root that the header commits to.
     #[error("the accounts after it are not what its header commits to")]
     Index,
-    /// The sum of balances after the block is not the sum issued.
-    #[error("the sum of balances after it is not the sum that was issued")]
+    /// The sum of balances after the block is not the sum issued, less the deposits.
+    #[error("the sum of balances after it is not the sum that was issued, less deposits")]
     Conservation,
 }
 

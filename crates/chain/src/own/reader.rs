@@ -87,7 +87,7 @@ impl OwnReader {
         self.answer(&tip, &record, locator.position).map(Some)
     }
 
-    /// The transaction that `source` named `transaction`.
+    /// The transaction that `source` named `transaction`: as its source, or as who paid for another account.
     ///
     /// It is looked for in two ways in turn, along the source's history and in the blocks' tables of ids, the newest first
     /// in both. So it costs as many steps as the account has transactions or the chain has blocks, whichever are fewer.
@@ -95,7 +95,7 @@ impl OwnReader {
         let mut blocks = (0..=self.tip().height()).rev();
         for step in self.history(source)? {
             let (at, operation) = step?;
-            let found = if operation.transaction == *transaction && operation.source == *source {
+            let found = if operation.transaction == *transaction && operation.namer() == *source {
                 Some(at)
             } else if let Some(height) = blocks.next() {
                 self.0.store.find(height, transaction, source)?

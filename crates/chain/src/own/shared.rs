@@ -111,7 +111,8 @@ impl Shared {
 fn before(operation: &Operation, links: Links, account: &AccountId) -> Option<Option<Locator>> {
     let is_source = operation.source == *account;
     let link: Link = match operation.command().ok()? {
-        Command::Create if is_source && links == Links::NONE => return Some(None),
+        Command::Create if is_source => return (links.source == Link::NONE).then_some(None),
+        Command::Create if operation.payer() == Some(*account) => links.destination,
         Command::Issue | Command::Transfer if is_source => links.source,
         Command::Transfer if operation.destination == *account => links.destination,
         _ => return None,

@@ -319,7 +319,7 @@ impl Store {
         let key = ids_key(&record.header.previous);
         for position in ids::candidates(&key, record.transactions(), transaction, source, read)? {
             let operation = self.operation(&record, position)?;
-            if operation.transaction == *transaction && operation.source == *source {
+            if operation.transaction == *transaction && operation.namer() == *source {
                 return Ok(Some(Locator { height: height as u32, position }));
             }
         }

@@ -87,12 +87,15 @@ impl Model {
             let amount = self.random.below(50) + 1;
             let operation = match self.random.below(10) {
                 0 => Operation::create(id, account(accounts)),
+                9 if accounts > 0 && !a.is_zero() && self.balances[&a] >= amount => {
+                    Operation::create_for(id, account(accounts), a, amount)
+                }
                 1 | 2 if accounts > 0 => Operation::issue(id, a, amount),
                 _ if accounts > 0 && a != b && self.balances[&a] >= amount => Operation::transfer(id, a, b, amount),
                 _ if accounts < 4 => Operation::create(id, account(accounts)),
                 _ => continue,
             };
-            if self.random.below(5) == 0 {
+            if operation.payer().is_some() || self.random.below(5) == 0 {
                 block.tails.push(SignedTail { position, tail: [self.next_id as u8; TAIL_SIZE] });
             }
             self.apply(&operation, Locator { height, position });
@@ -106,6 +109,12 @@ impl Model {
         self.history.entry(operation.source).or_default().push((at, *operation));
         let balance = self.balances.entry(operation.source).or_default();
         match operation.command {
+            1 => {
+                if let Some(payer) = operation.payer() {
+                    *self.balances.get_mut(&payer).unwrap() -= amount;
+                    self.history.get_mut(&payer).unwrap().push((at, *operation));
+                }
+            }
             2 => *balance += amount,
             3 => {
                 *balance -= amount;
@@ -205,7 +214,7 @@ fn blocks_of_every_shape_are_proved_and_survive_a_restart() {
             let signed = block.tails.iter().find(|tail| tail.position == position);
             assert_eq!(answer.tail, signed.map(|tail| tail.tail));
             model.check_transaction(&answer);
-            let found = reader.by_id(&answer.operation.transaction, &answer.operation.source).unwrap();
+            let found = reader.by_id(&answer.operation.transaction, &answer.operation.namer()).unwrap();
             assert_eq!(found, Some(answer));
         }
         assert_eq!(reader.by_locator(tip.height(), size as u32).unwrap(), None);
@@ -279,6 +288,26 @@ fn blocks_that_cannot_be_are_refused_and_change_nothing() {
     model.built(&chain.append(clock_set_back, &mut key()).unwrap());
     assert_eq!(chain.tip().header.timestamp.get(), 1001);
     model.check(&chain);
+}
+
+#[test]
+fn an_account_that_pays_without_a_signature_is_found() {
+    let (_folder, directory) = real();
+    let mut chain = open(&directory).unwrap();
+    let (id, [payer, new]) = (TransactionId::ZERO, [1, 2].map(account));
+    let operations =
+        [Operation::create(id, payer), Operation::issue(id, payer, 9), Operation::create_for(id, new, payer, 5)];
+    let tail = |position| SignedTail { position, tail: [0; TAIL_SIZE] };
+    let append = |chain: &mut OwnChain, operations: &[Operation], tails: &[SignedTail]| {
+        let end_sequence = chain.tip().end_sequence + 1;
+        chain.append(NextBlock { operations, tails, end_sequence, timestamp: 0 }, &mut key()).unwrap()
+    };
+    let tip = append(&mut chain, &operations, &[tail(0), tail(2)]);
+    assert_eq!(audit(&chain, |_| ()).unwrap(), Audit { tip, total: 4 });
+    let other = Operation::create_for(id, account(3), payer, 1);
+    append(&mut chain, &[other, Operation::create(id, account(4))], &[tail(1)]);
+    let found = audit(&chain, |_| ()).unwrap_err();
+    assert!(matches!(found, Error::Damaged { height: 2, damage: Damage::Tails }), "{found}");
 }
 
 #[test]
@@ -489,7 +518,7 @@ fn readers_see_whole_blocks_only() {
             let block = model.block(15_000);
             let last = block.operations.len() - 1;
             let mut broken = block.clone();
-            broken.operations[last].source = account(1 << 50);
+            broken.operations[last] = Operation::issue(TransactionId::ZERO, account(1 << 50), 1);
             chain.append(broken.next(height), &mut key()).unwrap_err();
             model.built(&chain.append(block.next(height), &mut key()).unwrap());
         }

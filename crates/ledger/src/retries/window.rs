@@ -69,10 +69,10 @@ impl Window {
     #[inline(always)]
     pub fn hash(&self, operation: &Operation) -> u64 {
         let key = &self.key;
-        let [source, transaction] = [words(&operation.source.0), words(&operation.transaction.0)];
-        let source = fold(source[0] ^ key[0], source[1] ^ key[1]);
+        let [namer, transaction] = [words(&operation.namer().0), words(&operation.transaction.0)];
+        let namer = fold(namer[0] ^ key[0], namer[1] ^ key[1]);
         let transaction = fold(transaction[0] ^ key[2], transaction[1] ^ key[3]);
-        fold(source ^ key[4], transaction ^ key[5])
+        fold(namer ^ key[4], transaction ^ key[5])
     }
 
     #[inline(always)]
@@ -169,7 +169,7 @@ impl Window {
 /// What a record tells of an operation: nothing if it is of another identity.
 #[inline]
 fn compare(record: &Record, operation: &Operation) -> Option<Known> {
-    if (record.operation.source, record.operation.transaction) != (operation.source, operation.transaction) {
+    if (record.operation.namer(), record.operation.transaction) != (operation.namer(), operation.transaction) {
         return None;
     }
     let status = Status::try_from(record.operation.status.get()).unwrap_or(Status::Malformed);

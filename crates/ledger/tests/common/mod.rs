@@ -37,7 +37,11 @@ impl Model {
             Err(status) => return (status, value, false),
         };
         let amount = operation.amount.get();
+        let pays = is_signed && command == Command::Create && !operation.destination.is_zero();
         let refused = match command {
+            Command::Create if pays && amount == 0 => Status::ZeroAmount,
+            Command::Create if pays && operation.source == operation.destination => Status::SelfTransfer,
+            Command::Create if pays => Status::Ok,
             Command::Create | Command::Refer if amount != 0 || !operation.destination.is_zero() => Status::Malformed,
             Command::Issue if !operation.destination.is_zero() => Status::Malformed,
             Command::Issue | Command::Transfer if amount == 0 => Status::ZeroAmount,
@@ -48,8 +52,13 @@ impl Model {
         if refused != Status::Ok || command == Command::Refer {
             return (refused, value, false);
         }
-        let identity = (operation.source, operation.transaction);
-        let content = (operation.command, operation.destination, amount, operation.contract.get());
+        // Who pays names the operation.
+        let (namer, other) = match pays {
+            true => (operation.destination, operation.source),
+            false => (operation.source, operation.destination),
+        };
+        let identity = (namer, operation.transaction);
+        let content = (operation.command, other, amount, operation.contract.get());
         if let Some(done) = self.done.get(&identity) {
             return match done.content == content {
                 true => (done.status, done.value, false),
@@ -58,6 +67,9 @@ impl Model {
         }
         if is_signed && command != Command::Create && !self.balances.contains_key(&operation.source) {
             return (Status::SourceUnknown, 0, false);
+        }
+        if pays && !self.balances.contains_key(&operation.destination) {
+            return (Status::DestinationUnknown, value, false);
         }
         let (status, value) = self.apply(command, operation, value);
         self.done.insert(identity, Done { content, status, value });
@@ -70,6 +82,16 @@ impl Model {
         match command {
             Command::Create if exists => (Status::AccountExists, balance),
             Command::Create if self.balances.len() == self.accounts => (Status::TableFull, 0),
+            Command::Create if !destination.is_zero() => match self.balances.get(&destination).copied() {
+                None => (Status::DestinationUnknown, 0),
+                Some(held) if held < amount => (Status::InsufficientBalance, 0),
+                Some(held) => {
+                    self.balances.insert(source, 0);
+                    self.balances.insert(destination, held - amount);
+                    self.issued -= u128::from(amount);
+                    (Status::Ok, 0)
+                }
+            },
             Command::Create => {
                 self.balances.insert(source, 0);
                 (Status::Ok, 0)

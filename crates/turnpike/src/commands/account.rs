@@ -1,10 +1,12 @@
 //! `turnpike account`: the four commands.
 
+use std::path::Path;
+
 use client::{Client, Options, Receipt, Signer, fresh_transaction_id};
 use serde::Serialize;
 use wire::{AccountId, Operation, Promise, TransactionId};
 
-use crate::cli::{AccountCommand, OperationArgs};
+use crate::cli::{AccountCommand, OperationArgs, SponsorArgs};
 use crate::commands::key;
 use crate::error::Error;
 use crate::output::{Output, thousands};
@@ -23,10 +25,11 @@ struct Report {
 /// Runs `turnpike account`.
 pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
     match command {
-        AccountCommand::Create { account, operation } => {
+        AccountCommand::Create { account, sponsor, operation } => {
             let mut session = Session::open(operation)?;
             let account = session.account_to_create(*account)?;
-            session.execute("create", Operation::create(session.transaction, account), output)
+            let create = session.create(account, sponsor)?;
+            session.execute("create", create, output)
         }
         AccountCommand::Issue { account, amount, operation } => {
             let mut session = Session::open(operation)?;
@@ -44,6 +47,12 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
     }
 }
 
+/// A signer with the key of a file, for the network of the node, which has to be the one that is given.
+fn signer(client: &mut Client, file: &Path, network: Option<[u8; 32]>) -> Result<Signer, Error> {
+    let secret = key::read(file)?;
+    Ok(Signer::new(secret, client.check_network(network).map_err(Error::other)?))
+}
+
 /// A client, and what one operation needs.
 struct Session {
     client: Client,
@@ -52,6 +61,8 @@ struct Session {
     /// The transaction id was made here, and carries the time.
     is_timed: bool,
     promise: Promise,
+    /// The network that the node has to be of.
+    pin: Option<[u8; 32]>,
 }
 
 impl Session {
@@ -59,24 +70,40 @@ impl Session {
         let promise = args.promise.map_or(Promise::Default, Promise::from);
         let options = Options { promise, ..args.node.options() };
         let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
-        let secret = args.key.as_deref().map(key::read).transpose()?;
-        let mut network = args.network.network_id;
-        if network.is_some() || secret.is_some() {
-            network = Some(client.check_network(network).map_err(Error::other)?);
-        }
-        let signer = secret.zip(network).map(|(secret, network)| Signer::new(secret, network));
+        let pin = args.network.network_id;
+        let signer = match &args.key {
+            Some(file) => Some(signer(&mut client, file, pin)?),
+            None => {
+                if pin.is_some() {
+                    client.check_network(pin).map_err(Error::other)?;
+                }
+                None
+            }
+        };
         let (transaction, is_timed) = match args.transaction {
             Some(transaction) => (transaction, false),
             None => (fresh_transaction_id().map_err(Error::other)?, true),
         };
-        Ok(Self { client, signer, transaction, is_timed, promise })
+        Ok(Self { client, signer, transaction, is_timed, promise, pin })
     }
 
     /// The account that is named, or else the one that the key binds.
     fn account_to_create(&self, account: Option<AccountId>) -> Result<AccountId, Error> {
         account
             .or(self.signer.as_ref().map(Signer::account))
-            .ok_or_else(|| Error::Input("name the account to create, or a key with --key".into()))
+            .ok_or_else(|| Error::Input("name the account to create, or its key with --key".into()))
+    }
+
+    /// The CREATE of an account, to be signed by who answers for it.
+    fn create(&mut self, account: AccountId, sponsor: &SponsorArgs) -> Result<Operation, Error> {
+        let SponsorArgs { issuer_key, payer_key, deposit } = sponsor;
+        if let Some(file) = issuer_key.as_deref().or(payer_key.as_deref()) {
+            self.signer = Some(signer(&mut self.client, file, self.pin)?);
+        }
+        Ok(match (&self.signer, deposit) {
+            (Some(payer), Some(deposit)) => Operation::create_for(self.transaction, account, payer.account(), *deposit),
+            _ => Operation::create(self.transaction, account),
+        })
     }
 
     fn execute(&mut self, command: &'static str, operation: Operation, output: Output) -> Result<(), Error> {

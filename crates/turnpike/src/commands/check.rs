@@ -116,7 +116,7 @@ fn journal_operations(journal: &ledger::journal::Journal) -> usize {
 
 fn describe(report: &Report) -> String {
     let mut text = format!(
-        "own chain  {} blocks, {} transactions; sums, links, roots and the index hold, and all are sealed\nchain key  {}\nledger     {} accounts hold {}, which is what was issued\n\
+        "own chain  {} blocks, {} transactions; sums, links, roots and the index hold, and all are sealed\nchain key  {}\nledger     {} accounts hold {}, which is what was issued, less deposits\n\
          journal    operations {} to {}; sums and links hold, and the results follow from the operations\n\
          signed     {} operations; their signatures hold",
         thousands(report.height),

@@ -5,13 +5,17 @@ use wire::{AccountId, BatchEntries, BatchFormat, FullFrame, Operation, Promise, 
 use zerocopy::IntoBytes;
 
 use super::cases;
-use crate::link::excerpt;
+use crate::link::{Link, excerpt};
 use crate::session::{Session, batch, full_result, now};
 use crate::{Stop, ensure, ensure_eq};
 
 cases! {
     "full: CREATE, TRANSFER and REFER by the account's key" => commands,
     "full: signed operations of strangers" => stranger,
+    "full: CREATE of a stranger's own account takes someone who answers for it" => deposit_required,
+    "full: CREATE for a deposit" => deposit,
+    "full: CREATE for a deposit, refused" => deposit_refused,
+    "full: CREATE by an issuer" => sponsored,
     "full: a retry gets the first result" => retry,
     "full: BAD_SIGNATURE" => bad_signature,
     "full: BAD_SIGNATURE for a high s" => high_s,
@@ -68,11 +72,132 @@ fn commands(session: &mut Session) -> Result<(), Stop> {
 
 fn stranger(session: &mut Session) -> Result<(), Stop> {
     let mut stranger = session.stranger()?;
+    let mut signer = created(session)?;
+    fund(session, signer.account(), 5)?;
+    let receiver = session.funded_account(0)?;
+    let transfer = Operation::transfer(session.fresh_transaction(), signer.account(), receiver, 2);
+    let signed = sign(&mut signer, transfer)?;
+    ensure_eq!(full_from(session, &mut stranger, signed)?, (Status::Ok, 3), "signed TRANSFER of a stranger");
+    Ok(())
+}
+
+/// What a full transfer frame comes to that is sent by another link.
+fn full_from(session: &mut Session, link: &mut Link, signed: SignedOperation) -> Result<(Status, u64), Stop> {
+    let frame = FullFrame::new(session.fresh(), signed);
+    let (status, value, _) = full_result(&frame, &link.ask(frame.as_bytes())?)?;
+    Ok((status, value))
+}
+
+fn deposit_required(session: &mut Session) -> Result<(), Stop> {
+    let mut stranger = session.stranger()?;
     let mut signer = session.signer()?;
     let create = Operation::create(session.fresh_transaction(), signer.account());
-    let frame = FullFrame::new(session.fresh(), sign(&mut signer, create)?);
-    let (status, _, _) = full_result(&frame, &stranger.ask(frame.as_bytes())?)?;
-    ensure_eq!(status, Status::Ok, "signed CREATE of a stranger");
+    let signed = sign(&mut signer, create)?;
+    for attempt in ["first", "second"] {
+        let result = full_from(session, &mut stranger, signed)?;
+        ensure_eq!(result, (Status::DepositRequired, 0), "{attempt} signed CREATE of a stranger");
+    }
+    let refer = Operation::refer(session.fresh_transaction(), signer.account());
+    ensure_eq!(session.full(sign(&mut signer, refer)?)?.0, Status::SourceUnknown, "the account");
+    // It left no trace.
+    let (status, value, _) = session.full(signed)?;
+    ensure_eq!((status, value), (Status::Ok, 0), "the same frame from a trusted address");
+    Ok(())
+}
+
+/// An account of `money` that can pay deposits.
+fn payer(session: &mut Session, money: u64) -> Result<Signer, Stop> {
+    let payer = created(session)?;
+    fund(session, payer.account(), money)?;
+    Ok(payer)
+}
+
+fn deposit(session: &mut Session) -> Result<(), Stop> {
+    let deposit = session.target.deposit;
+    let mut payer = payer(session, 2 * deposit + 9)?;
+    let balance = |session: &mut Session, signer: &mut Signer| {
+        let refer = Operation::refer(session.fresh_transaction(), signer.account());
+        session.full(sign(signer, refer)?)
+    };
+    let mut left = 2 * deposit + 9;
+    // Exactly what is asked for, and more; whoever sends it.
+    for more in [0, 3] {
+        let mut new = session.signer()?;
+        let amount = deposit + more;
+        let create = Operation::create_for(session.fresh_transaction(), new.account(), payer.account(), amount);
+        let signed = sign(&mut payer, create)?;
+        let result = match session.stranger() {
+            Ok(mut stranger) => full_from(session, &mut stranger, signed)?,
+            Err(_) => session.full(signed).map(|(status, value, _)| (status, value))?,
+        };
+        ensure_eq!(result, (Status::Ok, 0), "CREATE for a deposit of {amount}");
+        left -= amount;
+        let (status, value, _) = balance(session, &mut payer)?;
+        ensure_eq!((status, value), (Status::Ok, left), "the payer's balance");
+        let (status, value, _) = balance(session, &mut new)?;
+        ensure_eq!((status, value), (Status::Ok, 0), "the new account's balance");
+        let again = sign(&mut payer, create)?;
+        ensure_eq!(session.full(again)?.0, Status::Ok, "a retry");
+        ensure_eq!(balance(session, &mut payer)?.1, left, "the payer's balance after the retry");
+    }
+    Ok(())
+}
+
+fn deposit_refused(session: &mut Session) -> Result<(), Stop> {
+    let deposit = session.target.deposit;
+    let (payer, thief, nobody) = (payer(session, deposit)?, created(session)?, session.signer()?);
+    let (new, open) = (session.signer()?.account(), session.fresh_account());
+    let [from, thief_account, nobody_account] = [&payer, &thief, &nobody].map(Signer::account);
+    let cases = [
+        (0, new, from, deposit - 1, Status::DepositRequired),
+        (0, new, from, 0, Status::ZeroAmount),
+        (0, new, AccountId::ZERO, deposit, Status::Malformed),
+        (0, from, from, deposit, Status::SelfTransfer),
+        (0, open, from, deposit, Status::NotAuthorised),
+        (0, new, open, deposit, Status::NotAuthorised),
+        (1, new, from, deposit, Status::NotAuthorised),
+        (1, new, thief_account, deposit, Status::InsufficientBalance),
+        (2, new, nobody_account, deposit, Status::DestinationUnknown),
+        (0, new, from, deposit + 1, Status::InsufficientBalance),
+        (0, thief_account, from, deposit, Status::AccountExists),
+    ];
+    let mut signers = [payer, thief, nobody];
+    for (signer, account, of, amount, status) in cases {
+        // A deposit of 1 less is one of nothing where the least is 1.
+        let status = if amount == 0 && status == Status::DepositRequired { Status::ZeroAmount } else { status };
+        let create = Operation::create_for(session.fresh_transaction(), account, of, amount);
+        ensure_eq!(session.full(sign(&mut signers[signer], create)?)?.0, status, "{create:?}");
+    }
+    let unsigned = Operation::create_for(session.fresh_transaction(), open, from, deposit);
+    ensure_eq!(session.operation(unsigned)?.0, Status::Malformed, "CREATE for a deposit without a signature");
+    // Whoever pays, or cannot, uses ids of his own: those of the account that he names are still its.
+    let id = session.fresh_transaction();
+    for (signer, of, status) in [(0, from, Status::AccountExists), (2, nobody_account, Status::DestinationUnknown)] {
+        let create = Operation::create_for(id, thief_account, of, deposit);
+        ensure_eq!(session.full(sign(&mut signers[signer], create)?)?.0, status, "{create:?}");
+    }
+    let own = Operation::create(id, thief_account);
+    ensure_eq!(session.full(sign(&mut signers[1], own)?)?.0, Status::AccountExists, "an id of the account's own");
+    let refer = Operation::refer(session.fresh_transaction(), from);
+    ensure_eq!(session.full(sign(&mut signers[0], refer)?)?.1, deposit, "the payer's balance");
+    Ok(())
+}
+
+fn sponsored(session: &mut Session) -> Result<(), Stop> {
+    let mut issuer = session.issuer()?;
+    let account = session.signer()?.account();
+    let create = Operation::create(session.fresh_transaction(), account);
+    let signed = sign(&mut issuer, create)?;
+    let result = match session.stranger() {
+        Ok(mut stranger) => full_from(session, &mut stranger, signed)?,
+        Err(_) => session.full(signed).map(|(status, value, _)| (status, value))?,
+    };
+    ensure_eq!(result, (Status::Ok, 0), "CREATE by an issuer");
+    let again = Operation::create(session.fresh_transaction(), account);
+    let (status, value, _) = session.full(sign(&mut issuer, again)?)?;
+    ensure_eq!((status, value), (Status::AccountExists, 0), "CREATE of the same account");
+    let open = Operation::create(session.fresh_transaction(), session.fresh_account());
+    ensure_eq!(session.full(sign(&mut issuer, open)?)?.0, Status::NotAuthorised, "CREATE of an open account");
     Ok(())
 }
 

@@ -1,15 +1,48 @@
 //! What a node does when it has had enough.
 
-use wire::{InfoFrame, Operation, Promise, Reply, Status};
+use wire::{FullFrame, InfoFrame, Operation, Promise, Reply, Status};
 use zerocopy::IntoBytes;
 
 use super::cases;
-use crate::session::Session;
+use crate::session::{Session, full_result};
 use crate::{Stop, ensure, ensure_eq};
 
 cases! {
+    "limits: the last accounts are for trusted senders" => reserved,
     "limits: RATE_LIMITED for strangers, and service for others" => rate_limited,
     "limits: TABLE_FULL" => table_full,
+}
+
+fn reserved(session: &mut Session) -> Result<(), Stop> {
+    if !session.target.small_table {
+        return Err(Stop::Skipped("the node's table is not small"));
+    }
+    let mut stranger = session.stranger()?;
+    let mut issuer = session.issuer()?;
+    let mut first = None;
+    for _ in 0..1000 {
+        let account = session.signer()?.account();
+        let create = Operation::create(session.fresh_transaction(), account);
+        let signed = issuer.sign(create, Promise::Default).map_err(|error| Stop::Failed(error.to_string()))?;
+        let frame = FullFrame::new(session.fresh(), signed);
+        let (status, ..) = full_result(&frame, &stranger.ask(frame.as_bytes())?)?;
+        if status != Status::TableFull {
+            ensure_eq!(status, Status::Ok, "CREATE by an issuer from a stranger's address");
+            first = first.or(Some(frame));
+            for _ in 0..100 {
+                session.funded_account(0)?;
+            }
+            continue;
+        }
+        session.funded_account(0)?;
+        // What exists is no new account, and what was refused left no trace.
+        if let Some(first) = first {
+            ensure_eq!(full_result(&first, &stranger.ask(first.as_bytes())?)?.0, Status::Ok, "a retry");
+        }
+        ensure_eq!(session.full(signed)?.0, Status::Ok, "the same from a trusted address");
+        return Ok(());
+    }
+    Err(Stop::Failed("100,000 accounts were created".to_owned()))
 }
 
 fn rate_limited(session: &mut Session) -> Result<(), Stop> {

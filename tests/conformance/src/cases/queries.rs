@@ -23,6 +23,7 @@ cases! {
     "proof: the latest transaction follows the next one" => latest_follows,
     "proof: by transaction id and by locator" => by_id,
     "proof: a signed transaction with its signature" => signed,
+    "proof: an account that was opened for a deposit, and who paid it" => deposit,
     "proof: index entry with the balance, and of an account that does not exist" => index,
     "proof: failed operations are in no block" => failed_operations,
     "proof: NOT_FOUND" => not_found,
@@ -276,6 +277,31 @@ fn signed(session: &mut Session) -> Result<(), Stop> {
     ensure_eq!(session.full(signed)?.0, Status::Ok, "signed CREATE");
     let (reply, chain) = proved(session, Query::Latest, signer.account().into())?;
     ensure_eq!(verified(&reply, &chain)?.transaction, signed.as_bytes(), "the transaction");
+    Ok(())
+}
+
+fn deposit(session: &mut Session) -> Result<(), Stop> {
+    let deposit = session.target.deposit;
+    let (mut payer, new) = (session.signer()?, session.signer()?.account());
+    let account = payer.account();
+    let giver = session.funded_account(deposit + 5)?;
+    let own = Operation::create(session.fresh_transaction(), account);
+    let fund = Operation::transfer(session.fresh_transaction(), giver, account, deposit + 5);
+    let create = Operation::create_for(session.fresh_transaction(), new, account, deposit);
+    let mut sign = |operation| payer.sign(operation, Promise::Durable).map_err(|error| Stop::Failed(error.to_string()));
+    let (own, create) = (sign(own)?, sign(create)?);
+    ensure_eq!(session.full(own)?.0, Status::Ok, "CREATE of the payer");
+    ensure_eq!(session.operation(fund)?.0, Status::Ok, "TRANSFER to the payer");
+    ensure_eq!(session.full(create)?.0, Status::Ok, "CREATE for a deposit");
+    // It is the latest of both, and in both balances.
+    for (of, balance) in [(new, 0), (account, 5)] {
+        session.wait_for("the balance in the index", |session| {
+            let entry = index_entry(session, of)?;
+            Ok(entry.filter(|entry| entry.balance.get() == balance))
+        })?;
+        let (reply, chain) = proved(session, Query::Latest, of.into())?;
+        ensure_eq!(verified(&reply, &chain)?.transaction, create.as_bytes(), "the latest transaction");
+    }
     Ok(())
 }
 

@@ -79,6 +79,7 @@ pub fn conforms(setting: &Setting, trusted: &str, stranger: Option<&str>, filter
         trusted: address(trusted),
         stranger: stranger.map(address),
         issuer: Some(ISSUER),
+        deposit: 100,
         small_table: stranger.is_some(),
         rate_limited,
         block_patience: Duration::from_secs(60),
