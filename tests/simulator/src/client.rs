@@ -151,10 +151,11 @@ impl Client {
         let mut operation = self.operation(now);
         operation.source = keyed(operation.source);
         if operation.command() == Ok(Command::Create) && self.random.chance(0.5) {
-            operation.destination = self.anyones();
+            // Only a key can pay.
+            operation.destination = keyed(self.anyones());
             operation.amount = (1 + self.random.below(100)).into();
         }
-        if !operation.destination.is_zero() && self.random.chance(0.5) {
+        if operation.command() == Ok(Command::Transfer) && self.random.chance(0.5) {
             operation.destination = keyed(operation.destination);
         }
         let timestamp = EPOCH + now.as_micros() as u64;

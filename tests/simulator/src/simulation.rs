@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ledger::journal;
 use storage::{Faults, Random, SimulatedDisk};
-use wire::{Command, Promise, Status};
+use wire::{Command, Promise};
 
 use crate::client::{Answered, Client, GIVE_UP, Told, leaves_trace, promised};
 use crate::model::Model;
@@ -446,9 +446,7 @@ impl Simulation {
         let model = self.model.lock().unwrap();
         let found = model.find(&operation).filter(|(_, executed)| executed.operation == operation);
         let Some((sequence, executed)) = found else {
-            // A signature for an account that there is not leaves no trace.
-            let is_untraced = status == Status::SourceUnknown && operation.source.is_keyed();
-            let is_excused = is_untraced || promise == Promise::Accepted && epoch < self.epoch;
+            let is_excused = promise == Promise::Accepted && epoch < self.epoch;
             assert!(is_excused, "told {promise:?}, but never executed: {answered:?}");
             return;
         };
