@@ -81,7 +81,8 @@ fn signatures() {
         assert_eq!(verdict.is_some(), text[1] == "good", "{}", text[0]);
         if text[1] == "good" {
             let signer = Signer::new(SecretKey::from_byte_array(secret).unwrap(), network);
-            assert_eq!(signer.account(), signed.operation.source);
+            let operation = &signed.operation;
+            assert_eq!(signer.account(), operation.payer().unwrap_or(operation.source), "{}", text[0]);
             let promise = Promise::try_from(signed.promise).unwrap();
             let made = signer.sign_at(signed.operation, signed.timestamp.get(), signed.nonce.get(), promise);
             assert_eq!(made, signed, "{}", text[0]);
