@@ -2,12 +2,12 @@
 //! frames, to the in-NIC ledger and to the tier.
 #![no_main]
 
-use ledger::{Ledger, Limits, Secret};
+use ledger::{Ledger, Limits, Secret, retries};
 use libfuzzer_sys::fuzz_target;
 use native::{Engine, InNicConfig, Reference, frame};
 use wire::{CompactFrame, Status};
 
-const LIMITS: Limits = Limits { accounts: 16, window: 1024 };
+const LIMITS: Limits = Limits { accounts: 16, retries: retries::Limits::of(retries::MIN_CAPACITY) };
 
 /// Those of the tests: any will do.
 const SECRET: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];

@@ -5,7 +5,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ledger::journal::{Batch, Journal, Options, PAGE, Record};
-use ledger::{Limits, Recovery, Secret};
+use ledger::{Limits, Recovery, Secret, retries};
 use libfuzzer_sys::fuzz_target;
 use storage::{Directory, SimulatedDisk};
 use turnpike_fuzz::{Files, damaged, read_all};
@@ -41,12 +41,15 @@ fn files() -> &'static Files {
 fn read(journal: &Journal) -> Option<u64> {
     let log = journal.log();
     let first = log.first_sequence();
-    let limits = Limits { accounts: 1024, window: ledger::dedup::MIN_CAPACITY };
+    let limits = Limits { accounts: 1024, retries: retries::Limits::of(retries::MIN_CAPACITY) };
     let mut recovery = Recovery::new(limits, Secret::from_seed([1; 16]), 0, first).ok();
     let mut reader = log.reader(first).ok()?;
     let mut operations = 0;
     while let Some(batch) = reader.next().ok()? {
         operations += batch.records.len() as u64;
+        if let Some(recovery) = &mut recovery {
+            recovery.batch(batch.timestamp, batch.newest);
+        }
         let mut signed = batch.signed();
         for Record { operation, value } in batch.records {
             let executed = recovery.as_mut().map(|recovery| recovery.operation(operation, value.get()));

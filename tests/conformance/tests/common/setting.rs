@@ -40,6 +40,8 @@ pub fn config(listen: &str, backend: Backend) -> Config {
         ..Config::default()
     };
     config.ledger.accounts = 4096;
+    // More than a test sends in ten seconds; all of it lies in the arena, which takes its time.
+    config.ledger.retry_operations = 1 << 20;
     config.blocks.interval = 50;
     config.io.backend = backend;
     config
