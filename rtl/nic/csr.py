@@ -21,7 +21,7 @@ VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--po
 # A page: what a board maps.
 ADDRESS_WIDTH = 12
 # Of registers that are constants of the hardware, what they are: parameters of the module, or the value here.
-CONSTANTS = {"id": "32'h54504e49", "version": "32'd1", "ports": "32'(Ports)"}
+CONSTANTS = {"id": "32'h54504e49", "version": "32'd2", "ports": "32'(Ports)"}
 
 
 class Register:

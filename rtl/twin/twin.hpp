@@ -9,6 +9,7 @@
 extern "C" {
 void* turnpike_ledger_new(size_t accounts, size_t window);
 uint64_t turnpike_ledger_execute(void* ledger, uint8_t* frame);
+uint64_t turnpike_ledger_remembered(const void* ledger);
 void turnpike_ledger_free(void* ledger);
 }
 
@@ -28,6 +29,9 @@ class Ledger {
 
   // Writes the reply over the frame and gives its value in full.
   uint64_t execute(Frame& frame) { return turnpike_ledger_execute(ledger_, frame.data()); }
+
+  // Operations that were remembered so far.
+  uint64_t remembered() const { return turnpike_ledger_remembered(ledger_); }
 
  private:
   void* ledger_;

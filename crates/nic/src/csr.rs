@@ -34,6 +34,8 @@ pub const TRUSTED_ADDRESS: u32 = 0x020;
 pub const TRUSTED_MASK: u32 = 0x024;
 /// the most accounts to create.
 pub const ACCOUNT_LIMIT: u32 = 0x028;
+/// each change tells that a seventh of the time has passed for which operations are remembered at least. Nothing is forgotten before eight of them: where that leaves no room for another operation, the transfer engine answers BUSY.
+pub const RETRY_TICK: u32 = 0x02c;
 /// 128 random bits for the hashes of the transfer engine.
 pub const SECRET: u32 = 0x040;
 /// How many of [`SECRET`] there are.

@@ -77,6 +77,7 @@ fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfi
         // The NIC does not count what anybody asks for.
         proofs: config.proofs.cache > 0 && config.limits.rate == 0,
         promise: config.promise,
+        retention: Duration::from_secs(config.ledger.retry_seconds),
         accounts: config.ledger.accounts,
         secret,
         proof_secret,

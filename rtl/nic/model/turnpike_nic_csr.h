@@ -27,6 +27,8 @@
 #define TURNPIKE_NIC_TRUSTED_MASK 0x024u
 // the most accounts to create
 #define TURNPIKE_NIC_ACCOUNT_LIMIT 0x028u
+// each change tells that a seventh of the time has passed for which operations are remembered at least. Nothing is forgotten before eight of them: where that leaves no room for another operation, the transfer engine answers BUSY
+#define TURNPIKE_NIC_RETRY_TICK 0x02cu
 // 128 random bits for the hashes of the transfer engine
 #define TURNPIKE_NIC_SECRET 0x040u
 #define TURNPIKE_NIC_SECRET_COUNT 4u

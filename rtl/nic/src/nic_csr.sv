@@ -38,6 +38,7 @@ module nic_csr
   `FFE(config_o.trusted_address, write_data_i, write && word == TrustedAddressWord, '0)
   `FFE(config_o.trusted_mask, write_data_i, write && word == TrustedMaskWord, '0)
   `FFE(config_o.account_limit, write_data_i, write && word == AccountLimitWord, '0)
+  `FFE(config_o.retry_tick, write_data_i[0:0], write && word == RetryTickWord, '0)
   `FFE(config_o.secret[0+:32], write_data_i, write && word == SecretWord + number_t'(0), '0)
   `FFE(config_o.secret[32+:32], write_data_i, write && word == SecretWord + number_t'(1), '0)
   `FFE(config_o.secret[64+:32], write_data_i, write && word == SecretWord + number_t'(2), '0)
@@ -93,7 +94,7 @@ module nic_csr
     if (is_counter) value = word[0] ? upper_q : counter_q[counter][31:0];
     case (word)
       IdWord: value = 32'h54504e49;
-      VersionWord: value = 32'd1;
+      VersionWord: value = 32'd2;
       PortsWord: value = 32'(Ports);
       ControlWord: value = 32'(config_o.control);
       AddressWord: value = 32'(config_o.address);
@@ -102,6 +103,7 @@ module nic_csr
       TrustedAddressWord: value = 32'(config_o.trusted_address);
       TrustedMaskWord: value = 32'(config_o.trusted_mask);
       AccountLimitWord: value = 32'(config_o.account_limit);
+      RetryTickWord: value = 32'(config_o.retry_tick);
       default: ;
     endcase
   end

@@ -370,7 +370,8 @@ module turnpike_nic
     };
   end
 
-  logic record_valid, record_ready, operation_done;
+  logic record_valid, record_ready, operation_done, retry_tick_q;
+  `FF(retry_tick_q, csr.retry_tick, 1'b0)
   transfer_pkg::record_t record;
   transfer #(
       .AccountIndexWidth(AccountIndexWidth),
@@ -384,6 +385,7 @@ module turnpike_nic
       .rst_ni             (run_n),
       .secret_i           (csr.secret),
       .limit_i            (csr.account_limit[LimitWidth-1:0]),
+      .retry_tick_i       (csr.retry_tick != retry_tick_q),
       .tells_i            (csr.control.record),
       .promise_i          (csr.promise),
       .compact_valid_i    (compact_valid),

@@ -1,8 +1,12 @@
 // The last 2^WindowBits journalled operations by source and transaction id, so that a retry gets the first answer.
 //
-// The twin of crates/ledger/src/dedup.rs. A ring holds what is remembered of each operation; an index of two times four ways leads from its
-// source and transaction id to its sequence, and so to its place in the ring. Entries are never taken out of the index: one whose sequence
-// is too old counts as free. Sequences have 53 bits, which at 125 MHz last for two years without a pause.
+// The rule is that of crates/ledger/src/retries.rs: nothing is forgotten before its time. Whoever keeps the time gives ticks; an operation
+// of the last Ticks of them is young, and where the ring has nothing but young ones there is no room for another. Without ticks there is
+// none after the first 2^WindowBits.
+//
+// A ring holds what is remembered of each operation; an index of two times four ways leads from its source and transaction id to its
+// sequence, and so to its place in the ring. Entries are never taken out of the index: one whose sequence is too old counts as free.
+// Sequences have 53 bits, which at 125 MHz last for two years without a pause.
 //
 // An operation enters in cycle 1 and moves on in every cycle; nothing ever waits. Operations before it that are not in the index yet are
 // compared with it directly. In cycle 7 it is told whether it was found, and tells whether it is fresh, that is, to be remembered.
@@ -23,6 +27,8 @@ module dedup_window
     input  logic       [         127:0] secret_i,
     input  logic                        clear_i,
     input  logic       [IndexWidth-1:0] clear_index_i,
+    // Time passes: Ticks - 1 times what lies between two ticks is how long an operation is remembered at least.
+    input  logic                        tick_i,
     // Cycle 1: an operation that may have to be remembered.
     input  logic                        wants_i,
     input  id_t                         source_i,
@@ -48,6 +54,10 @@ module dedup_window
   localparam int unsigned EpochWidth = SequenceWidth - WindowBits;
   // How far an operation is behind the last one before it whose entry it cannot have read.
   localparam int unsigned Behind = 6;
+  // Of time. More of them forget sooner what is old enough, and take a register each.
+  localparam int unsigned Ticks = 8;
+  // Operations that may be remembered while it is found out how many are young.
+  localparam int unsigned Late = 4;
 
   typedef logic [TagWidth-1:0] tag_t;
   typedef logic [IndexWidth-1:0] index_t;
@@ -55,6 +65,8 @@ module dedup_window
   typedef logic [WindowBits-1:0] place_t;
   // A sequence for comparing ages: what the index holds is less than four windows old.
   typedef logic [WindowBits+1:0] age_t;
+  // A sequence for counting what is young: a window at most.
+  typedef logic [WindowBits:0] count_t;
 
   typedef struct packed {
     sequence_t sequence_number;
@@ -227,7 +239,8 @@ module dedup_window
   assign age = next_q[WindowBits+1:0] - hit_age_q[6];
   `FFN(inside_q, any_hit_q && age < age_t'(1 << WindowBits))
   `FFN(on_edge_q, any_hit_q && age == age_t'(1 << WindowBits))
-  `FFN(has_room_o, |pick_q[6])
+  logic all_young_q;
+  `FFN(has_room_o, |pick_q[6] && !all_young_q)
 
   // Cycle 6: was it found among the operations before it, but for the very last one?
   logic found_before, found_before_q;
@@ -274,6 +287,16 @@ module dedup_window
     `FFN(place_q[cycle], place_q[cycle-1])
   end
 
+  // What the next sequence was at each of the last ticks: what came behind the oldest of them is young.
+  count_t at_tick_q[1:Ticks];
+  count_t young_q;
+  `FFE(at_tick_q[1], next_q[WindowBits:0], tick_i, '0)
+  for (genvar tick = 2; tick <= Ticks; tick++) begin : gen_tick
+    `FFE(at_tick_q[tick], at_tick_q[tick-1], tick_i, '0)
+  end
+  `FF(young_q, next_q[WindowBits:0] - at_tick_q[Ticks], '0)
+  `FF(all_young_q, young_q >= count_t'((1 << WindowBits) - Late), 1'b0)
+
   // Cycles 8 to 10: the ring.
   typedef struct packed {
     logic [2:0] status;
@@ -318,5 +341,6 @@ module dedup_window
 
   `ASSERT(one_entry_an_operation, !wants_q[5] || $onehot0(hit_q))
   `ASSERT(fresh_is_new, !fresh_i || (!found_o && has_room_o))
+  `ASSERT(nothing_young_is_forgotten, !fresh_i || next_q[WindowBits:0] - at_tick_q[Ticks] < count_t'(1 << WindowBits))
   `ASSERT(remembered_depends_on_state, !fresh_q[8] || result_i.status < status_e'(16))
 endmodule

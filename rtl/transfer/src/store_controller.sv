@@ -35,6 +35,8 @@ module store_controller
     input  logic       [127:0]   secret_i,
     // The most accounts to create.
     input  logic       [LimitWidth-1:0] limit_i,
+    // Time passes for what is remembered of operations, see dedup_window.
+    input  logic                 retry_tick_i,
     input  logic                 valid_i,
     output logic                 ready_o,
     input  operation_t           operation_i,
@@ -374,6 +376,7 @@ module store_controller
       .secret_i,
       .clear_i       (clear_q),
       .clear_index_i (clear_index_q),
+      .tick_i        (retry_tick_i),
       .wants_i       (taken && entering.refusal == StatusOk && entering.command != Refer),
       .source_i      (entering.source),
       .transaction_i (entering.transaction),

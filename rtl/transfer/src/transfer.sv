@@ -24,6 +24,8 @@ module transfer
     // Configuration: constant after the reset.
     input  logic    [         127:0] secret_i,
     input  logic    [LimitWidth-1:0] limit_i,
+    // Time passes for what is remembered of operations, see dedup_window.
+    input  logic                     retry_tick_i,
     // Whether what was done is told.
     input  logic                     tells_i,
     // The promise that replies to batches name.
@@ -220,6 +222,7 @@ module transfer
       .rst_ni,
       .secret_i,
       .limit_i,
+      .retry_tick_i,
       .valid_i    (execute_valid),
       .ready_o    (execute_ready),
       .operation_i(execute),

@@ -1,7 +1,7 @@
 //! The ledger behind a C interface, so that a testbench of the RTL executes every operation in both. `twin.hpp` declares it.
 //!
-//! The RTL's window of retries counts operations, where the ledger's goes by time. So the twin counts in front of the
-//! ledger: an operation whose name is not among the last ones gets a transaction id that was never used.
+//! The RTL forgets the oldest operation when it needs its place, where the ledger forgets by the clock. So the twin counts
+//! in front of the ledger: an operation whose name is not among the last ones gets a transaction id that was never used.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -81,6 +81,17 @@ pub unsafe extern "C" fn turnpike_ledger_execute(twin: *mut Twin, frame: *mut u8
     let (status, value) = twin.execute(frame);
     frame.set_reply(status, value);
     value
+}
+
+/// Operations that were remembered so far.
+///
+/// # Safety
+///
+/// `twin` comes from [`turnpike_ledger_new`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn turnpike_ledger_remembered(twin: *const Twin) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { &*twin }.remembered
 }
 
 /// Ends a ledger.

@@ -10,8 +10,9 @@
 //! The transfer engine executes compact frames, and batches of them. The node's ledger follows it ([`lockstep`]): each operation is executed
 //! by the data path as well, in the NIC's order, and so gets into the journal. At [`Promise::Durable`] the NIC's reply is held
 //! until the node has given the same; at [`Promise::Accepted`] it leaves at once. The accounts of compact frames have one
-//! writer, the NIC, until something else is about to write them (a batch of 128-bit operations, a connection) or the two
-//! differ: then the NIC **hands over**, and the node answers everything until it starts anew.
+//! writer, the NIC, until something else is about to write them (a batch of 128-bit operations, a connection), it has no
+//! room to remember another operation, or the two differ: then the NIC **hands over**, and the node answers everything until
+//! it starts anew.
 //!
 //! Proofs are answered out of the NIC's cache ([`proofs`]), which the node fills and tells of blocks.
 //!
@@ -23,6 +24,7 @@ pub mod model;
 pub mod packet;
 pub mod proofs;
 pub mod tap;
+pub mod ticks;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -32,7 +34,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wire::{BatchEntries, Chain, Command, CompactFrame, Frame, Operation, Promise};
+use wire::{BatchEntries, Chain, Command, CompactFrame, Frame, Operation, Promise, Status};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::backend::{Backend, Batch, Message, Peer, Reply, Transmit, Waker};
@@ -46,6 +48,7 @@ use lockstep::{Carrier, Held, Lockstep, Record, Verdict};
 use model::{LoadError, Meta, Model, from_host, to_host};
 use proofs::{Announcement, Misses};
 use tap::Tap;
+use ticks::Ticks;
 
 /// The hardware address of the node: administered locally, and "TPNI".
 const MAC: Mac = [0x02, 0x54, 0x50, 0x4e, 0x49, 0x01];
@@ -88,6 +91,8 @@ pub struct RtlConfig {
     pub proofs: bool,
     /// The promise of compact frames.
     pub promise: Promise,
+    /// How long an operation is remembered, at least.
+    pub retention: Duration,
     /// The most accounts that the ledger holds.
     pub accounts: u64,
     /// Secret random bits for the hashes of its tables.
@@ -105,6 +110,8 @@ pub struct RtlConfig {
 pub enum HandOver {
     /// Somebody else is about to write its accounts.
     OtherWriter,
+    /// Its memory of retries has no room, so it answered `BUSY`: the node's has more.
+    Busy,
     /// The node answers otherwise: the NIC's tables are full, or smaller than the node's.
     Differs,
 }
@@ -113,6 +120,7 @@ impl fmt::Display for HandOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OtherWriter => "an operation that is not a compact frame writes an account of its",
+            Self::Busy => "its memory of retries is full",
             Self::Differs => "the node's answer is another one",
         })
     }
@@ -433,6 +441,9 @@ struct Nic {
     trusted: Option<Prefix>,
     /// What the control register was last set to.
     control: u32,
+    /// The time of its memory of retries, and what its register was last set to.
+    ticks: Ticks,
+    retry_tick: u32,
     /// Packets that were given to it and have not come out.
     inside: usize,
     /// What came out of ports.
@@ -490,6 +501,8 @@ impl Nic {
             own: config.own,
             trusted: config.engine,
             control,
+            ticks: Ticks::new(config.retention, Instant::now()),
+            retry_tick: 0,
             inside: 0,
             departed: Vec::new(),
             arrived: VecDeque::new(),
@@ -607,6 +620,7 @@ impl Nic {
 
     /// Lets the clock run until nothing is inside.
     fn turn(&mut self) -> io::Result<()> {
+        self.tick();
         let begin = self.model.cycle();
         let mut moved = begin;
         while self.inside > 0 || !self.replies.is_empty() || self.batches.is_waiting() || self.model.host_waiting() > 0
@@ -622,6 +636,7 @@ impl Nic {
             // A record may leave behind its reply.
             self.model.step(2 * TURN).map_err(io::Error::other)?;
             self.take_out();
+            self.ticks.executed(Instant::now());
         }
         self.arrived.extend(self.late.drain(..));
         if self.control & csr::CONTROL_PROOF != 0 && self.model.cycle() != begin {
@@ -632,6 +647,17 @@ impl Nic {
         }
         self.counters.cycles.add(self.model.cycle() - begin);
         Ok(())
+    }
+
+    /// Tells the engine how time has passed.
+    fn tick(&mut self) {
+        if !self.is_executing() {
+            return;
+        }
+        for _ in 0..self.ticks.due(Instant::now()) {
+            self.retry_tick ^= 1;
+            self.model.write(csr::RETRY_TICK, self.retry_tick);
+        }
     }
 
     /// Takes what has come out of the NIC. Whether anything has.
@@ -726,6 +752,9 @@ impl Nic {
             let (request, reply) = (record.request(), record.reply());
             self.records.pop_front();
             self.counters.executed.add(1);
+            if reply.status() == Ok(Status::Busy) {
+                self.hand_over(HandOver::Busy);
+            }
             match (request, peer) {
                 (Some(request), Some(peer)) => {
                     self.lockstep.expect(peer.address, Held { reply, carrier });

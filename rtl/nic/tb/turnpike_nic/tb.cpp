@@ -181,6 +181,8 @@ struct Counts {
 
 class Test {
  public:
+  // Cycles from tick to tick: in eight of them no more operations are executed than are remembered.
+  static constexpr uint64_t kTick = 100;
   static constexpr uint32_t kControl = TURNPIKE_NIC_CONTROL_RUN | TURNPIKE_NIC_CONTROL_COMPACT | TURNPIKE_NIC_CONTROL_BATCH |
                                        TURNPIKE_NIC_CONTROL_PROOF | TURNPIKE_NIC_CONTROL_RECORD;
 
@@ -199,6 +201,8 @@ class Test {
 
   nic::Nic nic;
   Proofs proofs;
+  // Whether time passes for what is remembered of operations: so fast that it goes by count alone.
+  bool ticks = true;
   // Where there are any: what the next operations have to give.
   std::deque<twin::Frame> golden;
 #ifdef TRACE
@@ -231,7 +235,7 @@ class Test {
 
   void run(const std::string& what) {
     for (uint64_t quiet = 0; !done(); quiet++) {
-      nic.step();
+      step();
       if (look()) quiet = 0;
       if (quiet > 30000) throw std::runtime_error("cycle " + std::to_string(nic.cycle) + ": nothing moves any more in " + what);
     }
@@ -279,6 +283,20 @@ class Test {
       }
     }
     return nic.host_waiting() == 0;
+  }
+
+  // Time passes in some of the cycles.
+  void step(uint64_t cycles = 1) {
+    for (; cycles > 0; cycles--) {
+      if (ticks && nic.cycle >= next_tick_) tick();
+      else nic.step();
+    }
+  }
+
+  // Takes a cycle.
+  void tick() {
+    nic.csr_write(TURNPIKE_NIC_RETRY_TICK, is_odd_ = !is_odd_);
+    next_tick_ = nic.cycle + kTick;
   }
 
   // The node tells of a change of a chain while nothing is under way, so that there is one truth for all requests behind it.
@@ -393,6 +411,8 @@ class Test {
     return 0;
   }
 
+  bool is_odd_ = false;
+  uint64_t next_tick_ = 0;
   Counts& counts_;
   Random random_;
   // The second one tells what form alone refuses.
@@ -624,10 +644,33 @@ static void bulk(const Options& options, uint64_t operations, Counts& counts) {
     for (unsigned port = 0; port < nic::kPorts; port++) {
       for (size_t waiting = test.nic.waiting(port); waiting < 4; waiting++) test.push(port, {traffic.full_batch(), Kind::kBatch});
     }
-    test.nic.step(200);
+    test.step(200);
     test.look();
   }
   test.run("full batches");
+}
+
+// Without ticks the memory of retries fills, and what is new is BUSY; with eight of them there is room again.
+static void without_ticks(const Options& options) {
+  Counts counts;
+  Test test(options.seed, counts);
+  Traffic traffic(options.seed, test.proofs);
+  test.ticks = false;
+  const auto pass = [&](const std::string& what) {
+    const auto before = counts.statuses[kBusy];
+    for (unsigned batches = 0; batches < 4 * kWindow / 60; batches++) test.push(batches % nic::kPorts, {traffic.full_batch(), Kind::kBatch});
+    test.run(what);
+    return counts.statuses[kBusy] - before;
+  };
+  pass("a memory of retries that fills");
+  const auto full = pass("a full memory of retries");
+  if (full < 2 * kWindow) throw std::runtime_error("a full memory of retries takes operations: " + std::to_string(full) + " BUSY");
+  for (unsigned ticks = 0; ticks < 8; ticks++) {
+    test.tick();
+    test.nic.step(4);
+  }
+  const auto busy = pass("a memory of retries with room");
+  if (busy + kWindow / 2 > full) throw std::runtime_error("what is old is not forgotten: " + std::to_string(busy) + " BUSY");
 }
 
 // Accounts 1 and 2 with plenty.
@@ -679,10 +722,10 @@ static void flood(const Options& options, unsigned slow_stream, uint64_t packets
     return count;
   };
   while (waiting() > 0) {
-    nic.step();
+    test.step();
     if (nic.top.rx_ready_o != (1u << nic::kPorts) - 1) throw std::runtime_error("a port is held up");
   }
-  nic.step(20000);
+  test.step(20000);
 
   uint64_t came = 0, rx_dropped = 0;
   Packet packet;
@@ -773,7 +816,7 @@ static void restarts(const Options& options) {
     nic.step(20 + random.below(60));
     // Words that a port has not taken whole would begin the next packet.
     for (unsigned port = 0; port < nic::kPorts; port++) {
-      while (nic.waiting(port) > 0) nic.step();
+      while (nic.waiting(port) > 0) test.step();
     }
     nic.csr_write(TURNPIKE_NIC_CONTROL, 0);
     nic.step(random.below(3));
@@ -838,11 +881,11 @@ static Speed speed(const Options& options, uint64_t packets) {
   }
   const uint64_t start = nic.cycle;
   for (unsigned port = 0; port < nic::kPorts; port++) {
-    while (nic.waiting(port) > 0) nic.step();
+    while (nic.waiting(port) > 0) test.step();
   }
   speed.cycles = nic.cycle - start;
   speed.packets = packets;
-  nic.step(1000);
+  test.step(1000);
   for (unsigned port = 0; port < nic::kPorts; port++) {
     for (uint64_t at = 0; at < packets; at++) {
       if (!nic.pop(port, packet)) throw std::runtime_error("a TRANSFER has no reply");
@@ -863,6 +906,7 @@ int main(int argc, char** argv) {
       // A wider port's words are packets, of which none is cut in two.
       if (DataWidth == 512) restarts(options);
     }
+    without_ticks(options);
     Overload overload;
     flood(options, nic::kToHost, 2000, overload);
     flood(options, nic::kTx + (nic::kPorts > 1), 2000, overload);
@@ -891,6 +935,8 @@ int main(int argc, char** argv) {
     for (const uint16_t status : {0, 1, 2, 3, 4, 16, 17, 18, 32, 33, 34}) {
       if (counts.statuses[status] == 0) throw std::runtime_error("no reply had the status " + std::to_string(status));
     }
+    // As few as the crowded index of the window makes.
+    if (counts.statuses[kBusy] > counts.operations / 1000) throw std::runtime_error(std::to_string(counts.statuses[kBusy]) + " operations were BUSY");
     if (PACKETS >= 500 && counts.hits < counts.misses / 4) throw std::runtime_error("hardly any proof was in the cache");
     std::printf("too much of %lu packets: %lu to the host, %lu for it and %lu at ports dropped; ", overload.packets, overload.to_host, overload.host_dropped,
                 overload.rx_dropped);

@@ -18,6 +18,8 @@ module store_dram
     input  logic       [          15:0] gap_i,
     input  logic       [         127:0] secret_i,
     input  logic       [LimitWidth-1:0] limit_i,
+    // Time passes for what is remembered of operations, see dedup_window.
+    input  logic                        retry_tick_i,
     input  logic                        valid_i,
     output logic                        ready_o,
     input  operation_t                  operation_i,
@@ -43,6 +45,7 @@ module store_dram
       .rst_ni,
       .secret_i,
       .limit_i,
+      .retry_tick_i,
       .valid_i,
       .ready_o,
       .operation_i,
