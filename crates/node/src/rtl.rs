@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nic::{
     AfXdpBackend, Backend as _, Either, Prefix, RtlBackend, RtlConfig, Streams, WithStreams,
