@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -27,6 +27,14 @@ SOON: Final = 0.5
 
 GENERATOR: Final = bytes.fromhex("79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798")
 ONE: Final = bytes(31) + b"\1"
+
+
+@pytest.fixture(autouse=True)
+def keyboard() -> Iterator[None]:
+    """What a shell starts in the background ignores the keyboard's interrupts, and so would Python."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def times(row: bytes, count: int) -> ByteArray:
