@@ -1,5 +1,6 @@
 //! What a proof of the own chain was verified against, so that nobody takes "verified" for more than it is.
 
+use std::fmt;
 use std::path::Path;
 
 use client::{Client, Reorganised};
@@ -23,9 +24,34 @@ pub struct Against {
     pub tip_height: u64,
     /// Its hash.
     pub tip: String,
+    /// What other headers were given up for these, if any were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<Replaced>,
     /// Where the network id was taken from.
     #[serde(skip)]
     source: Source,
+}
+
+/// The headers that those of another branch replaced.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replaced {
+    /// Height of the first one.
+    pub from: u64,
+    /// The tip before.
+    pub was_at: Block,
+    /// The node's tip.
+    pub is_at: Block,
+    /// All of them.
+    pub gone: Vec<Block>,
+}
+
+/// A block of the own chain.
+#[derive(Clone, Debug, Serialize)]
+pub struct Block {
+    /// Its height.
+    pub height: u64,
+    /// Its hash.
+    pub hash: String,
 }
 
 /// Where a network id comes from.
@@ -51,14 +77,15 @@ impl Source {
 }
 
 impl Against {
-    /// These headers, whose network id was taken from there.
-    pub fn new(chain: &HeaderChain, source: Source) -> Self {
+    /// These headers, whose network id was taken from there, and what they replaced.
+    pub fn new(chain: &HeaderChain, source: Source, replaced: Option<Replaced>) -> Self {
         Self {
             network: hex::encode(chain.network_id()),
             chain_key: hex::encode(&chain.key().to_bytes()),
             pinned: source == Source::Pinned,
             tip_height: chain.height(),
             tip: hex::encode(chain.tip_hash()),
+            replaced,
             source,
         }
     }
@@ -80,31 +107,54 @@ impl Against {
     }
 }
 
+impl Replaced {
+    /// Lines for people.
+    pub fn describe(&self) -> String {
+        let Self { from, was_at, is_at, gone } = self;
+        let count = thousands(gone.len() as u64);
+        let mut text = format!(
+            "replaced {count} headers from height {from} on, as asked for with --accept-reorganisation; what was proved by them \
+             may hold no longer\nwas at  {was_at}\nis at   {is_at}"
+        );
+        for block in gone {
+            text.push_str(&format!("\ngone    {block}"));
+        }
+        text
+    }
+}
+
+impl From<Reorganised> for Replaced {
+    fn from(Reorganised { fork, replaced }: Reorganised) -> Self {
+        Self {
+            from: fork.common + 1,
+            was_at: Block::new(fork.here.height, &fork.here.hash),
+            is_at: Block::new(fork.there.height, &fork.there.hash),
+            gone: replaced.iter().map(|sealed| Block::new(sealed.height(), &sealed.hash())).collect(),
+        }
+    }
+}
+
+impl Block {
+    fn new(height: u64, hash: &[u8; 32]) -> Self {
+        Self { height, hash: hex::encode(hash) }
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "block {} {}", self.height, self.hash)
+    }
+}
+
 /// Takes the node's headers: those that are new, or with `accept` also those of another branch. Tells how many came, and what they
 /// replaced.
 pub fn synchronise(
     client: &mut Client,
     chain: &mut HeaderChain,
     accept: bool,
-) -> Result<(u64, Option<Reorganised>), Error> {
+) -> Result<(u64, Option<Replaced>), Error> {
     let result =
         if accept { client.accept_reorganisation(chain) } else { client.sync_headers(chain).map(|came| (came, None)) };
-    result.map_err(Error::other)
-}
-
-/// Tells what was replaced.
-pub fn describe_replaced(reorganised: &Reorganised) -> String {
-    let Reorganised { fork, replaced } = reorganised;
-    let first = fork.common + 1;
-    let mut text = format!(
-        "replaced {} headers from height {first} on, as asked for with --accept-reorganisation; what was proved by them may hold no \
-         longer\nwas at  {}\nis at   {}",
-        thousands(replaced.len() as u64),
-        fork.here,
-        fork.there
-    );
-    for sealed in replaced {
-        text.push_str(&format!("\ngone    block {} {}", sealed.height(), hex::encode(&sealed.hash())));
-    }
-    text
+    let (came, reorganised) = result.map_err(Error::other)?;
+    Ok((came, reorganised.map(Replaced::from)))
 }

@@ -162,6 +162,47 @@ fn a_session_from_an_account_to_a_verified_proof() {
     assert_eq!(check["chain_key"], balance["against"]["chain_key"]);
 }
 
+#[test]
+fn a_reorganisation_that_is_accepted_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, copy, headers, other] = ["data", "copy", "headers", "other"].map(|name| folder.path().join(name));
+    let serve = |data: &Path| start(data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000"]);
+    let node = serve(&data);
+    let at = node.address.to_string();
+    json(&["account", "create", "1", "--transaction", "1", "--node", &at]);
+    let common = proof(&["proof", "get", "--transaction", "1", "--source", "1", "--node", &at]);
+    assert!(node.stop().unwrap());
+    assert!(Command::new("cp").args(["-a", text(&data), text(&copy)]).status().unwrap().success());
+
+    // The chain goes on, and then again from the copy, with another block in the place of each.
+    let seal = |at: &str, amount: &str, file: &Path| {
+        json(&["account", "issue", "1", amount, "--transaction", amount, "--node", at]);
+        let get = ["proof", "get", "--transaction", amount, "--source", "1", "--node", at, "--headers", text(file)];
+        proof(&get)
+    };
+    let node = serve(&data);
+    let sealed = seal(&node.address.to_string(), "10", &headers);
+    assert_eq!(sealed["against"]["replaced"], Value::Null);
+    drop(node);
+    let node = serve(&copy);
+    let at = node.address.to_string();
+    let wanted = sealed["against"]["tip_height"].as_u64();
+    let amounts = (20..).map(|amount: u32| amount.to_string());
+    let reached = amounts.map(|amount| seal(&at, &amount, &other)["against"]["tip_height"].as_u64());
+    assert!(reached.take(20).any(|height| height >= wanted), "as high as the headers that are kept");
+
+    let get = ["proof", "get", "--transaction", "20", "--source", "1", "--node", &at, "--headers", text(&headers)];
+    assert!(error(&get).contains("sealed two chains"));
+    let accepted = json(&[&get[..], &["--accept-reorganisation"]].concat());
+    let replaced = &accepted["against"]["replaced"];
+    assert!(replaced["from"].as_u64() > common["height"].as_u64(), "{accepted}");
+    assert_eq!(replaced["was_at"]["hash"], sealed["against"]["tip"]);
+    assert_eq!(replaced["is_at"]["hash"], accepted["against"]["tip"]);
+    let gone = replaced["gone"].as_array().unwrap();
+    assert_eq!((&gone[0]["height"], gone.last().unwrap()), (&replaced["from"], &replaced["was_at"]));
+    assert_eq!(json(&get)["against"]["replaced"], Value::Null, "the headers that came were kept");
+}
+
 /// A capture in the classic format, with Ethernet, IPv4 and UDP headers around the payloads.
 fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();

@@ -4,7 +4,7 @@ use client::Client;
 use serde::Serialize;
 use spv::bitcoin;
 
-use crate::against::{Against, Source, describe_replaced, synchronise};
+use crate::against::{Against, Source, synchronise};
 use crate::cli::{ChainArg, HeadersArgs};
 use crate::error::Error;
 use crate::header_file;
@@ -33,18 +33,18 @@ pub fn run(args: &HeadersArgs, output: Output) -> Result<(), Error> {
             let network = args.pin.network_id;
             let source = Source::of(network, Some(&args.file));
             let mut chain = header_file::open_own(Some(&args.file), &mut client, network)?;
-            let (new, reorganised) = synchronise(&mut client, &mut chain, args.accept_reorganisation)?;
+            let (new, replaced) = synchronise(&mut client, &mut chain, args.accept_reorganisation)?;
             header_file::write_own(&args.file, &chain)?;
-            if let Some(reorganised) = &reorganised {
-                output.progress(describe_replaced(reorganised));
+            if let Some(replaced) = &replaced {
+                output.progress(replaced.describe());
             }
             Report {
                 chain: "own",
                 new,
                 height: chain.height(),
                 tip: hex::encode(chain.tip_hash()),
-                against: Some(Against::new(&chain, source)),
-                replaced: reorganised.map_or(0, |reorganised| reorganised.replaced.len() as u64),
+                replaced: replaced.as_ref().map_or(0, |replaced| replaced.gone.len() as u64),
+                against: Some(Against::new(&chain, source, replaced)),
             }
         }
         ChainArg::Bitcoin => {

@@ -10,7 +10,7 @@ use spv::{HeaderChain, bitcoin};
 use wire::{AccountId, Operation, Reply};
 use zerocopy::FromBytes;
 
-use crate::against::{Against, Source, describe_replaced, synchronise};
+use crate::against::{Against, Source, synchronise};
 use crate::cli::{ProofCommand, ProofGetArgs};
 use crate::error::Error;
 use crate::header_file;
@@ -87,19 +87,19 @@ fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
         let network = args.pin.network_id;
         let source = Source::of(network, args.headers.as_deref());
         let mut chain = header_file::open_own(args.headers.as_deref(), &mut client, network)?;
-        if args.accept_reorganisation
-            && let (_, Some(reorganised)) = synchronise(&mut client, &mut chain, true)?
-        {
-            output.progress(describe_replaced(&reorganised));
+        let replaced = if args.accept_reorganisation { synchronise(&mut client, &mut chain, true)?.1 } else { None };
+        if let Some(replaced) = &replaced {
+            output.progress(replaced.describe());
         }
         let reply = if let Some(account) = subject.balance {
             let proved = client.prove_index(&mut chain, account).map_err(Error::other)?;
-            let report = BalanceReport::new(account, proved.height, proved.entry, Against::new(&chain, source));
+            let report =
+                BalanceReport::new(account, proved.height, proved.entry, Against::new(&chain, source, replaced));
             output.result(&report, BalanceReport::describe);
             proved.reply
         } else {
             let proved = get_transaction(&mut client, &mut chain, args)?;
-            let report = TransactionReport::of(&proved, Against::new(&chain, source));
+            let report = TransactionReport::of(&proved, Against::new(&chain, source, replaced));
             output.result(&report, TransactionReport::describe);
             proved.reply
         };
@@ -166,7 +166,7 @@ fn verify(
             proof.verify(&chain).map_err(Error::other)?;
             let (operation, _) = Operation::read_from_prefix(proof.transaction)
                 .map_err(|_| Error::Failed("the proof holds no transaction".into()))?;
-            let against = Against::new(&chain, Source::of(network, headers));
+            let against = Against::new(&chain, Source::of(network, headers), None);
             let report = TransactionReport::new(proof.height, &proof.block_hash, proof.position, &operation, against);
             output.result(&report, TransactionReport::describe);
         }
@@ -176,7 +176,7 @@ fn verify(
             let mut account = [0; 16];
             account.copy_from_slice(&reply.fixed.request.key[..16]);
             let entry = proof.verify(&account, &chain).map_err(Error::other)?;
-            let against = Against::new(&chain, Source::of(network, headers));
+            let against = Against::new(&chain, Source::of(network, headers), None);
             let report = BalanceReport::new(AccountId(account), proof.height, entry, against);
             output.result(&report, BalanceReport::describe);
         }
