@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help demo test test-machine build setup blocks lint unit conformance simulate kill-loop fuzz python-wheel check-dependencies clean \
+.PHONY: help demo test test-machine build setup blocks lint unit simulate kill-loop fuzz python-wheel check-dependencies clean \
 	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr
 
 help: ## this list
@@ -27,6 +27,9 @@ demo: build blocks $(filter rtl,$(IO)) ## a node, a million durable transfers, p
 
 test: setup blocks ## everything that CI runs
 	@scripts/test
+
+unit: setup ## the tests inside of the Rust crates, without the suites of whole nodes, chains and networks
+	$(CARGO) test --workspace --locked --lib --bins
 
 test-machine: setup ## the NIC tier between emulated network cards, with AF_XDP's zero copy: five minutes, QEMU and a kernel from Debian
 	@tests/machine/run
