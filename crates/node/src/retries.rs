@@ -30,16 +30,23 @@ impl RetryFigures {
         }
     }
 
-    /// Writes them as Prometheus reads them.
-    pub(crate) fn write(&self, metrics: &mut Metrics) {
-        let each = |figure: fn(&Figures) -> &AtomicU64| {
-            KINDS.iter().zip(&self.0).map(move |(kind, figures)| ([*kind], figure(figures).load(Relaxed)))
-        };
-        let remembered = each(|figures| &figures.operations);
-        metrics.gauges("retry_operations", "Operations remembered for retries.", ["kind"], remembered);
-        let capacity = each(|figures| &figures.capacity);
-        metrics.gauges("retry_capacity", "Operations that can be remembered; one more is BUSY.", ["kind"], capacity);
-        let ages = each(|figures| &figures.age);
-        metrics.gauges("retry_age_microseconds", "Age of the oldest one remembered.", ["kind"], ages);
+    /// How full it is, as was told last.
+    pub(crate) fn fills(&self) -> [Fill; KINDS.len()] {
+        self.0.each_ref().map(|Figures { operations, capacity, age }| Fill {
+            operations: operations.load(Relaxed) as usize,
+            capacity: capacity.load(Relaxed) as usize,
+            age: age.load(Relaxed),
+        })
     }
+}
+
+/// Writes how full the memory is, as Prometheus reads it.
+pub(crate) fn write(metrics: &mut Metrics, fills: [Fill; KINDS.len()]) {
+    let each = |figure: fn(&Fill) -> u64| KINDS.iter().zip(&fills).map(move |(kind, fill)| ([*kind], figure(fill)));
+    let remembered = each(|fill| fill.operations as u64);
+    metrics.gauges("retry_operations", "Operations remembered for retries.", ["kind"], remembered);
+    let capacity = each(|fill| fill.capacity as u64);
+    metrics.gauges("retry_capacity", "Operations that can be remembered; one more is BUSY.", ["kind"], capacity);
+    let ages = each(|fill| fill.age);
+    metrics.gauges("retry_age_microseconds", "Age of the oldest one remembered.", ["kind"], ages);
 }

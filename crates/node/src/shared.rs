@@ -14,13 +14,18 @@ use std::{
 use ledger::{
     builder::{BlockBuilder, Observer},
     journal::Log,
+    retries::Fill,
 };
 use nic::{Class, Costs, Counters, cost::Work, counters::Closed, rtl::RtlCounters};
 use proof::Cache;
 use wire::Status;
-use xdp::{Counter, Gauge, InNicLedger, Program, State};
+use xdp::{Counter, Gauge, InNicLedger, Program, RetryFill, State};
 
-use crate::{config, in_nic, metrics::Metrics, retries::RetryFigures};
+use crate::{
+    config, in_nic,
+    metrics::Metrics,
+    retries::{self, RetryFigures},
+};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -226,7 +231,12 @@ impl Shared {
         metrics.gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit);
         let unreserved = self.accounts_unreserved;
         metrics.gauge("accounts_unreserved", "Accounts from which on only trusted senders open others.", unreserved);
-        self.retries.write(&mut metrics);
+        // The program remembers by itself, and no operation that is signed.
+        let by_program = self.in_nic.get().map(|ledger| {
+            let RetryFill { operations, capacity, age } = in_nic::lock(ledger).retries();
+            [Fill { operations, capacity, age: age.as_micros() as u64 }, Fill::default()]
+        });
+        retries::write(&mut metrics, by_program.unwrap_or_else(|| self.retries.fills()));
         metrics.gauge("durable_sequence", "Last durable operation.", self.durable());
         metrics.gauge("built_sequence", "Last operation that the block builder has seen.", self.built.load(Relaxed));
         metrics.gauge("builder_behind", "Durable operations not yet in a block.", self.behind());

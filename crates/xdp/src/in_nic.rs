@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    Arena, Committed, Error, LedgerCounter, MOST_RETENTION, State, TestRun, Tick, btf,
+    Arena, Committed, Error, LedgerCounter, MOST_RETENTION, RetryFill, State, TestRun, Tick, btf,
     committed::CommittedRing,
     error::refused,
     loader,
@@ -143,6 +143,11 @@ impl InNicLedger {
     /// Sequence of the last operation that was executed.
     pub fn sequence(&self) -> u64 {
         self.store.sequence()
+    }
+
+    /// How full the memory of retries is: with operations that may not be forgotten yet.
+    pub fn retries(&self) -> RetryFill {
+        self.store.fill(Tick::now())
     }
 
     /// All accounts and their balances, in no order; as of one moment only while nothing is executed.

@@ -43,7 +43,7 @@ pub use interface::Interface;
 pub use ledger_counters::LedgerCounter;
 pub use link::{Link, Mode};
 pub use program::{Program, QUEUES, TestRun};
-pub use retries::{MOST_RETENTION, Tick};
+pub use retries::{MOST_RETENTION, RetryFill, Tick};
 pub use socket::{Gauge, Losses, Receiver, Sender, Socket, Transfer};
 pub use state::{Flags, Offsets, State};
 pub use store::InNicStore;

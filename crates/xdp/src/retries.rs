@@ -105,7 +105,18 @@ impl Size {
     }
 }
 
-/// The memory, while no program is at it.
+/// How full the memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryFill {
+    /// Operations that may not be forgotten yet.
+    pub operations: usize,
+    /// How many there can be.
+    pub capacity: usize,
+    /// Since the oldest of them was executed, in ticks.
+    pub age: Duration,
+}
+
+/// The memory: to be changed while no program is at it.
 #[derive(Debug)]
 pub struct Retries {
     /// Secret words, as accounts have them.
@@ -158,6 +169,23 @@ impl Retries {
         true
     }
 
+    /// How full it is behind the operation of a sequence: with those that may not be forgotten. By and large, as others are executed meanwhile.
+    pub fn fill(&self, last: u64, now: Tick) -> RetryFill {
+        let places = (self.log.len() / OPERATION) as u64;
+        // One more, and the place ahead of it is of one that may not be forgotten.
+        let capacity = places - 2 * self.processors + 1;
+        let nth_last = |count: u64| last.wrapping_sub(count - 1);
+        // They are in the order of their ticks.
+        let (mut young, mut most) = (0, capacity);
+        while young < most {
+            let count = (young + most).div_ceil(2);
+            if self.is_young(nth_last(count), now) { young = count } else { most = count - 1 }
+        }
+        let ticks = if young == 0 { 0 } else { self.age(nth_last(young), now).saturating_sub(TICKS_LATE) };
+        let age = Duration::from_nanos(ticks << TICK_BITS);
+        RetryFill { operations: young as usize, capacity: capacity as usize, age }
+    }
+
     /// The two sets of an operation, and its tag.
     fn find(&self, committed: &Committed) -> ([usize; 2], u16) {
         let sets = (self.sets.len() / SET) as u64;
@@ -184,10 +212,19 @@ impl Retries {
 
     /// Whether the operation in a place may not be forgotten.
     fn is_young(&self, sequence: u64, now: Tick) -> bool {
+        self.when(sequence) & COMMAND != 0 && self.age(sequence, now) <= self.retention
+    }
+
+    /// Ticks since an operation, and `TICKS_LATE`.
+    fn age(&self, sequence: u64, now: Tick) -> u64 {
+        let ahead = (now.0 as u32).wrapping_add(TICKS_LATE as u32);
+        u64::from(ahead.wrapping_sub(self.when(sequence) >> 8) & TICKS)
+    }
+
+    /// When the operation in a place was executed, with its command and status.
+    fn when(&self, sequence: u64) -> u32 {
         let place = sequence as usize & (self.log.len() / OPERATION - 1);
-        let when = (self.log[place * OPERATION + 2].load(Relaxed) >> 32) as u32;
-        let age = (now.0 as u32).wrapping_add(TICKS_LATE as u32).wrapping_sub(when >> 8) & TICKS;
-        when & COMMAND != 0 && u64::from(age) <= self.retention
+        (self.log[place * OPERATION + 2].load(Relaxed) >> 32) as u32
     }
 }
 

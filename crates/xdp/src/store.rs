@@ -8,7 +8,7 @@ use std::sync::{
 use table::Array;
 
 use crate::{
-    Arena, Committed, Error, InNicConfig, Tick,
+    Arena, Committed, Error, InNicConfig, RetryFill, Tick,
     retries::{self, Retries},
 };
 
@@ -191,6 +191,11 @@ impl InNicStore {
     pub fn begin_after(&mut self, sequence: u64) {
         self.retries.begin_after(sequence);
         self.header[SEQUENCE].store(sequence, Relaxed);
+    }
+
+    /// How full the memory of retries is.
+    pub fn fill(&self, now: Tick) -> RetryFill {
+        self.retries.fill(self.sequence(), now)
     }
 
     fn first_bucket(&self, account: u32) -> usize {

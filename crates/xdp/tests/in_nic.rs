@@ -13,7 +13,7 @@ use std::{
 use common::{Checksum, Envelope, MAC, PORT, bytes, compact};
 use ledger::{Ledger, Limits, Now, Secret, retries};
 use proptest::prelude::*;
-use turnpike_xdp::{Committed, InNicConfig, InNicLedger, LedgerCounter};
+use turnpike_xdp::{Committed, InNicConfig, InNicLedger, LedgerCounter, RetryFill};
 use wire::{Command, CompactFrame, Operation, Status};
 use zerocopy::FromBytes;
 
@@ -275,10 +275,15 @@ fn a_retry_is_never_executed_again_under_load() {
     }
     let refer = compact(Command::Refer, 1, 7, 0, 0);
     assert_eq!(ask(&nic, refer).unwrap().value(), executed.len() as u32, "each was executed once");
+    let fill = nic.retries();
+    assert_eq!(fill.operations, executed.len() + 1, "with the CREATE");
+    assert!(fill.operations <= fill.capacity && fill.capacity < 4096, "{fill:?}");
     assert!(begun.elapsed() < RETENTION, "this machine is too slow for the test");
     std::thread::sleep(RETENTION + Duration::from_millis(1200));
+    assert_eq!(nic.retries(), RetryFill { operations: 0, age: Duration::ZERO, ..fill });
     let (request, _) = refused[0];
     assert_eq!(ask(&nic, request).unwrap().status(), Ok(Status::Ok));
+    assert_eq!(nic.retries().operations, 1);
 }
 
 /// The commands of a random talk: source, destination, amount; how far back its transaction id was used, 0 for a new one.

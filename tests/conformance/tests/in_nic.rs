@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use chain::own;
 use common::{CABLE, CLIENT, NODE, Namespaces, STRANGER, within};
@@ -152,6 +152,9 @@ fn start(namespaces: &Namespaces, config: &Config) -> Result<InNic, node::Error>
     within(&namespaces.node, || InNic::start(config))
 }
 
+/// Microseconds by which the clock of the memory of retries, which is coarse, may be off: three of its ticks.
+const CLOCK: u64 = 3 << 14;
+
 /// More operations than the memory of retries holds come between an operation and its retry, and then the service starts again.
 #[test]
 fn a_retry_is_not_executed_again_under_load() {
@@ -160,6 +163,7 @@ fn a_retry_is_not_executed_again_under_load() {
     config.ledger.retry_operations = 8192;
     // Longer than the test takes.
     config.ledger.retry_seconds = 60;
+    let begun = Instant::now();
     let Some((service, receiver, namespaces)) = set_up(&config) else { return };
     let socket = within(&namespaces.client, || client(CLIENT, config.listen));
     for (transaction, account) in [(1, 1), (2, 2)] {
@@ -183,7 +187,14 @@ fn a_retry_is_not_executed_again_under_load() {
         }
     }
     assert!(executed > 7000 && busy > 1500, "{executed} were executed, {busy} refused");
-    assert_eq!(figures(&namespaces, &service)["turnpike_in_nic_full_total"], busy);
+    let told = figures(&namespaces, &service);
+    assert_eq!(told["turnpike_in_nic_full_total"], busy);
+    let [remembered, capacity, age] = ["operations", "capacity", "age_microseconds"]
+        .map(|name| told[&format!("turnpike_retry_{name}{{kind=\"unsigned\"}}")]);
+    assert_eq!(remembered, u64::from(executed) + 4, "with two CREATE, the first ISSUE and the transfer");
+    assert!(remembered <= capacity && capacity < 8192, "{told:?}");
+    assert!(age <= begun.elapsed().as_micros() as u64 + CLOCK, "{told:?}");
+    assert_eq!(told["turnpike_retry_operations{kind=\"signed\"}"], 0);
     let balance =
         |socket: &UdpSocket, account| ask(socket, CompactFrame::new(Command::Refer, 5, account, 0, 0)).value();
     assert_eq!(ask(&socket, transfer), first);
