@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help demo test test-machine build setup blocks lint unit simulate kill-loop fuzz python-wheel check-dependencies clean \
+.PHONY: help demo test test-machine build setup blocks lint unit conformance simulate kill-loop fuzz python-wheel check-dependencies clean \
 	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr
 
 help: ## this list
@@ -30,6 +30,11 @@ test: setup blocks ## everything that CI runs
 
 unit: setup ## the tests inside of the Rust crates, without the suites of whole nodes, chains and networks
 	$(CARGO) test --workspace --locked --lib --bins
+
+# Each tier says why it is left out where the machine cannot run it: the NIC tier takes root, the simulated NIC what builds it.
+conformance: setup ## the conformance suite against each tier: the node, AF_XDP, XDP, the ledger in the NIC, the simulated NIC
+	@rtl/check model || [ $$? -eq 77 ]
+	$(CARGO) test --locked --package turnpike-conformance --no-fail-fast -- --nocapture
 
 test-machine: setup ## the NIC tier between emulated network cards, with AF_XDP's zero copy: five minutes, QEMU and a kernel from Debian
 	@tests/machine/run
