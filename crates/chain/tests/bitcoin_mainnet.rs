@@ -10,6 +10,7 @@ use chain::bitcoin::{
     BitcoinChain, Block, BlockFiles, Change, ChangeKind, Error, FileError, FrameError, Importer, InvalidBlock,
     Observer, Options, Origin, Progress, Start,
 };
+use skip::Ability;
 use spv::Locator;
 use spv::bitcoin::{HeaderChain, HeaderError, Network};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ fn input(name: &str) -> Option<PathBuf> {
     let folder = folder.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"));
     let path = folder.join(name);
     if !path.exists() {
-        eprintln!("skipped: {} is not there; scripts/fetch-blocks gets it", path.display());
+        skip::lacking(Ability::Blocks, format_args!("{} is not there; scripts/fetch-blocks gets it", path.display()));
         return None;
     }
     Some(path)
@@ -336,7 +337,7 @@ fn full_blocks() {
         if paths.iter().all(|path| path.exists()) {
             check_full_blocks(height, &paths.iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>());
         } else {
-            eprintln!("skipped: block {height} is not there");
+            skip::lacking(Ability::Inputs, format_args!("block {height} is not there"));
         }
     }
 }

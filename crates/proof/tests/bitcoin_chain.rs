@@ -9,6 +9,7 @@ use std::{
 };
 
 use chain::bitcoin::{BitcoinChain, Block, BlockFiles, FileError, Importer, Options, script_hash};
+use skip::Ability;
 use spv::bitcoin::{BlockHeader, Network, TransactionProof};
 use storage::RealDirectory;
 use turnpike_proof::{BitcoinAnnouncer, BitcoinSource, Cache, Config, Service};
@@ -20,7 +21,7 @@ fn input(name: &str) -> Option<PathBuf> {
     let folder = folder.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"));
     let path = folder.join(name);
     if !path.exists() {
-        eprintln!("skipped: {} is not there; scripts/fetch-blocks gets it", path.display());
+        skip::lacking(Ability::Blocks, format_args!("{} is not there; scripts/fetch-blocks gets it", path.display()));
         return None;
     }
     Some(path)

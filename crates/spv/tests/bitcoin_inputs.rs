@@ -2,6 +2,7 @@
 //! check nothing. The import's tests, in the chain crate, work on real blocks everywhere.
 #![allow(clippy::unwrap_used)]
 
+use skip::Ability;
 use std::path::{Path, PathBuf};
 use turnpike_spv::bitcoin::{BlockHeader, HEADER_SIZE, HeaderChain, HeaderError, Inserted, MerkleBlock, Network};
 
@@ -10,7 +11,7 @@ const LATER: u64 = 4_000_000_000;
 fn inputs(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/bitcoin").join(name);
     if !path.exists() {
-        eprintln!("skipped: {} is not there", path.display());
+        skip::lacking(Ability::Inputs, format_args!("{} is not there", path.display()));
         return None;
     }
     Some(path)

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{Process, start};
 use serde_json::Value;
+use skip::Ability;
 use wire::{CompactFrame, Operation};
 use zerocopy::IntoBytes;
 
@@ -346,8 +347,7 @@ fn bitcoin_blocks_are_imported_and_proved() {
     let blocks = std::env::var_os("TURNPIKE_BLOCKS")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"), std::path::PathBuf::from);
     if !blocks.join("blk_0_to_14131.dat").exists() {
-        println!("skipped: scripts/fetch-blocks has not been run");
-        return;
+        return skip::lacking(Ability::Blocks, "scripts/fetch-blocks has not been run");
     }
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
@@ -507,8 +507,10 @@ fn blocks_are_verified() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks/blk_0_to_14131.dat");
     let path = std::env::var_os("TURNPIKE_BLOCKS").map_or(path, |folder| Path::new(&folder).join("blk_0_to_14131.dat"));
     if !path.exists() {
-        eprintln!("skipped: {} is not there; scripts/fetch-blocks gets it", path.display());
-        return;
+        return skip::lacking(
+            Ability::Blocks,
+            format_args!("{} is not there; scripts/fetch-blocks gets it", path.display()),
+        );
     }
     let (status, report) = verified(&["block", text(&path)]);
     assert_eq!(status, 0, "{report}");

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use client::{Client, Options};
 use common::start;
+use skip::Ability;
 use wire::{AccountId, Operation, Promise, Status, TransactionId};
 
 /// Room for one segment of the journal, 64 MiB, and not for two; so it is the journal that finds the disk full.
@@ -141,8 +142,7 @@ fn await_answer(address: SocketAddr, path: &str, words: &str) -> String {
 fn a_full_disk_stops_writes_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = Disk::mount(folder.path()) else {
-        println!("skipped: a file system can be mounted by root only");
-        return;
+        return skip::lacking(Ability::Root, "a file system can be mounted by root only");
     };
     let data = folder.path().join("data");
     let arguments = ["--accounts", "4096"];
@@ -186,8 +186,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
 fn a_disk_that_is_full_at_start_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let Some(_disk) = Disk::mount(folder.path()) else {
-        println!("skipped: a file system can be mounted by root only");
-        return;
+        return skip::lacking(Ability::Root, "a file system can be mounted by root only");
     };
     std::fs::write(folder.path().join("others"), vec![1; 60 << 20]).unwrap();
     let serve = Command::new(env!("CARGO_BIN_EXE_turnpike"))

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use common::Process;
 use namespaces::{CABLE, CLIENT, NODE, Namespaces, within};
+use skip::Ability;
 use wire::{Command, CompactFrame, Operation, Status};
 use xdp::generator::{Generator, Requests};
 use xdp::{Error, InNicConfig, InNicLedger, Interface};
@@ -300,12 +301,12 @@ fn only_what_was_not_journalled_is_lost() {
     let kills: u64 = std::env::var("KILLS").ok().map_or(12, |kills| kills.parse().unwrap());
     let namespaces = match Namespaces::new() {
         Ok(namespaces) => namespaces,
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return skip::lacking(Ability::Namespaces, why),
     };
     match InNicLedger::load(&InNicConfig { retries: 1, ..InNicConfig::default() }, [1, 2]) {
         Ok(_) => {}
         Err(error @ Error::Verifier { .. }) => panic!("{error}"),
-        Err(error) => return eprintln!("skipped: {error}"),
+        Err(error) => return skip::lacking(Ability::Bpf, error),
     }
     let data = tempfile::tempdir().unwrap();
     let data = data.path().join("data");

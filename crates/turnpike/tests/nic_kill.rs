@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use client::{Client, Options};
 use common::{Process, start};
 use namespaces::{CABLE, CLIENT, NODE, Namespaces, within};
+use skip::Ability;
 use wire::{AccountId, CompactFrame, Operation, Status, TransactionId};
 use xdp::{Arena, Interface, Link, Mode, Program};
 use zerocopy::{FromBytes, IntoBytes};
@@ -40,7 +41,12 @@ fn cable() -> Option<(Link, Namespaces)> {
             Some((link, namespaces))
         }
         (built, namespaces, arena) => {
-            eprintln!("skipped: built {built}, namespaces {:?}, arena {:?}", namespaces.err(), arena.err());
+            let (ability, namespaces) = match namespaces {
+                Ok(_) => (Ability::Bpf, None),
+                Err(why) => (Ability::Namespaces, Some(why)),
+            };
+            let arena = arena.err();
+            skip::lacking(ability, format_args!("built {built}, namespaces {namespaces:?}, arena {arena:?}"));
             None
         }
     }

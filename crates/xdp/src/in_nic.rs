@@ -196,7 +196,7 @@ mod tests {
         let nic = match nic {
             Ok(nic) => nic,
             Err(error @ Error::Verifier { .. }) => panic!("{error}"),
-            Err(error) => return eprintln!("skipped: {error}"),
+            Err(error) => return skip::lacking(skip::Ability::Bpf, error),
         };
         let (client, server) = ("10.0.0.2".parse().unwrap(), "10.0.0.1:7400".parse().unwrap());
         nic.state().set_listening(7400, MACS[1], &["10.0.0.1".parse().unwrap()]);

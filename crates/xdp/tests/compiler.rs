@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use compiler::Compiler;
+use skip::Ability;
 
 fn folder() -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compiler");
@@ -18,7 +19,9 @@ fn folder() -> PathBuf {
 /// A copy of `bpf/` with a mistake in it fails the build, with the place and the compiler's message.
 #[test]
 fn a_mistake_is_told() {
-    let Ok(compiler) = Compiler::find(None) else { return eprintln!("skipped: there is no clang 19") };
+    let Ok(compiler) = Compiler::find(None) else {
+        return skip::lacking(Ability::Clang, "there is no clang 19");
+    };
     let bpf = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
     let (copy, object) = (folder(), folder().join("turnpike.o"));
     for entry in fs::read_dir(bpf).unwrap() {

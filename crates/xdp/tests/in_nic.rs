@@ -13,6 +13,7 @@ use std::{
 use common::{Checksum, Envelope, MAC, PORT, bytes, compact};
 use ledger::{Ledger, Limits, Now, Secret, retries};
 use proptest::prelude::*;
+use skip::Ability;
 use turnpike_xdp::{Committed, InNicConfig, InNicLedger, LedgerCounter, RetryFill};
 use wire::{Command, CompactFrame, Operation, Status};
 use zerocopy::FromBytes;
@@ -32,7 +33,7 @@ fn load_with(config: &InNicConfig) -> Option<InNicLedger> {
         Ok(nic) => nic,
         Err(error @ turnpike_xdp::Error::Verifier { .. }) => panic!("{error}"),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            skip::lacking(Ability::Bpf, error);
             return None;
         }
     };

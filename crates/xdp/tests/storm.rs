@@ -13,6 +13,7 @@ use std::sync::atomic::{
 
 use common::{Envelope, Tier, compact};
 use proof::Tip;
+use skip::Ability;
 use table::Array;
 use turnpike_xdp::{Counter, Error, Program};
 use wire::{Chain, Command, Query};
@@ -173,7 +174,7 @@ fn set_up() -> Option<(Tier, Storm, Program)> {
     let program = match Program::load_storm(&tier.arena) {
         Ok(program) => program,
         Err(error @ (Error::NotBuilt | Error::Kernel { .. })) => {
-            eprintln!("skipped: {error}");
+            skip::lacking(Ability::Bpf, error);
             return None;
         }
         Err(error) => panic!("{error}"),

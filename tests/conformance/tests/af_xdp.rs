@@ -10,6 +10,7 @@ use std::time::Duration;
 use common::setting::{Client, Setting, config, conforms, other_traffic_and_restarts_are_not_disturbed, set_up};
 use common::{CLIENT, CLIENT_V6, NODE, NODE_V6, STRANGER, within};
 use node::config::Backend;
+use skip::Ability;
 use wire::Promise;
 
 /// What came as frames, and what came on the host's sockets (datagrams, or messages of connections), when nothing is on its
@@ -71,7 +72,8 @@ fn auto_takes_what_the_driver_has() {
         Ok("af_xdp") => Backend::AfXdp,
         Ok("xdp") => Backend::Xdp,
         other => {
-            return eprintln!("skipped: a veth has no device, and TURNPIKE_AUTO does not tell of others ({other:?})");
+            let why = format_args!("a veth has no device, and TURNPIKE_AUTO does not tell of others ({other:?})");
+            return skip::lacking(Ability::Cards, why);
         }
     };
     let Some(setting) = set_up(config(NODE, Backend::Auto)) else { return };

@@ -19,6 +19,7 @@ use ledger::journal::{self, Batch, Journal};
 use ledger::{Ledger, Limits, Now, Secret, retries};
 use node::config::Backend;
 use node::{Config, InNic, Node};
+use skip::Ability;
 use storage::Directory as _;
 use wire::{Command, CompactFrame, Operation, Status};
 use xdp::generator::attach_pass;
@@ -134,12 +135,12 @@ fn config(data: &Path, port: u16) -> Config {
 
 /// A service in its namespace, and the client's end of the cable made ready for what XDP sends there.
 fn set_up(config: &Config) -> Option<(InNic, Link, Namespaces)> {
-    let namespaces = Namespaces::new().inspect_err(|why| eprintln!("skipped: {why}")).ok()?;
+    let namespaces = Namespaces::new().inspect_err(|why| skip::lacking(Ability::Namespaces, why)).ok()?;
     match InNicLedger::load(&InNicConfig { retries: 1, ..InNicConfig::default() }, [1, 2]) {
         Ok(_) => {}
         Err(error @ Error::Verifier { .. }) => panic!("{error}"),
         Err(error) => {
-            eprintln!("skipped: {error}");
+            skip::lacking(Ability::Bpf, error);
             return None;
         }
     }

@@ -14,6 +14,7 @@ use common::{ip, within};
 use node::config::Backend;
 use node::{Config, Node};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket, sockopt};
+use skip::Ability;
 use turnpike_conformance::{Summary, Target, run};
 use wire::{
     AccountId, BatchEntries, BatchFormat, BatchHeader, Chain, Command, CompactEntry, CompactFrame, Promise,
@@ -33,7 +34,7 @@ fn library() -> Option<PathBuf> {
     let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/rtl/libturnpike_nic.so");
     let library = std::env::var_os("TURNPIKE_RTL").map_or_else(|| PathBuf::from(built), PathBuf::from);
     if !library.exists() {
-        eprintln!("skipped: there is no {} (`make rtl` builds it)", library.display());
+        skip::lacking(Ability::RtlLibrary, format_args!("there is no {} (`make rtl` builds it)", library.display()));
         return None;
     }
     Some(library)
@@ -266,7 +267,7 @@ fn linux_pings_and_talks_to_the_node_through_the_nic() {
     let Some(library) = library() else { return };
     let namespace = match Namespace::new() {
         Ok(namespace) => namespace,
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return skip::lacking(Ability::Namespaces, why),
     };
     let directory = tempfile::tempdir().unwrap();
     let trusted = format!("{LINUX}/32");

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ledger::{Ledger, Limits, Now, Secret, retries};
 use proof::Cache;
+use skip::Ability;
 use table::Region;
 use turnpike_xdp::{Arena, Flags, Offsets, Program, State};
 use wire::{Command, CompactFrame, Operation};
@@ -52,7 +53,7 @@ impl Tier {
         let arena = match Arena::with_room_for(&[SPARE, accounts, header, index, ring, proofs, values, tips]) {
             Ok(arena) => arena,
             Err(error) => {
-                eprintln!("skipped: {error}");
+                skip::lacking(Ability::Bpf, error);
                 return None;
             }
         };
@@ -88,7 +89,7 @@ impl Tier {
         match Program::load(&self.arena, true) {
             Ok(program) => Some(program),
             Err(error @ (turnpike_xdp::Error::NotBuilt | turnpike_xdp::Error::Kernel { .. })) => {
-                eprintln!("skipped: {error}");
+                skip::lacking(Ability::Bpf, error);
                 None
             }
             Err(error) => panic!("{error}"),

@@ -14,6 +14,7 @@ use xdp::{Arena, Interface, Link, Mode, Program};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::{CABLE, CLIENT, NODE, Namespaces, address, enter, within};
+use skip::Ability;
 
 const ISSUER: [u8; 32] = {
     let mut key = [0; 32];
@@ -49,19 +50,19 @@ pub fn config(listen: &str, backend: Backend) -> Config {
 
 /// Starts a node, or tells why it cannot have a tier here.
 pub fn set_up(mut config: Config) -> Option<Setting> {
-    let skip = |why: String| {
-        eprintln!("skipped: {why}");
+    let without = |ability, why: String| {
+        skip::lacking(ability, why);
         None
     };
     if !Program::is_built() {
-        return skip("the build had no clang 19".to_owned());
+        return without(Ability::Bpf, "the build had no clang 19".to_owned());
     }
     let namespaces = match Namespaces::new() {
         Ok(namespaces) => namespaces,
-        Err(why) => return skip(why),
+        Err(why) => return without(Ability::Namespaces, why),
     };
     if let Err(why) = Arena::with_room_for(&[1]) {
-        return skip(why.to_string());
+        return without(Ability::Bpf, why.to_string());
     }
     let data = tempfile::tempdir().unwrap();
     config.data = data.path().join("data");
