@@ -6,16 +6,26 @@ mod frames;
 mod full;
 mod limits;
 mod queries;
+mod retries;
 mod verify;
 
 use crate::Case;
 
-/// All cases. Those that fill tables or use up limits come last.
+/// All cases. Those that fill memory or tables, or use up limits, come last.
 pub fn all() -> impl Iterator<Item = Case> {
-    [compact::CASES, batch::CASES, full::CASES, queries::CASES, verify::CASES, frames::CASES, limits::CASES]
-        .into_iter()
-        .flatten()
-        .copied()
+    [
+        compact::CASES,
+        batch::CASES,
+        full::CASES,
+        queries::CASES,
+        verify::CASES,
+        frames::CASES,
+        retries::CASES,
+        limits::CASES,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
 }
 
 /// A list of cases: name and function of each.

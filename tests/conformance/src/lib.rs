@@ -35,6 +35,17 @@ pub struct Target {
     pub rate_limited: bool,
     /// How long a transaction takes at most until it is in a block.
     pub block_patience: Duration,
+    /// What it remembers for retries, if a case can fill that.
+    pub retries: Option<SmallMemory>,
+}
+
+/// A memory of retries that a case can fill with operations before any is forgotten.
+#[derive(Clone, Copy, Debug)]
+pub struct SmallMemory {
+    /// The most operations without a signature that are remembered.
+    pub operations: usize,
+    /// For how long they are.
+    pub time: Duration,
 }
 
 /// Why a case did not pass.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
-use turnpike_conformance::{Summary, Target, cases, run};
+use turnpike_conformance::{SmallMemory, Summary, Target, cases, run};
 
 /// Asks a node everything that the protocol promises
 #[derive(Parser)]
@@ -38,6 +38,12 @@ struct Arguments {
     /// Seconds until a transaction is in a block, at most
     #[arg(long, default_value_t = 30)]
     block_patience: u64,
+    /// The most operations that the node remembers for retries: fill its memory
+    #[arg(long, requires = "retry_seconds")]
+    retry_operations: Option<usize>,
+    /// For how many seconds it does
+    #[arg(long, requires = "retry_operations")]
+    retry_seconds: Option<u64>,
     /// Print the names of the cases and do nothing
     #[arg(long)]
     list: bool,
@@ -66,6 +72,10 @@ fn main() -> ExitCode {
         small_table: arguments.small_table,
         rate_limited: arguments.rate_limited,
         block_patience: Duration::from_secs(arguments.block_patience),
+        retries: arguments
+            .retry_operations
+            .zip(arguments.retry_seconds.map(Duration::from_secs))
+            .map(|(operations, time)| SmallMemory { operations, time }),
     };
     let outcomes = match run(&target, &arguments.filter, |outcome| println!("{outcome}")) {
         Ok(outcomes) => outcomes,

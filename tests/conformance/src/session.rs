@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use client::Signer;
 use secp256k1::SecretKey;
 use wire::{
-    AccountId, BatchEntries, BatchFormat, BatchHeader, Command, CompactFrame, ErrorFrame, FullFrame, FullReply,
-    InfoFrame, Operation, Promise, Reply, SignedOperation, Status, TransactionId,
+    AccountId, BatchEntries, BatchFormat, BatchHeader, BatchReply, Command, CompactEntry, CompactFrame, ErrorFrame,
+    FullFrame, FullReply, InfoFrame, Operation, Promise, Reply, SignedOperation, Status, TransactionId,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -254,6 +254,18 @@ pub fn operation_results(request: &[u8], reply: &[u8], operations: &[Operation])
     }
     let promise = batch.header.promise().map_err(|_| Stop::Failed("the reply has no known promise".to_owned()))?;
     Ok((results, promise))
+}
+
+/// Status and value of each entry in a reply to a batch of compact entries; only its own status where it was refused as a whole.
+pub fn entry_results(reply: &[u8]) -> Result<Vec<(Status, u32)>, Stop> {
+    match Reply::parse(reply) {
+        Ok(Reply::Batch(BatchReply { status: Status::Ok, entries: BatchEntries::Compact(entries), .. })) => {
+            let status = |entry: &CompactEntry| entry.frame.status().unwrap_or(Status::Malformed);
+            Ok(entries.iter().map(|entry| (status(entry), entry.frame.value())).collect())
+        }
+        Ok(Reply::Batch(BatchReply { status, .. })) if status != Status::Ok => Ok(vec![(status, 0)]),
+        _ => Err(Stop::Failed(format!("a batch of compact entries was answered with {}", excerpt(reply)))),
+    }
 }
 
 /// Checks that a batch was refused as a whole.

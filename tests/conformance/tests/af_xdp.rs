@@ -7,7 +7,10 @@ mod common;
 
 use std::time::Duration;
 
-use common::setting::{Client, Setting, config, conforms, other_traffic_and_restarts_are_not_disturbed, set_up};
+use common::setting::{
+    Client, Setting, a_node_that_remembers_little_conforms, config, conforms,
+    other_traffic_and_restarts_are_not_disturbed, set_up,
+};
 use common::{CLIENT, CLIENT_V6, NODE, NODE_V6, STRANGER, within};
 use node::config::Backend;
 use skip::Ability;
@@ -58,6 +61,11 @@ fn the_node_conforms_while_it_polls_busily() {
     config.io.busy_poll = true;
     let Some(setting) = set_up(config) else { return };
     conforms(&setting, CLIENT, Some(STRANGER), "compact", false);
+}
+
+#[test]
+fn a_node_that_remembers_little() {
+    a_node_that_remembers_little_conforms(Backend::AfXdp);
 }
 
 #[test]

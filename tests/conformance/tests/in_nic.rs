@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use chain::own;
-use common::{CABLE, CLIENT, NODE, Namespaces, STRANGER, within};
+use common::{CABLE, CLIENT, NODE, Namespaces, STRANGER, address, within};
 use ledger::builder::{self, BlockBuilder};
 use ledger::journal::{self, Batch, Journal};
 use ledger::{Ledger, Limits, Now, Secret, retries};
@@ -21,6 +21,7 @@ use node::config::Backend;
 use node::{Config, InNic, Node};
 use skip::Ability;
 use storage::Directory as _;
+use turnpike_conformance::{SmallMemory, Summary, Target, run};
 use wire::{Command, CompactFrame, Operation, Status};
 use xdp::generator::attach_pass;
 use xdp::{Error, InNicConfig, InNicLedger, Interface, Link};
@@ -211,6 +212,31 @@ fn a_retry_is_not_executed_again_under_load() {
     let issued = CompactFrame::read_from_bytes(&reply[..length]).unwrap();
     assert_eq!(issued.status(), Ok(Status::Busy), "the memory is as full as it was");
     assert_eq!([1, 2].map(|account| balance(&socket, account)), [90, 10 + executed]);
+    service.stop();
+}
+
+/// The suite's case, with a load beside the retries and until new operations are taken again.
+#[test]
+fn a_retry_moves_money_once() {
+    let memory = SmallMemory { operations: 8192, time: Duration::from_secs(2) };
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(&directory.path().join("data"), 7437);
+    (config.ledger.retry_operations, config.ledger.retry_seconds) = (memory.operations as u64, memory.time.as_secs());
+    let Some((service, _receiver, namespaces)) = set_up(&config) else { return };
+    let target = Target {
+        node: service.local_address(),
+        trusted: address(CLIENT),
+        stranger: None,
+        issuer: None,
+        deposit: 0,
+        small_table: false,
+        rate_limited: false,
+        block_patience: Duration::from_secs(60),
+        retries: Some(memory),
+    };
+    let outcomes = within(&namespaces.client, || run(&target, "retries: a compact frame", |_| ())).unwrap();
+    assert_eq!(Summary::of(&outcomes), Summary { passed: 1, ..Summary::default() }, "{outcomes:?}");
+    assert!(figures(&namespaces, &service)["turnpike_in_nic_full_total"] > 0, "the program answered BUSY");
     service.stop();
 }
 

@@ -15,7 +15,7 @@ use node::config::Backend;
 use node::{Config, Node};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, recv, sendto, socket, sockopt};
 use skip::Ability;
-use turnpike_conformance::{Summary, Target, run};
+use turnpike_conformance::{SmallMemory, Summary, Target, run};
 use wire::{
     AccountId, BatchEntries, BatchFormat, BatchHeader, Chain, Command, CompactEntry, CompactFrame, Promise,
     ProofRequest, Query, Reply, Status,
@@ -59,9 +59,9 @@ fn config(library: PathBuf, data: &Path, listen: &str, trusted: &str, promise: P
     config
 }
 
-/// Runs the cases and checks that the NIC had its part in them.
-fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
-    let target = Target {
+/// What the cases are told of a node.
+fn target(node: &Node, trusted: &str, stranger: &str) -> Target {
+    Target {
         node: node.local_address(),
         trusted: trusted.parse().unwrap(),
         stranger: Some(stranger.parse().unwrap()),
@@ -71,12 +71,18 @@ fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
         // A limit lets bursts of 4,096 pass, for which a simulation on a busy machine is too slow: the node's own test asks for that.
         rate_limited: false,
         block_patience: Duration::from_secs(60),
-    };
+        retries: None,
+    }
+}
+
+/// Runs the cases and checks that the NIC had its part in them.
+fn conforms(node: &Node, trusted: &str, stranger: &str, filter: &str) {
+    let target = target(node, trusted, stranger);
     let outcomes = run(&target, filter, |outcome| println!("{outcome}")).unwrap();
     let summary = Summary::of(&outcomes);
     let rtl = node.shared().rtl().unwrap();
     println!("{:?}", rtl.all());
-    assert!(summary.failed == 0 && summary.skipped <= 1, "{summary}");
+    assert!(summary.failed == 0 && summary.skipped <= 4, "{summary}");
     assert!(rtl.executed.get() > 100, "the NIC executed the operations of compact frames: {}", rtl.executed.get());
     assert_eq!((rtl.different.get(), rtl.lost.get()), (0, 0), "the node's ledger agrees");
 }
@@ -209,6 +215,25 @@ fn the_node_behind_the_nic_conforms() {
 #[test]
 fn the_nic_answers_proofs_and_at_accepted_operations_by_itself() {
     conforms_on_loopback(Promise::Accepted, 0, &["compact", "proof"]);
+}
+
+/// The node's memory is full before the NIC's window is: the NIC hands over, and what it executed is known to the node.
+#[test]
+fn the_node_behind_the_nic_remembers_little() {
+    let Some(library) = library() else { return };
+    // A simulation takes its time to fill it.
+    let memory = SmallMemory { operations: 4096, time: Duration::from_secs(10) };
+    let directory = tempfile::tempdir().unwrap();
+    let mut config = config(library, directory.path(), "127.0.0.1:0", "127.0.0.1/32", Promise::Durable);
+    (config.ledger.retry_operations, config.ledger.retry_seconds) = (memory.operations as u64, memory.time.as_secs());
+    let node = Node::start(&config).unwrap();
+    let target = Target { retries: Some(memory), ..target(&node, "127.0.0.1", "127.0.0.2") };
+    let outcomes = run(&target, "retries", |outcome| println!("{outcome}")).unwrap();
+    assert_eq!(Summary::of(&outcomes), Summary { passed: 3, ..Summary::default() });
+    let rtl = node.shared().rtl().unwrap();
+    println!("{:?}", rtl.all());
+    assert!(rtl.executed.get() > memory.operations as u64 / 2, "the NIC executed: {}", rtl.executed.get());
+    node.stop();
 }
 
 /// A namespace with a TAP device, which go when this is dropped.

@@ -5,7 +5,9 @@
 
 mod common;
 
-use common::setting::{config, conforms, other_traffic_and_restarts_are_not_disturbed, set_up};
+use common::setting::{
+    a_node_that_remembers_little_conforms, config, conforms, other_traffic_and_restarts_are_not_disturbed, set_up,
+};
 use common::{CLIENT, CLIENT_V6, NODE, NODE_V6, STRANGER};
 use node::Node;
 use node::config::Backend;
@@ -36,6 +38,11 @@ fn the_node_conforms_over_ipv6_at_accepted() {
         "all were answered by XDP"
     );
     assert_eq!(count(Counter::Lost), 0);
+}
+
+#[test]
+fn a_node_that_remembers_little() {
+    a_node_that_remembers_little_conforms(Backend::Xdp);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use node::config::Backend;
 use node::{Config, Node};
-use turnpike_conformance::{Summary, Target, run};
+use turnpike_conformance::{SmallMemory, Summary, Target, run};
 use wire::CompactFrame;
 use xdp::{Arena, Interface, Link, Mode, Program};
 use zerocopy::{FromBytes, IntoBytes};
@@ -26,6 +26,8 @@ const ISSUER_KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2
 /// A node in its namespace, and the client's end of the cable made ready for frames that XDP sends there.
 pub struct Setting {
     pub node: Node,
+    /// What it remembers for retries, where that is little.
+    pub retries: Option<SmallMemory>,
     // Before the namespaces.
     _receiver: Link,
     _data: tempfile::TempDir,
@@ -73,7 +75,7 @@ pub fn set_up(mut config: Config) -> Option<Setting> {
     });
     let node = within(&namespaces.node, || Node::start(&config).unwrap());
     assert!([node.backend(), Backend::Auto].contains(&config.io.backend), "the machine allows it");
-    Some(Setting { node, _receiver: receiver, _data: data, namespaces })
+    Some(Setting { node, retries: None, _receiver: receiver, _data: data, namespaces })
 }
 
 pub fn conforms(setting: &Setting, trusted: &str, stranger: Option<&str>, filter: &str, rate_limited: bool) {
@@ -86,12 +88,23 @@ pub fn conforms(setting: &Setting, trusted: &str, stranger: Option<&str>, filter
         small_table: stranger.is_some(),
         rate_limited,
         block_patience: Duration::from_secs(60),
+        retries: setting.retries,
     };
     let outcomes =
         within(&setting.namespaces.client, || run(&target, filter, |outcome| println!("{outcome}"))).unwrap();
     let summary = Summary::of(&outcomes);
     assert_eq!(summary.failed, 0, "{summary}");
     assert!(summary.passed > 0);
+}
+
+/// The cases that fill the memory of retries.
+pub fn a_node_that_remembers_little_conforms(backend: Backend) {
+    let memory = SmallMemory { operations: 4096, time: Duration::from_secs(2) };
+    let mut config = config(NODE, backend);
+    (config.ledger.retry_operations, config.ledger.retry_seconds) = (memory.operations as u64, memory.time.as_secs());
+    let Some(mut setting) = set_up(config) else { return };
+    setting.retries = Some(memory);
+    conforms(&setting, CLIENT, None, "retries", false);
 }
 
 /// A client that asks one thing at a time.
@@ -132,7 +145,7 @@ impl Client {
 /// question gets its answer, and the connection every byte.
 pub fn other_traffic_and_restarts_are_not_disturbed(backend: Backend) {
     let Some(setting) = set_up(config(NODE, backend)) else { return };
-    let Setting { node, namespaces, _data: data, _receiver } = setting;
+    let Setting { node, namespaces, _data: data, _receiver, .. } = setting;
     let listen = node.local_address();
     let stop = AtomicBool::new(false);
     let (answers, echoed) = (AtomicU64::new(0), AtomicU64::new(0));
