@@ -334,16 +334,38 @@ def model(library, names):
 # Formal: the properties of the stream cells by k-induction with yosys's own SAT solver, so that no other is needed.
 
 
+def prepared(library, top, parameters, flags, extra):
+    """The script that makes a netlist for the solver: one module, one clock, registers that begin as zeros."""
+    return f"{read(library, top, parameters, flags, extra)}; prep -flatten -top {top}; memory_map; async2sync; chformal -lower; setundef -undriven -zero; zinit -all; opt -full"
+
+
 def prove(library, name, proof, parameters):
     top = proof.get("top", name)
     extra = [str(library.folder / path) for path in proof.get("files", [])]
-    script = f"{read(library, top, parameters, '-D FORMAL', extra)}; prep -flatten -top {top}; memory_map; async2sync; chformal -lower; setundef -undriven -zero; zinit -all; opt -full;"
-    script += f" sat -prove-asserts -set-assumes -tempinduct -maxsteps {proof['depth']} -verify -show-public {top}"
+    what = f"{library.name}: proof of {title(name, parameters)}"
     started = time.monotonic()
-    text = yosys(script, f"{library.name}: proof of {title(name, parameters)}")
+    script = prepared(library, top, parameters, "-D FORMAL", extra)
+    text = yosys(f"{script}; sat -prove-asserts -set-assumes -tempinduct -maxsteps {proof['depth']} -verify -show-public {top}", what)
     if "Import proof for assert" not in text:
         raise Failed(f"{library.name}: {title(name, parameters)} has nothing to prove")
-    print(f"ok  proof {library.name}/{title(name, parameters)} ({time.monotonic() - started:.1f} s)", flush=True)
+    covered = cover(prepared(library, top, parameters, "-D FORMAL -D COVERED", extra), top, what)
+    if not covered:
+        raise Failed(f"{library.name}: {title(name, parameters)} covers nothing, so it may be a proof of nothing")
+    print(f"ok  proof {library.name}/{title(name, parameters)}, {len(covered)} covers ({time.monotonic() - started:.1f} s)", flush=True)
+
+
+# Cycles in which what is covered has to happen, the reset's among them.
+COVER_DEPTH = 20
+
+
+def cover(script, top, what):
+    """Finds a way from the reset to each of what a proof covers, one after the other. Their names."""
+    text = yosys(f"{script}; tee -q -o /dev/stdout select -list t:$assert", what)
+    names = re.findall(rf"^{top}/(\S+)$", text, re.MULTILINE)
+    for name in names:
+        yosys(f"{script}; delete t:$assert {top}/{name} %d; "
+              f"sat -prove-asserts -set-assumes -tempinduct-baseonly -maxsteps {COVER_DEPTH} -falsify {top}", f"{what}: {name} is covered")
+    return names
 
 
 def formal(library, names):

@@ -15,5 +15,6 @@ module find_first_proof #(
 
   find_first #(.Width(Width)) u_first (.*);
 
+  `COVER(all_are_set, &word_i)
   `ASSERT(first_is_the_lowest, first_o == (word_i & (~word_i + 1'b1)))
 endmodule

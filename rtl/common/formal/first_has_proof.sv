@@ -18,5 +18,7 @@ module first_has_proof #(
   find_first #(.Width(Width)) u_first (.*);
   first_has #(.Width(Width)) u_has (.*);
 
+  `COVER(the_first_has, has_o)
+  `COVER(only_others_have, !has_o && (Width == 1 || |(word_i & marks_i)))
   `ASSERT(the_first_tells, has_o == |(first_o & marks_i))
 endmodule

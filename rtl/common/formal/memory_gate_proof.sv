@@ -60,5 +60,7 @@ module memory_gate_proof #(
   `ASSERT(waiting_is_second, (!u_gate.u_read.waiting_q || read_valid_o) && (!u_gate.u_write.waiting_q || write_valid_o))
   `ASSERT(reads_are_counted, reads_q == reads_inside_q + 8'(u_gate.reads_q))
   `ASSERT(writes_are_counted, writes_q == writes_inside_q + 8'(u_gate.writes_q))
+  `COVER(requests_wait, u_gate.u_read.waiting_q && u_gate.u_write.waiting_q)
+  `COVER(the_last_is_answered, reads_q == 8'd1 && answered_i && writes_q == '0 && !run_i)
   `ASSERT(quiet_is_nothing_under_way, quiet_o == (reads_q == '0 && writes_q == '0))
 endmodule

@@ -82,4 +82,7 @@ module packet_properties #(
           8'(data_o >> (8 * ahead_q)) == followed_q)
   `ASSERT(ends_where_it_ended, !(following_q && valid_o && ahead_q + 8'd1 == bytes_o) || last_o == ended_q)
   `ASSERT(followed_is_inside, !following_q || ahead_q < count_q)
+  `COVER(a_whole_word_leaves, 32'(leaving) == OutBytes && !last_o)
+  `COVER(the_followed_ends_its_packet, following_q && ended_q && ahead_q + 8'd1 == leaving && last_o)
+  `COVER(what_stalled_leaves, stalled_q && leaving != '0)
 endmodule

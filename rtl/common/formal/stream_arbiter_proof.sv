@@ -67,6 +67,11 @@ module stream_arbiter_proof #(
   `ASSERT(turn_comes, waited_q == '0 || waited_q + 8'(u_arbiter.busy_q) <= 8'(u_arbiter.last_port_q) ||
           (waited_q < 8'(Ports) && u_arbiter.busy_q && u_arbiter.last_port_q == '0))
   `ASSERT(port_is_legal, 8'(u_arbiter.last_port_q) < 8'(Ports))
+  `COVER(a_packet_goes_on, inside_q && valid_o && ready_i && last_o)
+  `COVER(the_last_port_is_served, valid_o && ready_i && 32'(port_o) == Ports - 1)
+  if (Ports > 1) begin : gen_several
+    `COVER(all_others_come_first, 32'(waited_q) == Ports - 1)
+  end
   // What links the two registers of the arbiter to what was seen outside.
   `ASSERT(inside_is_busy, !inside_q || (u_arbiter.busy_q && u_arbiter.last_port_q == inside_port_q))
   `ASSERT(stalled_is_busy, !stalled_q || (u_arbiter.busy_q && held_q[u_arbiter.last_port_q] &&

@@ -69,4 +69,13 @@ module stream_properties #(
   `ASSERT(no_overflow, count_q <= 8'(Depth))
   `ASSERT(order_and_content, !(following_q && ahead_q == '0 && valid_o) || data_o == followed_q)
   `ASSERT(followed_is_inside, !following_q || ahead_q < count_q)
+  `COVER(the_queue_is_full, count_q == 8'(Depth))
+  `COVER(the_followed_leaves, following_q && ahead_q == '0 && leaves && followed_q != '0)
+  `COVER(what_stalled_leaves, stalled_q && leaves)
+  if (Depth > 1) begin : gen_several
+    `COVER(the_followed_was_behind_others, following_q && 32'(ahead_q) == Depth - 1)
+  end
+  if (Pass) begin : gen_pass
+    `COVER(a_word_passes, passes)
+  end
 endmodule

@@ -5,7 +5,24 @@
 
 // ASSERT: what a module promises; checked in every simulation, proved where there is a proof.
 // ASSUME: what it asks of its surroundings; an assertion in simulation, an assumption in a proof.
-`ifdef FORMAL
+// COVER: what has to be able to happen in a proof, so that it is not one of nothing. With COVERED instead of assertions: that it never
+// happens, of which the solver has to find the contrary.
+`ifdef COVERED
+`define ASSERT(name, condition)
+`define COVER(name, condition)      \
+  always_ff @(posedge clk_i) begin  \
+    if (rst_ni) begin               \
+      name : assert (!(condition)); \
+    end                             \
+  end
+`define ASSUME(name, condition)     \
+  always_ff @(posedge clk_i) begin  \
+    if (rst_ni) begin               \
+      name : assume (condition);    \
+    end                             \
+  end
+`elsif FORMAL
+`define COVER(name, condition)
 `define ASSERT(name, condition)     \
   always_ff @(posedge clk_i) begin  \
     if (rst_ni) begin               \
@@ -19,9 +36,11 @@
     end                             \
   end
 `elsif SYNTHESIS
+`define COVER(name, condition)
 `define ASSERT(name, condition)
 `define ASSUME(name, condition)
 `else
+`define COVER(name, condition)
 `define ASSERT(name, condition)     \
   always_ff @(posedge clk_i) begin  \
     if (rst_ni) begin               \

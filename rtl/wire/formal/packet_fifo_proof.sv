@@ -82,6 +82,10 @@ module packet_fifo_proof
   `ASSERT(dropping_holds_nothing_up, !drop_i || ready_o || u_packets.open_q)
   `ASSERT(what_is_dropped_is_told, dropped_o == (valid_i && ready_o && last_i && (skips_q || count_q == 8'(Depth))))
 
+  `COVER(a_whole_packet_leaves, gapless_q && valid_o && ready_i && word_o.last)
+  `COVER(a_full_queue_moves, full_q && count_q == 8'(Depth) && valid_o && ready_i)
+  `COVER(a_packet_is_dropped, dropped_o && whole_q != '0)
+
   // What links the queue to the model.
   logic agrees;
   always_comb begin
