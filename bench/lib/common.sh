@@ -33,10 +33,9 @@ fail() {
     exit 1
 }
 
-need() {
-    for program; do
-        command -v "$program" >/dev/null || fail "$program is missing; install it and run this again"
-    done
+# setup [PACKAGE...]: installs what is missing of what builds take, and of Debian's packages that are named: the peers.
+setup() {
+    "$root/scripts/setup" "$@" >&2
 }
 
 # start NAME COMMAND...: runs a server in the background, its output in $scratch/NAME.log.

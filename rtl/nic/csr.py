@@ -21,7 +21,7 @@ VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--po
 # A page: what a board maps.
 ADDRESS_WIDTH = 12
 # Of registers that are constants of the hardware, what they are: parameters of the module, or the value here.
-CONSTANTS = {"id": "32'h54504e49", "version": "32'd2", "ports": "32'(Ports)"}
+CONSTANTS = {"id": "32'h54504e49", "version": "32'd3", "ports": "32'(Ports)", "retries": "32'(Retries)"}
 
 
 class Register:
@@ -97,7 +97,8 @@ def verilog(registers):
 module nic_csr
   import nic_csr_pkg::*;
 #(
-    parameter int unsigned Ports = 4
+    parameter int unsigned Ports   = 4,
+    parameter int unsigned Retries = 1024
 ) (
     input  logic                    clk_i,
     input  logic                    rst_ni,

@@ -44,6 +44,9 @@ const COSTED: Duration = Duration::from_secs(1);
 /// Bytes of memory that a proof takes in the cache: lines of 64 with a header of 8, and some to spare.
 const CACHED: u64 = 384;
 
+/// How long the node may take to have all accounts in blocks: a hundred times what it takes.
+const SETTLED: Duration = Duration::from_secs(120);
+
 /// What is asked for.
 const KINDS: [(u32, &str); 2] = [(Command::Refer as u32, "REFER"), (PROOF, "proof hit")];
 
@@ -83,7 +86,8 @@ impl Side {
             ..Config::default()
         };
         config.ledger.accounts = accounts.into();
-        config.ledger.retry_operations = 1 << 16;
+        // All accounts may be created within the time that an operation is remembered for.
+        config.ledger.retry_operations = u64::from(accounts).max(1 << 16);
         config.proofs.cache = 1 + u64::from(accounts) * CACHED / (1 << 20);
         config.io.backend = backend;
         let node = cable.at_server(|| Ok(Node::start(&config)?))?;
@@ -193,7 +197,13 @@ impl Side {
 /// Puts something of a proof's size into the cache for every account, when all that created them is in blocks: a hit copies it, whatever
 /// it says.
 fn fill(node: &Node, accounts: u32) -> Result<(), Failure> {
+    let since = Instant::now();
     while node.shared().durable() < accounts.into() || node.behind() > 0 || node.is_open() {
+        if since.elapsed() > SETTLED {
+            return Err(
+                format!("{} of {accounts} accounts are durable after {SETTLED:?}", node.shared().durable()).into()
+            );
+        }
         thread::sleep(Duration::from_millis(10));
     }
     let cache = node.shared().cache.as_ref().ok_or("the node has no cache of proofs")?;

@@ -6,6 +6,8 @@ pub const ID: u32 = 0x000;
 pub const VERSION: u32 = 0x004;
 /// number of network ports.
 pub const PORTS: u32 = 0x008;
+/// operations that the transfer engine remembers for their retries, at most.
+pub const RETRIES: u32 = 0x00c;
 /// What the NIC does: the bits below.
 pub const CONTROL: u32 = 0x010;
 /// 0: the data path is in reset and takes nothing. All other registers but the enabling bits beside this one have to be written before it is set.

@@ -50,9 +50,8 @@ pub fn start(
         (Network::Tap(tap.map_err(|source| Error::System { what: "a TAP device (`io.interface`)", source })?), None)
     };
     let settings = settings(config, own, is_empty)?;
-    let executes = settings.engine.is_some();
     let backend = RtlBackend::new(&settings, network).map_err(|error| Error::Rtl(error.into()))?;
-    tracing::info!(library = %settings.library.display(), executes, "the simulated NIC runs");
+    tracing::info!(library = %settings.library.display(), executes = backend.is_executing(), "the simulated NIC runs");
     let handles = Handles { counters: backend.counters(), announcer: backend.announcer() };
     Ok((Either::Second(backend), streams, handles))
 }
@@ -78,6 +77,7 @@ fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfi
         // The NIC does not count what anybody asks for.
         proofs: config.proofs.cache > 0 && config.limits.rate == 0,
         promise: config.promise,
+        retries: config.ledger.retry_operations,
         retention: Duration::from_secs(config.ledger.retry_seconds),
         accounts: config.ledger.accounts,
         secret,

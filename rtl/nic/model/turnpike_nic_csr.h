@@ -7,6 +7,8 @@
 #define TURNPIKE_NIC_VERSION 0x004u
 // number of network ports
 #define TURNPIKE_NIC_PORTS 0x008u
+// operations that the transfer engine remembers for their retries, at most
+#define TURNPIKE_NIC_RETRIES 0x00cu
 #define TURNPIKE_NIC_CONTROL 0x010u
 #define TURNPIKE_NIC_CONTROL_RUN (1u << 0)  // 0: the data path is in reset and takes nothing. All other registers but the enabling bits beside this one have to be written before it is set
 #define TURNPIKE_NIC_CONTROL_COMPACT (1u << 1)  // the transfer engine takes compact frames

@@ -7,7 +7,8 @@
 module nic_csr
   import nic_csr_pkg::*;
 #(
-    parameter int unsigned Ports = 4
+    parameter int unsigned Ports   = 4,
+    parameter int unsigned Retries = 1024
 ) (
     input  logic                    clk_i,
     input  logic                    rst_ni,
@@ -94,8 +95,9 @@ module nic_csr
     if (is_counter) value = word[0] ? upper_q : counter_q[counter][31:0];
     case (word)
       IdWord: value = 32'h54504e49;
-      VersionWord: value = 32'd2;
+      VersionWord: value = 32'd3;
       PortsWord: value = 32'(Ports);
+      RetriesWord: value = 32'(Retries);
       ControlWord: value = 32'(config_o.control);
       AddressWord: value = 32'(config_o.address);
       UdpPortWord: value = 32'(config_o.udp_port);

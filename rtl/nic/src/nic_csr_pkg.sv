@@ -6,6 +6,7 @@ package nic_csr_pkg;
   localparam number_t IdWord = number_t'(0);
   localparam number_t VersionWord = number_t'(1);
   localparam number_t PortsWord = number_t'(2);
+  localparam number_t RetriesWord = number_t'(3);
   localparam number_t ControlWord = number_t'(4);
   localparam number_t AddressWord = number_t'(5);
   localparam number_t UdpPortWord = number_t'(6);

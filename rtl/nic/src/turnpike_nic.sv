@@ -115,7 +115,8 @@ module turnpike_nic
   nic_csr_pkg::config_t csr;
   nic_csr_pkg::events_t events;
   nic_csr #(
-      .Ports(Ports)
+      .Ports  (Ports),
+      .Retries(2 ** WindowBits)
   ) u_csr (
       .clk_i,
       .rst_ni,

@@ -91,6 +91,9 @@ pub struct RtlConfig {
     pub proofs: bool,
     /// The promise of compact frames.
     pub promise: Promise,
+    /// Operations that the ledger remembers for their retries. Where the NIC remembers more and answers at once, it executes
+    /// none: it would answer what the ledger has no room for.
+    pub retries: u64,
     /// How long an operation is remembered, at least.
     pub retention: Duration,
     /// The most accounts that the ledger holds.
@@ -279,6 +282,11 @@ impl<B: Backend> RtlBackend<B> {
     /// Who tells its proof cache of blocks.
     pub fn announcer(&self) -> Announcer {
         Announcer { queue: self.queue.clone(), waker: self.waker.clone() }
+    }
+
+    /// Whether its transfer engine takes operations.
+    pub fn is_executing(&self) -> bool {
+        self.nic.is_executing()
     }
 
     /// What it counts.
@@ -481,7 +489,9 @@ impl Nic {
         if config.proofs {
             control |= csr::CONTROL_PROOF;
         }
-        if let Some(prefix) = config.engine
+        let remembers_more = u64::from(model.read(csr::RETRIES)) > config.retries;
+        let engine = config.engine.filter(|_| config.promise >= Promise::Durable || !remembers_more);
+        if let Some(prefix) = engine
             && let IpAddr::V4(address) = prefix.address()
         {
             let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length())).unwrap_or(0);
@@ -499,7 +509,7 @@ impl Nic {
             model,
             ports,
             own: config.own,
-            trusted: config.engine,
+            trusted: engine,
             control,
             ticks: Ticks::new(config.retention, Instant::now()),
             retry_tick: 0,

@@ -591,7 +591,8 @@ static void host(const Options& options) {
     check(nic.host_pop(packet) && packet.kind == kind && packet.port == port, "a packet of another kind or port");
     return packet.bytes;
   };
-  check(nic.csr_read(TURNPIKE_NIC_ID) == 0x54504e49 && nic.csr_read(TURNPIKE_NIC_PORTS) == nic::kPorts, "what it is");
+  check(nic.csr_read(TURNPIKE_NIC_ID) == 0x54504e49 && nic.csr_read(TURNPIKE_NIC_PORTS) == nic::kPorts &&
+            nic.csr_read(TURNPIKE_NIC_RETRIES) == kWindow, "what it is");
   check(nic.csr_read(TURNPIKE_NIC_ADDRESS) == frames::kAddress && nic.csr_read(TURNPIKE_NIC_SECRET) == 0, "what was written");
   nic.csr_write(TURNPIKE_NIC_CONTROL, (Test::kControl | TURNPIKE_NIC_CONTROL_HOLD) & ~TURNPIKE_NIC_CONTROL_RECORD);
 
