@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from diagram import draw
+from results import keep
 
 RTL = Path(__file__).resolve().parent
 ROOT = RTL.parent
@@ -438,7 +439,8 @@ FAMILIES = {
     "xcup": ("LUT6", "synth_xilinx -flatten -family xcup -noiopad -noclkbuf", {
         # A memory of 32 words of 14 bits, or 64 of 7, fills the eight LUTs of a slice.
         "LUT[1-6]|INV|SRL16E|SRLC32E": LUT, "RAM32M16|RAM64M8": (8, 0, 0, 0), "RAM(32|64)M": (4, 0, 0, 0), "RAM(32|64)X1D": (2, 0, 0, 0),
-        "RAM(32|64)X1S": LUT, "FD[CPRS]E(_1)?": REGISTER, "RAMB36E2": RAM, "RAMB18E2": (0, 0, 0.5, 0), "DSP48E2": MULTIPLIER,
+        "RAM(32|64)X1S": LUT, "RAM128X1S": (2, 0, 0, 0),
+        "FD[CPRS]E(_1)?": REGISTER, "RAMB36E2": RAM, "RAMB18E2": (0, 0, 0.5, 0), "DSP48E2": MULTIPLIER,
         "CARRY[48]|MUXF[789]": NOTHING, r"\$scopeinfo": NOTHING}),
 }
 
@@ -467,6 +469,7 @@ def area(library, names):
                 parts = {name: synthesise(library, name, block, parameters, synthesis)}
             counted = {part: taken(family, found) for part, found in sorted(parts.items())}
             lines = [(f"{library.name}/{title(name, parameters)}: {family}", [sum(each) for each in zip(*counted.values())])]
+            keep(name, family, dict(zip(("luts", "registers", "memories", "multipliers"), lines[0][1])))
             lines += [(f"    {part}:", numbers) for part, numbers in counted.items() if len(counted) > 1]
             for head, (luts, registers, memories, multipliers) in lines:
                 print(f"{head} {luts} {unit}, {registers} FF, {memories:g} block RAMs, {multipliers} multipliers", flush=True)
@@ -552,6 +555,9 @@ def timing(library, names):
         result = json.loads(report.read_text())
         clocks = [f"{clock['achieved']:.0f} MHz" for clock in result["fmax"].values()]
         print(f"{library.name}/{title(name, parameters)}: {', '.join(clocks) or 'no clock'}")
+        for clock, path in zip(result["fmax"].values(), result["critical_paths"]):
+            ends = [path["path"][end][side]["cell"].split("$")[0] for end, side in ((0, "from"), (-1, "to"))]
+            keep(name, "clock", {"mhz": round(clock["achieved"], 1), "seed": OPTIONS.seed, "placer": block.get("placer", "heap"), "path": ", to ".join(ends)})
         if OPTIONS.path:
             for path in result["critical_paths"][:1]:
                 # The links of a carry chain, and what else is as quick, are not worth a line each.
@@ -560,6 +566,18 @@ def timing(library, names):
                     name = step.get("net", step["from"]["cell"])
                     print(f"    {step['delay']:.2f} ns {step['type']} {name if len(name) < 100 else name[:70] + ' ... ' + name[-20:]}")
                 print(f"    {sum(step['delay'] for step in path['path']) - sum(step['delay'] for step in steps):.2f} ns carry chains")
+
+
+# The kinds of entries that each action finds by their names.
+NAMED = {"test": ["tests", "formal"], "wave": ["tests"], "diagram": ["diagrams"], "formal": ["formal"], "model": ["models"],
+         "area": ["blocks"], "timing": ["blocks"]}
+
+
+def check_names(action, names):
+    """A name that is not there does nothing, and what does nothing passes."""
+    known = {name for library in libraries() for kind in NAMED.get(action, []) for name, _ in library.entries(kind)}
+    if unknown := sorted(set(names) - known):
+        raise Failed(f"{action}: nothing is called {', '.join(unknown)}; there are {', '.join(sorted(known)) or 'no names here'}")
 
 
 def main():
@@ -575,6 +593,7 @@ def main():
     parser.add_argument("--path", action="store_true", help="timing: print the critical path")
     OPTIONS = parser.parse_args()
     try:
+        check_names(OPTIONS.action, OPTIONS.names)
         for library in libraries():
             if OPTIONS.library in (None, library.name):
                 actions[OPTIONS.action](library, OPTIONS.names)

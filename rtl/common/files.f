@@ -2,8 +2,8 @@ src/stage.sv
 src/skid.sv
 src/fifo_control.sv
 src/fifo.sv
-src/fifo_pass.sv
-src/stream_register.sv
+src/fall_through_fifo.sv
+src/spill_register.sv
 src/stream_fifo.sv
 src/stream_arbiter.sv
 src/stream_widen.sv
@@ -11,8 +11,9 @@ src/stream_narrow.sv
 src/ram_1r1w.sv
 src/ram_2rw.sv
 src/ram_fifo.sv
-src/memory_gate.sv
+src/memory_isolate.sv
 src/toeplitz_hash.sv
 src/find_first.sv
-src/first_has.sv
+src/priority_mux.sv
 src/equal.sv
+src/delay.sv

@@ -21,7 +21,8 @@ VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--po
 # A page: what a board maps.
 ADDRESS_WIDTH = 12
 # Of registers that are constants of the hardware, what they are: parameters of the module, or the value here.
-CONSTANTS = {"id": "32'h54504e49", "version": "32'd3", "ports": "32'(Ports)", "retries": "32'(Retries)"}
+CONSTANTS = {"id": "32'h54504e49", "version": "32'd4", "ports": "32'(Ports)", "retries": "32'(Retries)",
+             "verify_engines": "32'(VerifyEngines)"}
 
 
 class Register:
@@ -97,8 +98,9 @@ def verilog(registers):
 module nic_csr
   import nic_csr_pkg::*;
 #(
-    parameter int unsigned Ports   = 4,
-    parameter int unsigned Retries = 1024
+    parameter int unsigned Ports         = 4,
+    parameter int unsigned Retries       = 1024,
+    parameter int unsigned VerifyEngines = 0
 ) (
     input  logic                    clk_i,
     input  logic                    rst_ni,
@@ -194,8 +196,8 @@ def rust(registers):
 def document(registers):
     access = {"ro": "read", "rw": "read, write", "wo": "write", "counter": "counter"}
     out = [f"<!-- {MADE} -->", "# Registers of the NIC", "",
-           "Words of 32 bits at these byte offsets. A counter has 64 bits in two words, the lower one first: reading that keeps the upper one for the read that",
-           "follows. [The chapter on the top](rtl-nic.md) tells in which order to write them.", "",
+           "Words of 32 bits at these byte offsets. A counter has 64 bits in two words, the lower one first: reading that keeps",
+           "the upper one for the read that follows. [The chapter on the top](rtl-nic.md) tells in which order to write them.", "",
            "| offset | name | access | |", "|---|---|---|---|"]
     for r in registers:
         place = f"0x{r.offset:03x}" if r.count == 1 else f"0x{r.offset:03x} to 0x{r.end - WORD:03x}"

@@ -1,6 +1,5 @@
 -F ../wire/files.f
 src/table_pkg.sv
-src/table_delay.sv
 src/table_fold.sv
 src/table_hash_keyed.sv
 src/table_hash_lookup3.sv

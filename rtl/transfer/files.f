@@ -3,6 +3,7 @@ src/transfer_pkg.sv
 src/account_match.sv
 src/account_directory.sv
 src/balance_store.sv
+src/balance_sums.sv
 src/account_lines.sv
 src/accounts_external.sv
 src/dedup_window.sv

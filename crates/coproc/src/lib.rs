@@ -7,12 +7,12 @@
 //! - [`Machine`]: runs a program, an instruction at a time.
 //!
 //! ```
-//! use turnpike_coproc::{Machine, State, assemble};
+//! use turnpike_coproc::{Machine, RunState, assemble};
 //!
 //! let program = assemble(".data\nx: fp 3\ny: fp 4\nz: space 1\n.text\nMUL_ELEMENT x, y, z\nSEND_INTERRUPT z, 7\nNOOP_WAIT\n")?;
 //! let mut machine = Machine::new(&program);
 //! let interrupts = machine.run(10);
-//! assert_eq!(machine.state(), State::Waiting);
+//! assert_eq!(machine.state(), RunState::Waiting);
 //! assert_eq!((interrupts[0].index, interrupts[0].value.to_string()), (7, "fp 0xc".to_string()));
 //! # Ok::<(), turnpike_coproc::AssemblyError>(())
 //! ```
@@ -31,7 +31,7 @@ pub use arithmetic::{Affine, Jacobian};
 pub use assembler::{AssemblyError, assemble};
 pub use disassembler::disassemble;
 pub use instruction::{Instruction, Opcode};
-pub use machine::{Interrupt, Machine, State};
+pub use machine::{Interrupt, Machine, RunState};
 pub use program::{ImageError, Program};
 pub use value::{Kind, Value};
 

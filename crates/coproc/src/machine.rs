@@ -5,7 +5,7 @@ use crate::{Fault, INSTRUCTIONS, Instruction, Opcode, Program, SLOTS, Slot, Valu
 
 /// What the machine is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum RunState {
     /// It is about to execute the instruction at the program counter.
     Running,
     /// It has executed NOOP_WAIT, and stands there until the host starts it.
@@ -41,7 +41,7 @@ pub struct Machine {
     instructions: Vec<[u8; 8]>,
     slots: Vec<Slot>,
     counter: u16,
-    state: State,
+    state: RunState,
 }
 
 impl Machine {
@@ -51,11 +51,11 @@ impl Machine {
         instructions.resize(INSTRUCTIONS, [0; 8]);
         let mut slots = program.slots.clone();
         slots.resize(SLOTS, [0; 48]);
-        Self { instructions, slots, counter: 0, state: State::Running }
+        Self { instructions, slots, counter: 0, state: RunState::Running }
     }
 
     /// What it is doing.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> RunState {
         self.state
     }
 
@@ -69,17 +69,27 @@ impl Machine {
         Value::read(self.slots.get(usize::from(address)..).ok_or(Fault::Address)?)
     }
 
+    /// Instruction memory, as the host writes it: what it holds is looked at when it is executed.
+    pub fn instruction_memory(&mut self) -> &mut [[u8; 8]] {
+        &mut self.instructions
+    }
+
+    /// Data memory, as the host reads and writes it: what it holds is looked at when it is read by an instruction.
+    pub fn data_memory(&mut self) -> &mut [Slot] {
+        &mut self.slots
+    }
+
     /// Starts it at an instruction, whatever it was doing.
     pub fn start(&mut self, counter: u16) {
         self.counter = counter;
-        self.state = State::Running;
+        self.state = RunState::Running;
     }
 
     /// Runs until it waits, faults, or has executed so many instructions. Returns the interrupts.
     pub fn run(&mut self, instructions: u64) -> Vec<Interrupt> {
         let mut interrupts = Vec::new();
         for _ in 0..instructions {
-            if self.state != State::Running {
+            if self.state != RunState::Running {
                 break;
             }
             interrupts.extend(self.step());
@@ -89,13 +99,13 @@ impl Machine {
 
     /// Executes an instruction, if it is running.
     pub fn step(&mut self) -> Option<Interrupt> {
-        if self.state != State::Running {
+        if self.state != RunState::Running {
             return None;
         }
         match self.execute() {
             Ok(interrupt) => interrupt,
             Err(fault) => {
-                self.state = State::Faulted(fault);
+                self.state = RunState::Faulted(fault);
                 None
             }
         }
@@ -107,7 +117,7 @@ impl Machine {
         let (mut next, mut interrupt) = (self.counter + 1, None);
         match opcode {
             Opcode::NoopWait => {
-                self.state = State::Waiting;
+                self.state = RunState::Waiting;
                 next = self.counter;
             }
             Opcode::CopyReg => self.write(b, &self.value(a)?)?,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use turnpike_coproc::{
-    Affine, AssemblyError, Fault, ImageError, Machine, Program, State, Value, assemble, disassemble,
+    Affine, AssemblyError, Fault, ImageError, Machine, Program, RunState, Value, assemble, disassemble,
 };
 use verify::bls12_381::{CurvePoint, Fp, Fp12, G1, G2, Point, Scalar, multiply_and_add, pairing};
 
@@ -20,12 +20,12 @@ fn element(digits: &str) -> Fp {
 fn run(text: &str) -> Vec<(u16, Value)> {
     let mut machine = Machine::new(&assemble(text).unwrap());
     let interrupts = machine.run(1000);
-    assert_eq!(machine.state(), State::Waiting);
+    assert_eq!(machine.state(), RunState::Waiting);
     interrupts.iter().map(|interrupt| (interrupt.index, interrupt.value)).collect()
 }
 
 /// How the machine stopped, and where.
-fn fault(text: &str) -> (State, u16) {
+fn fault(text: &str) -> (RunState, u16) {
     let mut machine = Machine::new(&assemble(text).unwrap());
     assert!(machine.run(1000).is_empty());
     (machine.state(), machine.counter())
@@ -104,7 +104,7 @@ fn faults_name_their_reason() {
         ("FINAL_EXP f, f", Fault::Division),
     ] {
         let at = u16::from(code.starts_with("JUMP ")) * code[4..].trim().parse().unwrap_or(0);
-        assert_eq!(fault(&format!("{data}{code}\n")), (State::Faulted(expected), at), "{code}");
+        assert_eq!(fault(&format!("{data}{code}\n")), (RunState::Faulted(expected), at), "{code}");
     }
     // The type of a scalar with a number that only an element may be, in an image.
     let mut program = assemble(&format!("{data}COPY_REG s, e\n")).unwrap().image();
@@ -112,11 +112,11 @@ fn faults_name_their_reason() {
     program[slot + 1] = 1;
     let mut machine = Machine::new(&Program::from_image(&program).unwrap());
     machine.run(1);
-    assert_eq!(machine.state(), State::Faulted(Fault::Range));
+    assert_eq!(machine.state(), RunState::Faulted(Fault::Range));
     // It is started again, behind the instruction that it cannot execute.
     machine.start(1);
     machine.run(1);
-    assert_eq!((machine.state(), machine.counter()), (State::Waiting, 1));
+    assert_eq!((machine.state(), machine.counter()), (RunState::Waiting, 1));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn loops_run_as_long_as_they_should() {
     // Without an end, as far as it is let.
     let mut machine = Machine::new(&assemble(".text\nJUMP 0\n").unwrap());
     machine.run(100);
-    assert_eq!(machine.state(), State::Running);
+    assert_eq!(machine.state(), RunState::Running);
 }
 
 #[test]

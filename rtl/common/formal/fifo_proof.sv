@@ -1,4 +1,4 @@
-// The proof of fifo, and with `Pass` of fifo_pass around it: stream_properties around it, and what links its pointers and its memory to the word that
+// The proof of fifo, and with `Pass` of fall_through_fifo around it: stream_properties around it, and what links its pointers and its memory to the word that
 // is followed.
 
 `include "assertions.svh"
@@ -25,7 +25,7 @@ module fifo_proof #(
   logic [7:0] place;
 
   if (Pass) begin : gen_pass
-    fifo_pass #(
+    fall_through_fifo #(
         .Width(Width),
         .Depth(Depth)
     ) u_pass (

@@ -24,13 +24,13 @@ module stream_properties #(
   logic [7:0] count_q, ahead_q;
   logic following_q, done_q, held_q, stalled_q;
   logic [Width-1:0] followed_q, held_data_q, stalled_data_q;
-  logic enters, leaves, offered, passes;
+  logic push, pop, offered, passes;
 
-  assign enters = valid_i && ready_o;
-  assign leaves = valid_o && ready_i;
+  assign push = valid_i && ready_o;
+  assign pop = valid_o && ready_i;
   // There is a word to come out; it is the one that goes in.
   assign offered = count_q != '0 || (Pass && valid_i);
-  assign passes = count_q == '0 && enters && leaves;
+  assign passes = count_q == '0 && push && pop;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -41,12 +41,12 @@ module stream_properties #(
       held_q <= 1'b0;
       stalled_q <= 1'b0;
     end else begin
-      count_q <= count_q + 8'(enters) - 8'(leaves);
-      if (!following_q && !done_q && enters && !passes && follow_i) begin
+      count_q <= count_q + 8'(push) - 8'(pop);
+      if (!following_q && !done_q && push && !passes && follow_i) begin
         following_q <= 1'b1;
-        ahead_q <= count_q - 8'(leaves);
+        ahead_q <= count_q - 8'(pop);
         followed_q <= data_i;
-      end else if (following_q && leaves) begin
+      end else if (following_q && pop) begin
         ahead_q <= ahead_q - 8'd1;
         if (ahead_q == '0) begin
           following_q <= 1'b0;
@@ -70,8 +70,8 @@ module stream_properties #(
   `ASSERT(order_and_content, !(following_q && ahead_q == '0 && valid_o) || data_o == followed_q)
   `ASSERT(followed_is_inside, !following_q || ahead_q < count_q)
   `COVER(the_queue_is_full, count_q == 8'(Depth))
-  `COVER(the_followed_leaves, following_q && ahead_q == '0 && leaves && followed_q != '0)
-  `COVER(what_stalled_leaves, stalled_q && leaves)
+  `COVER(the_followed_leaves, following_q && ahead_q == '0 && pop && followed_q != '0)
+  `COVER(what_stalled_leaves, stalled_q && pop)
   if (Depth > 1) begin : gen_several
     `COVER(the_followed_was_behind_others, following_q && 32'(ahead_q) == Depth - 1)
   end

@@ -66,7 +66,7 @@ module dram_model #(
   function automatic logic works(logic [31:0] cycle);
     return refresh_i == '0 || cycle % 32'(refresh_i) >= 32'(gap_i);
   endfunction
-  function automatic logic takes(logic [31:0] cycle);
+  function automatic logic accept(logic [31:0] cycle);
     return works(cycle) && (spread_i == '0 || $urandom % 10 != 0);
   endfunction
 
@@ -139,8 +139,8 @@ module dram_model #(
             written_o[port] <= 1'b1;
           end
         end
-        read_ready_o[port]  <= takes(now + 1);
-        write_ready_o[port] <= takes(now + 1) && writes.size() < Writes * Ports;
+        read_ready_o[port]  <= accept(now + 1);
+        write_ready_o[port] <= accept(now + 1) && writes.size() < Writes * Ports;
       end
       now <= now + 1'b1;
     end

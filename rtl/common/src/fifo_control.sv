@@ -31,15 +31,15 @@ module fifo_control #(
     return pointer == pointer_t'(Depth - 1) ? '0 : pointer + pointer_t'(1);
   endfunction
 
-  logic enters, leaves;
-  assign enters = valid_i && ready_o;
-  assign leaves = valid_o && ready_i;
+  logic push, pop;
+  assign push = valid_i && ready_o;
+  assign pop = valid_o && ready_i;
 
-  `FFE(write_o, after(write_o), enters, '0)
-  `FFE(read_o, after(read_o), leaves, '0)
-  `FFE(count_o, enters ? count_o + count_t'(1) : count_o - count_t'(1), enters != leaves, '0)
-  `FFE(ready_o, leaves || count_o != count_t'(Depth - 1), enters != leaves, 1'b1)
-  `FFE(valid_o, enters || count_o != count_t'(1), enters != leaves, 1'b0)
+  `FFE(write_o, after(write_o), push, '0)
+  `FFE(read_o, after(read_o), pop, '0)
+  `FFE(count_o, push ? count_o + count_t'(1) : count_o - count_t'(1), push != pop, '0)
+  `FFE(ready_o, pop || count_o != count_t'(Depth - 1), push != pop, 1'b1)
+  `FFE(valid_o, push || count_o != count_t'(1), push != pop, 1'b0)
 
   `ASSERT(count_is_told, ready_o == (32'(count_o) != Depth) && valid_o == (count_o != '0))
   // The pointers are as far apart as there are words; equal ones mean empty or full.

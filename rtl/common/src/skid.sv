@@ -1,6 +1,6 @@
 // Two registers that cut every path between two sides of a stream, `ready` included, at full throughput.
 //
-// Latency 1 cycle. `Width` bits of payload; a packet stream goes through `stream_register`, which wraps this.
+// Latency 1 cycle. `Width` bits of payload; a packet stream goes through `spill_register`, which wraps this.
 
 `include "assertions.svh"
 `include "registers.svh"
@@ -20,14 +20,14 @@ module skid #(
   `PARAMETER_CHECK(width, Width > 0, "skid: Width has to be at least 1")
 
   // The second register takes what arrives in the cycle in which the output begins to wait: `ready_o` is a cycle late.
-  logic waiting_q, leaves;
+  logic waiting_q, pop;
   logic [Width-1:0] waiting_data_q;
 
   assign ready_o = !waiting_q;
-  assign leaves  = !valid_o || ready_i;
+  assign pop  = !valid_o || ready_i;
 
-  `FFE(valid_o, valid_i || waiting_q, leaves, 1'b0)
-  `FFNE(data_o, waiting_q ? waiting_data_q : data_i, leaves)
-  `FF(waiting_q, !leaves && (waiting_q || valid_i), 1'b0)
+  `FFE(valid_o, valid_i || waiting_q, pop, 1'b0)
+  `FFNE(data_o, waiting_q ? waiting_data_q : data_i, pop)
+  `FF(waiting_q, !pop && (waiting_q || valid_i), 1'b0)
   `FFNE(waiting_data_q, data_i, ready_o)
 endmodule

@@ -10,18 +10,19 @@
 // operations that the transfer engine remembers for their retries, at most
 #define TURNPIKE_NIC_RETRIES 0x00cu
 #define TURNPIKE_NIC_CONTROL 0x010u
-#define TURNPIKE_NIC_CONTROL_RUN (1u << 0)  // 0: the data path is in reset and takes nothing. All other registers but the enabling bits beside this one have to be written before it is set
+#define TURNPIKE_NIC_CONTROL_RUN (1u << 0)  // 0: the data path is in reset and takes nothing. Written after all other registers
 #define TURNPIKE_NIC_CONTROL_COMPACT (1u << 1)  // the transfer engine takes compact frames
 #define TURNPIKE_NIC_CONTROL_BATCH (1u << 2)  // the transfer engine takes batches of compact entries
 #define TURNPIKE_NIC_CONTROL_PROOF (1u << 3)  // the proof cache takes proof frames
 #define TURNPIKE_NIC_CONTROL_RECORD (1u << 4)  // the host is told every operation that was executed
 #define TURNPIKE_NIC_CONTROL_HOLD (1u << 5)  // replies to operations go to the host
 #define TURNPIKE_NIC_CONTROL_DROP (1u << 6)  // no port is ever held up: packets for which there is no room are dropped and counted. 0: they wait
+#define TURNPIKE_NIC_CONTROL_VERIFY (1u << 7)  // the verification engines take verify frames from the trusted prefix
 // IPv4 address of this node
 #define TURNPIKE_NIC_ADDRESS 0x014u
 // UDP port of this node
 #define TURNPIKE_NIC_UDP_PORT 0x018u
-// promise under which operations are answered, as the protocol numbers them; batches that ask for another one go to the host
+// promise under which operations are answered; batches that ask for another one go to the host
 #define TURNPIKE_NIC_PROMISE 0x01cu
 // prefix from which operations are taken
 #define TURNPIKE_NIC_TRUSTED_ADDRESS 0x020u
@@ -29,8 +30,10 @@
 #define TURNPIKE_NIC_TRUSTED_MASK 0x024u
 // the most accounts to create
 #define TURNPIKE_NIC_ACCOUNT_LIMIT 0x028u
-// each change tells that a seventh of the time has passed for which operations are remembered at least. Nothing is forgotten before eight of them: where that leaves no room for another operation, the transfer engine answers BUSY
+// each change tells that a seventh of the retry time has passed; nothing is forgotten before eight of them
 #define TURNPIKE_NIC_RETRY_TICK 0x02cu
+// verification engines that were built in, by bits: 0 signatures, 1 Merkle roots, 2 headers with Equihash solutions
+#define TURNPIKE_NIC_VERIFY_ENGINES 0x030u
 // 128 random bits for the hashes of the transfer engine
 #define TURNPIKE_NIC_SECRET 0x040u
 #define TURNPIKE_NIC_SECRET_COUNT 4u
@@ -66,3 +69,13 @@
 // packets from a port that were dropped
 #define TURNPIKE_NIC_RX_DROPPED 0x1d0u
 #define TURNPIKE_NIC_RX_DROPPED_COUNT 8u
+// verify frames answered
+#define TURNPIKE_NIC_VERIFY_PACKETS 0x210u
+// verify frames that went to the host, as no engine takes one of their messages
+#define TURNPIKE_NIC_VERIFY_PASSED 0x218u
+// signatures that an engine has verified, ECDSA and BIP340
+#define TURNPIKE_NIC_VERIFY_SIGNATURES 0x220u
+// Merkle roots that an engine has verified
+#define TURNPIKE_NIC_VERIFY_ROOTS 0x228u
+// headers with Equihash solutions that an engine has verified
+#define TURNPIKE_NIC_VERIFY_HEADERS 0x230u

@@ -7,8 +7,9 @@
 module nic_csr
   import nic_csr_pkg::*;
 #(
-    parameter int unsigned Ports   = 4,
-    parameter int unsigned Retries = 1024
+    parameter int unsigned Ports         = 4,
+    parameter int unsigned Retries       = 1024,
+    parameter int unsigned VerifyEngines = 0
 ) (
     input  logic                    clk_i,
     input  logic                    rst_ni,
@@ -21,7 +22,7 @@ module nic_csr
     output config_t                 config_o,
     input  events_t                 events_i
 );
-  localparam int unsigned Counters = 34;
+  localparam int unsigned Counters = 39;
   localparam int unsigned CounterWidth = $clog2(Counters);
 
   logic write, read;
@@ -32,7 +33,7 @@ module nic_csr
   logic [1:0] unused_byte;
   assign unused_byte = address_i[1:0];
 
-  `FFE(config_o.control, write_data_i[6:0], write && word == ControlWord, '0)
+  `FFE(config_o.control, write_data_i[7:0], write && word == ControlWord, '0)
   `FFE(config_o.address, write_data_i, write && word == AddressWord, '0)
   `FFE(config_o.udp_port, write_data_i[15:0], write && word == UdpPortWord, '0)
   `FFE(config_o.promise, write_data_i[7:0], write && word == PromiseWord, '0)
@@ -68,6 +69,11 @@ module nic_csr
   logic [31:0] upper_q;
   logic is_counter;
   assign counts = {
+    events_i.verify_headers,
+    events_i.verify_roots,
+    events_i.verify_signatures,
+    events_i.verify_passed,
+    events_i.verify_packets,
     events_i.rx_dropped,
     events_i.host_dropped,
     events_i.sent_packets,
@@ -95,7 +101,7 @@ module nic_csr
     if (is_counter) value = word[0] ? upper_q : counter_q[counter][31:0];
     case (word)
       IdWord: value = 32'h54504e49;
-      VersionWord: value = 32'd3;
+      VersionWord: value = 32'd4;
       PortsWord: value = 32'(Ports);
       RetriesWord: value = 32'(Retries);
       ControlWord: value = 32'(config_o.control);
@@ -106,6 +112,7 @@ module nic_csr
       TrustedMaskWord: value = 32'(config_o.trusted_mask);
       AccountLimitWord: value = 32'(config_o.account_limit);
       RetryTickWord: value = 32'(config_o.retry_tick);
+      VerifyEnginesWord: value = 32'(VerifyEngines);
       default: ;
     endcase
   end

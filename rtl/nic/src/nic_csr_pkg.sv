@@ -15,6 +15,7 @@ package nic_csr_pkg;
   localparam number_t TrustedMaskWord = number_t'(9);
   localparam number_t AccountLimitWord = number_t'(10);
   localparam number_t RetryTickWord = number_t'(11);
+  localparam number_t VerifyEnginesWord = number_t'(12);
   localparam number_t SecretWord = number_t'(16);
   localparam number_t ProofSecretWord = number_t'(32);
   localparam number_t RxPacketsWord = number_t'(64);
@@ -30,8 +31,14 @@ package nic_csr_pkg;
   localparam number_t SentPacketsWord = number_t'(112);
   localparam number_t HostDroppedWord = number_t'(114);
   localparam number_t RxDroppedWord = number_t'(116);
+  localparam number_t VerifyPacketsWord = number_t'(132);
+  localparam number_t VerifyPassedWord = number_t'(134);
+  localparam number_t VerifySignaturesWord = number_t'(136);
+  localparam number_t VerifyRootsWord = number_t'(138);
+  localparam number_t VerifyHeadersWord = number_t'(140);
 
   typedef struct packed {
+    logic verify;
     logic drop;
     logic hold;
     logic record;
@@ -70,5 +77,10 @@ package nic_csr_pkg;
     logic sent_packets;
     logic host_dropped;
     logic [7:0] rx_dropped;
+    logic verify_packets;
+    logic verify_passed;
+    logic verify_signatures;
+    logic verify_roots;
+    logic verify_headers;
   } events_t;
 endpackage

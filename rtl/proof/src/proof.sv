@@ -142,16 +142,16 @@ module proof
   announcement_t announcement;
   logic [WordWidth-1:0] announce_first_q;
   logic [1:0] announce_word_q;
-  logic announce_asks, announce_offers, announce_takes;
+  logic announce_asks, announce_offers, announce_accept;
   op_e announce_op;
   assign announcement = $bits(announcement_t)'({announce_word_i.data, announce_first_q});
   assign announce_op = op_e'(announcement.op[2:0]);
   assign announce_offers = announce_word_q == 2'd1 && announce_word_i.keep[$bits(announcement_t)/8-WordBytes-1] &&
       announcement.op[7:2] == '0 && announcement.op[1:0] != '0;
-  assign announce_takes = announce_valid_i && announce_ready_o;
+  assign announce_accept = announce_valid_i && announce_ready_o;
   assign announce_ready_o = !announce_offers || announce_asks;
   `FFE(announce_word_q, announce_word_i.last ? 2'd0 : announce_word_q == 2'd2 ? 2'd2 : announce_word_q + 2'd1,
-       announce_takes, '0)
+       announce_accept, '0)
   `FFNE(announce_first_q, announce_word_i.data, announce_word_q == 2'd0)
 
   logic body_valid, body_ready, body_too_large, body_last, miss_valid, miss_ready, miss_fill;

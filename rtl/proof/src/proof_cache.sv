@@ -194,7 +194,7 @@ module proof_cache
       .hash_o(hash)
   );
   // The hash alone is enough to read tags by, which takes two cycles; before them only the chain is asked for.
-  table_delay #(
+  delay #(
       .Width($bits(operation_t)),
       .Depth(HashLatency + 2)
   ) u_with (

@@ -49,11 +49,11 @@ module proof_extractor
   logic [1:0] position_q;
   logic [WordWidth-1:0] first_q;
   logic [15:0] length;
-  logic asks, takes, looks_up;
+  logic asks, accept, looks_up;
   assign asks = position_q == 2'd1;
-  assign takes = valid_i && ready_o;
-  `FFE(position_q, word_i.last ? 2'd0 : position_q == 2'd2 ? 2'd2 : position_q + 2'd1, takes, '0)
-  `FFNE(first_q, word_i.data, takes && position_q == 2'd0)
+  assign accept = valid_i && ready_o;
+  `FFE(position_q, word_i.last ? 2'd0 : position_q == 2'd2 ? 2'd2 : position_q + 2'd1, accept, '0)
+  `FFNE(first_q, word_i.data, accept && position_q == 2'd0)
 
   proof_numbers #(
       .Count  (Slots),
@@ -71,7 +71,7 @@ module proof_extractor
   // A request has two words at least, so a register that is free before it is filled again holds nothing up; and the cache may be far.
   key_t key;
   assign ready_o = !asks || (!lookup_valid_o && keep_o);
-  assign looks_up = takes && asks;
+  assign looks_up = accept && asks;
   assign key = {
     word_i.data[0+:RequestBits-WordWidth],
     first_q[WordWidth-1:8*KeyByte],
@@ -88,7 +88,7 @@ module proof_extractor
   packet_t packet;
   assign packet = swap_bytes(word_i.data);
   assign three  = save(~packet.ipv4.checksum, ~packet.ipv4.length, ~{packet.ipv4.time_to_live, 8'b0});
-  `FFNE(sum_q, save(three[1], three[0], {TimeToLive, 8'b0}), takes && position_q == 2'd0)
+  `FFNE(sum_q, save(three[1], three[0], {TimeToLive, 8'b0}), accept && position_q == 2'd0)
   assign request_o = '{
           sum: sum_q,
           head: {word_i.data[0+:RequestBits-WordWidth], first_q}
@@ -96,5 +96,5 @@ module proof_extractor
   assign request_length_o = 11'(length + 16'd34);
   assign request_port_o = port_i;
 
-  `ASSERT(requests_have_two_words, !(takes && position_q == 2'd0) || !word_i.last)
+  `ASSERT(requests_have_two_words, !(accept && position_q == 2'd0) || !word_i.last)
 endmodule

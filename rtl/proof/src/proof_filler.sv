@@ -74,7 +74,7 @@ module proof_filler
   logic [   BeatWidth:0] beat_q;
   logic drop_q, drop_d;
   // The body is to be written: it enables a whole memory, so it is a register.
-  logic takes_q;
+  logic accept_q;
   // Hits whose replies are still to be read; at most as many as their queue and the slots of proof_stream hold.
   logic [7:0] reading_q, ahead_q;
   // Words on their way into the memory: of this fill, and of few before it that were dropped.
@@ -133,14 +133,14 @@ module proof_filler
   end
   `FF(state_q, state_d, StateIdle)
   `FF(drop_q, drop_d, 1'b0)
-  `FF(takes_q, state_d == StateBody && !drop_d, 1'b0)
+  `FF(accept_q, state_d == StateBody && !drop_d, 1'b0)
   `FFNE(place_q, done_place_i, state_q == StateClaimed && done_i)
   // The first word stays until it is taken as part of the body.
   `FFNE(tip_q, data_i[$bits(tip_t)-1:0], state_q == StateIdle)
   `FFE(beat_q, end_of_body ? '0 : beat_q + 1'b1, word && (last_i || !overlong), '0)
   `FFNE(length_q, {beat_q, 6'b0} + LenWidth'(bytes), word)
 
-  assign write_valid_o   = valid_i && takes_q && !overlong;
+  assign write_valid_o   = valid_i && accept_q && !overlong;
   assign write_address_o = {place_q, beat_q[BeatWidth-1:0]};
   assign write_data_o    = data_i;
   `FF(writing_q, writing_q + 8'(write_valid_o && write_ready_i) - 8'(written_i), '0)

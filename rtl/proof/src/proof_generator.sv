@@ -82,7 +82,7 @@ module proof_generator
     reply.udp.length = length_q - 16'd20;
     reply.udp.checksum = '0;
     frame = request.compact[$bits(compact_t)-1-:$bits(proof_t)];
-    frame.header.kind |= ReplyBit;
+    frame.header.kind |= protocol_pkg::ReplyBit;
     frame.body_length = 32'(body_length_i);
     reply.compact[$bits(compact_t)-1-:$bits(proof_t)] = frame;
   end

@@ -17,7 +17,7 @@ package proof_pkg;
   // Chain and query of a request are the first byte of its key, as in crates/proof; then come the 32 bytes asked for.
   localparam int unsigned KeyBytes = 33;
   typedef logic [8*KeyBytes-1:0] key_t;
-  localparam logic [3:0] QueryIndex = 4'd4;
+  localparam logic [3:0] QueryIndex = 4'(protocol_pkg::QueryIndex);
 
   // A request: the 90 bytes of its packet that are not zeros for sure, first byte lowest, and two numbers whose sum is that of the reply's IPv4
   // header without length and checksum.

@@ -559,20 +559,20 @@ module table_engine
   logic [1:0] first_way_reuses;
   logic first_slot_reuses, reuses_free;
   for (genvar h = 0; h < 2; h++) begin : gen_first_reuses
-    first_has #(
+    priority_mux #(
         .Width(Ways)
     ) u_way (
-        .word_i (way_free[h]),
-        .marks_i(way_reuses[h]),
-        .has_o  (first_way_reuses[h])
+        .select_i(way_free[h]),
+        .data_i  (way_reuses[h]),
+        .data_o  (first_way_reuses[h])
     );
   end
-  first_has #(
+  priority_mux #(
       .Width(Stash)
   ) u_slot_reuses (
-      .word_i (slot_free),
-      .marks_i(slot_reuses),
-      .has_o  (first_slot_reuses)
+      .select_i(slot_free),
+      .data_i  (slot_reuses),
+      .data_o  (first_slot_reuses)
   );
   assign reuses_free = room ? first_way_reuses[half] : first_slot_reuses;
 

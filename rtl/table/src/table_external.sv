@@ -186,7 +186,7 @@ module table_external
   issue_t waiting, next, issued;
   logic waiting_valid, waiting_ready, queue_ready;
   logic [LineWidth:0] unused_waiting;
-  fifo_pass #(
+  fall_through_fifo #(
       .Width($bits(issue_t)),
       .Depth(Lines)
   ) u_waiting (
@@ -353,7 +353,7 @@ module table_external
 
   logic fifo_ready;
   logic [$clog2(Outstanding+1)-1:0] unused_count;
-  fifo_pass #(
+  fall_through_fifo #(
       .Width($bits(status_e) + ValueWidth + TagWidth),
       .Depth(Outstanding)
   ) u_results (

@@ -67,7 +67,7 @@ module table_hash
     assign unused_secrets = ^secrets_i;
   end
 
-  table_delay #(
+  delay #(
       .Width(WithWidth),
       .Depth(Latency)
   ) u_with (

@@ -36,7 +36,7 @@ module table_hash_keyed
   logic [Pairs:0][63:0] state;
 
   for (genvar p = 0; p < Pairs; p++) begin : gen_pair
-    table_delay #(
+    delay #(
         .Width(64),
         .Depth(FirstLatency + FoldLatency * p)
     ) u_right (
@@ -55,7 +55,7 @@ module table_hash_keyed
 
     logic [63:0] mask;
     if (p + 1 < Pairs) begin : gen_mask
-      table_delay #(
+      delay #(
           .Width(64),
           .Depth(FirstLatency - 1 + FoldLatency * (p + 1))
       ) u_mask (

@@ -22,7 +22,7 @@ module table_hash_mult (
     logic [31:0] sum;
     if (w < Words) begin : gen_add
       logic [15:0] word;
-      table_delay #(
+      delay #(
           .Width(16),
           .Depth(2 * w)
       ) u_word (
@@ -47,7 +47,7 @@ module table_hash_mult (
   end
 
   logic [31:0] first;
-  table_delay #(
+  delay #(
       .Width(32),
       .Depth(2)
   ) u_first (

@@ -113,7 +113,7 @@ module table_lines #(
   // Pending reads: never more than lines. Who waits for nobody is asked for at once.
   logic read_ready;
   logic [$clog2(Lines+1)-1:0] unused_reads;
-  fifo_pass #(
+  fall_through_fifo #(
       .Width(AddrWidth + LineWidth),
       .Depth(Lines)
   ) u_reads (

@@ -240,7 +240,7 @@ module table_onchip
 
   logic fifo_ready;
   logic [$clog2(Outstanding+1)-1:0] unused_count;
-  fifo_pass #(
+  fall_through_fifo #(
       .Width($bits(status_e) + ValueWidth + TagWidth),
       .Depth(Outstanding)
   ) u_results (

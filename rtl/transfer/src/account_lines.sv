@@ -193,17 +193,17 @@ module account_lines
   for (genvar port = 0; port < 2; port++) begin : gen_port
     for (genvar i = 0; i < Lines; i++) begin : gen_state
       localparam line_t Line = {1'(port), number_t'(i)};
-      logic used_q, takes;
+      logic used_q, accept;
       user_t last_user_q;
       logic [AccountWays-1:0] written;
       logic wanted;
       assign written = written_to(Line, write_i, write_place_i);
-      assign takes = taken_q && (chosen_q[0][port][i] || chosen_q[1][port][i]);
-      assign wanted = used_q || takes || match_q[0][port][i] || match_q[1][port][i] || second_match_q[0][port][i] ||
+      assign accept = taken_q && (chosen_q[0][port][i] || chosen_q[1][port][i]);
+      assign wanted = used_q || accept || match_q[0][port][i] || match_q[1][port][i] || second_match_q[0][port][i] ||
           second_match_q[1][port][i] ||
           ((first_repeats_q[0][port] || first_repeats_q[1][port]) && taken_before_q[port][i]);
-      `FF(used_q, takes || (used_q && !(release_i && last_user_q == releases_q)), 1'b0)
-      `FFNE(last_user_q, user_q, takes)
+      `FF(used_q, accept || (used_q && !(release_i && last_user_q == releases_q)), 1'b0)
+      `FFNE(last_user_q, user_q, accept)
       assign idle[port][i] = !used_q;
       // A line that nobody needs, and whose row is as it is in the memory, becomes spare in the next cycle, if nobody began to need it in
       // this one.

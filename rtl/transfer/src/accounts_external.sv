@@ -83,8 +83,8 @@ module accounts_external
   logic clearing;
   logic [1:0] cleared, may_take;
   logic hashed_valid_q, second_valid_q, third_valid, third_valid_q, waiting_ready, waiting_room, leaves;
-  logic moves, moves_q, operation_moves_q, takes, takes_q;
-  logic [1:0] half_takes_q;
+  logic moves, moves_q, operation_moves_q, accept, accept_q;
+  logic [1:0] half_accept_q;
   logic [1:0][1:0] lookup_moves_q;
   operation_t hashed_q, second_q, third_q;
   id_t [1:0] id;
@@ -106,15 +106,15 @@ module accounts_external
   end
   // Three cycles in account_lines. Whether they move is known a cycle before, as all their registers wait for it.
   assign third_valid = moves_q ? second_valid_q : third_valid_q;
-  assign takes = third_valid && &may_take && waiting_room;
-  assign moves = !third_valid || takes;
+  assign accept = third_valid && &may_take && waiting_room;
+  assign moves = !third_valid || accept;
   `FF(moves_q, moves, 1'b1)
-  `FF(takes_q, takes, 1'b0)
+  `FF(accept_q, accept, 1'b0)
   // The same for operations and for the lines of each half, too many and too far apart for one register. Synthesis keeps equal ones only
   // bit by bit.
   (* keep *) `FF(operation_moves_q, moves, 1'b1)
   for (genvar half = 0; half < 2; half++) begin : gen_half_moves
-    (* keep *) `FF(half_takes_q[half], takes, 1'b0)
+    (* keep *) `FF(half_accept_q[half], accept, 1'b0)
     for (genvar lookup = 0; lookup < 2; lookup++) begin : gen_lookup
       (* keep *) `FF(lookup_moves_q[half][lookup], moves, 1'b1)
     end
@@ -143,7 +143,7 @@ module accounts_external
   ) u_waiting (
       .clk_i,
       .rst_ni,
-      .valid_i(takes_q && (waiting_valid || !next_ready)),
+      .valid_i(accept_q && (waiting_valid || !next_ready)),
       .ready_o(waiting_ready),
       .data_i ({third_q, line}),
       .valid_o(waiting_valid),
@@ -152,13 +152,13 @@ module accounts_external
       .count_o(waits)
   );
   assign waiting_room = 32'(waits) < Waiting - 1;
-  `ASSERT(waiting_has_room, !takes_q || waiting_ready)
+  `ASSERT(waiting_has_room, !accept_q || waiting_ready)
   skid #(
       .Width($bits(operation_t) + $bits(lines_t))
   ) u_next (
       .clk_i,
       .rst_ni,
-      .valid_i(waiting_valid || takes_q),
+      .valid_i(waiting_valid || accept_q),
       .ready_o(next_ready),
       .data_i (waiting_valid ? {waiting, waiting_line} : {third_q, line}),
       .valid_o(next_valid),
@@ -213,7 +213,7 @@ module accounts_external
         .move_i           (lookup_moves_q[half]),
         .third_i          (third_valid_q),
         .may_take_o       (may_take[half]),
-        .take_i           (half_takes_q[half]),
+        .take_i           (half_accept_q[half]),
         .line_o           (line[half]),
         .filled_o         (filled[half]),
         .read_line_i      (line_q[1][half]),

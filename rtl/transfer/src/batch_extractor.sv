@@ -39,7 +39,7 @@ module batch_extractor
   localparam logic [2:0] CrossingPlace = 3'd5;
 
   logic [WordWidth-1:0] data_q;
-  logic busy_q, crosses_q, whole, entry_ready, extracts, takes, ends;
+  logic busy_q, crosses_q, whole, entry_ready, extracts, accept, ends;
   logic [7:0] left_q;
   logic [2:0] place_q, next_place;
   logic [PortWidth-1:0] port_q;
@@ -48,21 +48,21 @@ module batch_extractor
   // An entry that goes on in the next word leaves together with that word.
   assign whole = busy_q && (!crosses_q || (valid_i && word_ready_i));
   assign extracts = whole && entry_ready;
-  assign takes = busy_q ? extracts && crosses_q : valid_i && word_ready_i;
-  assign ready_o = takes;
-  assign word_valid_o = takes;
+  assign accept = busy_q ? extracts && crosses_q : valid_i && word_ready_i;
+  assign ready_o = accept;
+  assign word_valid_o = accept;
   assign word_o = word_i;
   assign word_port_o = port_i;
 
-  `FFE(busy_q, !(busy_q && ends), takes || extracts, 1'b0)
-  `FFNE(data_q, word_i.data, takes)
-  `FFNE(port_q, port_i, takes)
+  `FFE(busy_q, !(busy_q && ends), accept || extracts, 1'b0)
+  `FFNE(data_q, word_i.data, accept)
+  `FFNE(port_q, port_i, accept)
   // The count's upper byte is zero.
-  `FFNE(left_q, busy_q ? left_q - 8'd1 : word_i.data[8*(CountByte+1)+:8], takes || extracts)
+  `FFNE(left_q, busy_q ? left_q - 8'd1 : word_i.data[8*(CountByte+1)+:8], accept || extracts)
   assign next_place = busy_q ? place_q + EntryPlaces : FirstPlace;
-  `FFNE(place_q, next_place, takes || extracts)
+  `FFNE(place_q, next_place, accept || extracts)
   // Known ahead, as all that moves hangs on it.
-  `FFNE(crosses_q, next_place >= CrossingPlace, takes || extracts)
+  `FFNE(crosses_q, next_place >= CrossingPlace, accept || extracts)
 
   logic [2*WordWidth-1:0] window;
   logic [8*EntryBytes-1:0] entry, swapped;

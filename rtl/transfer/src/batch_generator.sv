@@ -83,7 +83,7 @@ module batch_generator
     reply.ipv4.checksum = reply_checksum(request.ipv4);
     reply.udp.checksum = '0;
     frame = request.compact[$bits(compact_t)-1-:$bits(batch_t)];
-    frame.header.kind |= ReplyBit;
+    frame.header.kind |= protocol_pkg::ReplyBit;
     frame.promise = promise_i;
     reply.compact[$bits(compact_t)-1-:$bits(batch_t)] = frame;
   end

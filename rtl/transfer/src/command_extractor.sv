@@ -8,12 +8,17 @@ module command_extractor
     input  logic       trusted_i,
     output operation_t operation_o
 );
+  // What each command takes is told below; a new one has to be told there, and takes more bits.
+  if (protocol_pkg::CommandCodes != 4) begin : gen_command_codes
+    $error("command_extractor: %0d commands, not 4", protocol_pkg::CommandCodes);
+  end
+
   logic known, moves;
   command_e command;
   status_e  form;
 
   always_comb begin
-    known = compact_i.command >= 32'd1 && compact_i.command <= 32'd4;
+    known = compact_i.command >= 32'd1 && compact_i.command <= 32'(protocol_pkg::CommandCodes);
     command = command_e'(2'(compact_i.command[2:0] - 3'd1));
     moves = compact_i.amount != '0;
     // The order of the checks is that of Operation::check in crates/wire.

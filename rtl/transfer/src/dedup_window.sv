@@ -30,7 +30,7 @@ module dedup_window
     // Time passes: Ticks - 1 times what lies between two ticks is how long an operation is remembered at least.
     input  logic                        tick_i,
     // Cycle 1: an operation that may have to be remembered.
-    input  logic                        wants_i,
+    input  logic                        insert_i,
     input  id_t                         source_i,
     input  id_t                         transaction_i,
     // Cycle 7.
@@ -74,7 +74,7 @@ module dedup_window
   } entry_t;
 
   // Registers of the pipeline are numbered by the cycle in which they are read.
-  logic wants_q[2:5];
+  logic insert_q[2:5];
   tag_t tag_q[2:8];
   index_t index_q[2:10][2];
   logic [63:0] key_q[2:8];
@@ -124,10 +124,10 @@ module dedup_window
     end
   end
   `FFN(entry_q, entry)
-  `FF(wants_q[2], wants_i, 1'b0)
-  `FF(wants_q[3], wants_q[2], 1'b0)
-  `FF(wants_q[4], wants_q[3], 1'b0)
-  `FF(wants_q[5], wants_q[4], 1'b0)
+  `FF(insert_q[2], insert_i, 1'b0)
+  `FF(insert_q[3], insert_q[2], 1'b0)
+  `FF(insert_q[4], insert_q[3], 1'b0)
+  `FF(insert_q[5], insert_q[4], 1'b0)
   `FFN(tag_q[2], key[63:IndexWidth])
   for (genvar cycle = 3; cycle <= 8; cycle++) begin : gen_tag
     `FFN(tag_q[cycle], tag_q[cycle-1])
@@ -217,7 +217,7 @@ module dedup_window
     pick = '0;
     pick[half_to_use] = first_left;
     if (|hit_q) pick = hit_q;
-    if (!wants_q[5]) pick = '0;
+    if (!insert_q[5]) pick = '0;
     hit_age = '0;
     for (int half = 0; half < 2; half++) begin
       for (int way = 0; way < Ways; way++) begin
@@ -339,7 +339,7 @@ module dedup_window
   `FFN(first_wide_o, |first.outcome.value[63:32])
   assign first_result_o = '{status: status_e'({3'b0, outcome_q.status}), value: outcome_q.value};
 
-  `ASSERT(one_entry_an_operation, !wants_q[5] || $onehot0(hit_q))
+  `ASSERT(one_entry_an_operation, !insert_q[5] || $onehot0(hit_q))
   `ASSERT(fresh_is_new, !fresh_i || (!found_o && has_room_o))
   `ASSERT(nothing_young_is_forgotten, !fresh_i || next_q[WindowBits:0] - at_tick_q[Ticks] < count_t'(1 << WindowBits))
   `ASSERT(remembered_depends_on_state, !fresh_q[8] || result_i.status < status_e'(16))

@@ -220,12 +220,12 @@ module store_controller
   `FFN(slot_later_q[9], slot_q[8])
   // An account that does not exist has no slot, and so none of another.
   logic [1:0][1:0] same[1:4], same_q[1:4];
-  for (genvar mine = 0; mine < 2; mine++) begin : gen_mine
+  for (genvar side = 0; side < 2; side++) begin : gen_side
     for (genvar other = 0; other < 2; other++) begin : gen_other
       for (genvar behind = 1; behind <= 3; behind++) begin : gen_behind
-        assign same[behind][mine][other] = exists_q[5][mine] && slot_q[5][mine] == slot_q[5+behind][other];
+        assign same[behind][side][other] = exists_q[5][side] && slot_q[5][side] == slot_q[5+behind][other];
       end
-      assign same[4][mine][other] = exists_q[5][mine] && slot_q[5][mine] == slot_later_q[9][other];
+      assign same[4][side][other] = exists_q[5][side] && slot_q[5][side] == slot_later_q[9][other];
     end
   end
   for (genvar behind = 1; behind <= 4; behind++) begin : gen_same
@@ -238,26 +238,26 @@ module store_controller
     logic [1:0] newer;
   } held_t;
   held_t [1:0] held, held_q;
-  for (genvar mine = 0; mine < 2; mine++) begin : gen_held
-    logic [4:2][1:0] takes;
+  for (genvar side = 0; side < 2; side++) begin : gen_held
+    logic [4:2][1:0] forward;
     for (genvar other = 0; other < 2; other++) begin : gen_other
-      assign takes[2][other] = same_q[2][mine][other] && writes_q[8][other];
-      assign takes[3][other] = same_q[3][mine][other] && writes_q[9][other] && !(|takes[2]);
-      assign takes[4][other] = same_q[4][mine][other] && writes_q[10][other] && !(|takes[2]) && !(|takes[3]);
+      assign forward[2][other] = same_q[2][side][other] && writes_q[8][other];
+      assign forward[3][other] = same_q[3][side][other] && writes_q[9][other] && !(|forward[2]);
+      assign forward[4][other] = same_q[4][side][other] && writes_q[10][other] && !(|forward[2]) && !(|forward[3]);
     end
     always_comb begin
-      held[mine].newer = stored_newer_q[mine];
-      held[mine].balance = stored_newer_q[mine][0] == stored_newer_q[mine][1] ? stored_q[mine][0] : stored_q[mine][1];
-      if (|takes) held[mine] = '0;
+      held[side].newer = stored_newer_q[side];
+      held[side].balance = stored_newer_q[side][0] == stored_newer_q[side][1] ? stored_q[side][0] : stored_q[side][1];
+      if (|forward) held[side] = '0;
       for (int behind = 2; behind <= 4; behind++) begin
         for (int other = 0; other < 2; other++) begin
-          if (takes[behind][other]) begin
-            held[mine].balance |= after_q[6+behind][other];
-            held[mine].newer |= newer_after(1'(other), newer_q[6+behind][other]);
+          if (forward[behind][other]) begin
+            held[side].balance |= after_q[6+behind][other];
+            held[side].newer |= newer_after(1'(other), newer_q[6+behind][other]);
           end
         end
       end
-      if (!exists_q[6][mine] || (mine == 1 && operation_q[6].command == Create)) held[mine].balance = '0;
+      if (!exists_q[6][side] || (side == 1 && operation_q[6].command == Create)) held[side].balance = '0;
     end
   end
 
@@ -288,46 +288,52 @@ module store_controller
   `FFN(journalled_q, valid_q[6] && operation_q[6].refusal == StatusOk && operation_q[6].command != Refer)
 
   // Cycle 7: execute. Which balances of the operation before it count was found out in its cycle 7.
-  logic [1:0][1:0] takes_last_q;
+  logic [1:0][1:0] forward_last_q;
   held_t [1:0] operand;
-  logic [64:0] source_sum, destination_sum;
-  logic is_transfer, creates, found, window_has_room, fresh, does, lacks, overflows;
+  balance_t source_after, destination_after;
+  logic is_transfer, creates, found, window_has_room, fresh, commit, underflow, overflows;
   logic [1:0] writes;
   status_e status;
   balance_t addend_q;
   assign is_transfer = operation_q[7].command == Transfer;
   assign creates = operation_q[7].command == Create;
   `FFN(addend_q, {64{operation_q[6].command == Transfer}} ^ 64'(operation_q[6].amount))
-  for (genvar mine = 0; mine < 2; mine++) begin : gen_operand
+  for (genvar side = 0; side < 2; side++) begin : gen_operand
     always_comb begin
-      operand[mine] = held_q[mine];
+      operand[side] = held_q[side];
       for (int other = 0; other < 2; other++) begin
-        if (takes_last_q[mine][other]) begin
-          operand[mine] = '{balance: after_q[8][other], newer: newer_after(1'(other), newer_q[8][other])};
+        if (forward_last_q[side][other]) begin
+          operand[side] = '{balance: after_q[8][other], newer: newer_after(1'(other), newer_q[8][other])};
         end
       end
     end
-    for (genvar other = 0; other < 2; other++) begin : gen_takes
-      `FF(takes_last_q[mine][other], same_q[1][mine][other] && writes[other], 1'b0)
+    for (genvar other = 0; other < 2; other++) begin : gen_forward
+      `FF(forward_last_q[side][other], same_q[1][side][other] && writes[other], 1'b0)
     end
   end
-  // The carry of a difference tells that there is enough, that of a sum that it is too much.
-  assign source_sum = {1'b0, operand[0].balance} + {1'b0, addend_q} + 65'(is_transfer);
-  assign destination_sum = {1'b0, operand[1].balance} + 65'(operation_q[7].amount);
+  balance_sums u_sums (
+      .command_i    (operation_q[7].command),
+      .amount_i     (operation_q[7].amount),
+      .addend_i     (addend_q),
+      .source_i     (operand[0].balance),
+      .destination_i(operand[1].balance),
+      .source_o     (source_after),
+      .destination_o(destination_after),
+      .underflow_o  (underflow),
+      .overflow_o   (overflows)
+  );
 
-  assign lacks = is_transfer && !source_sum[64];
-  assign overflows = is_transfer ? destination_sum[64] : operation_q[7].command == Issue && source_sum[64];
-  assign status = refused_q ? refusal_q : lacks ? StatusInsufficientBalance : overflows ? StatusOverflow : StatusOk;
+  assign status = refused_q ? refusal_q : underflow ? StatusInsufficientBalance : overflows ? StatusOverflow : StatusOk;
   assign fresh = journalled_q && !found && window_has_room;
-  assign does = fresh && !refused_q && !lacks && !overflows;
-  assign writes = {does && (is_transfer || creates), does};
+  assign commit = fresh && !refused_q && !underflow && !overflows;
+  assign writes = {commit && (is_transfer || creates), commit};
 
   `FF(writes_q[8], writes, '0)
   // No balance refuses these.
   `FF(creates_q, creates && fresh && !refused_q, 1'b0)
   `FFE(accounts_q, accounts_q + 1'b1, creates_q, '0)
-  `FFN(after_q[8][0], source_sum[63:0])
-  `FFN(after_q[8][1], destination_sum[63:0])
+  `FFN(after_q[8][0], source_after)
+  `FFN(after_q[8][1], destination_after)
   // After the write bank 0 is newer where the bits agree, bank 1 where they do not. Both bits of a new account are written.
   `FFN(newer_q[8][0], operand[0].newer[1] && !creates)
   `FFN(newer_q[8][1], !operand[1].newer[0] && !creates)
@@ -347,7 +353,7 @@ module store_controller
   logic changes_q, found_q[8:10], busy_q;
   `FFN(balance_q, operand[0].balance)
   `FFN(status_q, status)
-  `FFN(changes_q, does)
+  `FFN(changes_q, commit)
   `FFN(found_q[8], journalled_q && found)
   `FFN(busy_q, journalled_q && !found && !window_has_room)
   assign result.status = busy_q ? StatusBusy : status_q;
@@ -377,7 +383,7 @@ module store_controller
       .clear_i       (clear_q),
       .clear_index_i (clear_index_q),
       .tick_i        (retry_tick_i),
-      .wants_i       (taken && entering.refusal == StatusOk && entering.command != Refer),
+      .insert_i       (taken && entering.refusal == StatusOk && entering.command != Refer),
       .source_i      (entering.source),
       .transaction_i (entering.transaction),
       .found_o       (found),

@@ -27,7 +27,7 @@ module transfer
     // Time passes for what is remembered of operations, see dedup_window.
     input  logic                     retry_tick_i,
     // Whether what was done is told.
-    input  logic                     tells_i,
+    input  logic                     record_enable_i,
     // The promise that replies to batches name.
     input  logic    [           7:0] promise_i,
     // Packets of compact frames.
@@ -248,7 +248,7 @@ module transfer
   logic record_ready, compact_room, batch_room, batch_gives, batch_accepts;
   logic [$clog2(Records+1)-1:0] records;
   record_t record;
-  assign executed_take = store_valid && compact_room && batch_room && (record_ready || !tells_i);
+  assign executed_take = store_valid && compact_room && batch_room && (record_ready || !record_enable_i);
   assign done_o = executed_take;
   assign record = '{
       command: executed.compact.command,
@@ -268,7 +268,7 @@ module transfer
   ) u_records (
       .clk_i,
       .rst_ni,
-      .valid_i(tells_i && executed_take),
+      .valid_i(record_enable_i && executed_take),
       .ready_o(record_ready),
       .data_i (record),
       .valid_o(record_valid_o),

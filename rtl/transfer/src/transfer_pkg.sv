@@ -5,28 +5,28 @@ package transfer_pkg;
   typedef logic [63:0] balance_t;
 
   typedef enum logic [1:0] {
-    Create = 2'd0,
-    Issue = 2'd1,
-    Transfer = 2'd2,
-    Refer = 2'd3
+    Create = 2'(protocol_pkg::CommandCreate - 1),
+    Issue = 2'(protocol_pkg::CommandIssue - 1),
+    Transfer = 2'(protocol_pkg::CommandTransfer - 1),
+    Refer = 2'(protocol_pkg::CommandRefer - 1)
   } command_e;
 
   // All statuses that the engine gives have codes below 64.
   typedef enum logic [5:0] {
-    StatusOk = 6'd0,
-    StatusAccountExists = 6'd1,
-    StatusSourceUnknown = 6'd2,
-    StatusDestinationUnknown = 6'd3,
-    StatusInsufficientBalance = 6'd4,
-    StatusOverflow = 6'd5,
-    StatusTableFull = 6'd6,
-    StatusZeroAmount = 6'd16,
-    StatusSelfTransfer = 6'd17,
-    StatusTransactionIdReused = 6'd18,
-    StatusUnknownCommand = 6'd32,
-    StatusMalformed = 6'd33,
-    StatusNotTrusted = 6'd34,
-    StatusBusy = 6'd40
+    StatusOk = 6'(protocol_pkg::StatusOk),
+    StatusAccountExists = 6'(protocol_pkg::StatusAccountExists),
+    StatusSourceUnknown = 6'(protocol_pkg::StatusSourceUnknown),
+    StatusDestinationUnknown = 6'(protocol_pkg::StatusDestinationUnknown),
+    StatusInsufficientBalance = 6'(protocol_pkg::StatusInsufficientBalance),
+    StatusOverflow = 6'(protocol_pkg::StatusOverflow),
+    StatusTableFull = 6'(protocol_pkg::StatusTableFull),
+    StatusZeroAmount = 6'(protocol_pkg::StatusZeroAmount),
+    StatusSelfTransfer = 6'(protocol_pkg::StatusSelfTransfer),
+    StatusTransactionIdReused = 6'(protocol_pkg::StatusTransactionIdReused),
+    StatusUnknownCommand = 6'(protocol_pkg::StatusUnknownCommand),
+    StatusMalformed = 6'(protocol_pkg::StatusMalformed),
+    StatusNotTrusted = 6'(protocol_pkg::StatusNotTrusted),
+    StatusBusy = 6'(protocol_pkg::StatusBusy)
   } status_e;
 
   // An operation on its way to the store controller. `refusal` is not OK where its form alone refuses it.

@@ -3,6 +3,11 @@
 //! The RTL forgets the oldest operation when it needs its place, where the ledger forgets by the clock. So the twin counts
 //! in front of the ledger: an operation whose name is not among the last ones gets a transaction id that was never used.
 
+mod coprocessor;
+mod signatures;
+mod verification;
+mod verify_frame;
+
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 

@@ -43,34 +43,34 @@ module packet_fifo
   count_t words_q, whole_q;
   pointer_t write_q, begin_q, read_q;
   logic open_q, dropping_q;
-  logic is_full, refuses, enters, ends, leaves;
+  logic is_full, refuses, push, ends, pop;
 
   assign is_full = words_q == count_t'(Depth);
   // What is shown already cannot be dropped any more.
   assign refuses = dropping_q || (drop_i && is_full && !open_q);
   assign ready_o = !is_full || refuses;
-  assign enters  = valid_i && ready_o && !refuses;
-  assign ends    = enters && word_i.last;
-  assign leaves  = valid_o && ready_i;
+  assign push  = valid_i && ready_o && !refuses;
+  assign ends    = push && word_i.last;
+  assign pop  = valid_o && ready_i;
   assign valid_o = whole_q != '0 || (open_q && words_q != '0);
   assign {user_o, word_o} = memory_q[read_q];
   assign dropped_o = valid_i && refuses && word_i.last;
 
   always_ff @(posedge clk_i) begin
-    if (enters) memory_q[write_q] <= {user_i, word_i};
+    if (push) memory_q[write_q] <= {user_i, word_i};
   end
-  `FFE(read_q, after(read_q), leaves, '0)
-  `FFE(write_q, refuses ? begin_q : after(write_q), enters || (valid_i && refuses), '0)
+  `FFE(read_q, after(read_q), pop, '0)
+  `FFE(write_q, refuses ? begin_q : after(write_q), push || (valid_i && refuses), '0)
   `FFE(begin_q, after(write_q), ends, '0)
   `FFE(dropping_q, !word_i.last, valid_i && refuses, 1'b0)
 
   count_t words_d, whole_d;
   always_comb begin
-    words_d = words_q + count_t'(enters);
+    words_d = words_q + count_t'(push);
     if (valid_i && refuses) words_d = whole_q;
     whole_d = ends ? words_d : whole_q;
     // A word of the packet that is not whole is none of these.
-    if (leaves) begin
+    if (pop) begin
       words_d -= count_t'(1);
       if (whole_d != '0) whole_d -= count_t'(1);
     end
@@ -78,7 +78,7 @@ module packet_fifo
   `FF(words_q, words_d, '0)
   `FF(whole_q, whole_d, '0)
   // A packet that has filled the queue is shown to its end.
-  `FF(open_q, !(leaves && word_o.last) && (open_q || (is_full && whole_q == '0 && !drop_i)), 1'b0)
+  `FF(open_q, !(pop && word_o.last) && (open_q || (is_full && whole_q == '0 && !drop_i)), 1'b0)
 
   `ASSERT(whole_packets_are_words, whole_q <= words_q)
 endmodule

@@ -2,7 +2,7 @@
 //
 // Packets wait until their last word is there and both checksums are known. An engine's packet is Ethernet, IPv4 without options and not a
 // fragment, UDP, to this node's address and port, exactly as long as its headers say, and a frame that is well formed as a whole; entries
-// of a batch are judged one by one behind. To the host goes as well what the host would not answer: replies that came
+// of a batch and messages of a verify frame are judged one by one behind. To the host goes as well what the host would not answer: replies that came
 // back, and packets from the node's own port or port 0.
 //
 // Latency 4 cycles behind the last word, a word a cycle. There is one order: a packet that waits holds up those behind it.
@@ -26,6 +26,8 @@ module packet_selector
     input  logic                    take_compact_i,
     input  logic                    take_batch_i,
     input  logic                    take_proof_i,
+    // May change with each packet.
+    input  logic                    take_verify_i,
     input  logic                    valid_i,
     output logic                    ready_o,
     input  word_t                   word_i,
@@ -41,11 +43,6 @@ module packet_selector
   localparam int unsigned Depth = 32;
   localparam int unsigned CountWidth = $clog2(PacketWords + 1);
   localparam int unsigned LengthWidth = CountWidth + $clog2(WordBytes);
-  // MALFORMED, which compact replies carry that must not be answered again.
-  localparam logic [15:0] Malformed = 16'd33;
-  localparam logic [7:0] Version = 8'd1;
-  localparam logic [7:0] KindBatch = 8'd2;
-  localparam logic [7:0] KindProof = 8'd3;
   localparam logic [15:0] Headers = 16'd42;
   localparam logic [15:0] UdpHeader = 16'd8;
   localparam logic [15:0] Ipv4Header = 16'd20;
@@ -63,9 +60,11 @@ module packet_selector
   packet_t packet;
   batch_t  batch;
   proof_t  proof;
+  verify_t verify;
   assign packet = swap_bytes(word_i.data);
   assign batch = packet.compact[$bits(compact_t)-1-:$bits(batch_t)];
   assign proof = packet.compact[$bits(compact_t)-1-:$bits(proof_t)];
+  assign verify = packet.compact[$bits(compact_t)-1-:$bits(verify_t)];
 
   logic shaped, framed, trusted, zeros;
   engine_e engine;
@@ -79,23 +78,35 @@ module packet_selector
     shaped &= packet.udp.source != udp_port_i && packet.udp.source != '0;
     trusted = ((packet.ipv4.source ^ trusted_address_i) & trusted_mask_i) == '0;
 
-    framed = batch.header.magic == Magic && batch.header.version == Version;
+    framed = batch.header.magic == protocol_pkg::Magic && batch.header.version == protocol_pkg::Version;
     // 24 bytes an operation.
     batch_length = UdpHeader + 16'($bits(batch_t) / 8) + {batch.count[11:0], 4'b0} + {batch.count[12:0], 3'b0};
     engine = ForHost;
-    if (batch.header.magic != Magic) begin
-      if (take_compact_i && packet.udp.length == UdpLength && packet.compact.status != Malformed) engine = ForCompact;
-    end else if (framed && batch.header.kind == KindBatch) begin
-      if (take_batch_i && trusted && batch.count != '0 && batch.count[15:8] == '0 && batch.format == '0 &&
-          (batch.promise == '0 || batch.promise == promise_i) && {batch.status, batch.reserved} == '0 &&
-          packet.udp.length == batch_length) begin
+    if (batch.header.magic != protocol_pkg::Magic) begin
+      // A compact reply that says MALFORMED must not be answered again.
+      if (take_compact_i && packet.udp.length == UdpLength &&
+          packet.compact.status != protocol_pkg::StatusMalformed) begin
+        engine = ForCompact;
+      end
+    end else if (framed && batch.header.kind == protocol_pkg::FrameTypeBatch) begin
+      if (take_batch_i && trusted && batch.count != '0 && batch.count[15:8] == '0 &&
+          batch.format == protocol_pkg::BatchFormatCompact &&
+          (batch.promise == protocol_pkg::PromiseDefault || batch.promise == promise_i) &&
+          {batch.status, batch.reserved} == '0 && packet.udp.length == batch_length) begin
         engine = ForBatch;
       end
-    end else if (framed && batch.header.kind == KindProof) begin
+    end else if (framed && batch.header.kind == protocol_pkg::FrameTypeProof) begin
       // At least 48 bytes: 90 with the headers.
-      if (take_proof_i && proof.chain <= 8'd1 && proof.query >= 8'd1 && proof.query <= 8'd4 &&
+      if (take_proof_i && proof.chain <= protocol_pkg::ChainBitcoin &&
+          proof.query >= protocol_pkg::QueryLatest && proof.query <= protocol_pkg::QueryIndex &&
           {proof.status, proof.body_length} == '0 && packet.udp.length >= 16'd56) begin
         engine = ForProof;
+      end
+    end else if (framed && batch.header.kind == protocol_pkg::FrameTypeVerify) begin
+      // With the shortest message that an engine takes: 80 bytes behind UDP's header and the frame's. The messages are judged behind.
+      if (take_verify_i && trusted && verify.count != '0 &&
+          {verify.reserved, verify.status, verify.reserved_end} == '0 && packet.udp.length >= 16'd104) begin
+        engine = ForVerify;
       end
     end
     if (!shaped) engine = ForHost;
@@ -114,7 +125,7 @@ module packet_selector
   end
 
   engine_e engine_q;
-  logic trusted_q, zeros_q, first_qq, over_q, enters_q;
+  logic trusted_q, zeros_q, first_qq, over_q, long_q, enters_q;
   logic [15:0] length_q;
   logic [LengthWidth-1:0] bytes_q;
   logic [3:1] judge_q;
@@ -123,6 +134,7 @@ module packet_selector
   `FFNE(length_q, packet.udp.length, enters && first_q)
   `FFN(bytes_q, {words_q, 6'b0} + LengthWidth'(bytes))
   `FFN(over_q, !word_i.last || words_q == CountWidth'(PacketWords))
+  `FFN(long_q, words_q >= CountWidth'(ShortWords))
   `FFN(zeros_q, zeros)
   `FFN(first_qq, first_q)
   `FF(enters_q, enters, 1'b0)
@@ -138,6 +150,7 @@ module packet_selector
     judged_q[2] <= engine_q;
     if (over_q || 16'(bytes_q) != length_q + Headers - UdpHeader) judged_q[2] <= ForHost;
     if (engine_q == ForProof && !padded) judged_q[2] <= ForHost;
+    if (engine_q != ForVerify && long_q) judged_q[2] <= ForHost;
     trusted_later_q[2] <= trusted_q;
     judged_q[3] <= judged_q[2];
     trusted_later_q[3] <= trusted_later_q[2];

@@ -66,6 +66,14 @@ package wire_pkg;
     logic [31:0] body_length;
   } proof_t;
 
+  typedef struct packed {
+    header_t header;
+    logic [15:0] count;
+    logic [15:0] reserved;
+    logic [15:0] status;
+    logic [15:0] reserved_end;
+  } verify_t;
+
   // The packet of 64 bytes that carries one.
   typedef struct packed {
     ethernet_t ethernet;
@@ -77,9 +85,12 @@ package wire_pkg;
   // Inside, packets are streams of words of 64 bytes, whatever the width of the ports.
   localparam int unsigned WordWidth = 512;
   localparam int unsigned WordBytes = WordWidth / 8;
-  // The longest packet that an engine takes: an Ethernet frame of 1,514 bytes without its check sequence.
+  // The longest packet that an engine takes: an Ethernet frame of 1,514 bytes without its check sequence. With a verify frame it may be a larger one, as
+  // a header with a solution of Equihash (200,9) takes 1,577: what a queue of 32 words has room for while the checksums are summed.
   localparam int unsigned LongestPacket = 1514;
-  localparam int unsigned PacketWords = (LongestPacket + WordBytes - 1) / WordBytes;
+  localparam int unsigned LongestVerify = 1792;
+  localparam int unsigned ShortWords = (LongestPacket + WordBytes - 1) / WordBytes;
+  localparam int unsigned PacketWords = (LongestVerify + WordBytes - 1) / WordBytes;
 
   typedef struct packed {
     logic last;
@@ -88,21 +99,18 @@ package wire_pkg;
   } word_t;
 
   // Which engine a packet is for.
-  typedef enum logic [1:0] {
-    ForHost    = 2'd0,
-    ForCompact = 2'd1,
-    ForBatch   = 2'd2,
-    ForProof   = 2'd3
+  typedef enum logic [2:0] {
+    ForHost    = 3'd0,
+    ForCompact = 3'd1,
+    ForBatch   = 3'd2,
+    ForProof   = 3'd3,
+    ForVerify  = 3'd4
   } engine_e;
 
   localparam logic [15:0] EthernetIpv4 = 16'h0800;
   localparam logic [7:0] ProtocolUdp = 8'd17;
   localparam logic [15:0] UdpLength = 16'd30;
   localparam logic [15:0] Ipv4Length = 16'd50;
-  // The first two bytes of every frame but the compact one.
-  localparam logic [15:0] Magic = 16'h5450;
-  // Added to the type of a frame in its reply.
-  localparam logic [7:0] ReplyBit = 8'h80;
   // What a reply starts with, as hosts do (RFC 1700).
   localparam logic [7:0] TimeToLive = 8'd64;
 

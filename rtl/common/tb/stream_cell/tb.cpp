@@ -1,4 +1,4 @@
-// stream_register and stream_fifo: what goes in comes out, in order, under every pair of idle and back-pressure patterns; with both sides
+// spill_register and stream_fifo: what goes in comes out, in order, under every pair of idle and back-pressure patterns; with both sides
 // open a word passes in every cycle.
 #include "harness.hpp"
 

@@ -1,6 +1,6 @@
 // A value, Depth cycles later. Until it has been used for as long, anything is at the output.
 
-module table_delay #(
+module delay #(
     parameter int unsigned Width = 1,
     parameter int unsigned Depth = 1
 ) (

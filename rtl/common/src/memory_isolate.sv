@@ -7,7 +7,7 @@
 `include "assertions.svh"
 `include "registers.svh"
 
-module memory_gate #(
+module memory_isolate #(
     parameter int unsigned ReadWidth = 16,
     parameter int unsigned WriteWidth = 128,
     // The most requests that the memory may have taken and not answered, reads and writes apart.
@@ -35,7 +35,7 @@ module memory_gate #(
     output logic [WriteWidth-1:0] write_o,
     input  logic                  written_i
 );
-  `PARAMETER_CHECK(most, Most > 0, "memory_gate: Most has to be at least 1")
+  `PARAMETER_CHECK(most, Most > 0, "memory_isolate: Most has to be at least 1")
 
   typedef logic [CountWidth-1:0] count_t;
   count_t reads_q, writes_q;

@@ -1,9 +1,9 @@
-// The proof of memory_gate, whatever its user says and whenever that is reset: what a memory is asked stays until it has taken it, no more
+// The proof of memory_isolate, whatever its user says and whenever that is reset: what a memory is asked stays until it has taken it, no more
 // passes than the user said while it ran, and it is quiet just when every request that went in has been answered.
 
 `include "assertions.svh"
 
-module memory_gate_proof #(
+module memory_isolate_proof #(
     parameter int unsigned ReadWidth = 2,
     parameter int unsigned WriteWidth = 2
 ) (
@@ -24,7 +24,7 @@ module memory_gate_proof #(
   logic quiet_o, read_ready_o, write_ready_o, read_valid_o, write_valid_o;
   logic [ReadWidth-1:0] read_o;
   logic [WriteWidth-1:0] write_o;
-  memory_gate #(
+  memory_isolate #(
       .ReadWidth (ReadWidth),
       .WriteWidth(WriteWidth),
       .Most      (3)

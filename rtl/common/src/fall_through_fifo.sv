@@ -3,7 +3,7 @@
 //
 // Latency none, full throughput. `ready_o` is a register.
 
-module fifo_pass #(
+module fall_through_fifo #(
     parameter int unsigned Width = 64,
     parameter int unsigned Depth = 16,
     localparam int unsigned CountWidth = $clog2(Depth + 1)

@@ -2,7 +2,7 @@
 
 `include "assertions.svh"
 
-module stream_register #(
+module spill_register #(
     parameter int unsigned DataWidth = 64,
     localparam int unsigned KeepWidth = DataWidth / 8
 ) (
@@ -19,7 +19,7 @@ module stream_register #(
     output logic [KeepWidth-1:0] keep_o,
     output logic                 last_o
 );
-  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "stream_register: DataWidth has to be whole bytes")
+  `PARAMETER_CHECK(width, DataWidth >= 8 && DataWidth % 8 == 0, "spill_register: DataWidth has to be whole bytes")
 
   skid #(
       .Width(DataWidth + KeepWidth + 1)

@@ -1,0 +1,386 @@
+// The engines between what comes in and what goes out: transfers, the cache of proofs, with the ways to their memories, and verification.
+
+`include "registers.svh"
+
+module nic_engines
+  import wire_pkg::*;
+  import nic_pkg::*;
+#(
+    // See turnpike_nic.
+    parameter int unsigned Ports = 4,
+    parameter int unsigned AccountIndexWidth = 8,
+    parameter int unsigned WindowBits = 10,
+    parameter int unsigned WindowIndexWidth = 10,
+    parameter int unsigned ProofSets = 64,
+    parameter int unsigned ProofWays = 4,
+    parameter int unsigned ProofMisses = 64,
+    parameter bit AccountsExternal = 1'b0,
+    parameter int unsigned AccountLines = 64,
+    parameter bit ProofsExternal = 1'b0,
+    parameter int unsigned VerifySignatures = 0,
+    parameter bit VerifyRoots = 1'b0,
+    parameter int unsigned VerifyEquihashN = 0,
+    parameter int unsigned VerifyEquihashK = 0,
+    localparam int unsigned PortWidth = $clog2(Ports + 1),
+    localparam int unsigned LimitWidth = AccountIndexWidth + 4,
+    localparam int unsigned IdWidth = $clog2(ProofMisses),
+    localparam int unsigned AccountLineWidth = $clog2(AccountLines),
+    localparam int unsigned ProofAddrWidth = $clog2(ProofSets * ProofWays * 16),
+    localparam int unsigned ProofSlotWidth = ProofsExternal ? 6 : 2
+) (
+    input  logic                                                clk_i,
+    input  logic                                                rst_ni,
+    // The engines are in reset while they do not run. Quiet: nothing that was asked of a memory is still to be answered.
+    input  logic                                                run_i,
+    output logic                                                quiet_o,
+    // Configuration: constant while they run, but for the tick, which changes as time passes. See transfer and proof.
+    input  logic  [                           127:0]                secret_i,
+    input  logic  [                  LimitWidth-1:0]                limit_i,
+    input  logic                                                retry_tick_i,
+    input  logic                                                record_enable_i,
+    input  logic  [                             7:0]                promise_i,
+    input  logic  [                           511:0]                proof_secrets_i,
+    // Packets: which engine takes the word is told by which is valid.
+    input  logic                                                compact_valid_i,
+    output logic                                                compact_ready_o,
+    input  logic                                                batch_valid_i,
+    output logic                                                batch_ready_o,
+    input  logic                                                proof_valid_i,
+    output logic                                                proof_ready_o,
+    input  logic                                                verify_valid_i,
+    output logic                                                verify_ready_o,
+    input  word_t                                               word_i,
+    input  logic  [                   PortWidth-1:0]                port_i,
+    input  logic                                                trusted_i,
+    // Whether the verification engines have room for a packet beside those that the selector holds.
+    output logic                                                verify_room_o,
+    // Their replies, see nic_pkg for the order.
+    output logic  [                     Replies-1:0]                reply_valid_o,
+    input  logic  [                     Replies-1:0]                reply_ready_i,
+    output word_t [                     Replies-1:0]                reply_word_o,
+    output logic  [                     Replies-1:0][PortWidth-1:0] reply_port_o,
+    // Operations that were executed.
+    output logic                                                record_valid_o,
+    input  logic                                                record_ready_i,
+    output transfer_pkg::record_t                               record_o,
+    // Proofs that are not in the cache, with an id if they are to be filled; and ids of those that were dropped on their way to the host.
+    output logic                                                miss_valid_o,
+    input  logic                                                miss_ready_i,
+    output word_t                                               miss_word_o,
+    output logic  [                   PortWidth-1:0]                miss_port_o,
+    output logic                                                miss_fill_o,
+    output logic  [                     IdWidth-1:0]                miss_id_o,
+    input  logic                                                lost_valid_i,
+    output logic                                                lost_ready_o,
+    input  logic  [                     IdWidth-1:0]                lost_id_i,
+    // Verify frames that the engines do not take.
+    output logic                                                verify_pass_valid_o,
+    input  logic                                                verify_pass_ready_i,
+    output word_t                                               verify_pass_word_o,
+    output logic  [                   PortWidth-1:0]                verify_pass_port_o,
+    // What the host tells the cache: the body of a reply to a miss, or that there is none; a change of a chain.
+    input  word_t                                               command_word_i,
+    input  logic                                                fill_valid_i,
+    output logic                                                fill_ready_o,
+    input  logic  [                     IdWidth-1:0]                fill_id_i,
+    input  logic                                                fill_none_i,
+    input  logic                                                announce_valid_i,
+    output logic                                                announce_ready_o,
+    // What is counted: an operation, a proof that was filled in, one that was not, messages by their engines.
+    output logic                                                done_o,
+    output logic  [       verify_frame_pkg::Schemes-1:0]                verified_o,
+    output logic                                                filled_o,
+    output logic                                                fill_refused_o,
+    // Memory of the accounts: two ports to each half, [half][port], see store_controller. Reads are answered in any order, each port's writes
+    // are told of in order. No row is read and written at a time. Idle where the accounts are on the chip.
+    output logic  [1:0][1:0]                                        account_read_valid_o,
+    input  logic  [1:0][1:0]                                        account_read_ready_i,
+    output logic  [1:0][1:0][AccountIndexWidth-1:0]                 account_read_addr_o,
+    output logic  [1:0][1:0][ AccountLineWidth-1:0]                 account_read_line_o,
+    input  logic  [1:0][1:0]                                        account_data_valid_i,
+    input  logic  [1:0][1:0][ AccountLineWidth-1:0]                 account_data_line_i,
+    input  transfer_pkg::bucket_t [1:0][1:0]                        account_data_i,
+    output logic  [1:0][1:0]                                        account_write_valid_o,
+    input  logic  [1:0][1:0]                                        account_write_ready_i,
+    output logic  [1:0][1:0][AccountIndexWidth-1:0]                 account_write_addr_o,
+    output logic  [1:0][1:0][transfer_pkg::AccountWays-1:0]         account_write_ways_o,
+    output transfer_pkg::account_t [1:0][1:0]                       account_write_data_o,
+    input  logic  [1:0][1:0]                                        account_written_i,
+    // Memory of the proof cache's replies, in words of 64 bytes, see proof_cache: under the same rules.
+    output logic                                                    proof_read_valid_o,
+    input  logic                                                    proof_read_ready_i,
+    output logic  [               ProofAddrWidth-1:0]                proof_read_addr_o,
+    output logic  [               ProofSlotWidth-1:0]                proof_read_slot_o,
+    input  logic                                                    proof_data_valid_i,
+    input  logic  [               ProofSlotWidth-1:0]                proof_data_slot_i,
+    input  logic  [                           511:0]                proof_data_i,
+    output logic                                                    proof_write_valid_o,
+    input  logic                                                    proof_write_ready_i,
+    output logic  [               ProofAddrWidth-1:0]                proof_write_addr_o,
+    output logic  [                           511:0]                proof_write_data_o,
+    input  logic                                                    proof_written_i
+);
+  logic run_n;
+  assign run_n = rst_ni && run_i;
+
+  logic [1:0][1:0] accounts_quiet, account_read_valid, account_read_ready, account_write_valid, account_write_ready;
+  logic [1:0][1:0][AccountIndexWidth-1:0] account_read_addr, account_write_addr;
+  logic [1:0][1:0][AccountLineWidth-1:0] account_read_line;
+  logic [1:0][1:0][transfer_pkg::AccountWays-1:0] account_write_ways;
+  transfer_pkg::account_t [1:0][1:0] account_write_data;
+  if (AccountsExternal) begin : gen_accounts
+    for (genvar half = 0; half < 2; half++) begin : gen_half
+      for (genvar port = 0; port < 2; port++) begin : gen_port
+        memory_isolate #(
+            .ReadWidth (AccountIndexWidth + AccountLineWidth),
+            .WriteWidth(AccountIndexWidth + transfer_pkg::AccountWays + $bits(transfer_pkg::account_t))
+        ) u_gate (
+            .clk_i,
+            .rst_ni,
+            .run_i,
+            .quiet_o      (accounts_quiet[half][port]),
+            .read_valid_i (account_read_valid[half][port]),
+            .read_ready_o (account_read_ready[half][port]),
+            .read_i       ({account_read_addr[half][port], account_read_line[half][port]}),
+            .write_valid_i(account_write_valid[half][port]),
+            .write_ready_o(account_write_ready[half][port]),
+            .write_i({account_write_addr[half][port], account_write_ways[half][port], account_write_data[half][port]}),
+            .read_valid_o (account_read_valid_o[half][port]),
+            .read_ready_i (account_read_ready_i[half][port]),
+            .read_o       ({account_read_addr_o[half][port], account_read_line_o[half][port]}),
+            .answered_i   (account_data_valid_i[half][port]),
+            .write_valid_o(account_write_valid_o[half][port]),
+            .write_ready_i(account_write_ready_i[half][port]),
+            .write_o({
+              account_write_addr_o[half][port], account_write_ways_o[half][port], account_write_data_o[half][port]
+            }),
+            .written_i    (account_written_i[half][port])
+        );
+      end
+    end
+  end else begin : gen_accounts
+    assign accounts_quiet = '1;
+    assign {account_read_ready, account_write_ready} = {account_read_ready_i, account_write_ready_i};
+    assign {account_read_valid_o, account_read_addr_o, account_read_line_o} = {
+      account_read_valid, account_read_addr, account_read_line
+    };
+    assign {account_write_valid_o, account_write_addr_o, account_write_ways_o, account_write_data_o} = {
+      account_write_valid, account_write_addr, account_write_ways, account_write_data
+    };
+  end
+
+  logic retry_tick_q;
+  `FF(retry_tick_q, retry_tick_i, 1'b0)
+  transfer #(
+      .AccountIndexWidth(AccountIndexWidth),
+      .WindowBits       (WindowBits),
+      .WindowIndexWidth (WindowIndexWidth),
+      .External         (AccountsExternal),
+      .Lines            (AccountLines),
+      .PortWidth        (PortWidth)
+  ) u_transfer (
+      .clk_i,
+      .rst_ni             (run_n),
+      .secret_i,
+      .limit_i,
+      .retry_tick_i       (retry_tick_i != retry_tick_q),
+      .record_enable_i,
+      .promise_i,
+      .compact_valid_i,
+      .compact_ready_o,
+      .compact_packet_i   (swap_bytes(word_i.data)),
+      .compact_trusted_i  (trusted_i),
+      .compact_port_i     (port_i),
+      .reply_valid_o      (reply_valid_o[ReplyCompact]),
+      .reply_ready_i      (reply_ready_i[ReplyCompact]),
+      .reply_word_o       (reply_word_o[ReplyCompact]),
+      .reply_port_o       (reply_port_o[ReplyCompact]),
+      .batch_valid_i,
+      .batch_ready_o,
+      .batch_word_i       (word_i),
+      .batch_port_i       (port_i),
+      .batch_reply_valid_o(reply_valid_o[ReplyBatch]),
+      .batch_reply_ready_i(reply_ready_i[ReplyBatch]),
+      .batch_reply_word_o (reply_word_o[ReplyBatch]),
+      .batch_reply_port_o (reply_port_o[ReplyBatch]),
+      .done_o,
+      .record_valid_o,
+      .record_ready_i,
+      .record_o,
+      .mem_read_valid_o   (account_read_valid),
+      .mem_read_ready_i   (account_read_ready),
+      .mem_read_addr_o    (account_read_addr),
+      .mem_read_line_o    (account_read_line),
+      .mem_data_valid_i   (account_data_valid_i),
+      .mem_data_line_i    (account_data_line_i),
+      .mem_data_i         (account_data_i),
+      .mem_write_valid_o  (account_write_valid),
+      .mem_write_ready_i  (account_write_ready),
+      .mem_write_addr_o   (account_write_addr),
+      .mem_write_ways_o   (account_write_ways),
+      .mem_write_data_o   (account_write_data),
+      .mem_written_i      (account_written_i)
+  );
+
+  // Fills are the host's, and those that misses get which were dropped on their way to it: none.
+  logic answer_valid, answer_ready, answer_is_lost, fill_valid, fill_ready, fill_none;
+  word_t answer, fill_word;
+  logic [IdWidth-1:0] fill_id;
+  stream_arbiter #(
+      .DataWidth(WordWidth),
+      .Ports    (2)
+  ) u_fills (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i({lost_valid_i, fill_valid_i}),
+      .ready_o({lost_ready_o, fill_ready_o}),
+      .data_i ({WordWidth'(0), command_word_i.data}),
+      .keep_i ({~WordBytes'(0), command_word_i.keep}),
+      .last_i ({1'b1, command_word_i.last}),
+      .valid_o(answer_valid),
+      .ready_i(answer_ready),
+      .data_o (answer.data),
+      .keep_o (answer.keep),
+      .last_o (answer.last),
+      .port_o (answer_is_lost)
+  );
+  stage #(
+      .Width($bits(word_t) + IdWidth + 1)
+  ) u_fill (
+      .clk_i,
+      .rst_ni (run_n),
+      .valid_i(answer_valid),
+      .ready_o(answer_ready),
+      .data_i ({
+        answer,
+        answer_is_lost ? lost_id_i : fill_id_i,
+        answer_is_lost || fill_none_i
+      }),
+      .valid_o(fill_valid),
+      .ready_i(fill_ready),
+      .data_o ({fill_word, fill_id, fill_none})
+  );
+
+  logic proofs_quiet, proof_read_valid, proof_read_ready, proof_write_valid, proof_write_ready;
+  logic [ProofAddrWidth-1:0] proof_read_addr, proof_write_addr;
+  logic [ProofSlotWidth-1:0] proof_read_slot;
+  logic [511:0] proof_write_data;
+  if (ProofsExternal) begin : gen_proofs
+    memory_isolate #(
+        .ReadWidth (ProofAddrWidth + ProofSlotWidth),
+        .WriteWidth(ProofAddrWidth + 512)
+    ) u_gate (
+        .clk_i,
+        .rst_ni,
+        .run_i,
+        .quiet_o      (proofs_quiet),
+        .read_valid_i (proof_read_valid),
+        .read_ready_o (proof_read_ready),
+        .read_i       ({proof_read_addr, proof_read_slot}),
+        .write_valid_i(proof_write_valid),
+        .write_ready_o(proof_write_ready),
+        .write_i      ({proof_write_addr, proof_write_data}),
+        .read_valid_o (proof_read_valid_o),
+        .read_ready_i (proof_read_ready_i),
+        .read_o       ({proof_read_addr_o, proof_read_slot_o}),
+        .answered_i   (proof_data_valid_i),
+        .write_valid_o(proof_write_valid_o),
+        .write_ready_i(proof_write_ready_i),
+        .write_o      ({proof_write_addr_o, proof_write_data_o}),
+        .written_i    (proof_written_i)
+    );
+  end else begin : gen_proofs
+    assign proofs_quiet = 1'b1;
+    assign {proof_read_ready, proof_write_ready} = {proof_read_ready_i, proof_write_ready_i};
+    assign {proof_read_valid_o, proof_read_addr_o, proof_read_slot_o} = {
+      proof_read_valid, proof_read_addr, proof_read_slot
+    };
+    assign {proof_write_valid_o, proof_write_addr_o, proof_write_data_o} = {
+      proof_write_valid, proof_write_addr, proof_write_data
+    };
+  end
+  assign quiet_o = &accounts_quiet && proofs_quiet;
+
+  proof #(
+      .Sets     (ProofSets),
+      .Ways     (ProofWays),
+      .Misses   (ProofMisses),
+      .PortWidth(PortWidth),
+      .External (ProofsExternal)
+  ) u_proof (
+      .clk_i,
+      .rst_ni          (run_n),
+      .secrets_i       (proof_secrets_i),
+      .valid_i         (proof_valid_i),
+      .ready_o         (proof_ready_o),
+      .word_i          (word_i),
+      .port_i          (port_i),
+      .reply_valid_o   (reply_valid_o[ReplyProof]),
+      .reply_ready_i   (reply_ready_i[ReplyProof]),
+      .reply_word_o    (reply_word_o[ReplyProof]),
+      .reply_port_o    (reply_port_o[ReplyProof]),
+      .miss_valid_o,
+      .miss_ready_i,
+      .miss_word_o,
+      .miss_port_o,
+      .miss_fill_o,
+      .miss_id_o,
+      .fill_valid_i    (fill_valid),
+      .fill_ready_o    (fill_ready),
+      .fill_word_i     (fill_word),
+      .fill_id_i       (fill_id),
+      .fill_none_i     (fill_none),
+      .announce_valid_i(announce_valid_i),
+      .announce_ready_o(announce_ready_o),
+      .announce_word_i (command_word_i),
+      .filled_o        (filled_o),
+      .refused_o       (fill_refused_o),
+      .mem_read_valid_o (proof_read_valid),
+      .mem_read_ready_i (proof_read_ready),
+      .mem_read_addr_o  (proof_read_addr),
+      .mem_read_slot_o  (proof_read_slot),
+      .mem_data_valid_i (proof_data_valid_i),
+      .mem_data_slot_i  (proof_data_slot_i),
+      .mem_data_i       (proof_data_i),
+      .mem_write_valid_o(proof_write_valid),
+      .mem_write_ready_i(proof_write_ready),
+      .mem_write_addr_o (proof_write_addr),
+      .mem_write_data_o (proof_write_data),
+      .mem_written_i    (proof_written_i)
+  );
+
+  if (VerifySignatures > 0 || VerifyRoots || VerifyEquihashN > 0) begin : gen_verify
+    verify #(
+        .SignatureEngines(VerifySignatures),
+        .Roots           (VerifyRoots),
+        .EquihashN       (VerifyEquihashN),
+        .EquihashK       (VerifyEquihashK),
+        .PortWidth       (PortWidth)
+    ) u_verify (
+        .clk_i,
+        .rst_ni       (run_n),
+        .valid_i      (verify_valid_i),
+        .ready_o      (verify_ready_o),
+        .word_i,
+        .port_i,
+        .room_o       (verify_room_o),
+        .reply_valid_o(reply_valid_o[ReplyVerify]),
+        .reply_ready_i(reply_ready_i[ReplyVerify]),
+        .reply_word_o (reply_word_o[ReplyVerify]),
+        .reply_port_o (reply_port_o[ReplyVerify]),
+        .pass_valid_o (verify_pass_valid_o),
+        .pass_ready_i (verify_pass_ready_i),
+        .pass_word_o  (verify_pass_word_o),
+        .pass_port_o  (verify_pass_port_o),
+        .done_o       (verified_o)
+    );
+  end else begin : gen_verify
+    // Nothing is taken for it.
+    assign {verify_ready_o, verify_room_o, verify_pass_valid_o, verified_o} = '0;
+    assign {verify_pass_word_o, verify_pass_port_o} = '0;
+    assign reply_valid_o[ReplyVerify] = 1'b0;
+    assign {reply_word_o[ReplyVerify], reply_port_o[ReplyVerify]} = '0;
+    logic unused_verify;
+    assign unused_verify = ^{verify_valid_i, verify_pass_ready_i, reply_ready_i[ReplyVerify]};
+  end
+endmodule

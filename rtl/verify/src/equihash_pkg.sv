@@ -1,0 +1,57 @@
+// Equihash: what parameters give, and the rules that a solution may break.
+
+package equihash_pkg;
+
+  // As bits of a verify frame's result mask, see schema/protocol.toml.
+  localparam int unsigned RuleCollision = 2;
+  localparam int unsigned RuleOrder = 3;
+  localparam int unsigned RuleDuplicate = 4;
+  localparam int unsigned RuleRoot = 5;
+  localparam int unsigned RuleSolutionLength = 8;
+  localparam int unsigned RuleTarget = 9;
+  localparam int unsigned RuleDifficulty = 10;
+
+  // Up to 2^10 leaves.
+  localparam int unsigned MostLevels = 10;
+
+  // Subtrees are checked from the leaves up and from left to right: in the order of their last leaf, and for that of their height.
+  typedef struct packed {
+    logic [MostLevels-1:0] leaf;
+    logic [3:0]            height;
+  } place_t;
+
+  // The first rule that is broken in a subtree.
+  typedef struct packed {
+    logic       valid;
+    logic [2:0] rule;
+    place_t     place;
+  } broken_t;
+
+  // Bits that the two halves of a subtree agree in for each level.
+  function automatic int unsigned collision_bits(input int unsigned n, input int unsigned k);
+    return n / (k + 1);
+  endfunction
+
+  function automatic int unsigned index_width(input int unsigned n, input int unsigned k);
+    return collision_bits(n, k) + 1;
+  endfunction
+
+  function automatic int unsigned solution_bytes(input int unsigned n, input int unsigned k);
+    return (1 << k) * index_width(n, k) / 8;
+  endfunction
+
+  // The compact size of a solution's length.
+  function automatic int unsigned prefix_bytes(input int unsigned n, input int unsigned k);
+    return solution_bytes(n, k) < 253 ? 1 : 3;
+  endfunction
+
+  // How many leaves a hash is cut into.
+  function automatic int unsigned leaves_per_hash(input int unsigned n);
+    return 512 / n;
+  endfunction
+
+  function automatic bit legal(input int unsigned n, input int unsigned k);
+    return n > 0 && n % 8 == 0 && n <= 256 && k >= 3 && k <= MostLevels && n % (k + 1) == 0 && n / (k + 1) < 31;
+  endfunction
+
+endpackage

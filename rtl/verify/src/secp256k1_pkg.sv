@@ -1,0 +1,70 @@
+// Numbers, kinds and records of the secp256k1 engine, and how long its units take.
+
+package secp256k1_pkg;
+
+  // The field's prime, 2^256 - 2^32 - 977, and the order of the group; what both lack to 2^256.
+  localparam logic [255:0] Prime = 256'hfffffffffffffffffffffffffffffffffffffffffffffffffffffffefffffc2f;
+  localparam logic [255:0] Order = 256'hfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141;
+  localparam logic [255:0] HalfOrder = 256'h7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0;
+  localparam logic [32:0] PrimeLack = 33'h1_0000_03d1;
+  localparam logic [128:0] OrderLack = 129'h1_4551231950b75fc4402da1732fc9bebf;
+
+  // What is taken of a product.
+  typedef enum logic [1:0] {
+    TakeModular = 2'd0,  // modulo the prime
+    TakeLow     = 2'd1,  // its 256 lowest bits
+    TakeHigh    = 2'd2,  // those above
+    TakeTop     = 2'd3   // its 128 highest bits
+  } take_e;
+
+  typedef enum logic [1:0] {
+    ModulusPrime = 2'd0,
+    ModulusOrder = 2'd1,
+    ModulusNone  = 2'd2   // 2^256
+  } modulus_e;
+
+  typedef enum logic [1:0] {
+    SignPlus  = 2'd0,
+    SignMinus = 2'd1,
+    SignDigit = 2'd2
+  } sign_e;
+
+  localparam int unsigned ReduceLatency = 8;
+  localparam int unsigned LinearLatency = 5;
+  localparam int unsigned ProductLatency = 1 + ReduceLatency + verify_pkg::multiply_latency(256, 1);
+
+  // The rules of the engine, by their numbers in the protocol.
+  localparam logic [5:0] RuleNone = 6'd0;
+  localparam logic [5:0] RuleSignatureRange = 6'd16;
+  localparam logic [5:0] RuleSignatureHighS = 6'd17;
+  localparam logic [5:0] RuleKeyEncoding = 6'd18;
+  localparam logic [5:0] RuleKeyRange = 6'd26;
+  localparam logic [5:0] RuleKeyParity = 6'd27;
+
+  // A signature as the verify frame has it. Of Schnorr signatures e is the challenge, of any 256 bits, and the key is x alone.
+  typedef struct packed {
+    logic schnorr;
+    logic low_s;            // ECDSA: a high s is not valid
+    logic key_long;         // 65 bytes, not 33
+    logic [7:0] key_form;   // the first byte of the key
+    logic [255:0] r;
+    logic [255:0] s;
+    logic [255:0] e;
+    logic [255:0] x;
+    logic [255:0] y;
+  } signature_t;
+
+  // The same once its numbers are in range.
+  typedef struct packed {
+    logic schnorr;
+    logic has_y;
+    logic odd;     // what y has to be: of the key, or of the nonce's point of a Schnorr signature, which is always even
+    logic wraps;   // r + n is below the prime, too
+    logic [255:0] r;
+    logic [255:0] s;
+    logic [255:0] e;
+    logic [255:0] x;
+    logic [255:0] y;
+  } work_t;
+
+endpackage

@@ -1,0 +1,141 @@
+// Double hashes of messages of 64 bytes, nodes of Merkle trees, and with `Headers` of 80, those of Bitcoin's headers.
+//
+// With `Pipelined` three compressions stand one behind the other: a message a cycle, always ready, digests 3 * (64 / RoundsPerStage + 1) cycles later. Without,
+// one does them in turn: a message at a time, and digests come in any case before the next message is taken.
+//
+// Byte 0 of a message is message_i[7:0], and so is that of a digest.
+
+`include "assertions.svh"
+`include "registers.svh"
+
+module sha256d
+  import sha256_pkg::*;
+#(
+    parameter bit Pipelined = 1'b1,
+    parameter bit Headers = 1'b1,
+    // In a stage of the pipeline, or in a cycle.
+    parameter int unsigned RoundsPerStage = 1,
+    // What goes with a message to its digest.
+    parameter int unsigned TagWidth = 1,
+    localparam int unsigned MessageWidth = Headers ? 640 : 512
+) (
+    input  logic                    clk_i,
+    input  logic                    rst_ni,
+    input  logic                    valid_i,
+    output logic                    ready_o,
+    input  logic                    header_i,  // has 80 bytes
+    input  logic [MessageWidth-1:0] message_i,
+    input  logic [    TagWidth-1:0] tag_i,
+    output logic                    valid_o,
+    output logic [           255:0] digest_o,
+    output logic [    TagWidth-1:0] tag_o
+);
+  `PARAMETER_CHECK(tag, TagWidth > 0, "sha256d: TagWidth has to be at least 1")
+  localparam int unsigned Stages = Rounds / RoundsPerStage;
+
+  // The two blocks of the message: 64 bytes, and their padding behind what is left.
+  logic [MessageWidth-1:0] swapped;
+  block_t first, second;
+  for (genvar byte_ = 0; byte_ < MessageWidth / 8; byte_++) begin : gen_byte
+    assign swapped[MessageWidth-8*(byte_+1)+:8] = message_i[8*byte_+:8];
+  end
+  assign first = swapped[MessageWidth-1-:512];
+  localparam block_t Padding = {32'h80000000, 448'd0, 32'd512};
+  if (Headers) begin : gen_header
+    assign second = header_i ? {swapped[127:0], 32'h80000000, 320'd0, 32'd640} : Padding;
+  end else begin : gen_node
+    assign second = Padding;
+    logic unused_header;
+    assign unused_header = header_i;
+  end
+
+  state_t digest;
+  if (Pipelined) begin : gen_pipeline
+    assign ready_o = 1'b1;
+    logic [3*(Stages+1)-1:0] valid_q;
+    `FF(valid_q, {valid_q[3*(Stages+1)-2:0], valid_i}, '0)
+    assign valid_o = valid_q[3*(Stages+1)-1];
+
+    delay #(
+        .Width(TagWidth),
+        .Depth(3 * (Stages + 1))
+    ) u_tag (
+        .clk_i,
+        .data_i(tag_i),
+        .data_o(tag_o)
+    );
+
+    block_t rest;
+    if (Headers) begin : gen_rest
+      delay #(
+          .Width($bits(block_t)),
+          .Depth(Stages + 1)
+      ) u_rest (
+          .clk_i,
+          .data_i(second),
+          .data_o(rest)
+      );
+    end else begin : gen_padding
+      assign rest = second;
+    end
+
+    state_t half, whole;
+    sha256_pipeline #(
+        .RoundsPerStage(RoundsPerStage)
+    ) u_first (
+        .clk_i,
+        .state_i(Initial),
+        .block_i(first),
+        .state_o(half)
+    );
+    sha256_pipeline #(
+        .RoundsPerStage(RoundsPerStage)
+    ) u_second (
+        .clk_i,
+        .state_i(half),
+        .block_i(rest),
+        .state_o(whole)
+    );
+    sha256_pipeline #(
+        .RoundsPerStage(RoundsPerStage)
+    ) u_again (
+        .clk_i,
+        .state_i(Initial),
+        .block_i(digest_block(whole)),
+        .state_o(digest)
+    );
+  end else begin : gen_iterative
+    // How many blocks the one compression was given; the first as it comes.
+    logic busy_q, takes, block_valid, block_ready;
+    logic [1:0] given_q;
+    block_t second_q, block;
+    state_t state;
+    assign ready_o = !busy_q;
+    assign takes   = valid_i && ready_o;
+    assign valid_o = busy_q && block_ready && given_q == 2'd3;
+    `FF(busy_q, takes || (busy_q && !valid_o), 1'b0)
+    `FFE(given_q, takes ? 2'd1 : given_q + 2'd1, takes || block_ready, '0)
+    `FFNE(second_q, second, takes)
+    `FFNE(tag_o, tag_i, takes)
+
+    assign block_valid = takes || (busy_q && !valid_o);
+    assign block = takes ? first : given_q == 2'd1 ? second_q : digest_block(state);
+    sha256_iterative #(
+        .RoundsPerCycle(RoundsPerStage)
+    ) u_compression (
+        .clk_i,
+        .rst_ni,
+        .valid_i(block_valid),
+        .ready_o(block_ready),
+        .first_i(takes || given_q == 2'd2),
+        .block_i(block),
+        .state_o(state)
+    );
+    assign digest = state;
+    `ASSERT(first_is_taken, !takes || block_ready)
+  end
+
+  for (genvar byte_ = 0; byte_ < 32; byte_++) begin : gen_digest
+    assign digest_o[8*byte_+:8] = digest[(31-byte_)/4][8*((31-byte_)%4)+:8];
+  end
+endmodule

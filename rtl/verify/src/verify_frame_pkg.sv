@@ -1,0 +1,54 @@
+// Verify frames on the NIC: what goes with a message on its way through an engine.
+
+package verify_frame_pkg;
+
+  // Frames whose messages are with the engines at a time, and the most messages of one: the shortest that an engine takes has 80 bytes.
+  localparam int unsigned Frames = 8;
+  localparam int unsigned MostMessages = 32;
+  localparam int unsigned ShortestMessage = 80;
+  // Bytes of a packet before its messages, in whole parts of 8 bytes and what is left.
+  localparam int unsigned HeadBytes = 58;
+  localparam int unsigned HeadParts = HeadBytes / 8;
+  localparam int unsigned HeadRest = HeadBytes % 8;
+  // Bytes of a message before what its command takes, and of a result.
+  localparam int unsigned MessageBytes = 16;
+  localparam int unsigned ResultBytes = 32;
+
+  // Which message of which frame.
+  typedef struct packed {
+    logic [$clog2(Frames)-1:0] frame;
+    logic [$clog2(MostMessages)-1:0] number;
+  } tag_t;
+
+  // Eight bytes of a message, the first one lowest.
+  typedef struct packed {
+    logic        first;   // command and length
+    logic        last;    // of the message
+    logic        ends;    // the packet ends with it
+    logic        broken;  // in place of a message: there is none that ends within the packet
+    logic [7:0]  keep;
+    logic [63:0] data;
+  } part_t;
+
+  // Which engine: what its messages are about.
+  typedef enum logic [1:0] {
+    SchemeSignature = 2'd0,
+    SchemeRoot      = 2'd1,
+    SchemeHeader    = 2'd2
+  } scheme_e;
+  localparam int unsigned Schemes = 3;
+
+  // The verdict on a message: the first rule that is broken, by its number in the protocol, 0 if none is.
+  typedef struct packed {
+    tag_t       tag;
+    logic [1:0] reserved;  // whole bytes, as streams have them
+    logic [5:0] rule;
+  } verdict_t;
+
+  function automatic logic [63:0] swap_part(logic [63:0] data);
+    logic [63:0] swapped;
+    for (int at = 0; at < 8; at++) swapped[8*at+:8] = data[8*(7-at)+:8];
+    return swapped;
+  endfunction
+
+endpackage
