@@ -254,6 +254,42 @@ fn a_transaction_of_the_size_of_a_node_makes_a_block_unprovable() {
     assert!(!view.block(FIRST_HEIGHT + 1).unwrap().unwrap().is_provable);
 }
 
+/// A coinbase that is the same as an earlier one overwrites what that one pays, until its block leaves the branch (BIP30).
+#[test]
+fn a_coinbase_that_is_repeated_overwrites_the_earlier_one() {
+    let first = extend(None, 7, &[]);
+    let repeated = extend(Some((0, &first)), 7, &[]);
+    // A longer branch, which spends what the first block paid.
+    let other = extend(Some((0, &first)), 8, &[]);
+    let longer = extend(Some((1, &other)), 9, &[(0, 1)]);
+    let folder = tempfile::tempdir().unwrap();
+    let chain = open(SimulatedDisk::new(1).root(), folder.path(), &first).unwrap();
+    let mut importer = Importer::new(&chain, ()).unwrap();
+    for active in [&[&first][..], &[&first, &repeated], &[&first, &other, &longer]] {
+        for block in active {
+            importer.add(&block.bytes, &origin()).unwrap();
+        }
+        importer.commit().unwrap();
+        assert_eq!(chain.view().tip().map(|tip| tip.hash), active.last().map(|block| block.hash));
+        Model::of(FIRST_HEIGHT, active.iter().map(|block| &block.bytes)).check(&chain.view());
+    }
+}
+
+/// A store of the first format tells what to do.
+#[test]
+fn an_older_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = extend(None, 0, &[]);
+    {
+        let database = fjall::Database::builder(folder.path()).open().unwrap();
+        let catalog = database.keyspace("catalog", fjall::KeyspaceCreateOptions::default).unwrap();
+        catalog.insert("state", [0; 84]).unwrap();
+    }
+    let error = open(SimulatedDisk::new(1).root(), folder.path(), &first).err().unwrap();
+    assert!(matches!(error, Error::Version { found: 1, expected: 2 }));
+    assert!(error.to_string().contains("import the blocks again"), "{error}");
+}
+
 /// CVE-2012-2459: the last transactions are repeated, and the root stays the same. The block itself must still be taken afterwards.
 #[test]
 fn a_block_with_repeated_transactions_is_refused() {

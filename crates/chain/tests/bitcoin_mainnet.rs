@@ -7,10 +7,9 @@ mod bitcoin_model;
 
 use bitcoin_model::Model;
 use chain::bitcoin::{
-    BitcoinChain, Block, BlockFiles, Change, ChangeKind, Error, FileError, FrameError, Importer, InvalidBlock,
+    BitcoinChain, Block, BlockFiles, Branch, Change, ChangeKind, Error, FileError, FrameError, Importer, InvalidBlock,
     Observer, Options, Origin, Progress, Start,
 };
-use skip::Ability;
 use spv::Locator;
 use spv::bitcoin::{HeaderChain, HeaderError, Network};
 use std::path::{Path, PathBuf};
@@ -21,19 +20,8 @@ use turnpike_chain as chain;
 const BLOCKS: u32 = 14_132;
 const TRANSACTIONS: u64 = 14_247;
 
-fn input(name: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("TURNPIKE_BLOCKS").map(PathBuf::from);
-    let folder = folder.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"));
-    let path = folder.join(name);
-    if !path.exists() {
-        skip::lacking(Ability::Blocks, format_args!("{} is not there; scripts/fetch-blocks gets it", path.display()));
-        return None;
-    }
-    Some(path)
-}
-
 fn blocks() -> Option<PathBuf> {
-    input("blk_0_to_14131.dat")
+    skip::blocks("blk_0_to_14131.dat")
 }
 
 fn open(folder: &Path, options: &Options) -> Result<BitcoinChain, Error> {
@@ -81,7 +69,7 @@ fn the_first_blocks_of_mainnet() {
         }
         fn changed(&mut self, change: &Change) {
             assert_eq!((change.kind, change.height), (ChangeKind::Connected, self.connected));
-            assert!(!change.scripts.is_empty());
+            assert_eq!(change.scripts.is_empty(), change.height == 0, "genesis pays nobody");
             self.connected += 1;
         }
     }
@@ -118,6 +106,25 @@ fn the_first_blocks_of_mainnet() {
         }
     }
     assert_eq!(proved, TRANSACTIONS);
+
+    // All of it again by the branch in memory.
+    let branch = Branch::load(view.clone()).unwrap().unwrap();
+    assert_eq!(branch.tip(), view.tip().unwrap());
+    for (height, bytes) in (0..).zip(&blocks) {
+        assert_eq!(branch.header(height).unwrap().unwrap(), bytes[..80]);
+        let block = Block::parse(bytes).unwrap();
+        assert_eq!(branch.transactions(height), Some(block.transactions().len() as u32));
+        for (position, begin) in (0..).zip(block.offsets()) {
+            let (hash, transaction) = branch.transaction(Locator { height, position }).unwrap().unwrap();
+            assert_eq!(hash, block.transactions()[position as usize].hash());
+            assert_eq!(transaction, bytes[*begin as usize..][..transaction.len()]);
+        }
+    }
+    assert_eq!(branch.header(BLOCKS).unwrap(), None);
+    assert_eq!(branch.transaction(Locator { height: 1, position: 1 }).unwrap(), None);
+    let (nodes, root) = branch.headers().path(100, BLOCKS).unwrap();
+    let hash = headers.hash(100).unwrap();
+    assert_eq!(spv::bitcoin::root_of_path(hash, 100, BLOCKS, &nodes), Ok(root));
 
     assert_eq!(view.transaction(&[0; 32]).unwrap(), None);
     assert_eq!(view.latest(&[0; 32]).unwrap(), None);
@@ -291,7 +298,7 @@ fn files_of_bitcoin_core_that_are_xored() {
 /// Genesis to block 4 of a made-up chain, a second block 3 with 4 and 5 after it, which wins.
 #[test]
 fn reorganisation_of_btcd() {
-    let Some(folder) = input("reorganisations") else { return };
+    let Some(folder) = skip::blocks("reorganisations") else { return };
     let store = tempfile::tempdir().unwrap();
     let chain = open_mainnet(store.path());
     let first = read_all(&folder.join("blk_0_to_4.dat"));
@@ -337,7 +344,7 @@ fn full_blocks() {
         if paths.iter().all(|path| path.exists()) {
             check_full_blocks(height, &paths.iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>());
         } else {
-            skip::lacking(Ability::Inputs, format_args!("block {height} is not there"));
+            skip::lacking(skip::Ability::Inputs, format_args!("block {height} is not there"));
         }
     }
 }

@@ -250,6 +250,7 @@ pub struct Block<'a> {
     bytes: &'a [u8],
     header: BlockHeader,
     transactions: Vec<Transaction<'a>>,
+    offsets: Vec<u32>,
 }
 
 impl<'a> Block<'a> {
@@ -267,7 +268,9 @@ impl<'a> Block<'a> {
         }
         let mut stripped_size = encoding.position();
         let mut transactions = Vec::with_capacity(count);
+        let mut offsets = Vec::with_capacity(count);
         for position in 0..count as u32 {
+            offsets.push(encoding.position() as u32);
             let located = |error| BlockError::Transaction { position, error };
             let transaction = Transaction::read(&mut encoding).map_err(located)?;
             check_place(&transaction, position).map_err(located)?;
@@ -278,7 +281,7 @@ impl<'a> Block<'a> {
         if 3 * stripped_size + bytes.len() > MAX_BLOCK_WEIGHT {
             return Err(BlockError::TooLarge);
         }
-        Ok(Self { bytes, header, transactions })
+        Ok(Self { bytes, header, transactions, offsets })
     }
 
     /// The block as it was given.
@@ -294,6 +297,11 @@ impl<'a> Block<'a> {
     /// The transactions; the coinbase is the first.
     pub fn transactions(&self) -> &[Transaction<'a>] {
         &self.transactions
+    }
+
+    /// Where in the block each transaction begins.
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
     }
 }
 

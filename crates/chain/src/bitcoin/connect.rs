@@ -1,16 +1,20 @@
 //! Blocks coming onto the active branch and leaving it: what that changes in the index.
-use super::block::Block;
-use super::error::Error;
-use super::index::{Index, LocatorBytes, Outpoint, damaged, encode_locator, history_key, locator_of_key};
+use super::block::{Block, Transaction};
+use super::error::{Error, damaged};
+use super::index::{
+    Index, LocatorBytes, Outpoint, OutputRecord, encode_locator, encode_point, history_key, locator_of_key,
+};
 use super::pending::Pending;
 use sha2::{Digest, Sha256};
 use spv::{Hash, Locator};
+use zerocopy::byteorder::big_endian::U64;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Blocks that can be disconnected: two weeks of them. No reorganisation of mainnet was ever longer than a few dozen.
 pub(super) const UNDO_DEPTH: u32 = 2016;
 
-/// In place of the script hash of an output that is not known.
-const UNRESOLVED: Hash = [0; 32];
+/// In place of an output that is not known.
+const UNRESOLVED: OutputRecord = OutputRecord { script: [0; 32], value: U64::ZERO, locator: ABSENT };
 /// In place of the locator of a transaction that was not there before.
 const ABSENT: LocatorBytes = [0xff; 8];
 /// The longest script that can be spent.
@@ -42,17 +46,35 @@ impl Hashed<'_> {
 pub(super) fn connect(index: &Index, pending: &mut Pending, hashed: &Hashed<'_>) -> Result<Connected, Error> {
     let mut connected = Connected { scripts: Vec::new(), unresolved: 0 };
     let mut undo = Vec::new();
+    if hashed.height == 0 {
+        // Genesis's coinbase can be proved, but it pays nobody: nodes know no such output.
+        pending.set_transaction(&hashed.leaves[0], Some(encode_locator(hashed.locator(0))));
+        pending.active.insert(0, Some(hashed.block.header().hash()));
+        return Ok(connected);
+    }
     // Only a coinbase can have the hash of an earlier transaction, and before BIP34 two of them do.
     let before = pending.transaction(index, &hashed.leaves[0])?;
     undo.extend(before.unwrap_or(ABSENT));
+    if before.is_some() {
+        // What the earlier one pays is overwritten.
+        for outpoint in spendable(&hashed.block.transactions()[0], &hashed.leaves[0]) {
+            undo.extend(pending.spend_output(index, &outpoint)?.unwrap_or(UNRESOLVED).as_bytes());
+        }
+    }
     for (position, (transaction, hash)) in hashed.block.transactions().iter().zip(hashed.leaves).enumerate() {
         let first = connected.scripts.len();
+        let locator = hashed.locator(position);
+        let encoded = encode_locator(locator);
         if position > 0 {
-            for input in transaction.inputs() {
-                let script = pending.spend_output(index, input.outpoint)?;
-                undo.extend(script.unwrap_or(UNRESOLVED));
-                match script {
-                    Some(script) => connected.scripts.push(script),
+            for (number, input) in (0..).zip(transaction.inputs()) {
+                let spent = pending.spend_output(index, input.outpoint)?;
+                undo.extend_from_slice(spent.unwrap_or(UNRESOLVED).as_bytes());
+                match spent {
+                    Some(output) => {
+                        connected.scripts.push(output.script);
+                        let spent = encode_point(output.locator, output_number(input.outpoint));
+                        pending.set_spender(spent, Some(encode_point(encoded, number)));
+                    }
                     None => connected.unresolved += 1,
                 }
             }
@@ -61,19 +83,19 @@ pub(super) fn connect(index: &Index, pending: &mut Pending, hashed: &Hashed<'_>)
             let script = script_hash(output.script);
             connected.scripts.push(script);
             if is_spendable(output.script) {
-                pending.add_output(outpoint(hash, number), script);
+                let record = OutputRecord { script, value: output.amount.into(), locator: encoded };
+                pending.add_output(outpoint(hash, number), record);
             }
         }
-        let locator = hashed.locator(position);
         for script in &connected.scripts[first..] {
             pending.add_history(script, locator);
         }
-        pending.set_transaction(hash, Some(encode_locator(locator)));
+        pending.set_transaction(hash, Some(encoded));
     }
     pending.active.insert(hashed.height, Some(hashed.block.header().hash()));
-    pending.undo.insert(hashed.height, Some(undo));
+    pending.undo.set(hashed.height, undo);
     if let Some(old) = hashed.height.checked_sub(UNDO_DEPTH) {
-        pending.undo.insert(old, None);
+        pending.undo.remove(old);
     }
     sort(&mut connected.scripts);
     Ok(connected)
@@ -87,24 +109,28 @@ pub(super) fn disconnect(index: &Index, pending: &mut Pending, hashed: &Hashed<'
     let undo = undo.ok_or_else(|| damaged(format!("the data to undo block {height} is missing")))?;
     let wrong = || damaged(format!("the data to undo block {height} does not fit the block"));
     let (before, rest) = undo.split_first_chunk::<8>().ok_or_else(wrong)?;
-    let (mut spent, _) = rest.as_chunks::<32>();
+    let mut spent = <[OutputRecord]>::ref_from_bytes(rest).map_err(|_| wrong())?;
     let mut scripts = Vec::new();
     // Backwards, so that an output made and spent in the block is restored first and removed then.
     for (position, (transaction, hash)) in hashed.block.transactions().iter().zip(hashed.leaves).enumerate().rev() {
         let first = scripts.len();
+        let encoded = encode_locator(hashed.locator(position));
         if position > 0 {
             let inputs: Vec<_> = transaction.inputs().collect();
             let (others, own) = spent.split_at_checked(spent.len().wrapping_sub(inputs.len())).ok_or_else(wrong)?;
             spent = others;
-            for (input, script) in inputs.iter().zip(own).filter(|(_, script)| **script != UNRESOLVED) {
-                pending.add_output(*input.outpoint, *script);
-                scripts.push(*script);
+            for (input, output) in inputs.iter().zip(own).filter(|(_, output)| **output != UNRESOLVED) {
+                pending.add_output(*input.outpoint, *output);
+                pending.set_spender(encode_point(output.locator, output_number(input.outpoint)), None);
+                scripts.push(output.script);
             }
         }
         for (number, output) in transaction.outputs().enumerate() {
-            scripts.push(script_hash(output.script));
+            let script = script_hash(output.script);
+            scripts.push(script);
             if is_spendable(output.script) {
-                pending.remove_output(outpoint(hash, number));
+                let record = OutputRecord { script, value: output.amount.into(), locator: encoded };
+                pending.remove_output(outpoint(hash, number), &record);
             }
         }
         for script in &scripts[first..] {
@@ -112,8 +138,14 @@ pub(super) fn disconnect(index: &Index, pending: &mut Pending, hashed: &Hashed<'
         }
         pending.set_transaction(hash, (position == 0 && *before != ABSENT).then_some(*before));
     }
+    if *before != ABSENT {
+        let outpoints = spendable(&hashed.block.transactions()[0], &hashed.leaves[0]);
+        for (outpoint, output) in outpoints.zip(spent).filter(|(_, output)| **output != UNRESOLVED) {
+            pending.add_output(outpoint, *output);
+        }
+    }
     pending.active.insert(height, None);
-    pending.undo.insert(height, None);
+    pending.undo.remove(height);
     sort(&mut scripts);
     Ok(scripts)
 }
@@ -140,6 +172,18 @@ pub fn script_hash(script: &[u8]) -> Hash {
 /// Whether an output can ever be spent, so that it has to be remembered.
 fn is_spendable(script: &[u8]) -> bool {
     script.first() != Some(&OP_RETURN) && script.len() <= MAX_SCRIPT_SIZE
+}
+
+/// The outputs of a transaction that can be spent.
+fn spendable<'a>(transaction: &Transaction<'a>, hash: &Hash) -> impl Iterator<Item = Outpoint> + use<'a> {
+    let hash = *hash;
+    let numbered = transaction.outputs().enumerate();
+    numbered.filter(|(_, output)| is_spendable(output.script)).map(move |(number, _)| outpoint(&hash, number))
+}
+
+fn output_number(outpoint: &Outpoint) -> u32 {
+    let [.., a, b, c, d] = *outpoint;
+    u32::from_le_bytes([a, b, c, d])
 }
 
 fn outpoint(transaction: &Hash, number: usize) -> Outpoint {

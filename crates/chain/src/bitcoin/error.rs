@@ -104,6 +104,17 @@ pub enum Error {
         /// What was asked for.
         expected: String,
     },
+    /// The store was written by another version of the program.
+    #[error(
+        "the Bitcoin store has format {found}, and this program knows {expected}: remove the folder `bitcoin` of the data \
+         directory, and import the blocks again"
+    )]
+    Version {
+        /// The format of the store.
+        found: u32,
+        /// The format that is known.
+        expected: u32,
+    },
     /// The first block of an import does not tell its height.
     #[error("{origin}: the block is too old to tell its height: import from genesis, or name its height")]
     HeightUnknown {
@@ -134,4 +145,9 @@ pub enum Error {
     /// The key-value store.
     #[error("the index of the Bitcoin store: {0}")]
     Index(#[from] fjall::Error),
+}
+
+/// The error for a store that does not hold what was written.
+pub(super) fn damaged(reason: impl Into<String>) -> Error {
+    Error::Damaged(reason.into())
 }

@@ -1,13 +1,13 @@
 //! Importing blocks: each is checked, stored, and connected when its branch is the one with the most work.
 use super::block::{Block, BlockError, Transaction};
 use super::connect::{self, Hashed, UNDO_DEPTH};
-use super::error::{Error, InvalidBlock, Origin};
+use super::error::{Error, InvalidBlock, Origin, damaged};
 use super::files::BlockFiles;
-use super::index::{BlockRecord, Catalog, damaged};
+use super::index::{BlockRecord, Catalog};
 use super::orphans::{MAX_WAITING, Orphans};
 use super::pending::Pending;
 use super::records::Writer;
-use super::tree::Tree;
+use super::tree::{self, Tree};
 use super::view::{BitcoinChain, Tip};
 use spv::Hash;
 use spv::bitcoin::{BlockHeader, HeaderChain, HeaderError, Inserted, check_proof_of_work, display};
@@ -203,12 +203,10 @@ impl<O: Observer> Importer<O> {
         let Some(tip) = self.tip.filter(|_| self.pending.len() > 0) else { return Ok(()) };
         let shared = self.chain.shared();
         let catalog = Catalog {
-            magic: shared.network.magic(),
-            first_height: shared.start.height.into(),
-            first_hash: shared.start.hash,
             length: self.writer.sync()?.into(),
             tip_height: tip.height.into(),
             tip_hash: tip.hash,
+            ..Catalog::new(shared.network.magic(), shared.start.height, shared.start.hash)
         };
         shared.index.commit(self.pending.take_batch(&shared.index), &catalog)?;
         shared.publish(&catalog);
@@ -306,7 +304,8 @@ impl<O: Observer> Importer<O> {
 
     fn store(&mut self, block: &Block<'_>, tree: &Tree, hash: Hash, height: u32) -> Result<(), Error> {
         let not_provable = block.transactions().iter().any(Transaction::is_node_sized);
-        let span = self.writer.append(&[block.bytes(), tree.nodes().as_bytes()])?;
+        let span =
+            self.writer.append(&[block.bytes(), tree.nodes().as_bytes(), &tree::encode_offsets(block.offsets())])?;
         let record = BlockRecord {
             header: *block.header(),
             height: height.into(),
@@ -365,8 +364,8 @@ impl<O: Observer> Importer<O> {
         let missing = || damaged(format!("block {} is missing", display(hash)));
         let record = shared.index.blocks.get(hash)?.ok_or_else(missing)?;
         let record = BlockRecord::read_from_bytes(&record).map_err(|_| missing())?;
-        let (bytes, levels) = shared.read_block(&record)?;
-        let (nodes, _) = levels.as_chunks::<32>();
+        let (bytes, tail) = shared.read_block(&record)?;
+        let (nodes, _) = tail.as_chunks::<32>();
         let leaves = nodes.get(..record.transactions.get() as usize).ok_or_else(missing)?.to_vec();
         Ok((record.height.get(), bytes, leaves))
     }

@@ -8,11 +8,13 @@
 //! | `transactions` | transaction hash                 | locator, on the active branch |
 //! | `latest`       | script hash                      | locator of the last transaction that paid to the script or spent from it |
 //! | `history`      | script hash, locator             | nothing |
-//! | `outputs`      | outpoint                         | script hash, of every output that is not spent |
+//! | `outputs`      | outpoint                         | [`OutputRecord`], of every output that is not spent |
+//! | `unspent`      | script hash, locator, output     | value of the output, which is not spent |
+//! | `spenders`     | locator, output                  | locator and input that spend the output |
 //! | `undo`         | height                           | what it takes to disconnect the block |
 //!
 //! Numbers are big-endian, so that keys are in their order.
-use super::error::Error;
+use super::error::{Error, damaged};
 use super::records::Span;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
 use spv::bitcoin::BlockHeader;
@@ -21,7 +23,11 @@ use std::path::Path;
 use zerocopy::byteorder::big_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A memtable is written out at this size. There are eight, and a node should be small while it is idle.
+/// The version of the store. In 1, which the catalog did not tell, outputs had no values and nothing told their spenders.
+const VERSION: u32 = 2;
+/// The length of the catalog in version 1.
+const FIRST_CATALOG_SIZE: usize = 84;
+/// A memtable is written out at this size. There are ten, and a node should be small while it is idle.
 const MEMTABLE_SIZE: u64 = 16 << 20;
 const CATALOG_KEY: &[u8] = b"state";
 
@@ -31,11 +37,17 @@ pub(super) type Outpoint = [u8; 36];
 pub(super) type HistoryKey = [u8; 40];
 /// An encoded locator.
 pub(super) type LocatorBytes = [u8; 8];
+/// A script hash, then a locator and the number of an output.
+pub(super) type UnspentKey = [u8; 44];
+/// A locator, then the number of an output or an input.
+pub(super) type PointBytes = [u8; 12];
 
 /// What a commit leaves as the state of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct Catalog {
+    /// The version of the store.
+    pub version: U32,
     /// The network's magic.
     pub magic: [u8; 4],
     /// Height of the block that the store begins with.
@@ -50,6 +62,33 @@ pub(super) struct Catalog {
     pub tip_hash: Hash,
 }
 
+impl Catalog {
+    /// The catalog of a store without blocks.
+    pub fn new(magic: [u8; 4], first_height: u32, first_hash: Hash) -> Self {
+        Self {
+            version: VERSION.into(),
+            magic,
+            first_height: first_height.into(),
+            first_hash,
+            length: 0.into(),
+            tip_height: first_height.into(),
+            tip_hash: Hash::default(),
+        }
+    }
+}
+
+/// An output that is not spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub(super) struct OutputRecord {
+    /// Hash of its script.
+    pub script: Hash,
+    /// Satoshis.
+    pub value: U64,
+    /// The transaction that has it.
+    pub locator: LocatorBytes,
+}
+
 /// Where a block is, and what has to be known of it to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
@@ -57,7 +96,7 @@ pub(super) struct BlockRecord {
     pub header: BlockHeader,
     pub height: U32,
     pub transactions: U32,
-    /// Offset of the record in the block file: the block, then all levels of its Merkle tree.
+    /// Offset of the record in the block file: the block, all levels of its Merkle tree, then where each transaction begins.
     pub offset: U64,
     /// Length of the block.
     pub block_length: U32,
@@ -69,7 +108,8 @@ impl BlockRecord {
     /// The record in the block file.
     pub fn span(&self) -> Span {
         let levels = super::tree::node_count(self.transactions.get()) * size_of::<Hash>();
-        Span { offset: self.offset.get(), length: self.block_length.get() + levels as u32 }
+        let offsets = self.transactions.get() as usize * size_of::<U32>();
+        Span { offset: self.offset.get(), length: self.block_length.get() + (levels + offsets) as u32 }
     }
 }
 
@@ -84,6 +124,8 @@ pub(super) struct Index {
     pub latest: Keyspace,
     pub history: Keyspace,
     pub outputs: Keyspace,
+    pub unspent: Keyspace,
+    pub spenders: Keyspace,
     pub undo: Keyspace,
 }
 
@@ -99,6 +141,8 @@ impl Index {
             latest: open("latest")?,
             history: open("history")?,
             outputs: open("outputs")?,
+            unspent: open("unspent")?,
+            spenders: open("spenders")?,
             undo: open("undo")?,
             database,
         })
@@ -106,7 +150,14 @@ impl Index {
 
     pub fn read_catalog(&self) -> Result<Option<Catalog>, Error> {
         let Some(value) = self.catalog.get(CATALOG_KEY)? else { return Ok(None) };
-        Catalog::read_from_bytes(&value).map(Some).map_err(|_| damaged("the catalog has another size"))
+        if value.len() == FIRST_CATALOG_SIZE {
+            return Err(Error::Version { found: 1, expected: VERSION });
+        }
+        let catalog = Catalog::read_from_bytes(&value).map_err(|_| damaged("the catalog has another size"))?;
+        match catalog.version.get() {
+            VERSION => Ok(Some(catalog)),
+            found => Err(Error::Version { found, expected: VERSION }),
+        }
     }
 
     /// Applies a batch, with the catalog, atomically and durably.
@@ -114,10 +165,6 @@ impl Index {
         batch.insert(&self.catalog, CATALOG_KEY, catalog.as_bytes());
         Ok(batch.durability(Some(PersistMode::SyncAll)).commit()?)
     }
-}
-
-pub(super) fn damaged(reason: impl Into<String>) -> Error {
-    Error::Damaged(reason.into())
 }
 
 /// Reads a value of a fixed size.
@@ -142,6 +189,26 @@ pub(super) fn history_key(script: &Hash, locator: Locator) -> HistoryKey {
     key[..32].copy_from_slice(script);
     key[32..].copy_from_slice(&encode_locator(locator));
     key
+}
+
+pub(super) fn unspent_key(script: &Hash, locator: LocatorBytes, output: u32) -> UnspentKey {
+    let mut key = [0; 44];
+    key[..32].copy_from_slice(script);
+    key[32..].copy_from_slice(&encode_point(locator, output));
+    key
+}
+
+/// An output of a transaction, or an input.
+pub(super) fn encode_point(locator: LocatorBytes, number: u32) -> PointBytes {
+    let mut point = [0; 12];
+    point[..8].copy_from_slice(&locator);
+    point[8..].copy_from_slice(&number.to_be_bytes());
+    point
+}
+
+pub(super) fn decode_point(point: PointBytes) -> (Locator, u32) {
+    let [a, b, c, d, e, f, g, h, number @ ..] = point;
+    (decode_locator([a, b, c, d, e, f, g, h]), u32::from_be_bytes(number))
 }
 
 /// The locator at the end of a history key.

@@ -6,13 +6,17 @@
 //! script last, and proves both. Blocks and their Merkle levels are in a flat file, everything that is looked up by key in
 //! an index. A commit of the index holds the flat file's length and the tip, so the two never disagree after a crash.
 //!
+//! [`Branch`] has what is looked up by height in memory, for who answers many requests.
+//!
 //! [`claims`] tells which signatures of which keys the inputs of a transaction claim to have, for whoever verifies them.
 mod block;
+mod branch;
 mod claims;
 mod coins;
 mod connect;
 mod error;
 mod files;
+mod header_tree;
 mod import;
 mod index;
 mod orphans;
@@ -25,12 +29,14 @@ mod tree;
 mod view;
 
 pub use block::{Block, BlockError, Input, MAX_BLOCK_SIZE, Output, Transaction, TransactionError};
+pub use branch::Branch;
 pub use claims::{Claim, Rules, Scheme, Signature, Unclaimed, claims};
 pub use coins::{Coin, Coins, CoinsError, OutpointBytes};
 pub use connect::script_hash;
 pub use error::{Error, InvalidBlock, Origin};
 pub use files::{BlockFiles, BlockReader, FileError, FrameError, Key, RawBlock};
+pub use header_tree::HeaderTree;
 pub use import::{Change, ChangeKind, Importer, Observer, Progress, Summary};
 pub use start::Start;
 pub use tree::{Repeated, Tree};
-pub use view::{BitcoinChain, BlockInfo, DEFAULT_CACHE_SIZE, Options, Proof, Tip, View};
+pub use view::{BitcoinChain, BlockInfo, DEFAULT_CACHE_SIZE, Options, Proof, Tip, Unspent, View};

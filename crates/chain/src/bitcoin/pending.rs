@@ -1,8 +1,12 @@
 //! What the next commit will change. Reads of the importer look here first, then in the index.
-use super::error::Error;
-use super::index::{BlockRecord, HistoryKey, Index, LocatorBytes, Outpoint, damaged, encode_locator, history_key};
+use super::error::{Error, damaged};
+use super::index::{
+    BlockRecord, HistoryKey, Index, LocatorBytes, Outpoint, OutputRecord, PointBytes, UnspentKey, encode_locator,
+    history_key, unspent_key,
+};
 use spv::{Hash, Locator};
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash as MapKey;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Changes not committed yet: the last state of each key, nothing where it is removed.
@@ -10,52 +14,92 @@ use zerocopy::{FromBytes, IntoBytes};
 pub(super) struct Pending {
     pub blocks: HashMap<Hash, BlockRecord>,
     pub active: BTreeMap<u32, Option<Hash>>,
-    pub undo: BTreeMap<u32, Option<Vec<u8>>>,
+    pub undo: Changes<u32, Vec<u8>>,
     transactions: HashMap<Hash, Option<LocatorBytes>>,
     latest: HashMap<Hash, Option<LocatorBytes>>,
     history: HashMap<HistoryKey, bool>,
-    outputs: HashMap<Outpoint, OutputChange>,
+    outputs: Changes<Outpoint, OutputRecord>,
+    unspent: Changes<UnspentKey, u64>,
+    spenders: HashMap<PointBytes, Option<PointBytes>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct OutputChange {
-    /// Nothing if it is spent.
-    script: Option<Hash>,
-    /// Whether the index has the output, so that spending it has to remove it there. Most outputs of old blocks are spent soon, and
-    /// never reach the index.
+/// Changes of keys that mostly come and go: most outputs of old blocks are spent soon, and never reach the index.
+#[derive(Debug)]
+pub(super) struct Changes<K, V>(HashMap<K, Changed<V>>);
+
+#[derive(Debug)]
+struct Changed<V> {
+    /// Nothing if it is removed.
+    value: Option<V>,
+    /// Whether the index may have the key, so that removing it has to be done there.
     is_stored: bool,
+}
+
+impl<K, V> Default for Changes<K, V> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<K: MapKey + Eq, V> Changes<K, V> {
+    /// Gives a key a value. The index must not have it, unless it was removed here.
+    pub fn set(&mut self, key: K, value: V) {
+        self.0.entry(key).or_insert(Changed { value: None, is_stored: false }).value = Some(value);
+    }
+
+    /// Removes a key, here and in the index.
+    pub fn remove(&mut self, key: K) {
+        if self.0.get(&key).is_none_or(|changed| changed.is_stored) {
+            self.0.insert(key, Changed { value: None, is_stored: true });
+        } else {
+            self.0.remove(&key);
+        }
+    }
+
+    fn into_iter(self) -> impl Iterator<Item = (K, Option<V>)> {
+        self.0.into_iter().map(|(key, changed)| (key, changed.value))
+    }
 }
 
 impl Pending {
     /// The number of changes.
     pub fn len(&self) -> usize {
-        let maps = [self.transactions.len(), self.latest.len(), self.history.len(), self.outputs.len()];
-        maps.iter().sum::<usize>() + self.blocks.len() + self.active.len() + self.undo.len()
+        let maps = [self.transactions.len(), self.latest.len(), self.history.len(), self.spenders.len()];
+        let changes = [self.outputs.0.len(), self.unspent.0.len(), self.undo.0.len()];
+        maps.iter().chain(&changes).sum::<usize>() + self.blocks.len() + self.active.len()
     }
 
-    pub fn add_output(&mut self, outpoint: Outpoint, script: Hash) {
-        let change = self.outputs.entry(outpoint).or_insert(OutputChange { script: None, is_stored: false });
-        change.script = Some(script);
+    pub fn add_output(&mut self, outpoint: Outpoint, output: OutputRecord) {
+        self.unspent.set(key_of(&outpoint, &output), output.value.get());
+        self.outputs.set(outpoint, output);
     }
 
     /// Removes an output that is not there any more, because the block that made it is not.
-    pub fn remove_output(&mut self, outpoint: Outpoint) {
-        self.outputs.insert(outpoint, OutputChange { script: None, is_stored: true });
+    pub fn remove_output(&mut self, outpoint: Outpoint, output: &OutputRecord) {
+        self.unspent.remove(key_of(&outpoint, output));
+        self.outputs.remove(outpoint);
     }
 
-    /// The script hash of an output, which is spent by this.
-    pub fn spend_output(&mut self, index: &Index, outpoint: &Outpoint) -> Result<Option<Hash>, Error> {
-        let Some(change) = self.outputs.get_mut(outpoint) else {
-            let Some(script) = index.outputs.get(outpoint)? else { return Ok(None) };
-            let script = Hash::read_from_bytes(&script).map_err(|_| damaged("a script hash has another size"))?;
-            self.remove_output(*outpoint);
-            return Ok(Some(script));
+    /// The output, which is spent by this.
+    pub fn spend_output(&mut self, index: &Index, outpoint: &Outpoint) -> Result<Option<OutputRecord>, Error> {
+        let output = match self.outputs.0.get(outpoint) {
+            Some(changed) => changed.value,
+            None => match index.outputs.get(outpoint)? {
+                Some(output) => {
+                    let read = OutputRecord::read_from_bytes(&output);
+                    Some(read.map_err(|_| damaged("an output has another size"))?)
+                }
+                None => None,
+            },
         };
-        let script = change.script.take();
-        if !change.is_stored {
-            self.outputs.remove(outpoint);
+        if let Some(output) = &output {
+            self.remove_output(*outpoint, output);
         }
-        Ok(script)
+        Ok(output)
+    }
+
+    pub fn set_spender(&mut self, output: PointBytes, input: Option<PointBytes>) {
+        self.spenders.insert(output, input);
     }
 
     /// Notes that a transaction touched a script; transactions come in the order of the chain.
@@ -95,7 +139,7 @@ impl Pending {
         for (height, hash) in pending.active {
             put(&mut batch, &index.active, height.to_be_bytes(), hash);
         }
-        for (height, undo) in pending.undo {
+        for (height, undo) in pending.undo.into_iter() {
             put(&mut batch, &index.undo, height.to_be_bytes(), undo);
         }
         for (hash, locator) in pending.transactions {
@@ -107,11 +151,22 @@ impl Pending {
         for (key, is_there) in pending.history {
             put(&mut batch, &index.history, key, is_there.then_some([0; 0]));
         }
-        for (outpoint, change) in pending.outputs {
-            put(&mut batch, &index.outputs, outpoint, change.script);
+        for (outpoint, output) in pending.outputs.into_iter() {
+            put(&mut batch, &index.outputs, outpoint, output.as_ref().map(IntoBytes::as_bytes));
+        }
+        for (key, value) in pending.unspent.into_iter() {
+            put(&mut batch, &index.unspent, key, value.map(u64::to_be_bytes));
+        }
+        for (output, input) in pending.spenders {
+            put(&mut batch, &index.spenders, output, input);
         }
         batch
     }
+}
+
+fn key_of(outpoint: &Outpoint, output: &OutputRecord) -> UnspentKey {
+    let [.., a, b, c, d] = *outpoint;
+    unspent_key(&output.script, output.locator, u32::from_le_bytes([a, b, c, d]))
 }
 
 fn put<const N: usize>(

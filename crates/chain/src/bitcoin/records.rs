@@ -1,6 +1,5 @@
 //! Checksummed records in a flat file.
-use super::error::Error;
-use super::index::damaged;
+use super::error::{Error, damaged};
 use crate::flat::FlatFile;
 use std::sync::Arc;
 

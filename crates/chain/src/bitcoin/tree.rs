@@ -52,6 +52,11 @@ pub(super) fn node_count(transactions: u32) -> usize {
     (0..=tree_depth(transactions)).map(|level| level_width(transactions, level)).sum()
 }
 
+/// Where transactions begin in their block, as it is stored behind the levels: big-endian.
+pub(super) fn encode_offsets(offsets: &[u32]) -> Vec<u8> {
+    offsets.iter().flat_map(|offset| offset.to_be_bytes()).collect()
+}
+
 /// Where on all levels, one after the other, the nodes of a transaction's path are.
 pub(super) fn path_places(transactions: u32, position: u32) -> impl Iterator<Item = u32> {
     let mut start = 0;

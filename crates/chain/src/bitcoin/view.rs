@@ -1,8 +1,11 @@
 //! Reading the store: what the proof service asks for.
 use super::block::{Block, TransactionError, coinbase};
 use super::connect::script_hash;
-use super::error::Error;
-use super::index::{BlockRecord, Catalog, Index, damaged, decode_locator, get, history_key, locator_of_key};
+use super::error::{Error, damaged};
+use super::index::{
+    BlockRecord, Catalog, Index, decode_locator, decode_point, encode_locator, encode_point, get, history_key,
+    locator_of_key, unspent_key,
+};
 use super::records::{read_array, read_checked, read_start};
 use super::start::Start;
 use super::tree::{self, Tree};
@@ -64,6 +67,17 @@ pub struct BlockInfo {
     pub is_provable: bool,
 }
 
+/// An output that is not spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unspent {
+    /// The transaction that has it.
+    pub locator: Locator,
+    /// Its number there.
+    pub output: u32,
+    /// Satoshis.
+    pub value: u64,
+}
+
 /// All that proves that a transaction is in a block; see [`TransactionProof`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
@@ -107,17 +121,17 @@ pub(super) struct Shared {
     pub index: Index,
     pub file: Arc<FlatFile>,
     /// What readers see: the last commit.
-    state: RwLock<Arc<State>>,
+    state: RwLock<Arc<Published>>,
     /// Whether there is an importer.
     pub is_importing: AtomicBool,
 }
 
-struct State {
+struct Published {
     snapshot: Snapshot,
     tip: Option<Tip>,
 }
 
-impl State {
+impl Published {
     fn new(index: &Index, catalog: &Catalog) -> Arc<Self> {
         let tip = Tip { height: catalog.tip_height.get(), hash: catalog.tip_hash };
         Arc::new(Self { snapshot: index.database.snapshot(), tip: (tip.hash != Hash::default()).then_some(tip) })
@@ -135,14 +149,7 @@ impl BitcoinChain {
             Some(catalog) => catalog,
             None => {
                 let start = options.start.unwrap_or_else(genesis);
-                let catalog = Catalog {
-                    magic: options.network.magic(),
-                    first_height: start.height.into(),
-                    first_hash: start.hash,
-                    length: 0.into(),
-                    tip_height: start.height.into(),
-                    tip_hash: Hash::default(),
-                };
+                let catalog = Catalog::new(options.network.magic(), start.height, start.hash);
                 index.commit(index.database.batch(), &catalog)?;
                 catalog
             }
@@ -157,7 +164,7 @@ impl BitcoinChain {
             });
         }
         let file = Arc::new(FlatFile::open(directory, BLOCK_FILE, SEGMENT, catalog.length.get())?);
-        let state = RwLock::new(State::new(&index, &catalog));
+        let state = RwLock::new(Published::new(&index, &catalog));
         let shared =
             Shared { network: options.network, start, index, file, state, is_importing: AtomicBool::new(false) };
         Ok(Self { shared: Arc::new(shared) })
@@ -187,7 +194,7 @@ impl BitcoinChain {
 impl Shared {
     /// Shows readers what was committed.
     pub fn publish(&self, catalog: &Catalog) {
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = State::new(&self.index, catalog);
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = Published::new(&self.index, catalog);
     }
 
     /// Claims the one place for an importer.
@@ -195,11 +202,11 @@ impl Shared {
         !self.is_importing.swap(true, Ordering::AcqRel)
     }
 
-    /// The bytes of a block that is committed, and its Merkle levels.
+    /// The bytes of a block that is committed, and what is stored behind it: its Merkle levels, where its transactions begin.
     pub fn read_block(&self, record: &BlockRecord) -> Result<(Vec<u8>, Vec<u8>), Error> {
         let mut block = read_checked(&self.file, record.span())?;
-        let levels = block.split_off(record.block_length.get() as usize);
-        Ok((block, levels))
+        let tail = block.split_off(record.block_length.get() as usize);
+        Ok((block, tail))
     }
 }
 
@@ -207,7 +214,7 @@ impl Shared {
 #[derive(Clone)]
 pub struct View {
     shared: Arc<Shared>,
-    state: Arc<State>,
+    state: Arc<Published>,
 }
 
 impl View {
@@ -237,6 +244,37 @@ impl View {
             None => self.state.snapshot.range(keys, first..=last),
         };
         range.rev().take(limit).map(|entry| locator_of_key(&entry.key()?)).collect()
+    }
+
+    /// The same in the order of the chain: those behind `after`, or all.
+    pub fn history_after(&self, script: &Hash, after: Option<Locator>, limit: usize) -> Result<Vec<Locator>, Error> {
+        let from = after.map_or(0, |after| (u64::from(after.height) << 32 | u64::from(after.position)) + 1);
+        let first = history_key(script, decode_locator(from.to_be_bytes()));
+        let last = history_key(script, Locator { height: u32::MAX, position: u32::MAX });
+        let entries = self.state.snapshot.range(&self.shared.index.history, first..=last);
+        entries.take(limit).map(|entry| locator_of_key(&entry.key()?)).collect()
+    }
+
+    /// The outputs of a script that are not spent, in the order of the chain, at most `limit`.
+    pub fn unspent(&self, script: &Hash, limit: usize) -> Result<Vec<Unspent>, Error> {
+        let first = unspent_key(script, [0; 8], 0);
+        let last = unspent_key(script, [0xff; 8], u32::MAX);
+        let entries = self.state.snapshot.range(&self.shared.index.unspent, first..=last);
+        let read = |entry: fjall::Guard| {
+            let (key, value) = entry.into_inner()?;
+            let (Some(point), Ok(value)) = (key.last_chunk(), <[u8; 8]>::try_from(&*value)) else {
+                return Err(damaged("an entry in unspent has another size"));
+            };
+            let (locator, output) = decode_point(*point);
+            Ok(Unspent { locator, output, value: u64::from_be_bytes(value) })
+        };
+        entries.take(limit).map(read).collect()
+    }
+
+    /// Who spends an output of a transaction: its place, and the number of its input.
+    pub fn spender(&self, locator: Locator, output: u32) -> Result<Option<(Locator, u32)>, Error> {
+        let key = encode_point(encode_locator(locator), output);
+        Ok(get(&self.state.snapshot, &self.shared.index.spenders, &key)?.map(decode_point))
     }
 
     /// The block at a height of the active branch.
@@ -283,15 +321,15 @@ impl View {
                 return Err(wrong("it does not link to the one before it"));
             }
             previous = Some(hash);
-            let (bytes, levels) = self.shared.read_block(&record)?;
+            let (bytes, tail) = self.shared.read_block(&record)?;
             let block = Block::parse(&bytes).map_err(|error| wrong(&error.to_string()))?;
             let leaves: Vec<Hash> = block.transactions().iter().map(|transaction| transaction.hash()).collect();
             let tree = Tree::build(leaves).map_err(|error| wrong(&error.to_string()))?;
             if *block.header() != record.header
                 || tree.root() != record.header.merkle_root
-                || tree.nodes().as_bytes() != levels
+                || [tree.nodes().as_bytes(), &tree::encode_offsets(block.offsets())].concat() != tail
             {
-                return Err(wrong("its Merkle tree is not that of its transactions"));
+                return Err(wrong("its Merkle tree, or where its transactions begin, is not that of its transactions"));
             }
             for (position, transaction) in block.transactions().iter().enumerate() {
                 let locator = Locator { height, position: position as u32 };
@@ -299,7 +337,8 @@ impl View {
                 if self.transaction(&tree.nodes()[position])?.is_none_or(|found| found < locator) {
                     return Err(wrong("a transaction is not in the index"));
                 }
-                for output in transaction.outputs() {
+                // Genesis's coinbase is in no history: it was never an output that could be spent.
+                for output in transaction.outputs().filter(|_| height > 0) {
                     let script = script_hash(output.script);
                     let is_known =
                         self.state.snapshot.contains_key(&self.shared.index.history, history_key(&script, locator))?;
@@ -314,7 +353,21 @@ impl View {
         if previous == Some(tip.hash) { Ok(transactions) } else { Err(damaged("the tip is not the last block")) }
     }
 
-    fn record(&self, height: u32) -> Result<Option<(Hash, BlockRecord)>, Error> {
+    pub(super) fn file(&self) -> &FlatFile {
+        &self.shared.file
+    }
+
+    /// The network.
+    pub fn network(&self) -> Network {
+        self.shared.network
+    }
+
+    /// The block that the store begins with.
+    pub fn start(&self) -> Start {
+        self.shared.start
+    }
+
+    pub(super) fn record(&self, height: u32) -> Result<Option<(Hash, BlockRecord)>, Error> {
         let index = &self.shared.index;
         let Some(hash) = get::<Hash>(&self.state.snapshot, &index.active, &height.to_be_bytes())? else {
             return Ok(None);

@@ -24,6 +24,7 @@ mod apply;
 mod group;
 mod hashing;
 mod images;
+mod listing;
 mod pages;
 mod paths;
 mod proof;

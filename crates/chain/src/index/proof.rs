@@ -48,7 +48,7 @@ impl Index {
 
     /// The entries below a node as of the last publication, in any order. Where there were none it is not looked, as
     /// the open block may have created many.
-    fn published_below(&self, trie: &Trie, node: usize, depth: u32, entries: &mut Vec<IndexEntry>) {
+    pub(super) fn published_below(&self, trie: &Trie, node: usize, depth: u32, entries: &mut Vec<IndexEntry>) {
         if trie.published.counts[node] == 0 {
             return;
         }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use spv::hash::{index_leaf, index_node};
 use spv::{BlockHeader, Hash, IndexProof, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES};
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use wire::{Operation, TransactionId};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -171,6 +172,7 @@ proptest! {
             check_against(&mut index, &model);
         }
         check_proofs(&mut index, (0..1000).step_by(13).map(account));
+        check_listing(&index.index, &model, 100);
         let entries: Vec<_> = index.index.entries().copied().collect();
         let mut again = Whole::of(Index::from_entries(index.index.accounts(), entries).unwrap());
         prop_assert_eq!(again.root(), index.root());
@@ -199,6 +201,27 @@ proptest! {
         index.pending.root(&index.index);
         index.undo(&operations);
         check_against(&mut index, &model);
+    }
+}
+
+/// Pages of `limit` entries give what was published, once and in its order.
+fn check_listing(index: &Index, published: &Model, limit: usize) {
+    let mut listed: Vec<IndexEntry> = Vec::new();
+    loop {
+        let after = listed.last().map(|entry| AccountId(entry.account));
+        let page = index.listing(after.as_ref(), limit);
+        assert!(page.len() <= limit);
+        if page.is_empty() {
+            break;
+        }
+        listed.extend(page);
+    }
+    assert!(listed.iter().eq(published.values()));
+    // After any account, be there one or not.
+    for after in (2000..2020).map(account) {
+        let behind = (Bound::Excluded(key(&after)), Bound::Unbounded);
+        let expected = published.range(behind).map(|(_, entry)| *entry).take(limit);
+        assert!(index.listing(Some(&after), limit).into_iter().eq(expected));
     }
 }
 
@@ -274,6 +297,7 @@ fn ground_ids_make_no_cell_or_group_large() {
             let (cell, group) = again.index.trie.largest();
             assert!(cell <= trie::MAX_CELL && group <= 4 * trie::MAX_CELL as usize, "{cell} {group}");
             check_proofs(&mut again, alike.iter().copied().step_by(97));
+            check_listing(&again.index, &model, 64);
         }
     }
 }
@@ -318,6 +342,7 @@ fn crowds_follow_the_plain_model() {
                 assert_eq!(proof.verify_in(&account.0, &header), Ok(before));
                 assert_eq!(index.index.published(account), before);
             }
+            check_listing(&index.index, &model, 100);
             if keep {
                 model = std::mem::take(&mut done);
             } else {

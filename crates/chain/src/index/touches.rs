@@ -101,7 +101,7 @@ impl Touches {
                 Ok(Command::Create | Command::Transfer) if operation.source != operation.destination => {
                     places[part(*destination)] += 1;
                 }
-                _ => return Err(number as u32),
+                Ok(Command::Create | Command::Transfer | Command::Refer) | Err(_) => return Err(number as u32),
             }
         }
         let mut end = 0;
@@ -124,10 +124,11 @@ impl Touches {
                     }
                 }
                 Ok(Command::Issue) => put(*source, operation.source, Role::Issued),
-                _ => {
+                Ok(Command::Transfer) => {
                     put(*source, operation.source, Role::Sender);
                     put(*destination, operation.destination, Role::Receiver);
                 }
+                Ok(Command::Refer) | Err(_) => unreachable!("refused where the places were counted"),
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! The audit of a chain: everything that can be checked, checked.
-use super::chain::{OwnChain, Tip, issued};
+use super::chain::OwnChain;
 use super::error::{Damage, Error};
 use super::record::{Record, Section, Tail};
 use super::store::{Store, damaged, ids_key};
+use super::tip::{Tip, issued};
 use crate::ids;
 use crate::index::{Index, Pending};
 use crate::links::Links;

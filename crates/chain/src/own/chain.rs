@@ -7,15 +7,16 @@ use super::sealer::{Sealer, seal};
 use super::shared::Shared;
 use super::snapshot;
 use super::store::{Completion, Derived, Options, Staged, Store, damaged};
+use super::tip::{Tip, issued, tip_at};
 use crate::index::{EffectError, Index, Pending, Touches};
 use crate::links::Links;
 use crate::merkle::SignedTail;
-use spv::{BlockHeader, ChainKey, HEADER_VERSION, Hash, Locator, MAX_BLOCK_TRANSACTIONS, SealedHeader};
+use spv::{Authority, BlockHeader, ChainKey, Hash, Locator, MAX_BLOCK_TRANSACTIONS, SealedHeader};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
 use storage::Directory;
-use wire::{Command, Operation};
+use wire::Operation;
 
 /// Snapshots that are kept: the newest, and the one before it in case that the newest is damaged.
 const SNAPSHOTS: usize = 2;
@@ -25,28 +26,6 @@ const LARGE: usize = if cfg!(test) { 64 } else { 1 << 14 };
 
 /// Touches that are applied before readers get a turn: less than half a millisecond.
 const TURN: usize = 8192;
-
-/// The last block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tip {
-    /// Its header.
-    pub header: BlockHeader,
-    /// The header's hash.
-    pub hash: Hash,
-    /// The last operation of the journal that is in a block.
-    pub end_sequence: u64,
-    /// The number of transactions in all blocks.
-    pub transactions: u64,
-    /// The sum of all amounts issued, less the deposits paid: what all accounts hold together.
-    pub issued: u128,
-}
-
-impl Tip {
-    /// Height of the block.
-    pub fn height(&self) -> u64 {
-        self.header.height.get()
-    }
-}
 
 /// The operations of the next block.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +46,7 @@ pub struct OwnChain {
     shared: Arc<Shared>,
     pending: Pending,
     directory: Arc<dyn Directory>,
-    key: ChainKey,
+    authority: Authority,
     /// The block that was last about to be sealed: its height, its hash, and where it ends in the journal.
     proposal: Option<(u64, Hash, u64)>,
     /// Memory for the links of the next block, and for what it touches: a system takes much longer to give as much anew.
@@ -90,7 +69,7 @@ impl OwnChain {
         }
         let height = store.len() - 1;
         let genesis = store.record(0)?.header;
-        let key = genesis.chain_key().ok_or(Error::Damaged { height: 0, damage: Damage::Header })?;
+        let authority = genesis.authority().ok_or(Error::Damaged { height: 0, damage: Damage::Header })?;
         let proposal = store.proposal()?.map(|block| (block.height.get(), block.hash, block.end_sequence.get()));
         let tip = tip_at(&store, height)?;
         let (index, pending) = load_index(&directory, &store, &tip)?;
@@ -98,7 +77,7 @@ impl OwnChain {
             shared: Arc::new(Shared::new(store, genesis, index, tip)),
             pending,
             directory,
-            key,
+            authority,
             proposal,
             links: Vec::new(),
             touches: Touches::default(),
@@ -120,9 +99,14 @@ impl OwnChain {
         self.shared.genesis.hash()
     }
 
-    /// The key that seals the blocks.
-    pub fn key(&self) -> &ChainKey {
-        &self.key
+    /// Who vouches for the blocks.
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// The key that seals the blocks, if one does.
+    pub fn key(&self) -> Option<&ChainKey> {
+        self.authority.key()
     }
 
     /// Where the block ends in the journal that was about to be sealed as the next one when the chain was left, if one was. It may
@@ -202,7 +186,7 @@ impl OwnChain {
         let shared = Arc::clone(&self.shared);
         let state = shared.state();
         let header = BlockHeader {
-            version: HEADER_VERSION.into(),
+            version: self.authority.version().into(),
             transactions: (block.operations.len() as u32).into(),
             height: (before.height() + 1).into(),
             timestamp: block.timestamp.max(before.header.timestamp.get()).into(),
@@ -224,7 +208,7 @@ impl OwnChain {
             self.proposal = Some(proposal);
         }
         let completion = Completion {
-            sealed: seal(sealer, &self.key, &header)?,
+            sealed: seal(sealer, &self.authority, &header)?,
             hash: tip.hash,
             end_sequence: block.end_sequence,
             transactions_before: before.transactions,
@@ -300,27 +284,6 @@ fn check(block: &NextBlock<'_>, before: &Tip) -> Result<(), Error> {
         return Ok(());
     };
     Err(Error::InvalidBlock(reason))
-}
-
-/// What is issued after operations that were applied, if it was `before`: a deposit takes back what was issued.
-pub(super) fn issued(before: u128, operations: &[Operation]) -> u128 {
-    operations.iter().fold(before, |issued, operation| match operation.command() {
-        Ok(Command::Issue) => issued + u128::from(operation.amount()),
-        // Not below zero: some account held it.
-        Ok(Command::Create) => issued.saturating_sub(operation.amount().into()),
-        Ok(Command::Transfer | Command::Refer) | Err(_) => issued,
-    })
-}
-
-pub(super) fn tip_at(store: &Store, height: u64) -> Result<Tip, Error> {
-    let record = store.record(height)?;
-    Ok(Tip {
-        header: record.header,
-        hash: record.header.hash(),
-        end_sequence: record.end_sequence.get(),
-        transactions: record.transactions_before.get() + u64::from(record.transactions()),
-        issued: record.issued.get(),
-    })
 }
 
 /// The index as of the tip: the newest snapshot that holds, and the blocks after it.

@@ -22,11 +22,13 @@ mod snapshot;
 mod store;
 #[cfg(test)]
 mod tests;
+mod tip;
 
 pub use audit::{Audit, Audited, audit};
 pub use catalog::{Catalog, Commit, FileCatalog, KeyValueCatalog};
-pub use chain::{NextBlock, OwnChain, Tip};
+pub use chain::{NextBlock, OwnChain};
 pub use error::{Damage, Error};
 pub use reader::{History, IndexEntryAnswer, OwnReader, TransactionAnswer};
-pub use sealer::{Sealer, SealingError, seal};
+pub use sealer::{NoSealer, Sealer, SealingError, seal};
 pub use store::{Levels, Options};
+pub use tip::Tip;

@@ -1,9 +1,9 @@
 //! Answers from the own chain, on any thread.
-use super::chain::Tip;
 use super::error::{Damage, Error};
 use super::record::Record;
 use super::shared::Shared;
 use super::store::{Proven, damaged};
+use super::tip::Tip;
 use crate::index::IndexAnswer;
 use crate::merkle::TAIL_SIZE;
 use spv::{Hash, IndexEntry, Locator, SealedHeader};
@@ -128,10 +128,27 @@ impl OwnReader {
         Ok(IndexEntryAnswer { block_hash: tip.hash, height: tip.height(), proof })
     }
 
+    /// The height of the tip, and the first `limit` accounts after `after` as of it, in the index's order: ascending by path,
+    /// then id. `after` need not exist.
+    pub fn accounts(&self, after: Option<&AccountId>, limit: usize) -> (u64, Vec<IndexEntry>) {
+        let (tip, entries) = self.0.accounts(after, limit);
+        (tip.height(), entries)
+    }
+
     /// The transactions of an account, the latest first.
     pub fn history(&self, account: &AccountId) -> Result<History, Error> {
         let latest = self.account(account)?.map(|entry| entry.latest());
         Ok(History { shared: Arc::clone(&self.0), account: *account, next: latest })
+    }
+
+    /// Those before the one at a place; nothing where that is none of the account's.
+    pub fn history_before(&self, account: &AccountId, at: Locator) -> Result<Option<History>, Error> {
+        if u64::from(at.height) > self.tip().height() {
+            return Ok(None);
+        }
+        let step = self.0.step_in(&self.0.store.record(at.height.into())?, account, at.position)?;
+        let history = |(_, next)| History { shared: Arc::clone(&self.0), account: *account, next };
+        Ok(step.map(history))
     }
 
     fn answer(&self, tip: &Tip, record: &Record, position: u32) -> Result<TransactionAnswer, Error> {
@@ -157,6 +174,13 @@ pub struct History {
     shared: Arc<Shared>,
     account: AccountId,
     next: Option<Locator>,
+}
+
+impl History {
+    /// Whether there are transactions that it has not come to.
+    pub fn is_unfinished(&self) -> bool {
+        self.next.is_some()
+    }
 }
 
 impl Iterator for History {

@@ -1,6 +1,6 @@
 //! Who seals the headers of new blocks.
 use super::error::Error;
-use spv::{BlockHeader, ChainKey, Seal, SealedHeader, SealingKey};
+use spv::{Authority, BlockHeader, Seal, SealedHeader, SealingKey};
 use std::fmt::Debug;
 
 /// Why a header was not sealed.
@@ -16,6 +16,16 @@ pub trait Sealer: Send + Debug {
     fn seal(&mut self, header: &BlockHeader) -> Result<Seal, SealingError>;
 }
 
+/// Gives no header a seal: for chains that replicas order.
+#[derive(Clone, Copy, Debug)]
+pub struct NoSealer;
+
+impl Sealer for NoSealer {
+    fn seal(&mut self, _: &BlockHeader) -> Result<Seal, SealingError> {
+        Ok(Seal::NONE)
+    }
+}
+
 impl Sealer for SealingKey {
     fn seal(&mut self, header: &BlockHeader) -> Result<Seal, SealingError> {
         Ok(Self::seal(self, header).seal)
@@ -23,10 +33,10 @@ impl Sealer for SealingKey {
 }
 
 /// Has a header sealed, and checks that it was: what a signer that is broken or another one's gives gets into no chain.
-pub fn seal(sealer: &mut dyn Sealer, key: &ChainKey, header: &BlockHeader) -> Result<SealedHeader, Error> {
+pub fn seal(sealer: &mut dyn Sealer, authority: &Authority, header: &BlockHeader) -> Result<SealedHeader, Error> {
     let height = header.height.get();
     let seal = sealer.seal(header).map_err(|source| Error::Sealing { height, source })?;
-    if !key.has_sealed(&header.hash(), &seal) {
+    if !authority.has_sealed(&header.hash(), &seal) {
         return Err(Error::WrongSeal { height });
     }
     Ok(SealedHeader { header: *header, seal })

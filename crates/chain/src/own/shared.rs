@@ -1,8 +1,8 @@
 //! What the block builder and readers of the own chain share.
-use super::chain::Tip;
 use super::error::{Damage, Error};
 use super::record::Record;
 use super::store::{Store, damaged};
+use super::tip::Tip;
 use crate::index::{Index, IndexAnswer};
 use crate::links::{Link, Links};
 use spv::{BlockHeader, IndexEntry, Locator};
@@ -14,12 +14,15 @@ use wire::{AccountId, Command, Operation};
 /// How often the builder offers its processor to readers that wait, before it goes on: they need to wake up, no more.
 const OFFERS: usize = 100;
 
+/// A transaction of an account, and where the account's transaction before it is, if there is one.
+pub(super) type Step = (Operation, Option<Locator>);
+
 /// The store, and the state as of the tip.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) store: Store,
     pub(super) genesis: BlockHeader,
-    state: RwLock<State>,
+    state: RwLock<PublishedIndex>,
     /// The tip once more, for those who need no index.
     tip: RwLock<Tip>,
     /// Readers that wait for the state.
@@ -28,7 +31,7 @@ pub(super) struct Shared {
 
 /// The index, and the block that it is published as of.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct PublishedIndex {
     pub(super) index: Index,
     pub(super) tip: Tip,
 }
@@ -38,20 +41,20 @@ impl Shared {
         Self {
             store,
             genesis,
-            state: RwLock::new(State { index, tip }),
+            state: RwLock::new(PublishedIndex { index, tip }),
             tip: RwLock::new(tip),
             waiting: AtomicUsize::new(0),
         }
     }
 
-    pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
+    pub(super) fn state(&self) -> RwLockReadGuard<'_, PublishedIndex> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         state
     }
 
-    pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+    pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, PublishedIndex> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,7 +82,13 @@ impl Shared {
         (state.tip, state.index.published(account))
     }
 
-    /// The proof of that. The builder does not wait for the hashing.
+    /// The first `limit` accounts after `after` in the index's order.
+    pub(super) fn accounts(&self, after: Option<&AccountId>, limit: usize) -> (Tip, Vec<IndexEntry>) {
+        let state = self.state();
+        (state.tip, state.index.listing(after, limit))
+    }
+
+    /// The proof of what it holds of one. The builder does not wait for the hashing.
     pub(super) fn prove(&self, account: &AccountId) -> (Tip, IndexAnswer) {
         let state = self.state();
         let (tip, leaf) = (state.tip, state.index.leaf(account));
@@ -88,21 +97,25 @@ impl Shared {
     }
 
     /// A transaction of an account, and where the one before it is.
-    pub(super) fn step(&self, account: &AccountId, at: Locator) -> Result<(Operation, Option<Locator>), Error> {
+    pub(super) fn step(&self, account: &AccountId, at: Locator) -> Result<Step, Error> {
         let record = self.store.record(at.height.into())?;
-        let step = |record: &Record| {
-            if at.position >= record.transactions() {
-                return Ok(None);
-            }
-            let operation = self.store.operation(record, at.position)?;
-            let links = self.store.links(record, at.position)?;
-            Ok::<_, Error>(before(&operation, links, account).map(|before| (operation, before)))
-        };
-        // Links lead back, so a walk ends.
-        match step(&record)? {
-            Some((operation, before)) if before.is_none_or(|before| before < at) => Ok((operation, before)),
-            _ => Err(damaged(&record, Damage::Links)),
+        self.step_in(&record, account, at.position)?.ok_or_else(|| damaged(&record, Damage::Links))
+    }
+
+    /// The same of a block, whose transaction at the position need not be one of the account's.
+    pub(super) fn step_in(&self, record: &Record, account: &AccountId, position: u32) -> Result<Option<Step>, Error> {
+        if position >= record.transactions() {
+            return Ok(None);
         }
+        let operation = self.store.operation(record, position)?;
+        let links = self.store.links(record, position)?;
+        let Some(before) = before(&operation, links, account) else { return Ok(None) };
+        let at = Locator { height: record.header.height.get() as u32, position };
+        // Links lead back, so a walk ends.
+        if before.is_some_and(|before| before >= at) {
+            return Err(damaged(record, Damage::Links));
+        }
+        Ok(Some((operation, before)))
     }
 }
 
@@ -115,7 +128,7 @@ fn before(operation: &Operation, links: Links, account: &AccountId) -> Option<Op
         Command::Create if operation.payer() == Some(*account) => links.destination,
         Command::Issue | Command::Transfer if is_source => links.source,
         Command::Transfer if operation.destination == *account => links.destination,
-        _ => return None,
+        Command::Create | Command::Issue | Command::Transfer | Command::Refer => return None,
     };
     Some(Some(link.locator()?))
 }

@@ -1,9 +1,9 @@
 //! Snapshots: the index after a block, in a file. The block's header authenticates it, a checksum tells damage apart from fraud.
 //!
 //! The file is a header, all entries in their order, and the BLAKE3 hash of both.
-use super::chain::Tip;
 use super::error::Error;
 use super::store::Store;
+use super::tip::Tip;
 use crate::index::{Index, Pending};
 use spv::{Hash, IndexEntry};
 use std::sync::Arc;

@@ -149,11 +149,25 @@ impl Model {
             self.check_transaction(&answer);
             let walked: Vec<_> = reader.history(account).unwrap().map(Result::unwrap).collect();
             assert!(walked.iter().eq(history.iter().rev()));
+            let (middle, _) = history[history.len() / 2];
+            let rest = reader.history_before(account, middle).unwrap().unwrap().map(Result::unwrap);
+            assert!(rest.eq(history[..history.len() / 2].iter().rev().copied()));
+            let no_place = Locator { position: u32::MAX, ..latest };
+            assert!(reader.history_before(account, no_place).unwrap().is_none());
         }
         for n in self.balances.len() as u64..self.balances.len() as u64 + 20 {
             assert_eq!(self.check_index(&reader, &account(n)), None);
             assert_eq!(reader.latest(&account(n)).unwrap(), None);
         }
+        let elsewhere = Locator { height: self.height() as u32 + 1, position: 0 };
+        assert!(reader.history_before(&account(0), elsewhere).unwrap().is_none());
+        let stranger = account(self.balances.len() as u64);
+        for (others, _) in self.history.values().flatten().step_by(7) {
+            assert!(reader.history_before(&stranger, *others).unwrap().is_none());
+        }
+        let listed = reader.accounts(None, usize::MAX).1.into_iter();
+        let listed: HashMap<_, _> = listed.map(|entry| (AccountId(entry.account), entry.balance.get())).collect();
+        assert_eq!(listed, self.balances);
         let headers = reader.headers(0, usize::MAX).unwrap();
         assert_eq!(headers.len() as u64, self.height() + 1);
         assert_eq!(headers, self.headers.all());

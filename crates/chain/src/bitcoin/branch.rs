@@ -1,0 +1,121 @@
+//! The active branch in memory, by height: where each block is, and the tree of headers.
+use super::block::Transaction;
+use super::error::{Error, damaged};
+use super::header_tree::HeaderTree;
+use super::records::{Span, read_array, read_start};
+use super::tree::node_count;
+use super::view::{Tip, View};
+use spv::bitcoin::{BlockHeader, Encoding, HEADER_SIZE};
+use spv::{Hash, Locator};
+
+/// The active branch of a [`View`] from genesis on, for who answers many requests: headers, transactions and hashes of
+/// transactions are read without a look into the index. It takes 80 bytes of memory a block.
+#[derive(Clone)]
+pub struct Branch {
+    view: View,
+    places: Vec<Place>,
+    headers: HeaderTree,
+}
+
+/// Where a block is in the block file.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: u64,
+    block_length: u32,
+    transactions: u32,
+}
+
+impl Place {
+    fn span(self) -> Span {
+        Span { offset: self.offset, length: self.block_length }
+    }
+
+    /// From where in the record on there is where each transaction begins.
+    fn offsets(self) -> u32 {
+        self.block_length + (node_count(self.transactions) * size_of::<Hash>()) as u32
+    }
+}
+
+impl Branch {
+    /// Loads the active branch. Nothing where the store does not begin with genesis, or has no blocks.
+    pub fn load(view: View) -> Result<Option<Self>, Error> {
+        let Some(tip) = view.tip().filter(|_| view.start().height == 0) else { return Ok(None) };
+        let mut places = Vec::with_capacity(tip.height as usize + 1);
+        let mut headers = HeaderTree::default();
+        for height in 0..=tip.height {
+            let (hash, record) = view.record(height)?.ok_or_else(|| damaged(format!("block {height} is missing")))?;
+            let (block_length, transactions) = (record.block_length.get(), record.transactions.get());
+            places.push(Place { offset: record.offset.get(), block_length, transactions });
+            headers.push(hash);
+        }
+        Ok(Some(Self { view, places, headers }))
+    }
+
+    /// The store as it was loaded.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The last block.
+    pub fn tip(&self) -> Tip {
+        let height = self.places.len() as u32 - 1;
+        Tip { height, hash: self.headers.hash(height).copied().unwrap_or_default() }
+    }
+
+    /// The tree of the headers.
+    pub fn headers(&self) -> &HeaderTree {
+        &self.headers
+    }
+
+    /// How many transactions the block at a height has.
+    pub fn transactions(&self, height: u32) -> Option<u32> {
+        self.places.get(height as usize).map(|place| place.transactions)
+    }
+
+    /// The header at a height, as it is encoded.
+    pub fn header(&self, height: u32) -> Result<Option<[u8; HEADER_SIZE]>, Error> {
+        let (Some(place), Some(hash)) = (self.places.get(height as usize), self.headers.hash(height)) else {
+            return Ok(None);
+        };
+        let bytes: [u8; HEADER_SIZE] = read_array(self.view.file(), place.span(), 0)?;
+        match BlockHeader::parse(&bytes) {
+            Some(header) if header.hash() == *hash => Ok(Some(bytes)),
+            _ => Err(damaged(format!("the header of block {height} does not have its hash"))),
+        }
+    }
+
+    /// The hash of a transaction, unchecked: who shows it beside a proof has it checked there.
+    pub fn transaction_hash(&self, locator: Locator) -> Result<Option<Hash>, Error> {
+        let Some(place) = self.place_of(locator) else { return Ok(None) };
+        let from = place.block_length + locator.position * size_of::<Hash>() as u32;
+        read_array(self.view.file(), place.span(), from).map(Some)
+    }
+
+    /// A transaction with its hash, which was checked.
+    pub fn transaction(&self, locator: Locator) -> Result<Option<(Hash, Vec<u8>)>, Error> {
+        let (Some(place), Some(hash)) = (self.place_of(locator), self.transaction_hash(locator)?) else {
+            return Ok(None);
+        };
+        let wrong = || damaged(format!("transaction {} of block {}", locator.position, locator.height));
+        let offset = |position: u32| -> Result<u32, Error> {
+            let from = place.offsets() + position * size_of::<u32>() as u32;
+            Ok(u32::from_be_bytes(read_array(self.view.file(), place.span(), from)?))
+        };
+        let begin = offset(locator.position)?;
+        let is_last = locator.position + 1 == place.transactions;
+        let end = if is_last { place.block_length } else { offset(locator.position + 1)? };
+        let length = end.min(place.block_length).checked_sub(begin).ok_or_else(wrong)?;
+        let span = Span { offset: place.offset + u64::from(begin), length };
+        let bytes = read_start(self.view.file(), span, length)?;
+        let mut encoding = Encoding::new(&bytes);
+        match Transaction::read(&mut encoding) {
+            Ok(transaction) if encoding.finish().is_ok() && transaction.hash() == hash => Ok(Some((hash, bytes))),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn place_of(&self, locator: Locator) -> Option<Place> {
+        let place = self.places.get(locator.height as usize).copied();
+        place.filter(|place| locator.position < place.transactions)
+    }
+}

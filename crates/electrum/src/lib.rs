@@ -1,0 +1,23 @@
+//! The Electrum protocol, versions 1.4 to 1.7, over imported Bitcoin blocks.
+//!
+//! A [`Session`] is one client: bytes in, bytes out, without a socket. [`Service`] is what all of them share: the active branch in
+//! memory, statuses of scripts, the cache of proofs, what a network prefix may use. [`server`] has the sockets and the threads.
+//!
+//! The protocol is that of `electrum-protocol` (spesmilo); where it leaves errors open, codes and texts are ElectrumX's.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod arguments;
+mod hex;
+mod limits;
+mod methods;
+mod paths;
+mod rpc;
+pub mod server;
+mod service;
+mod session;
+mod status;
+mod version;
+
+pub use limits::{Limits, Share, Shares};
+pub use service::{Announcement, Counts, Error, Service, Settings};
+pub use session::{Fed, Next, Session};

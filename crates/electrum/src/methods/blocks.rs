@@ -1,0 +1,110 @@
+//! `blockchain.block.*` and `blockchain.headers.*`.
+use super::{Call, Result, failed};
+use crate::{
+    arguments::grouped,
+    hex,
+    rpc::{RpcError, push_format},
+    service::State,
+    session::Session,
+    version::V1_6,
+};
+
+/// Headers of one reply: a retarget interval of them, without which Electrum does not synchronise.
+const MAX_HEADERS: u64 = 2016;
+
+/// A height that fits no block is none that there is.
+fn height(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn push_header(state: &State, height: u64, output: &mut Vec<u8>) -> Result {
+    let header = u32::try_from(height).ok().map(|height| state.branch.header(height)).transpose().map_err(failed)?;
+    let header =
+        header.flatten().ok_or_else(|| RpcError::bad_request(format!("height {} out of range", grouped(height))))?;
+    output.push(b'"');
+    hex::push(output, &header);
+    output.push(b'"');
+    Ok(())
+}
+
+/// Appends `"branch":[...],"root":"..."`.
+fn push_proof(state: &State, header: u64, checkpoint: u64, output: &mut Vec<u8>) -> Result {
+    let tip = u64::from(state.branch.tip().height);
+    let refused = || {
+        let [header, checkpoint, tip] = [header, checkpoint, tip].map(grouped);
+        let text = format!("require header height {header} <= cp_height {checkpoint} <= chain height {tip}");
+        RpcError::bad_request(text)
+    };
+    if checkpoint > tip {
+        return Err(refused());
+    }
+    let path = state.branch.headers().path(height(header), height(checkpoint) + 1);
+    let (branch, root) = path.ok_or_else(refused)?;
+    output.extend_from_slice(b"\"branch\":[");
+    super::transactions::push_hashes(&branch, output);
+    output.extend_from_slice(b"],\"root\":\"");
+    hex::push_reversed(output, &root);
+    output.push(b'"');
+    Ok(())
+}
+
+pub fn header(_: &mut Session, call: &mut Call<'_>) -> Result {
+    let [height, checkpoint] = [call.arguments.number(0, 0)?, call.arguments.number(1, 0)?];
+    if checkpoint == 0 {
+        return push_header(call.state, height, call.output);
+    }
+    call.output.extend_from_slice(b"{\"header\":");
+    push_header(call.state, height, call.output)?;
+    call.output.push(b',');
+    push_proof(call.state, height, checkpoint, call.output)?;
+    call.output.push(b'}');
+    Ok(())
+}
+
+pub fn headers(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let [first, count, checkpoint] =
+        [call.arguments.number(0, 0)?, call.arguments.number(1, 0)?, call.arguments.number(2, 0)?];
+    let there = (u64::from(call.state.branch.tip().height) + 1).saturating_sub(first);
+    let count = count.min(MAX_HEADERS).min(there);
+    *call.cost += count / 4;
+    push_format(call.output, format_args!("{{\"count\":{count},\"max\":{MAX_HEADERS},"));
+    if count > 0 && checkpoint > 0 {
+        push_proof(call.state, first + count - 1, checkpoint, call.output)?;
+        call.output.push(b',');
+    }
+    let heights = first..first + count;
+    if session.version() >= V1_6 {
+        call.output.extend_from_slice(b"\"headers\":[");
+        for height in heights {
+            push_header(call.state, height, call.output)?;
+            call.output.push(b',');
+        }
+        if count > 0 {
+            call.output.pop();
+        }
+        call.output.push(b']');
+    } else {
+        call.output.extend_from_slice(b"\"hex\":\"");
+        for height in heights {
+            let header = call.state.branch.header(self::height(height)).map_err(failed)?;
+            hex::push(call.output, &header.ok_or_else(RpcError::internal)?);
+        }
+        call.output.push(b'"');
+    }
+    call.output.push(b'}');
+    Ok(())
+}
+
+/// Appends the tip as `headers.subscribe` tells it. There must be no other key: Electrum turns away.
+pub fn push_tip(state: &State, output: &mut Vec<u8>) -> Result {
+    let height = state.branch.tip().height;
+    output.extend_from_slice(b"{\"hex\":");
+    push_header(state, height.into(), output)?;
+    push_format(output, format_args!(",\"height\":{height}}}"));
+    Ok(())
+}
+
+pub fn subscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
+    session.headers = true;
+    push_tip(call.state, call.output)
+}

@@ -1,0 +1,143 @@
+//! `server.*`, and what a full node would know of fees.
+use super::{Call, Result};
+use crate::{
+    arguments::shown,
+    rpc::{Parameter, RpcError, push_format, push_text},
+    session::Session,
+    version::{V1_7, Version},
+};
+
+/// What this server calls itself.
+const SOFTWARE: &str = concat!("Turnpike ", env!("CARGO_PKG_VERSION"));
+
+/// The least fee that Bitcoin Core relays by default, in bitcoins for 1,000 virtual bytes.
+const RELAY_FEE: &str = "0.00001";
+
+pub fn version(session: &mut Session, call: &mut Call<'_>) -> Result {
+    if session.has_version {
+        return Err(RpcError::bad_request("server.version already sent"));
+    }
+    session.has_version = true;
+    let asked = call.arguments.value(1);
+    let range = match asked {
+        Parameter::Null => Some((Version::OLDEST, Version::OLDEST)),
+        Parameter::Text(text) => Version::parse(text).map(|version| (version, version)),
+        Parameter::List(texts) => match &texts[..] {
+            [oldest, newest] => Version::parse(oldest).zip(Version::parse(newest)),
+            _ => None,
+        },
+        Parameter::Boolean(_) | Parameter::Integer(_) | Parameter::Float(_) | Parameter::Object => None,
+    };
+    let Some(version) = range.and_then(|(oldest, newest)| Version::negotiate(oldest, newest)) else {
+        session.closing = true;
+        let asked = match asked {
+            Parameter::List(texts) => format!("{texts:?}"),
+            asked => shown(asked).into_owned(),
+        };
+        return Err(RpcError::bad_request(format!("unsupported protocol version: {asked}")));
+    };
+    session.version = Some(version);
+    push_format(call.output, format_args!("[\"{SOFTWARE}\",\"{version}\"]"));
+    Ok(())
+}
+
+pub fn features(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let genesis = call.state.branch.headers().hash(0).copied().unwrap_or_default();
+    let genesis = crate::hex::reversed(&genesis);
+    let (oldest, newest) = (Version::OLDEST, Version::NEWEST);
+    push_format(
+        call.output,
+        format_args!(
+            "{{\"hosts\":{{}},\"pruning\":null,\"server_version\":\"{SOFTWARE}\",\"protocol_min\":\"{oldest}\",\
+             \"protocol_max\":\"{newest}\",\"genesis_hash\":\"{genesis}\",\"services\":[]"
+        ),
+    );
+    if session.version() < V1_7 {
+        call.output.extend_from_slice(b",\"hash_function\":\"sha256\"");
+    }
+    call.output.push(b'}');
+    Ok(())
+}
+
+pub fn banner(session: &mut Session, call: &mut Call<'_>) -> Result {
+    push_text(call.output, &session.service.settings.banner);
+    Ok(())
+}
+
+pub fn donation_address(session: &mut Session, call: &mut Call<'_>) -> Result {
+    push_text(call.output, &session.service.settings.donation_address);
+    Ok(())
+}
+
+/// No other servers are known, and none are announced.
+pub fn peers(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.output.extend_from_slice(b"[]");
+    Ok(())
+}
+
+pub fn add_peer(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.output.extend_from_slice(b"false");
+    Ok(())
+}
+
+pub fn ping(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.output.extend_from_slice(b"null");
+    Ok(())
+}
+
+/// A ping whose reply is as long as the client wants it, against the analysis of traffic.
+pub fn padded_ping(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let length = call.arguments.number(0, 0)?;
+    match call.arguments.value(1) {
+        Parameter::Null => {}
+        Parameter::Text(data) if data.bytes().all(|byte| byte.is_ascii_hexdigit()) => {}
+        other => return Err(RpcError::bad_request(format!("{} should be a hex string", shown(other)))),
+    }
+    // Who is trusted has no limit for replies, but nobody needs more than that here.
+    let length = usize::try_from(length).ok().filter(|length| *length <= session.share.limits().reply);
+    let length = length.ok_or_else(|| RpcError::bad_request("pong_len value too high"))?;
+    call.output.extend_from_slice(b"{\"data\":\"");
+    call.output.resize(call.output.len() + length, b'0');
+    call.output.extend_from_slice(b"\"}");
+    Ok(())
+}
+
+/// Nobody estimates fees here, which -1 tells. An error would make Electrum turn away.
+pub fn estimate_fee(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.arguments.number(0, 0)?;
+    match call.arguments.value(1) {
+        Parameter::Null => {}
+        Parameter::Text(mode) if ["ECONOMICAL", "CONSERVATIVE"].contains(&&*mode.to_uppercase()) => {}
+        other => {
+            let mode = shown(other).to_uppercase();
+            return Err(RpcError::bad_request(format!("unknown estimatefee mode: {mode}")));
+        }
+    }
+    call.output.extend_from_slice(b"-1");
+    Ok(())
+}
+
+pub fn relay_fee(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.output.extend_from_slice(RELAY_FEE.as_bytes());
+    Ok(())
+}
+
+pub fn mempool_info(_: &mut Session, call: &mut Call<'_>) -> Result {
+    push_format(
+        call.output,
+        format_args!(
+            "{{\"mempoolminfee\":{RELAY_FEE},\"minrelaytxfee\":{RELAY_FEE},\"incrementalrelayfee\":{RELAY_FEE}}}"
+        ),
+    );
+    Ok(())
+}
+
+pub fn fee_histogram(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.output.extend_from_slice(b"[]");
+    Ok(())
+}
+
+pub fn recent(_: &mut Session, call: &mut Call<'_>) -> Result {
+    call.output.extend_from_slice(b"[]");
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! A connection: a session, its socket, and what is kept between its turns.
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use super::socket::Socket;
+use crate::{
+    service::{Announcement, Counts},
+    session::{Next, Session},
+};
+
+/// Bytes read at once.
+const READ: usize = 64 << 10;
+/// Times that a connection is read from before others have their turn.
+const TURNS: usize = 8;
+/// Bytes of notifications that may wait for a client who does not take them.
+const BEHIND: usize = 32 << 20;
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// Requests.
+    Read,
+    /// That the client takes replies.
+    Write,
+    /// That its prefix may spend again.
+    Credit(Instant),
+    /// Nothing: its turn is over, and there is more.
+    Turn,
+    /// It is to be closed.
+    Closed,
+}
+
+/// A connection.
+pub struct Connection {
+    pub socket: Socket,
+    session: Session,
+    /// The start of a request, and what came behind it.
+    pending: Vec<u8>,
+    /// Whether `pending` may have a whole request.
+    has_more: bool,
+    /// Replies that the client did not take yet, from `sent` on.
+    unsent: Vec<u8>,
+    sent: usize,
+    closing: bool,
+    /// When a request was last whole, and when the client last took all replies.
+    active: Instant,
+    /// Since when there is half a request, or there are replies that are not taken.
+    stuck: Option<Instant>,
+}
+
+impl Connection {
+    pub fn new(socket: Socket, session: Session, now: Instant) -> Self {
+        Self {
+            socket,
+            session,
+            pending: Vec::new(),
+            has_more: false,
+            unsent: Vec::new(),
+            sent: 0,
+            closing: false,
+            active: now,
+            stuck: None,
+        }
+    }
+
+    /// Sends, reads, answers, and sends again, as far as that goes without waiting. `room` is for what is read.
+    pub fn turn(&mut self, room: &mut [u8; READ], now: Instant) -> Waits {
+        let waits = self.try_turn(room, now).unwrap_or(Waits::Closed);
+        let is_stuck = !self.pending.is_empty() && waits == Waits::Read || waits == Waits::Write;
+        self.stuck = if is_stuck { self.stuck.or(Some(now)) } else { None };
+        waits
+    }
+
+    fn try_turn(&mut self, room: &mut [u8; READ], now: Instant) -> io::Result<Waits> {
+        for _ in 0..TURNS {
+            if !self.send()? {
+                return Ok(Waits::Write);
+            }
+            if self.closing {
+                return Ok(Waits::Closed);
+            }
+            if !self.has_more {
+                match self.socket.read(room) {
+                    Ok(0) => return Ok(Waits::Closed),
+                    Ok(count) => {
+                        Counts::add(&self.session.service.counts.bytes_read, count as u64);
+                        self.pending.extend_from_slice(&room[..count]);
+                    }
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        return Ok(if self.socket.has_unsent() { Waits::Write } else { Waits::Read });
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            let fed = self.session.feed(&self.pending, &mut self.unsent, now);
+            if fed.consumed > 0 {
+                self.active = now;
+                self.stuck = None;
+                self.pending.drain(..fed.consumed);
+                if self.pending.is_empty() {
+                    // A client that waits has no buffers.
+                    self.pending = Vec::new();
+                }
+            }
+            self.has_more = matches!(fed.next, Next::Send | Next::Wait(_));
+            match fed.next {
+                Next::More | Next::Send => {}
+                Next::Wait(debt) => {
+                    self.send()?;
+                    return Ok(Waits::Credit(now + debt));
+                }
+                Next::Close => self.closing = true,
+            }
+        }
+        Ok(if self.send()? { Waits::Turn } else { Waits::Write })
+    }
+
+    /// Sends what the client did not take before. Tells whether that is all.
+    fn send(&mut self) -> io::Result<bool> {
+        while self.sent < self.unsent.len() {
+            match self.socket.write(&self.unsent[self.sent..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    Counts::add(&self.session.service.counts.bytes_written, count as u64);
+                    self.sent += count;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        self.sent = 0;
+        self.unsent = Vec::new();
+        match self.socket.flush() {
+            Ok(()) => Ok(!self.socket.has_unsent()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has the client told of a change, with its next turn. Gives false where it is too far behind.
+    pub fn announce(&mut self, announcement: &Arc<Announcement>, now: Instant) -> bool {
+        self.session.notify(announcement, &mut self.unsent, now);
+        self.unsent.len() - self.sent <= BEHIND
+    }
+
+    /// Whether the client has been silent, or was stuck, for longer than is waited.
+    pub fn is_over(&self, patience: Duration, idle: Duration, now: Instant) -> bool {
+        now.saturating_duration_since(self.active) > idle
+            || self.stuck.is_some_and(|since| now.saturating_duration_since(since) > patience)
+    }
+}

@@ -1,0 +1,129 @@
+//! The sockets and the threads: each thread accepts connections and serves those that it has accepted.
+mod connection;
+mod socket;
+mod worker;
+
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Release},
+    },
+    thread::{self, JoinHandle},
+};
+
+use kv::tls::Tls;
+
+use crate::service::{Announcement, Service};
+use worker::{Inbox, Listener, Worker};
+
+/// Where to serve.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// Addresses for TCP.
+    pub tcp: Vec<SocketAddr>,
+    /// Addresses for TLS, and what it is made of.
+    pub tls: Option<(Vec<SocketAddr>, Arc<Tls>)>,
+    /// Threads that serve connections.
+    pub threads: usize,
+}
+
+/// Why a server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {at}: {source}; choose another address or port, or stop what listens there")]
+    Listen {
+        /// The address.
+        at: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system has no thread or no descriptor to give.
+    #[error("cannot start a thread of the server: {0}; raise the limits of the process (ulimit -n, ulimit -u)")]
+    Thread(#[from] io::Error),
+}
+
+/// A server that runs. Dropping it closes all connections.
+pub struct Server {
+    service: Arc<Service>,
+    tcp: Vec<SocketAddr>,
+    tls: Vec<SocketAddr>,
+    stop: Arc<AtomicBool>,
+    inboxes: Vec<Inbox>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("tcp", &self.tcp).field("tls", &self.tls).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Binds all sockets, and starts the threads.
+    pub fn start(config: &Config, service: Arc<Service>) -> Result<Self, Error> {
+        let mut listeners = Vec::new();
+        let (mut tcp, mut tls) = (Vec::new(), Vec::new());
+        let secured = config.tls.iter().flat_map(|(addresses, tls)| addresses.iter().map(move |at| (at, Some(tls))));
+        for (at, spoken) in config.tcp.iter().map(|at| (at, None)).chain(secured) {
+            let listener = bind(*at).map_err(|source| Error::Listen { at: *at, source })?;
+            let local = listener.local_addr()?;
+            if spoken.is_some() {
+                tls.push(local)
+            } else {
+                tcp.push(local)
+            }
+            listeners.push(Arc::new(Listener { listener, tls: spoken.cloned() }));
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &listeners, &stop));
+        let workers = workers.collect::<io::Result<Vec<_>>>()?;
+        let inboxes = workers.iter().map(Worker::inbox).collect();
+        let mut server = Self { service, tcp, tls, stop, inboxes, threads: Vec::new() };
+        for worker in workers {
+            // On an error dropping the server ends the threads that were started.
+            server.threads.push(thread::Builder::new().name("electrum".into()).spawn(move || worker.run())?);
+        }
+        Ok(server)
+    }
+
+    /// Addresses of TCP that it listens on.
+    pub fn tcp(&self) -> &[SocketAddr] {
+        &self.tcp
+    }
+
+    /// Addresses of TLS.
+    pub fn tls(&self) -> &[SocketAddr] {
+        &self.tls
+    }
+
+    /// What it serves.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// Has all clients told of a change that the service follows.
+    pub fn announce(&self, announcement: &Arc<Announcement>) {
+        self.inboxes.iter().for_each(|inbox| inbox.announce(announcement));
+    }
+}
+
+fn bind(at: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(at)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Release);
+        self.inboxes.iter().for_each(Inbox::wake);
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the Electrum server panicked");
+            }
+        }
+    }
+}

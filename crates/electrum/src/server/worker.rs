@@ -1,0 +1,267 @@
+//! A thread that serves: it accepts connections, and serves them as they have something to read or to write.
+use std::{
+    collections::VecDeque,
+    io::{self, ErrorKind},
+    net::TcpListener,
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering::Acquire},
+    },
+    time::{Duration, Instant},
+};
+
+use kv::tls::Tls;
+use nic::Waker;
+use rustix::{
+    buffer::spare_capacity,
+    event::{
+        Timespec,
+        epoll::{self, CreateFlags, Event, EventData, EventFlags},
+    },
+};
+
+use super::{
+    connection::{Connection, Waits},
+    socket::Socket,
+};
+use crate::{
+    service::{Announcement, Counts, Service},
+    session::Session,
+};
+
+/// Connections told of at once.
+const EVENTS: usize = 256;
+/// What the waker is told of as; listeners have the numbers before.
+const WAKER: u64 = u64::MAX;
+/// Connections accepted before others have their turn.
+const ACCEPTED: usize = 64;
+/// How often connections that wait for time are looked at.
+const TICK: Duration = Duration::from_millis(20);
+/// How often silent ones are looked for.
+const ROUND: Duration = Duration::from_secs(1);
+/// How long nothing is accepted where the process has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A socket that is listened on.
+pub struct Listener {
+    pub listener: TcpListener,
+    pub tls: Option<Arc<Tls>>,
+}
+
+/// Where a worker is told of changes.
+#[derive(Clone)]
+pub struct Inbox {
+    announcements: Arc<Mutex<Vec<Arc<Announcement>>>>,
+    waker: Waker,
+}
+
+impl Inbox {
+    pub fn announce(&self, announcement: &Arc<Announcement>) {
+        self.announcements.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(announcement));
+        self.wake();
+    }
+
+    pub fn wake(&self) {
+        self.waker.wake();
+    }
+
+    fn take(&self) -> Vec<Arc<Announcement>> {
+        // In this order one that comes meanwhile leaves the waker readable.
+        let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
+        std::mem::take(&mut self.announcements.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A place for a connection, with what it waits for.
+struct Place {
+    connection: Connection,
+    waits: Waits,
+}
+
+/// A worker.
+pub struct Worker {
+    service: Arc<Service>,
+    listeners: Vec<Arc<Listener>>,
+    stop: Arc<AtomicBool>,
+    inbox: Inbox,
+    epoll: OwnedFd,
+    places: Vec<Option<Place>>,
+    free: Vec<usize>,
+    /// Connections whose turn was over before they were done, and those that wait for time.
+    turns: VecDeque<usize>,
+    room: Box<[u8; 64 << 10]>,
+}
+
+impl Worker {
+    pub fn new(service: &Arc<Service>, listeners: &[Arc<Listener>], stop: &Arc<AtomicBool>) -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let inbox = Inbox { announcements: Arc::default(), waker: Waker::new()? };
+        epoll::add(&epoll, inbox.waker.as_fd(), EventData::new_u64(WAKER), EventFlags::IN)?;
+        for (number, listener) in (1..).zip(listeners) {
+            epoll::add(&epoll, &listener.listener, EventData::new_u64(WAKER - number), EventFlags::IN)?;
+        }
+        Ok(Self {
+            service: Arc::clone(service),
+            listeners: listeners.to_vec(),
+            stop: Arc::clone(stop),
+            inbox,
+            epoll,
+            places: Vec::new(),
+            free: Vec::new(),
+            turns: VecDeque::new(),
+            room: Box::new([0; 64 << 10]),
+        })
+    }
+
+    pub fn inbox(&self) -> Inbox {
+        self.inbox.clone()
+    }
+
+    /// Serves until it is to stop.
+    pub fn run(mut self) {
+        let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
+        let mut looked = Instant::now();
+        while !self.stop.load(Acquire) {
+            let wait = if self.turns.is_empty() { ROUND } else { self.pause() };
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Timespec::try_from(wait).ok().as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => {
+                    tracing::error!("cannot wait for Electrum's clients: {error}");
+                    return;
+                }
+            }
+            let now = Instant::now();
+            for event in &events {
+                let number = event.data.u64();
+                match WAKER - number {
+                    0 => self.announce(now),
+                    listener if listener <= self.listeners.len() as u64 => self.accept(listener as usize - 1, now),
+                    _ => self.turn(number as usize, now),
+                }
+            }
+            for _ in 0..self.turns.len() {
+                if let Some(number) = self.turns.pop_front() {
+                    self.turn(number, now);
+                }
+            }
+            if now.saturating_duration_since(looked) >= ROUND {
+                looked = now;
+                self.close_silent(now);
+            }
+        }
+    }
+
+    /// How long the next of the connections in `turns` may wait.
+    fn pause(&self) -> Duration {
+        let is_due = |number: &usize| {
+            self.places[*number].as_ref().is_some_and(|place| !matches!(place.waits, Waits::Credit(_)))
+        };
+        if self.turns.iter().any(is_due) { Duration::ZERO } else { TICK }
+    }
+
+    fn accept(&mut self, listener: usize, now: Instant) {
+        let listener = Arc::clone(&self.listeners[listener]);
+        for _ in 0..ACCEPTED {
+            let (stream, address) = match listener.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => continue,
+                Err(error) => {
+                    tracing::warn!("cannot accept a connection: {error}; raise the limit of open files (ulimit -n)");
+                    return std::thread::sleep(PAUSE);
+                }
+            };
+            let Some(share) = self.service.shares().connect(address.ip(), now) else {
+                Counts::add(&self.service.counts.refused_connections, 1);
+                continue;
+            };
+            Counts::add(&self.service.counts.connections, 1);
+            let tls = match listener.tls.as_ref().map(|tls| tls.accept()).transpose() {
+                Ok(tls) => tls,
+                Err(error) => {
+                    tracing::warn!("cannot speak TLS: {error}");
+                    continue;
+                }
+            };
+            let Ok(socket) = Socket::new(stream, tls) else { continue };
+            let number = self.free.pop().unwrap_or_else(|| {
+                self.places.push(None);
+                self.places.len() - 1
+            });
+            let data = EventData::new_u64(number as u64);
+            let added = epoll::add(&self.epoll, &socket, data, EventFlags::IN);
+            let connection = Connection::new(socket, Session::new(&self.service, share), now);
+            self.places[number] = Some(Place { connection, waits: Waits::Read });
+            if let Err(error) = added {
+                tracing::warn!("cannot serve a connection: {error}");
+                self.close(number);
+            }
+        }
+    }
+
+    fn turn(&mut self, number: usize, now: Instant) {
+        // Another event of the same round may have closed it.
+        let Some(place) = self.places.get_mut(number).and_then(Option::as_mut) else { return };
+        if matches!(place.waits, Waits::Credit(until) if now < until) {
+            return self.turns.push_back(number);
+        }
+        let before = place.waits;
+        let waits = place.connection.turn(&mut self.room, now);
+        place.waits = waits;
+        let flags = |waits| match waits {
+            Waits::Read | Waits::Turn => EventFlags::IN,
+            Waits::Write => EventFlags::OUT,
+            // Whoever waits for time is not read from.
+            Waits::Credit(_) | Waits::Closed => EventFlags::empty(),
+        };
+        if waits == Waits::Closed {
+            return self.close(number);
+        }
+        if flags(waits) != flags(before) {
+            let data = EventData::new_u64(number as u64);
+            if epoll::modify(&self.epoll, &place.connection.socket, data, flags(waits)).is_err() {
+                return self.close(number);
+            }
+        }
+        if matches!(waits, Waits::Turn | Waits::Credit(_)) {
+            self.turns.push_back(number);
+        }
+    }
+
+    /// Has all clients told of changes.
+    fn announce(&mut self, now: Instant) {
+        for announcement in self.inbox.take() {
+            for number in 0..self.places.len() {
+                let Some(place) = self.places[number].as_mut() else { continue };
+                if place.connection.announce(&announcement, now) {
+                    self.turn(number, now);
+                } else {
+                    Counts::add(&self.service.counts.timeouts, 1);
+                    self.close(number);
+                }
+            }
+        }
+    }
+
+    /// Closes connections whose clients were silent for too long.
+    fn close_silent(&mut self, now: Instant) {
+        let settings = self.service.settings();
+        let (patience, idle) = (settings.patience, settings.idle);
+        for number in 0..self.places.len() {
+            if self.places[number].as_ref().is_some_and(|place| place.connection.is_over(patience, idle, now)) {
+                Counts::add(&self.service.counts.timeouts, 1);
+                self.close(number);
+            }
+        }
+    }
+
+    fn close(&mut self, number: usize) {
+        // Closing the socket takes it out of the epoll.
+        if self.places[number].take().is_some() {
+            self.free.push(number);
+            self.turns.retain(|waiting| *waiting != number);
+        }
+    }
+}

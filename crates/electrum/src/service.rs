@@ -1,0 +1,196 @@
+//! What all sessions share.
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use chain::bitcoin::{BitcoinChain, Branch, Change, ChangeKind};
+use proof::Cache;
+use spv::Hash;
+
+use crate::{
+    limits::{Limits, Shares},
+    paths::Paths,
+    status::{self, Statuses},
+};
+
+/// Scripts whose statuses are kept at least: 16 MB of them.
+const STATUSES: usize = 1 << 16;
+
+/// Why Electrum is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store begins above genesis.
+    #[error(
+        "the Bitcoin blocks begin at height {0}, and Electrum's clients ask for all from genesis on: import the chain from its first \
+         block, or leave `electrum.listen` empty; proofs are served all the same"
+    )]
+    NotFromGenesis(u32),
+    /// There are no blocks.
+    #[error("there are no Bitcoin blocks: `turnpike import bitcoin` reads them")]
+    NoBlocks,
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] chain::bitcoin::Error),
+}
+
+/// What clients are told, and for how long they may be silent.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What all, and what prefixes may use.
+    pub limits: Limits,
+    /// The text of `server.banner`.
+    pub banner: String,
+    /// The address of `server.donation_address`.
+    pub donation_address: String,
+    /// How long a request may take to arrive, and a reply to be taken.
+    pub patience: Duration,
+    /// After how long without requests a connection is closed.
+    pub idle: Duration,
+}
+
+impl Default for Settings {
+    /// ElectrumX's session timeout.
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            banner: String::new(),
+            donation_address: String::new(),
+            patience: Duration::from_secs(60),
+            idle: Duration::from_secs(600),
+        }
+    }
+}
+
+macro_rules! counts {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What happened.
+        #[derive(Debug, Default)]
+        pub struct Counts {
+            $($(#[$doc])* pub $name: AtomicU64,)*
+        }
+    };
+}
+
+counts! {
+    /// Requests that were answered, errors included.
+    requests,
+    /// Requests that were answered by an error.
+    errors,
+    /// Notifications sent.
+    notifications,
+    /// Connections accepted.
+    connections,
+    /// Connections refused, as their prefix or all have too many.
+    refused_connections,
+    /// Subscriptions refused, as their prefix or all have too many.
+    refused_subscriptions,
+    /// Replies refused, as they are too long.
+    refused_replies,
+    /// Requests refused, as they are too long.
+    refused_requests,
+    /// Times that a connection had to wait, as its prefix had spent what there is.
+    waits,
+    /// Connections closed, as the client was silent or did not take replies.
+    timeouts,
+    /// Bytes read.
+    bytes_read,
+    /// Bytes written.
+    bytes_written,
+}
+
+impl Counts {
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        counter.fetch_add(count, Relaxed);
+    }
+}
+
+/// The branch as sessions see it.
+pub(crate) struct State {
+    pub branch: Branch,
+    /// Numbers the states, from 0.
+    pub edition: u64,
+}
+
+/// What all sessions share.
+pub struct Service {
+    pub(crate) settings: Settings,
+    pub(crate) paths: Paths,
+    /// What happened.
+    pub counts: Counts,
+    shares: Arc<Shares>,
+    state: RwLock<Arc<State>>,
+    statuses: Mutex<Statuses>,
+}
+
+/// A change of the branch, for sessions to tell their clients of.
+#[derive(Debug)]
+pub struct Announcement {
+    /// Scripts that were paid or spent from, in order, each once.
+    pub scripts: Vec<Hash>,
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Service")
+            .field("settings", &self.settings)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Service {
+    /// Serves what is in a store, which has to begin with genesis.
+    pub fn new(chain: BitcoinChain, cache: Option<Arc<Cache>>, settings: Settings) -> Result<Self, Error> {
+        let start = chain.start().height;
+        if start > 0 {
+            return Err(Error::NotFromGenesis(start));
+        }
+        let branch = Branch::load(chain.view())?.ok_or(Error::NoBlocks)?;
+        Ok(Self {
+            paths: Paths::new(chain, cache),
+            counts: Counts::default(),
+            shares: Arc::new(Shares::new(settings.limits.clone())),
+            settings,
+            state: RwLock::new(Arc::new(State { branch, edition: 0 })),
+            statuses: Mutex::new(Statuses::new(STATUSES)),
+        })
+    }
+
+    /// What clients use.
+    pub fn shares(&self) -> &Arc<Shares> {
+        &self.shares
+    }
+
+    /// What clients are told, and how long they may be silent.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The branch as it is now.
+    pub(crate) fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Follows changes that were committed: sessions see `branch` from now on, and are to be given what is returned.
+    pub fn follow(&self, branch: Branch, changes: &[Change]) -> Arc<Announcement> {
+        let mut scripts: Vec<Hash> = changes.iter().flat_map(|change| change.scripts.iter().copied()).collect();
+        scripts.sort_unstable();
+        scripts.dedup();
+        let has_only_grown = changes.iter().all(|change| change.kind == ChangeKind::Connected);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let edition = state.edition + 1;
+        // Before the new state is seen: nobody goes on with a status of blocks that have left.
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).begin(edition, has_only_grown);
+        *state = Arc::new(State { branch, edition });
+        Arc::new(Announcement { scripts })
+    }
+
+    /// The status of a script, and how many transactions were read for it.
+    pub(crate) fn status(&self, state: &State, script: &Hash) -> Result<(Option<Hash>, u64), chain::bitcoin::Error> {
+        status::of(&self.statuses, (&state.branch, state.edition), script)
+    }
+}

@@ -1,0 +1,297 @@
+//! One client: bytes in, bytes out.
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use spv::Hash;
+
+use crate::{
+    arguments::Arguments,
+    hex,
+    limits::Share,
+    methods::{self, Call},
+    rpc::{self, Id, Message, Request, RpcError},
+    service::{Announcement, Counts, Service, State},
+    version::{V1_7, Version},
+};
+
+/// What a request costs before it does anything: to be parsed, found and answered.
+const REQUEST_COST: u64 = 5;
+/// Bytes of requests and replies that cost as much as a microsecond of work.
+const COST_BYTES: u64 = 200;
+/// Replies that are gathered before they are sent.
+const GATHERED: usize = 256 << 10;
+
+/// What a session did with bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// Bytes that were used up.
+    pub consumed: usize,
+    /// What comes next.
+    pub next: Next,
+}
+
+/// What a session needs to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// More bytes than it was given.
+    More,
+    /// That replies are sent; there may be whole requests left.
+    Send,
+    /// Time: the prefix has spent what it had.
+    Wait(Duration),
+    /// The client is told what is written, and the connection is closed.
+    Close,
+}
+
+/// A client's session.
+pub struct Session {
+    pub(crate) service: Arc<Service>,
+    pub(crate) share: Share,
+    /// The version that is spoken, once it is agreed on.
+    pub(crate) version: Option<Version>,
+    /// Whether `server.version` was called.
+    pub(crate) has_version: bool,
+    /// Whether headers are subscribed to.
+    pub(crate) headers: bool,
+    pub(crate) scripts: HashSet<Hash>,
+    pub(crate) outpoints: HashSet<(Hash, u32)>,
+    pub(crate) closing: bool,
+    /// Bytes that were looked through for the end of a request before.
+    scanned: usize,
+}
+
+impl Session {
+    /// A session of a client who has said nothing yet.
+    pub fn new(service: &Arc<Service>, share: Share) -> Self {
+        Self {
+            service: Arc::clone(service),
+            share,
+            version: None,
+            has_version: false,
+            headers: false,
+            scripts: HashSet::new(),
+            outpoints: HashSet::new(),
+            closing: false,
+            scanned: 0,
+        }
+    }
+
+    /// Answers the requests in `input`, a line each, to the end of `output`. What is not consumed is to be given again, with what
+    /// comes behind it.
+    pub fn feed(&mut self, input: &[u8], output: &mut Vec<u8>, now: Instant) -> Fed {
+        let mut consumed = 0;
+        loop {
+            let rest = &input[consumed..];
+            let more = |consumed| Fed { consumed, next: Next::More };
+            if self.closing {
+                return Fed { consumed, next: Next::Close };
+            }
+            if rest.is_empty() {
+                return more(consumed);
+            }
+            if let Some(debt) = self.share.debt(now) {
+                Counts::add(&self.service.counts.waits, 1);
+                return Fed { consumed, next: Next::Wait(debt) };
+            }
+            if output.len() >= GATHERED {
+                return Fed { consumed, next: Next::Send };
+            }
+            let limit = self.share.limits().request;
+            let end = rest[self.scanned.min(rest.len())..].iter().position(|byte| *byte == b'\n');
+            let Some(end) = end.map(|end| end + self.scanned) else {
+                self.scanned = rest.len();
+                if rest.len() <= limit || self.share.is_trusted() && rest.len() <= 8 * limit {
+                    return more(consumed);
+                }
+                Counts::add(&self.service.counts.refused_requests, 1);
+                let text = format!("request too large: at most {limit} bytes");
+                rpc::push_error(output, &RpcError::excessive(text), &Id::Null);
+                output.push(b'\n');
+                return Fed { consumed: input.len(), next: Next::Close };
+            };
+            self.scanned = 0;
+            self.message(&rest[..end], output, now);
+            consumed += end + 1;
+        }
+    }
+
+    /// Answers one message, a request or a batch, without the line's end: for carriers that have messages of their own.
+    pub fn message(&mut self, message: &[u8], output: &mut Vec<u8>, now: Instant) {
+        let begin = output.len();
+        match Message::parse(message) {
+            Ok(Message::One(request)) => self.request(request, output, now),
+            Ok(Message::Batch(requests)) => self.batch(requests, output, now),
+            Err(error) => {
+                Counts::add(&self.service.counts.errors, 1);
+                rpc::push_error(output, &error, &Id::Null);
+            }
+        }
+        if output.len() > begin {
+            output.push(b'\n');
+        }
+        let bytes = (message.len() + output.len() - begin) as u64;
+        self.share.charge(bytes / COST_BYTES, now);
+    }
+
+    fn batch(&mut self, requests: Vec<Request<'_>>, output: &mut Vec<u8>, now: Instant) {
+        let begin = output.len();
+        let limit = self.reply_limit();
+        output.push(b'[');
+        for request in requests {
+            let before = output.len();
+            self.request(request, output, now);
+            if output.len() == before {
+                continue;
+            }
+            output.push(b',');
+            if output.len() - begin > limit {
+                Counts::add(&self.service.counts.refused_replies, 1);
+                output.truncate(begin);
+                let text = format!("the replies of the batch have more than {limit} bytes: ask for less at once");
+                return rpc::push_error(output, &RpcError::excessive(text), &Id::Null);
+            }
+        }
+        match output.last_mut() {
+            Some(comma) if *comma == b',' => *comma = b']',
+            // There were notifications alone.
+            _ => output.truncate(begin),
+        }
+    }
+
+    /// Answers a request; a notification is not answered.
+    fn request(&mut self, request: Request<'_>, output: &mut Vec<u8>, now: Instant) {
+        let begin = output.len();
+        Counts::add(&self.service.counts.requests, 1);
+        let (id, method, parameters) = match request {
+            Request::Invalid { id, why } => {
+                Counts::add(&self.service.counts.errors, 1);
+                self.share.charge(REQUEST_COST, now);
+                return rpc::push_error(output, &RpcError::invalid(why), &id);
+            }
+            Request::Call { id, method, parameters } => (id, method, parameters),
+        };
+        rpc::begin_result(output);
+        let mut cost = REQUEST_COST;
+        let done = self.find(&method).and_then(|found| {
+            let arguments = Arguments::new(found.name, found.signature, parameters)?;
+            let state = self.service.state();
+            (found.run)(self, &mut Call { arguments, state: &state, output: &mut *output, cost: &mut cost })
+        });
+        self.share.charge(cost, now);
+        let limit = self.reply_limit();
+        let done = match done {
+            Ok(()) if output.len() - begin > limit => {
+                Counts::add(&self.service.counts.refused_replies, 1);
+                Err(RpcError::excessive(format!("response too large: over {limit} bytes")))
+            }
+            done => done,
+        };
+        match (done, id) {
+            (_, None) => output.truncate(begin),
+            (Ok(()), Some(id)) => rpc::end_result(output, &id),
+            (Err(error), Some(id)) => {
+                Counts::add(&self.service.counts.errors, 1);
+                output.truncate(begin);
+                rpc::push_error(output, &error, &id);
+            }
+        }
+    }
+
+    /// The method of a name, in the version that is spoken.
+    fn find(&mut self, name: &str) -> Result<&'static methods::Method, RpcError> {
+        if !self.has_version && name != methods::VERSION {
+            self.closing = true;
+            return Err(RpcError::bad_request("use server.version to identify client"));
+        }
+        methods::find(name, self.version.unwrap_or(Version::OLDEST)).ok_or_else(|| RpcError::unknown(name))
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        self.version.unwrap_or(Version::OLDEST)
+    }
+
+    /// Bytes of the longest reply.
+    pub(crate) fn reply_limit(&self) -> usize {
+        if self.share.is_trusted() { usize::MAX } else { self.share.limits().reply }
+    }
+
+    /// Takes one more subscription.
+    pub(crate) fn subscribe(&mut self) -> Result<(), RpcError> {
+        if self.share.subscribe() {
+            return Ok(());
+        }
+        Counts::add(&self.service.counts.refused_subscriptions, 1);
+        Err(RpcError::excessive("excessive resource usage: too many subscriptions of your network prefix, or of all"))
+    }
+
+    /// Tells the client of a change, to the end of `output`.
+    pub fn notify(&mut self, announcement: &Announcement, output: &mut Vec<u8>, now: Instant) {
+        let state = self.service.state();
+        let begin = output.len();
+        if self.headers {
+            begin_notification(output, "blockchain.headers.subscribe");
+            if methods::push_tip(&state, output).is_err() {
+                self.closing = true;
+                return output.truncate(begin);
+            }
+            end_notification(output);
+        }
+        // Whichever are fewer are looked up in the others.
+        let touched: Vec<Hash> = if self.scripts.len() < announcement.scripts.len() {
+            self.scripts.iter().filter(|script| announcement.scripts.binary_search(script).is_ok()).copied().collect()
+        } else {
+            announcement.scripts.iter().filter(|script| self.scripts.contains(*script)).copied().collect()
+        };
+        for script in touched {
+            self.notify_script(&state, &script, output);
+        }
+        // Few clients have any, and those that have have few.
+        for (transaction, output_number) in self.outpoints.iter().copied().collect::<Vec<_>>() {
+            self.notify_outpoint(&state, &announcement.scripts, (transaction, output_number), output);
+        }
+        self.share.charge((output.len() - begin) as u64 / COST_BYTES, now);
+    }
+
+    fn notify_script(&mut self, state: &State, script: &Hash, output: &mut Vec<u8>) {
+        let method = match self.version() >= V1_7 {
+            true => "blockchain.scriptpubkey.subscribe",
+            false => "blockchain.scripthash.subscribe",
+        };
+        let Ok((status, _)) = self.service.status(state, script) else { return };
+        begin_notification(output, method);
+        output.push(b'"');
+        hex::push_reversed(output, script);
+        output.extend_from_slice(b"\",");
+        methods::push_status(output, status);
+        end_notification(output);
+        Counts::add(&self.service.counts.notifications, 1);
+    }
+
+    fn notify_outpoint(&mut self, state: &State, scripts: &[Hash], outpoint: (Hash, u32), output: &mut Vec<u8>) {
+        match methods::outpoint_touched(state, outpoint, scripts) {
+            Ok(true) => {}
+            Ok(false) | Err(_) => return,
+        }
+        let begin = output.len();
+        begin_notification(output, "blockchain.outpoint.subscribe");
+        output.push(b'"');
+        hex::push_reversed(output, &outpoint.0);
+        rpc::push_format(output, format_args!("\",{},", outpoint.1));
+        if methods::push_outpoint(state, outpoint, output).is_err() {
+            return output.truncate(begin);
+        }
+        end_notification(output);
+        Counts::add(&self.service.counts.notifications, 1);
+    }
+}
+
+fn begin_notification(output: &mut Vec<u8>, method: &str) {
+    rpc::push_format(output, format_args!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":["));
+}
+
+fn end_notification(output: &mut Vec<u8>) {
+    output.extend_from_slice(b"]}\n");
+}

@@ -1,0 +1,129 @@
+//! The server over sockets: TCP and TLS, clients that are slow or say too much, and many at once.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::{
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    net::{Ipv4Addr, TcpStream},
+    process::Command,
+    sync::Arc,
+    time::Duration,
+};
+
+use common::Fixture;
+use kv::tls::{Clients, Files, Tls, Version};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto::ring, pki_types::pem::PemObject};
+use serde_json::{Value, json};
+use skip::Ability;
+use turnpike_electrum::{
+    Limits, Settings,
+    server::{Config, Server},
+};
+
+/// How long a reply may take before a test fails rather than hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+const HELLO: &str = "{\"id\":0,\"method\":\"server.version\",\"params\":[\"\",\"1.4\"]}\n";
+
+fn start(fixture: &Fixture, settings: Settings, tls: Option<Arc<Tls>>) -> Server {
+    let any = (Ipv4Addr::LOCALHOST, 0).into();
+    let config = Config { tcp: vec![any], tls: tls.map(|tls| (vec![any], tls)), threads: 2 };
+    Server::start(&config, fixture.service(settings)).unwrap()
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(server.tcp()[0]).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+fn read_line(reader: &mut impl BufRead) -> Value {
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn pipelines_slow_clients_and_long_lines() {
+    let Some(fixture) = Fixture::new(2100) else { return };
+    let limits = Limits { request: 100_000, trusted: Vec::new(), prefix_connections: 5, ..Limits::default() };
+    let settings = Settings { limits, patience: Duration::from_secs(2), ..Settings::default() };
+    let server = start(&fixture, settings, None);
+    // One that never ends its request is let go; so is one that says nothing but bytes.
+    let mut slow = connect(&server);
+    slow.write_all(b"{\"id\":").unwrap();
+    let mut endless = connect(&server);
+    endless.set_nonblocking(false).unwrap();
+    let written = (0..1000).map_while(|_| endless.write(&[b'x'; 100_000]).ok()).count();
+    assert!(written < 1000, "100 MB in a line were taken");
+    // Meanwhile others are served: 2,000 requests at once, of which the replies are read late.
+    let mut client = connect(&server);
+    client.write_all(HELLO.as_bytes()).unwrap();
+    let chunk = json!({"id": 1, "method": "blockchain.block.headers", "params": [0, 2016]}).to_string() + "\n";
+    let ping = json!({"id": 2, "method": "server.ping"}).to_string() + "\n";
+    let mut writer = client.try_clone().unwrap();
+    let sent = std::thread::spawn(move || writer.write_all((chunk.repeat(50) + &ping.repeat(1950)).as_bytes()));
+    let mut reader = BufReader::new(client);
+    assert_eq!(read_line(&mut reader)["id"], 0);
+    for n in 0..2000 {
+        let reply = read_line(&mut reader);
+        assert_eq!(reply["id"], if n < 50 { 1 } else { 2 }, "{n}");
+        assert_eq!(reply["result"]["count"].as_u64(), (n < 50).then_some(2016));
+    }
+    sent.join().unwrap().unwrap();
+    assert_eq!(slow.read(&mut [0; 10]).unwrap(), 0);
+    // More connections than one prefix may have are closed at once.
+    let mut many: Vec<TcpStream> = (0..5).map(|_| connect(&server)).collect();
+    let closed = many.iter_mut().filter_map(|stream| {
+        let _ = stream.write_all(HELLO.as_bytes());
+        match stream.read(&mut [0; 200]) {
+            Ok(0) => Some(()),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Some(()),
+            _ => None,
+        }
+    });
+    assert!(closed.count() >= 1);
+    drop(server);
+}
+
+#[test]
+fn over_tls() {
+    let Some(fixture) = Fixture::new(10) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 100 -subj /CN=localhost -out chain.pem \
+                     -keyout key.pem -addext subjectAltName=DNS:localhost -addext basicConstraints=critical,CA:FALSE";
+    match Command::new("openssl").current_dir(folder.path()).args(arguments.split_whitespace()).output() {
+        Ok(made) => assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr)),
+        Err(_) => return skip::lacking(Ability::Peers, "openssl is not installed; scripts/setup installs it"),
+    }
+    let [chain, key] = ["chain.pem", "key.pem"].map(|name| folder.path().join(name));
+    let mut roots = RootCertStore::empty();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_file(&chain).unwrap()).unwrap();
+    let files = Files { chain, key, authorities: None, clients: Clients::Any, oldest: Version::V1_2, resume: false };
+    let server = start(&fixture, Settings::default(), Some(Arc::new(Tls::load(files, 0).unwrap())));
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_safe_default_protocol_versions().unwrap();
+    let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+    for _ in 0..3 {
+        let stream = TcpStream::connect(server.tls()[0]).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let client = ClientConnection::new(Arc::clone(&config), "localhost".try_into().unwrap()).unwrap();
+        let mut stream = StreamOwned::new(client, stream);
+        stream.write_all(HELLO.as_bytes()).unwrap();
+        let header = json!({"id": 1, "method": "blockchain.block.header", "params": [5]}).to_string() + "\n";
+        stream.write_all(header.repeat(200).as_bytes()).unwrap();
+        let mut reader = BufReader::new(stream);
+        assert_eq!(read_line(&mut reader)["result"][1], "1.4");
+        for _ in 0..200 {
+            assert_eq!(read_line(&mut reader)["result"], common::hex(&fixture.blocks[5][..80]));
+        }
+    }
+    // Who does not speak TLS is let go.
+    let mut plain = TcpStream::connect(server.tls()[0]).unwrap();
+    plain.set_read_timeout(Some(PATIENCE)).unwrap();
+    plain.write_all(HELLO.as_bytes()).unwrap();
+    let mut rest = Vec::new();
+    // An alert, or a reset.
+    let _ = plain.read_to_end(&mut rest);
+    assert!(rest.len() < 100);
+}
