@@ -3,20 +3,11 @@
 #ifndef TURNPIKE_COMPACT_H
 #define TURNPIKE_COMPACT_H
 
-#include "counters.h"
 #include "packet.h"
 #include "table.h"
 #include "window.h"
 
 #define COMPACT_BYTES 22
-
-#define COMMAND_CREATE 1
-#define COMMAND_ISSUE 2
-#define COMMAND_TRANSFER 3
-#define COMMAND_REFER 4
-
-#define STATUS_OK 0
-#define STATUS_SOURCE_UNKNOWN 2
 
 // Accounts are keyed by 16 bytes, of which compact frames give the last four; their value is the balance.
 #define ACCOUNT_KEY_WORDS 2
@@ -31,7 +22,7 @@ INLINE u64 compact_sum(const u8 *frame)
 // host.
 INLINE bool operation_is_well_formed(const struct operation *operation)
 {
-	switch (operation->command) {
+	switch ((enum command)operation->command) {
 	case COMMAND_CREATE:
 	case COMMAND_REFER:
 		return !operation->destination && !operation->amount;
@@ -39,9 +30,22 @@ INLINE bool operation_is_well_formed(const struct operation *operation)
 		return !operation->destination && operation->amount;
 	case COMMAND_TRANSFER:
 		return operation->amount && operation->source != operation->destination;
-	default:
+	}
+	return false;
+}
+
+// Whether a command is executed: it changes something.
+INLINE bool is_executed(enum command command)
+{
+	switch (command) {
+	case COMMAND_CREATE:
+	case COMMAND_ISSUE:
+	case COMMAND_TRANSFER:
+		return true;
+	case COMMAND_REFER:
 		return false;
 	}
+	return false;
 }
 
 // Asks for the memory that the answer to a REFER is in, before there is time to check the request. Gives the hash of the account; for anything
@@ -138,8 +142,8 @@ INLINE enum counter answer_compact(struct packet *packet, memory_t state, u64 ha
 		return COUNT_CHECKSUM;
 
 	struct remembered result = { 0, 0 };
-	enum counter counter = operation.command == COMMAND_REFER ? refer(state, hash, &operation, &result) :
-								    retry(state, &operation, &result);
+	enum counter counter = is_executed(operation.command) ? retry(state, &operation, &result) :
+								       refer(state, hash, &operation, &result);
 
 	if (counter != COUNT_REFER && counter != COUNT_RETRY)
 		return counter;

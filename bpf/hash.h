@@ -3,9 +3,7 @@
 #ifndef TURNPIKE_HASH_H
 #define TURNPIKE_HASH_H
 
-#include "memory.h"
-
-#define SECRETS 16
+#include "layout.h"
 
 // Both halves of the product, one over the other. BPF has no instruction for the upper half, so it is put together from
 // four products of 32 bits.

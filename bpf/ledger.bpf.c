@@ -7,32 +7,8 @@
 
 #define SEC(name) __attribute__((section(name), used))
 
-// Commands, from 1 on, and more than the largest status that the program answers: what counters are kept for.
-#define COMMANDS 4
-#define STATUSES 32
-
-// What the program counts. Twin of `LedgerCounter` in crates/xdp/src/ledger_counters.rs.
-enum ledger_counter {
-	// Left to the host: malformed, from who is not trusted, of another kind.
-	LEDGER_HOST,
-	// Left to the host because the checksum was wrong.
-	LEDGER_CHECKSUM,
-	// Left to the host because the ring had no room: nothing was done.
-	LEDGER_RING_FULL,
-	// Left to the host because a lock could not be had: nothing was done.
-	LEDGER_LOCKED,
-	// Left to the host because more buckets overflow into each other than are looked at: nothing was done.
-	LEDGER_CROWDED,
-	// Executed or not, after another processor had held a lock.
-	LEDGER_WAITED,
-	// Answered BUSY because all that is remembered is too young to be forgotten: nothing was done.
-	LEDGER_FULL,
-	// From here on what was executed, and is in the ring, by command and status.
-	LEDGER_EXECUTED,
-	// The same of what was answered without a trace: REFER, retries, transaction ids used again.
-	LEDGER_ANSWERED = LEDGER_EXECUTED + COMMANDS * STATUSES,
-	LEDGER_COUNTERS = LEDGER_ANSWERED + COMMANDS * STATUSES,
-};
+// The largest status that is counted by command.
+_Static_assert(STATUS_TRANSACTION_ID_REUSED < STATUSES, "a counter for each status that is answered");
 
 // Maps, made and named by the loader (crates/xdp/src/in_nic.rs).
 SEC(".maps") struct { int unused; } counters, locks, ring;
@@ -72,7 +48,7 @@ INLINE struct stripe_lock *lock_of(u32 stripe)
 // The counter of an answer.
 INLINE u32 counter_of(enum ledger_counter first, const struct operation *operation, const struct remembered *result)
 {
-	return first + (operation->command - 1) % COMMANDS * STATUSES + result->status % STATUSES;
+	return first + (operation->command - 1) * STATUSES + result->status;
 }
 
 INLINE bool is_held(struct stripe_lock *lock)
@@ -108,7 +84,7 @@ INLINE enum ledger_counter execute_locked(memory_t ledger, const struct operatio
 	u64 now = bpf_ktime_get_coarse_ns() >> TICK_BITS;
 	enum outcome outcome;
 
-	if (operation->command == COMMAND_TRANSFER)
+	if (has_destination(operation->command))
 		destination = stripe_of(first_account_bucket(ledger, operation->destination));
 	// In the order of their addresses, so that no two wait for each other.
 	struct stripe_lock *lower = lock_of(source < destination ? source : destination);
@@ -181,7 +157,7 @@ INLINE void take_request(const struct packet *packet, memory_t state, struct req
 	memory_t ledger = state + load64(state + STATE(ledger_at));
 
 	request->is_there = ledger != state && compact_request(packet, &request->operation);
-	if (!request->is_there || request->operation.command == COMMAND_REFER)
+	if (!request->is_there || !is_executed(request->operation.command))
 		return;
 	request->retry = ledger_retry(ledger, &request->operation);
 	ledger_fetch(ledger, &request->operation, &request->retry);
@@ -200,7 +176,7 @@ INLINE bool answer(struct packet *packet, memory_t state, struct request *reques
 		counter = LEDGER_HOST;
 	else if (!checksum_is_right(packet, compact_sum(frame)))
 		counter = LEDGER_CHECKSUM;
-	else if (operation->command != COMMAND_REFER)
+	else if (is_executed(operation->command))
 		counter = execute(ledger, operation, &request->retry, &result);
 	else if (ledger_refer(ledger, operation, &result) == CONTENDED)
 		counter = LEDGER_CROWDED;

@@ -10,66 +10,6 @@
 
 #include "retries.h"
 
-// So many that the processors of a large machine rarely meet in one.
-#define STRIPES 4096
-
-#define BUCKET_ACCOUNTS 4
-
-// Buckets that a search looks at: 32 accounts, where two are the mean. With a secret hash more are as good as never.
-#define BUCKETS 8
-
-#define STATUS_ACCOUNT_EXISTS 1
-#define STATUS_DESTINATION_UNKNOWN 3
-#define STATUS_INSUFFICIENT_BALANCE 4
-#define STATUS_OVERFLOW 5
-#define STATUS_TABLE_FULL 6
-#define STATUS_BUSY 40
-
-// The first page of the store. Twin of crates/xdp/src/store.rs.
-struct ledger_header {
-	u64 secret[2];
-	// Accounts that may be created.
-	u64 limit;
-	// 2^bits buckets are found by hash; behind them are those that others overflow into.
-	u64 bucket_bits;
-	// Offsets from this header.
-	u64 buckets_at;
-	u64 reserved[3];
-	struct retries_header retries;
-	u64 reserved_retries[2];
-	// All processors write these.
-	u64 accounts;
-	u64 overflows;
-	// Of the last operation that was executed.
-	u64 sequence;
-	u64 reserved_written[5];
-};
-_Static_assert(sizeof(struct ledger_header) == 192, "as in store.rs");
-
-// A cache line with the accounts of one hash.
-struct account_bucket {
-	u32 count;
-	// The bucket that this one overflows into; 0 for none.
-	u32 next;
-	u32 ids[BUCKET_ACCOUNTS];
-	u64 balances[BUCKET_ACCOUNTS];
-	u64 reserved;
-};
-_Static_assert(sizeof(struct account_bucket) == 64, "a bucket is a cache line");
-
-// An operation that was executed, as user space gets it for its journal.
-struct committed {
-	u64 sequence;
-	u64 value;
-	u32 command;
-	u32 transaction;
-	u32 source;
-	u32 destination;
-	u32 amount;
-	u32 status;
-};
-_Static_assert(sizeof(struct committed) == 40, "as in committed.rs");
-
 #define LEDGER(field) __builtin_offsetof(struct ledger_header, field)
 #define ACCOUNTS(field) __builtin_offsetof(struct account_bucket, field)
 
@@ -163,7 +103,7 @@ INLINE u16 account_create(memory_t ledger, const struct account *account, u32 id
 	}
 	store32(bucket + ACCOUNTS(ids) + 4 * (count % BUCKET_ACCOUNTS), id);
 	// Whoever sees the account sees its id and balance, which was zero from the beginning.
-	read_barrier();
+	write_barrier();
 	store32(bucket + ACCOUNTS(count), count + 1);
 	return STATUS_OK;
 }
@@ -173,6 +113,20 @@ INLINE struct retry ledger_retry(memory_t ledger, const struct operation *operat
 	return retry_of(ledger + LEDGER(retries), ledger, ledger + LEDGER(secret), ledger + LEDGER(sequence), operation);
 }
 
+// Whether an operation changes a second account.
+INLINE bool has_destination(enum command command)
+{
+	switch (command) {
+	case COMMAND_TRANSFER:
+		return true;
+	case COMMAND_CREATE:
+	case COMMAND_ISSUE:
+	case COMMAND_REFER:
+		return false;
+	}
+	return false;
+}
+
 // Asks for the memory that `ledger_execute` reads first.
 INLINE void ledger_fetch(memory_t ledger, const struct operation *operation, const struct retry *retry)
 {
@@ -180,7 +134,7 @@ INLINE void ledger_fetch(memory_t ledger, const struct operation *operation, con
 
 	retry_fetch(retry);
 	load64(buckets + (u64)first_account_bucket(ledger, operation->source) * sizeof(struct account_bucket));
-	if (operation->command == COMMAND_TRANSFER)
+	if (has_destination(operation->command))
 		load64(buckets + (u64)first_account_bucket(ledger, operation->destination) * sizeof(struct account_bucket));
 }
 
@@ -195,34 +149,52 @@ INLINE enum found ledger_refer(memory_t ledger, const struct operation *operatio
 	return source.found;
 }
 
-// What a command does, under the locks of both accounts' stripes.
-INLINE u16 ledger_apply(memory_t ledger, const struct operation *operation, const struct account *source,
-			const struct account *destination, u64 *value)
+INLINE u16 ledger_issue(const struct operation *operation, const struct account *source, u64 *value)
 {
-	u64 balance = *value, received;
-
-	if (operation->command == COMMAND_CREATE)
-		return source->found == FOUND ? STATUS_ACCOUNT_EXISTS : account_create(ledger, source, operation->source);
 	if (source->found != FOUND)
 		return STATUS_SOURCE_UNKNOWN;
-	if (operation->command == COMMAND_ISSUE) {
-		if (balance + operation->amount < balance)
-			return STATUS_OVERFLOW;
-		*value = balance + operation->amount;
-		store64(source->balance, *value);
-		return STATUS_OK;
-	}
+	if (*value + operation->amount < *value)
+		return STATUS_OVERFLOW;
+	*value += operation->amount;
+	store64(source->balance, *value);
+	return STATUS_OK;
+}
+
+INLINE u16 ledger_transfer(const struct operation *operation, const struct account *source,
+			   const struct account *destination, u64 *value)
+{
+	u64 received;
+
+	if (source->found != FOUND)
+		return STATUS_SOURCE_UNKNOWN;
 	if (destination->found != FOUND)
 		return STATUS_DESTINATION_UNKNOWN;
-	if (balance < operation->amount)
+	if (*value < operation->amount)
 		return STATUS_INSUFFICIENT_BALANCE;
 	received = load64(destination->balance);
 	if (received + operation->amount < received)
 		return STATUS_OVERFLOW;
-	*value = balance - operation->amount;
+	*value -= operation->amount;
 	store64(source->balance, *value);
 	store64(destination->balance, received + operation->amount);
 	return STATUS_OK;
+}
+
+// What a command does, under the locks of both accounts' stripes. `value` is the source's balance.
+INLINE u16 ledger_apply(memory_t ledger, const struct operation *operation, const struct account *source,
+			const struct account *destination, u64 *value)
+{
+	switch ((enum command)operation->command) {
+	case COMMAND_CREATE:
+		return source->found == FOUND ? STATUS_ACCOUNT_EXISTS : account_create(ledger, source, operation->source);
+	case COMMAND_ISSUE:
+		return ledger_issue(operation, source, value);
+	case COMMAND_TRANSFER:
+		return ledger_transfer(operation, source, destination, value);
+	case COMMAND_REFER:
+		break;
+	}
+	return STATUS_UNKNOWN_COMMAND;
 }
 
 // Executes CREATE, ISSUE or TRANSFER, well formed, under the locks of both accounts' stripes, in the tick `now`. The sequence is that
@@ -240,7 +212,7 @@ INLINE enum outcome ledger_execute(memory_t ledger, const struct operation *oper
 	retry->now = now;
 	if (retry_find(retry, operation, result))
 		return REPEATED;
-	if (operation->command == COMMAND_TRANSFER && source.found == FOUND) {
+	if (has_destination(operation->command) && source.found == FOUND) {
 		destination = account_find(ledger, first_account_bucket(ledger, operation->destination), operation->destination);
 		if (destination.found == CONTENDED)
 			return CROWDED;

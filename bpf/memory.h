@@ -21,11 +21,16 @@ typedef unsigned long long u64;
 
 #ifdef __bpf__
 #define SHARED __attribute__((address_space(1)))
-// The tier runs on x86-64 only, whose loads are not reordered with loads: the compiler must not do it either.
+// The tier runs on x86-64 only, whose loads are not reordered with loads, nor stores with stores: the compiler must not do it
+// either.
 #define read_barrier() asm volatile("" ::: "memory")
+#define write_barrier() asm volatile("" ::: "memory")
 #else
 #define SHARED
+#ifndef read_barrier
 #define read_barrier() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
+#define write_barrier() __atomic_thread_fence(__ATOMIC_RELEASE)
 #endif
 
 // The start of the memory, which everything in it is named by its offset from.

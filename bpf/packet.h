@@ -130,10 +130,10 @@ INLINE bool parse(struct packet *packet, memory_t state)
 		return false;
 
 	// From here on all paths are one.
-	packet->ip = start + forget(state, offset, 32);
-	packet->ipv6 = forget(state, type == ETHERTYPE_IPV6, 2);
-	packet->length = forget(state, packet->length, 65536);
-	packet->udp = packet->ip + forget(state, type == ETHERTYPE_IPV6 ? IPV6_BYTES : IPV4_BYTES, 64);
+	packet->ip = start + widen(state, offset, 32);
+	packet->ipv6 = widen(state, type == ETHERTYPE_IPV6, 2);
+	packet->length = widen(state, packet->length, 65536);
+	packet->udp = packet->ip + widen(state, type == ETHERTYPE_IPV6 ? IPV6_BYTES : IPV4_BYTES, 64);
 	packet->payload = packet->udp + UDP_BYTES;
 	if (!fits(packet->ip, IPV6_BYTES, packet->end) || !fits(packet->udp, UDP_BYTES, packet->end))
 		return false;

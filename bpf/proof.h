@@ -3,7 +3,6 @@
 #ifndef TURNPIKE_PROOF_H
 #define TURNPIKE_PROOF_H
 
-#include "counters.h"
 #include "packet.h"
 #include "table.h"
 #include "values.h"
@@ -14,11 +13,9 @@
 // and requests for longer ones are the host's.
 #define PROOF_MAX_BYTES 1472
 
-// "TP", version 1, type 3; in a reply with the bit added.
-#define PROOF_REQUEST 0x03015054
-#define PROOF_REPLY 0x83015054
-
-#define QUERY_INDEX 4
+// The first four bytes of a proof frame: magic, version, type.
+#define PROOF_REQUEST (MAGIC >> 8 | (MAGIC & 0xff) << 8 | VERSION << 16 | TYPE_PROOF << 24)
+#define PROOF_REPLY (PROOF_REQUEST | (u32)REPLY_BIT << 24)
 
 // Chain and query in one byte and 32 bytes of key; handle of the value, epoch and number of the tip.
 #define PROOF_KEY_WORDS 5
@@ -26,17 +23,6 @@
 
 // Hash and height of the tip, which every body begins with.
 #define TIP_BYTES 40
-
-// The tip of a chain as it is published: a sequence, then hash, height, and epoch and number in one word.
-struct published_tip {
-	u32 sequence;
-	u32 reserved;
-	u64 hash[4];
-	u64 height;
-	u64 generation;
-	u64 reserved_last;
-};
-_Static_assert(sizeof(struct published_tip) == 64, "as in published.rs");
 
 #define TIP(field) __builtin_offsetof(struct published_tip, field)
 
@@ -47,12 +33,12 @@ _Static_assert(sizeof(struct published_tip) == 64, "as in published.rs");
 INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *sum)
 {
 	const u8 *frame = packet->payload;
-	u32 padded = packet->length - PROOF_BYTES, blocks = forget(state, padded / BLOCK_BYTES, 32);
-	u32 words = forget(state, padded / 8, 8);
+	u32 padded = packet->length - PROOF_BYTES, blocks = widen(state, padded / BLOCK_BYTES, 32);
+	u32 words = widen(state, padded / 8, 8);
 	u64 padding = 0, total = 0;
 
 	for (u32 block = 0; block < PROOF_MAX_BYTES / BLOCK_BYTES && block < blocks; block++) {
-		const u8 *cursor = frame + PROOF_BYTES + forget(state, BLOCK_BYTES * block, 2048);
+		const u8 *cursor = frame + PROOF_BYTES + widen(state, BLOCK_BYTES * block, 2048);
 
 		if (!fits(cursor, BLOCK_BYTES, packet->end))
 			return false;
@@ -60,7 +46,7 @@ INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *
 		for (u32 at = 0; at < BLOCK_BYTES; at += 8)
 			padding |= get64(cursor + at);
 	}
-	const u8 *rest = frame + PROOF_BYTES + forget(state, padded - padded % BLOCK_BYTES, 2048);
+	const u8 *rest = frame + PROOF_BYTES + widen(state, padded - padded % BLOCK_BYTES, 2048);
 
 	for (u32 word = 0; word < BLOCK_BYTES / 8 - 1 && word < words; word++, rest += 8) {
 		if (!fits(rest, 8, packet->end))
@@ -68,7 +54,7 @@ INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *
 		padding |= get64(rest);
 	}
 	// The last 8 bytes once more: a part of them may not be a whole word.
-	const u8 *last = frame + forget(state, packet->length - 8, 2048);
+	const u8 *last = frame + widen(state, packet->length - 8, 2048);
 
 	if (!fits(last, 8, packet->end) || !fits(frame, PROOF_BYTES, packet->end))
 		return false;
@@ -83,12 +69,12 @@ INLINE bool proof_request_sum(const struct packet *packet, memory_t state, u64 *
 INLINE bool copy_body(struct packet *packet, memory_t state, const struct value *value, u32 length, u64 *sum)
 {
 	u8 *body = packet->payload + PROOF_BYTES;
-	u32 blocks = forget(state, length / BLOCK_BYTES, 32), words = forget(state, length / 8, 8), rest = forget(state, length, 8);
+	u32 blocks = widen(state, length / BLOCK_BYTES, 32), words = widen(state, length / 8, 8), rest = widen(state, length, 8);
 	memory_t from = value->bytes;
 	u64 total = 0;
 
 	for (u32 block = 0; block < PROOF_MAX_BYTES / BLOCK_BYTES && block < blocks; block++, from += BLOCK_BYTES) {
-		u8 *cursor = body + forget(state, BLOCK_BYTES * block, 2048);
+		u8 *cursor = body + widen(state, BLOCK_BYTES * block, 2048);
 
 		if (!fits(cursor, BLOCK_BYTES, packet->end))
 			return false;
@@ -100,7 +86,7 @@ INLINE bool copy_body(struct packet *packet, memory_t state, const struct value 
 			total = sum64(total, word);
 		}
 	}
-	u8 *cursor = body + forget(state, length - length % BLOCK_BYTES, 2048);
+	u8 *cursor = body + widen(state, length - length % BLOCK_BYTES, 2048);
 
 	for (u32 at = 0; at < BLOCK_BYTES / 8 - 1 && at < words; at++, cursor += 8, from += 8) {
 		if (!fits(cursor, 8, packet->end))
@@ -111,7 +97,7 @@ INLINE bool copy_body(struct packet *packet, memory_t state, const struct value 
 		total = sum64(total, word);
 	}
 	// The last 8 bytes once more, as above.
-	u8 *last = body + forget(state, length - 8, 2048);
+	u8 *last = body + widen(state, length - 8, 2048);
 
 	if (!fits(last, 8, packet->end))
 		return false;
@@ -126,16 +112,16 @@ INLINE bool copy_body(struct packet *packet, memory_t state, const struct value 
 INLINE void clear_padding(struct packet *packet, memory_t state, u32 length)
 {
 	u8 *body = packet->payload + PROOF_BYTES;
-	u32 words = forget(state, length / 8, 256);
+	u32 words = widen(state, length / 8, 256);
 
 	for (u32 at = 0; at < PROOF_MAX_BYTES / 8 && at < words; at++) {
-		u8 *cursor = body + forget(state, 8 * at, 2048);
+		u8 *cursor = body + widen(state, 8 * at, 2048);
 
 		if (!fits(cursor, 8, packet->end))
 			break;
 		put64(cursor, 0);
 	}
-	u8 *last = body + forget(state, length - 8, 2048);
+	u8 *last = body + widen(state, length - 8, 2048);
 
 	if (fits(last, 8, packet->end))
 		put64(last, 0);
@@ -180,7 +166,7 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash
 		return COUNT_HOST;
 	u8 chain = frame[8], query = frame[9];
 
-	if (get32(frame) != PROOF_REQUEST || chain > 1 || query > 15 || get16(frame + 10) || get32(frame + 12))
+	if (get32(frame) != PROOF_REQUEST || chain > CHAIN_BITCOIN || query > 15 || get16(frame + 10) || get32(frame + 12))
 		return COUNT_HOST;
 	// Who is not trusted has a rate, if there is one, which the host keeps.
 	if (load64(state + STATE(flags)) & STATE_RATE_LIMITED && !is_trusted(state, &packet->source))

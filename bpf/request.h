@@ -49,8 +49,7 @@ INLINE void write_proof(u8 *frame, u64 address)
 	for (u32 at = 0; at < PROOF_WORDS; at++)
 		put64(frame + 8 * at, 0);
 	put32(frame, PROOF_REQUEST);
-	// The latest transaction of an address.
-	frame[9] = 1;
+	frame[9] = QUERY_LATEST;
 	put64(frame + 16, address + 1);
 }
 

@@ -14,67 +14,16 @@
 
 #include "compact.h"
 
-// Two cache lines of them. Twin of crates/xdp/src/retries.rs.
-#define SET_ENTRIES 20
-
-// Time is counted in 2^24 nanoseconds, a sixtieth of a second.
-#define TICK_BITS 24
-
-// Ticks by which an operation's may be behind its execution, some half of a second: so long a processor waits for two locks at most, by a clock
-// that is coarse. So the tick of another may be ahead as far.
-#define TICKS_LATE 32
-
-struct remembered_operation {
-	u32 transaction;
-	u32 source;
-	u32 destination;
-	u32 amount;
-	// The reply's value, which has 32 bits.
-	u32 value;
-	// The lower 24 bits of the tick, which come again after three days: what is taken for young then is only kept longer. Then two bits
-	// of the command, 0 where nothing is remembered, and six of the status.
-	u32 when;
-};
-_Static_assert(sizeof(struct remembered_operation) == 24, "as in retries.rs");
-
-struct retry_set {
-	// The tick in which an operation of this set last went to its second one, and 1; 0 for none.
-	u32 overflowed;
-	// The entry whose turn it is.
-	u32 next;
-	// What each operation is first looked for by.
-	u16 tags[SET_ENTRIES];
-	// The lower half of its sequence.
-	u32 sequences[SET_ENTRIES];
-};
-_Static_assert(sizeof(struct retry_set) == 128, "as in retries.rs");
-
-#define STATUS_TRANSACTION_ID_REUSED 18
-
 #define SET(field) __builtin_offsetof(struct retry_set, field)
 #define REMEMBERED(field) __builtin_offsetof(struct remembered_operation, field)
 
+// What is remembered of an operation fits its bits: commands that are executed, and statuses that are journalled.
+_Static_assert(COMMAND_TRANSFER << WHEN_COMMAND_SHIFT <= WHEN_COMMAND, "two bits for commands");
+_Static_assert(COMMANDS == 4, "a new command: if it is executed, its code has to fit those two bits");
+_Static_assert(STATUS_TABLE_FULL <= WHEN_STATUS, "six bits for statuses");
+
 // How far the sequence of an entry that was taken is ahead.
 #define TAKEN (1u << 30)
-
-#define WHEN_TICKS 0xffffff
-#define WHEN_COMMAND 0xc0
-#define WHEN_STATUS 0x3f
-
-// Where operations are remembered, in the store's header.
-struct retries_header {
-	// Places of the log, a power of two, but for 1; and sets of the index.
-	u64 log_mask;
-	u64 sets;
-	// Offsets from the store's header.
-	u64 log_at;
-	u64 sets_at;
-	// Ticks for which nothing is forgotten, and twice `TICKS_LATE`.
-	u64 retention;
-	// At least as many as this machine may have: each has one operation on its way at most. So many places of the log may be written just now, and
-	// may not be read.
-	u64 processors;
-};
 
 #define RETRIES(field) __builtin_offsetof(struct retries_header, field)
 
@@ -205,7 +154,7 @@ INLINE bool set_find(const struct retry *retry, memory_t set, const struct opera
 		u32 when = load32(place + REMEMBERED(when)), value = load32(place + REMEMBERED(value));
 		bool same = load32(place + REMEMBERED(destination)) == operation->destination &&
 			    load32(place + REMEMBERED(amount)) == operation->amount &&
-			    (when & WHEN_COMMAND) == operation->command << 6;
+			    (when & WHEN_COMMAND) == operation->command << WHEN_COMMAND_SHIFT;
 
 		read_barrier();
 		// Others may have forgotten it meanwhile, and written over it.
@@ -270,7 +219,7 @@ INLINE void retry_write(const struct retry *retry, const struct retry_entry *ent
 	store32(place + REMEMBERED(destination), operation->destination);
 	store32(place + REMEMBERED(amount), operation->amount);
 	store32(place + REMEMBERED(value), result->value >> 32 ? 0xffffffff : result->value);
-	store32(place + REMEMBERED(when), (u32)retry->now << 8 | operation->command << 6 | result->status);
+	store32(place + REMEMBERED(when), (u32)retry->now << 8 | operation->command << WHEN_COMMAND_SHIFT | result->status);
 	store16(entry->set + SET(tags) + 2 * entry->at, retry->tag);
 	store32(entry->set + SET(sequences) + 4 * entry->at, sequence);
 }

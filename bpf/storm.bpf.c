@@ -5,38 +5,17 @@
 #include "turnpike.bpf.c"
 
 #include "request.h"
+#include "storm_layout.h"
 
 // The page behind the state: the test takes it first.
 #define STORM_AT 4096
 
-#define BUSY 16
 #define ADDRESSES 64
 // An account's n-th ISSUE has this transaction id and n.
 #define ISSUES 100000000
 
-enum kind { BALANCE, ADDED, RETRY, PROOF, KINDS };
-
-// Twin of `Storm` in storm.rs.
-struct storm {
-	u64 turn;
-	// Accounts that were added behind the busy ones.
-	u64 added;
-	// The height of the last block that was announced, and of the one that is or was being.
-	u64 announced;
-	u64 announcing;
-	// Of answers of each kind, those that are right and those that are not; requests left to the host.
-	u64 right[KINDS];
-	u64 wrong[KINDS];
-	u64 left;
-	// Of this run: kept here while the program runs, which needs all of its stack itself.
-	u64 kind;
-	u64 least;
-	u64 reserved;
-	// How much each account holds at least, and at most.
-	u64 done[BUSY];
-	u64 begun[BUSY];
-};
-_Static_assert(sizeof(struct storm) == 384, "as in storm.rs");
+enum kind { BALANCE, ADDED, RETRY, PROOF };
+_Static_assert(PROOF + 1 == KINDS, "as many as are counted");
 
 #define STORM(field) (STORM_AT + __builtin_offsetof(struct storm, field))
 
@@ -91,12 +70,12 @@ INLINE bool proof_is_right(u8 *start, u64 address, u64 least, u64 most)
 
 INLINE u32 account_of(memory_t state)
 {
-	return forget(state, load64(state + STORM(turn)) / KINDS, BUSY);
+	return widen(state, load64(state + STORM(turn)) / KINDS, BUSY);
 }
 
 INLINE u32 address_of(memory_t state)
 {
-	return forget(state, load64(state + STORM(turn)) / KINDS, ADDRESSES);
+	return widen(state, load64(state + STORM(turn)) / KINDS, ADDRESSES);
 }
 
 // Writes the next request. False if there is no room.
@@ -108,7 +87,7 @@ INLINE bool ask(struct xdp_md *context, memory_t state)
 		return false;
 	add(state + STORM(turn), 1);
 	u64 turn = load64(state + STORM(turn)), added = load64(state + STORM(added));
-	u32 kind = forget(state, turn, KINDS), account = account_of(state);
+	u32 kind = widen(state, turn, KINDS), account = account_of(state);
 	u64 least = load64(state + STORM(done) + 8 * account);
 
 	// Until there is something of the kind.
@@ -163,7 +142,7 @@ SEC("storm") int read_and_check(struct xdp_md *context)
 		return XDP_PASS;
 	}
 	read_barrier();
-	u32 kind = forget(state, load64(state + STORM(kind)), KINDS);
+	u32 kind = widen(state, load64(state + STORM(kind)), KINDS);
 	bool right = verdict == XDP_TX && is_right(context, state, kind);
 
 	add(state + (right ? STORM(right) : STORM(wrong)) + 8 * kind, 1);

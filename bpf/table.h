@@ -4,44 +4,14 @@
 #define TURNPIKE_TABLE_H
 
 #include "hash.h"
-
-#define SLOTS 8
-#define VALUE_LOCKS 1024
+#include "layout.h"
 
 // Times that a reader looks again: the writer changes a bucket for some nanoseconds. It may also have been interrupted
 // in the middle, by this very program, so to look for longer is no use.
 #define ATTEMPTS 4
 
-// crates/table/src/layout.rs: the first 256 bytes of a table's memory.
-struct table_header {
-	u64 magic;
-	u64 sizes[2];
-	u64 buckets;
-	u64 capacity;
-	u64 locks_at;
-	u64 buckets_at;
-	u64 entries_at;
-	u64 secrets[SECRETS];
-	u64 len;
-	u64 reserved[7];
-};
-_Static_assert(sizeof(struct table_header) == 256, "as in layout.rs");
-
-// crates/table/src/bucket.rs: a cache line with eight slots.
-struct bucket {
-	u64 tags[2];
-	u32 entries[SLOTS];
-	u32 sequence;
-	u32 displaced;
-	u64 overflow;
-};
-_Static_assert(sizeof(struct bucket) == 64, "a bucket is a cache line");
-
 #define HEADER(field) __builtin_offsetof(struct table_header, field)
 #define BUCKET(field) __builtin_offsetof(struct bucket, field)
-
-// Entries that lie together, in as many cache lines as an entry has words: crates/table/src/free.rs.
-#define GROUP 8
 
 // Lines of a group that are asked for at once: each takes a tenth of what waiting for one does.
 #define MOST_LINES 4

@@ -3,13 +3,7 @@
 #ifndef TURNPIKE_VALUES_H
 #define TURNPIKE_VALUES_H
 
-#include "memory.h"
-
-#define VALUE_LINE_BYTES 64
-#define VALUE_HEADER_BYTES 8
-
-// In a head: the value has been read since the search for victims last came by.
-#define VALUE_MARK (1u << 31)
+#include "layout.h"
 
 struct value {
 	memory_t head;
@@ -17,9 +11,6 @@ struct value {
 	// Version and length, as they were at first.
 	u64 bits;
 };
-
-// Most lines of a value that are asked for together: half a kilobyte, as in values.rs.
-#define VALUE_FETCHED 8
 
 // Finds the value of a handle, of which so many bytes at most are wanted.
 INLINE bool value_find(struct value *value, memory_t values, u64 lines, u64 handle, u32 most)

@@ -4,38 +4,13 @@
 #define TURNPIKE_WINDOW_H
 
 #include "hash.h"
-
-// Words in a line of the index: slots, and the largest sequence that went past it.
-#define LINE_SLOTS 7
-#define LINE_BYTES 64
+#include "layout.h"
 
 // Lines that a search looks at. One line in twenty overflows, so four are as good as all.
 #define LINES 4
 
-// A record of the journal: an operation with its status, then the value of its reply, all big-endian.
-#define RECORD_BYTES 72
-#define RECORD_HEAD 0
-#define RECORD_TRANSACTION 8
-#define RECORD_SOURCE 24
-#define RECORD_DESTINATION 40
-#define RECORD_AMOUNT 56
-#define RECORD_VALUE 64
-
-// The first 128 bytes of the window's memory.
-struct window_header {
-	u64 key[6];
-	u32 lines;
-	u32 ring_bits;
-	// The records of sequences from `written` up to but without `begun` are being written.
-	u64 begun;
-	u64 written;
-	// Sequences before this one are forgotten.
-	u64 first;
-	u64 reserved[6];
-};
-_Static_assert(sizeof(struct window_header) == 128, "as in ring.rs");
-
 #define WINDOW(field) __builtin_offsetof(struct window_header, field)
+#define RECORD(field) __builtin_offsetof(struct record, field)
 
 struct window {
 	memory_t header;
@@ -74,7 +49,7 @@ INLINE enum found record_find(const struct window *window, u32 sequence, const s
 	u32 ring_bits = load32(window->header + WINDOW(ring_bits)) & 31;
 	u32 places = (1u << ring_bits) - 1;
 	u32 place = sequence & places;
-	memory_t record = window->ring + (u64)place * RECORD_BYTES;
+	memory_t record = window->ring + (u64)place * sizeof(struct record);
 	u64 written = load64(window->header + WINDOW(written));
 
 	u64 first = load64(window->header + WINDOW(first));
@@ -84,14 +59,14 @@ INLINE enum found record_find(const struct window *window, u32 sequence, const s
 	if (age > places || written - 1 - age < first)
 		return ABSENT;
 	read_barrier();
-	u64 head = load64(record + RECORD_HEAD), value = load64(record + RECORD_VALUE);
-	bool same = load64(record + RECORD_SOURCE) == 0 &&
-		    load64(record + RECORD_SOURCE + 8) == be64(operation->source) &&
-		    load64(record + RECORD_TRANSACTION) == 0 &&
-		    load64(record + RECORD_TRANSACTION + 8) == be64(operation->transaction) &&
-		    load64(record + RECORD_DESTINATION) == 0 &&
-		    load64(record + RECORD_DESTINATION + 8) == be64(operation->destination) &&
-		    load64(record + RECORD_AMOUNT) == be64(operation->amount);
+	u64 head = load64(record + RECORD(head)), value = load64(record + RECORD(value));
+	bool same = load64(record + RECORD(source)) == 0 &&
+		    load64(record + RECORD(source) + 8) == be64(operation->source) &&
+		    load64(record + RECORD(transaction)) == 0 &&
+		    load64(record + RECORD(transaction) + 8) == be64(operation->transaction) &&
+		    load64(record + RECORD(destination)) == 0 &&
+		    load64(record + RECORD(destination) + 8) == be64(operation->destination) &&
+		    load64(record + RECORD(amount)) == be64(operation->amount);
 
 	read_barrier();
 	u64 begun = load64(window->header + WINDOW(begun));
@@ -118,7 +93,7 @@ INLINE enum found window_find(const struct window *window, const struct operatio
 	u64 line = (hash >> 32) * lines >> 32;
 
 	for (u32 looked_at = 0; looked_at < LINES; looked_at++) {
-		memory_t slots = window->index + line * LINE_BYTES;
+		memory_t slots = window->index + line * (8 * LINE_WORDS);
 
 		for (u32 at = 0; at < LINE_SLOTS; at++) {
 			u64 slot = load64(slots + 8 * at);

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use figures::Figure;
 use node::{Config, Node, config::Backend};
 use wire::{BatchFormat, BatchHeader, Chain, Command, CompactEntry, CompactFrame, Promise, Query};
 use xdp::{
@@ -274,6 +275,12 @@ pub fn run(scratch: &Path, rounds: u32, accounts: u32) -> Result<(), Failure> {
             println!("| {what} | {} | {rate:.0} | {latency:.2} us | {share:.0} |", side.name);
             (rate, latency, share)
         });
+        let record = |name: &str, value, unit, theirs| {
+            Figure { name: &format!("{what}, {name}"), value, unit, peer: Some(("sockets", theirs)) }.record();
+        };
+        record("replies a second", xdp, "/s", udp);
+        record("one at a time, p50", xdp_latency, "us", udp_latency);
+        record("replies for a second of the server's processor time", xdp_share, "/s", udp_share);
         println!(
             "{what}: rate {:.2} x (goal 10 x); p50 1/{:.2} (goal 1/6); processor time 1/{:.2}, generator and cable {alone:.0} ns apart",
             xdp / udp,

@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use figures::Figure;
 use node::{Config, InNic};
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 use wire::Command;
@@ -140,6 +141,8 @@ pub fn run(scratch: &Path, rounds: u32, plot: Option<&PathBuf>) -> Result<(), Fa
             let (slow, fast) = (software.rate(command, packets), in_nic.rate(command, packets));
             println!("| {count} | {name} | {slow:.0} | {fast:.0} | {:.2} |", fast / slow);
             ratios.push(fast / slow);
+            let name = format!("{name}, {count} packets");
+            Figure { name: &name, value: fast, unit: "/s", peer: Some(("recvfrom and sendto", slow)) }.record();
         }
         latencies.push((name, 1e6 / software.rate(command, 0), 1e6 / in_nic.rate(command, 0)));
     }
@@ -147,9 +150,13 @@ pub fn run(scratch: &Path, rounds: u32, plot: Option<&PathBuf>) -> Result<(), Fa
     println!("throughput: {:.2} x on average (the paper: 6.04 x; goal 10 x)", mean(&ratios));
     for (name, slow, fast) in &latencies {
         println!("latency of {name}: {slow:.2} us against {fast:.2} us, {:.2} x", slow / fast);
+        let name = format!("{name}, latency of one packet");
+        Figure { name: &name, value: *fast, unit: "us", peer: Some(("recvfrom and sendto", *slow)) }.record();
     }
+    Figure { name: "throughput on average", value: mean(&ratios), unit: "x", peer: None }.record();
     let ratio = mean(&latencies.iter().map(|(_, slow, fast)| slow / fast).collect::<Vec<_>>());
     println!("latency: {ratio:.2} x on average (the paper: 15.4 x)");
+    Figure { name: "latency on average", value: ratio, unit: "x", peer: None }.record();
     let (executed, journalled) = service.sequences();
     println!(
         "in-NIC: {executed} executed, {journalled} in the journal so far, {} left to the host as the ring was full; replies lost: {} and {}",

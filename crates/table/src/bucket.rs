@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::{
     region::Cells,
     seqlock::Sequence,
+    shared_layout::is_bucket,
     simd::{self, SLOTS},
 };
 
 /// Eight slots, each a 16-bit tag (0 where the slot is free) and the index of an entry.
 ///
-/// Setters may be called by the writer only, and from within `sequence.write`.
-#[derive(Debug)]
+/// Setters may be called by the writer only, and from within [`Bucket::change`].
+#[derive(Debug, Default)]
 #[repr(C, align(64))]
-pub(crate) struct Bucket {
+pub struct Bucket {
     tags: [AtomicU64; 2],
     entries: [AtomicU32; SLOTS],
     /// Protects everything in the bucket, and which key an entry that it names belongs to.
@@ -33,12 +34,18 @@ fn counter(tag: u16) -> u32 {
     u32::from(tag % 16 * 4)
 }
 
-const _: () = assert!(size_of::<Bucket>() == 64, "a bucket is a cache line");
+is_bucket!(Bucket);
 
 // SAFETY: all fields are atomic integers, and there is no padding.
 unsafe impl Cells for Bucket {}
 
 impl Bucket {
+    /// Runs setters, so that readers on other threads notice.
+    #[inline(always)]
+    pub fn change<R>(&self, setters: impl FnOnce() -> R) -> R {
+        self.sequence.write(setters)
+    }
+
     #[inline(always)]
     fn words(&self) -> [u64; 2] {
         [self.tags[0].load(Relaxed), self.tags[1].load(Relaxed)]
@@ -46,46 +53,48 @@ impl Bucket {
 
     /// Slots that hold `tag`.
     #[inline(always)]
-    pub(crate) fn slots_with(&self, tag: u16) -> Slots {
+    pub fn slots_with(&self, tag: u16) -> Slots {
         Slots(simd::matches(self.words(), tag))
     }
 
     /// A free slot.
     #[inline]
-    pub(crate) fn free_slot(&self) -> Option<usize> {
+    pub fn free_slot(&self) -> Option<usize> {
         self.slots_with(0).next()
     }
 
     /// Slots in use.
-    pub(crate) fn used_slots(&self) -> Slots {
+    pub fn used_slots(&self) -> Slots {
         Slots(!self.slots_with(0).0)
     }
 
+    /// The tag in a slot.
     #[inline(always)]
-    pub(crate) fn tag(&self, slot: usize) -> u16 {
+    pub fn tag(&self, slot: usize) -> u16 {
         (self.tags[slot / 4].load(Relaxed) >> (slot % 4 * 16)) as u16
     }
 
+    /// The entry that a slot names.
     #[inline(always)]
-    pub(crate) fn entry(&self, slot: usize) -> u32 {
+    pub fn entry(&self, slot: usize) -> u32 {
         self.entries[slot].load(Relaxed)
     }
 
     /// Whether the key in a slot is in its second bucket here.
     #[inline]
-    pub(crate) fn is_displaced(&self, slot: usize) -> bool {
+    pub fn is_displaced(&self, slot: usize) -> bool {
         self.displaced.load(Relaxed) >> slot & 1 == 1
     }
 
     /// Whether a key with this tag whose first bucket is this one may be in its second. With eight slots used of ten,
     /// forty-nine times of fifty it is not.
     #[inline(always)]
-    pub(crate) fn has_overflow(&self, tag: u16) -> bool {
+    pub fn has_overflow(&self, tag: u16) -> bool {
         self.overflow.load(Relaxed) >> counter(tag) & COUNTER != 0
     }
 
     /// Counts a key that went from here to its second bucket.
-    pub(crate) fn add_overflow(&self, tag: u16) {
+    pub fn add_overflow(&self, tag: u16) {
         let counters = self.overflow.load(Relaxed);
         if counters >> counter(tag) & COUNTER < COUNTER {
             self.overflow.store(counters + (1 << counter(tag)), Relaxed);
@@ -93,7 +102,7 @@ impl Bucket {
     }
 
     /// Counts a key that came back from its second bucket, or is no more.
-    pub(crate) fn remove_overflow(&self, tag: u16) {
+    pub fn remove_overflow(&self, tag: u16) {
         let counters = self.overflow.load(Relaxed);
         if (1..COUNTER).contains(&(counters >> counter(tag) & COUNTER)) {
             self.overflow.store(counters - (1 << counter(tag)), Relaxed);
@@ -101,7 +110,7 @@ impl Bucket {
     }
 
     /// Fills a slot.
-    pub(crate) fn set(&self, slot: usize, tag: u16, entry: u32, displaced: bool) {
+    pub fn set(&self, slot: usize, tag: u16, entry: u32, displaced: bool) {
         let shift = slot % 4 * 16;
         let word = &self.tags[slot / 4];
         word.store(word.load(Relaxed) & !(0xffff << shift) | u64::from(tag) << shift, Relaxed);
@@ -111,12 +120,12 @@ impl Bucket {
     }
 
     /// Frees a slot.
-    pub(crate) fn clear(&self, slot: usize) {
+    pub fn clear(&self, slot: usize) {
         self.set(slot, 0, 0, false);
     }
 
     /// Empties the bucket, whatever it holds.
-    pub(crate) fn reset(&self) {
+    pub fn reset(&self) {
         self.sequence.write(|| {
             (0..SLOTS).for_each(|slot| self.clear(slot));
             self.overflow.store(0, Relaxed);
@@ -126,7 +135,7 @@ impl Bucket {
 
 /// Some of a bucket's slots, lowest first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slots(u8);
+pub struct Slots(u8);
 
 impl Iterator for Slots {
     type Item = usize;
@@ -146,19 +155,9 @@ impl Iterator for Slots {
 mod tests {
     use super::*;
 
-    fn bucket() -> Bucket {
-        Bucket {
-            tags: Default::default(),
-            entries: Default::default(),
-            sequence: Sequence::default(),
-            displaced: AtomicU32::new(0),
-            overflow: AtomicU64::new(0),
-        }
-    }
-
     #[test]
     fn slots_hold_what_was_put_there() {
-        let bucket = bucket();
+        let bucket = Bucket::default();
         for slot in 0..SLOTS {
             assert_eq!(bucket.free_slot(), Some(slot));
             bucket.set(slot, 0xfff0 + slot as u16 / 2, u32::MAX - slot as u32, slot % 3 == 0);
@@ -179,7 +178,7 @@ mod tests {
     }
     #[test]
     fn counters_of_overflow_stay_full() {
-        let bucket = bucket();
+        let bucket = Bucket::default();
         assert!(!bucket.has_overflow(0x123));
         bucket.add_overflow(0x123);
         bucket.add_overflow(0x453);

@@ -1,9 +1,6 @@
 //! Which entries are not in use, and which of them a new key gets.
 
-use crate::hash::Hash;
-
-/// Entries that lie together: so many are whole cache lines, whatever the size of one.
-pub(crate) const GROUP: u32 = 8;
+use crate::{hash::Hash, shared_layout::GROUP};
 
 /// Bits of a word.
 const WORD: u32 = u64::BITS;

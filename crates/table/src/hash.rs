@@ -17,8 +17,7 @@ use std::hash::Hasher as _;
 
 use siphasher::sip::SipHasher24;
 
-/// Number of secret words: two for every two words of the key, and two to finish.
-pub(crate) const SECRETS: usize = 16;
+use crate::shared_layout::SECRETS;
 
 /// Longest key, in bytes, that the secret words suffice for.
 pub(crate) const MAX_KEY: usize = (SECRETS - 2) * 8;
@@ -31,9 +30,21 @@ pub type Seed = [u8; 16];
 pub struct Hash(pub(crate) u64);
 
 impl Hash {
+    /// From a number, all of whose bits count: of another hash function, for experiments.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// As a number.
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
     /// The tag: never 0, which marks a free slot.
     #[inline]
-    pub(crate) fn tag(self) -> u16 {
+    pub fn tag(self) -> u16 {
         (self.0 as u16).max(1)
     }
 
@@ -47,7 +58,7 @@ impl Hash {
 /// The other bucket of a key with this tag that may be in `bucket`. Applied twice it gives `bucket` back, so a key can
 /// be moved without being read.
 #[inline]
-pub(crate) fn alternate(bucket: u32, tag: u16, buckets: u32) -> u32 {
+pub fn alternate(bucket: u32, tag: u16, buckets: u32) -> u32 {
     // 2^32 divided by the golden ratio spreads the tags evenly.
     let spread = u32::from(tag).wrapping_mul(0x9e37_79b1);
     let sum = ((u64::from(spread) * u64::from(buckets)) >> 32) as u32;
@@ -75,7 +86,8 @@ impl Hasher {
         Self { secrets }
     }
 
-    pub(crate) fn secrets(&self) -> &[u64; SECRETS] {
+    /// The secret words, for readers in the kernel.
+    pub fn secrets(&self) -> &[u64; SECRETS] {
         &self.secrets
     }
 
@@ -88,7 +100,26 @@ impl Hasher {
             let [left, right] = [self.secrets[2 * pair], self.secrets[2 * pair + 1]];
             state = fold(word(key, 2 * pair) ^ left ^ state, word(key, 2 * pair + 1) ^ right);
         }
-        Hash(fold(state ^ self.secrets[SECRETS - 2], self.secrets[SECRETS - 1] | 1))
+        self.finish(state, 0)
+    }
+
+    /// Hashes a key of any length, which counts, too. The pairs of secret words come round again for what is beyond 112 bytes.
+    #[inline]
+    pub fn hash_bytes(&self, key: &[u8]) -> Hash {
+        let mut state = 0;
+        let (whole, rest) = key.as_chunks::<16>();
+        let mut last = [0; 16];
+        last[..rest.len()].copy_from_slice(rest);
+        let pairs = self.secrets[..SECRETS - 2].as_chunks::<2>().0.iter().cycle();
+        for (part, [left, right]) in whole.iter().chain((!rest.is_empty()).then_some(&last)).zip(pairs) {
+            state = fold(word(part, 0) ^ left ^ state, word(part, 1) ^ right);
+        }
+        self.finish(state, key.len() as u64)
+    }
+
+    #[inline(always)]
+    fn finish(&self, state: u64, len: u64) -> Hash {
+        Hash(fold(state ^ self.secrets[SECRETS - 2], (self.secrets[SECRETS - 1] ^ len << 1) | 1))
     }
 }
 
@@ -127,6 +158,21 @@ mod tests {
         let key: [u8; 33] = std::array::from_fn(|i| i as u8);
         let hashes = [hasher.hash(b"sixteen bytes..k").0, hasher.hash(&key).0, hasher.hash(&[0; 8]).0];
         assert_eq!(hashes, [0x7932552159ae22e0, 0xb2d26aae54b91f1b, 0xe5b5d7edca8d47fa]);
+    }
+
+    #[test]
+    fn every_byte_of_a_key_of_any_length_counts() {
+        let hasher = Hasher::new(b"0123456789abcdef");
+        let mut seen = std::collections::HashSet::new();
+        for len in 0..=300 {
+            let mut key = vec![0; len];
+            assert!(seen.insert(hasher.hash_bytes(&key).0), "{len} zeros");
+            for at in 0..len {
+                key[at] = 1;
+                assert!(seen.insert(hasher.hash_bytes(&key).0), "{len} bytes, changed at {at}");
+                key[at] = 0;
+            }
+        }
     }
 
     #[test]

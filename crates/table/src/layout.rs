@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::{
     Error,
     bucket::Bucket,
-    hash::{Hasher, SECRETS, Seed},
+    hash::{Hasher, Seed},
     region::{Cells, Pages},
     seqlock::words,
+    shared_layout::{SECRETS, VALUE_LOCKS, is_table_header},
     simd::SLOTS,
 };
 
@@ -20,10 +21,6 @@ const MAGIC: u64 = u64::from_be_bytes(*b"TPTABLE\x01");
 
 /// Most entries that a table can hold: the slots' indices have 32 bits, and the last is kept as a mark.
 pub const MAX_ENTRIES: usize = u32::MAX as usize - 1;
-
-/// Locks that the values share, by the low bits of the entry's index. They take 4 KiB, which stay in the writer's
-/// first-level cache; a lock in each entry would cost memory, and the bucket's lock a second cache miss.
-pub(crate) const VALUE_LOCKS: usize = 1024;
 
 /// Slots used, per cent, when the configured number of entries is reached. Displacement finds a place up to 99, but
 /// at 80 only one key in twenty-five is outside of its first bucket, against one in four at 95: a cache miss and a
@@ -162,7 +159,7 @@ pub(crate) struct Header {
 
 // SAFETY: all fields are atomic integers, and there is no padding: 32 words.
 unsafe impl Cells for Header {}
-const _: () = assert!(size_of::<Header>() == 256);
+is_table_header!(Header);
 
 impl Header {
     /// Describes an empty table. The magic number comes last: what is attached to before that is not a table.

@@ -33,22 +33,25 @@ mod free;
 mod hash;
 mod layout;
 mod memory;
+pub mod paper;
 mod published;
 mod reader;
 mod region;
 mod seqlock;
+mod shared_layout;
 mod simd;
 mod slabs;
 mod table;
 mod values;
 
 pub use batch::BATCH;
-pub use hash::{Hash, Hasher, Seed};
+pub use bucket::{Bucket, Slots};
+pub use hash::{Hash, Hasher, Seed, alternate};
 pub use layout::{Config, MAX_ENTRIES};
 pub use published::{Edition, Published, Publisher};
 pub use reader::Reader;
 pub use region::{Array, Cells, Pages, Plain, PlainArray, Region};
-pub use simd::prefetch;
+pub use simd::{SLOTS, prefetch};
 pub use table::{EntryIndex, Full, Table};
 pub use values::{NotRead, NotStored, ValueHandle, ValueReader, ValueStore};
 

@@ -6,9 +6,10 @@ use crate::{
     Error, Region,
     bucket::Bucket,
     hash::{Hash, Hasher, alternate},
-    layout::{Header, Layout, VALUE_LOCKS},
+    layout::{Header, Layout},
     region::Array,
     seqlock::{Sequence, equal, words},
+    shared_layout::VALUE_LOCKS,
     simd::prefetch,
 };
 

@@ -5,10 +5,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use crate::{Error, Pages, Region, region::Array, seqlock::Sequence};
+use crate::{Error, Pages, Region, region::Array, seqlock::Sequence, shared_layout};
 
 /// Where the words begin, behind the sequence.
-const WORDS_AT: usize = 8;
+const WORDS_AT: usize = shared_layout::published::BYTES;
 
 #[derive(Debug)]
 struct Shared<const WORDS: usize> {

@@ -5,11 +5,12 @@ use std::{
     fmt,
     marker::PhantomData,
     ops::{Deref, DerefMut},
+    os::fd::AsFd,
     ptr::NonNull,
     sync::{Arc, atomic::AtomicU64},
 };
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::Error;
 
@@ -80,6 +81,25 @@ impl Region {
         if prefault {
             region.advise(Advice::LinuxPopulateWrite).map_err(memory)?;
         }
+        Ok(region)
+    }
+
+    /// Maps `len` bytes of a file from `offset` on, a multiple of the system's page size. What is written is the file's, whatever
+    /// becomes of the program.
+    ///
+    /// # Safety
+    ///
+    /// For as long as the region or anything made from it lives, the file must have these bytes, and nobody else may write them.
+    pub unsafe fn of_file(file: impl AsFd, offset: u64, len: usize) -> Result<Self, Error> {
+        let memory = |source: rustix::io::Errno| Error::Memory { bytes: len, source: source.into() };
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
+        let start =
+            unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, file, offset) }.map_err(memory)?;
+        let base = NonNull::new(start.cast()).ok_or(memory(rustix::io::Errno::NOMEM))?;
+        let region = Self { base, len, owned: true, _keeper: None };
+        // Advice: few file systems have huge pages.
+        let _ = region.advise(Advice::LinuxHugepage);
         Ok(region)
     }
 
@@ -194,10 +214,10 @@ impl Drop for Region {
     }
 }
 
-/// Unmaps pages of an anonymous region of ours.
+/// Unmaps pages of a region of ours.
 fn trim(start: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: only called with pages that `Region::anonymous` mapped and that nothing refers to any more. An
+        // SAFETY: only called with pages that a constructor of `Region` mapped and that nothing refers to any more. An
         // error leaves address space mapped, which is harmless.
         let _ = unsafe { munmap(start.cast(), len) };
     }
@@ -270,6 +290,22 @@ mod tests {
         assert!(region.array::<AtomicU64>(4, 1).is_none());
         assert!(region.array::<AtomicU64>(usize::MAX, 1).is_none());
         assert!(region.array::<AtomicU64>(0, usize::MAX).is_none());
+    }
+
+    #[test]
+    fn what_is_written_to_a_files_memory_is_in_the_file() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.set_len(8192).unwrap();
+        // SAFETY: nobody else has the file.
+        let region = unsafe { Region::of_file(&file, 4096, 4096) }.unwrap();
+        let mut words = region.into_plain::<[u64; 1]>().unwrap();
+        words[1] = [u64::from_ne_bytes(*b"turnpike")];
+        drop(words);
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut file, &mut bytes).unwrap();
+        assert_eq!(bytes[4096 + 8..][..8], *b"turnpike");
+        // SAFETY: as above.
+        assert!(unsafe { Region::of_file(&file, 1, 4096) }.is_err());
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The two things that need instructions of the processor's: eight tags compared at once, and prefetching.
 
-/// Tags in a bucket.
-pub(crate) const SLOTS: usize = 8;
+pub use crate::shared_layout::SLOTS;
 
 /// Which of the eight tags in two words equal `tag`: one bit a slot.
 #[inline(always)]

@@ -3,7 +3,7 @@
 //! Only numbers are kept here, not the memory. A chunk without blocks in use may be cut anew, for another size.
 
 /// Bytes of a line, the unit of everything here.
-pub(crate) const LINE: usize = 64;
+pub(crate) use crate::shared_layout::VALUE_LINE_BYTES as LINE;
 
 /// Lines of a chunk: 16 KiB. Of blocks of 1.5 KiB ten fit, and little is left over; cutting one anew evicts at most
 /// 256 values.

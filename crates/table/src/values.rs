@@ -17,25 +17,16 @@ use std::sync::{
 use crate::{
     Error, Pages, Region,
     region::Array,
+    shared_layout::{VALUE_FETCHED, VALUE_HEADER_BYTES, VALUE_MARK},
     simd,
     slabs::{CHUNK_LINES, LINE, Slabs},
 };
-
-/// Words of a block before the value: the owner's.
-const HEADER_WORDS: usize = 1;
-
-/// In a head: the value has been read since the search for victims last came by. A reader that is late may mark what
-/// came after its value; the mark is not in the block, where it would change a byte of whatever is there then.
-const MARK: u64 = 1 << 31;
 
 /// Words of a line.
 const LINE_WORDS: usize = LINE / 8;
 
 /// Bytes of a chunk, with the heads of its lines.
 const CHUNK_BYTES: usize = CHUNK_LINES * (LINE + size_of::<u64>());
-
-/// Lines of a value asked for ahead: half a kilobyte, after which the processor's own prefetcher knows where this goes.
-const PREFETCHED: usize = 8;
 
 /// Values evicted one by one before a chunk of another size is taken instead: often enough that memory follows the
 /// sizes that are asked for, seldom enough that values are not thrown out by the dozen.
@@ -189,7 +180,7 @@ impl ValueReader {
     pub fn prefetch(&self, handle: ValueHandle) {
         if let (Some(head), Some(block)) = (self.blocks.head(handle.line), self.blocks.block(handle.line)) {
             simd::prefetch(head);
-            block.iter().step_by(LINE_WORDS).take(PREFETCHED).for_each(simd::prefetch);
+            block.iter().step_by(LINE_WORDS).take(VALUE_FETCHED).for_each(simd::prefetch);
         }
     }
 
@@ -204,7 +195,7 @@ impl ValueReader {
         let room = room.get_mut(..len).ok_or(NotRead::TooLong(len))?;
         let block = self.blocks.block(handle.line).ok_or(NotRead::Gone)?;
         let (whole, rest) = room.as_chunks_mut::<8>();
-        let mut cells = block[HEADER_WORDS..].iter().map(|cell| cell.load(Relaxed).to_le_bytes());
+        let mut cells = block[VALUE_HEADER_BYTES / 8..].iter().map(|cell| cell.load(Relaxed).to_le_bytes());
         whole.iter_mut().zip(&mut cells).for_each(|(bytes, word)| *bytes = word);
         rest.iter_mut().zip(cells.next().unwrap_or_default()).for_each(|(byte, last)| *byte = last);
         fence(Acquire);
@@ -212,8 +203,8 @@ impl ValueReader {
         if Head::from_bits(bits) != head {
             return Err(NotRead::Gone);
         }
-        if bits & MARK == 0 {
-            cell.fetch_or(MARK, Relaxed);
+        if bits & VALUE_MARK == 0 {
+            cell.fetch_or(VALUE_MARK, Relaxed);
         }
         Ok(len)
     }
@@ -221,7 +212,7 @@ impl ValueReader {
 
 /// Lines that a value of so many bytes takes.
 fn lines(len: usize) -> usize {
-    (HEADER_WORDS * 8 + len).div_ceil(LINE)
+    (VALUE_HEADER_BYTES + len).div_ceil(LINE)
 }
 
 /// What is known of a line where a block may start: the version, odd where there is no value, and the value's length.
@@ -237,7 +228,7 @@ impl Head {
     }
 
     fn from_bits(bits: u64) -> Self {
-        Self { version: (bits >> 32) as u32, len: (bits & (MARK - 1)) as u32 }
+        Self { version: (bits >> 32) as u32, len: (bits & (VALUE_MARK - 1)) as u32 }
     }
 
     fn store(self, cell: &AtomicU64) {
@@ -283,7 +274,7 @@ impl Blocks {
 
     /// Takes a value's mark away, and tells whether it had one.
     fn unmark(&self, line: u32) -> bool {
-        self.head(line).is_some_and(|head| head.fetch_and(!MARK, Relaxed) & MARK != 0)
+        self.head(line).is_some_and(|head| head.fetch_and(!VALUE_MARK, Relaxed) & VALUE_MARK != 0)
     }
 
     /// Puts a value into a free block, and gives its version.
@@ -297,7 +288,7 @@ impl Blocks {
         last[..rest.len()].copy_from_slice(rest);
         // What is behind the value's last word may be another block.
         let words = whole.iter().chain((!rest.is_empty()).then_some(&last));
-        for (cell, bytes) in block[HEADER_WORDS..].iter().zip(words) {
+        for (cell, bytes) in block[VALUE_HEADER_BYTES / 8..].iter().zip(words) {
             cell.store(u64::from_le_bytes(*bytes), Relaxed);
         }
         let version = Head::load(head).version.wrapping_add(1);
@@ -353,7 +344,7 @@ mod tests {
     #[test]
     fn a_value_that_fills_its_block_leaves_the_next_one_alone() {
         let mut store = store(1);
-        let len = 2 * LINE - HEADER_WORDS * 8;
+        let len = 2 * LINE - VALUE_HEADER_BYTES;
         let first = store.insert(&value(1, len), 1).unwrap();
         let second = store.insert(&value(2, len), 2).unwrap();
         assert_eq!(second.line, first.line + 2);

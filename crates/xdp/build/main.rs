@@ -26,7 +26,7 @@ fn main() {
             None
         }
     };
-    for program in ["turnpike", "bench", "storm", "ledger", "ledger_bench", "generator"] {
+    for program in ["turnpike", "bench", "kv", "kv_bench", "storm", "ledger", "ledger_bench", "generator"] {
         let object = output.join(format!("{program}.o"));
         let made = match &compiler {
             Some(compiler) => compiler.compile(&source.join(format!("{program}.bpf.c")), &object),

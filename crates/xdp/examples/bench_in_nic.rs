@@ -10,6 +10,7 @@ mod processor;
 use std::time::Duration;
 
 use common::{Envelope, MAC, PORT, bytes, compact};
+use figures::Figure;
 use processor::processor_time;
 use turnpike_xdp::{InNicConfig, InNicLedger};
 use wire::Command;
@@ -34,7 +35,8 @@ fn main() {
         nic.insert(account, 1 << 32).unwrap();
     }
     let mut frame = Envelope::default().frame(&bytes(&compact(Command::Transfer, 1, 1, 2, 1)));
-    for round in 1..=3 {
+    let mut times = [0.0; 3];
+    for (round, taken) in (1..).zip(&mut times) {
         let (mut done, mut time) = (0, 0);
         while done < runs {
             let begun = processor_time();
@@ -50,5 +52,9 @@ fn main() {
             "round {round}: transfers between {accounts} accounts in {time:.0} ns of processor time, {:.2} million a second",
             1e3 / time
         );
+        *taken = time;
     }
+    times.sort_by(f64::total_cmp);
+    let name = format!("transfers in the in-NIC ledger's program, {accounts} accounts");
+    Figure { name: &name, value: times[1], unit: "ns", peer: None }.record();
 }

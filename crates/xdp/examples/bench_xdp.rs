@@ -8,6 +8,7 @@ mod common;
 mod processor;
 
 use common::{Envelope, Tier, bytes, compact};
+use figures::Figure;
 use processor::processor_time;
 use proof::Tip;
 use turnpike_xdp::{Counter, Error, Program};
@@ -48,7 +49,8 @@ fn measure(what: &str, program: Result<Program, Error>, request: &[u8], keys: u3
         Err(error) => return eprintln!("{error}"),
     };
     let frame = Envelope::default().frame(request);
-    for round in 1..=3 {
+    let mut times = [0.0; 3];
+    for (round, taken) in (1..).zip(&mut times) {
         let before = (processor_time(), program.count(counter));
         let run = program.test_run(&frame, runs).unwrap();
         let time = (processor_time() - before.0) as f64 / f64::from(runs);
@@ -60,5 +62,9 @@ fn measure(what: &str, program: Result<Program, Error>, request: &[u8], keys: u3
             100.0 * answered
         );
         assert!(answered > 0.95, "almost all are answered");
+        *taken = time;
     }
+    times.sort_by(f64::total_cmp);
+    let name = format!("{what} in the XDP program, {keys} keys");
+    Figure { name: &name, value: times[1], unit: "ns", peer: None }.record();
 }

@@ -12,13 +12,7 @@ use std::{
 use rustix::param::page_size;
 use table::Region;
 
-use crate::{
-    Error,
-    error::refused,
-    mapping::Mapping,
-    state::{STATE_BYTES, State},
-    sys,
-};
+use crate::{Error, error::refused, mapping::Mapping, shared_layout::state, state::State, sys};
 
 /// The most that an arena holds: addresses in it are told by their lower 32 bits.
 const MOST: usize = 1 << 32;
@@ -66,7 +60,7 @@ impl Arena {
 
     /// The state, in the first page.
     pub fn state(&self) -> State {
-        State::new(self.mapping.region(0, STATE_BYTES))
+        State::new(self.mapping.region(0, state::BYTES))
     }
 
     /// The first page, for programs that have something else in it.

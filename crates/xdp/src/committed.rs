@@ -18,15 +18,15 @@ use std::{
 use rustix::param::page_size;
 use table::Array;
 
-use crate::{Error, error::refused, mapping::Mapping, sys};
+use crate::{Error, error::refused, mapping::Mapping, shared_layout::committed, sys};
 
 /// In the first word of a record (Documentation/bpf/ringbuf.rst): still being written; not to be read.
 const BUSY: u64 = 1 << 31;
 const DISCARDED: u64 = 1 << 30;
 
-/// Words of a record's header, and of `struct committed` in bpf/ledger.h.
+/// Words of a record's header, and of a record.
 const HEADER: u64 = 1;
-const RECORD: usize = 5;
+const RECORD: usize = committed::BYTES / 8;
 
 /// An operation that the in-NIC ledger executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,11 +50,18 @@ pub struct Committed {
 }
 
 impl From<[u64; RECORD]> for Committed {
-    fn from([sequence, value, names, accounts, last]: [u64; RECORD]) -> Self {
-        let halves = |word: u64| (word as u32, (word >> 32) as u32);
-        let ((command, transaction), (source, destination)) = (halves(names), halves(accounts));
-        let (amount, status) = halves(last);
-        Self { sequence, value, command, transaction, source, destination, amount, status: status as u16 }
+    fn from(words: [u64; RECORD]) -> Self {
+        let half = |at: usize| (words[at / 8] >> (8 * (at % 8))) as u32;
+        Self {
+            sequence: words[committed::SEQUENCE / 8],
+            value: words[committed::VALUE / 8],
+            command: half(committed::COMMAND),
+            transaction: half(committed::TRANSACTION),
+            source: half(committed::SOURCE),
+            destination: half(committed::DESTINATION),
+            amount: half(committed::AMOUNT),
+            status: half(committed::STATUS) as u16,
+        }
     }
 }
 

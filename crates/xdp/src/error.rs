@@ -79,6 +79,13 @@ pub enum Error {
     TooLarge(usize),
 }
 
+impl Error {
+    /// Whether another has what was asked for.
+    pub(crate) fn is_busy(&self) -> bool {
+        matches!(self, Self::Kernel { source, .. } if source.raw_os_error() == Some(libc::EBUSY))
+    }
+}
+
 /// Adds to an error of the kernel's what it was asked for, and what to do.
 pub(crate) fn refused(what: &'static str) -> impl FnOnce(io::Error) -> Error {
     move |source| {

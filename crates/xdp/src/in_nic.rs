@@ -14,7 +14,8 @@ use crate::{
     error::refused,
     loader,
     program::{count, possible_processors},
-    store::{InNicStore, STRIPES},
+    shared_layout::STRIPES,
+    store::InNicStore,
     sys,
 };
 
@@ -173,13 +174,39 @@ fn make_locks() -> io::Result<OwnedFd> {
     sys::create_typed_map(sys::MAP_ARRAY, "locks", [4, 8], STRIPES as u32, 0, Some(types))
 }
 
+impl LedgerCounter {
+    /// Whether it counts what was left to the host.
+    pub const fn is_left_to_host(self) -> bool {
+        match self {
+            Self::Host | Self::Checksum | Self::RingFull | Self::Locked | Self::Crowded => true,
+            Self::Waited | Self::Full | Self::Executed { .. } | Self::Answered { .. } => false,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use wire::{Command, CompactFrame};
+    use wire::{Command, CompactFrame, Status};
     use zerocopy::IntoBytes;
 
     use super::*;
-    use crate::generator;
+    use crate::{generator, shared_layout::STATUSES};
+
+    #[test]
+    fn every_counter_has_a_number_of_its_own() {
+        let answered = Status::ALL.iter().filter(|status| u32::from(status.code()) < STATUSES);
+        let pairs = Command::ALL.iter().flat_map(|command| answered.clone().map(move |status| (*command, *status)));
+        let answers = pairs.flat_map(|(command, status)| {
+            [LedgerCounter::Executed { command, status }, LedgerCounter::Answered { command, status }]
+        });
+        let mut numbers = Vec::new();
+        for counter in LedgerCounter::PLAIN.into_iter().chain(answers) {
+            let number = counter.number().unwrap();
+            assert!(number < LedgerCounter::COUNT && !numbers.contains(&number), "{counter:?}");
+            numbers.push(number);
+        }
+        assert_eq!(LedgerCounter::Answered { command: Command::Create, status: Status::UnknownCommand }.number(), None);
+    }
 
     #[test]
     fn a_lock_that_another_processor_holds_is_counted() {

@@ -2,11 +2,13 @@
 //! that take frames from there past the host's network stack (AF_XDP).
 //!
 //! "User space writes, the NIC tier reads": the tables of the node lie in an [`Arena`], memory that the program of
-//! `bpf/` maps as well. It reads beside the one writer thread under the tables' sequence locks, so there is no second
-//! copy and nothing to invalidate. [`State`] is the first page: where the tables are, whom the program answers, and up to
+//! `bpf/` maps as well. It reads beside the one writer thread under the tables' sequence locks, so nothing is
+//! copied. [`State`] is the first page: where the tables are, whom the program answers, and up to
 //! which operation all is durable. [`Program`] loads the program, [`Link`] attaches it to an [`Interface`]; when the
 //! link is dropped, or the process dies, the kernel detaches it. A [`Socket`] takes what the program does not answer, and
 //! sends. [`probe`] tells what this machine allows.
+//!
+//! [`KvProgram`] answers gets of the key-value store, out of its mirror in an arena.
 //!
 //! [`InNicLedger`] is another program, after the in-NIC transfer paper: it executes transfers itself, on a store of its own.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -14,12 +16,11 @@
 mod arena;
 mod btf;
 mod committed;
-mod counters;
 mod error;
 pub mod generator;
 mod in_nic;
 mod interface;
-mod ledger_counters;
+mod kv;
 mod link;
 mod loader;
 mod mapping;
@@ -28,6 +29,7 @@ pub mod probe;
 mod program;
 mod retries;
 mod ring;
+mod shared_layout;
 mod socket;
 mod state;
 mod store;
@@ -36,14 +38,14 @@ mod umem;
 
 pub use arena::Arena;
 pub use committed::Committed;
-pub use counters::Counter;
 pub use error::Error;
 pub use in_nic::{InNicConfig, InNicLedger};
 pub use interface::Interface;
-pub use ledger_counters::LedgerCounter;
+pub use kv::{KvProgram, bench_key};
 pub use link::{Link, Mode};
 pub use program::{Program, QUEUES, TestRun};
 pub use retries::{MOST_RETENTION, RetryFill, Tick};
+pub use shared_layout::{Counter, KvCounter, LedgerCounter};
 pub use socket::{Gauge, Losses, Receiver, Sender, Socket, Transfer};
 pub use state::{Flags, Offsets, State};
 pub use store::InNicStore;

@@ -19,6 +19,9 @@ const STORM_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/storm.o"))
 /// Most receive queues of an interface that sockets can be given for.
 pub const QUEUES: u32 = 64;
 
+/// Bytes by which a program may make a packet longer, more than any does.
+const GROWTH: usize = 1024;
+
 /// What a run of the program on a packet came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
@@ -33,7 +36,8 @@ pub struct TestRun {
 impl TestRun {
     /// Runs a program.
     pub(crate) fn of(program: BorrowedFd<'_>, packet: &[u8], repeat: u32) -> io::Result<Self> {
-        let mut output = vec![0; packet.len().max(64)];
+        // The reply may be longer.
+        let mut output = vec![0; packet.len().max(64) + GROWTH];
         let (verdict, length, nanoseconds) = sys::test_run(program, packet, &mut output, repeat)?;
         output.truncate(length);
         Ok(Self { verdict, packet: output, nanoseconds })

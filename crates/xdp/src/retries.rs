@@ -1,4 +1,4 @@
-//! What the in-NIC ledger remembers of the operations that it executed. Twin of `bpf/retries.h`.
+//! What the in-NIC ledger remembers of the operations that it executed, as `bpf/retries.h` does.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -8,14 +8,28 @@ use std::{
 use rustix::time::{ClockId, clock_gettime};
 use table::Array;
 
-use crate::{Committed, program::possible_processors};
+use crate::{
+    Committed,
+    program::possible_processors,
+    shared_layout::{
+        SET_ENTRIES, TICK_BITS, TICKS_LATE, WHEN_COMMAND, WHEN_COMMAND_SHIFT, WHEN_STATUS, WHEN_TICKS,
+        remembered_operation, retry_set,
+    },
+};
 
-/// Entries of a set; words of a set, where its tags and its sequences begin in it; words of an operation in the log.
-const SET_ENTRIES: usize = 20;
-const SET: usize = 16;
-const TAGS: usize = 1;
-const SEQUENCES: usize = 6;
-const OPERATION: usize = 3;
+/// Words of a set, and where its tags and its sequences begin in it.
+const SET: usize = retry_set::BYTES / 8;
+const TAGS: usize = retry_set::TAGS / 8;
+const SEQUENCES: usize = retry_set::SEQUENCES / 8;
+const _: () = assert!(retry_set::OVERFLOWED == 0 && retry_set::NEXT == 4, "the halves of a set's first word");
+
+/// Words of an operation in the log: each two halves, the lower one first.
+const OPERATION: usize = remembered_operation::BYTES / 8;
+const _: () = {
+    assert!(remembered_operation::TRANSACTION == 0 && remembered_operation::SOURCE == 4);
+    assert!(remembered_operation::DESTINATION == 8 && remembered_operation::AMOUNT == 12);
+    assert!(remembered_operation::VALUE == 16 && remembered_operation::WHEN == 20);
+};
 
 /// Operations that a set leads to on average, when the log is full. One in 50,000 finds no entry that may be forgotten then, if all are young: 20 in
 /// its own set, and 20 in its second.
@@ -24,16 +38,6 @@ const MEAN_ENTRIES: usize = 11;
 /// The fewest processors that the log has places to spare for, and how many times as many places it has at least.
 const FEWEST_PROCESSORS: usize = 64;
 const SPARE: usize = 8;
-
-/// The program's unit of time, 2^24 nanoseconds, and the ticks that a place tells apart.
-const TICK_BITS: u32 = 24;
-const TICKS: u32 = 0xff_ffff;
-
-/// Ticks by which an operation's may be behind its execution.
-const TICKS_LATE: u64 = 32;
-
-/// Where the command is in the word of the tick.
-const COMMAND: u32 = 0xc0;
 
 /// The longest retention: ticks come again after three days.
 pub const MOST_RETENTION: Duration = Duration::from_secs(24 * 3600);
@@ -150,7 +154,7 @@ impl Retries {
         }
         let ([own, second], tag) = self.find(committed);
         let entry = self.take(own, committed.sequence, now).or_else(|| {
-            half(&self.sets[own * SET], 0, (now.0 as u32 & TICKS) + 1);
+            half(&self.sets[own * SET], 0, (now.0 as u32 & WHEN_TICKS) + 1);
             self.take(second, committed.sequence, now)
         });
         let Some((set, at)) = entry else { return false };
@@ -158,7 +162,8 @@ impl Retries {
         word.store(word.load(Relaxed) & !(0xffff << shift) | u64::from(tag) << shift, Relaxed);
         half(&self.sets[set * SET + SEQUENCES + at / 2], at % 2, committed.sequence as u32);
         let Committed { value, command, transaction, source, destination, amount, status, .. } = *committed;
-        let when = (then.0 as u32) << 8 | (command & 3) << 6 | u32::from(status & 0x3f);
+        let when =
+            (then.0 as u32) << 8 | (command << WHEN_COMMAND_SHIFT) & WHEN_COMMAND | u32::from(status) & WHEN_STATUS;
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let value = u32::try_from(value).unwrap_or(u32::MAX);
         let place = (committed.sequence & (places - 1)) as usize * OPERATION;
@@ -212,13 +217,13 @@ impl Retries {
 
     /// Whether the operation in a place may not be forgotten.
     fn is_young(&self, sequence: u64, now: Tick) -> bool {
-        self.when(sequence) & COMMAND != 0 && self.age(sequence, now) <= self.retention
+        self.when(sequence) & WHEN_COMMAND != 0 && self.age(sequence, now) <= self.retention
     }
 
     /// Ticks since an operation, and `TICKS_LATE`.
     fn age(&self, sequence: u64, now: Tick) -> u64 {
         let ahead = (now.0 as u32).wrapping_add(TICKS_LATE as u32);
-        u64::from(ahead.wrapping_sub(self.when(sequence) >> 8) & TICKS)
+        u64::from(ahead.wrapping_sub(self.when(sequence) >> 8) & WHEN_TICKS)
     }
 
     /// When the operation in a place was executed, with its command and status.

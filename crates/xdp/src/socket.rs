@@ -7,7 +7,8 @@ use std::{
     fmt,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::Arc,
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -63,6 +64,13 @@ impl fmt::Display for Transfer {
     }
 }
 
+/// How long a queue may still have the socket of a process that ended. The kernel takes it away in a work queue, after the
+/// socket is closed: some milliseconds, and more where its processors are busy.
+const RELEASE: Duration = Duration::from_secs(5);
+
+/// How long to wait before a queue is asked for again.
+const RELEASE_NAP: Duration = Duration::from_millis(5);
+
 /// A socket.
 #[derive(Debug)]
 pub struct Socket {
@@ -86,9 +94,16 @@ impl Socket {
     /// Makes a socket for a queue of an interface: zero copy where the driver can, else in copy mode. `busy_poll` has the kernel poll the
     /// device for so long whenever it is asked for frames, instead of interrupts.
     pub fn open(interface: &Interface, queue: u32, busy_poll: Option<Duration>) -> Result<Self, Error> {
-        // A socket whose binding failed cannot be bound again.
-        Self::open_as(interface, queue, busy_poll, Transfer::ZeroCopy)
-            .or_else(|_| Self::open_as(interface, queue, busy_poll, Transfer::Copy))
+        let deadline = Instant::now() + RELEASE;
+        loop {
+            // A socket whose binding failed cannot be bound again.
+            let opened = Self::open_as(interface, queue, busy_poll, Transfer::ZeroCopy)
+                .or_else(|_| Self::open_as(interface, queue, busy_poll, Transfer::Copy));
+            match opened {
+                Err(error) if error.is_busy() && Instant::now() < deadline => thread::sleep(RELEASE_NAP),
+                opened => return opened,
+            }
+        }
     }
 
     /// Makes a socket that transfers frames in this way.

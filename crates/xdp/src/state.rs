@@ -1,4 +1,4 @@
-//! The first page of the arena. Twin of `bpf/state.h`.
+//! The first page of the arena: where everything is, and whom the program answers.
 
 use std::{
     net::IpAddr,
@@ -15,29 +15,21 @@ use std::{
 
 use table::{Array, Region};
 
-/// Most addresses of its own that the program knows; datagrams to others are the host's.
-const MAX_ADDRESSES: usize = 16;
+use crate::shared_layout::{
+    MAX_ADDRESSES, MAX_PREFIXES, STATE_DURABLE, STATE_LOOPBACK, STATE_RATE_LIMITED, STATE_REDIRECT, address, prefix,
+    state,
+};
 
-/// Most trusted prefixes that the program knows; the host knows them all.
-const MAX_PREFIXES: usize = 64;
+/// A word of the state.
+const fn word(at: usize) -> usize {
+    at / size_of::<u64>()
+}
 
-/// Bytes of the state.
-pub(crate) const STATE_BYTES: usize = 8 * (PREFIX + 4 * MAX_PREFIXES);
-
-// Where fields are, in words.
-const FLAGS: usize = 0;
-const OFFSETS: usize = 1;
-const PORT: usize = 9;
-const MAC: usize = 10;
-const ADDRESSES: usize = 11;
-const PREFIXES: usize = 12;
-const BENCH_ACCOUNTS: usize = 14;
-const LEDGER: usize = 15;
-const ANNOUNCED: usize = 16;
-const DURABLE: usize = 24;
-const ADDRESS: usize = 32;
-const PREFIX: usize = ADDRESS + 2 * MAX_ADDRESSES;
-const _: () = assert!(STATE_BYTES == 2560, "as in state.h");
+/// Words of an address and of a prefix, which is a network and a mask.
+const ADDRESS: usize = word(address::BYTES);
+const PREFIX: usize = word(prefix::BYTES);
+const _: () = assert!(address::HIGH == 0 && address::LOW == 8);
+const _: () = assert!(prefix::NETWORK == 0 && prefix::MASK == address::BYTES);
 
 /// Settings of the program that are on or off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,13 +37,13 @@ pub struct Flags(u64);
 
 impl Flags {
     /// Frames that ask for no promise are answered at `durable`.
-    pub const DURABLE: Self = Self(1);
+    pub const DURABLE: Self = Self(STATE_DURABLE);
     /// Who is not trusted is rate-limited, which is for the host.
-    pub const RATE_LIMITED: Self = Self(2);
+    pub const RATE_LIMITED: Self = Self(STATE_RATE_LIMITED);
     /// The interface is the loopback: addresses of the host itself come from there.
-    pub const LOOPBACK: Self = Self(4);
+    pub const LOOPBACK: Self = Self(STATE_LOOPBACK);
     /// What is not answered goes to a socket of the node's (AF_XDP) instead of the host's network stack.
-    pub const REDIRECT: Self = Self(8);
+    pub const REDIRECT: Self = Self(STATE_REDIRECT);
 }
 
 impl BitOr for Flags {
@@ -89,7 +81,7 @@ pub struct State(Array<AtomicU64>);
 
 impl State {
     pub(crate) fn new(region: Region) -> Self {
-        let words = Arc::new(region).words(0, STATE_BYTES / 8);
+        let words = Arc::new(region).words(0, word(state::BYTES));
         // The arena gives a region of just this size, aligned to a page.
         Self(words.unwrap_or_else(|| unreachable!("a page holds the state")))
     }
@@ -97,27 +89,40 @@ impl State {
     /// Tells where the tables are.
     pub fn set_offsets(&self, offsets: &Offsets) {
         let Offsets { accounts, window, index, ring, proofs, values, value_lines, tips } = *offsets;
-        for (at, offset) in [accounts, window, index, ring, proofs, values, value_lines, tips].into_iter().enumerate() {
-            self.0[OFFSETS + at].store(offset, Relaxed);
+        for (at, offset) in [
+            (state::ACCOUNTS_AT, accounts),
+            (state::WINDOW_AT, window),
+            (state::INDEX_AT, index),
+            (state::RING_AT, ring),
+            (state::PROOFS_AT, proofs),
+            (state::VALUES_AT, values),
+            (state::VALUE_LINES, value_lines),
+            (state::TIPS_AT, tips),
+        ] {
+            self.cell(at).store(offset, Relaxed);
         }
+    }
+
+    fn cell(&self, at: usize) -> &AtomicU64 {
+        &self.0[word(at)]
     }
 
     /// Tells the settings.
     pub fn set_flags(&self, flags: Flags) {
-        self.0[FLAGS].store(flags.0, Relaxed);
+        self.cell(state::FLAGS).store(flags.0, Relaxed);
     }
 
     /// Tells where the node listens: the port, the interface's own address in Ethernet frames, and its network addresses. Before that
     /// the program answers nothing, so this comes last.
     pub fn set_listening(&self, port: u16, mac: [u8; 6], addresses: &[IpAddr]) {
-        self.0[PORT].store(port.into(), Relaxed);
+        self.cell(state::PORT).store(port.into(), Relaxed);
         let [a, b, c, d, e, f] = mac;
-        self.0[MAC].store(u64::from_le_bytes([a, b, c, d, e, f, 0, 0]), Relaxed);
+        self.cell(state::MAC).store(u64::from_le_bytes([a, b, c, d, e, f, 0, 0]), Relaxed);
         let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
         for (at, address) in addresses.iter().enumerate() {
-            self.set_address(ADDRESS + 2 * at, bits(*address));
+            self.set_address(word(state::ADDRESS) + ADDRESS * at, bits(*address));
         }
-        self.0[ADDRESSES].store(addresses.len() as u64, Release);
+        self.cell(state::ADDRESSES).store(addresses.len() as u64, Release);
     }
 
     /// Tells the trusted prefixes: network and length, that of IPv4 within 32 bits.
@@ -131,20 +136,30 @@ impl State {
         });
         let mut count = 0;
         for (network, mask) in masked.take(MAX_PREFIXES) {
-            self.set_address(PREFIX + 4 * count, bits(network));
-            self.set_address(PREFIX + 4 * count + 2, mask);
+            self.set_address(word(state::PREFIX) + PREFIX * count, bits(network));
+            self.set_address(word(state::PREFIX) + PREFIX * count + ADDRESS, mask);
             count += 1;
         }
-        self.0[PREFIXES].store(count as u64, Relaxed);
+        self.cell(state::PREFIXES).store(count as u64, Relaxed);
     }
 
     pub(crate) fn set_bench_accounts(&self, accounts: u32) {
-        self.0[BENCH_ACCOUNTS].store(accounts.into(), Relaxed);
+        self.cell(state::BENCH_ACCOUNTS).store(accounts.into(), Relaxed);
     }
 
     /// Tells where the store of the in-NIC ledger is.
     pub(crate) fn set_ledger(&self, offset: u64) {
-        self.0[LEDGER].store(offset, Relaxed);
+        self.cell(state::LEDGER_AT).store(offset, Relaxed);
+    }
+
+    /// Tells where the mirror of the key-value store is.
+    pub fn set_mirror(&self, offset: u64) {
+        self.cell(state::MIRROR_AT).store(offset, Relaxed);
+    }
+
+    /// Has the program answer nothing any more.
+    pub fn stop_listening(&self) {
+        self.cell(state::ADDRESSES).store(0, Release);
     }
 
     fn set_address(&self, at: usize, bits: u128) {
@@ -155,19 +170,19 @@ impl State {
     /// Announces that operations up to a sequence may change the tables from now on: answers that depend on them wait
     /// until they are durable.
     pub fn announce(&self, sequence: u64) {
-        self.0[ANNOUNCED].store(sequence, Relaxed);
+        self.cell(state::ANNOUNCED).store(sequence, Relaxed);
         // Whoever sees any of the changes also sees this.
         fence(Release);
     }
 
     /// Tells that no operation beyond a sequence was executed after all.
     pub fn executed(&self, sequence: u64) {
-        self.0[ANNOUNCED].store(sequence, Release);
+        self.cell(state::ANNOUNCED).store(sequence, Release);
     }
 
     /// Tells up to which sequence all is durable.
     pub fn durable(&self, sequence: u64) {
-        self.0[DURABLE].store(sequence, Release);
+        self.cell(state::DURABLE).store(sequence, Release);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The memory of the in-NIC ledger's store. Twin of `bpf/ledger.h`.
+//! The memory of the in-NIC ledger's store.
 
 use std::sync::{
     Arc,
@@ -10,41 +10,27 @@ use table::Array;
 use crate::{
     Arena, Committed, Error, InNicConfig, RetryFill, Tick,
     retries::{self, Retries},
+    shared_layout::{BUCKET_ACCOUNTS, BUCKETS, STRIPES, account_bucket, ledger_header, retries_header},
 };
-
-/// Stripes, each with a lock of its own.
-pub const STRIPES: usize = 4096;
-
-/// Accounts of a bucket, buckets that a search looks at; the words of a bucket, the first of its ids and of its balances.
-const BUCKET_ACCOUNTS: usize = 4;
-const BUCKETS: usize = 8;
-const BUCKET: usize = 8;
-const IDS: usize = 1;
-const BALANCES: usize = 3;
 
 /// Accounts that the mean bucket has when all are there: with room for four, one in twenty overflows.
 const MEAN_ACCOUNTS: usize = 2;
 
-/// Bytes of the header, of which the first 192 are used: the buckets begin with a page of their own.
+/// Bytes of the header, most of them not used: the buckets begin with a page of their own.
 const HEADER_BYTES: usize = 4096;
+const _: () = assert!(ledger_header::BYTES <= HEADER_BYTES);
 
 /// Words of the smallest page that there is.
 const PAGE_WORDS: usize = 4096 / size_of::<u64>();
 
-// Words of the header.
-const SECRET: usize = 0;
-const LIMIT: usize = 2;
-const BUCKET_BITS: usize = 3;
-const BUCKETS_AT: usize = 4;
-const LOG_MASK: usize = 8;
-const SETS: usize = 9;
-const LOG_AT: usize = 10;
-const SETS_AT: usize = 11;
-const RETENTION: usize = 12;
-const PROCESSORS: usize = 13;
-const ACCOUNTS: usize = 16;
-const OVERFLOWS: usize = 17;
-const SEQUENCE: usize = 18;
+/// A word of the header, of one within it, or of a bucket.
+const fn word(at: usize) -> usize {
+    at / size_of::<u64>()
+}
+
+/// Words of a bucket.
+const BUCKET: usize = word(account_bucket::BYTES);
+const _: () = assert!(account_bucket::COUNT == 0 && account_bucket::NEXT == 4, "the first word of a bucket");
 
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -124,19 +110,19 @@ impl InNicStore {
             all: words(0, layout.bytes() / size_of::<u64>()),
         };
         for (at, value) in [
-            (SECRET, secret[0]),
-            (SECRET + 1, secret[1]),
-            (LIMIT, layout.limit as u64),
-            (BUCKET_BITS, layout.bucket_bits.into()),
-            (BUCKETS_AT, HEADER_BYTES as u64),
-            (LOG_MASK, layout.retries.places as u64 - 1),
-            (SETS, layout.retries.sets as u64),
-            (LOG_AT, layout.log_at() as u64),
-            (SETS_AT, layout.sets_at() as u64),
-            (RETENTION, retention),
-            (PROCESSORS, layout.retries.processors as u64),
+            (ledger_header::SECRET, secret[0]),
+            (ledger_header::SECRET + 8, secret[1]),
+            (ledger_header::LIMIT, layout.limit as u64),
+            (ledger_header::BUCKET_BITS, layout.bucket_bits.into()),
+            (ledger_header::BUCKETS_AT, HEADER_BYTES as u64),
+            (ledger_header::RETRIES + retries_header::LOG_MASK, layout.retries.places as u64 - 1),
+            (ledger_header::RETRIES + retries_header::SETS, layout.retries.sets as u64),
+            (ledger_header::RETRIES + retries_header::LOG_AT, layout.log_at() as u64),
+            (ledger_header::RETRIES + retries_header::SETS_AT, layout.sets_at() as u64),
+            (ledger_header::RETRIES + retries_header::RETENTION, retention),
+            (ledger_header::RETRIES + retries_header::PROCESSORS, layout.retries.processors as u64),
         ] {
-            store.header[at].store(value, Relaxed);
+            store.cell(at).store(value, Relaxed);
         }
         arena.state().set_ledger(offset);
         Ok(store)
@@ -152,32 +138,33 @@ impl InNicStore {
     /// Adds an account with its balance, while no program is at it. Whether there was a place: not where more buckets overflow into
     /// each other than are looked at, or all accounts are there.
     pub fn insert(&mut self, account: u32, balance: u64) -> bool {
-        let load = |words: &[AtomicU64], at: usize| words[at].load(Relaxed);
-        if load(&self.header, ACCOUNTS) >= load(&self.header, LIMIT) {
+        let load = |at: usize| self.buckets[at].load(Relaxed);
+        if self.accounts() >= self.cell(ledger_header::LIMIT).load(Relaxed) {
             return false;
         }
         // The count is the lower half of the first word, the next bucket the upper.
         let mut bucket = self.first_bucket(account) * BUCKET;
         for _ in 1..BUCKETS {
-            match load(&self.buckets, bucket) >> 32 {
+            match load(bucket) >> 32 {
                 0 => break,
                 next => bucket = next as usize * BUCKET,
             }
         }
-        let first = load(&self.buckets, bucket);
+        let first = load(bucket);
         if first >> 32 != 0 {
             return false;
         }
         let mut at = first as usize;
         if at == BUCKET_ACCOUNTS {
-            let next = (1 << load(&self.header, BUCKET_BITS)) + self.header[OVERFLOWS].fetch_add(1, Relaxed);
+            let next = (1 << self.bucket_bits()) + self.cell(ledger_header::OVERFLOWS).fetch_add(1, Relaxed);
             self.buckets[bucket].store(first | next << 32, Relaxed);
             (bucket, at) = (next as usize * BUCKET, 0);
         }
-        self.buckets[bucket + BALANCES + at].store(balance, Relaxed);
-        self.buckets[bucket + IDS + at / 2].fetch_or(u64::from(account) << (32 * (at % 2)), Relaxed);
+        self.buckets[bucket + word(account_bucket::BALANCES) + at].store(balance, Relaxed);
+        self.buckets[bucket + word(account_bucket::IDS) + at / 2]
+            .fetch_or(u64::from(account) << (32 * (at % 2)), Relaxed);
         self.buckets[bucket].fetch_add(1, Relaxed);
-        self.header[ACCOUNTS].fetch_add(1, Relaxed);
+        self.cell(ledger_header::ACCOUNTS).fetch_add(1, Relaxed);
         true
     }
 
@@ -190,7 +177,7 @@ impl InNicStore {
     /// Goes on behind the operation of a sequence, remembering none.
     pub fn begin_after(&mut self, sequence: u64) {
         self.retries.begin_after(sequence);
-        self.header[SEQUENCE].store(sequence, Relaxed);
+        self.cell(ledger_header::SEQUENCE).store(sequence, Relaxed);
     }
 
     /// How full the memory of retries is.
@@ -198,32 +185,41 @@ impl InNicStore {
         self.retries.fill(self.sequence(), now)
     }
 
+    /// A word of the header.
+    fn cell(&self, at: usize) -> &AtomicU64 {
+        &self.header[word(at)]
+    }
+
+    fn bucket_bits(&self) -> u64 {
+        self.cell(ledger_header::BUCKET_BITS).load(Relaxed)
+    }
+
     fn first_bucket(&self, account: u32) -> usize {
-        let secret = |at: usize| self.header[SECRET + at].load(Relaxed);
+        let secret = |at: usize| self.header[word(ledger_header::SECRET) + at].load(Relaxed);
         let mut hash = u64::from(account) ^ secret(0);
         hash = (hash ^ hash >> 32).wrapping_mul(secret(1) | 1);
         hash = (hash ^ hash >> 32).wrapping_mul(GOLDEN);
-        (hash >> (64 - self.header[BUCKET_BITS].load(Relaxed))) as usize
+        (hash >> (64 - self.bucket_bits())) as usize
     }
 
     /// Number of accounts.
     pub fn accounts(&self) -> u64 {
-        self.header[ACCOUNTS].load(Relaxed)
+        self.cell(ledger_header::ACCOUNTS).load(Relaxed)
     }
 
     /// Sequence of the last operation that was executed.
     pub fn sequence(&self) -> u64 {
-        self.header[SEQUENCE].load(Relaxed)
+        self.cell(ledger_header::SEQUENCE).load(Relaxed)
     }
 
     /// All accounts and their balances, in no order; as of one moment only while nothing is executed.
     pub fn balances(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.buckets.chunks_exact(BUCKET).flat_map(|bucket| {
-            let word = |at: usize| bucket[at].load(Relaxed);
-            let count = (word(0) as u32 as usize).min(BUCKET_ACCOUNTS);
+            let load = |at: usize| bucket[at].load(Relaxed);
+            let count = (load(0) as u32 as usize).min(BUCKET_ACCOUNTS);
             (0..count).map(move |at| {
-                let ids = word(IDS + at / 2);
-                ((ids >> (32 * (at % 2))) as u32, word(BALANCES + at))
+                let ids = load(word(account_bucket::IDS) + at / 2);
+                ((ids >> (32 * (at % 2))) as u32, load(word(account_bucket::BALANCES) + at))
             })
         })
     }

@@ -132,6 +132,25 @@ fn the_golden_talk_in_compact_frames() {
 }
 
 #[test]
+fn a_balance_never_wraps() {
+    let Some(mut nic) = load(64, 1 << 16) else { return };
+    nic.insert(1, u64::MAX - 9).unwrap();
+    nic.insert(2, 100).unwrap();
+    let replies = [
+        (compact(Command::Transfer, 1, 2, 1, 10), Status::Overflow),
+        (compact(Command::Issue, 2, 1, 0, 10), Status::Overflow),
+        (compact(Command::Transfer, 3, 2, 1, 9), Status::Ok),
+        (compact(Command::Issue, 4, 1, 0, 1), Status::Overflow),
+    ];
+    for (request, status) in replies {
+        assert_eq!(ask(&nic, request).unwrap().status.get(), status.code(), "{request:?}");
+    }
+    let mut balances: Vec<_> = nic.balances().collect();
+    balances.sort_unstable();
+    assert_eq!(balances, [(1, u64::MAX), (2, 91)]);
+}
+
+#[test]
 fn what_is_not_for_it_passes_as_it_came() {
     let Some(nic) = load(64, 1 << 16) else { return };
     let good = Envelope::default();
@@ -328,7 +347,7 @@ proptest! {
             sent.push(request);
             let (reply, recorded) = execute(&mut ledger, request);
             prop_assert_eq!(ask(&nic, request), Some(reply));
-            let (command, status) = (request.command().unwrap().code(), reply.status.get());
+            let (command, status) = (request.command().unwrap(), reply.status().unwrap());
             let counter = match recorded {
                 Some(_) => LedgerCounter::Executed { command, status },
                 None => LedgerCounter::Answered { command, status },

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
+#[path = "common/storm_layout.rs"]
+mod storm_layout;
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -14,12 +16,13 @@ use std::sync::atomic::{
 use common::{Envelope, Tier, compact};
 use proof::Tip;
 use skip::Ability;
+use storm_layout::storm;
 use table::Array;
 use turnpike_xdp::{Counter, Error, Program};
 use wire::{Chain, Command, Query};
 
 /// Accounts whose balances change.
-const BUSY: u64 = 16;
+const BUSY: u64 = storm_layout::BUSY as u64;
 
 /// Accounts that are added meanwhile, which moves keys between their buckets.
 const ADDED: u64 = 20_000;
@@ -36,48 +39,50 @@ const ISSUES: u32 = 100_000_000;
 /// Reads in one call of the kernel.
 const ROUND: u32 = 100_000;
 
-/// What the program and the writer tell each other. Twin of `struct storm`: words.
+/// What the program and the writer tell each other.
 struct Storm(Array<AtomicU64>);
 
 /// Kinds of requests, in their order.
-const KINDS: [&str; 4] = ["balances", "new accounts", "retries", "proofs"];
+const KINDS: [&str; storm_layout::KINDS] = ["balances", "new accounts", "retries", "proofs"];
 
 impl Storm {
-    const BYTES: usize = 384;
-
     fn new(tier: &mut Tier) -> Self {
         let page = Arc::new(tier.spare.take().unwrap());
-        Self(page.words(0, Self::BYTES / 8).unwrap())
+        Self(page.words(0, storm::BYTES / 8).unwrap())
+    }
+
+    fn word(&self, field: usize, at: usize) -> &AtomicU64 {
+        &self.0[field / 8 + at]
     }
 
     fn added(&self) -> &AtomicU64 {
-        &self.0[1]
+        self.word(storm::ADDED, 0)
     }
 
     fn announced(&self) -> &AtomicU64 {
-        &self.0[2]
+        self.word(storm::ANNOUNCED, 0)
     }
 
     fn announcing(&self) -> &AtomicU64 {
-        &self.0[3]
+        self.word(storm::ANNOUNCING, 0)
     }
 
     fn right(&self) -> [u64; KINDS.len()] {
-        std::array::from_fn(|kind| self.0[4 + kind].load(Relaxed))
+        std::array::from_fn(|kind| self.word(storm::RIGHT, kind).load(Relaxed))
     }
 
     fn wrong(&self) -> [u64; KINDS.len()] {
-        std::array::from_fn(|kind| self.0[8 + kind].load(Relaxed))
+        std::array::from_fn(|kind| self.word(storm::WRONG, kind).load(Relaxed))
     }
 
     /// What an account holds at least.
     fn done(&self, account: u64) -> &AtomicU64 {
-        &self.0[16 + account as usize]
+        self.word(storm::DONE, account as usize)
     }
 
     /// What it holds at most.
     fn begun(&self, account: u64) -> &AtomicU64 {
-        &self.0[32 + account as usize]
+        self.word(storm::BEGUN, account as usize)
     }
 }
 

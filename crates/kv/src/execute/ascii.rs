@@ -1,0 +1,202 @@
+//! The ASCII protocol's commands.
+
+use std::array;
+
+use super::stats;
+use crate::{
+    clock::Seconds,
+    number,
+    protocol::{
+        Words,
+        ascii::{Command, Write},
+    },
+    service::{Service, VERSION},
+    store::{self, Key, Mode, NotChanged, PREFETCHED, Stored},
+};
+
+/// Sends the items of some keys, and tells whether those were all; else the `gathered` bytes are to be sent first.
+#[inline]
+pub fn get(
+    service: &Service,
+    keys: &mut Words<'_>,
+    cas: bool,
+    touch: Option<i32>,
+    gathered: usize,
+    out: &mut Vec<u8>,
+    now: Seconds,
+) -> bool {
+    let store = &service.store;
+    loop {
+        let mut ahead = keys.clone();
+        let group: [Option<Key<'_>>; PREFETCHED] = array::from_fn(|_| ahead.next().map(|word| store.key(word)));
+        store.prefetch(group.iter().flatten().map(|key| key.hash));
+        for key in group {
+            let Some(key) = key else {
+                out.extend_from_slice(b"END\r\n");
+                return true;
+            };
+            if out.len() >= gathered {
+                return false;
+            }
+            keys.next();
+            let mut shard = store.shard(key.hash);
+            let item = match touch {
+                None => shard.get(key.bytes, key.hash, now),
+                Some(expiry) => shard.touch(key.bytes, key.hash, store.clock().expiry(expiry.into(), now), now),
+            };
+            let Some(item) = item else { continue };
+            let header = *shard.header(item);
+            out.reserve(64 + key.bytes.len() + header.value_len as usize);
+            out.extend_from_slice(b"VALUE ");
+            out.extend_from_slice(key.bytes);
+            out.push(b' ');
+            number::append(out, header.flags.into());
+            out.push(b' ');
+            number::append(out, header.value_len.into());
+            if cas {
+                out.push(b' ');
+                number::append(out, header.cas);
+            }
+            out.extend_from_slice(b"\r\n");
+            shard.value(item).for_each(|part| out.extend_from_slice(part));
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
+/// Writes a value, which has two bytes behind it.
+pub fn write(service: &Service, write: &Write<'_>, value: &[u8], out: &mut Vec<u8>, now: Seconds) {
+    let store = &service.store;
+    let reply = match value {
+        [value @ .., b'\r', b'\n'] => {
+            let key = store.key(write.key);
+            let stored = store.shard(key.hash).write(
+                &store::Write {
+                    mode: write.mode,
+                    key: key.bytes,
+                    hash: key.hash,
+                    flags: write.flags,
+                    expires: store.clock().expiry(write.expiry.into(), now),
+                    value,
+                    cas: write.cas,
+                    stale: false,
+                    binary_key: false,
+                },
+                now,
+            );
+            match stored {
+                Stored::Stored(_) => "STORED\r\n",
+                Stored::NotStored => "NOT_STORED\r\n",
+                Stored::Exists => "EXISTS\r\n",
+                Stored::NotFound => "NOT_FOUND\r\n",
+                Stored::TooLarge => "SERVER_ERROR object too large for cache\r\n",
+                Stored::NoMemory => "SERVER_ERROR out of memory storing object\r\n",
+            }
+        }
+        _ => "CLIENT_ERROR bad data chunk\r\n",
+    };
+    reply_to(write.quiet, reply, out);
+}
+
+/// Takes an item out whose new value is refused, so that the old one is not taken for it.
+pub fn forget(service: &Service, write: &Write<'_>, now: Seconds) {
+    if write.mode == Mode::Set {
+        forget_key(service, write.key, now);
+    }
+}
+
+/// Takes an item out.
+pub fn forget_key(service: &Service, key: &[u8], now: Seconds) {
+    let key = service.store.key(key);
+    let mut shard = service.store.shard(key.hash);
+    if let Some(item) = shard.peek(key.bytes, key.hash, now) {
+        shard.delete(item);
+    }
+}
+
+/// Executes a command that has no value and no part in the connection's state.
+pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seconds) {
+    let store = &service.store;
+    match *command {
+        Command::Arithmetic { key, increment, delta, quiet } => {
+            arithmetic(service, key, increment, delta, quiet, out, now);
+        }
+        Command::Delete { key, quiet } => {
+            let key = store.key(key);
+            let deleted = store.shard(key.hash).delete_key(key.bytes, key.hash, now);
+            reply_to(quiet, if deleted { "DELETED\r\n" } else { "NOT_FOUND\r\n" }, out);
+        }
+        Command::Touch { key, expiry, quiet } => {
+            let key = store.key(key);
+            let expires = store.clock().expiry(expiry.into(), now);
+            let touched = store.shard(key.hash).touch(key.bytes, key.hash, expires, now).is_some();
+            reply_to(quiet, if touched { "TOUCHED\r\n" } else { "NOT_FOUND\r\n" }, out);
+        }
+        Command::Flush { delay, quiet } => {
+            let flushed = service.flush(delay.into(), now);
+            reply_to(quiet, if flushed { "OK\r\n" } else { "CLIENT_ERROR flush_all not allowed\r\n" }, out);
+        }
+        Command::Stats(ref words) => stats::ascii(service, words.clone(), out, now),
+        Command::Crawler(ref words) => stats::crawler(service, words.clone(), out, now),
+        Command::RefreshCertificates => refresh_certificates(service, out, now),
+        Command::Version => {
+            out.extend_from_slice(b"VERSION ");
+            out.extend_from_slice(VERSION.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        // What is logged is chosen when the program starts.
+        Command::Verbosity { quiet } => reply_to(quiet, "OK\r\n", out),
+        Command::Shutdown { .. } if service.settings.shutdown => {
+            out.extend_from_slice(b"CLIENT_ERROR invalid shutdown mode\r\n");
+        }
+        Command::Shutdown { .. } => out.extend_from_slice(b"ERROR: shutdown not enabled\r\n"),
+        Command::Get { .. } | Command::Write(_) | Command::Meta(_) | Command::Quit | Command::Http => {
+            debug_assert!(false, "the session does these");
+        }
+    }
+}
+
+/// Reads certificates again, for connections to come.
+fn refresh_certificates(service: &Service, out: &mut Vec<u8>, now: Seconds) {
+    match service.tls().map(|tls| tls.reload(now)) {
+        Some(Ok(())) => out.extend_from_slice(b"OK\r\n"),
+        // What is wrong names files, which are none of a client's business.
+        Some(Err(error)) => {
+            tracing::error!("the certificates stay as they were: {error}");
+            out.extend_from_slice(b"ERROR the certificates cannot be read; the log tells why\r\n");
+        }
+        None => out.extend_from_slice(b"ERROR TLS is not enabled\r\n"),
+    }
+}
+
+fn arithmetic(
+    service: &Service,
+    key: &[u8],
+    increment: bool,
+    delta: u64,
+    quiet: bool,
+    out: &mut Vec<u8>,
+    now: Seconds,
+) {
+    let key = service.store.key(key);
+    let changed = service.store.shard(key.hash).add(key.bytes, key.hash, increment, delta, 0, now);
+    let error = match changed {
+        Ok((_, number)) => {
+            if !quiet {
+                number::append(out, number);
+                out.extend_from_slice(b"\r\n");
+            }
+            return;
+        }
+        Err(NotChanged::NotFound | NotChanged::Exists) => "NOT_FOUND\r\n",
+        Err(NotChanged::NotNumeric) => "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
+        Err(NotChanged::NoMemory) => "SERVER_ERROR out of memory\r\n",
+    };
+    reply_to(quiet, error, out);
+}
+
+fn reply_to(quiet: bool, reply: &str, out: &mut Vec<u8>) {
+    if !quiet {
+        out.extend_from_slice(reply.as_bytes());
+    }
+}

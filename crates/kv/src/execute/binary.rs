@@ -1,0 +1,236 @@
+//! The binary protocol's commands.
+
+use zerocopy::{IntoBytes, byteorder::network_endian::U64};
+
+use super::stats;
+use crate::{
+    clock::Seconds,
+    number,
+    protocol::binary::{Command, Header, REPLY, Request, Status},
+    service::{Service, VERSION},
+    store::{Mode, NotChanged, Stored, Write},
+};
+
+/// What is next on the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// Further requests.
+    GoOn,
+    /// Nothing.
+    Close,
+}
+
+/// An expiry time with which a number that is not there is not made.
+const NOT_MADE: u32 = u32::MAX;
+
+/// Executes a request.
+pub fn execute(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) -> Then {
+    match request.command {
+        Command::Get { with_key, touch } => get(service, request, with_key, touch, true, out, now),
+        Command::Touch => get(service, request, false, true, false, out, now),
+        Command::Set => write(service, request, Mode::Set, out, now),
+        Command::Add => write(service, request, Mode::Add, out, now),
+        Command::Replace => write(service, request, Mode::Replace, out, now),
+        Command::Append => write(service, request, Mode::Append, out, now),
+        Command::Prepend => write(service, request, Mode::Prepend, out, now),
+        Command::Delete => delete(service, request, out, now),
+        Command::Increment | Command::Decrement => arithmetic(service, request, out, now),
+        Command::Flush => {
+            let delay = extra(request, 0);
+            let status = if service.flush(delay.into(), now) { Status::Ok } else { Status::AuthError };
+            finish(request, status, 0, out);
+        }
+        Command::Noop | Command::Verbosity => finish(request, Status::Ok, 0, out),
+        Command::Version => reply(request.header, Status::Ok, &[], &[], VERSION.as_bytes(), 0, out),
+        Command::Stat => stats::binary(service, request, out, now),
+        Command::Quit => {
+            finish(request, Status::Ok, 0, out);
+            return Then::Close;
+        }
+        Command::SaslList | Command::Sasl => refuse(request.header, Status::Unknown, out),
+    }
+    Then::GoOn
+}
+
+/// Tells why a request is not executed.
+pub fn refuse(header: &Header, status: Status, out: &mut Vec<u8>) {
+    reply(header, status, &[], &[], status.text().as_bytes(), 0, out);
+}
+
+/// Replies with a status, and nothing to a quiet request that went well.
+fn finish(request: &Request<'_>, status: Status, cas: u64, out: &mut Vec<u8>) {
+    if status != Status::Ok {
+        refuse(request.header, status, out);
+    } else if !request.quiet {
+        reply(request.header, status, &[], &[], &[], cas, out);
+    }
+}
+
+/// Appends a reply.
+pub(super) fn reply(
+    request: &Header,
+    status: Status,
+    extras: &[u8],
+    key: &[u8],
+    value: &[u8],
+    cas: u64,
+    out: &mut Vec<u8>,
+) {
+    append_header(request, status, extras.len(), key.len(), value.len(), cas, out);
+    out.extend_from_slice(extras);
+    out.extend_from_slice(key);
+    out.extend_from_slice(value);
+}
+
+fn append_header(
+    request: &Header,
+    status: Status,
+    extras_len: usize,
+    key_len: usize,
+    value_len: usize,
+    cas: u64,
+    out: &mut Vec<u8>,
+) {
+    let header = Header {
+        magic: REPLY,
+        opcode: request.opcode,
+        key_len: (key_len as u16).into(),
+        extras_len: extras_len as u8,
+        data_type: 0,
+        status: (status as u16).into(),
+        body_len: ((extras_len + key_len + value_len) as u32).into(),
+        opaque: request.opaque,
+        cas: U64::new(cas),
+    };
+    out.extend_from_slice(header.as_bytes());
+}
+
+/// The number of 32 bits at a place of the extras, 0 if there is none.
+fn extra(request: &Request<'_>, at: usize) -> u32 {
+    let bytes = request.extras.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    bytes.map_or(0, u32::from_be_bytes)
+}
+
+fn extra_64(request: &Request<'_>, at: usize) -> u64 {
+    u64::from(extra(request, at)) << 32 | u64::from(extra(request, at + 4))
+}
+
+/// Expiry times have no sign here: those with the top bit are far away.
+fn expiry(service: &Service, time: u32, now: Seconds) -> Seconds {
+    service.store.clock().expiry(time.into(), now)
+}
+
+fn get(
+    service: &Service,
+    request: &Request<'_>,
+    with_key: bool,
+    touch: bool,
+    with_value: bool,
+    out: &mut Vec<u8>,
+    now: Seconds,
+) {
+    let store = &service.store;
+    let key = store.key(request.key);
+    let mut shard = store.shard(key.hash);
+    let found = if touch {
+        shard.touch(key.bytes, key.hash, expiry(service, extra(request, 0), now), now)
+    } else {
+        shard.get(key.bytes, key.hash, now)
+    };
+    let sent = if with_key { key.bytes } else { &[] };
+    let Some(item) = found else {
+        if !request.quiet {
+            let text = if with_key { &[][..] } else { Status::NotFound.text().as_bytes() };
+            reply(request.header, Status::NotFound, &[], sent, text, 0, out);
+        }
+        return;
+    };
+    let header = *shard.header(item);
+    let len = if with_value { header.value_len as usize } else { 0 };
+    out.reserve(64 + sent.len() + len);
+    append_header(request.header, Status::Ok, 4, sent.len(), len, header.cas, out);
+    out.extend_from_slice(&header.flags.to_be_bytes());
+    out.extend_from_slice(sent);
+    if with_value {
+        shard.value(item).for_each(|part| out.extend_from_slice(part));
+    }
+}
+
+fn write(service: &Service, request: &Request<'_>, mode: Mode, out: &mut Vec<u8>, now: Seconds) {
+    let store = &service.store;
+    let key = store.key(request.key);
+    let cas = request.header.cas.get();
+    // A number to compare with makes the others comparisons.
+    let compares = cas != 0 && matches!(mode, Mode::Set | Mode::Add | Mode::Replace);
+    let write = Write {
+        mode: if compares { Mode::Cas } else { mode },
+        key: key.bytes,
+        hash: key.hash,
+        flags: extra(request, 0),
+        expires: expiry(service, extra(request, 4), now),
+        value: request.value,
+        cas,
+        stale: false,
+        binary_key: false,
+    };
+    let stored = store.shard(key.hash).write(&write, now);
+    let status = match (stored, write.mode) {
+        (Stored::Stored(cas), _) => return finish(request, Status::Ok, cas, out),
+        (Stored::Exists, _) | (Stored::NotStored, Mode::Add) => Status::Exists,
+        (Stored::NotFound, _) | (Stored::NotStored, Mode::Replace) => Status::NotFound,
+        (Stored::NotStored, _) => Status::NotStored,
+        (Stored::TooLarge, _) => Status::TooLarge,
+        (Stored::NoMemory, _) => Status::NoMemory,
+    };
+    finish(request, status, 0, out);
+}
+
+fn delete(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) {
+    let key = service.store.key(request.key);
+    let mut shard = service.store.shard(key.hash);
+    let cas = request.header.cas.get();
+    let status = match shard.peek(key.bytes, key.hash, now) {
+        Some(item) if cas != 0 && cas != shard.header(item).cas => Status::Exists,
+        _ if shard.delete_key(key.bytes, key.hash, now) => Status::Ok,
+        _ => Status::NotFound,
+    };
+    finish(request, status, 0, out);
+}
+
+fn arithmetic(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) {
+    let store = &service.store;
+    let key = store.key(request.key);
+    let increment = request.command == Command::Increment;
+    let (delta, initial, time) = (extra_64(request, 0), extra_64(request, 8), extra(request, 16));
+    let mut shard = store.shard(key.hash);
+    let changed = shard.add(key.bytes, key.hash, increment, delta, request.header.cas.get(), now);
+    let (number, cas) = match changed {
+        Ok((item, number)) => (number, shard.header(item).cas),
+        Err(NotChanged::NotNumeric) => return finish(request, Status::NotNumeric, 0, out),
+        Err(NotChanged::Exists) => return finish(request, Status::Exists, 0, out),
+        Err(NotChanged::NoMemory) => return finish(request, Status::NoMemory, 0, out),
+        Err(NotChanged::NotFound) if time == NOT_MADE => return finish(request, Status::NotFound, 0, out),
+        Err(NotChanged::NotFound) => {
+            let mut digits = [0; number::DIGITS];
+            let write = Write {
+                mode: Mode::Add,
+                key: key.bytes,
+                hash: key.hash,
+                flags: 0,
+                expires: expiry(service, time, now),
+                value: number::format(initial, &mut digits),
+                cas: 0,
+                stale: false,
+                binary_key: false,
+            };
+            match shard.write(&write, now) {
+                Stored::Stored(cas) => (initial, cas),
+                Stored::NoMemory | Stored::TooLarge => return finish(request, Status::NoMemory, 0, out),
+                _ => return finish(request, Status::NotStored, 0, out),
+            }
+        }
+    };
+    if !request.quiet {
+        reply(request.header, Status::Ok, &[], &[], &number.to_be_bytes(), cas, out);
+    }
+}

@@ -1,0 +1,6 @@
+//! Commands, executed on the store, with their replies.
+
+pub mod ascii;
+pub mod binary;
+pub mod meta;
+mod stats;

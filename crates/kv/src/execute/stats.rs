@@ -1,0 +1,330 @@
+//! What `stats` tells, by memcached's names, so that the tools that read them go on working.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::binary::reply;
+use crate::{
+    clock::{NEVER, Seconds},
+    number::unsigned_32,
+    protocol::{
+        Words,
+        binary::{Request, Status},
+    },
+    service::{Service, VERSION},
+    store::ClassUse,
+    tls::Tls,
+};
+
+/// Replies to `stats` with what is behind it.
+pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) {
+    let mut stat = |name: &str, value: &str| {
+        out.extend_from_slice(b"STAT ");
+        out.extend_from_slice(name.as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(value.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    };
+    let error = match words.next() {
+        Some(b"reset") => {
+            service.reset_counts();
+            out.extend_from_slice(b"RESET\r\n");
+            return;
+        }
+        Some(b"detail") => match words.next() {
+            Some(b"on" | b"off") => Err("OK\r\n"),
+            Some(b"dump") => Ok(()),
+            _ => Err("CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
+        },
+        Some(b"cachedump") => {
+            cachedump(service, words, out, now);
+            return;
+        }
+        group => {
+            if tell(service, group, now, &mut stat) {
+                Ok(())
+            } else {
+                Err("ERROR\r\n")
+            }
+        }
+    };
+    out.extend_from_slice(error.err().unwrap_or("END\r\n").as_bytes());
+}
+
+/// Replies to a binary `stat`, one item of it a reply, and an empty one at the end.
+pub fn binary(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) {
+    let header = request.header;
+    let group = (!request.key.is_empty()).then_some(request.key);
+    if group == Some(b"reset") {
+        service.reset_counts();
+    } else {
+        let mut stat = |name: &str, value: &str| {
+            reply(header, Status::Ok, &[], name.as_bytes(), value.as_bytes(), 0, out);
+        };
+        let known = group.is_some_and(|group| group.starts_with(b"detail")) || tell(service, group, now, &mut stat);
+        if !known {
+            return super::binary::refuse(header, Status::NotFound, out);
+        }
+    }
+    reply(header, Status::Ok, &[], &[], &[], 0, out);
+}
+
+/// Tells a group of counts; false if there is no such group.
+fn tell(service: &Service, group: Option<&[u8]>, now: Seconds, stat: &mut impl FnMut(&str, &str)) -> bool {
+    match group {
+        None => general(service, now, stat),
+        Some(b"settings") => settings(service, stat),
+        Some(b"items") => items(service, now, stat),
+        Some(b"slabs") => slabs(service, now, stat),
+        Some(b"sizes") => sizes(service, now, stat),
+        Some(b"conns") => {}
+        _ => return false,
+    }
+    true
+}
+
+fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
+    let (store, counts) = (&service.store, &service.counts);
+    let counters = store.counters();
+    let mut number = |name: &str, value: u64| stat(name, &value.to_string());
+    number("pid", std::process::id().into());
+    number("uptime", store.clock().uptime(now).into());
+    number("time", store.clock().since_1970(now).cast_unsigned());
+    stat("version", VERSION);
+    let mut number = |name: &str, value: u64| stat(name, &value.to_string());
+    number("pointer_size", usize::BITS.into());
+    for (name, seconds) in ["rusage_user", "rusage_system"].into_iter().zip(processor_time()) {
+        stat(name, &format!("{seconds:.6}"));
+    }
+    let mut number = |name: &str, value: u64| stat(name, &value.to_string());
+    number("max_connections", service.settings.connections as u64);
+    number("curr_connections", counts.curr_connections.load(Relaxed));
+    number("total_connections", counts.total_connections.load(Relaxed));
+    number("rejected_connections", counts.rejected_connections.load(Relaxed));
+    // One too many is refused at once; the listener goes on.
+    number("listen_disabled_num", 0);
+    number("connection_structures", counts.curr_connections.load(Relaxed));
+    number("cmd_get", counters.get_hits + counters.get_misses);
+    number("cmd_flush", counts.cmd_flush.load(Relaxed));
+    counters.iter().for_each(|(name, value)| number(name, value));
+    number("idle_kicks", counts.idle_kicks.load(Relaxed));
+    number("bytes_read", counts.bytes_read.load(Relaxed));
+    number("bytes_written", counts.bytes_written.load(Relaxed));
+    number("conn_yields", counts.conn_yields.load(Relaxed));
+    if let Some(tls) = service.tls() {
+        if tls.files().resume {
+            number("ssl_new_sessions", tls.new_sessions.load(Relaxed));
+        }
+        number("ssl_handshake_errors", tls.handshake_errors.load(Relaxed));
+        number("time_since_server_cert_refresh", now.saturating_sub(tls.loaded()).into());
+    }
+    number("limit_maxbytes", store.config().memory as u64);
+    number("accepting_conns", u64::from(!service.is_stopping()));
+    number("threads", store.config().threads as u64);
+    let sum = |of: fn(&crate::store::Shard) -> usize| store.shards().map(|shard| of(&shard) as u64).sum::<u64>();
+    number("total_malloced", sum(crate::store::Shard::memory));
+    number("hash_bytes", sum(crate::store::Shard::overhead_bytes));
+    number("bytes", sum(crate::store::Shard::used_bytes));
+    number("curr_items", sum(crate::store::Shard::len));
+}
+
+/// Seconds that the program ran, for itself and in the kernel (proc(5), `/proc/pid/stat`); 0 where the system does not tell.
+fn processor_time() -> [f64; 2] {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program, in brackets, may hold spaces. The times are the 12th and 13th field behind it.
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    let mut times = fields.split_whitespace().skip(11).map(|ticks| ticks.parse().unwrap_or(0.0));
+    let per_second = rustix::param::clock_ticks_per_second() as f64;
+    std::array::from_fn(|_| times.next().unwrap_or(0.0) / per_second)
+}
+
+fn settings(service: &Service, stat: &mut impl FnMut(&str, &str)) {
+    let (settings, config) = (&service.settings, service.store.config());
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    stat("maxbytes", &config.memory.to_string());
+    stat("maxconns", &settings.connections.to_string());
+    stat("evictions", if config.evict { "on" } else { "off" });
+    stat("num_threads", &config.threads.to_string());
+    stat("cas_enabled", "yes");
+    stat("auth_enabled_sasl", "no");
+    stat("auth_enabled_ascii", "no");
+    stat("item_size_max", &config.largest_item.to_string());
+    stat("flush_enabled", yes(settings.flush));
+    stat("dump_enabled", yes(settings.dump));
+    stat("shutdown_command", yes(settings.shutdown));
+    tls(service, stat);
+    settings.told.iter().for_each(|(name, value)| stat(name, value));
+}
+
+/// Bytes that a connection's records hold at most before they are sent (RFC 8446, section 5.1).
+const RECORD: usize = 16 << 10;
+
+fn tls(service: &Service, stat: &mut impl FnMut(&str, &str)) {
+    let tls = service.tls();
+    stat("ssl_enabled", if tls.is_some() { "yes" } else { "no" });
+    let Some(files) = tls.map(Tls::files) else { return };
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    stat("ssl_chain_cert", &files.chain.display().to_string());
+    stat("ssl_key", &files.key.display().to_string());
+    stat("ssl_verify_mode", &(files.clients as u8).to_string());
+    // PEM, by OpenSSL's number for it.
+    stat("ssl_keyformat", "1");
+    stat("ssl_ciphers", "NULL");
+    stat("ssl_ca_cert", &files.authorities.as_ref().map_or("NULL".into(), |path| path.display().to_string()));
+    stat("ssl_wbuf_size", &RECORD.to_string());
+    stat("ssl_session_cache", yes(files.resume));
+    stat("ssl_kernel_tls", "no");
+    stat("ssl_min_version", files.oldest.name());
+}
+
+/// What is in each class of blocks, of all shards together.
+fn classes(service: &Service, now: Seconds) -> Vec<ClassUse> {
+    let mut sum: Vec<ClassUse> = Vec::new();
+    for shard in service.store.shards() {
+        for class in shard.classes(now) {
+            match sum.binary_search_by_key(&class.class, |known| known.class) {
+                Ok(at) => {
+                    let known = &mut sum[at];
+                    known.pages += class.pages;
+                    known.items += class.items;
+                    known.protected += class.protected;
+                    known.age = known.age.max(class.age);
+                    known.counters.requests.add(&class.counters.requests);
+                    known.counters.ends.add(&class.counters.ends);
+                }
+                Err(at) => sum.insert(at, class),
+            }
+        }
+    }
+    sum
+}
+
+fn items(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
+    for class in classes(service, now) {
+        let number = class.class + 1;
+        stat(&format!("items:{number}:number"), &class.items.to_string());
+        stat(&format!("items:{number}:number_hot"), &(class.items - class.protected).to_string());
+        stat(&format!("items:{number}:number_warm"), &class.protected.to_string());
+        stat(&format!("items:{number}:age"), &class.age.to_string());
+        for (name, count) in class.counters.ends.iter() {
+            stat(&format!("items:{number}:{name}"), &count.to_string());
+        }
+    }
+}
+
+fn slabs(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
+    let classes = classes(service, now);
+    for class in &classes {
+        let number = class.class + 1;
+        let blocks = class.blocks_in_page * class.pages as usize;
+        stat(&format!("{number}:chunk_size"), &class.block.to_string());
+        stat(&format!("{number}:chunks_per_page"), &class.blocks_in_page.to_string());
+        stat(&format!("{number}:total_pages"), &class.pages.to_string());
+        stat(&format!("{number}:total_chunks"), &blocks.to_string());
+        stat(&format!("{number}:used_chunks"), &class.items.to_string());
+        stat(&format!("{number}:free_chunks"), &blocks.saturating_sub(class.items).to_string());
+        for (name, count) in class.counters.requests.iter() {
+            stat(&format!("{number}:{name}"), &count.to_string());
+        }
+    }
+    stat("active_slabs", &classes.len().to_string());
+    let memory: usize = classes.iter().map(|class| class.block * class.blocks_in_page * class.pages as usize).sum();
+    stat("total_malloced", &memory.to_string());
+}
+
+/// Bytes that are counted as one size.
+const SIZE_STEP: usize = 32;
+
+fn sizes(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
+    let mut counts = std::collections::BTreeMap::new();
+    for shard in service.store.shards() {
+        for item in shard.items(now) {
+            *counts.entry(shard.size(item).next_multiple_of(SIZE_STEP)).or_insert(0_u64) += 1;
+        }
+    }
+    counts.iter().for_each(|(size, count)| stat(&size.to_string(), &count.to_string()));
+}
+
+/// Bytes of a list of keys at most, which is all in memory (memcached's limit for `cachedump`).
+const LONGEST_DUMP: usize = 2 << 20;
+
+fn cachedump(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) {
+    let (class, limit) = (words.next(), words.next());
+    if !service.settings.dump {
+        return out.extend_from_slice(b"CLIENT_ERROR stats cachedump not allowed\r\n");
+    }
+    let (Some(class), Some(limit)) = (class, limit) else {
+        return out.extend_from_slice(b"CLIENT_ERROR bad command line\r\n");
+    };
+    let (Some(class), Some(limit)) = (unsigned_32(class), unsigned_32(limit)) else {
+        return out.extend_from_slice(b"CLIENT_ERROR bad command line format\r\n");
+    };
+    if class >= 64 {
+        return out.extend_from_slice(b"CLIENT_ERROR Illegal slab id\r\n");
+    }
+    let start = out.len();
+    let most = if limit == 0 { usize::MAX } else { limit as usize };
+    let mut count = 0;
+    for shard in service.store.shards() {
+        for item in shard.items(now).filter(|item| u32::from(shard.class(*item)) + 1 == class) {
+            if count == most || out.len() - start > LONGEST_DUMP {
+                break;
+            }
+            let header = shard.header(item);
+            let expires = if header.expires == NEVER { 0 } else { service.store.clock().since_1970(header.expires) };
+            out.extend_from_slice(b"ITEM ");
+            out.extend_from_slice(shard.key(item));
+            out.extend_from_slice(format!(" [{} b; {expires} s]\r\n", header.value_len).as_bytes());
+            count += 1;
+        }
+    }
+    out.extend_from_slice(b"END\r\n");
+}
+
+/// Replies to `lru_crawler`: `metadump all` lists the keys; the rest is about a thread that there is not.
+pub fn crawler(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) {
+    let (command, argument) = (words.next(), words.next());
+    match (command, argument) {
+        (Some(b"metadump"), Some(b"all")) if service.settings.dump => metadump(service, out, now),
+        (Some(b"metadump"), Some(_)) if !service.settings.dump => {
+            out.extend_from_slice(b"ERROR metadump not allowed\r\n");
+        }
+        (Some(b"metadump"), Some(_)) => out.extend_from_slice(b"BADCLASS invalid class id\r\n"),
+        (Some(b"enable" | b"disable"), None) | (Some(b"crawl" | b"sleep" | b"tocrawl"), Some(_)) => {
+            out.extend_from_slice(b"OK\r\n");
+        }
+        _ => out.extend_from_slice(b"ERROR\r\n"),
+    }
+}
+
+fn metadump(service: &Service, out: &mut Vec<u8>, now: Seconds) {
+    let clock = service.store.clock();
+    let start = out.len();
+    for shard in service.store.shards() {
+        for item in shard.items(now) {
+            if out.len() - start > LONGEST_DUMP {
+                break;
+            }
+            let header = shard.header(item);
+            out.extend_from_slice(b"key=");
+            // As in a URL, so that a key holds no space and no end of a line.
+            for byte in shard.key(item) {
+                if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
+                    out.push(*byte);
+                } else {
+                    out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+                }
+            }
+            let expires = if header.expires == NEVER { -1 } else { clock.since_1970(header.expires) };
+            let fetched = if header.marks & crate::store::mark::FETCHED != 0 { "yes" } else { "no" };
+            let text = format!(
+                " exp={expires} la={} cas={} fetch={fetched} cls={} size={}\r\n",
+                clock.since_1970(header.accessed),
+                header.cas,
+                shard.class(item) + 1,
+                shard.size(item)
+            );
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    out.extend_from_slice(b"END\r\n");
+}

@@ -1,0 +1,96 @@
+//! Parsers of memcached's protocols: bytes to commands, without allocation and without effect.
+
+pub mod ascii;
+pub mod binary;
+pub mod meta;
+pub mod udp;
+
+/// Words that a line is looked at for; what is behind them no command has.
+pub const MOST_WORDS: usize = 23;
+
+/// The words of a line, between spaces, up to a NUL.
+#[derive(Clone, Debug)]
+pub struct Words<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    /// The words of a line.
+    pub fn new(line: &'a [u8]) -> Self {
+        Self { rest: line }
+    }
+
+    /// What is left of the line.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let mut start = 0;
+        while self.rest.get(start) == Some(&b' ') {
+            start += 1;
+        }
+        let rest = &self.rest[start..];
+        let len = memchr::memchr2(b' ', 0, rest).unwrap_or(rest.len());
+        let (word, rest) = rest.split_at(len);
+        self.rest = if rest.first() == Some(&0) { &[] } else { rest };
+        (!word.is_empty()).then_some(word)
+    }
+}
+
+/// The first words of a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    words: [&'a [u8]; MOST_WORDS],
+    count: usize,
+}
+
+impl<'a> Line<'a> {
+    /// Takes a line apart.
+    #[inline]
+    pub fn new(line: &'a [u8]) -> Self {
+        let mut words = [&[][..]; MOST_WORDS];
+        let mut count = 0;
+        let mut source = Words::new(line);
+        while let (Some(place), Some(word)) = (words.get_mut(count), source.next()) {
+            *place = word;
+            count += 1;
+        }
+        Self { words, count }
+    }
+
+    /// The words.
+    #[inline]
+    pub fn words(&self) -> &[&'a [u8]] {
+        &self.words[..self.count]
+    }
+}
+
+/// Why a line is no command, in memcached's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What the client is told.
+    pub reason: &'static str,
+    /// Whether it asked to be told nothing.
+    pub quiet: bool,
+    /// Bytes of the value that follows, to be passed over.
+    pub swallow: u64,
+}
+
+impl Refusal {
+    /// A refusal that is told, with no value behind it.
+    pub const fn new(reason: &'static str) -> Self {
+        Self { reason, quiet: false, swallow: 0 }
+    }
+}
+
+/// No command, or with a wrong number of words.
+pub const ERROR: Refusal = Refusal::new("ERROR");
+
+/// A command with words that it cannot have.
+pub const BAD_LINE: Refusal = Refusal::new("CLIENT_ERROR bad command line format");

@@ -1,0 +1,163 @@
+//! Accepts connections, and hands them to the workers in turn.
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    os::fd::{AsFd, OwnedFd},
+    path::{Path, PathBuf},
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
+
+use nic::Waker;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{Mode, chmod},
+    net::{
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, getsockname, ipproto,
+        listen, socket_with, sockopt,
+    },
+};
+
+use super::{
+    Config, Error,
+    worker::{Accepted, Inbox},
+};
+use crate::service::Service;
+
+/// What memcached says to a connection too many.
+const TOO_MANY: &[u8] = b"ERROR Too many open connections\r\n";
+
+/// How long nothing is accepted where the process has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(10);
+
+struct Socket {
+    fd: OwnedFd,
+    is_tcp: bool,
+    tls: bool,
+}
+
+/// The sockets that are listened on.
+pub(super) struct Listener {
+    service: Arc<Service>,
+    waker: Waker,
+    sockets: Vec<Socket>,
+    /// A file to be removed at the end.
+    path: Option<PathBuf>,
+}
+
+impl Listener {
+    pub(super) fn bind(config: &Config, service: &Arc<Service>) -> Result<Self, Error> {
+        let waker = Waker::new().map_err(Error::Thread)?;
+        let mut listener = Self { service: Arc::clone(service), waker, sockets: Vec::new(), path: None };
+        let has_tls = service.tls().is_some();
+        let tcp = config.tcp.iter().map(|address| (address, has_tls));
+        for (address, tls) in tcp.chain(config.tcp_plain.iter().map(|address| (address, false))) {
+            let fd = bind_tcp(*address, config.backlog)
+                .map_err(|source| Error::Listen { at: address.to_string(), source })?;
+            listener.sockets.push(Socket { fd, is_tcp: true, tls });
+        }
+        if let Some((path, mode)) = &config.unix {
+            let at = path.display().to_string();
+            let fd = bind_unix(path, *mode, config.backlog).map_err(|source| Error::Listen { at, source })?;
+            listener.sockets.push(Socket { fd, is_tcp: false, tls: false });
+            listener.path = Some(path.clone());
+        }
+        Ok(listener)
+    }
+
+    /// Addresses of TCP, with the ports that the system chose.
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let tcp = self.sockets.iter().filter(|socket| socket.is_tcp);
+        tcp.filter_map(|socket| SocketAddr::try_from(getsockname(&socket.fd).ok()?).ok()).collect()
+    }
+
+    pub(super) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Hands connections to `inboxes` until the service stops.
+    pub(super) fn run(self, inboxes: Vec<Inbox>) {
+        let mut turns = inboxes.iter().cycle();
+        while !self.service.is_stopping() {
+            let waker = PollFd::from_borrowed_fd(self.waker.as_fd(), PollFlags::IN);
+            let sockets = self.sockets.iter().map(|socket| PollFd::new(&socket.fd, PollFlags::IN));
+            let mut waited: Vec<_> = std::iter::once(waker).chain(sockets).collect();
+            match poll(&mut waited, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => tracing::error!("cannot wait for connections: {error}"),
+            }
+            for socket in &self.sockets {
+                if let Err(error) = self.accept(socket, &mut turns) {
+                    tracing::warn!("cannot accept a connection: {error}; raise the limit of open files (ulimit -n)");
+                    let _ = poll(&mut [], Timespec::try_from(PAUSE).ok().as_ref());
+                }
+            }
+        }
+    }
+
+    /// Accepts what waits.
+    fn accept<'a>(&self, socket: &Socket, turns: &mut impl Iterator<Item = &'a Inbox>) -> io::Result<()> {
+        let counts = &self.service.counts;
+        loop {
+            let connection = match accept_with(&socket.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(connection) => connection,
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                // The client went before it was accepted.
+                Err(rustix::io::Errno::CONNABORTED | rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            if counts.curr_connections.load(Relaxed) >= self.service.settings.connections as u64 {
+                counts.rejected_connections.fetch_add(1, Relaxed);
+                // To a client that waits for TLS the end of the connection tells as much.
+                if !socket.tls {
+                    let _ = rustix::io::write(&connection, TOO_MANY);
+                }
+                continue;
+            }
+            if socket.is_tcp {
+                // Replies are sent as they are ready. A client that is gone is noticed at last.
+                let _ = sockopt::set_tcp_nodelay(&connection, true);
+                let _ = sockopt::set_socket_keepalive(&connection, true);
+            }
+            counts.curr_connections.fetch_add(1, Relaxed);
+            counts.total_connections.fetch_add(1, Relaxed);
+            if let Some(inbox) = turns.next() {
+                inbox.put(Accepted { socket: connection, tls: socket.tls });
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn bind_tcp(address: SocketAddr, backlog: i32) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &address)?;
+    listen(&socket, backlog)?;
+    Ok(socket)
+}
+
+fn bind_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = || socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    let address = SocketAddrUnix::new(path)?;
+    // A socket that nobody listens on any more is left over from a crash.
+    if connect(&socket()?, &address) == Err(rustix::io::Errno::CONNREFUSED) {
+        fs::remove_file(path)?;
+    }
+    let socket = socket()?;
+    bind(&socket, &address)?;
+    chmod(path, Mode::from_raw_mode(mode))?;
+    listen(&socket, backlog)?;
+    Ok(socket)
+}

@@ -1,0 +1,169 @@
+//! The sockets and the threads: a listener that hands connections round, workers that each serve their own, and one thread
+//! for datagrams.
+
+mod connection;
+mod listener;
+mod socket;
+mod udp;
+mod worker;
+
+use std::{
+    io,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use nic::{Prefix, Waker};
+
+use crate::service::Service;
+use listener::Listener;
+use udp::Datagrams;
+use worker::Worker;
+
+/// Where and how to serve.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Addresses for TCP, by TLS where the service has it.
+    pub tcp: Vec<SocketAddr>,
+    /// Addresses for TCP without TLS, whatever the service has.
+    pub tcp_plain: Vec<SocketAddr>,
+    /// A socket in the file system, and who may connect: its mode.
+    pub unix: Option<(PathBuf, u32)>,
+    /// Addresses for UDP.
+    pub udp: Vec<SocketAddr>,
+    /// Who may get replies by UDP that are longer than the request.
+    pub udp_trusted: Vec<Prefix>,
+    /// Threads that serve connections.
+    pub threads: usize,
+    /// Connections that wait to be accepted.
+    pub backlog: i32,
+    /// After how long a connection without requests is closed.
+    pub idle: Option<Duration>,
+}
+
+/// Why a server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {at}: {source}; choose another address or port, or stop what listens there")]
+    Listen {
+        /// The address or the file.
+        at: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is nothing to listen on.
+    #[error("there is nothing to listen on: give a port for TCP, one for UDP, or a file for a socket")]
+    Nowhere,
+    /// The system has no thread or no descriptor to give.
+    #[error("cannot start a thread of the server: {0}; raise the limits of the process (ulimit -n, ulimit -u)")]
+    Thread(io::Error),
+}
+
+/// Name of a thread that serves connections.
+pub const WORKER: &str = "kv-worker";
+/// Name of a thread that serves datagrams.
+pub const UDP: &str = "kv-udp";
+
+/// The prefixes of this machine alone: who gets replies by UDP that are longer than the request, if nobody says otherwise.
+pub fn loopback() -> Vec<Prefix> {
+    [(IpAddr::from([127, 0, 0, 0]), 8), (IpAddr::from(Ipv6Addr::LOCALHOST), 128)]
+        .map(|(address, length)| Prefix::containing(address, length))
+        .into()
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    service: Arc<Service>,
+    tcp: Vec<SocketAddr>,
+    udp: Vec<SocketAddr>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Binds all sockets, and starts the threads.
+    pub fn start(config: &Config, service: Arc<Service>) -> Result<Self, Error> {
+        if config.tcp.is_empty() && config.tcp_plain.is_empty() && config.unix.is_none() && config.udp.is_empty() {
+            return Err(Error::Nowhere);
+        }
+        let listener = Listener::bind(config, &service)?;
+        let udp = config.udp.iter().map(|at| Datagrams::bind(*at, &config.udp_trusted, &service));
+        let udp = udp.collect::<Result<Vec<_>, _>>()?;
+        let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, config.idle));
+        let workers = workers.collect::<io::Result<Vec<_>>>().map_err(Error::Thread)?;
+        let mut server = Self {
+            service,
+            tcp: listener.addresses(),
+            udp: udp.iter().map(Datagrams::address).collect(),
+            threads: Vec::new(),
+        };
+        let inboxes = workers.iter().map(Worker::inbox).collect();
+        for worker in workers {
+            server.spawn(WORKER, worker.inbox().waker(), move || worker.run())?;
+        }
+        for datagrams in udp {
+            server.spawn(UDP, datagrams.waker(), move || datagrams.run())?;
+        }
+        server.spawn("kv-listener", listener.waker(), move || listener.run(inboxes))?;
+        Ok(server)
+    }
+
+    fn spawn(&mut self, name: &str, waker: Waker, run: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        self.service.wake_to_stop(waker);
+        match thread::Builder::new().name(name.into()).spawn(run) {
+            Ok(thread) => self.threads.push(thread),
+            Err(error) => {
+                self.service.stop();
+                return Err(Error::Thread(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Addresses of TCP that it listens on.
+    pub fn tcp(&self) -> &[SocketAddr] {
+        &self.tcp
+    }
+
+    /// Addresses of UDP.
+    pub fn udp(&self) -> &[SocketAddr] {
+        &self.udp
+    }
+
+    /// What it serves.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// Waits until the threads have ended: after [`Service::stop`], or a client's `shutdown`.
+    pub fn join(mut self) {
+        self.end();
+    }
+
+    /// Waits for the threads; then the store, which nobody uses any more, is closed.
+    fn end(&mut self) {
+        let mut is_whole = true;
+        for thread in std::mem::take(&mut self.threads) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the key-value store panicked");
+                is_whole = false;
+            }
+            // One has ended, so all are to.
+            self.service.stop();
+        }
+        if let Err(error) = if is_whole { self.service.store.close() } else { Ok(()) } {
+            tracing::error!("the store's items are lost with the program: {error}");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.service.stop();
+        self.end();
+    }
+}

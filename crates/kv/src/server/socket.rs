@@ -1,0 +1,195 @@
+//! The socket of a connection: bytes as they are, or in TLS.
+
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    os::fd::OwnedFd,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+use rustix::io::Errno;
+use rustls::{HandshakeKind, ServerConnection};
+
+use crate::service::Service;
+
+/// What came of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Received {
+    /// So many bytes; and whether there may be more.
+    Bytes { count: usize, more: bool },
+    /// Nothing is there now.
+    Nothing,
+    /// The client sends no more.
+    End,
+}
+
+/// A socket that does not block.
+#[derive(Debug)]
+pub(super) enum Socket {
+    Plain(OwnedFd),
+    Tls(Box<Secured>),
+}
+
+impl Socket {
+    pub(super) fn plain(socket: OwnedFd) -> Self {
+        Self::Plain(socket)
+    }
+
+    /// A socket that speaks TLS.
+    pub(super) fn tls(socket: OwnedFd, session: ServerConnection, service: &Arc<Service>) -> Self {
+        Self::Tls(Box::new(Secured { socket, session, service: Arc::clone(service), is_safe: false }))
+    }
+
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(secured) => &secured.socket,
+        }
+    }
+
+    /// Reads what is there.
+    #[inline]
+    pub(super) fn read(&mut self, room: &mut [u8]) -> io::Result<Received> {
+        match self {
+            Self::Plain(socket) => loop {
+                return match rustix::io::read(&*socket, &mut *room) {
+                    Ok(0) => Ok(Received::End),
+                    Ok(count) => Ok(Received::Bytes { count, more: count == room.len() }),
+                    Err(Errno::INTR) => continue,
+                    Err(Errno::AGAIN) => Ok(Received::Nothing),
+                    Err(error) => Err(error.into()),
+                };
+            },
+            Self::Tls(secured) => secured.read(room),
+        }
+    }
+
+    /// Writes, and gives how many bytes were taken: fewer than all where the client does not take more now.
+    #[inline]
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut taken = 0;
+        match self {
+            Self::Plain(socket) => {
+                while taken < bytes.len() {
+                    match rustix::io::write(&*socket, &bytes[taken..]) {
+                        Ok(count) => taken += count,
+                        Err(Errno::INTR) => {}
+                        Err(Errno::AGAIN) => break,
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+            }
+            Self::Tls(secured) => {
+                while taken < bytes.len() && secured.flush()? {
+                    taken += secured.session.writer().write(&bytes[taken..])?;
+                }
+                secured.flush()?;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Sends bytes that were taken before. Tells whether those are all.
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        match self {
+            Self::Plain(_) => Ok(true),
+            Self::Tls(secured) => secured.flush(),
+        }
+    }
+
+    /// Whether bytes that were taken are not sent yet.
+    #[inline]
+    pub(super) fn is_blocked(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(secured) => secured.session.wants_write(),
+        }
+    }
+}
+
+/// A socket, and what makes its bytes safe.
+#[derive(Debug)]
+pub(super) struct Secured {
+    socket: OwnedFd,
+    session: ServerConnection,
+    service: Arc<Service>,
+    /// Whether the handshake is done.
+    is_safe: bool,
+}
+
+impl Secured {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<Received> {
+        loop {
+            match self.session.reader().read(room) {
+                // The client has said that this is all, or has gone without a word.
+                Ok(0) => return Ok(Received::End),
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(Received::End),
+                // There may be more in memory, of which the socket does not tell.
+                Ok(count) => return Ok(Received::Bytes { count, more: true }),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            match self.session.read_tls(&mut Bytes(&self.socket)) {
+                Ok(0) => return Ok(Received::End),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Received::Nothing),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            let processed = self.session.process_new_packets();
+            // The handshake's replies, or the alert that tells the client what is wrong.
+            self.flush()?;
+            processed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+            if !self.is_safe && !self.session.is_handshaking() {
+                self.is_safe = true;
+                let is_new = self.session.handshake_kind() != Some(HandshakeKind::Resumed);
+                self.count(|tls| &tls.new_sessions, is_new);
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<bool> {
+        while self.session.wants_write() {
+            match self.session.write_tls(&mut Bytes(&self.socket)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn count(&self, which: impl Fn(&crate::tls::Tls) -> &std::sync::atomic::AtomicU64, wanted: bool) {
+        if let Some(tls) = self.service.tls().filter(|_| wanted) {
+            which(tls).fetch_add(1, Relaxed);
+        }
+    }
+}
+
+impl Drop for Secured {
+    fn drop(&mut self) {
+        self.count(|tls| &tls.handshake_errors, !self.is_safe);
+        // A client that cannot take it now will see the end of the connection.
+        self.session.send_close_notify();
+        let _ = self.flush();
+    }
+}
+
+/// A descriptor as the library wants it.
+struct Bytes<'a>(&'a OwnedFd);
+
+impl Read for Bytes<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(self.0, room)?)
+    }
+}
+
+impl Write for Bytes<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(self.0, bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! What a shard counts, by the names of memcached's `stats`.
+
+macro_rules! counters {
+    ($(#[doc = $about:literal])* $counters:ident, $($(#[doc = $doc:literal])* $name:ident,)*) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $counters {
+            $($(#[doc = $doc])* pub $name: u64,)*
+        }
+
+        impl $counters {
+            /// Adds another shard's.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
+
+            /// Names and values, in the order of `stats`.
+            pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name),)*].into_iter()
+            }
+        }
+    };
+}
+
+counters! {
+    /// Counts of one shard, or of all.
+    Counters,
+    /// Writes of values.
+    cmd_set,
+    /// Keys touched.
+    cmd_touch,
+    /// Debug requests of the meta protocol.
+    cmd_meta,
+    /// Reads that found an item.
+    get_hits,
+    /// Reads that found none.
+    get_misses,
+    /// Reads of items that had expired.
+    get_expired,
+    /// Reads of items that were flushed.
+    get_flushed,
+    /// Deletions of what was not there.
+    delete_misses,
+    /// Deletions.
+    delete_hits,
+    /// Increments of what was not there.
+    incr_misses,
+    /// Increments.
+    incr_hits,
+    /// Decrements of what was not there.
+    decr_misses,
+    /// Decrements.
+    decr_hits,
+    /// Compare-and-set of what was not there.
+    cas_misses,
+    /// Compare-and-set that succeeded.
+    cas_hits,
+    /// Compare-and-set of what had changed.
+    cas_badval,
+    /// Touches that found an item.
+    touch_hits,
+    /// Touches that found none.
+    touch_misses,
+    /// Values refused since they are too large.
+    store_too_large,
+    /// Values refused since there is no room.
+    store_no_memory,
+    /// Items stored since the start.
+    total_items,
+    /// Items that went before they expired.
+    evictions,
+    /// Of these, those that were never read.
+    evicted_unfetched,
+    /// Items reclaimed after they were over.
+    reclaimed,
+    /// Of these, those that were never read.
+    expired_unfetched,
+    /// Pages that went from one class of blocks to another.
+    pages_moved,
+}
+
+counters! {
+    /// Requests that found an item in a class of blocks, or put one there: what `stats slabs` tells.
+    ClassRequests,
+    /// Reads that found an item.
+    get_hits,
+    /// Writes of values.
+    cmd_set,
+    /// Deletions.
+    delete_hits,
+    /// Increments.
+    incr_hits,
+    /// Decrements.
+    decr_hits,
+    /// Compare-and-set that succeeded.
+    cas_hits,
+    /// Compare-and-set of what had changed.
+    cas_badval,
+    /// Touches that found an item.
+    touch_hits,
+}
+
+counters! {
+    /// What became of the items of a class of blocks: what `stats items` tells.
+    ClassEnds,
+    /// Items that went before they expired.
+    evicted,
+    /// Of these, those that were to expire.
+    evicted_nonzero,
+    /// Of these, those that were never read.
+    evicted_unfetched,
+    /// Values refused since there is no room.
+    outofmemory,
+    /// Items reclaimed after they were over.
+    reclaimed,
+    /// Of these, those that were never read.
+    expired_unfetched,
+}
+
+/// Counts of a class of blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounters {
+    /// Requests.
+    pub requests: ClassRequests,
+    /// What became of items.
+    pub ends: ClassEnds,
+}

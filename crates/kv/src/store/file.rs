@@ -1,0 +1,309 @@
+//! A store in a file that outlives the program.
+//!
+//! FILE has the memory of the shards, one behind the other, and is mapped while the store runs. FILE.meta has the rest
+//! ([`super::state`]). It is written at the end, when nobody changes anything any more, and taken away at the start, before
+//! anything is changed. So a program that was killed leaves none, and the next one starts empty.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+    sync::atomic::Ordering::Relaxed,
+    thread,
+};
+
+use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatvfs};
+use table::{Hasher, Region};
+
+use super::{
+    Config, Store, lock,
+    shard::{Limits, Shard},
+    state::{self, Head, MAGIC},
+};
+use crate::clock::Clock;
+
+/// Of a store's memory the state is a 60th, and some for small stores.
+const LONGEST_STATE: fn(usize) -> u64 = |memory| (memory / 32) as u64 + (16 << 20);
+
+/// How a store began.
+#[derive(Debug)]
+pub enum Start {
+    /// With what it had.
+    Warm {
+        /// Number of items.
+        items: usize,
+    },
+    /// Empty.
+    Cold(Cold),
+}
+
+/// Why a store begins empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Cold {
+    /// There is no file.
+    #[error("the file is new")]
+    New,
+    /// The program that had the file did not end by itself.
+    #[error("the program that had the file was killed, so its items may be torn")]
+    NotClosed,
+    /// The file is that of another version of the program.
+    #[error("its layout is version {found}, and that of this program {expected}")]
+    Version {
+        /// The file's.
+        found: u32,
+        /// This program's.
+        expected: u32,
+    },
+    /// The store was asked for another size.
+    #[error("its {what} was {found}, and {expected} is asked for now")]
+    OtherSize {
+        /// Of what.
+        what: &'static str,
+        /// The file's, in bytes.
+        found: u64,
+        /// What is asked for, in bytes.
+        expected: u64,
+    },
+    /// The digest is another one.
+    #[error("its digest does not fit, so it was changed since")]
+    Damaged,
+}
+
+/// Why a file cannot be a store's memory.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The system refuses something.
+    #[error("cannot {what} {path}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another store has it.
+    #[error("{0} is the memory of a store that runs; stop it, or give each store a file of its own")]
+    InUse(PathBuf),
+    /// It is something else.
+    #[error("{0} is no store's memory, and would be overwritten; remove it, or choose another file")]
+    NotOurs(PathBuf),
+    /// The file system is full.
+    #[error("{path}: there is no room for {bytes} bytes: {source}; lower the memory, or choose another file system")]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It cannot be mapped.
+    #[error(transparent)]
+    Map(#[from] table::Error),
+}
+
+/// A file that is a store's memory, and nobody else's while it is open.
+#[derive(Debug)]
+pub(super) struct MemoryFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl MemoryFile {
+    fn open(path: &Path) -> Result<Self, FileError> {
+        let fail = |what| move |source| FileError::System { what, path: path.to_owned(), source };
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(path).map_err(fail("open"))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(FileError::InUse(path.to_owned())),
+            Err(error) => return Err(fail("lock")(error.into())),
+        }
+        let mut start = Vec::new();
+        (&file).take(MAGIC.len() as u64).read_to_end(&mut start).map_err(fail("read"))?;
+        if !start.is_empty() && start != MAGIC {
+            return Err(FileError::NotOurs(path.to_owned()));
+        }
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    fn state_path(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".meta");
+        path.into()
+    }
+
+    /// Reads the state, of so many bytes at most, and takes it away.
+    fn take_state(&self, longest: u64) -> Result<Result<Vec<u8>, Cold>, FileError> {
+        let path = self.state_path();
+        let fail = |what| {
+            let path = path.clone();
+            move |source| FileError::System { what, path, source }
+        };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let is_new = self.file.metadata().map_err(fail("look at"))?.len() == 0;
+                return Ok(Err(if is_new { Cold::New } else { Cold::NotClosed }));
+            }
+            Err(error) => return Err(fail("open")(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(longest).read_to_end(&mut bytes).map_err(fail("read"))?;
+        if !Head::is_of(&bytes) {
+            return Err(FileError::NotOurs(path));
+        }
+        fs::remove_file(&path).map_err(fail("remove"))?;
+        // It is to be gone before any item is changed, also where the machine loses its power.
+        self.sync_folder()?;
+        Ok(Ok(bytes))
+    }
+
+    /// Writes the state, when the memory is written.
+    fn put_state(&self, bytes: &[u8]) -> Result<(), FileError> {
+        let path = self.state_path();
+        let mut new = path.clone().into_os_string();
+        new.push(".new");
+        let new = PathBuf::from(new);
+        let fail = |what| {
+            let path = path.clone();
+            move |source| FileError::System { what, path, source }
+        };
+        self.file.sync_all().map_err(fail("sync the memory of"))?;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(fail("write"))?;
+        file.write_all(bytes).and_then(|()| file.sync_all()).map_err(fail("write"))?;
+        fs::rename(&new, &path).map_err(fail("rename"))?;
+        self.sync_folder()
+    }
+
+    fn sync_folder(&self) -> Result<(), FileError> {
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let fail = |source| FileError::System { what: "sync", path: folder.to_owned(), source };
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(fail)
+    }
+
+    /// Gives the file its size, with its bytes as they are; `anew` with zeros.
+    fn set_len(&self, bytes: u64, anew: bool) -> Result<(), FileError> {
+        let fail = |source| FileError::NoRoom { path: self.path.clone(), bytes, source };
+        if anew {
+            self.file.set_len(0).map_err(fail)?;
+            // Some file systems would be filled by the attempt.
+            let free = fstatvfs(&self.file).map_err(|error| fail(error.into()))?;
+            if free.f_bavail.saturating_mul(free.f_frsize) < bytes {
+                return Err(fail(rustix::io::Errno::NOSPC.into()));
+            }
+        }
+        self.file.set_len(bytes).map_err(fail)?;
+        // A page that the file system has no room for would end the program when it is first written.
+        match fallocate(&self.file, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+            Err(error) => Err(fail(error.into())),
+        }
+    }
+
+    /// Shards over the file's memory, all empty.
+    fn shards(&self, count: usize, limits: &Limits, hasher: &Hasher) -> Result<Vec<Shard>, FileError> {
+        let len = Shard::bytes(limits);
+        let shard = |n: usize| {
+            // SAFETY: the file has its length, the lock keeps other stores away, and the mode other users. Each shard maps a part of
+            // its own. The file stays open, and so locked, for as long as the store lives.
+            let region = unsafe { Region::of_file(&self.file, (n * len) as u64, len) }?;
+            Ok(Shard::of(region, limits, hasher)?)
+        };
+        (0..count).map(shard).collect()
+    }
+}
+
+impl Store {
+    /// A store in a file: with the items that it had where it was closed by [`Self::close`], else empty.
+    pub fn in_file(config: Config, path: &Path) -> Result<(Self, Start), FileError> {
+        let file = MemoryFile::open(path)?;
+        let cold = match file.take_state(LONGEST_STATE(config.memory))? {
+            Ok(state) => match Self::go_on(&config, &file, &state)? {
+                Ok(store) => {
+                    let items = store.shards().map(|shard| shard.len()).sum();
+                    return Ok((Self { file: Some(file), ..store }, Start::Warm { items }));
+                }
+                Err(cold) => cold,
+            },
+            Err(cold) => cold,
+        };
+        let seed = super::seed()?;
+        let (count, limits) = config.division();
+        file.set_len((count * Shard::bytes(&limits)) as u64, true)?;
+        let mut shards = file.shards(count, &limits, &Hasher::new(&seed))?;
+        if let Some(first) = shards.first_mut() {
+            *first.blocks.spare_word() = u64::from_ne_bytes(MAGIC);
+        }
+        let store = Self::of(shards, seed, Clock::start(), config);
+        Ok((Self { file: Some(file), ..store }, Start::Cold(cold)))
+    }
+
+    /// The store of a state.
+    fn go_on(config: &Config, file: &MemoryFile, state: &[u8]) -> Result<Result<Self, Cold>, FileError> {
+        let (head, states) = match Head::parse(state) {
+            Ok(parsed) => parsed,
+            Err(cold) => return Ok(Err(cold)),
+        };
+        let sizes = [
+            ("memory", head.memory.get(), config.memory as u64),
+            ("largest item", head.largest_item.get(), config.largest_item as u64),
+        ];
+        if let Some((what, found, expected)) = sizes.into_iter().find(|(_, found, expected)| found != expected) {
+            return Ok(Err(Cold::OtherSize { what, found, expected }));
+        }
+        // As many shards as there were, whatever the threads are now.
+        let count = head.shards.get() as usize;
+        let limits = config.limits(count.max(1));
+        let bytes = (count * Shard::bytes(&limits)) as u64;
+        let is_whole = file.file.metadata().is_ok_and(|metadata| metadata.len() == bytes);
+        if !count.is_power_of_two() || !is_whole || !states.len().is_multiple_of(count) {
+            return Ok(Err(Cold::Damaged));
+        }
+        file.set_len(bytes, false)?;
+        let mut shards = file.shards(count, &limits, &Hasher::new(&head.seed))?;
+        let together = together(count, config.threads);
+        let each = states.len() / count;
+        let done = thread::scope(|scope| {
+            let parts = shards.chunks_mut(together).zip(states.chunks(together * each));
+            let threads = parts.map(|(shards, states)| {
+                let mut all = shards.iter_mut().zip(states.chunks(each));
+                scope.spawn(move || all.try_for_each(|(shard, state)| shard.go_on(state)))
+            });
+            let threads = Vec::from_iter(threads);
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(Cold::Damaged)))
+        });
+        let clock = Clock::go_on(head.seconds.get(), head.since_1970.get());
+        Ok(done.map(|()| Self::of(shards, head.seed, clock, config.clone())))
+    }
+
+    /// Writes what is needed to go on with the items after the program has ended. To be called last, when nobody uses the store
+    /// any more: what is changed later makes the next start an empty one. Does nothing for a store that is in no file.
+    pub fn close(&self) -> Result<(), FileError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        if self.closed.swap(true, Relaxed) {
+            return Ok(());
+        }
+        let together = together(self.shards.len(), self.config.threads);
+        let states = thread::scope(|scope| {
+            let parts = self.shards.chunks(together);
+            let threads =
+                parts.map(|shards| scope.spawn(|| Vec::from_iter(shards.iter().map(|shard| lock(shard).state()))));
+            let threads = Vec::from_iter(threads);
+            Vec::from_iter(threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()))
+        });
+        let now = self.clock.now();
+        let now = (now, self.clock.since_1970(now));
+        let head = Head::new(states.len(), self.config.memory, self.config.largest_item, now, self.seed);
+        file.put_state(&state::join(&head, states.into_iter()))
+    }
+}
+
+/// Shards that one thread works on.
+fn together(shards: usize, threads: usize) -> usize {
+    shards.div_ceil(threads.clamp(1, shards))
+}

@@ -1,0 +1,230 @@
+//! The store: items by key, in memory of fixed size.
+//!
+//! It is divided into shards, each behind a lock of its own. A request locks the shard of one key for the time of one
+//! access, some hundred nanoseconds.
+
+mod blocks;
+mod counters;
+mod file;
+mod index;
+mod item;
+mod mirror;
+mod queues;
+mod room;
+mod shard;
+mod shared_layout;
+mod state;
+mod write;
+
+use std::sync::{
+    Mutex, MutexGuard, OnceLock, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
+
+use table::{Hash, Hasher, Region, Seed};
+
+pub use counters::{ClassCounters, ClassEnds, ClassRequests, Counters};
+pub use file::{Cold, FileError, Start};
+pub use item::{Header, MAX_KEY, mark};
+pub use mirror::{Ahead, bytes as mirror_bytes};
+pub use shard::{ClassUse, Item, Limits, Parts, Shard};
+pub use write::{Mode, NotChanged, Stored, Write};
+
+use crate::clock::{Clock, Seconds};
+
+/// Memory that a shard has at least, so that each class of blocks gets pages enough.
+const SMALLEST_SHARD: usize = 32 << 20;
+
+/// Largest items that a shard has room for at least.
+const LARGEST_ITEMS: usize = 32;
+
+/// Shards for each thread: with four, two threads seldom want the same.
+const SHARDS_PER_THREAD: usize = 4;
+
+/// Keys that are prefetched at once: as many as a core waits for lines of.
+pub const PREFETCHED: usize = 8;
+
+/// What a store is made for.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Bytes of memory for items.
+    pub memory: usize,
+    /// Bytes of the largest item.
+    pub largest_item: usize,
+    /// Whether items are evicted where there is no room.
+    pub evict: bool,
+    /// Threads that use the store.
+    pub threads: usize,
+}
+
+impl Config {
+    /// Into how many shards the memory is divided, and what each has.
+    fn division(&self) -> (usize, Limits) {
+        let smallest = SMALLEST_SHARD.max(self.largest_item.saturating_mul(LARGEST_ITEMS));
+        let most = (self.memory / smallest).max(1);
+        let wanted = if self.threads > 1 { self.threads * SHARDS_PER_THREAD } else { 1 };
+        // A power of two, so that a few bits of the hash choose the shard.
+        let count = 1 << wanted.min(most).min(256).ilog2();
+        (count, self.limits(count))
+    }
+
+    /// What each of so many shards has.
+    fn limits(&self, count: usize) -> Limits {
+        Limits { memory: self.memory / count, item: self.largest_item, evict: self.evict }
+    }
+}
+
+/// A key with its hash.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'a> {
+    /// The key.
+    pub bytes: &'a [u8],
+    /// Its hash.
+    pub hash: Hash,
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct Store {
+    shards: Vec<Mutex<Shard>>,
+    hasher: Hasher,
+    /// What the hash function was made of.
+    seed: Seed,
+    clock: Clock,
+    config: Config,
+    /// What the memory is in, if it is to outlive the program.
+    file: Option<file::MemoryFile>,
+    /// Whether the file has all that is needed to go on.
+    closed: AtomicBool,
+    /// What answers out of the mirror.
+    ahead: OnceLock<Box<dyn Ahead>>,
+    /// Gets that it had answered when counts were last set to 0.
+    ahead_before: AtomicU64,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new(config: Config) -> Result<Self, table::Error> {
+        let seed = seed()?;
+        let (count, limits) = config.division();
+        let hasher = Hasher::new(&seed);
+        let shards = (0..count).map(|_| Shard::new(&limits, &hasher)).collect::<Result<_, _>>()?;
+        Ok(Self::of(shards, seed, Clock::start(), config))
+    }
+
+    fn of(shards: Vec<Shard>, seed: Seed, clock: Clock, config: Config) -> Self {
+        let shards = shards.into_iter().map(Mutex::new).collect();
+        Self {
+            shards,
+            hasher: Hasher::new(&seed),
+            seed,
+            clock,
+            config,
+            file: None,
+            closed: AtomicBool::new(false),
+            ahead: OnceLock::new(),
+            ahead_before: AtomicU64::new(0),
+        }
+    }
+
+    /// The configuration it was made with.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The store's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// A key with its hash.
+    #[inline]
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        Key { bytes, hash: self.hasher.hash_bytes(bytes) }
+    }
+
+    /// The shard of a key, for the caller alone until it lets go.
+    #[inline]
+    pub fn shard(&self, hash: Hash) -> MutexGuard<'_, Shard> {
+        // Bits that neither the bucket nor the tag is made of.
+        let number = (hash.to_bits() >> 24) as usize & (self.shards.len() - 1);
+        lock(&self.shards[number])
+    }
+
+    /// Asks for what keys need to be found, some [`PREFETCHED`] at once, so that the one's memory comes while another's is waited for.
+    /// Of a key alone nothing is gained.
+    #[inline]
+    pub fn prefetch(&self, hashes: impl Iterator<Item = Hash> + Clone) {
+        if hashes.clone().nth(1).is_none() {
+            return;
+        }
+        hashes.clone().for_each(|hash| self.shard(hash).prefetch_bucket(hash));
+        hashes.for_each(|hash| self.shard(hash).prefetch_item(hash));
+    }
+
+    /// All shards, one after the other.
+    pub fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, Shard>> {
+        self.shards.iter().map(lock)
+    }
+
+    /// Has the store keep a mirror in memory that is shared with what is to answer out of it: [`mirror_bytes`] of it.
+    pub fn set_mirror(&self, region: Region) -> Result<(), table::Error> {
+        let given = region.len();
+        let parts = mirror::create(region, self.shards.len(), &self.hasher, &self.clock);
+        let parts = parts.ok_or(table::Error::RegionTooSmall { given, needed: mirror_bytes(0) })?;
+        self.shards().zip(parts).for_each(|(mut shard, part)| shard.mirror = Some(part));
+        Ok(())
+    }
+
+    /// Puts a key's item into the mirror, if there is one and it is small.
+    pub fn mirror(&self, key: Key<'_>, now: Seconds) {
+        self.shard(key.hash).mirror(key.bytes, key.hash, now);
+    }
+
+    /// Tells what answers out of the mirror.
+    pub fn set_ahead(&self, ahead: Box<dyn Ahead>) {
+        // Once, after the mirror was made.
+        let _ = self.ahead.set(ahead);
+    }
+
+    /// What answers out of the mirror, if anything does.
+    pub fn ahead(&self) -> Option<&dyn Ahead> {
+        self.ahead.get().map(|ahead| &**ahead)
+    }
+
+    /// Gets that were answered out of the mirror since the start.
+    fn answered_ahead(&self) -> u64 {
+        self.ahead().and_then(|ahead| ahead.counts().first().map(|(_, count)| *count)).unwrap_or(0)
+    }
+
+    /// The counts of all shards, and of what answers out of the mirror.
+    pub fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        self.shards().for_each(|shard| sum.add(&shard.counters));
+        sum.get_hits += self.answered_ahead().saturating_sub(self.ahead_before.load(Relaxed));
+        sum
+    }
+
+    /// Sets all counts to 0.
+    pub fn reset_counters(&self) {
+        self.shards().for_each(|mut shard| shard.reset_counters());
+        self.ahead_before.store(self.answered_ahead(), Relaxed);
+    }
+
+    /// Flushes all items, at once or at a moment to come.
+    pub fn flush(&self, at: Seconds, now: Seconds) {
+        self.shards().for_each(|mut shard| shard.flush(at, now));
+    }
+}
+
+/// A thread that panicked has left a shard's counts wrong at worst: its invariants are checked before anything is changed.
+fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A seed that nobody can guess, so that nobody can choose keys that collide.
+fn seed() -> Result<Seed, table::Error> {
+    let mut seed = Seed::default();
+    getrandom::fill(&mut seed).map_err(table::Error::Random)?;
+    Ok(seed)
+}

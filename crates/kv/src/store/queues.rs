@@ -1,0 +1,174 @@
+//! Which item goes when there is no room: for each class of blocks, two queues of items, and what is remembered of those
+//! that went (S3-FIFO, Yang and others, SOSP 2023).
+//!
+//! A new item waits in the probation queue. Where it was used again by the time it is the oldest, it goes on to the
+//! protected queue, else out, and a fingerprint of its key stays. A key that comes back while it is remembered is
+//! protected at once. The oldest of the protected queue goes out if it was not used, and else round once more. So a use
+//! writes a number of two bits, no list, and a scan passes through the probation queue alone.
+
+use table::Hash;
+
+use super::{
+    blocks::Blocks,
+    item::{Address, Header, mark},
+};
+
+/// Uses that are counted.
+pub(super) const MOST_USES: u8 = 3;
+
+/// Of the items of a class one in so many is on probation.
+const PROBATION: usize = 10;
+
+/// A queue of items, linked through their headers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    oldest: Address,
+    newest: Address,
+    len: usize,
+}
+
+impl Queue {
+    /// A queue as it was: its oldest and newest item, and how many there are.
+    pub(super) fn of([oldest, newest, len]: [u32; 3]) -> Self {
+        Self { oldest: Address(oldest), newest: Address(newest), len: len as usize }
+    }
+
+    /// What [`Self::of`] takes.
+    pub(super) fn ends(&self) -> [u32; 3] {
+        [self.oldest.0, self.newest.0, self.len as u32]
+    }
+
+    pub(super) fn oldest(&self) -> Option<Address> {
+        self.oldest.is_some().then_some(self.oldest)
+    }
+
+    /// Number of items.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    fn push(&mut self, blocks: &mut Blocks, at: Address) {
+        let header = blocks.header_mut(at);
+        (header.older, header.newer) = (self.newest, Address::NONE);
+        match self.newest {
+            Address::NONE => self.oldest = at,
+            newest => blocks.header_mut(newest).newer = at,
+        }
+        self.newest = at;
+        self.len += 1;
+    }
+
+    fn remove(&mut self, blocks: &mut Blocks, at: Address) {
+        let header = blocks.header(at);
+        let (older, newer) = (header.older, header.newer);
+        match older {
+            Address::NONE => self.oldest = newer,
+            older => blocks.header_mut(older).newer = newer,
+        }
+        match newer {
+            Address::NONE => self.newest = older,
+            newer => blocks.header_mut(newer).older = older,
+        }
+        self.len -= 1;
+    }
+}
+
+/// The queues of a class.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queues {
+    pub(super) probation: Queue,
+    pub(super) protected: Queue,
+}
+
+impl Queues {
+    /// Number of items.
+    pub(super) fn len(&self) -> usize {
+        self.probation.len() + self.protected.len()
+    }
+
+    /// Items in the protected queue.
+    pub(super) fn protected(&self) -> usize {
+        self.protected.len()
+    }
+
+    /// Adds an item.
+    pub(super) fn push(&mut self, blocks: &mut Blocks, at: Address, protected: bool) {
+        let header = blocks.header_mut(at);
+        header.uses = 0;
+        header.marks = header.marks & !mark::PROTECTED | if protected { mark::PROTECTED } else { 0 };
+        if protected { self.protected.push(blocks, at) } else { self.probation.push(blocks, at) }
+    }
+
+    /// Takes an item out.
+    pub(super) fn remove(&mut self, blocks: &mut Blocks, at: Address) {
+        if blocks.header(at).marks & mark::PROTECTED != 0 {
+            self.protected.remove(blocks, at);
+        } else {
+            self.probation.remove(blocks, at);
+        }
+    }
+
+    /// The item that is to go, if there is any; it stays in its queue. One that `is_dead` goes, however often it was used.
+    pub(super) fn victim(&mut self, blocks: &mut Blocks, is_dead: impl Fn(&Header) -> bool) -> Option<Address> {
+        loop {
+            let is_probation = self.protected.len() == 0 || self.probation.len() * PROBATION >= self.len();
+            let queue = if is_probation { &mut self.probation } else { &mut self.protected };
+            let oldest = queue.oldest()?;
+            let header = blocks.header(oldest);
+            let uses = header.uses;
+            if uses == 0 || is_dead(header) {
+                return Some(oldest);
+            }
+            // Each time around an item has one use less, so this ends; items that go round were used as often before.
+            queue.remove(blocks, oldest);
+            self.push(blocks, oldest, true);
+            if !is_probation {
+                blocks.header_mut(oldest).uses = uses - 1;
+            }
+        }
+    }
+
+    /// The item that has been there for the longest time, about.
+    pub(super) fn eldest(&self) -> Option<Address> {
+        self.protected.oldest().or(self.probation.oldest())
+    }
+}
+
+/// Fingerprints of keys whose items were evicted from probation: each overwrites another one when its time has come.
+#[derive(Debug)]
+pub(super) struct Ghosts {
+    pub(super) fingerprints: Vec<u32>,
+}
+
+impl Ghosts {
+    /// For so many keys.
+    pub(super) fn new(keys: usize) -> Self {
+        Self { fingerprints: vec![0; keys.max(1)] }
+    }
+
+    fn slot(&self, hash: Hash) -> (usize, u32) {
+        let bits = hash.to_bits();
+        let slot = ((bits >> 32) * self.fingerprints.len() as u64) >> 32;
+        (slot as usize, bits as u32 | 1)
+    }
+
+    pub(super) fn remember(&mut self, hash: Hash) {
+        let (slot, fingerprint) = self.slot(hash);
+        self.fingerprints[slot] = fingerprint;
+    }
+
+    /// Whether a key is remembered; it no longer is.
+    pub(super) fn recall(&mut self, hash: Hash) -> bool {
+        let (slot, fingerprint) = self.slot(hash);
+        let found = self.fingerprints[slot] == fingerprint;
+        if found {
+            self.fingerprints[slot] = 0;
+        }
+        found
+    }
+
+    /// Bytes of memory.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.fingerprints)
+    }
+}

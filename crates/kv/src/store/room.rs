@@ -1,0 +1,256 @@
+//! Blocks for items, and room for them: what is over goes first, then what was not used.
+
+use super::{
+    blocks::{Blocks, Class},
+    item::{Address, Header, kind, mark},
+    shard::{Item, Shard},
+};
+use crate::clock::{NEVER, Seconds, is_over};
+
+/// Blocks looked at for items that are over before something that is not is evicted.
+const SWEPT: usize = 8;
+
+/// Evictions from a class between two looks at whether it should have a page of another one.
+const REBALANCE: u32 = 16;
+
+/// Pages that a class keeps, however old its items are.
+const KEPT_PAGES: u32 = 1;
+
+/// Evictions for a single block at most, so that a request takes bounded time: the items of a page of the smallest blocks.
+const EVICTIONS: usize = 2048;
+
+impl Shard {
+    /// Blocks for an item, with the key in them, and room for a value of so many bytes.
+    pub(super) fn allocate_item(&mut self, key: &[u8], value_len: usize, now: Seconds) -> Option<Address> {
+        let class = self.blocks.class_for(key.len() + value_len);
+        let head = self.allocate(class.unwrap_or(self.blocks.largest()), now)?;
+        *self.blocks.header_mut(head) =
+            Header { value_len: value_len as u32, key_len: key.len() as u8, kind: kind::BUSY, ..Header::default() };
+        self.blocks.bytes_at_mut(head, 0, key.len()).copy_from_slice(key);
+        if class.is_some() {
+            return Some(head);
+        }
+        let mut left = value_len - (self.blocks.room(self.blocks.largest()) - key.len());
+        let mut last = head;
+        while left > 0 {
+            let class = self.blocks.class_for(left).unwrap_or(self.blocks.largest());
+            let Some(part) = self.allocate(class, now) else {
+                self.free_blocks(head);
+                return None;
+            };
+            let len = left.min(self.blocks.room(class));
+            *self.blocks.header_mut(part) =
+                Header { value_len: len as u32, older: head, kind: kind::BUSY, ..Header::default() };
+            self.blocks.header_mut(last).next = part;
+            last = part;
+            left -= len;
+        }
+        let mut part = self.blocks.header(head).next;
+        while part.is_some() {
+            self.blocks.header_mut(part).kind = kind::PART;
+            part = self.blocks.header(part).next;
+        }
+        Some(head)
+    }
+
+    /// Copies bytes to a place of an item's value.
+    pub(super) fn fill(&mut self, item: Address, mut offset: usize, mut bytes: &[u8]) {
+        let mut at = item;
+        while !bytes.is_empty() && at.is_some() {
+            let (from, len, next) = self.part(item, at);
+            if offset < len {
+                let count = bytes.len().min(len - offset);
+                self.blocks.bytes_at_mut(at, from + offset, count).copy_from_slice(&bytes[..count]);
+                bytes = &bytes[count..];
+                offset = 0;
+            } else {
+                offset -= len;
+            }
+            at = next;
+        }
+    }
+
+    /// Copies an item's value to a place of another one's.
+    pub(super) fn copy_value(&mut self, from: Address, to: Address, mut offset: usize) {
+        // On the stack, in pieces: source and destination are the same memory to the compiler.
+        let mut piece = [0; 1024];
+        let mut at = from;
+        while at.is_some() {
+            let (start, len, next) = self.part(from, at);
+            let mut done = 0;
+            while done < len {
+                let count = (len - done).min(piece.len());
+                piece[..count].copy_from_slice(self.blocks.bytes_at(at, start + done, count));
+                self.fill(to, offset, &piece[..count]);
+                done += count;
+                offset += count;
+            }
+            at = next;
+        }
+    }
+
+    /// Of a part of an item's value: where it starts behind the block's header, its length, the next part.
+    #[inline(always)]
+    fn part(&self, item: Address, at: Address) -> (usize, usize, Address) {
+        let header = self.blocks.header(at);
+        if at != item {
+            return (0, header.value_len as usize, header.next);
+        }
+        let from = usize::from(header.key_len);
+        if header.next.is_some() {
+            (from, self.blocks.room(self.blocks.class_at(at)) - from, header.next)
+        } else {
+            (from, header.value_len as usize, Address::NONE)
+        }
+    }
+
+    /// A block, for which items may have to go.
+    fn allocate(&mut self, class: Class, now: Seconds) -> Option<Address> {
+        for _ in 0..EVICTIONS {
+            if let Some(at) = self.blocks.take(class) {
+                return Some(at);
+            }
+            if !self.make_room(class, now) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Makes an item go, or some. Gives false if there is none that can.
+    fn make_room(&mut self, class: Class, now: Seconds) -> bool {
+        if self.mortal > 0 && self.sweep(now) {
+            return true;
+        }
+        if !self.limits.evict {
+            return false;
+        }
+        self.evictions = self.evictions.wrapping_add(1);
+        let (flushed, queues) = (self.flushed, &mut self.queues[usize::from(class)]);
+        let is_dead = |header: &Header| is_over(header.expires, now) || header.cas < flushed;
+        let victim = queues.victim(&mut self.blocks, is_dead);
+        // Reads that were answered ahead of the store have left no trace in the item.
+        if let Some(at) = victim
+            && self.was_read_ahead(at)
+            && self.is_live(self.blocks.header(at), now)
+        {
+            self.bump(Item(at), now);
+            return true;
+        }
+        if (victim.is_none() || self.evictions.is_multiple_of(REBALANCE))
+            && let Some(at) = self.donor(class, victim, now)
+            && self.evict_page(Blocks::page_of(at))
+        {
+            return true;
+        }
+        let Some(victim) = victim else { return false };
+        self.evict(victim, now);
+        true
+    }
+
+    /// An item in the page that a class should have: of the class whose eldest item costs most, if that is more than the `victim`'s.
+    /// An item costs the time since it was used, weighed by the root of its room: by time alone large items take the room of many
+    /// small ones, and by time and room together large ones are hardly kept.
+    fn donor(&self, class: Class, victim: Option<Address>, now: Seconds) -> Option<Address> {
+        let cost = |class: usize, at: Address| {
+            // Counted in whole seconds, of which a busy store lives few.
+            let age = u64::from(now.saturating_sub(self.blocks.header(at).accessed)) + 1;
+            age * (self.blocks.block_bytes(class as Class) as u64).isqrt()
+        };
+        let others = (0..self.queues.len()).filter(|other| {
+            *other != usize::from(class) && (victim.is_none() || self.blocks.pages_of(*other as Class) > KEPT_PAGES)
+        });
+        let eldest = others.filter_map(|other| Some((other, self.queues[other].eldest()?)));
+        let (costs, dearest) = eldest.map(|(other, at)| (cost(other, at), at)).max_by_key(|(cost, _)| *cost)?;
+        match victim.map(|victim| cost(class.into(), victim)) {
+            // A quarter more, so that pages do not go to and fro.
+            Some(cost) => (costs > cost + cost / 4).then_some(dearest),
+            None => Some(dearest),
+        }
+    }
+
+    /// Makes all items in a page go but one that is being made. Tells whether there were any.
+    fn evict_page(&mut self, page: u32) -> bool {
+        let before = self.counters.evictions;
+        let mut n = 0;
+        while let Some(at) = self.blocks.block(page, n) {
+            let header = self.blocks.header(at);
+            let item = match header.kind {
+                kind::ITEM => at,
+                kind::PART => header.older,
+                _ => Address::NONE,
+            };
+            if item.is_some() && self.blocks.header(item).kind == kind::ITEM {
+                self.count_eviction(item);
+                self.delete(Item(item));
+            }
+            n += 1;
+        }
+        self.counters.pages_moved += u64::from(self.blocks.is_whole(page));
+        self.counters.evictions > before
+    }
+
+    /// Makes an item go.
+    fn evict(&mut self, at: Address, now: Seconds) {
+        let header = *self.blocks.header(at);
+        let hash = self.hasher.hash_bytes(self.key_at(at));
+        if self.is_live(&header, now) {
+            self.count_eviction(at);
+            if header.marks & mark::PROTECTED == 0 {
+                self.ghosts.remember(hash);
+            }
+        } else {
+            self.counters.reclaimed += 1;
+            self.count(at).ends.reclaimed += 1;
+        }
+        if let Some((place, _)) = self.index.find(hash, |found| found == at) {
+            self.unlink(place, hash, at);
+        }
+    }
+
+    /// Counts an item that goes before its time.
+    pub(super) fn count_eviction(&mut self, at: Address) {
+        let header = self.blocks.header(at);
+        let (unfetched, nonzero) = (header.marks & mark::FETCHED == 0, header.expires != NEVER);
+        self.counters.evictions += 1;
+        self.counters.evicted_unfetched += u64::from(unfetched);
+        let ends = &mut self.count(at).ends;
+        ends.evicted += 1;
+        ends.evicted_unfetched += u64::from(unfetched);
+        ends.evicted_nonzero += u64::from(nonzero);
+    }
+
+    /// Reclaims items that are over, among the next few blocks. Tells whether there were any.
+    fn sweep(&mut self, now: Seconds) -> bool {
+        let mut swept = false;
+        for _ in 0..SWEPT {
+            let (page, n) = self.hand;
+            let Some(at) = self.blocks.block(page, n) else {
+                self.hand = ((page + 1) % self.blocks.pages(), 0);
+                continue;
+            };
+            self.hand = (page, n + 1);
+            let header = *self.blocks.header(at);
+            if header.kind == kind::ITEM && !self.is_live(&header, now) {
+                self.counters.reclaimed += 1;
+                let unfetched = u64::from(header.marks & mark::FETCHED == 0);
+                self.counters.expired_unfetched += unfetched;
+                let ends = &mut self.count(at).ends;
+                ends.reclaimed += 1;
+                ends.expired_unfetched += unfetched;
+                self.delete(Item(at));
+                swept = true;
+            }
+        }
+        swept
+    }
+
+    pub(super) fn free_blocks(&mut self, head: Address) {
+        let mut at = head;
+        while at.is_some() {
+            let next = self.blocks.header(at).next;
+            self.blocks.give(at);
+            at = next;
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! A shard: a part of the store with memory of its own. Whoever has it changes it alone.
+
+use table::{Hash, Hasher, Pages, Region};
+
+use super::{
+    blocks::{Blocks, Class},
+    counters::{ClassCounters, Counters},
+    index::{Index, Place},
+    item::{Address, HEADER, Header, mark},
+    mirror::Mirror,
+    queues::{Ghosts, MOST_USES, Queues},
+};
+use crate::clock::{NEVER, Seconds, is_over};
+
+/// Bytes of memory for each key that is remembered after its item went: 1.6 per cent of it.
+const BYTES_PER_GHOST: usize = 256;
+
+/// Bytes that an item takes at least, for the size of the directory.
+const SMALLEST_ITEM: usize = 48;
+
+/// What a shard is made for.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of memory for items.
+    pub memory: usize,
+    /// Bytes of the largest item, with key and header.
+    pub item: usize,
+    /// Whether items are evicted where there is no room; else they are refused.
+    pub evict: bool,
+}
+
+/// An item that was found: good until the shard changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item(pub(super) Address);
+
+/// A part of the store.
+#[derive(Debug)]
+pub struct Shard {
+    pub(super) blocks: Blocks,
+    pub(super) index: Index,
+    /// By class.
+    pub(super) queues: Vec<Queues>,
+    pub(super) ghosts: Ghosts,
+    pub(super) hasher: Hasher,
+    pub(super) limits: Limits,
+    /// What happened.
+    pub counters: Counters,
+    /// By class.
+    pub(super) class_counters: Vec<ClassCounters>,
+    pub(super) next_cas: u64,
+    /// Items with smaller numbers were flushed.
+    pub(super) flushed: u64,
+    /// When all items are flushed.
+    pub(super) flush_at: Seconds,
+    /// Items that expire some time.
+    pub(super) mortal: usize,
+    pub(super) evictions: u32,
+    /// Where the search for items that are over goes on: a page, and a block of it.
+    pub(super) hand: (u32, u16),
+    /// What answers ahead of the store have to go by, if there is anything.
+    pub(super) mirror: Option<Mirror>,
+}
+
+impl Shard {
+    /// An empty shard.
+    pub fn new(limits: &Limits, hasher: &Hasher) -> Result<Self, table::Error> {
+        Self::of(Region::anonymous(Self::bytes(limits), Pages::Huge, false)?, limits, hasher)
+    }
+
+    /// Bytes of memory for items.
+    pub(super) fn bytes(limits: &Limits) -> usize {
+        Blocks::whole_pages(limits.memory)
+    }
+
+    /// An empty shard in some memory.
+    pub(super) fn of(region: Region, limits: &Limits, hasher: &Hasher) -> Result<Self, table::Error> {
+        let blocks = Blocks::of(region)?;
+        let bytes = blocks.bytes();
+        Ok(Self {
+            index: Index::new(bytes / SMALLEST_ITEM),
+            queues: vec![Queues::default(); blocks.classes()],
+            ghosts: Ghosts::new(bytes / BYTES_PER_GHOST),
+            hasher: hasher.clone(),
+            limits: limits.clone(),
+            counters: Counters::default(),
+            class_counters: vec![ClassCounters::default(); blocks.classes()],
+            next_cas: 1,
+            flushed: 0,
+            flush_at: NEVER,
+            mortal: 0,
+            evictions: 0,
+            hand: (0, 0),
+            mirror: None,
+            blocks,
+        })
+    }
+
+    /// Asks for the bucket of a key: the first step of a batch.
+    #[inline]
+    pub fn prefetch_bucket(&self, hash: Hash) {
+        self.index.prefetch_bucket(hash);
+    }
+
+    /// Asks for the item that is likely a key's, once the bucket is there: the second step.
+    #[inline]
+    pub fn prefetch_item(&self, hash: Hash) {
+        if let Some(at) = self.index.candidate(hash) {
+            self.blocks.prefetch(at);
+        }
+    }
+
+    /// An item's header.
+    #[inline]
+    pub fn header(&self, item: Item) -> &Header {
+        self.blocks.header(item.0)
+    }
+
+    /// An item's key.
+    #[inline]
+    pub fn key(&self, item: Item) -> &[u8] {
+        self.key_at(item.0)
+    }
+
+    /// An item's value, in parts.
+    #[inline]
+    pub fn value(&self, item: Item) -> Parts<'_> {
+        let header = self.blocks.header(item.0);
+        let first = usize::from(header.key_len);
+        Parts { shard: self, at: item.0, from: first, left: header.value_len as usize }
+    }
+
+    /// Bytes that an item takes.
+    pub fn size(&self, item: Item) -> usize {
+        let header = self.blocks.header(item.0);
+        HEADER + usize::from(header.key_len) + header.value_len as usize
+    }
+
+    /// The class of an item's block.
+    pub fn class(&self, item: Item) -> u8 {
+        self.blocks.class_at(item.0)
+    }
+
+    /// Finds an item, without a trace.
+    #[inline]
+    pub fn peek(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<Item> {
+        self.flush_when_due(now);
+        let (_, at) = self.find(key, hash)?;
+        self.is_live(self.blocks.header(at), now).then_some(Item(at))
+    }
+
+    /// Finds an item to read it, and notes that.
+    #[inline]
+    pub fn get(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<Item> {
+        let item = self.read(key, hash, now)?;
+        self.bump(item, now);
+        Some(item)
+    }
+
+    /// Finds an item to read it, without a trace but in the counts.
+    #[inline]
+    pub fn read(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<Item> {
+        self.flush_when_due(now);
+        let found = self.find(key, hash);
+        let Some((_, at)) = found else {
+            self.counters.get_misses += 1;
+            return None;
+        };
+        let header = self.blocks.header(at);
+        if !self.is_live(header, now) {
+            self.counters.get_misses += 1;
+            let expired = is_over(header.expires, now);
+            self.counters.get_expired += u64::from(expired);
+            self.counters.get_flushed += u64::from(!expired);
+            return None;
+        }
+        self.counters.get_hits += 1;
+        self.count(at).requests.get_hits += 1;
+        Some(Item(at))
+    }
+
+    /// Finds an item to read it, and gives it another expiry.
+    pub fn touch(&mut self, key: &[u8], hash: Hash, expires: Seconds, now: Seconds) -> Option<Item> {
+        self.counters.cmd_touch += 1;
+        let Some(item) = self.peek(key, hash, now) else {
+            self.counters.touch_misses += 1;
+            return None;
+        };
+        self.counters.touch_hits += 1;
+        self.count(item.0).requests.touch_hits += 1;
+        self.set_expiry(item, expires);
+        self.bump(item, now);
+        Some(item)
+    }
+
+    /// Notes that an item was read.
+    #[inline]
+    pub fn bump(&mut self, item: Item, now: Seconds) {
+        let header = self.blocks.header_mut(item.0);
+        // What would not change is not written, so that items read all the time stay in the caches of several cores.
+        if header.accessed != now || header.uses < MOST_USES || header.marks & mark::FETCHED == 0 {
+            header.accessed = now;
+            header.uses = (header.uses + 1).min(MOST_USES);
+            header.marks |= mark::FETCHED;
+        }
+    }
+
+    /// Gives an item another expiry.
+    pub fn set_expiry(&mut self, item: Item, expires: Seconds) {
+        self.unmirror(item.0);
+        let header = self.blocks.header_mut(item.0);
+        let before = std::mem::replace(&mut header.expires, expires);
+        self.mortal = self.mortal + usize::from(expires != NEVER) - usize::from(before != NEVER);
+    }
+
+    /// Sets and clears marks of an item.
+    pub fn set_marks(&mut self, item: Item, set: u8, clear: u8) {
+        let marks = &mut self.blocks.header_mut(item.0).marks;
+        *marks = *marks & !clear | set;
+    }
+
+    /// Gives an item a new number.
+    pub fn renumber(&mut self, item: Item) -> u64 {
+        let cas = self.cas();
+        self.blocks.header_mut(item.0).cas = cas;
+        cas
+    }
+
+    /// Takes a key's item out, and tells whether there was one.
+    pub fn delete_key(&mut self, key: &[u8], hash: Hash, now: Seconds) -> bool {
+        let found = self.find_to_write(key, hash, now);
+        match found {
+            Some((place, at)) => {
+                self.counters.delete_hits += 1;
+                self.count(at).requests.delete_hits += 1;
+                self.unlink(place, hash, at);
+            }
+            None => self.counters.delete_misses += 1,
+        }
+        found.is_some()
+    }
+
+    /// Takes an item out.
+    pub fn delete(&mut self, item: Item) {
+        let hash = self.hasher.hash_bytes(self.key_at(item.0));
+        if let Some((place, _)) = self.index.find(hash, |at| at == item.0) {
+            self.unlink(place, hash, item.0);
+        }
+    }
+
+    /// Flushes all items, at once or at a moment to come.
+    pub fn flush(&mut self, at: Seconds, now: Seconds) {
+        if let Some(mirror) = &self.mirror {
+            mirror.forget_all();
+        }
+        // A moment that has come since the last request is not to be forgotten for a new one.
+        if self.flush_at != NEVER && self.flush_at <= now {
+            self.flushed = self.next_cas;
+        }
+        if at <= now {
+            self.flushed = self.next_cas;
+            self.flush_at = NEVER;
+        } else {
+            self.flush_at = at;
+        }
+    }
+
+    /// Number of items, with those that are over but were not reclaimed.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there is no item.
+    pub fn is_empty(&self) -> bool {
+        self.index.len() == 0
+    }
+
+    /// Bytes of the blocks in use.
+    pub fn used_bytes(&self) -> usize {
+        self.blocks.used_bytes()
+    }
+
+    /// Bytes of the index and of what is remembered of items that went.
+    pub fn overhead_bytes(&self) -> usize {
+        self.index.bytes() + self.ghosts.bytes()
+    }
+
+    /// Bytes of memory for items.
+    pub fn memory(&self) -> usize {
+        self.blocks.bytes()
+    }
+
+    /// All live items.
+    pub fn items(&self, now: Seconds) -> impl Iterator<Item = Item> + '_ {
+        self.index.iter().filter(move |at| self.is_live(self.blocks.header(*at), now)).map(Item)
+    }
+
+    /// What is in each class that has pages.
+    pub fn classes(&self, now: Seconds) -> impl Iterator<Item = ClassUse> + '_ {
+        let classes = (0..self.blocks.classes()).map(|class| class as Class);
+        classes.filter(|class| self.blocks.pages_of(*class) > 0).map(move |class| {
+            let queues = &self.queues[usize::from(class)];
+            let eldest = queues.eldest().map_or(now, |at| self.blocks.header(at).accessed);
+            ClassUse {
+                class,
+                block: self.blocks.block_bytes(class),
+                blocks_in_page: self.blocks.blocks_in_page(class),
+                pages: self.blocks.pages_of(class),
+                items: queues.len(),
+                protected: queues.protected(),
+                age: now.saturating_sub(eldest),
+                counters: self.class_counters[usize::from(class)],
+            }
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn key_at(&self, at: Address) -> &[u8] {
+        let len = self.blocks.header(at).key_len;
+        self.blocks.bytes_at(at, 0, len.into())
+    }
+
+    #[inline(always)]
+    pub(super) fn find(&self, key: &[u8], hash: Hash) -> Option<(Place, Address)> {
+        self.index.find(hash, |at| self.key_at(at) == key)
+    }
+
+    /// Finds an item; one that is over goes.
+    pub(super) fn find_to_write(&mut self, key: &[u8], hash: Hash, now: Seconds) -> Option<(Place, Address)> {
+        self.flush_when_due(now);
+        let (place, at) = self.find(key, hash)?;
+        if self.is_live(self.blocks.header(at), now) {
+            return Some((place, at));
+        }
+        self.counters.reclaimed += 1;
+        self.count(at).ends.reclaimed += 1;
+        self.unlink(place, hash, at);
+        None
+    }
+
+    /// The counts of a block's class.
+    #[inline]
+    pub(super) fn count(&mut self, at: Address) -> &mut ClassCounters {
+        &mut self.class_counters[usize::from(self.blocks.class_at(at))]
+    }
+
+    /// Sets all counts to 0.
+    pub fn reset_counters(&mut self) {
+        self.counters = Counters::default();
+        self.class_counters.fill(ClassCounters::default());
+    }
+
+    #[inline(always)]
+    pub(super) fn is_live(&self, header: &Header, now: Seconds) -> bool {
+        !is_over(header.expires, now) && header.cas >= self.flushed
+    }
+
+    #[inline(always)]
+    fn flush_when_due(&mut self, now: Seconds) {
+        if self.flush_at != NEVER && self.flush_at <= now {
+            self.flush(self.flush_at, now);
+        }
+    }
+
+    pub(super) fn cas(&mut self) -> u64 {
+        let cas = self.next_cas;
+        self.next_cas += 1;
+        cas
+    }
+
+    /// Takes an item out of the table and its queue.
+    pub(super) fn unlink(&mut self, place: Place, hash: Hash, at: Address) {
+        self.index.remove(place, hash);
+        let class = usize::from(self.blocks.class_at(at));
+        self.queues[class].remove(&mut self.blocks, at);
+        self.release(at);
+    }
+
+    /// Gives the blocks of an item back that is in no queue.
+    pub(super) fn release(&mut self, at: Address) {
+        self.unmirror(at);
+        self.mortal -= usize::from(self.blocks.header(at).expires != NEVER);
+        self.free_blocks(at);
+    }
+}
+
+/// What is in a class of blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassUse {
+    /// Its number.
+    pub class: u8,
+    /// Bytes of a block.
+    pub block: usize,
+    /// Blocks of a page.
+    pub blocks_in_page: usize,
+    /// Pages.
+    pub pages: u32,
+    /// Items.
+    pub items: usize,
+    /// Items of the protected queue.
+    pub protected: usize,
+    /// Seconds since the eldest item was used.
+    pub age: Seconds,
+    /// What happened.
+    pub counters: ClassCounters,
+}
+
+/// The parts of a value.
+#[derive(Clone, Debug)]
+pub struct Parts<'a> {
+    shard: &'a Shard,
+    at: Address,
+    from: usize,
+    left: usize,
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.left == 0 || !self.at.is_some() {
+            return None;
+        }
+        let blocks = &self.shard.blocks;
+        let room = blocks.room(blocks.class_at(self.at)) - self.from;
+        let len = room.min(self.left);
+        let part = blocks.bytes_at(self.at, self.from, len);
+        self.at = blocks.header(self.at).next;
+        self.from = 0;
+        self.left -= len;
+        Some(part)
+    }
+}

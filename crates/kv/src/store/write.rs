@@ -1,0 +1,342 @@
+//! Writing items.
+
+use table::Hash;
+
+use super::{
+    index::Place,
+    item::{Address, HEADER, MAX_KEY, kind, mark},
+    queues::MOST_USES,
+    shard::{Item, Shard},
+};
+use crate::clock::{NEVER, Seconds};
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// In any case.
+    Set,
+    /// If there is none.
+    Add,
+    /// If there is one.
+    Replace,
+    /// Behind the one there is.
+    Append,
+    /// Before the one there is.
+    Prepend,
+    /// If the one there is has the number given.
+    Cas,
+}
+
+/// What is to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// How.
+    pub mode: Mode,
+    /// The key, of up to 250 bytes.
+    pub key: &'a [u8],
+    /// Its hash.
+    pub hash: Hash,
+    /// The client's flags.
+    pub flags: u32,
+    /// When the item is over.
+    pub expires: Seconds,
+    /// The value.
+    pub value: &'a [u8],
+    /// The number that the item must have, or 0.
+    pub cas: u64,
+    /// With [`Mode::Cas`]: an item with a greater number is replaced, too, by one that is marked stale.
+    pub stale: bool,
+    /// Whether the key was sent in base64.
+    pub binary_key: bool,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// Done; the item has this number.
+    Stored(u64),
+    /// There is an item, or none, and the mode is for the other case.
+    NotStored,
+    /// The item has another number.
+    Exists,
+    /// There is no item to compare with.
+    NotFound,
+    /// The item is larger than the store takes.
+    TooLarge,
+    /// There is no room.
+    NoMemory,
+}
+
+/// Why a number was not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotChanged {
+    /// There is no item.
+    NotFound,
+    /// The value is no number.
+    NotNumeric,
+    /// The item has another number.
+    Exists,
+    /// There is no room.
+    NoMemory,
+}
+
+impl Shard {
+    /// Writes a value.
+    pub fn write(&mut self, write: &Write<'_>, now: Seconds) -> Stored {
+        debug_assert!(write.key.len() <= MAX_KEY, "parsers refuse longer keys");
+        let old = self.find_to_write(write.key, write.hash, now);
+        self.counters.cmd_set += 1;
+        let Some((place, at)) = old else {
+            return match write.mode {
+                Mode::Set | Mode::Add => self.store(None, write, now),
+                Mode::Cas => {
+                    self.counters.cas_misses += 1;
+                    Stored::NotFound
+                }
+                Mode::Replace | Mode::Append | Mode::Prepend => Stored::NotStored,
+            };
+        };
+        let header = *self.blocks.header(at);
+        let mut write = *write;
+        match write.mode {
+            Mode::Add => {
+                self.note_write(at, now);
+                return Stored::NotStored;
+            }
+            Mode::Cas if write.cas == header.cas => {
+                self.counters.cas_hits += 1;
+                self.count(at).requests.cas_hits += 1;
+            }
+            Mode::Cas if write.stale && write.cas != 0 && write.cas < header.cas => {
+                self.counters.cas_hits += 1;
+                self.count(at).requests.cas_hits += 1;
+                write.expires = header.expires;
+            }
+            Mode::Cas => {
+                self.counters.cas_badval += 1;
+                self.count(at).requests.cas_badval += 1;
+                return Stored::Exists;
+            }
+            Mode::Append | Mode::Prepend => {
+                if write.cas != 0 && write.cas != header.cas {
+                    return Stored::Exists;
+                }
+                (write.flags, write.expires) = (header.flags, header.expires);
+                write.binary_key = header.marks & mark::BINARY_KEY != 0;
+            }
+            Mode::Set | Mode::Replace => {}
+        }
+        let is_stale = write.mode == Mode::Cas && write.cas != header.cas;
+        let stored = self.store(Some((place, at)), &write, now);
+        if is_stale && let (Stored::Stored(_), Some((_, at))) = (stored, self.find(write.key, write.hash)) {
+            self.set_marks(Item(at), mark::STALE | header.marks & mark::WON, 0);
+        }
+        stored
+    }
+
+    /// Changes the decimal number that a value is, and gives the item and the number.
+    fn change_number(
+        &mut self,
+        key: &[u8],
+        hash: Hash,
+        change: impl FnOnce(u64) -> u64,
+        cas: u64,
+        now: Seconds,
+    ) -> Result<(Item, u64), NotChanged> {
+        let (_, at) = self.find_to_write(key, hash, now).ok_or(NotChanged::NotFound)?;
+        let header = *self.blocks.header(at);
+        if header.value_len > 0 && cas != 0 && cas != header.cas {
+            return Err(NotChanged::Exists);
+        }
+        // A value in several parts is too long for a number.
+        if header.next.is_some() {
+            return Err(NotChanged::NotNumeric);
+        }
+        let (from, len) = (usize::from(header.key_len), header.value_len as usize);
+        let before = crate::number::unsigned(self.blocks.bytes_at(at, from, len)).ok_or(NotChanged::NotNumeric)?;
+        let number = change(before);
+        let mut digits = [0; crate::number::DIGITS];
+        let digits = crate::number::format(number, &mut digits);
+        if digits.len() <= len {
+            self.unmirror(at);
+            // A shorter number is followed by spaces, as clients expect of a length that stays.
+            let value = self.blocks.bytes_at_mut(at, from, len);
+            value[..digits.len()].copy_from_slice(digits);
+            value[digits.len()..].fill(b' ');
+            self.renumber(Item(at));
+            self.note_write(at, now);
+            return Ok((Item(at), number));
+        }
+        let write = Write {
+            mode: Mode::Set,
+            key,
+            hash,
+            flags: header.flags,
+            expires: header.expires,
+            value: digits,
+            cas: 0,
+            stale: false,
+            binary_key: header.marks & mark::BINARY_KEY != 0,
+        };
+        let old = self.find(key, hash);
+        match self.store(old, &write, now) {
+            Stored::Stored(_) => {
+                let (_, at) = self.find(key, hash).ok_or(NotChanged::NoMemory)?;
+                Ok((Item(at), number))
+            }
+            _ => Err(NotChanged::NoMemory),
+        }
+    }
+
+    /// Adds to the number that a value is, around 2^64, or takes away from it, down to 0.
+    pub fn add(
+        &mut self,
+        key: &[u8],
+        hash: Hash,
+        increment: bool,
+        delta: u64,
+        cas: u64,
+        now: Seconds,
+    ) -> Result<(Item, u64), NotChanged> {
+        let change = |number: u64| if increment { number.wrapping_add(delta) } else { number.saturating_sub(delta) };
+        let changed = self.change_number(key, hash, change, cas, now);
+        if let Ok((item, _)) = &changed {
+            let requests = &mut self.count(item.0).requests;
+            let hits = if increment { &mut requests.incr_hits } else { &mut requests.decr_hits };
+            *hits += 1;
+        }
+        let counters = &mut self.counters;
+        match (&changed, increment) {
+            (Ok(_), true) => counters.incr_hits += 1,
+            (Ok(_), false) => counters.decr_hits += 1,
+            (Err(NotChanged::NotFound), true) => counters.incr_misses += 1,
+            (Err(NotChanged::NotFound), false) => counters.decr_misses += 1,
+            (Err(_), _) => {}
+        }
+        changed
+    }
+
+    /// Notes that an item was written, or would have been.
+    pub(super) fn note_write(&mut self, at: Address, now: Seconds) {
+        let header = self.blocks.header_mut(at);
+        header.accessed = now;
+        header.uses = (header.uses + 1).min(MOST_USES);
+    }
+
+    /// Writes an item's value, in place of an old item's where there is one.
+    fn store(&mut self, old: Option<(Place, Address)>, write: &Write<'_>, now: Seconds) -> Stored {
+        let joined = matches!(write.mode, Mode::Append | Mode::Prepend);
+        let kept = old.filter(|_| joined).map_or(0, |(_, at)| self.blocks.header(at).value_len as usize);
+        let len = kept + write.value.len();
+        if HEADER + write.key.len() + len > self.limits.item {
+            self.counters.store_too_large += 1;
+            if let Some((place, at)) = old.filter(|_| write.mode == Mode::Set) {
+                self.unlink(place, write.hash, at);
+            }
+            return if joined { Stored::NotStored } else { Stored::TooLarge };
+        }
+        if let Some((_, at)) = old
+            && !joined
+            && self.blocks.header(at).next == Address::NONE
+            && self.blocks.class_for(write.key.len() + len) == Some(self.blocks.class_at(at))
+        {
+            return self.overwrite(at, write, now);
+        }
+        // The old item is not to be evicted while it is copied.
+        if let Some((_, at)) = old {
+            let class = usize::from(self.blocks.class_at(at));
+            self.queues[class].remove(&mut self.blocks, at);
+            self.blocks.header_mut(at).kind = kind::BUSY;
+        }
+        let Some(new) = self.allocate_item(write.key, len, now) else {
+            self.counters.store_no_memory += 1;
+            let class = self.blocks.class_for(write.key.len() + len).unwrap_or(self.blocks.largest());
+            self.class_counters[usize::from(class)].ends.outofmemory += 1;
+            if let Some((_, at)) = old {
+                self.blocks.header_mut(at).kind = kind::ITEM;
+                let class = usize::from(self.blocks.class_at(at));
+                let protected = self.blocks.header(at).marks & mark::PROTECTED != 0;
+                self.queues[class].push(&mut self.blocks, at, protected);
+                if write.mode == Mode::Set {
+                    self.delete(Item(at));
+                }
+            }
+            return Stored::NoMemory;
+        };
+        match (write.mode, old) {
+            (Mode::Append, Some((_, old))) => {
+                self.copy_value(old, new, 0);
+                self.fill(new, kept, write.value);
+            }
+            (Mode::Prepend, Some((_, old))) => {
+                self.fill(new, 0, write.value);
+                self.copy_value(old, new, write.value.len());
+            }
+            _ => self.fill(new, 0, write.value),
+        }
+        self.link(old, new, write, now)
+    }
+
+    /// Writes a value over one that takes a block of the same size.
+    fn overwrite(&mut self, at: Address, write: &Write<'_>, now: Seconds) -> Stored {
+        self.unmirror(at);
+        let cas = self.cas();
+        let header = self.blocks.header_mut(at);
+        let before = header.expires;
+        header.cas = cas;
+        header.expires = write.expires;
+        header.accessed = now;
+        header.flags = write.flags;
+        header.value_len = write.value.len() as u32;
+        header.marks = header.marks & mark::PROTECTED | if write.binary_key { mark::BINARY_KEY } else { 0 };
+        header.uses = (header.uses + 1).min(MOST_USES);
+        let from = usize::from(header.key_len);
+        self.blocks.bytes_at_mut(at, from, write.value.len()).copy_from_slice(write.value);
+        self.mortal = self.mortal + usize::from(write.expires != NEVER) - usize::from(before != NEVER);
+        self.counters.total_items += 1;
+        self.count(at).requests.cmd_set += 1;
+        Stored::Stored(cas)
+    }
+
+    /// Puts a new item into the table and its queue, in place of an old one where there is one.
+    fn link(&mut self, old: Option<(Place, Address)>, new: Address, write: &Write<'_>, now: Seconds) -> Stored {
+        let cas = self.cas();
+        let header = self.blocks.header_mut(new);
+        header.cas = cas;
+        header.expires = write.expires;
+        header.accessed = now;
+        header.flags = write.flags;
+        header.kind = kind::ITEM;
+        header.marks = if write.binary_key { mark::BINARY_KEY } else { 0 };
+        self.mortal += usize::from(write.expires != NEVER);
+        self.counters.total_items += 1;
+        self.count(new).requests.cmd_set += 1;
+        let protected = match old {
+            Some((_, at)) => self.blocks.header(at).marks & mark::PROTECTED != 0,
+            None => self.ghosts.recall(write.hash),
+        };
+        let class = usize::from(self.blocks.class_at(new));
+        self.queues[class].push(&mut self.blocks, new, protected);
+        if let Some((place, at)) = old {
+            // Evictions for the new one free places, and move none.
+            self.index.replace(place, write.hash, new);
+            self.blocks.header_mut(new).uses = 1;
+            self.release(at);
+            return Stored::Stored(cas);
+        }
+        loop {
+            let (hasher, blocks) = (&self.hasher, &self.blocks);
+            let hash_of = |at: Address| {
+                let len = blocks.header(at).key_len;
+                hasher.hash_bytes(blocks.bytes_at(at, 0, len.into()))
+            };
+            match self.index.insert(write.hash, new, hash_of) {
+                Ok(()) => return Stored::Stored(cas),
+                Err(goes) => {
+                    self.count_eviction(goes);
+                    self.delete(Item(goes));
+                }
+            }
+        }
+    }
+}

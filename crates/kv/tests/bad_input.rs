@@ -1,0 +1,226 @@
+//! Clients that do not behave, over sockets.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::{
+    io::{Read, Write},
+    net::{TcpStream, UdpSocket},
+    process::Command,
+    sync::atomic::Ordering::Relaxed,
+    time::Duration,
+};
+
+use common::{Ours, ask, converse, expect, small_store};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use skip::Ability;
+use turnpike_kv::service::Settings;
+
+/// Clients that are connected and silent.
+const IDLE: usize = 10_000;
+
+#[test]
+fn ten_thousand_idle_connections_leave_room_for_one_more() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = 2 * IDLE as u64 + 200;
+    if limit.maximum.is_some_and(|maximum| maximum < wanted) {
+        return skip::lacking(Ability::Descriptors, format!("the hard limit of open files is below {wanted}"));
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum }).unwrap();
+    let ours = Ours::with(small_store(), Settings { connections: IDLE + 10, ..Settings::default() }, |_| {});
+    let idle: Vec<_> = (0..IDLE).map(|_| ours.connect()).collect();
+    // Half a request each: what is kept of it is small.
+    for mut stream in &idle {
+        stream.write_all(b"get ke").unwrap();
+    }
+    ask(&ours.connect(), b"set a 0 0 1\r\n1\r\n", b"STORED\r\n");
+    ask(&idle[IDLE / 2], b"y\r\n", b"END\r\n");
+    assert_eq!(ours.server().service().counts.curr_connections.load(Relaxed), IDLE as u64 + 1);
+}
+
+#[test]
+fn connections_beyond_the_limit_are_told_so() {
+    let ours = Ours::with(small_store(), Settings { connections: 2, ..Settings::default() }, |_| {});
+    let both = [ours.connect(), ours.connect()];
+    both.iter().for_each(|stream| ask(stream, b"mn\r\n", b"MN\r\n"));
+    expect(&ours.connect(), b"ERROR Too many open connections\r\n");
+    drop(both);
+    // The places are free as soon as the server sees that.
+    while ours.server().service().counts.curr_connections.load(Relaxed) > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    ask(&ours.connect(), b"mn\r\n", b"MN\r\n");
+}
+
+#[test]
+fn what_is_too_large_is_refused_and_passed_over() {
+    let ours = Ours::start();
+    let stream = ours.connect();
+    ask(&stream, b"set a 0 0 1\r\n1\r\n", b"STORED\r\n");
+    let large = [b"set a 0 0 2000000\r\n".to_vec(), vec![b'x'; 2_000_000], b"\r\nget a\r\n".to_vec()].concat();
+    ask(&stream, &large, b"SERVER_ERROR object too large for cache\r\nEND\r\n");
+    // By both protocols an item goes whose new value is refused.
+    ask(&stream, b"set a 0 0 1\r\n1\r\n", b"STORED\r\n");
+    let header = [&[0x80, 1, 0, 1, 8, 0, 0, 0, 0, 0x1e, 0x84, 0x80][..], &[0; 12]].concat();
+    let binary = [header, vec![0; 8], b"a".to_vec(), vec![b'x'; 2_000_000 - 9]].concat();
+    let too_large = [&[0x81, 1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 10][..], &[0; 12], b"Too large."].concat();
+    ask(&ours.connect(), &binary, &too_large);
+    ask(&stream, b"get a\r\n", b"END\r\n");
+    let key = "k".repeat(251);
+    ask(&stream, format!("get {key}\r\n").as_bytes(), b"CLIENT_ERROR bad command line format\r\n");
+    ask(&stream, b"set a 0 0 -1\r\n", b"CLIENT_ERROR bad command line format\r\n");
+    ask(&stream, b"set a 0 0 2147483646\r\n", b"CLIENT_ERROR bad command line format\r\n");
+    assert_eq!(converse(&ours.path(), &[b'x'; 5000]), b"", "a line without an end");
+    let half_a_million = format!("get{}", " k".repeat(300_000));
+    assert_eq!(converse(&ours.path(), half_a_million.as_bytes()), b"", "a request without an end");
+}
+
+#[test]
+fn half_requests_take_bounded_memory_together() {
+    let ours = Ours::with(small_store(), Settings { buffered: 1 << 20, ..Settings::default() }, |_| {});
+    let (first, second) = (ours.connect(), ours.connect());
+    // With the reply to what is before it in the same read, the half request was seen.
+    (&first).write_all(b"mn\r\nset a 0 0 600000\r\nxxxx").unwrap();
+    expect(&first, b"MN\r\n");
+    (&second).write_all(b"set a 0 0 600000\r\nxxxx").unwrap();
+    expect(&second, b"SERVER_ERROR out of memory storing object\r\n");
+    drop(first);
+    (&second).write_all(&[vec![b'x'; 600_000 - 4], b"\r\n".to_vec()].concat()).unwrap();
+    ask(&second, b"mn\r\n", b"MN\r\n");
+}
+
+#[test]
+fn a_client_that_takes_no_replies_holds_up_itself_alone() {
+    let ours = Ours::start();
+    let value = vec![b'v'; 1_000_000];
+    let other = ours.connect();
+    ask(&other, &[b"set a 0 0 1000000\r\n".to_vec(), value.clone(), b"\r\n".to_vec()].concat(), b"STORED\r\n");
+    let stuck = ours.connect();
+    (&stuck).write_all("get a a a a\r\n".repeat(100).as_bytes()).unwrap();
+    ask(&other, b"get b\r\nmn\r\n", b"END\r\nMN\r\n");
+    let one = [b"VALUE a 0 1000000\r\n".to_vec(), value, b"\r\n".to_vec()].concat();
+    for _ in 0..5 {
+        expect(&stuck, &[one.repeat(4), b"END\r\n".to_vec()].concat());
+    }
+}
+
+#[test]
+fn clients_that_send_a_byte_at_a_time_are_served_and_hold_nobody_up() {
+    let ours = Ours::start();
+    let value = "v".repeat(3000);
+    let text = format!("set slow 0 0 3000\r\n{value}\r\nmg slow s\r\nincr slow 1\r\n").into_bytes();
+    let text_reply = b"STORED\r\nHD s3000\r\nCLIENT_ERROR cannot increment or decrement non-numeric value\r\n".to_vec();
+    let get = [&[0x80, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 4][..], &[0; 12], b"none"].concat();
+    let miss = [&[0x81, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9][..], &[0; 12], b"Not found"].concat();
+    let clients = (0..40).map(|n| (ours.connect(), n % 4 == 3)).collect::<Vec<_>>();
+    let quick = ours.connect();
+    for at in 0..text.len() {
+        for (stream, is_binary) in &clients {
+            let requests = if *is_binary { &get } else { &text };
+            if let Some(byte) = requests.get(at) {
+                let mut stream = stream;
+                stream.write_all(&[*byte]).unwrap();
+            }
+        }
+        if at % 100 == 0 {
+            ask(&quick, b"mn\r\n", b"MN\r\n");
+        }
+    }
+    clients.iter().for_each(|(stream, is_binary)| expect(stream, if *is_binary { &miss } else { &text_reply }));
+}
+
+#[test]
+fn a_wrong_magic_ends_a_binary_connection() {
+    let ours = Ours::start();
+    let noop = [&[0x80, 0x0a][..], &[0; 22]].concat();
+    let reply = [&[0x81, 0x0a][..], &[0; 22]].concat();
+    assert_eq!(converse(&ours.path(), &[noop.clone(), b"get a\r\n".to_vec(), noop].concat()), reply);
+}
+
+#[test]
+fn idle_connections_are_closed_where_that_is_asked_for() {
+    let ours = Ours::with(small_store(), Settings::default(), |config| config.idle = Some(Duration::from_secs(1)));
+    let idle = ours.connect();
+    ask(&idle, b"mn\r\n", b"MN\r\n");
+    assert_eq!((&idle).read(&mut [0]).unwrap(), 0);
+    assert_eq!(ours.server().service().counts.idle_kicks.load(Relaxed), 1);
+}
+
+#[test]
+fn a_stop_answers_what_has_arrived_and_leaves_no_file() {
+    let mut ours = Ours::start();
+    let tcp = TcpStream::connect(ours.server().tcp()[0]).unwrap();
+    (&tcp).write_all(b"mn\r\n").unwrap();
+    let mut reply = [0; 4];
+    (&tcp).read_exact(&mut reply).unwrap();
+    let service = ours.server().service().clone();
+    let server = ours.server.take().unwrap();
+    service.stop();
+    server.join();
+    assert!(!ours.path().exists());
+    assert_eq!((&tcp).read(&mut reply).unwrap(), 0);
+}
+
+/// Sends a request in a datagram, and gives the datagrams of the reply that came within a moment.
+fn datagrams(socket: &UdpSocket, request: &[u8]) -> Vec<Vec<u8>> {
+    socket.send(&[&[0x12, 0x34, 0, 0, 0, 1, 0, 0], request].concat()).unwrap();
+    let mut all = Vec::new();
+    let mut room = [0; 2000];
+    loop {
+        let Ok(count) = socket.recv(&mut room) else { return all };
+        all.push(room[..count].to_vec());
+        if all.len() == usize::from(u16::from_be_bytes([room[4], room[5]])) {
+            return all;
+        }
+    }
+}
+
+fn socket(ours: &Ours) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(ours.server().udp()[0]).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    socket
+}
+
+#[test]
+fn replies_by_udp_come_in_several_datagrams() {
+    let ours = Ours::start();
+    let value = vec![b'v'; 5000];
+    ask(&ours.connect(), &[b"set a 0 0 5000\r\n".to_vec(), value.clone(), b"\r\n".to_vec()].concat(), b"STORED\r\n");
+    let parts = datagrams(&socket(&ours), b"get a\r\n");
+    assert_eq!(parts.len(), 4);
+    for (n, part) in parts.iter().enumerate() {
+        assert_eq!(part[..8], [0x12, 0x34, 0, n as u8, 0, 4, 0, 0]);
+        assert!(part.len() <= 1400);
+    }
+    let whole: Vec<_> = parts.iter().flat_map(|part| part[8..].to_vec()).collect();
+    assert_eq!(whole, [b"VALUE a 0 5000\r\n".to_vec(), value, b"\r\nEND\r\n".to_vec()].concat());
+    let several = datagrams(&socket(&ours), b"set b 0 0 1\r\n1\r\nget b\r\nget c\r\n");
+    assert_eq!(several.concat()[8..], *b"STORED\r\nVALUE b 0 1\r\n1\r\nEND\r\nEND\r\n");
+    // Half a request is forgotten with its datagram.
+    assert!(datagrams(&socket(&ours), b"set b 0 0 100\r\n1").is_empty());
+    assert_eq!(datagrams(&socket(&ours), b"mn\r\n").concat()[8..], *b"MN\r\n");
+}
+
+#[test]
+fn nobody_else_gets_more_by_udp_than_it_sent() {
+    let ours = Ours::with(small_store(), Settings::default(), |config| config.udp_trusted.clear());
+    ask(&ours.connect(), b"set a 0 0 20\r\n01234567890123456789\r\n", b"STORED\r\n");
+    assert!(datagrams(&socket(&ours), b"get a\r\n").is_empty());
+    let padded = format!("get a{}\r\n", " ".repeat(100));
+    assert_eq!(
+        datagrams(&socket(&ours), padded.as_bytes()).concat()[8..],
+        *b"VALUE a 0 20\r\n01234567890123456789\r\nEND\r\n"
+    );
+}
+
+#[test]
+fn memccapable_finds_everything_as_it_should_be() {
+    let ours = Ours::start();
+    let port = ours.server().tcp()[0].port().to_string();
+    let Ok(ran) = Command::new("memccapable").args(["-h", "127.0.0.1", "-p", &port]).output() else {
+        return skip::lacking(Ability::Peers, "memccapable is not installed; scripts/setup installs it");
+    };
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && text.contains("All tests passed"), "{text}");
+}

@@ -1,0 +1,419 @@
+//! Where what is in memory that programs in the kernel share: offsets in bytes.
+//!
+//! Made by schema/generate.py of schema/layouts.toml; change that.
+
+#![allow(dead_code, reason = "the whole layout, whoever uses what of it")]
+
+/// Most addresses of its own that the program knows; datagrams to others are the host's.
+pub const MAX_ADDRESSES: usize = 16;
+
+/// Most trusted prefixes that the program knows; the host knows them all.
+pub const MAX_PREFIXES: usize = 64;
+
+/// Flag: frames that ask for no promise are answered at `durable`.
+pub const STATE_DURABLE: u64 = 1;
+
+/// Flag: who is not trusted is rate-limited, which is for the host.
+pub const STATE_RATE_LIMITED: u64 = 2;
+
+/// Flag: the interface is the loopback, where addresses of the host itself come from.
+pub const STATE_LOOPBACK: u64 = 4;
+
+/// Flag: what is not answered goes to a socket of the node's (AF_XDP) instead of the host's network stack.
+pub const STATE_REDIRECT: u64 = 8;
+
+/// Stripes, each with a lock of its own: so many that the processors of a large machine rarely meet in one.
+pub const STRIPES: usize = 4096;
+
+/// Accounts of a bucket.
+pub const BUCKET_ACCOUNTS: usize = 4;
+
+/// Buckets that a search looks at: 32 accounts, where two are the mean. With a secret hash more are as good
+/// as never.
+pub const BUCKETS: usize = 8;
+
+/// Entries of a set: two cache lines of them.
+pub const SET_ENTRIES: usize = 20;
+
+/// Time is counted in 2^24 nanoseconds, a sixtieth of a second.
+pub const TICK_BITS: u32 = 24;
+
+/// Ticks by which an operation's may be behind its execution, some half of a second: so long a processor
+/// waits for two locks at most, by a clock that is coarse. So the tick of another may be ahead as far.
+pub const TICKS_LATE: u64 = 32;
+
+/// The bits of a tick that are remembered.
+pub const WHEN_TICKS: u32 = 0xff_ffff;
+
+/// In `when`: the command's bits, 0 where nothing is remembered.
+pub const WHEN_COMMAND: u32 = 192;
+
+/// Where the command begins in `when`.
+pub const WHEN_COMMAND_SHIFT: u32 = 6;
+
+/// In `when`: the status's bits.
+pub const WHEN_STATUS: u32 = 63;
+
+/// More than the largest status that is counted by command: a power of two.
+pub const STATUSES: u32 = 32;
+
+/// An address as two numbers; those of IPv4 are mapped into IPv6.
+pub mod address {
+    /// Its length.
+    pub const BYTES: usize = 16;
+    /// The first eight bytes.
+    pub const HIGH: usize = 0;
+    /// The last eight bytes.
+    pub const LOW: usize = 8;
+}
+
+/// A trusted prefix.
+pub mod prefix {
+    /// Its length.
+    pub const BYTES: usize = 32;
+    /// Its first address.
+    pub const NETWORK: usize = 0;
+    /// The bits that count.
+    pub const MASK: usize = 16;
+}
+
+/// The first page of the arena: where everything is, and whom the tier answers.
+pub mod state {
+    /// Its length.
+    pub const BYTES: usize = 2624;
+    /// Settings that are on or off.
+    pub const FLAGS: usize = 0;
+    /// Offset of the table of accounts in the arena; 0, as for all offsets, where there is none.
+    pub const ACCOUNTS_AT: usize = 8;
+    /// Offset of the header of the window of retries.
+    pub const WINDOW_AT: usize = 16;
+    /// Offset of its index.
+    pub const INDEX_AT: usize = 24;
+    /// Offset of its records.
+    pub const RING_AT: usize = 32;
+    /// Offset of the table of the proof cache.
+    pub const PROOFS_AT: usize = 40;
+    /// Offset of its value store.
+    pub const VALUES_AT: usize = 48;
+    /// Lines of the value store: behind their heads the lines begin.
+    pub const VALUE_LINES: usize = 56;
+    /// Offset of the tips of the chains.
+    pub const TIPS_AT: usize = 64;
+    /// The port that the node listens on.
+    pub const PORT: usize = 72;
+    /// The interface's address, in the lower 48 bits, first byte lowest.
+    pub const MAC: usize = 80;
+    /// Number of addresses.
+    pub const ADDRESSES: usize = 88;
+    /// Number of prefixes.
+    pub const PREFIXES: usize = 96;
+    /// Always zero, which the kernel's verifier does not know.
+    pub const ZERO: usize = 104;
+    /// Of how many accounts measurements ask.
+    pub const BENCH_ACCOUNTS: usize = 112;
+    /// Offset of the store of the in-NIC ledger, where that is what runs.
+    pub const LEDGER_AT: usize = 120;
+    /// Offset of the mirror of the key-value store, where that is what runs.
+    pub const MIRROR_AT: usize = 128;
+    /// Number of the run, of a program that makes requests for the key-value store.
+    pub const BENCH_TURN: usize = 136;
+    /// No operation beyond this sequence has changed anything that can be read here.
+    pub const ANNOUNCED: usize = 192;
+    /// All operations up to this sequence are in the journal, synced.
+    pub const DURABLE: usize = 256;
+    /// Addresses of the node's own.
+    pub const ADDRESS: usize = 320;
+    /// Trusted prefixes.
+    pub const PREFIX: usize = 576;
+}
+
+/// The tip of a chain as it is published: a sequence lock, then what crates/proof writes.
+pub mod published_tip {
+    /// Its length.
+    pub const BYTES: usize = 64;
+    /// The sequence lock.
+    pub const SEQUENCE: usize = 0;
+    /// The tip's hash, as bytes.
+    pub const HASH: usize = 8;
+    /// Its height.
+    pub const HEIGHT: usize = 40;
+    /// Epoch (upper half) and number of the tip.
+    pub const GENERATION: usize = 48;
+}
+
+/// Where operations are remembered, in the store's header.
+pub mod retries_header {
+    /// Its length.
+    pub const BYTES: usize = 48;
+    /// Places of the log, a power of two, but for 1.
+    pub const LOG_MASK: usize = 0;
+    /// Sets of the index.
+    pub const SETS: usize = 8;
+    /// Offset of the log from the store's header.
+    pub const LOG_AT: usize = 16;
+    /// Offset of the sets from the store's header.
+    pub const SETS_AT: usize = 24;
+    /// Ticks for which nothing is forgotten, and twice `TICKS_LATE`.
+    pub const RETENTION: usize = 32;
+    /// At least as many as this machine may have: each has one operation on its way at most. So many places
+    /// of the log may be written just now, and may not be read.
+    pub const PROCESSORS: usize = 40;
+}
+
+/// The first bytes of the in-NIC ledger's store.
+pub mod ledger_header {
+    /// Its length.
+    pub const BYTES: usize = 192;
+    /// The secret of its hashes.
+    pub const SECRET: usize = 0;
+    /// Accounts that may be created.
+    pub const LIMIT: usize = 16;
+    /// 2^`bucket_bits` buckets are found by hash; behind them are those that others overflow into.
+    pub const BUCKET_BITS: usize = 24;
+    /// Offset of the buckets from this header.
+    pub const BUCKETS_AT: usize = 32;
+    /// Where operations are remembered.
+    pub const RETRIES: usize = 64;
+    /// Number of accounts. All processors write this and what follows.
+    pub const ACCOUNTS: usize = 128;
+    /// Buckets in use that others overflow into.
+    pub const OVERFLOWS: usize = 136;
+    /// Of the last operation that was executed.
+    pub const SEQUENCE: usize = 144;
+}
+
+/// A cache line with the accounts of one hash.
+pub mod account_bucket {
+    /// Its length.
+    pub const BYTES: usize = 64;
+    /// Accounts in this bucket.
+    pub const COUNT: usize = 0;
+    /// The bucket that this one overflows into; 0 for none.
+    pub const NEXT: usize = 4;
+    /// Their ids.
+    pub const IDS: usize = 8;
+    /// Their balances.
+    pub const BALANCES: usize = 24;
+}
+
+/// An operation that was executed, as user space gets it for its journal.
+pub mod committed {
+    /// Its length.
+    pub const BYTES: usize = 40;
+    /// Its place in the order of execution, from 1.
+    pub const SEQUENCE: usize = 0;
+    /// The source's balance after it.
+    pub const VALUE: usize = 8;
+    /// The command's code.
+    pub const COMMAND: usize = 16;
+    /// The transaction id.
+    pub const TRANSACTION: usize = 20;
+    /// The account that it is about.
+    pub const SOURCE: usize = 24;
+    /// The receiver of a transfer.
+    pub const DESTINATION: usize = 28;
+    /// The amount as requested.
+    pub const AMOUNT: usize = 32;
+    /// The status's code.
+    pub const STATUS: usize = 36;
+}
+
+/// An operation in the log of retries.
+pub mod remembered_operation {
+    /// Its length.
+    pub const BYTES: usize = 24;
+    /// The transaction id.
+    pub const TRANSACTION: usize = 0;
+    /// The account that it is about.
+    pub const SOURCE: usize = 4;
+    /// The receiver of a transfer.
+    pub const DESTINATION: usize = 8;
+    /// The amount as requested.
+    pub const AMOUNT: usize = 12;
+    /// The reply's value, which has 32 bits.
+    pub const VALUE: usize = 16;
+    /// The lower 24 bits of the tick, which come again after three days: what is taken for young then is only
+    /// kept longer. Then two bits of the command and six of the status.
+    pub const WHEN: usize = 20;
+}
+
+/// A set of the index of retries: what leads to the operations of one hash.
+pub mod retry_set {
+    /// Its length.
+    pub const BYTES: usize = 128;
+    /// The tick in which an operation of this set last went to its second one, and 1; 0 for none.
+    pub const OVERFLOWED: usize = 0;
+    /// The entry whose turn it is.
+    pub const NEXT: usize = 4;
+    /// What each operation is first looked for by.
+    pub const TAGS: usize = 8;
+    /// The lower half of its sequence.
+    pub const SEQUENCES: usize = 48;
+}
+
+/// What the tier counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// REFER answered.
+    Refer,
+    /// Retries answered.
+    Retry,
+    /// Proofs answered.
+    Proof,
+    /// Datagrams for the node left to the host: of another kind, from who is not trusted, or not known to the tier.
+    Host,
+    /// As these, because there was something that was not durable yet.
+    NotDurable,
+    /// As these, because the writer was at work just there.
+    Contended,
+    /// As these, because the checksum was wrong: the host drops them.
+    Checksum,
+    /// Replies lost because the frame could not be shortened.
+    Lost,
+}
+
+impl Counter {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Refer,
+        Self::Retry,
+        Self::Proof,
+        Self::Host,
+        Self::NotDurable,
+        Self::Contended,
+        Self::Checksum,
+        Self::Lost,
+    ];
+
+    /// Its name in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Refer => "refer",
+            Self::Retry => "retry",
+            Self::Proof => "proof",
+            Self::Host => "host",
+            Self::NotDurable => "not_durable",
+            Self::Contended => "contended",
+            Self::Checksum => "checksum",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// Counters of one kind of answer.
+const BY_COMMAND: u32 = wire::Command::ALL.len() as u32 * STATUSES;
+
+/// What the in-NIC ledger counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LedgerCounter {
+    /// Left to the host: malformed, from who is not trusted, of another kind.
+    Host,
+    /// Left to the host because the checksum was wrong.
+    Checksum,
+    /// Left to the host because the ring had no room: nothing was done.
+    RingFull,
+    /// Left to the host because a lock could not be had: nothing was done.
+    Locked,
+    /// Left to the host because more buckets overflow into each other than are looked at: nothing was done.
+    Crowded,
+    /// Executed or not, after another processor had held a lock.
+    Waited,
+    /// Answered `BUSY` because all that is remembered is too young to be forgotten: nothing was done.
+    Full,
+    /// Executed, and in the ring.
+    Executed {
+        /// The command.
+        command: wire::Command,
+        /// The status.
+        status: wire::Status,
+    },
+    /// Answered without a trace: REFER, retries, transaction ids used again.
+    Answered {
+        /// The command.
+        command: wire::Command,
+        /// The status.
+        status: wire::Status,
+    },
+}
+
+impl LedgerCounter {
+    /// Those that are not counted by command and status.
+    pub const PLAIN: [Self; 7] =
+        [Self::Host, Self::Checksum, Self::RingFull, Self::Locked, Self::Crowded, Self::Waited, Self::Full];
+
+    /// Its name in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Checksum => "checksum",
+            Self::RingFull => "ring_full",
+            Self::Locked => "locked",
+            Self::Crowded => "crowded",
+            Self::Waited => "waited",
+            Self::Full => "full",
+            Self::Executed { .. } => "executed",
+            Self::Answered { .. } => "answered",
+        }
+    }
+
+    /// How many there are.
+    pub(crate) const COUNT: u32 = Self::PLAIN.len() as u32 + 2 * BY_COMMAND;
+
+    /// Its number, if there is one: statuses that the program does not answer have none.
+    pub(crate) fn number(self) -> Option<u32> {
+        let of = |first: u32, command: wire::Command, status: wire::Status| {
+            let command = wire::Command::ALL.iter().position(|known| *known == command)? as u32;
+            let status = Some(u32::from(status.code())).filter(|status| *status < STATUSES)?;
+            Some(first + command * STATUSES + status)
+        };
+        match self {
+            Self::Host => Some(0),
+            Self::Checksum => Some(1),
+            Self::RingFull => Some(2),
+            Self::Locked => Some(3),
+            Self::Crowded => Some(4),
+            Self::Waited => Some(5),
+            Self::Full => Some(6),
+            Self::Executed { command, status } => of(Self::PLAIN.len() as u32, command, status),
+            Self::Answered { command, status } => of(Self::PLAIN.len() as u32 + BY_COMMAND, command, status),
+        }
+    }
+}
+
+/// What is counted of datagrams to the key-value store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KvCounter {
+    /// Gets answered.
+    Hit,
+    /// Left to the host: not a get of one key, or one whose reply is longer and whose sender is not trusted.
+    Host,
+    /// Gets left to the host, as the mirror does not have the key.
+    Miss,
+    /// Gets left to the host, as the writer was at work just there.
+    Contended,
+    /// Left to the host because the checksum was wrong: the host drops them.
+    Checksum,
+    /// Gets left to the host, as the frame had no room for the reply.
+    Room,
+    /// Replies lost because the frame could not be shortened.
+    Lost,
+}
+
+impl KvCounter {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 7] =
+        [Self::Hit, Self::Host, Self::Miss, Self::Contended, Self::Checksum, Self::Room, Self::Lost];
+
+    /// Its name in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Host => "host",
+            Self::Miss => "miss",
+            Self::Contended => "contended",
+            Self::Checksum => "checksum",
+            Self::Room => "room",
+            Self::Lost => "lost",
+        }
+    }
+}
