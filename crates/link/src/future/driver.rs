@@ -1,0 +1,207 @@
+//! The thread that watches channels for tasks.
+
+use std::{
+    os::fd::AsFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::io::Errno;
+
+use super::place::{Endpoint, Place};
+use crate::{
+    Channel, Error, ServerChannel, Waker,
+    error::Tried,
+    events::Events,
+    notify::{Doorbell, Notify},
+};
+
+/// The token of the driver's own doorbell, which no channel has.
+const DOORBELL: u64 = u64::MAX;
+
+/// How long what was sent may take to the peer when nobody has the channel any more: as long as a TCP peer that is there takes
+/// to answer a few retransmissions.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// A thread that watches channels. It ends when the last clone, half and server are gone.
+#[derive(Clone, Debug)]
+pub struct Driver(Arc<Owner>);
+
+/// Ends the thread when it is dropped.
+#[derive(Debug)]
+struct Owner(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    events: Events,
+    doorbell: Arc<Doorbell>,
+    places: Mutex<Places>,
+}
+
+#[derive(Debug, Default)]
+struct Places {
+    places: Vec<Option<Arc<Place>>>,
+    free: Vec<usize>,
+    /// Tokens of server channels, which time passes for.
+    servers: Vec<usize>,
+    /// Channels that nobody has any more, and until when they may go on sending.
+    lingering: Vec<(usize, Instant)>,
+    is_over: bool,
+}
+
+impl Driver {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] where the process has no descriptor or thread left.
+    pub fn new() -> Result<Self, Error> {
+        let (events, doorbell) = (Events::new()?, Doorbell::new()?);
+        events.watch_level(doorbell.as_fd(), DOORBELL)?;
+        let shared = Arc::new(Shared { events, doorbell, places: Mutex::default() });
+        let thread = Arc::clone(&shared);
+        let started = thread::Builder::new().name("link".into()).spawn(move || thread.run());
+        started.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN)).tried("start a thread")?;
+        Ok(Self(Arc::new(Owner(shared))))
+    }
+
+    pub(super) fn watch(&self, mut channel: Channel) -> Result<Guard, Error> {
+        channel.set_watched(true);
+        self.insert(Endpoint::Channel(channel))
+    }
+
+    pub(super) fn watch_server(&self, server: ServerChannel) -> Result<Guard, Error> {
+        self.insert(Endpoint::Server(server))
+    }
+
+    fn insert(&self, endpoint: Endpoint) -> Result<Guard, Error> {
+        let shared = &self.0.0;
+        let is_server = matches!(endpoint, Endpoint::Server(_));
+        let mut places = shared.places();
+        let token = places.free.last().copied().unwrap_or(places.places.len());
+        let place = Place::new(endpoint, Notify::new(Arc::clone(&shared.doorbell), token));
+        place.with_descriptor(|descriptor| shared.events.watch(descriptor, token as u64))?;
+        if places.free.pop().is_none() {
+            places.places.push(None);
+        }
+        places.places[token] = Some(Arc::clone(&place));
+        if is_server {
+            places.servers.push(token);
+        }
+        drop(places);
+        // What happened before is told to nobody.
+        place.look(Some(true));
+        Ok(Guard { driver: self.clone(), token, place })
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.places().is_over = true;
+        Waker(Arc::clone(&self.0.doorbell)).wake();
+    }
+}
+
+/// Keeps a channel with its driver.
+#[derive(Debug)]
+pub(super) struct Guard {
+    driver: Driver,
+    token: usize,
+    place: Arc<Place>,
+}
+
+impl Guard {
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let shared = &self.driver.0.0;
+        let mut places = shared.places();
+        if self.place.abandon() {
+            shared.remove(&mut places, self.token);
+        } else {
+            places.lingering.push((self.token, Instant::now() + LINGER));
+            drop(places);
+            Waker(Arc::clone(&shared.doorbell)).wake();
+        }
+    }
+}
+
+impl Shared {
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, places: &mut Places, token: usize) {
+        places.servers.retain(|server| *server != token);
+        if let Some(place) = places.places[token].take() {
+            // It fails only for a descriptor that is not watched.
+            let _ = place.with_descriptor(|descriptor| self.events.forget(descriptor));
+            places.free.push(token);
+        }
+    }
+
+    fn look(&self, token: usize, signalled: Option<bool>) {
+        // A token whose place was taken again: the new channel is looked at once too often.
+        let place = self.places().places.get(token).cloned().flatten();
+        if let Some(place) = place {
+            if signalled.is_none() {
+                place.notify.seen();
+            }
+            place.look(signalled);
+        }
+    }
+
+    fn run(&self) {
+        let mut tokens = Vec::new();
+        let mut happened = Vec::new();
+        loop {
+            let deadline = self.next_deadline();
+            let wait = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let wait = if self.doorbell.fall_asleep() { wait } else { Some(Duration::ZERO) };
+            // An error is one of the arguments, which do not change; the doorbell and the deadlines go on without.
+            let _ = self.events.wait(wait, |token, may_be_over| match token {
+                DOORBELL => self.doorbell.drain(),
+                token => happened.push((token as usize, may_be_over)),
+            });
+            self.doorbell.awake();
+            happened.drain(..).for_each(|(token, may_be_over)| self.look(token, Some(may_be_over)));
+            self.doorbell.take_tokens(&mut tokens);
+            tokens.drain(..).for_each(|token| self.look(token, None));
+            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                let servers = self.places().servers.clone();
+                servers.into_iter().for_each(|token| self.look(token, None));
+            }
+            self.end_lingering();
+            self.doorbell.take_woken();
+            let places = self.places();
+            if places.is_over && places.lingering.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let places = self.places();
+        let servers = places.servers.iter().filter_map(|token| places.places[*token].as_ref()?.next_deadline());
+        servers.chain(places.lingering.iter().map(|(_, until)| *until)).min()
+    }
+
+    fn end_lingering(&self) {
+        let mut places = self.places();
+        let now = Instant::now();
+        let lingering = std::mem::take(&mut places.lingering);
+        for (token, until) in lingering {
+            let is_closed = places.places[token].as_ref().is_none_or(|place| place.is_closed());
+            if is_closed || now >= until {
+                self.remove(&mut places, token);
+            } else {
+                places.lingering.push((token, until));
+            }
+        }
+    }
+}

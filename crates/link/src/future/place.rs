@@ -1,0 +1,217 @@
+//! A channel that tasks and the driver share.
+
+use std::{
+    os::fd::BorrowedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Instant,
+};
+
+use crate::{Channel, Error, Operations, ServerChannel, notify::Notify};
+
+/// What a task waits for: each has a place for one waker.
+const WAITED_FOR: [Operations; 4] = [Operations::CONNECT, Operations::ACCEPT, Operations::RECEIVE, Operations::SEND];
+
+#[derive(Debug)]
+pub(super) struct Place {
+    state: Mutex<State>,
+    pub(super) notify: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct State {
+    endpoint: Endpoint,
+    wakers: Wakers,
+    /// The channel knows whom to tell of buffers that come back, which it can only when it is connected.
+    is_notifying: bool,
+    is_abandoned: bool,
+    is_closed: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Endpoint {
+    Channel(Channel),
+    Server(ServerChannel),
+}
+
+/// Of the tasks that wait, in the order of [`WAITED_FOR`].
+type Wakers = [Option<Waker>; WAITED_FOR.len()];
+
+impl Place {
+    pub(super) fn new(endpoint: Endpoint, notify: Arc<Notify>) -> Arc<Self> {
+        let state =
+            State { endpoint, wakers: Wakers::default(), is_notifying: false, is_abandoned: false, is_closed: false };
+        Arc::new(Self { state: Mutex::new(state), notify })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn with_descriptor<T>(&self, act: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
+        act(self.state().endpoint.descriptor())
+    }
+
+    /// Does something to the channel.
+    ///
+    /// # Panics
+    ///
+    /// For a server channel, whose guard no half has.
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Channel) -> T) -> T {
+        let mut state = self.state();
+        match &mut state.endpoint {
+            Endpoint::Channel(channel) => act(channel),
+            Endpoint::Server(_) => unreachable!("halves are of channels"),
+        }
+    }
+
+    /// What `act` gives, or a waker for when it may.
+    pub(super) fn poll<T>(
+        &self,
+        context: &mut Context<'_>,
+        operation: Operations,
+        act: impl FnOnce(&mut Channel) -> Result<Option<T>, Error>,
+    ) -> Poll<Result<T, Error>> {
+        let mut state = self.state();
+        let Endpoint::Channel(channel) = &mut state.endpoint else { unreachable!("halves are of channels") };
+        let done = act(channel).transpose();
+        if done.is_none() {
+            state.wait(operation, context);
+        }
+        // What was moved for one task may be what another one waits for.
+        let ready = state.settle();
+        drop(state);
+        wake(ready);
+        done.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    pub(super) fn poll_accept(&self, context: &mut Context<'_>) -> Poll<Result<Channel, Error>> {
+        let mut state = self.state();
+        let Endpoint::Server(server) = &mut state.endpoint else { unreachable!("a server has no halves") };
+        match server.accept().transpose() {
+            Some(accepted) => Poll::Ready(accepted),
+            None => {
+                state.wait(Operations::ACCEPT, context);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Moves what moves, and wakes who can go on. `signalled`: the descriptor told of something, that it may be over among it.
+    pub(super) fn look(&self, signalled: Option<bool>) {
+        let mut state = self.state();
+        if state.is_abandoned {
+            state.close(signalled);
+            return;
+        }
+        if let Endpoint::Channel(channel) = &mut state.endpoint {
+            if let Some(may_be_over) = signalled {
+                channel.signalled(may_be_over);
+            }
+            channel.progress();
+            if channel.is_connected() && !state.is_notifying {
+                state.is_notifying = true;
+                state.set_notify(Some(Arc::clone(&self.notify)));
+            }
+        }
+        let ready = state.settle();
+        drop(state);
+        wake(ready);
+    }
+
+    /// When a server channel has to be looked at though nothing happens.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        match &self.state().endpoint {
+            Endpoint::Channel(_) => None,
+            Endpoint::Server(server) => server.next_deadline(),
+        }
+    }
+
+    /// Nobody has the channel any more: from now on a look closes it. Tells whether nothing is to be sent of it.
+    pub(super) fn abandon(&self) -> bool {
+        let mut state = self.state();
+        state.is_abandoned = true;
+        state.set_notify(None);
+        state.close(None);
+        state.is_closed
+    }
+
+    /// Whether nothing is to be sent of it, as of the last look.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().is_closed
+    }
+}
+
+impl State {
+    fn wait(&mut self, operation: Operations, context: &Context<'_>) {
+        for (waker, waited_for) in self.wakers.iter_mut().zip(WAITED_FOR) {
+            if waited_for == operation && !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+                *waker = Some(context.waker().clone());
+            }
+        }
+    }
+
+    /// Takes the wakers of all who can go on. The descriptor tells of what the others wait for.
+    fn settle(&mut self) -> Wakers {
+        let mut ready = Wakers::default();
+        loop {
+            if self.wakers.iter().all(Option::is_none) {
+                return ready;
+            }
+            self.take_ready(&mut ready);
+            if self.rest() {
+                return ready;
+            }
+        }
+    }
+
+    fn take_ready(&mut self, taken: &mut Wakers) {
+        let ready = match &mut self.endpoint {
+            Endpoint::Channel(channel) => channel.ready(),
+            Endpoint::Server(server) => server.ready(),
+        };
+        for ((waker, taken), operation) in self.wakers.iter_mut().zip(taken).zip(WAITED_FOR) {
+            if ready.contains(operation) && waker.is_some() {
+                *taken = waker.take();
+            }
+        }
+    }
+
+    /// From now on the descriptor tells of what somebody waits for. False if it is there already.
+    fn rest(&mut self) -> bool {
+        let Endpoint::Channel(channel) = &mut self.endpoint else { return true };
+        let waiting = self.wakers.iter().zip(WAITED_FOR).filter(|(waker, _)| waker.is_some());
+        channel.rest(waiting.fold(Operations::NONE, |set, (_, operation)| set | operation))
+    }
+
+    fn set_notify(&mut self, notify: Option<Arc<Notify>>) {
+        if let Endpoint::Channel(channel) = &mut self.endpoint {
+            channel.set_notify(notify);
+        }
+    }
+
+    fn close(&mut self, signalled: Option<bool>) {
+        self.is_closed = match &mut self.endpoint {
+            Endpoint::Channel(channel) => {
+                if let Some(may_be_over) = signalled {
+                    channel.signalled(may_be_over);
+                }
+                channel.close()
+            }
+            Endpoint::Server(_) => true,
+        };
+    }
+}
+
+impl Endpoint {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Channel(channel) => channel.descriptor(),
+            Self::Server(server) => server.descriptor(),
+        }
+    }
+}
+
+fn wake(wakers: Wakers) {
+    wakers.into_iter().flatten().for_each(Waker::wake);
+}

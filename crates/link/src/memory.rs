@@ -1,0 +1,144 @@
+//! Memory that buffers lie in: mapped once, and unmapped when the last buffer is gone.
+//!
+//! One of the modules with `unsafe`: it maps memory, and makes slices of places that nobody else has.
+
+use std::{
+    os::fd::{BorrowedFd, OwnedFd},
+    ptr::NonNull,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use rustix::{
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create},
+    mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap},
+};
+
+use crate::error::{Error, Tried};
+
+/// Neither grows nor shrinks.
+const FIXED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
+
+/// The file system of memory files (linux/magic.h).
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+
+/// A mapping.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread. Who may touch which part is said at each access.
+unsafe impl Send for Memory {}
+// SAFETY: as above; the accessors below hand out disjoint parts or atomics.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Zeroed memory of this process.
+    pub(crate) fn private(bytes: usize) -> Result<Self, Error> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at a place that the kernel chooses overlaps nothing.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) };
+        Self::new(start.tried("map memory for buffers; lower buffers or buffer_bytes")?, bytes)
+    }
+
+    /// Zeroed memory for this process to write and for others to read: it cannot change its size, and nobody can map it to
+    /// write any more.
+    pub(crate) fn shared(bytes: usize) -> Result<(Self, OwnedFd), Error> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create(c"turnpike-link", flags).tried("make shared memory; raise `ulimit -n`")?;
+        ftruncate(&file, bytes as u64).tried("size shared memory")?;
+        let memory = Self::map(&file, bytes, ProtFlags::READ | ProtFlags::WRITE)?;
+        let seals = FIXED | SealFlags::FUTURE_WRITE | SealFlags::SEAL;
+        fcntl_add_seals(&file, seals).tried("seal shared memory; Linux 5.1 or newer is needed")?;
+        Ok((memory, file))
+    }
+
+    /// Memory that another process writes, to be read. What it is has to be proven: a file that shrinks would kill whoever
+    /// reads behind its end, and one on a disk or in huge pages might.
+    pub(crate) fn of_peer(file: BorrowedFd<'_>, bytes: usize) -> Result<Self, Error> {
+        let is_sealed = fcntl_get_seals(file).is_ok_and(|seals| seals.contains(FIXED));
+        let is_in_memory = fstatfs(file).is_ok_and(|system| system.f_type == TMPFS_MAGIC);
+        let has_size = fstat(file).is_ok_and(|file| u64::try_from(file.st_size) == Ok(bytes as u64));
+        if !(is_sealed && is_in_memory && has_size) {
+            return Err(Error::BadMemory);
+        }
+        Self::map(file, bytes, ProtFlags::READ)
+    }
+
+    fn map(file: impl std::os::fd::AsFd, bytes: usize, protection: ProtFlags) -> Result<Self, Error> {
+        // SAFETY: a new mapping at a place that the kernel chooses overlaps nothing.
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, file, 0) };
+        Self::new(start.tried("map shared memory; lower buffers or buffer_bytes")?, bytes)
+    }
+
+    fn new(start: *mut core::ffi::c_void, bytes: usize) -> Result<Self, Error> {
+        let start = NonNull::new(start.cast()).ok_or(Error::Config("a mapping at address zero"))?;
+        Ok(Self { start, bytes })
+    }
+
+    /// Where it begins, and its bytes.
+    #[cfg(feature = "rdma")]
+    pub(crate) fn extent(&self) -> (NonNull<u8>, usize) {
+        (self.start, self.bytes)
+    }
+
+    /// Where a part begins.
+    ///
+    /// # Panics
+    ///
+    /// If it is not within the mapping.
+    pub(crate) fn at(&self, offset: usize, bytes: usize) -> NonNull<u8> {
+        assert!(offset <= self.bytes && bytes <= self.bytes - offset, "a part outside of its mapping");
+        // SAFETY: the offset is within the mapping, as was asserted.
+        unsafe { self.start.add(offset) }
+    }
+
+    /// A word that other threads or processes may change at any time.
+    ///
+    /// # Panics
+    ///
+    /// If it is not within the mapping, or not aligned.
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(size_of::<u64>()), "a word that is not aligned");
+        // SAFETY: within the mapping and aligned, as the mapping is to a page. An atomic load of a word that another process
+        // changes gives one value or the other; a store to memory of a peer is refused by the memory unit.
+        unsafe { AtomicU64::from_ptr(self.at(offset, size_of::<u64>()).as_ptr().cast()) }
+    }
+
+    /// Copies bytes that another process may change meanwhile: whatever each word is, once.
+    pub(crate) fn copy_out(&self, offset: usize, to: &mut [u8]) {
+        for (at, part) in to.chunks_mut(size_of::<u64>()).enumerate() {
+            let word = self.word(offset + at * size_of::<u64>()).load(Relaxed).to_ne_bytes();
+            part.copy_from_slice(&word[..part.len()]);
+        }
+    }
+
+    /// The bytes of a part.
+    ///
+    /// # Safety
+    ///
+    /// Nobody writes the part while the slice lives.
+    pub(crate) unsafe fn slice(&self, offset: usize, bytes: usize) -> &[u8] {
+        // SAFETY: within the mapping, which is initialised by the kernel; the caller promises the rest.
+        unsafe { std::slice::from_raw_parts(self.at(offset, bytes).as_ptr(), bytes) }
+    }
+
+    /// The bytes of a part, to be written.
+    ///
+    /// # Safety
+    ///
+    /// Nobody else in this process has the part while the slice lives.
+    #[allow(clippy::mut_from_ref, reason = "the caller promises that nobody else has the part")]
+    pub(crate) unsafe fn slice_mut(&self, offset: usize, bytes: usize) -> &mut [u8] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.at(offset, bytes).as_ptr(), bytes) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by this value, and whatever points into it keeps this value alive.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,313 @@
+//! Pools of registered buffers, and the two ways in which a user has one: [`Buffer`] to be sent, [`Message`] that was received.
+//!
+//! A pool hands out each index once, until it is given back. That is what makes the slices of [`Buffer`] and [`Message`] sound.
+
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{error::Error, memory::Memory, notify::Notify};
+
+/// What becomes of a buffer that its holder drops.
+pub(crate) trait Home: Send + Sync {
+    fn give_back(&self, index: u16);
+}
+
+/// Buffers of one size in one mapping.
+pub(crate) struct Pool<H: ?Sized = dyn Home> {
+    memory: Arc<Memory>,
+    offset: usize,
+    stride: usize,
+    home: H,
+}
+
+impl<H: Home> Pool<H> {
+    /// A pool of `count` buffers from `offset` of `memory` on.
+    pub(crate) fn new(memory: Arc<Memory>, offset: usize, buffer_bytes: u32, count: u16, home: H) -> Arc<Self> {
+        let stride = stride(buffer_bytes);
+        memory.at(offset, stride * usize::from(count));
+        Arc::new(Self { memory, offset, stride, home })
+    }
+
+    pub(crate) fn home(&self) -> &H {
+        &self.home
+    }
+}
+
+impl<H: ?Sized> Pool<H> {
+    /// Where a buffer is. Who may touch it is whoever has its lease.
+    #[cfg(feature = "rdma")]
+    pub(crate) fn place(&self, index: u16) -> std::ptr::NonNull<u8> {
+        self.memory.at(self.offset(index), self.stride)
+    }
+
+    /// All of the memory that its buffers lie in.
+    #[cfg(feature = "rdma")]
+    pub(crate) fn extent(&self) -> (std::ptr::NonNull<u8>, usize) {
+        self.memory.extent()
+    }
+
+    pub(crate) fn offset(&self, index: u16) -> usize {
+        self.offset + self.stride * usize::from(index)
+    }
+}
+
+/// Bytes from one buffer to the next: whole cache lines, so that two holders never share one.
+pub(crate) fn stride(buffer_bytes: u32) -> usize {
+    (buffer_bytes as usize).next_multiple_of(128)
+}
+
+/// The one right to use a buffer. Dropped, the buffer goes home.
+pub(crate) struct Lease {
+    pool: Arc<Pool>,
+    index: u16,
+}
+
+impl Lease {
+    /// Of an index that the pool's home has just handed out.
+    pub(crate) fn new(pool: Arc<Pool>, index: u16) -> Self {
+        Self { pool, index }
+    }
+
+    /// Whether it is one of this pool's.
+    pub(crate) fn is_of<H>(&self, pool: &Arc<Pool<H>>) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.pool), Arc::as_ptr(pool))
+    }
+
+    /// Takes the right over: the buffer does not go home by itself any more.
+    pub(crate) fn into_index(self) -> u16 {
+        let mut this = std::mem::ManuallyDrop::new(self);
+        let index = this.index;
+        // SAFETY: `this` is never dropped or used again, so the reference is given up once.
+        unsafe { std::ptr::drop_in_place(&raw mut this.pool) };
+        index
+    }
+
+    pub(crate) fn bytes(&self, length: usize) -> &[u8] {
+        assert!(length <= self.pool.stride);
+        // SAFETY: the index is leased to `self` alone, which is borrowed.
+        unsafe { self.pool.memory.slice(self.pool.offset(self.index), length) }
+    }
+
+    pub(crate) fn bytes_mut(&mut self, length: usize) -> &mut [u8] {
+        assert!(length <= self.pool.stride);
+        // SAFETY: the index is leased to `self` alone, which is borrowed for writing.
+        unsafe { self.pool.memory.slice_mut(self.pool.offset(self.index), length) }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.pool.home.give_back(self.index);
+    }
+}
+
+/// A registered buffer to be filled and sent: the right to send one message. Dropped, it goes back to its channel.
+///
+/// It dereferences to the bytes of the message, which are as many as the buffer was asked for.
+pub struct Buffer {
+    lease: Lease,
+    length: usize,
+    room: usize,
+}
+
+impl Buffer {
+    pub(crate) fn new(lease: Lease, room: usize) -> Self {
+        Self { lease, length: 0, room }
+    }
+
+    /// Bytes that it has room for: the longest message.
+    pub fn capacity(&self) -> usize {
+        self.room
+    }
+
+    /// Makes the message so long. Bytes that it gets are whatever was there.
+    ///
+    /// # Panics
+    ///
+    /// If that is more than its capacity.
+    pub fn set_len(&mut self, length: usize) {
+        assert!(length <= self.room, "a message of {length} bytes, where {} have room", self.room);
+        self.length = length;
+    }
+
+    /// Makes the message a copy of `bytes`.
+    ///
+    /// # Panics
+    ///
+    /// If they are more than its capacity.
+    pub fn fill(&mut self, bytes: &[u8]) {
+        self.set_len(bytes.len());
+        self.copy_from_slice(bytes);
+    }
+
+    /// Keeps so many bytes behind the message for what is [appended](Self::append).
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.room = self.room.saturating_sub(bytes);
+    }
+
+    /// Puts bytes behind the message, to where they were reserved.
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
+        let end = self.length + bytes.len();
+        self.lease.bytes_mut(end)[self.length..].copy_from_slice(bytes);
+        self.length = end;
+    }
+
+    pub(crate) fn into_parts(self) -> (Lease, usize) {
+        (self.lease, self.length)
+    }
+
+    pub(crate) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.lease.bytes(self.length)
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.lease.bytes_mut(self.length)
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "Buffer({} of {} bytes)", self.length, self.room)
+    }
+}
+
+/// A message that was received, in the registered buffer that it came to. Dropped, on any thread, the buffer takes the next one.
+pub struct Message {
+    lease: Lease,
+    length: usize,
+}
+
+impl Message {
+    pub(crate) fn new(lease: Lease, length: usize) -> Self {
+        Self { lease, length }
+    }
+
+    /// The bytes, for what undoes the peer's last step before a user has them.
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        self.lease.bytes_mut(self.length)
+    }
+
+    /// Leaves off what is behind `length` bytes.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+}
+
+impl Deref for Message {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.lease.bytes(self.length)
+    }
+}
+
+impl AsRef<[u8]> for Message {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "Message({} bytes)", self.length)
+    }
+}
+
+/// Indexes that are free, the one that was used last on top: its bytes are still in the cache.
+pub(crate) struct FreeList {
+    state: Mutex<FreeState>,
+}
+
+struct FreeState {
+    free: Vec<u16>,
+    /// Indexes that users gave back since they were last asked for.
+    given_back: u16,
+    /// How many of them are worth a notification.
+    worth: u16,
+    notify: Option<Arc<Notify>>,
+}
+
+impl FreeList {
+    /// All of `count` are free. Once users gave `worth` of them back, whoever waits is notified.
+    pub(crate) fn new(count: u16, worth: u16) -> Self {
+        let state = FreeState { free: (0..count).rev().collect(), given_back: 0, worth, notify: None };
+        Self { state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, FreeState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn take(&self) -> Option<u16> {
+        self.state().free.pop()
+    }
+
+    pub(crate) fn len(&self) -> u16 {
+        self.state().free.len() as u16
+    }
+
+    /// Gives an index back without a notification: the channel itself does, and knows.
+    pub(crate) fn put(&self, index: u16) {
+        self.state().free.push(index);
+    }
+
+    /// How many indexes are worth a notification.
+    pub(crate) fn worth(&self) -> u16 {
+        self.state().worth
+    }
+
+    /// How many indexes users gave back since this was last asked, where that is worth telling, or none.
+    pub(crate) fn take_given_back(&self) -> u16 {
+        let mut state = self.state();
+        if state.given_back >= state.worth { std::mem::take(&mut state.given_back) } else { 0 }
+    }
+
+    /// The same, however few they are.
+    pub(crate) fn take_all_given_back(&self) -> u16 {
+        std::mem::take(&mut self.state().given_back)
+    }
+
+    pub(crate) fn set_notify(&self, notify: Option<Arc<Notify>>) {
+        self.state().notify = notify;
+    }
+}
+
+impl Home for FreeList {
+    fn give_back(&self, index: u16) {
+        let mut state = self.state();
+        debug_assert!(state.free.len() < state.free.capacity(), "more indexes come back than there are");
+        state.free.push(index);
+        state.given_back = state.given_back.saturating_add(1);
+        if state.given_back >= state.worth
+            && let Some(notify) = state.notify.clone()
+        {
+            drop(state);
+            notify.notify();
+        }
+    }
+}
+
+/// A pool whose memory is this process's own.
+pub(crate) fn private_pool(count: u16, buffer_bytes: u32, worth: u16) -> Result<Arc<Pool<FreeList>>, Error> {
+    let memory = Arc::new(Memory::private(stride(buffer_bytes) * usize::from(count))?);
+    Ok(Pool::new(memory, 0, buffer_bytes, count, FreeList::new(count, worth)))
+}
+
+/// Takes a buffer of such a pool.
+pub(crate) fn lease(pool: &Arc<Pool<FreeList>>) -> Option<Lease> {
+    let index = pool.home().take()?;
+    Some(Lease::new(Arc::clone(pool) as Arc<Pool>, index))
+}

@@ -1,0 +1,86 @@
+//! The 32 bits that go beside each message of `rdma://`, as the immediate data of its SEND: credits u16, kind u8, reserved u8.
+//!
+//! Length and order of messages are the queue pair's own.
+
+use crate::Error;
+
+/// What a SEND is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It has a message, which may be empty.
+    Message,
+    /// It has credits only.
+    Credits,
+    /// The last one: the sender closes the channel.
+    Close,
+}
+
+/// What stands beside each message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Immediate {
+    /// Messages that the receiver may send in addition.
+    pub(super) credits: u16,
+    pub(super) kind: Kind,
+}
+
+impl Immediate {
+    pub(super) fn encode(self) -> u32 {
+        let kind = match self.kind {
+            Kind::Message => 0,
+            Kind::Credits => 1,
+            Kind::Close => 2,
+        };
+        u32::from(self.credits) << 16 | kind << 8
+    }
+
+    /// Of what a peer sent beside `bytes` bytes.
+    pub(super) fn decode(immediate: u32, bytes: u32) -> Result<Self, Error> {
+        let [c0, c1, kind, reserved] = immediate.to_be_bytes();
+        let credits = u16::from_be_bytes([c0, c1]);
+        let kind = match kind {
+            0 => Kind::Message,
+            1 => Kind::Credits,
+            2 => Kind::Close,
+            _ => return Err(Error::BadFrame("of an unknown kind")),
+        };
+        if reserved != 0 {
+            return Err(Error::BadFrame("its reserved byte is set"));
+        }
+        if kind != Kind::Message && bytes != 0 {
+            return Err(Error::BadFrame("of credits or a close, with a message"));
+        }
+        if kind == Kind::Credits && credits == 0 {
+            return Err(Error::BadFrame("of credits, without credits"));
+        }
+        Ok(Self { credits, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_decoded(credits in 1u16.., kind in 0..3usize) {
+            let kind = [Kind::Message, Kind::Credits, Kind::Close][kind];
+            let immediate = Immediate { credits, kind };
+            prop_assert_eq!(Immediate::decode(immediate.encode(), 0), Ok(immediate));
+        }
+
+        #[test]
+        fn what_is_decoded_is_encoded_alike(bits: u32, kind in 0..4u32, bytes in 0..2u32) {
+            for bits in [bits, bits & 0xffff_0000 | kind << 8] {
+                match Immediate::decode(bits, bytes) {
+                    Ok(immediate) => {
+                        prop_assert_eq!(immediate.encode(), bits);
+                        prop_assert!(bytes == 0 || immediate.kind == Kind::Message);
+                    }
+                    Err(error) => prop_assert!(matches!(error, Error::BadFrame(_))),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The established side: messages, credits, and which sends are signalled.
+
+use std::{
+    collections::VecDeque,
+    iter,
+    os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::{
+    immediate::{Immediate, Kind},
+    queue::{Completion, Queue, Send},
+    verbs::Id,
+};
+use crate::{
+    Buffer, Config, Counters, Error, Message, Operations,
+    notify::Notify,
+    pool::{FreeList, Lease, Pool, lease, private_pool},
+    tcp::frame::Greeting,
+};
+
+/// Receives beyond those that credits are granted for: two frames of credits, each of which has half of all or more, and a close.
+const SPARE_RECEIVES: u16 = 3;
+
+/// How long a channel that is dropped waits for the device to send what is on the way, as nobody does later.
+const LINGER: Duration = Duration::from_millis(250);
+
+pub(super) struct Open {
+    queue: Queue,
+    send_pool: Arc<Pool<FreeList>>,
+    receive_pool: Arc<Pool<FreeList>>,
+    room: u32,
+    /// Buffers of the peer, and those of them that no message or buffer of ours is meant for.
+    peer_buffers: u16,
+    credits: u16,
+    /// Messages that the peer may still send.
+    granted: u16,
+    /// Credits to be sent with the next frame.
+    to_grant: u16,
+    /// Sends that may not be done, in order, with the buffers that they keep.
+    in_flight: VecDeque<Option<u16>>,
+    /// The number of the first of them.
+    first: u64,
+    /// Those of them that keep none: frames without a message.
+    bare: u16,
+    signal_every: u16,
+    unsignalled: u16,
+    /// The completion channel tells of the next completion.
+    is_armed: bool,
+    inbox: VecDeque<Message>,
+    end: Option<Error>,
+    counters: Counters,
+}
+
+impl Open {
+    /// A queue pair with all of its receives posted, before the peer can send.
+    pub(super) fn new(id: &Arc<Id>, config: &Config) -> Result<Self, Error> {
+        let (buffers, bytes) = (config.buffers, config.buffer_bytes);
+        // Sends behind the last one that was signalled keep their buffers until the next one is done: those come on top.
+        let send_pool = private_pool(buffers + config.signal_every, bytes, 1)?;
+        // No less than half, so that no more frames of credits come than there are spare receives.
+        let receive_pool = private_pool(buffers + SPARE_RECEIVES, bytes, buffers.div_ceil(2))?;
+        // Bare frames have a period of signals, one of which tells that they are done, and the close has a place.
+        let sends = buffers + config.signal_every + config.signal_every + 1;
+        let mut queue = Queue::new(id, u32::from(sends), Arc::clone(&send_pool), Arc::clone(&receive_pool), bytes)?;
+        queue.post_receives(iter::from_fn(|| lease(&receive_pool)))?;
+        Ok(Self {
+            queue,
+            send_pool,
+            room: bytes,
+            peer_buffers: 0,
+            credits: 0,
+            granted: buffers,
+            to_grant: 0,
+            in_flight: VecDeque::with_capacity(usize::from(sends)),
+            first: 0,
+            bare: 0,
+            signal_every: config.signal_every,
+            unsignalled: 0,
+            is_armed: false,
+            inbox: VecDeque::with_capacity(usize::from(receive_pool.home().len())),
+            receive_pool,
+            end: None,
+            counters: Counters::default(),
+        })
+    }
+
+    /// What the peer says about itself.
+    pub(super) fn greet(&mut self, theirs: Greeting) {
+        self.room = self.room.min(theirs.buffer_bytes);
+        (self.peer_buffers, self.credits) = (theirs.buffers, theirs.buffers);
+    }
+
+    /// Takes what the completion channel told.
+    pub(super) fn take_events(&mut self) -> Result<(), Error> {
+        if self.queue.take_events()? {
+            self.is_armed = false;
+        }
+        Ok(())
+    }
+
+    /// Takes what came and grants what can be granted. `is_gone`: the peer has disconnected.
+    pub(super) fn progress(&mut self, is_gone: bool) -> Result<(), Error> {
+        let moved = self.collect().and_then(|()| self.take_completions()).and_then(|()| self.collect());
+        if let Err(error) = moved {
+            self.end.get_or_insert(error);
+        }
+        if is_gone {
+            self.end.get_or_insert(Error::Lost);
+        }
+        self.end.clone().map_or(Ok(()), Err)
+    }
+
+    /// What users gave back: buffers they did not send, with their credits, and messages, whose buffers are free again.
+    fn collect(&mut self) -> Result<(), Error> {
+        self.credits += self.send_pool.home().take_all_given_back();
+        let given_back = self.receive_pool.home().take_given_back();
+        self.receive_again(given_back)?;
+        if self.to_grant >= self.receive_pool.home().worth() && self.bare < self.signal_every {
+            self.post(Kind::Credits, None, false)?;
+        }
+        Ok(())
+    }
+
+    /// Posts receives for buffers that came back: the peer is granted no credit without.
+    fn receive_again(&mut self, count: u16) -> Result<(), Error> {
+        if count > 0 {
+            let pool = &self.receive_pool;
+            self.queue.post_receives(iter::from_fn(|| lease(pool)).take(usize::from(count)))?;
+            self.to_grant += count;
+        }
+        Ok(())
+    }
+
+    /// All that completed. There are no more than were posted, and what came is posted again only when users give it back.
+    fn take_completions(&mut self) -> Result<(), Error> {
+        let mut failure = None;
+        loop {
+            let count = self.queue.poll()?;
+            if count == 0 {
+                if self.is_armed || failure.is_some() {
+                    return failure.map_or(Ok(()), Err);
+                }
+                self.queue.arm()?;
+                self.is_armed = true;
+                // What completed before is not told.
+                continue;
+            }
+            for at in 0..count {
+                match self.queue.completion(at) {
+                    Completion::Sent(number) => self.sent(number),
+                    Completion::Received { lease, bytes, immediate } => self.received(lease, bytes, immediate)?,
+                    // What was received before still counts, a close above all.
+                    Completion::Failed(error) => failure = failure.or(Some(error)),
+                }
+            }
+        }
+    }
+
+    /// All sends up to a number are done: the device does them in order.
+    fn sent(&mut self, number: u64) {
+        while self.first <= number {
+            match self.in_flight.pop_front() {
+                Some(Some(index)) => self.send_pool.home().put(index),
+                Some(None) => self.bare -= 1,
+                None => break,
+            }
+            self.first += 1;
+        }
+    }
+
+    fn received(&mut self, lease: Lease, bytes: u32, immediate: Option<u32>) -> Result<(), Error> {
+        let immediate = immediate.ok_or(Error::BadFrame("without the word that goes beside each"))?;
+        let Immediate { credits, kind } = Immediate::decode(immediate, bytes)?;
+        self.credits = self.credits.checked_add(credits).ok_or(Error::CreditForged)?;
+        if self.credits > self.peer_buffers {
+            return Err(Error::CreditForged);
+        }
+        match kind {
+            Kind::Message => {
+                self.granted = self.granted.checked_sub(1).ok_or(Error::CreditExceeded)?;
+                self.inbox.push_back(Message::new(lease, bytes as usize));
+                self.counters.received += 1;
+                Ok(())
+            }
+            Kind::Credits => self.queue.post_receives(iter::once(lease)),
+            Kind::Close => Err(Error::Closed),
+        }
+    }
+
+    fn post(&mut self, kind: Kind, message: Option<(Lease, usize)>, must_signal: bool) -> Result<(), Error> {
+        let credits = std::mem::take(&mut self.to_grant);
+        self.granted += credits;
+        self.unsignalled += 1;
+        let is_signalled = must_signal || self.unsignalled >= self.signal_every;
+        if is_signalled {
+            self.unsignalled = 0;
+            self.counters.signalled += 1;
+        }
+        self.bare += u16::from(message.is_none());
+        self.counters.sent += 1;
+        let number = self.first + self.in_flight.len() as u64;
+        let send = Send { number, immediate: Immediate { credits, kind }.encode(), is_signalled };
+        let index = self.queue.post_send(&send, message)?;
+        self.in_flight.push_back(index);
+        Ok(())
+    }
+
+    /// Tells the peer that this is the end, and waits until what is on the way is sent, though not for long.
+    pub(super) fn close(&mut self) {
+        let last = self.first + self.in_flight.len() as u64;
+        if self.end.is_some() || self.post(Kind::Close, None, true).is_err() {
+            return;
+        }
+        let deadline = Instant::now() + LINGER;
+        while self.first <= last && self.end.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let _ = self.take_events();
+            let _ = self.progress(false);
+            if left.is_zero() {
+                return;
+            }
+            if self.first <= last && self.end.is_none() {
+                let mut descriptor = [PollFd::new(&self.queue, PollFlags::IN)];
+                let _ = poll(&mut descriptor, Timespec::try_from(left).ok().as_ref());
+            }
+        }
+    }
+
+    pub(super) fn ready(&self) -> Operations {
+        Operations::RECEIVE.when(!self.inbox.is_empty())
+            | Operations::SEND.when(self.credits > 0 && self.send_pool.home().len() > 0)
+    }
+
+    pub(super) fn buffer(&mut self) -> Option<Buffer> {
+        if self.credits == 0 {
+            return None;
+        }
+        let lease = lease(&self.send_pool)?;
+        self.credits -= 1;
+        Some(Buffer::new(lease, self.room as usize))
+    }
+
+    pub(super) fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
+        assert!(buffer.lease().is_of(&self.send_pool), "a buffer is sent by the channel that gave it");
+        let given_back = self.receive_pool.home().take_all_given_back();
+        self.receive_again(given_back)?;
+        self.post(Kind::Message, Some(buffer.into_parts()), false)
+    }
+
+    pub(super) fn receive(&mut self) -> Option<Message> {
+        self.inbox.pop_front()
+    }
+
+    pub(super) fn set_notify(&mut self, notify: Option<Arc<Notify>>) {
+        self.send_pool.home().set_notify(notify.clone());
+        self.receive_pool.home().set_notify(notify);
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl AsFd for Open {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.queue.as_fd()
+    }
+}

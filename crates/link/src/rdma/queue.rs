@@ -1,0 +1,385 @@
+//! A reliable queue pair with its completion queue and its registered memory (`libibverbs`).
+//!
+//! One of the modules with `unsafe`. A device reads a buffer from its SEND, and writes one from its RECEIVE, until the completion
+//! is polled: whoever posts gives up the [`Lease`], and gets it back from the completion. Memory is registered for the
+//! device's own use: no key of it is good for a peer.
+
+use std::{
+    ffi::CStr,
+    os::fd::{AsFd, BorrowedFd},
+    ptr::{NonNull, null_mut},
+    sync::Arc,
+};
+
+use rdma_mummy_sys as sys;
+use rustix::io::Errno;
+
+use super::verbs::{Id, last_errno};
+use crate::{
+    error::{Error, Tried},
+    pool::{FreeList, Lease, Pool},
+};
+
+/// Completions that are polled, and receives that are posted, at once.
+const BATCH: usize = 32;
+
+/// Marks the token of a receive; that of a send is its number.
+const RECEIVE: u64 = 1 << 63;
+
+/// Messages up to here go within the request where the device can: what fits the first block or two of a request of usual
+/// devices. The device then need not fetch them.
+const INLINE: u32 = 64;
+
+/// What a completion tells.
+pub(super) enum Completion {
+    /// A message is in a buffer of the receive pool.
+    Received { lease: Lease, bytes: u32, immediate: Option<u32> },
+    /// All sends up to this one are done.
+    Sent(u64),
+    /// The queue pair is of no use any more.
+    Failed(Error),
+}
+
+/// A send, apart from its message.
+pub(super) struct Send {
+    /// The number that its completion tells.
+    pub(super) number: u64,
+    pub(super) immediate: u32,
+    /// Whether a completion is wanted.
+    pub(super) is_signalled: bool,
+}
+
+pub(super) struct Queue {
+    // Dropped in this order: each needs what is behind it.
+    pair: Pair,
+    send_region: Region,
+    receive_region: Region,
+    completions: CompletionQueue,
+    send_pool: Arc<Pool<FreeList>>,
+    receive_pool: Arc<Pool<FreeList>>,
+    receive_bytes: u32,
+    inline: u32,
+    polled: Box<[sys::ibv_wc; BATCH]>,
+}
+
+// SAFETY: rdma-core ties nothing to a thread, and the queue is used through `&mut` but for what rdma-core locks.
+unsafe impl std::marker::Send for Queue {}
+
+struct Pair(Arc<Id>);
+
+impl Pair {
+    fn raw(&self) -> *mut sys::ibv_qp {
+        // SAFETY: the id is valid, and has the queue pair that was created on it.
+        unsafe { (*self.0.raw()).qp }
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // SAFETY: it was created on this id. From here on the device touches no buffer.
+        unsafe { sys::rdma_destroy_qp(self.0.raw()) };
+    }
+}
+
+/// Memory of a pool that the device may use.
+struct Region(NonNull<sys::ibv_mr>);
+
+impl Region {
+    /// `access` is what the device may do but for reading.
+    fn new(id: &Id, pool: &Pool<FreeList>, access: sys::ibv_access_flags) -> Result<Self, Error> {
+        let (start, bytes) = pool.extent();
+        // SAFETY: the id has a protection domain since its queue pair was created. The memory stays mapped, as the queue has
+        // the pool; who touches it when is what leases say.
+        let raw = unsafe { sys::ibv_reg_mr((*id.raw()).pd, start.as_ptr().cast(), bytes, access.0 as i32) };
+        let region = NonNull::new(raw).ok_or_else(last_errno);
+        Ok(Self(region.tried("register buffers; raise `ulimit -l`, or lower buffers and buffer_bytes")?))
+    }
+
+    fn key(&self) -> u32 {
+        // SAFETY: the region is registered.
+        unsafe { self.0.as_ref().lkey }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: it was registered, and the queue pair that used it is gone.
+        unsafe { sys::ibv_dereg_mr(self.0.as_ptr()) };
+    }
+}
+
+struct CompletionQueue {
+    queue: NonNull<sys::ibv_cq>,
+    channel: CompletionChannel,
+}
+
+struct CompletionChannel(NonNull<sys::ibv_comp_channel>);
+
+impl Drop for CompletionChannel {
+    fn drop(&mut self) {
+        // SAFETY: it was created, and the completion queue on it is gone.
+        unsafe { sys::ibv_destroy_comp_channel(self.0.as_ptr()) };
+    }
+}
+
+impl CompletionQueue {
+    fn new(id: &Id, room: u32) -> Result<Self, Error> {
+        // SAFETY: the id has a device, since its address is resolved or its connection was asked for.
+        let device = unsafe { (*id.raw()).verbs };
+        // SAFETY: the device is open.
+        let channel = NonNull::new(unsafe { sys::ibv_create_comp_channel(device) }).ok_or_else(last_errno);
+        let channel = CompletionChannel(channel.tried("make a completion channel; raise `ulimit -n`")?);
+        // SAFETY: device and channel are valid.
+        let queue = unsafe { sys::ibv_create_cq(device, room as i32, null_mut(), channel.0.as_ptr(), 0) };
+        let queue = NonNull::new(queue).ok_or_else(last_errno);
+        let this = Self { queue: queue.tried("make a completion queue; lower buffers")?, channel };
+        rustix::io::ioctl_fionbio(this.as_fd(), true).tried("use a completion channel")?;
+        Ok(this)
+    }
+}
+
+impl AsFd for CompletionQueue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the channel and its descriptor live as long as `self`, which the result borrows.
+        unsafe { BorrowedFd::borrow_raw(self.channel.0.as_ref().fd) }
+    }
+}
+
+impl Drop for CompletionQueue {
+    fn drop(&mut self) {
+        // SAFETY: it was created, its queue pair is gone, and `take_events` acknowledges each event that it takes.
+        unsafe { sys::ibv_destroy_cq(self.queue.as_ptr()) };
+    }
+}
+
+impl Queue {
+    /// A queue pair on an id that has its device. `sends` is how many may be on the way at once; receives are as many as the
+    /// receive pool has buffers.
+    pub(super) fn new(
+        id: &Arc<Id>,
+        sends: u32,
+        send_pool: Arc<Pool<FreeList>>,
+        receive_pool: Arc<Pool<FreeList>>,
+        receive_bytes: u32,
+    ) -> Result<Self, Error> {
+        let receives = u32::from(receive_pool.home().len());
+        // A queue pair that fails completes all that was posted, signalled or not.
+        let completions = CompletionQueue::new(id, sends + receives)?;
+        let (pair, inline) = create_pair(id, &completions, sends, receives)?;
+        let send_region = Region::new(id, &send_pool, sys::ibv_access_flags(0))?;
+        let receive_region = Region::new(id, &receive_pool, sys::ibv_access_flags::IBV_ACCESS_LOCAL_WRITE)?;
+        // SAFETY: a completion is numbers, for which zero is a value.
+        let polled = Box::new(unsafe { std::mem::zeroed() });
+        let pools = (send_pool, receive_pool);
+        let (send_pool, receive_pool) = pools;
+        Ok(Self {
+            pair,
+            send_region,
+            receive_region,
+            completions,
+            send_pool,
+            receive_pool,
+            receive_bytes,
+            inline,
+            polled,
+        })
+    }
+
+    /// Gives the device buffers of the receive pool to write messages to.
+    pub(super) fn post_receives(&mut self, mut leases: impl Iterator<Item = Lease>) -> Result<(), Error> {
+        loop {
+            let mut elements = [sys::ibv_sge { addr: 0, length: 0, lkey: 0 }; BATCH];
+            let mut requests =
+                [const { sys::ibv_recv_wr { wr_id: 0, next: null_mut(), sg_list: null_mut(), num_sge: 1 } }; BATCH];
+            let mut count = 0;
+            for (lease, (element, request)) in leases.by_ref().zip(elements.iter_mut().zip(&mut requests)) {
+                let index = lease.into_index();
+                element.addr = self.receive_pool.place(index).as_ptr() as u64;
+                (element.length, element.lkey) = (self.receive_bytes, self.receive_region.key());
+                request.wr_id = RECEIVE | u64::from(index);
+                request.sg_list = element;
+                count += 1;
+                if count == BATCH {
+                    break;
+                }
+            }
+            if count == 0 {
+                return Ok(());
+            }
+            let first = requests.as_mut_ptr();
+            for at in 0..count - 1 {
+                // SAFETY: both are requests of the array. They are reached through one pointer only, which the call gets.
+                unsafe { (*first.add(at)).next = first.add(at + 1) };
+            }
+            let mut refused = null_mut();
+            // SAFETY: the queue pair is valid; requests and elements live until the call returns, which copies them. Nobody
+            // has the buffers, as their leases were given up.
+            let code = unsafe { sys::ibv_post_recv(self.pair.raw(), first, &raw mut refused) };
+            posted(code, "post a receive")?;
+            if count < BATCH {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sends a message, or none. Returns the index of its buffer, which is not free before the send is done.
+    pub(super) fn post_send(&mut self, send: &Send, message: Option<(Lease, usize)>) -> Result<Option<u16>, Error> {
+        let mut flags = 0;
+        if send.is_signalled {
+            flags |= sys::ibv_send_flags::IBV_SEND_SIGNALED.0;
+        }
+        let mut element = sys::ibv_sge { addr: 0, length: 0, lkey: self.send_region.key() };
+        let mut index = None;
+        if let Some((lease, length)) = message {
+            element.length = length as u32;
+            let at = lease.into_index();
+            element.addr = self.send_pool.place(at).as_ptr() as u64;
+            index = Some(at);
+        }
+        if element.length <= self.inline {
+            flags |= sys::ibv_send_flags::IBV_SEND_INLINE.0;
+        }
+        // SAFETY: a request is numbers, pointers and unions of them, for which zero is a value.
+        let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
+        request.wr_id = send.number;
+        request.opcode = sys::ibv_wr_opcode::IBV_WR_SEND_WITH_IMM;
+        request.send_flags = flags;
+        request.imm_data_invalidated_rkey_union.imm_data = send.immediate.to_be();
+        if element.length > 0 {
+            (request.sg_list, request.num_sge) = (&raw mut element, 1);
+        }
+        let mut refused = null_mut();
+        // SAFETY: the queue pair is valid; request and element live until the call returns, which copies them. Nobody writes to
+        // the buffer, as its lease was given up, and it stays so until a completion tells that the send is done.
+        let code = unsafe { sys::ibv_post_send(self.pair.raw(), &raw mut request, &raw mut refused) };
+        posted(code, "post a send")?;
+        Ok(index)
+    }
+
+    /// Does what no channel does: to the first buffer of its own send pool, as if it were a peer's, or a SEND without a word.
+    #[cfg(test)]
+    pub(super) fn post_remote(&mut self, opcode: sys::ibv_wr_opcode::Type) {
+        let (start, _) = self.send_pool.extent();
+        let mut element = sys::ibv_sge { addr: start.as_ptr() as u64, length: 8, lkey: self.receive_region.key() };
+        element.addr = self.receive_pool.extent().0.as_ptr() as u64;
+        // SAFETY: as in `post_send`.
+        let mut request: sys::ibv_send_wr = unsafe { std::mem::zeroed() };
+        (request.opcode, request.sg_list, request.num_sge) = (opcode, &raw mut element, 1);
+        request.send_flags = sys::ibv_send_flags::IBV_SEND_SIGNALED.0;
+        // SAFETY: the region is registered.
+        let rkey = unsafe { self.send_region.0.as_ref().rkey };
+        request.wr.rdma = sys::rdma_t { remote_addr: start.as_ptr() as u64, rkey };
+        let mut refused = null_mut();
+        // SAFETY: as in `post_send`; nobody uses the first buffers of the pools.
+        let code = unsafe { sys::ibv_post_send(self.pair.raw(), &raw mut request, &raw mut refused) };
+        posted(code, "post a send").expect("the device takes it");
+    }
+
+    /// Takes completions, and tells how many. [`completion`](Self::completion) gives each, once.
+    pub(super) fn poll(&mut self) -> Result<usize, Error> {
+        let room = self.polled.len() as i32;
+        // SAFETY: the queue is valid, and there is room for so many.
+        let count = unsafe { sys::ibv_poll_cq(self.completions.queue.as_ptr(), room, self.polled.as_mut_ptr()) };
+        usize::try_from(count).map_err(|_| Errno::IO).tried("poll a completion queue")
+    }
+
+    /// A completion that the last poll took.
+    pub(super) fn completion(&mut self, at: usize) -> Completion {
+        let entry = &mut self.polled[at];
+        let token = std::mem::replace(&mut entry.wr_id, u64::MAX);
+        assert_ne!(token, u64::MAX, "a completion is given once");
+        if entry.status != sys::ibv_wc_status::IBV_WC_SUCCESS {
+            return Completion::Failed(failure(token, entry.status));
+        }
+        if token & RECEIVE == 0 {
+            return Completion::Sent(token);
+        }
+        let has_immediate = entry.wc_flags & sys::ibv_wc_flags::IBV_WC_WITH_IMM.0 != 0;
+        // SAFETY: the flag says that the union has an immediate.
+        let immediate = unsafe { entry.imm_data_invalidated_rkey_union.imm_data };
+        Completion::Received {
+            // The device has given back what `post_receives` gave up.
+            lease: Lease::new(Arc::clone(&self.receive_pool) as Arc<Pool>, token as u16),
+            bytes: entry.byte_len,
+            immediate: has_immediate.then(|| u32::from_be(immediate)),
+        }
+    }
+
+    /// Wants the channel to tell of the next completion. One that is there already is not told.
+    pub(super) fn arm(&mut self) -> Result<(), Error> {
+        // SAFETY: the queue is valid.
+        posted(unsafe { sys::ibv_req_notify_cq(self.completions.queue.as_ptr(), 0) }, "ask for completions")
+    }
+
+    /// Takes what the channel told. Tells whether it told anything: then the queue is not armed any more.
+    pub(super) fn take_events(&mut self) -> Result<bool, Error> {
+        let (mut queue, mut context) = (null_mut(), null_mut());
+        let channel = self.completions.channel.0.as_ptr();
+        // SAFETY: the channel is valid and does not wait; both are written where the call succeeds.
+        if unsafe { sys::ibv_get_cq_event(channel, &raw mut queue, &raw mut context) } != 0 {
+            return match last_errno() {
+                Errno::AGAIN | Errno::INTR => Ok(false),
+                errno => Err(errno).tried("ask for completions"),
+            };
+        }
+        // SAFETY: one event of this queue was taken. It is armed for one at a time, so there is no other.
+        unsafe { sys::ibv_ack_cq_events(queue, 1) };
+        Ok(true)
+    }
+}
+
+impl AsFd for Queue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.completions.as_fd()
+    }
+}
+
+/// Tells how many bytes may go within a request, too.
+fn create_pair(id: &Arc<Id>, completions: &CompletionQueue, sends: u32, receives: u32) -> Result<(Pair, u32), Error> {
+    // A device that has less room within a request refuses all of it.
+    for inline in [INLINE, 0] {
+        // SAFETY: attributes are numbers and pointers, for which zero is a value.
+        let mut attributes: sys::ibv_qp_init_attr = unsafe { std::mem::zeroed() };
+        attributes.send_cq = completions.queue.as_ptr();
+        attributes.recv_cq = completions.queue.as_ptr();
+        attributes.qp_type = sys::ibv_qp_type::IBV_QPT_RC;
+        attributes.sq_sig_all = 0;
+        attributes.cap = sys::ibv_qp_cap {
+            max_send_wr: sends,
+            max_recv_wr: receives,
+            max_send_sge: 1,
+            max_recv_sge: 1,
+            max_inline_data: inline,
+        };
+        // SAFETY: the id has a device, and the completion queue is of it. Without a protection domain, rdma-core takes its own.
+        let code = unsafe { sys::rdma_create_qp(id.raw(), null_mut(), &raw mut attributes) };
+        match (code, last_errno()) {
+            (0, _) => return Ok((Pair(Arc::clone(id)), inline)),
+            (_, Errno::INVAL) if inline > 0 => {}
+            (_, errno) => return Err(errno).tried("make a queue pair; lower buffers"),
+        }
+    }
+    Err(Errno::INVAL).tried("make a queue pair; lower buffers")
+}
+
+/// The result of a call that is 0 or an errno.
+fn posted(code: i32, what: &'static str) -> Result<(), Error> {
+    if code == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(code.abs())).tried(what) }
+}
+
+/// What a status of a completion tells.
+fn failure(token: u64, status: sys::ibv_wc_status::Type) -> Error {
+    use sys::ibv_wc_status as status_of;
+    match status {
+        // The peer disconnected, or a completion before this one has told why.
+        status_of::IBV_WC_WR_FLUSH_ERR => Error::Lost,
+        status_of::IBV_WC_LOC_LEN_ERR if token & RECEIVE != 0 => {
+            Error::BadFrame("a message that is longer than the buffers that the peer was told of")
+        }
+        status => {
+            // SAFETY: rdma-core gives a text that is never freed, for any status.
+            let text = unsafe { CStr::from_ptr(sys::ibv_wc_status_str(status)) };
+            Error::QueuePair { status: text.to_str().unwrap_or("unknown status") }
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! The selector: tells which of many channels are ready for what they are wanted for.
+
+use std::{
+    os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    Channel, Error, Operations, ServerChannel,
+    events::Events,
+    notify::{Doorbell, Notify, Waker},
+    spinning::Spinning,
+};
+
+/// The token of the selector's own doorbell, which no channel has.
+const DOORBELL: u64 = u64::MAX;
+
+/// Selections that find something without the system, until it is asked again: a system call costs about as much as so many
+/// messages of a polled channel.
+const UNASKED: u32 = 16;
+
+/// The same for rounds that find nothing: some microseconds.
+const UNASKED_ROUNDS: u32 = 64;
+
+/// Names a channel that a selector has. A key whose channel was taken out names nothing, even if its place is taken again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SelectionKey {
+    token: usize,
+    generation: u32,
+}
+
+/// Has channels, and waits until some of them are ready (`java.nio.channels.Selector`).
+///
+/// What is ready stays ready: a channel that still has a message is in the next selection, too. What nothing happened to
+/// costs nothing.
+pub struct Selector {
+    events: Events,
+    doorbell: Arc<Doorbell>,
+    places: Vec<Place>,
+    free: Vec<usize>,
+    /// Places of server channels, which time passes for.
+    servers: Vec<usize>,
+    /// Places that may be ready though nothing happens to them any more.
+    hot: Vec<usize>,
+    selected: Vec<(SelectionKey, Operations)>,
+    /// Room for the tokens of a turn.
+    tokens: Vec<usize>,
+    /// Selections since the system was last asked.
+    unasked: u32,
+    spinning: Spinning,
+}
+
+struct Place {
+    generation: u32,
+    entry: Option<Entry>,
+}
+
+struct Entry {
+    endpoint: Endpoint,
+    interest: Operations,
+    notify: Arc<Notify>,
+    /// The channel knows whom to tell of buffers that come back, which it can only when it is connected.
+    is_notifying: bool,
+    is_hot: bool,
+    is_selected: bool,
+    /// How often it was looked at in vain.
+    idle: u32,
+}
+
+enum Endpoint {
+    Channel(Box<Channel>),
+    Server(Box<ServerChannel>),
+}
+
+impl Selector {
+    /// A selector without channels.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] where the process has no descriptor left.
+    pub fn new() -> Result<Self, Error> {
+        let events = Events::new()?;
+        let doorbell = Doorbell::new()?;
+        events.watch_level(doorbell.as_fd(), DOORBELL)?;
+        Ok(Self {
+            events,
+            doorbell,
+            places: Vec::new(),
+            free: Vec::new(),
+            servers: Vec::new(),
+            hot: Vec::new(),
+            selected: Vec::new(),
+            tokens: Vec::new(),
+            unasked: 0,
+            spinning: Spinning::new(),
+        })
+    }
+
+    /// What wakes the selector from another thread.
+    pub fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.doorbell))
+    }
+
+    /// Takes a channel in, to be told of what is in `interest`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] where the system watches no more descriptors.
+    pub fn register(&mut self, channel: Channel, interest: Operations) -> Result<SelectionKey, Error> {
+        self.insert(Endpoint::Channel(Box::new(channel)), interest)
+    }
+
+    /// Takes a server channel in, to be told of [`Operations::ACCEPT`].
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub fn register_server(&mut self, server: ServerChannel) -> Result<SelectionKey, Error> {
+        self.insert(Endpoint::Server(Box::new(server)), Operations::ACCEPT)
+    }
+
+    fn insert(&mut self, mut endpoint: Endpoint, interest: Operations) -> Result<SelectionKey, Error> {
+        let token = self.free.last().copied().unwrap_or(self.places.len());
+        self.events.watch(endpoint.descriptor(), token as u64)?;
+        if self.free.pop().is_none() {
+            self.places.push(Place { generation: 0, entry: None });
+        }
+        match &mut endpoint {
+            Endpoint::Channel(channel) => {
+                channel.set_watched(true);
+                // What happened before is told to nobody.
+                channel.signalled(true);
+            }
+            Endpoint::Server(_) => self.servers.push(token),
+        }
+        let notify = Notify::new(Arc::clone(&self.doorbell), token);
+        let place = &mut self.places[token];
+        place.entry =
+            Some(Entry { endpoint, interest, notify, is_notifying: false, is_hot: false, is_selected: false, idle: 0 });
+        let generation = place.generation;
+        self.heat(token);
+        Ok(SelectionKey { token, generation })
+    }
+
+    /// Gives the channel back, which is none of the selector's any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::StaleKey`], also for the key of a server channel.
+    pub fn deregister(&mut self, key: SelectionKey) -> Result<Channel, Error> {
+        self.channel(key)?;
+        match self.remove(key)? {
+            Endpoint::Channel(mut channel) => {
+                channel.set_notify(None);
+                channel.set_watched(false);
+                Ok(*channel)
+            }
+            Endpoint::Server(_) => Err(Error::StaleKey),
+        }
+    }
+
+    /// Takes a channel or a server channel out, and closes it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::StaleKey`].
+    pub fn close(&mut self, key: SelectionKey) -> Result<(), Error> {
+        self.remove(key).map(drop)
+    }
+
+    fn remove(&mut self, key: SelectionKey) -> Result<Endpoint, Error> {
+        self.entry(key)?;
+        let place = &mut self.places[key.token];
+        let entry = place.entry.take().ok_or(Error::StaleKey)?;
+        place.generation = place.generation.wrapping_add(1);
+        self.free.push(key.token);
+        for tokens in [&mut self.hot, &mut self.servers] {
+            tokens.retain(|token| *token != key.token);
+        }
+        self.selected.retain(|(selected, _)| *selected != key);
+        self.events.forget(entry.endpoint.descriptor())?;
+        Ok(entry.endpoint)
+    }
+
+    /// The channel of a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::StaleKey`], also for the key of a server channel.
+    pub fn channel(&mut self, key: SelectionKey) -> Result<&mut Channel, Error> {
+        match &mut self.entry(key)?.endpoint {
+            Endpoint::Channel(channel) => Ok(channel),
+            Endpoint::Server(_) => Err(Error::StaleKey),
+        }
+    }
+
+    /// The server channel of a key.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::StaleKey`], also for the key of a channel.
+    pub fn server(&mut self, key: SelectionKey) -> Result<&mut ServerChannel, Error> {
+        match &mut self.entry(key)?.endpoint {
+            Endpoint::Server(server) => Ok(server),
+            Endpoint::Channel(_) => Err(Error::StaleKey),
+        }
+    }
+
+    /// What a channel is wanted for.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::StaleKey`].
+    pub fn interest(&mut self, key: SelectionKey) -> Result<Operations, Error> {
+        Ok(self.entry(key)?.interest)
+    }
+
+    /// Changes what a channel is wanted for, from the next selection on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::StaleKey`].
+    pub fn set_interest(&mut self, key: SelectionKey, interest: Operations) -> Result<(), Error> {
+        self.entry(key)?.interest = interest;
+        self.heat(key.token);
+        Ok(())
+    }
+
+    fn entry(&mut self, key: SelectionKey) -> Result<&mut Entry, Error> {
+        let place = self.places.get_mut(key.token).filter(|place| place.generation == key.generation);
+        place.and_then(|place| place.entry.as_mut()).ok_or(Error::StaleKey)
+    }
+
+    /// Number of channels and server channels.
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Waits until a channel is ready, the time is over, or the [waker](Self::waker) is used. `None` waits for ever, and
+    /// zero not at all. [`selected`](Self::selected) tells which channels are ready.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`], after which nothing was lost. Failures of channels are told by the channels, which are ready then.
+    pub fn select(&mut self, timeout: Option<Duration>) -> Result<usize, Error> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        for (key, _) in self.selected.drain(..) {
+            if let Some(entry) = self.places[key.token].entry.as_mut() {
+                entry.is_selected = false;
+            }
+        }
+        for round in 1_u32.. {
+            self.look_at_hot();
+            // The system is asked rarely where there is something to do, and seldom where something is polled for.
+            if !self.selected.is_empty() && self.unasked < UNASKED {
+                self.unasked += 1;
+                self.doorbell.take_woken();
+                break;
+            }
+            let is_idle = self.selected.is_empty() && self.hot.is_empty();
+            if self.selected.is_empty() && !is_idle && round % UNASKED_ROUNDS != 0 && timeout != Some(Duration::ZERO) {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.unasked = 0;
+            self.ask(if is_idle { self.time_left(deadline) } else { Some(Duration::ZERO) })?;
+            self.heat_servers();
+            self.look_at_hot();
+            let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if self.doorbell.take_woken() || !self.selected.is_empty() || is_over {
+                break;
+            }
+            if !is_idle {
+                // Whom this waits for may have no other processor.
+                std::thread::yield_now();
+            }
+        }
+        Ok(self.selected.len())
+    }
+
+    /// How long may be slept.
+    fn time_left(&self, deadline: Option<Instant>) -> Option<Duration> {
+        let earliest = deadline.into_iter().chain(self.next_greeting()).min()?;
+        Some(earliest.saturating_duration_since(Instant::now()))
+    }
+
+    /// Asks the system what happened, and sleeps until something does where there is time for it.
+    fn ask(&mut self, time: Option<Duration>) -> Result<(), Error> {
+        if time == Some(Duration::ZERO) || !self.doorbell.fall_asleep() {
+            return self.wait(Some(Duration::ZERO));
+        }
+        let asleep = Instant::now();
+        let waited = self.wait(time);
+        self.doorbell.awake();
+        self.spinning.slept(asleep.elapsed());
+        waited
+    }
+
+    /// The channels that the last selection found ready, and for what.
+    pub fn selected(&self) -> impl Iterator<Item = (SelectionKey, Operations)> + '_ {
+        self.selected.iter().copied()
+    }
+
+    /// Takes what happened from the system: channels that it happened to are hot.
+    fn wait(&mut self, timeout: Option<Duration>) -> Result<(), Error> {
+        let (places, hot, doorbell) = (&mut self.places, &mut self.hot, &self.doorbell);
+        self.events.wait(timeout, |token, may_be_over| match token {
+            DOORBELL => doorbell.drain(),
+            token => {
+                let token = token as usize;
+                if let Some(entry) = places.get_mut(token).and_then(|place| place.entry.as_mut()) {
+                    entry.endpoint.signalled(may_be_over);
+                    entry.heat(token, hot);
+                }
+            }
+        })
+    }
+
+    /// When the next peer of a server channel has had its time for a greeting.
+    fn next_greeting(&self) -> Option<Instant> {
+        self.servers.iter().filter_map(|token| self.deadline(*token)).min()
+    }
+
+    fn deadline(&self, token: usize) -> Option<Instant> {
+        match &self.places[token].entry.as_ref()?.endpoint {
+            Endpoint::Server(server) => server.next_deadline(),
+            Endpoint::Channel(_) => None,
+        }
+    }
+
+    /// Server channels whose time has come are looked at though nothing happened.
+    fn heat_servers(&mut self) {
+        for at in 0..self.servers.len() {
+            let token = self.servers[at];
+            if self.deadline(token).is_some_and(|deadline| deadline <= Instant::now()) {
+                self.heat(token);
+            }
+        }
+    }
+
+    fn heat(&mut self, token: usize) {
+        if let Some(entry) = self.places[token].entry.as_mut() {
+            entry.heat(token, &mut self.hot);
+        }
+    }
+
+    /// Looks at all channels that something happened to, or that were ready when they were last looked at.
+    fn look_at_hot(&mut self) {
+        let mut tokens = std::mem::take(&mut self.tokens);
+        self.doorbell.take_tokens(&mut tokens);
+        for token in tokens.drain(..) {
+            if let Some(entry) = self.places[token].entry.as_ref() {
+                entry.notify.seen();
+                self.heat(token);
+            }
+        }
+        self.tokens = std::mem::replace(&mut self.hot, tokens);
+        let looks = self.spinning.looks(self.tokens.len());
+        for at in 0..self.tokens.len() {
+            let token = self.tokens[at];
+            let place = &mut self.places[token];
+            let Some(entry) = place.entry.as_mut() else { continue };
+            let ready = entry.look();
+            entry.is_hot = !ready.is_empty() || entry.is_awake(looks);
+            if entry.is_hot {
+                self.hot.push(token);
+            }
+            if !ready.is_empty() {
+                entry.idle = 0;
+                if !std::mem::replace(&mut entry.is_selected, true) {
+                    self.selected.push((SelectionKey { token, generation: place.generation }, ready));
+                }
+            }
+        }
+        self.tokens.clear();
+    }
+}
+
+impl Entry {
+    /// Puts the entry among those that are looked at, where it is not.
+    fn heat(&mut self, token: usize, hot: &mut Vec<usize>) {
+        if !std::mem::replace(&mut self.is_hot, true) {
+            hot.push(token);
+        }
+    }
+
+    /// Moves what moves, and tells what of the interest is ready.
+    fn look(&mut self) -> Operations {
+        match &mut self.endpoint {
+            Endpoint::Channel(channel) => {
+                channel.progress();
+                if !self.is_notifying && channel.is_connected() {
+                    self.is_notifying = true;
+                    channel.set_notify(Some(Arc::clone(&self.notify)));
+                }
+                channel.ready() & self.interest
+            }
+            Endpoint::Server(server) => server.ready() & self.interest,
+        }
+    }
+}
+
+impl Entry {
+    /// Whether the entry is looked at again though it is not ready: it is polled for some looks, or something came meanwhile.
+    fn is_awake(&mut self, looks: u32) -> bool {
+        let Endpoint::Channel(channel) = &mut self.endpoint else { return false };
+        if channel.is_polled() && self.idle < looks {
+            self.idle += 1;
+            return true;
+        }
+        self.idle = 0;
+        !channel.rest(self.interest)
+    }
+}
+
+impl Endpoint {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Channel(channel) => channel.descriptor(),
+            Self::Server(server) => server.descriptor(),
+        }
+    }
+
+    fn signalled(&mut self, may_be_over: bool) {
+        match self {
+            Self::Channel(channel) => channel.signalled(may_be_over),
+            Self::Server(_) => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for Selector {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Selector")
+            .field("channels", &self.len())
+            .field("selected", &self.selected)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,134 @@
+//! Where channels are accepted.
+
+use std::{
+    collections::VecDeque,
+    os::fd::{AsFd, BorrowedFd},
+    time::{Duration, Instant},
+};
+
+#[cfg(feature = "rdma")]
+use crate::rdma::RdmaListener;
+use crate::{
+    Address, Channel, Config, Error, Operations, events::Events, secure::SecureListener, shm::ShmListener,
+    tcp::TcpListener, transport::Listener,
+};
+
+/// Listens at an address, and gives a [`Channel`] for each peer that greeted.
+///
+/// A connection whose peer says nothing costs a descriptor and some hundred bytes until its time is over, or until
+/// [`Config::greeting`] further ones came.
+pub struct ServerChannel {
+    listener: Box<dyn Listener>,
+    /// The listening socket and the connections that have not greeted, as one descriptor.
+    events: Events,
+    greeting: VecDeque<(Channel, Instant)>,
+    accepted: VecDeque<Channel>,
+    /// More connections may wait than were taken.
+    has_more: bool,
+    config: Config,
+}
+
+impl ServerChannel {
+    /// Listens. With port 0, or without a name, one is chosen, which [`address`](Self::address) tells.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`], and [`Error::System`] where the address is in use.
+    pub fn bind(address: &Address, config: &Config) -> Result<Self, Error> {
+        let below = &address.below(config)?;
+        let mut listener: Box<dyn Listener> = match address {
+            Address::Tcp(address) => Box::new(TcpListener::bind(*address, below)?),
+            #[cfg(feature = "rdma")]
+            Address::Rdma(address) => Box::new(RdmaListener::bind(*address, below)?),
+            #[cfg(not(feature = "rdma"))]
+            Address::Rdma(_) => return Err(Error::RdmaUnavailable("this program was built without it")),
+            Address::Shm(name) => Box::new(ShmListener::bind(name, below)?),
+        };
+        if let Some(identity) = config.identity.clone() {
+            listener = Box::new(SecureListener { inner: listener, identity });
+        }
+        let events = Events::new()?;
+        events.watch(listener.descriptor(), 0)?;
+        let (greeting, accepted) = (VecDeque::with_capacity(config.greeting), VecDeque::new());
+        Ok(Self { listener, events, greeting, accepted, has_more: false, config: config.clone() })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Address {
+        self.listener.address()
+    }
+
+    /// The next channel whose peer greeted, or `None`: wait for [`Operations::ACCEPT`](crate::Operations::ACCEPT).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] where the process has no descriptor left; later calls may succeed.
+    pub fn accept(&mut self) -> Result<Option<Channel>, Error> {
+        if self.accepted.is_empty() {
+            self.progress()?;
+        }
+        Ok(self.accepted.pop_front())
+    }
+
+    /// Takes new connections and their greetings.
+    pub(crate) fn progress(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        // Edges are taken off the descriptor: everything is looked at below.
+        self.events.wait(Some(Duration::ZERO), |_, _| {})?;
+        // No more at once than have a place, so that a flood leaves time for others.
+        self.has_more = true;
+        for _ in 0..self.config.greeting {
+            let Some(transport) = self.listener.accept()? else {
+                self.has_more = false;
+                break;
+            };
+            if self.greeting.len() == self.config.greeting {
+                self.greeting.pop_front();
+            }
+            self.events.watch(transport.descriptor(), 0)?;
+            self.greeting.push_back((Channel::new(transport), now));
+        }
+        let mut at = 0;
+        while let Some((channel, since)) = self.greeting.get_mut(at) {
+            channel.progress();
+            let is_over = now.duration_since(*since) >= self.config.greeting_timeout;
+            if channel.is_connected() && !channel.has_failed() {
+                if let Some((channel, _)) = self.greeting.remove(at) {
+                    // The channel may be watched elsewhere from now on.
+                    let _ = self.events.forget(channel.descriptor());
+                    self.accepted.push_back(channel);
+                }
+            } else if channel.has_failed() || is_over {
+                self.greeting.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Operations::ACCEPT`] where [`accept`](Self::accept) has a channel to give, or an error.
+    pub(crate) fn ready(&mut self) -> Operations {
+        let has_failed = self.progress().is_err();
+        Operations::ACCEPT.when(has_failed || !self.accepted.is_empty())
+    }
+
+    /// When it has to be looked at though nothing happens.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        if self.has_more {
+            return Some(Instant::now());
+        }
+        let (_, since) = self.greeting.front()?;
+        since.checked_add(self.config.greeting_timeout)
+    }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.events.as_fd()
+    }
+}
+
+impl std::fmt::Debug for ServerChannel {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("ServerChannel").field("address", &self.address()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,50 @@
+//! Where things are in the memory that one side writes and the other one reads.
+
+use crate::{Config, pool::stride, tcp::frame::Greeting};
+
+use super::ring::capacity;
+
+/// Two cache lines, which processors fetch together: what different sides wait for is not within them.
+const LINES: usize = 128;
+
+/// Buffers begin at a page.
+const PAGE: usize = 4096;
+
+/// Sizes that both sides agreed on. In order: what the writer wants to be rung for, its ring of messages, its ring of the
+/// peer's buffers that it gives back, and its buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) buffers: u16,
+    pub(super) buffer_bytes: u32,
+}
+
+impl Layout {
+    /// The smaller sizes of both sides.
+    pub(super) fn of(ours: &Config, theirs: Greeting) -> Self {
+        Self { buffers: ours.buffers.min(theirs.buffers), buffer_bytes: ours.buffer_bytes.min(theirs.buffer_bytes) }
+    }
+
+    pub(super) const fn wants(self) -> usize {
+        0
+    }
+
+    pub(super) const fn messages(self) -> usize {
+        LINES
+    }
+
+    pub(super) const fn given_back(self) -> usize {
+        self.messages() + self.ring_bytes()
+    }
+
+    pub(super) const fn first_buffer(self) -> usize {
+        (self.given_back() + self.ring_bytes()).next_multiple_of(PAGE)
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        (self.first_buffer() + usize::from(self.buffers) * stride(self.buffer_bytes)).next_multiple_of(PAGE)
+    }
+
+    const fn ring_bytes(self) -> usize {
+        (capacity(self.buffers) as usize * size_of::<u64>()).next_multiple_of(LINES)
+    }
+}

@@ -1,0 +1,454 @@
+//! `tcp://`: frames over a plain socket, with credits.
+
+pub mod frame;
+mod reader;
+
+use std::{
+    collections::VecDeque,
+    io::{IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    net::SocketAddr,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Arc,
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, RecvFlags, Shutdown, SocketFlags, SocketType, accept_with, bind, connect, getpeername,
+        getsockname, ipproto, listen, recv, shutdown, socket_with, sockopt,
+    },
+};
+
+#[cfg(any(test, fuzzing))]
+pub use reader::messages;
+use reader::{Reader, Source, Step};
+
+use self::frame::{Greeting, Header, Kind};
+use crate::{
+    Address, Buffer, Config, Error, Message, Operations,
+    error::Tried,
+    notify::Notify,
+    pool::{FreeList, Lease, Pool, lease, private_pool},
+    transport::{Listener, Transport},
+};
+
+/// Messages that one turn takes off a socket before others have theirs.
+const TURN: usize = 32;
+
+/// Bytes after which a turn ends as well, so that messages are in a core's cache yet when their user has them.
+const TURN_BYTES: usize = 128 << 10;
+
+/// A connection.
+pub(crate) struct Tcp {
+    socket: OwnedFd,
+    config: Config,
+    state: State,
+    /// The descriptor told that there may be something, and a read has not shown otherwise since.
+    is_readable: bool,
+    is_writable: bool,
+    /// The end of the stream may be there, which only a read tells: one that took little was not the last then.
+    may_be_over: bool,
+    /// Why nothing can be written any more, which the reads do not tell again.
+    broken: Option<Error>,
+}
+
+enum State {
+    /// The system has not connected the socket yet.
+    Connecting,
+    /// Greetings are under way: how much of ours is sent, what of theirs is here.
+    Greeting {
+        sent: usize,
+        theirs: [u8; Greeting::BYTES],
+        have: usize,
+    },
+    Open(Box<Open>),
+}
+
+struct Open {
+    send_pool: Arc<Pool<FreeList>>,
+    receive_pool: Arc<Pool<FreeList>>,
+    room: u32,
+    /// Buffers of the peer, and those of them that no message or buffer of ours is meant for.
+    peer_buffers: u16,
+    credits: u16,
+    /// Messages that the peer may still send.
+    granted: u16,
+    /// Credits to be sent with the next frame.
+    to_grant: u16,
+    sequence: u32,
+    outbox: VecDeque<Outgoing>,
+    reader: Reader,
+    inbox: VecDeque<Message>,
+}
+
+/// A frame that the socket has not taken as a whole.
+struct Outgoing {
+    header: [u8; Header::BYTES],
+    message: Option<(Lease, usize)>,
+    sent: usize,
+}
+
+impl Tcp {
+    pub(crate) fn connect(address: SocketAddr, config: &Config) -> Result<Self, Error> {
+        let socket = new_socket(address)?;
+        let is_connected = match connect(&socket, &address) {
+            Ok(()) => true,
+            Err(Errno::INPROGRESS) => false,
+            Err(errno) => return Err(errno).tried("connect; is the peer listening there?"),
+        };
+        Self::new(socket, config, is_connected)
+    }
+
+    fn new(socket: OwnedFd, config: &Config, is_connected: bool) -> Result<Self, Error> {
+        // A message is sent when it is sent.
+        sockopt::set_tcp_nodelay(&socket, true).tried("set an option of a socket")?;
+        let state = if is_connected { State::GREETING } else { State::Connecting };
+        Ok(Self {
+            socket,
+            config: config.clone(),
+            state,
+            is_readable: true,
+            is_writable: is_connected,
+            may_be_over: false,
+            broken: None,
+        })
+    }
+
+    /// Writes what the socket takes. A write that fails does not say how much of what the peer sent is here: the reads do.
+    fn flush(&mut self) {
+        let State::Open(open) = &mut self.state else { return };
+        if self.is_writable {
+            self.is_writable = open.flush(&self.socket).unwrap_or_else(|error| {
+                (self.is_readable, self.may_be_over) = (true, true);
+                self.broken.get_or_insert(error);
+                false
+            });
+        }
+    }
+
+    fn greet(&mut self) -> Result<(), Error> {
+        let ours = Greeting::of(&self.config).encode();
+        if let State::Connecting = self.state {
+            if !self.is_writable {
+                return Ok(());
+            }
+            match sockopt::socket_error(&self.socket).tried("ask a socket for its error")? {
+                Ok(()) => self.state = State::GREETING,
+                Err(errno) => return Err(errno).tried("connect; is the peer listening there?"),
+            }
+        }
+        let State::Greeting { sent, theirs, have } = &mut self.state else { return Ok(()) };
+        if *sent < ours.len() && self.is_writable {
+            match rustix::io::write(&self.socket, &ours[*sent..]) {
+                Ok(count) => *sent += count,
+                Err(Errno::AGAIN | Errno::NOTCONN) => self.is_writable = false,
+                Err(errno) => return Err(gone(errno)),
+            }
+        }
+        if *have < theirs.len() && self.is_readable {
+            match rustix::io::read(&self.socket, &mut theirs[*have..]) {
+                Ok(0) => return Err(Error::Closed),
+                Ok(count) => *have += count,
+                Err(Errno::AGAIN | Errno::NOTCONN) => self.is_readable = false,
+                Err(errno) => return Err(gone(errno)),
+            }
+        }
+        if *sent == ours.len() && *have == theirs.len() {
+            let theirs = Greeting::decode(theirs)?.fits(&self.config)?;
+            self.state = State::Open(Box::new(Open::new(&self.config, theirs)?));
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    const GREETING: Self = Self::Greeting { sent: 0, theirs: [0; Greeting::BYTES], have: 0 };
+}
+
+impl Open {
+    fn new(config: &Config, theirs: Greeting) -> Result<Self, Error> {
+        // Credits are worth a frame of their own when half of the buffers are free again.
+        let receive_pool = private_pool(config.buffers, config.buffer_bytes, config.buffers / 2)?;
+        Ok(Self {
+            send_pool: private_pool(config.buffers, config.buffer_bytes, 1)?,
+            reader: Reader::new(Arc::clone(&receive_pool), config.buffer_bytes),
+            receive_pool,
+            room: config.buffer_bytes.min(theirs.buffer_bytes),
+            peer_buffers: theirs.buffers,
+            credits: theirs.buffers,
+            granted: config.buffers,
+            to_grant: 0,
+            sequence: 0,
+            outbox: VecDeque::with_capacity(usize::from(config.buffers) + 1),
+            inbox: VecDeque::with_capacity(TURN),
+        })
+    }
+
+    /// What users gave back: buffers they did not send, with their credits, and messages, whose buffers are free again.
+    fn collect(&mut self) -> Result<(), Error> {
+        self.credits += self.send_pool.home().take_all_given_back();
+        self.to_grant += self.receive_pool.home().take_given_back();
+        if self.to_grant >= self.receive_pool.home().worth() {
+            self.enqueue(Kind::Credits, None);
+        }
+        // In use by nobody but messages of the peer: what came with its frames was sent to it before.
+        let credits = std::mem::take(&mut self.reader.credits);
+        let credits = u16::try_from(credits).map_err(|_| Error::CreditForged)?;
+        self.credits = self.credits.checked_add(credits).ok_or(Error::CreditForged)?;
+        if self.credits > self.peer_buffers {
+            return Err(Error::CreditForged);
+        }
+        Ok(())
+    }
+
+    /// Puts a frame behind those that wait, with all credits that can be granted.
+    fn enqueue(&mut self, kind: Kind, message: Option<(Lease, usize)>) {
+        let credits = std::mem::take(&mut self.to_grant);
+        self.granted += credits;
+        let length = message.as_ref().map_or(0, |(_, length)| *length as u32);
+        let header = Header { length, sequence: self.sequence, credits, kind }.encode();
+        self.sequence = self.sequence.wrapping_add(1);
+        self.outbox.push_back(Outgoing { header, message, sent: 0 });
+    }
+
+    /// Writes what the socket takes. Tells whether it takes more.
+    fn flush(&mut self, socket: &OwnedFd) -> Result<bool, Error> {
+        while let Some(frame) = self.outbox.front_mut() {
+            let body = frame.message.as_ref().map_or(&[][..], |(lease, length)| lease.bytes(*length));
+            let whole = Header::BYTES + body.len();
+            let head = &frame.header[frame.sent.min(Header::BYTES)..];
+            let body = &body[frame.sent.saturating_sub(Header::BYTES)..];
+            match rustix::io::writev(socket, &[IoSlice::new(head), IoSlice::new(body)]) {
+                Ok(count) => frame.sent += count,
+                Err(Errno::AGAIN) => return Ok(false),
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(gone(errno)),
+            }
+            if frame.sent == whole
+                && let Some((lease, _)) = self.outbox.pop_front().and_then(|frame| frame.message)
+            {
+                self.send_pool.home().put(lease.into_index());
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads messages until the socket is dry or its turn is over. Tells whether there may be more.
+    fn fill(&mut self, socket: &OwnedFd, may_be_over: bool) -> Result<bool, Error> {
+        let mut bytes = 0;
+        while self.inbox.len() < TURN && bytes < TURN_BYTES {
+            match self.reader.step(&mut Socket { socket, is_dry: false, may_be_over })? {
+                Step::Message(message) => {
+                    self.granted = self.granted.checked_sub(1).ok_or(Error::CreditExceeded)?;
+                    bytes += message.len();
+                    self.inbox.push_back(message);
+                }
+                Step::Credits => {}
+                Step::Dry => return Ok(false),
+                // As many messages are granted as buffers are free.
+                Step::NoBuffer => return Err(Error::CreditExceeded),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Transport for Tcp {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn signalled(&mut self, may_be_over: bool) {
+        (self.is_readable, self.is_writable) = (true, true);
+        self.may_be_over |= may_be_over;
+    }
+
+    fn progress(&mut self) -> Result<(), Error> {
+        self.greet()?;
+        let State::Open(open) = &mut self.state else { return Ok(()) };
+        open.collect()?;
+        if self.is_readable {
+            let filled = open.fill(&self.socket, self.may_be_over);
+            self.is_readable = filled.map_err(|end| match (end, &self.broken) {
+                (Error::Closed, Some(broken)) => broken.clone(),
+                (end, _) => end,
+            })?;
+            open.collect()?;
+        }
+        self.flush();
+        Ok(())
+    }
+
+    fn is_connected(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    fn ready(&self) -> Operations {
+        let State::Open(open) = &self.state else { return Operations::NONE };
+        Operations::RECEIVE.when(!open.inbox.is_empty())
+            | Operations::SEND.when(open.credits > 0 && open.send_pool.home().len() > 0)
+    }
+
+    fn buffer(&mut self) -> Option<Buffer> {
+        let State::Open(open) = &mut self.state else { return None };
+        if open.credits == 0 {
+            return None;
+        }
+        let lease = lease(&open.send_pool)?;
+        open.credits -= 1;
+        Some(Buffer::new(lease, open.room as usize))
+    }
+
+    fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
+        let State::Open(open) = &mut self.state else { return Err(Error::NotConnected) };
+        assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that gave it");
+        open.to_grant += open.receive_pool.home().take_all_given_back();
+        open.enqueue(Kind::Message, Some(buffer.into_parts()));
+        self.flush();
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Option<Message> {
+        let State::Open(open) = &mut self.state else { return None };
+        open.inbox.pop_front()
+    }
+
+    fn set_notify(&mut self, notify: Option<Arc<Notify>>) {
+        if let State::Open(open) = &mut self.state {
+            open.send_pool.home().set_notify(notify.clone());
+            open.receive_pool.home().set_notify(notify);
+        }
+    }
+
+    /// Ends the stream behind what was sent, and waits for the peer's end. A socket that is closed before resets the
+    /// connection where the peer still grants credits, and with that all is lost that the peer has not got.
+    fn close(&mut self) -> bool {
+        self.flush();
+        let State::Open(open) = &self.state else { return true };
+        if self.broken.is_some() {
+            return true;
+        }
+        if !open.outbox.is_empty() {
+            return false;
+        }
+        // Once more does nothing. It fails where the peer is gone, and the read tells that, too.
+        let _ = shutdown(&self.socket, Shutdown::Write);
+        is_ended(&self.socket)
+    }
+
+    fn peer(&self) -> Option<SocketAddr> {
+        getpeername(&self.socket).ok().flatten().and_then(|address| SocketAddr::try_from(address).ok())
+    }
+}
+
+/// A socket as a reader has it.
+struct Socket<'a> {
+    socket: &'a OwnedFd,
+    /// The last read took less than there was room for: another would find nothing.
+    is_dry: bool,
+    /// See [`Tcp::may_be_over`].
+    may_be_over: bool,
+}
+
+impl Source for Socket<'_> {
+    fn read(&mut self, first: &mut [u8], second: &mut [u8]) -> Result<Option<usize>, Error> {
+        if self.is_dry {
+            return Ok(None);
+        }
+        let room = first.len() + second.len();
+        loop {
+            let read = rustix::io::readv(self.socket, &mut [IoSliceMut::new(first), IoSliceMut::new(second)]);
+            return match read {
+                Ok(count) => {
+                    self.is_dry = !self.may_be_over && count > 0 && count < room;
+                    Ok(Some(count))
+                }
+                Err(Errno::AGAIN) => Ok(None),
+                Err(Errno::INTR) => continue,
+                Err(errno) => Err(gone(errno)),
+            };
+        }
+    }
+}
+
+impl Drop for Tcp {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}
+
+/// Drops what is here, and tells whether it was the last.
+fn is_ended(socket: &OwnedFd) -> bool {
+    // No more than a socket holds, so that a peer that goes on sending is not listened to for ever.
+    const READS: usize = 64;
+    let mut dropped = [MaybeUninit::uninit(); 64 << 10];
+    for _ in 0..READS {
+        match recv(socket, &mut dropped, RecvFlags::empty()) {
+            Ok((([], _), _)) => return true,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return errno != Errno::AGAIN,
+        }
+    }
+    false
+}
+
+/// A peer resets a connection when it is killed or broken, and when something comes after it closed.
+fn gone(errno: Errno) -> Error {
+    match errno {
+        Errno::CONNRESET => Error::Lost,
+        Errno::PIPE => Error::Closed,
+        errno => Error::System { what: "use a connection", errno },
+    }
+}
+
+fn new_socket(address: SocketAddr) -> Result<OwnedFd, Error> {
+    let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
+        .tried("make a socket; raise the limit of open files (ulimit -n)")
+}
+
+/// A socket that is listened on.
+pub(crate) struct TcpListener {
+    socket: OwnedFd,
+    config: Config,
+}
+
+impl TcpListener {
+    pub(crate) fn bind(address: SocketAddr, config: &Config) -> Result<Self, Error> {
+        let socket = new_socket(address)?;
+        sockopt::set_socket_reuseaddr(&socket, true).tried("set an option of a socket")?;
+        bind(&socket, &address).tried("listen there; choose another port, or stop what listens there")?;
+        listen(&socket, BACKLOG).tried("listen there; choose another port, or stop what listens there")?;
+        Ok(Self { socket, config: config.clone() })
+    }
+}
+
+/// Connections that the system holds until they are accepted.
+const BACKLOG: i32 = 1024;
+
+impl Listener for TcpListener {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn accept(&mut self) -> Result<Option<Box<dyn Transport>>, Error> {
+        loop {
+            match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(socket) => return Ok(Some(Box::new(Tcp::new(socket, &self.config, true)?))),
+                Err(Errno::AGAIN) => return Ok(None),
+                // The peer went before it was accepted.
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(errno) => {
+                    return Err(errno).tried("accept a connection; raise the limit of open files (ulimit -n)");
+                }
+            }
+        }
+    }
+
+    fn address(&self) -> Address {
+        let address = getsockname(&self.socket).ok().and_then(|address| SocketAddr::try_from(address).ok());
+        Address::Tcp(address.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0))))
+    }
+}
