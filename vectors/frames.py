@@ -2,17 +2,9 @@
 
 import struct
 
-STATUS = {
-    "OK": 0, "ACCOUNT_EXISTS": 1, "SOURCE_UNKNOWN": 2, "DESTINATION_UNKNOWN": 3, "INSUFFICIENT_BALANCE": 4,
-    "OVERFLOW": 5, "TABLE_FULL": 6, "ZERO_AMOUNT": 16, "SELF_TRANSFER": 17, "TRANSACTION_ID_REUSED": 18,
-    "EXPIRED": 19, "UNKNOWN_COMMAND": 32, "MALFORMED": 33, "NOT_TRUSTED": 34, "NOT_AUTHORISED": 35, "NOT_ISSUER": 36,
-    "STALE_TIMESTAMP": 37, "BAD_SIGNATURE": 38, "RATE_LIMITED": 39, "BUSY": 40, "STORAGE_FAILED": 41,
-    "UNSUPPORTED_VERSION": 42, "DEPOSIT_REQUIRED": 43, "NOT_FOUND": 64, "REPLY_TOO_LARGE": 65, "NOT_PROVABLE": 66, "UNKNOWN_CHAIN": 67,
-}
-CREATE, ISSUE, TRANSFER, REFER = 1, 2, 3, 4
-FULL, BATCH, PROOF, HEADERS, INFO, VERIFY, ERROR = 1, 2, 3, 4, 5, 6, 0xFF
-EQUIHASH, ECDSA, SCHNORR, MERKLE_ROOT, BLS, GROTH16, PAIRING, DELAY = range(0x100, 0x108)
-REPLY = 0x80
+from protocol import *  # noqa: F403: the names that the vectors are written with
+
+ERROR, REPLY = ERROR_TYPE, REPLY_BIT
 ID = 0x01020304
 
 
@@ -34,8 +26,8 @@ def compact(command, transaction, source, destination=0, amount=0, status=0):
     return struct.pack(">IIIIIH", command, transaction, source, destination, amount, status)
 
 
-def header(kind, identity=ID, version=1):
-    return struct.pack(">HBBI", 0x5450, version, kind, identity)
+def header(kind, identity=ID, version=VERSION):
+    return struct.pack(">HBBI", MAGIC, version, kind, identity)
 
 
 def operation(command, transaction, source, destination=bytes(16), amount=0, status=0, contract=0, flags=0):

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 
 from chain_vectors import definitions, index_proofs, seals, signatures, transaction_proofs
 from delay_vectors import proofs
+from finality_vectors import certificates, evidence
 from frames import STATUS
 from ledger_vectors import conversation
 from wire_vectors import replies, requests
@@ -51,6 +52,12 @@ def files():
     yield "chain/seals.txt", lines(
         "Headers with their seals, by the secret key 0102..1f20 and without auxiliary randomness.",
         ("name", "verdict", "chain key", "header and seal"), seals())
+    yield "chain/certificates.txt", lines(
+        "Certificates of finality, by replicas with the secret keys 0102..1f20 and those that follow it.",
+        ("name", "verdict", "network id", "keys of the replicas", "certificate"), certificates())
+    yield "chain/evidence.txt", lines(
+        "Two votes by a replica, which contradict each other or not. Keys as of certificates.",
+        ("name", "verdict", "network id", "keys of the replicas", "evidence"), evidence())
     yield "chain/transaction_proofs.txt", lines(
         "Replies to proof query 3 on the own chain.", ("name", "verdict", "header of the block", "reply"),
         transaction_proofs())
@@ -71,6 +78,7 @@ def seeds(directory):
         "wire_reply": ((record[0], record[3]) for record in replies() if not isinstance(record, str)),
         "own_proof": [*((record[0], bytes(16) + record[3]) for record in transaction_proofs()),
                       *((f"index_{record[0]}", record[2] + record[4]) for record in index_proofs())],
+        "certificate": [(record[0], record[2] + record[4]) for record in (*certificates(), *evidence())],
         "delay_proof": ((record[0], record[2]) for record in proofs()),
     }
     for target, frames in starts.items():

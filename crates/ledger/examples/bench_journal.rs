@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use figures::Figure;
 use storage::{Directory, RealDirectory};
 use turnpike_ledger::journal::{Batch, Journal, Options, Record, group_commit};
 use wire::{AccountId, Operation, TransactionId};
@@ -40,6 +41,7 @@ fn print_latencies(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |part: f64| times[(times.len() as f64 * part) as usize].as_secs_f64() * 1e6;
     println!("{name:<44} p50 {:7.1} us   p99 {:7.1} us", at(0.5), at(0.99));
+    Figure { name: &format!("journal: {name}"), value: at(0.5), unit: "us", peer: None }.record();
 }
 
 /// Batches of a fixed size, one after the other, on one thread.

@@ -11,6 +11,8 @@ pub(crate) struct Accounts {
     table: Table<16, 8>,
     limit: usize,
     issued: u128,
+    /// Sum of all balances modulo 2^64, of what is stored in place of what: it has to be that of `issued`.
+    sum: u64,
 }
 
 impl Accounts {
@@ -22,7 +24,7 @@ impl Accounts {
             None => Table::with_capacity(&config),
         };
         let table = table.map_err(|reason| Error::Memory { accounts: limit, reason })?;
-        Ok(Self { table, limit, issued: 0 })
+        Ok(Self { table, limit, issued: 0, sum: 0 })
     }
 
     /// Bytes of memory that so many accounts take.
@@ -75,6 +77,7 @@ impl Accounts {
 
     #[inline(always)]
     pub fn set_balance(&mut self, entry: EntryIndex, balance: u64) {
+        self.sum = self.sum.wrapping_add(balance).wrapping_sub(self.balance(entry));
         self.table.set_value(entry, balance.to_ne_bytes());
     }
 
@@ -82,7 +85,20 @@ impl Accounts {
     pub fn create(&mut self, account: &AccountId, balance: u64) -> Result<(), table::Full> {
         self.table.insert(&account.0, balance.to_ne_bytes())?;
         self.issued += u128::from(balance);
+        self.sum = self.sum.wrapping_add(balance);
         Ok(())
+    }
+
+    /// Panics where balances do not add up to what was issued: money came from nowhere, or went there. Whoever replies to
+    /// nothing after that loses nobody's money.
+    pub fn assert_conserved(&self) {
+        let issued = self.issued as u64;
+        assert!(
+            self.sum == issued,
+            "the balances add up to {} and not to the {issued} that were issued (modulo 2^64); keep the data directory \
+             and run `turnpike check` on a copy",
+            self.sum
+        );
     }
 
     /// Counts an amount as issued.

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Transactions after which a snapshot is written even if it is not time yet: a restart applies as many in a second or two.
-const SNAPSHOT_TRANSACTIONS: u64 = 1 << 23;
+pub(crate) const SNAPSHOT_TRANSACTIONS: u64 = 1 << 23;
 
 /// When blocks are closed and snapshots are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -83,7 +83,7 @@ impl Executable for SignedOperation {
 pub fn refuse_beyond<E: Executable>(entries: &mut [E], room: usize, refusal: Status) {
     for entry in entries.iter_mut().skip(room) {
         let operation = entry.operation_mut();
-        if operation.status.get() == 0 && operation.command() != Ok(Command::Refer) {
+        if operation.status.get() == 0 && operation.command().is_ok_and(Command::is_executed) {
             operation.status.set(refusal.code());
         }
     }
@@ -115,6 +115,8 @@ pub struct Ledger {
     pub(crate) retries: Retries,
     /// Sequence of the last operation that went into the journal.
     pub(crate) last_sequence: u64,
+    /// Others execute the same and have to come to the same.
+    is_replica: bool,
 }
 
 impl Ledger {
@@ -139,12 +141,17 @@ impl Ledger {
         let retries = Retries::new(&limits.retries, next_sequence, &secret, retries);
         let retries = retries.map_err(|reason| Error::RetryMemory { limits: limits.retries, reason })?;
         let accounts = Accounts::new(limits.accounts, secret.seed(), accounts)?;
-        Ok(Self { accounts, retries, last_sequence: next_sequence - 1 })
+        Ok(Self { accounts, retries, last_sequence: next_sequence - 1, is_replica: false })
     }
 
     /// Lets retries be answered that only the journal holds in full.
     pub fn set_recall(&mut self, recall: impl Recall + 'static) {
         self.retries.set_recall(Box::new(recall));
+    }
+
+    /// From now on nothing is answered that others, who execute the same, may answer otherwise.
+    pub(crate) fn be_replica(&mut self) {
+        self.is_replica = true;
     }
 
     /// Number of accounts.
@@ -192,6 +199,10 @@ impl Ledger {
     ///
     /// An answer, also that of a retry or a REFER, may depend on every operation recorded so far: it is durable once
     /// the journal is, up to [`last_sequence`](Self::last_sequence).
+    ///
+    /// # Panics
+    ///
+    /// If money came from nowhere or went there, or a sequence was not recorded: nothing may be answered then.
     pub fn execute<E: Executable>(
         &mut self,
         entries: &mut [E],
@@ -199,7 +210,9 @@ impl Ledger {
         now: Now,
         mut record: impl FnMut(&E, u64),
     ) {
-        debug_assert_eq!(entries.len(), values.len());
+        assert_eq!(entries.len(), values.len(), "a value for each entry");
+        let first = self.last_sequence;
+        let mut recorded = 0;
         self.retries.forget(now);
         let mut hashes = [Hashes::default(); GROUP];
         for (entries, values) in entries.chunks_mut(GROUP).zip(values.chunks_mut(GROUP)) {
@@ -219,9 +232,12 @@ impl Ledger {
                 entry.operation_mut().status.set(outcome.status.code());
                 if outcome.fresh {
                     record(entry, outcome.value);
+                    recorded += 1;
                 }
             }
         }
+        assert_eq!(self.last_sequence, first + recorded, "each sequence is recorded once");
+        self.accounts.assert_conserved();
     }
 
     #[inline(always)]
@@ -242,7 +258,7 @@ impl Ledger {
             Err(status) => return untraced(status),
             Ok(Command::Refer) if source.is_none() => return untraced(Status::SourceUnknown),
             Ok(Command::Refer) => return untraced(Status::Ok),
-            Ok(command) => command,
+            Ok(command @ (Command::Create | Command::Issue | Command::Transfer)) => command,
         };
         match self.retries.known(hashes.identity, operation, signed_at, now) {
             Known::New => {}
@@ -280,8 +296,8 @@ impl Ledger {
         self.retries.push(identity, self.last_sequence, &record, signed_at, elapsed);
     }
 
-    /// Executes an operation of the journal again, without the memory of retries. Gives its status and value.
-    pub(crate) fn execute_again(&mut self, operation: &Operation, signed_at: u64) -> (Status, u64) {
+    /// Redoes an operation of the journal, without the memory of retries. Gives its status and value.
+    pub(crate) fn redo(&mut self, operation: &Operation, signed_at: u64) -> (Status, u64) {
         let hashes = self.hash(operation);
         let source = self.accounts.find(hashes.source, &operation.source);
         match check(operation, signed_at != 0) {
@@ -331,7 +347,10 @@ impl Ledger {
                 Some((payer, balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance)?))
             }
         };
-        self.accounts.create(&operation.source, 0).map_err(|_| Status::TableFull)?;
+        let created = self.accounts.create(&operation.source, 0);
+        // Where the table has places depends on the order in which accounts came into it, which a restart changes.
+        assert!(created.is_ok() || !self.is_replica, "the table has no place for an account below its limit");
+        created.map_err(|_| Status::TableFull)?;
         if let Some((payer, left)) = left {
             self.accounts.set_balance(payer, left);
             self.accounts.withdraw(operation.amount());
@@ -371,5 +390,42 @@ fn check(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
     match status {
         Status::Ok => operation.command(),
         status => Err(status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{account, transaction, transfer};
+
+    fn ledger() -> Ledger {
+        let mut ledger =
+            Ledger::new(Limits { accounts: 10, retries: retries::Limits::of(1 << 10) }, Secret::from_seed([7; 16]))
+                .unwrap();
+        execute(&mut ledger, Operation::create(transaction(1), account(1)));
+        execute(&mut ledger, Operation::create(transaction(2), account(2)));
+        execute(&mut ledger, Operation::issue(transaction(3), account(1), 1000));
+        ledger
+    }
+
+    fn execute(ledger: &mut Ledger, operation: Operation) {
+        ledger.execute(&mut [operation], &mut [0], Now::default(), |_, _| ());
+    }
+
+    #[test]
+    #[should_panic(expected = "add up to 1001 and not to the 1000")]
+    fn money_from_nowhere_ends_the_batch() {
+        let mut ledger = ledger();
+        let entry = ledger.accounts.find(ledger.accounts.hash(&account(2)), &account(2)).unwrap();
+        ledger.accounts.set_balance(entry, 1);
+        execute(&mut ledger, transfer(4, 1, 2, 10));
+    }
+
+    #[test]
+    #[should_panic(expected = "add up to 1000 and not to the 1001")]
+    fn money_that_nobody_has_ends_the_batch() {
+        let mut ledger = ledger();
+        ledger.accounts.issue(1);
+        execute(&mut ledger, transfer(4, 1, 2, 10));
     }
 }

@@ -55,6 +55,17 @@ pub enum Error {
         /// First operation in the journal.
         first: u64,
     },
+    /// A replica's journal is not one block ahead of its chain.
+    #[error(
+        "the chain ends with operation {covered} and the journal with {last}, which is more than one ordered block: this \
+         is no data directory of a replica, or a part of it is of another time"
+    )]
+    Unsettled {
+        /// The last operation in the chain.
+        covered: u64,
+        /// The last operation in the journal.
+        last: u64,
+    },
     /// The balances are not worth what was issued.
     #[error(
         "the balances add up to {balances}, but {issued} was issued, less deposits: the index is damaged; run `turnpike check`"

@@ -33,6 +33,7 @@ mod format;
 mod group_commit;
 mod log;
 mod open;
+mod places;
 mod reader;
 mod recall;
 mod segment;

@@ -9,6 +9,7 @@ pub mod builder;
 mod engine;
 mod error;
 pub mod journal;
+pub mod ordered;
 mod recovery;
 pub mod retries;
 mod secret;

@@ -13,6 +13,15 @@ use crate::{
     secret::Secret,
 };
 
+/// What the memory of retries counts time by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// The time since the journal's first batch, and since the start.
+    Own,
+    /// The time that was ordered with the operations: the same on all replicas, whenever they were started.
+    Ordered,
+}
+
 /// The ledger of a data directory: the accounts as of the tip of `chain`, and the operations of the journal since. Retries
 /// are recognised of all that the journal holds of the times that [`retries`](crate::retries) are for; the time that the
 /// node was down is not counted.
@@ -28,12 +37,26 @@ pub fn recover_within(
     chain: &OwnChain,
     log: &Arc<Log>,
 ) -> Result<Ledger, Error> {
+    recover_by(Clock::Own, memory, limits, secret, chain, log)
+}
+
+pub(crate) fn recover_by(
+    clock: Clock,
+    memory: Option<Memory>,
+    limits: Limits,
+    secret: Secret,
+    chain: &OwnChain,
+    log: &Arc<Log>,
+) -> Result<Ledger, Error> {
     let tip = chain.tip();
-    let [retention, replay] = [limits.retries.retention, limits.retries.replay].map(|time| time.as_micros() as u64);
-    let until = log.timestamp();
-    let first = log.since(until.saturating_sub(retention.max(replay)), tip.end_sequence + 1);
+    let back = match clock {
+        Clock::Own => limits.retries.retention.max(limits.retries.replay).as_micros() as u64,
+        Clock::Ordered => limits.retries.reach(),
+    };
+    let first = log.since(log.timestamp().saturating_sub(back), tip.end_sequence + 1);
     let first = first.clamp(log.first_sequence().min(tip.end_sequence + 1), tip.end_sequence + 1);
     let mut recovery = Recovery::within(memory, limits, secret, tip.end_sequence, first)?;
+    recovery.clock = clock;
     chain.with_index(|index| {
         let mut entries = index.entries();
         entries.try_for_each(|entry| recovery.account(&AccountId(entry.account), entry.balance.get()))
@@ -68,6 +91,7 @@ pub struct Recovery {
     ledger: Ledger,
     limits: Limits,
     covered: u64,
+    clock: Clock,
     /// When the first batch was written; none before there is one.
     began: Option<u64>,
     /// The time since then, in microseconds.
@@ -86,7 +110,7 @@ impl Recovery {
             return Err(Error::Gap { covered, first });
         }
         let ledger = Ledger::starting_at(limits, first, secret, memory)?;
-        Ok(Self { ledger, limits, covered, began: None, elapsed: 0 })
+        Ok(Self { ledger, limits, covered, clock: Clock::Own, began: None, elapsed: 0 })
     }
 
     /// Tells when the next operations were written, in microseconds since the Unix epoch, and the newest times that those
@@ -96,7 +120,10 @@ impl Recovery {
             self.ledger.retries.raise_horizons(newest.ids.get(), newest.signed.get());
             timestamp
         });
-        self.elapsed = timestamp.saturating_sub(began);
+        self.elapsed = match self.clock {
+            Clock::Own => timestamp.saturating_sub(began),
+            Clock::Ordered => timestamp,
+        };
         self.ledger.retries.forget(Now { elapsed: self.elapsed, unix: timestamp });
     }
 
@@ -125,7 +152,7 @@ impl Recovery {
         let recorded = Status::try_from(operation.status.get()).unwrap_or(Status::Malformed);
         operation.status.set(0);
         if sequence > self.covered && recorded != Status::TableFull {
-            let (status, value_now) = self.ledger.execute_again(&operation, entry.signed_at());
+            let (status, value_now) = self.ledger.redo(&operation, entry.signed_at());
             if (status, value_now) != (recorded, value) {
                 if status == Status::TableFull {
                     return Err(Error::TooManyAccounts { limit: self.ledger.accounts.limit() });
@@ -150,7 +177,10 @@ impl Recovery {
             return Err(Error::Gap { covered: self.covered, first });
         }
         let mut ledger = self.ledger;
-        ledger.retries.set_origin(self.elapsed);
+        if self.clock == Clock::Own {
+            ledger.retries.set_origin(self.elapsed);
+        }
+        ledger.accounts.assert_conserved();
         Ok(ledger)
     }
 

@@ -12,6 +12,7 @@
 
 mod index;
 mod ring;
+mod shared_layout;
 mod window;
 
 use std::time::Duration;
@@ -60,6 +61,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// How far back a window may reach that is divided by ordered times, in microseconds: what began before it is over,
+    /// whole stretches of it. A timestamp may be as much ahead of its block as of a clock.
+    pub(crate) fn reach(&self) -> u64 {
+        let unsigned = micros(self.retention) + grain(self.retention);
+        let signed = micros(self.replay) + micros(CLOCK_TOLERANCE) + grain(self.replay);
+        unsigned.max(signed)
+    }
+
     /// So many operations of each kind, for the times that are the node's defaults.
     pub const fn of(operations: usize) -> Self {
         let (retention, replay) = (Duration::from_secs(10), Duration::from_secs(120));
@@ -86,7 +95,7 @@ impl Memory {
     }
 
     fn sizes_of(capacity: usize, ring: usize) -> [usize; 3] {
-        [ring::HEADER_BYTES, Index::bytes(capacity), Ring::bytes(ring)]
+        [shared_layout::window_header::BYTES, Index::bytes(capacity), Ring::bytes(ring)]
     }
 
     /// Memory of the process alone. The index is used everywhere from the beginning on; the ring from its start, in small
@@ -226,11 +235,11 @@ impl Retries {
     pub fn push(&mut self, hash: u64, sequence: u64, record: &Record, signed_at: u64, elapsed: u64) {
         let elapsed = self.origin + elapsed;
         if signed_at == 0 {
-            let grain = micros(self.limits.retention) / window::STRETCHES;
+            let grain = grain(self.limits.retention);
             self.unsigned.push(hash, sequence, record, record.operation.time().unwrap_or(0), elapsed, grain);
         } else {
             self.signatures += 1;
-            let grain = micros(self.limits.replay) / window::STRETCHES;
+            let grain = grain(self.limits.replay);
             self.signed.push(hash, self.signatures, record, signed_at, elapsed, grain);
         }
     }
@@ -261,6 +270,11 @@ impl Retries {
 
 fn micros(duration: Duration) -> u64 {
     duration.as_micros() as u64
+}
+
+/// Length of a stretch of a window that recognises retries for so long.
+fn grain(time: Duration) -> u64 {
+    (micros(time) / window::STRETCHES).max(1)
 }
 
 #[cfg(test)]

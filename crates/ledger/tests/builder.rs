@@ -5,13 +5,14 @@
 mod common;
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use chain::own::{FileCatalog, OwnChain, Sealer, SealingError};
-use common::{Model, account, transaction};
+use common::{account, signed, transaction};
+use model::{Model, Outcome};
 use proptest::prelude::*;
 use spv::{BlockHeader, Hash, Seal, SealingKey};
 use storage::{Faults, SimulatedDisk};
@@ -202,10 +203,13 @@ proptest! {
             let operations = operations(&mut random, count, &mut ids);
             let answers = machine.execute(&operations);
             for (operation, answer) in operations.iter().zip(answers) {
-                let (status, value, fresh) =
-                    model.execute(operation, is_signed(operation));
+                let outcome = match is_signed(operation) {
+                    true => model.execute_signed(&signed(operation)),
+                    false => model.execute(operation),
+                };
+                let Outcome { status, value, is_fresh } = outcome;
                 prop_assert_eq!(answer, (status, value));
-                if fresh && status == Status::Ok {
+                if is_fresh && status == Status::Ok {
                     expected.push(*operation);
                 }
             }
@@ -218,13 +222,13 @@ proptest! {
             machine.module.set_mute(false);
             if restart {
                 machine = machine.restart();
-                prop_assert_eq!(machine.ledger.iter().collect::<HashMap<_, _>>(), model.balances.clone());
-                prop_assert_eq!(machine.ledger.issued(), model.issued);
+                prop_assert_eq!(&machine.ledger.iter().collect::<BTreeMap<_, _>>(), model.balances());
+                prop_assert_eq!(machine.ledger.issued(), model.issued());
             }
         }
         machine.settle();
         prop_assert!(machine.settled() == expected);
-        prop_assert_eq!(machine.builder.tip().issued, model.issued);
+        prop_assert_eq!(machine.builder.tip().issued, model.issued());
     }
 }
 

@@ -3,9 +3,10 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
-use common::{Model, account, transaction};
+use common::{account, transaction};
+use model::{Model, Outcome};
 use proptest::prelude::*;
 use turnpike_ledger::{Error, Ledger, Limits, Now, Recovery, Secret, retries};
 use wire::{Operation, SignedOperation, Status};
@@ -64,7 +65,7 @@ fn execute(ledger: &mut Ledger, model: &mut Model, operations: &[Operation], jou
     ledger.execute(&mut batch, &mut values, NOW, |operation, value| recorded.push((*operation, value)));
     let mut expected = Vec::new();
     for ((operation, executed), value) in operations.iter().zip(&batch).zip(&values) {
-        let (status, expected_value, fresh) = model.execute(operation, false);
+        let Outcome { status, value: expected_value, is_fresh: fresh } = model.execute(operation);
         assert_eq!((executed.status(), *value), (Ok(status), expected_value), "{operation:?}");
         let mut with_status = *operation;
         with_status.status.set(status.code());
@@ -81,10 +82,10 @@ fn execute(ledger: &mut Ledger, model: &mut Model, operations: &[Operation], jou
 }
 
 fn assert_same(ledger: &Ledger, model: &Model) {
-    let balances: HashMap<_, _> = ledger.iter().collect();
-    assert_eq!(balances, model.balances);
-    assert_eq!(ledger.accounts(), model.balances.len());
-    assert_eq!(ledger.issued(), model.issued);
+    let balances: BTreeMap<_, _> = ledger.iter().collect();
+    assert_eq!(balances, *model.balances());
+    assert_eq!(ledger.accounts(), model.balances().len());
+    assert_eq!(ledger.issued(), model.issued());
     assert_eq!(ledger.issued(), balances.values().copied().map(u128::from).sum::<u128>());
 }
 

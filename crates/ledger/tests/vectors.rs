@@ -7,7 +7,8 @@ mod common;
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
-use common::{Model, account, transaction};
+use common::{account, signed, transaction};
+use model::{Model, Outcome};
 use turnpike_ledger::{Executable, Ledger, Limits, Now, Secret, retries};
 use wire::{AccountId, Command, CompactFrame, Operation, Promise, SignedOperation, Status};
 use zerocopy::{FromBytes, IntoBytes};
@@ -181,7 +182,8 @@ fn render_as(heading: &str, operations: Vec<Operation>, is_signed: bool) -> Stri
     let mut model = Model::new(ACCOUNTS);
     let mut text = heading.to_owned();
     for operation in operations {
-        let (status, value, _) = model.execute(&operation, is_signed);
+        let outcome = if is_signed { model.execute_signed(&signed(&operation)) } else { model.execute(&operation) };
+        let Outcome { status, value, .. } = outcome;
         let _ = writeln!(text, "{} {:04x} {value:016x}", hex(operation.as_bytes()), status.code());
     }
     text

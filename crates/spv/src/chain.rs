@@ -1,7 +1,8 @@
 //! The chain of headers that a light client keeps of the own chain.
+use crate::finality::{Certificate, CertificateError, ReplicaSet};
 use crate::hash::{Hash, ZERO_HASH};
-use crate::header::{BlockHeader, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS};
-use crate::seal::{ChainKey, Equivocation, SealedHeader};
+use crate::header::{BlockHeader, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, ORDERED_VERSION};
+use crate::seal::{Authority, ChainKey, CheckSeals, Equivocation, OneByOne, Seal, SealedHeader};
 use thiserror::Error;
 
 /// Why a header cannot be a part of the chain.
@@ -9,7 +10,8 @@ use thiserror::Error;
 pub enum HeaderError {
     /// A version that this library does not know.
     #[error(
-        "header at height {height} has version {version}; this program knows version {HEADER_VERSION} only, update it"
+        "header at height {height} has version {version}; this program knows {HEADER_VERSION} and {ORDERED_VERSION} only, and \
+         a chain keeps to one: update it, or ask another node"
     )]
     Version {
         /// Height of the header.
@@ -26,6 +28,15 @@ pub enum HeaderError {
     /// A genesis header that names no key.
     #[error("the genesis header names no key that could seal headers")]
     NoKey,
+    /// Other replicas than the genesis header names.
+    #[error("these are not the replicas that the genesis header names: they are of another network, or made up")]
+    OtherReplicas,
+    /// The certificate does not hold.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The certificate's statement is the hash of no header that is here.
+    #[error("the certificate vouches for no header that is here: get more headers, or an older certificate")]
+    Statement,
     /// The header is not sealed by the chain's key.
     #[error(
         "header at height {height} is not sealed by the chain's key: somebody else made it, or it was damaged; ask \
@@ -84,9 +95,13 @@ pub enum HeaderError {
 }
 
 /// Checked headers from genesis to the tip, each with its seal and its hash.
+///
+/// Headers of a chain that replicas order are linked, and no more, until a certificate [makes them final](Self::certify).
 #[derive(Clone, Debug)]
 pub struct HeaderChain {
-    key: ChainKey,
+    authority: Authority,
+    /// How far certificates of replicas vouch for the headers.
+    certified: u64,
     headers: Vec<SealedHeader>,
     hashes: Vec<Hash>,
 }
@@ -95,7 +110,7 @@ impl HeaderChain {
     /// A chain of genesis only; `network_id` is the hash that the client trusts it by.
     pub fn new(network_id: &Hash, genesis: SealedHeader) -> Result<Self, HeaderError> {
         let SealedHeader { header, seal } = &genesis;
-        check_version(header)?;
+        check_version(header, header.version.get())?;
         let hash = genesis.hash();
         if hash != *network_id {
             return Err(HeaderError::WrongNetwork);
@@ -104,11 +119,11 @@ impl HeaderChain {
         if !empty || header.index_root != ZERO_HASH {
             return Err(HeaderError::GenesisNotEmpty);
         }
-        let key = header.chain_key().ok_or(HeaderError::NoKey)?;
-        if !key.has_sealed(&hash, seal) {
+        let authority = header.authority().ok_or(HeaderError::NoKey)?;
+        if !authority.has_sealed(&hash, seal) {
             return Err(HeaderError::Seal { height: 0 });
         }
-        Ok(Self { key, headers: vec![genesis], hashes: vec![hash] })
+        Ok(Self { authority, certified: 0, headers: vec![genesis], hashes: vec![hash] })
     }
 
     /// A chain whose headers were checked before and kept, from genesis on. That each follows the one before it is checked again,
@@ -134,7 +149,7 @@ impl HeaderChain {
 
     fn check_seal(&self, height: u64) -> Result<(), HeaderError> {
         let at = height as usize;
-        if self.key.has_sealed(&self.hashes[at], &self.headers[at].seal) {
+        if self.authority.has_sealed(&self.hashes[at], &self.headers[at].seal) {
             return Ok(());
         }
         Err(HeaderError::Seal { height })
@@ -145,9 +160,37 @@ impl HeaderChain {
         self.hashes.push(hash);
     }
 
-    /// The key that seals the headers.
-    pub fn key(&self) -> &ChainKey {
-        &self.key
+    /// Who vouches for the headers.
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// The key that seals the headers, if one does.
+    pub fn key(&self) -> Option<&ChainKey> {
+        self.authority.key()
+    }
+
+    /// The height up to which somebody vouches for the headers: the tip's, where a key seals each.
+    pub fn trusted(&self) -> u64 {
+        match self.authority {
+            Authority::Key(_) => self.height(),
+            Authority::Replicas(_) => self.certified,
+        }
+    }
+
+    /// Makes the headers final that a certificate vouches for: the one whose hash it states, and all before it. Gives the height
+    /// of that one, which may be lower than that of an earlier certificate.
+    pub fn certify(&mut self, replicas: &ReplicaSet, certificate: &Certificate) -> Result<u64, HeaderError> {
+        if self.authority != Authority::Replicas(replicas.hash()) {
+            return Err(HeaderError::OtherReplicas);
+        }
+        certificate.verify(self.network_id(), replicas)?;
+        // An ordered block states a header of a lower height than its own.
+        let highest = certificate.header.height.get().min(self.height() + 1);
+        let stated = |&height: &u64| self.hashes[height as usize] == certificate.header.statement;
+        let height = (0..highest).rev().find(stated).ok_or(HeaderError::Statement)?;
+        self.certified = self.certified.max(height);
+        Ok(height)
     }
 
     /// The network id: the hash of genesis.
@@ -190,16 +233,49 @@ impl HeaderChain {
         self.hashes.get(usize::try_from(height).ok()?)
     }
 
-    /// The header at a height, if its hash is this.
+    /// The header at a height, if its hash is this and somebody [vouches](Self::trusted) for it.
     pub fn find(&self, height: u64, hash: &Hash) -> Option<&BlockHeader> {
-        self.header(height).filter(|_| self.hash(height) == Some(hash))
+        self.header(height).filter(|_| height <= self.trusted() && self.hash(height) == Some(hash))
     }
 
     /// Appends the header after the tip.
     pub fn append(&mut self, sealed: SealedHeader) -> Result<(), HeaderError> {
-        let hash = check_sealed(&self.key, self.tip(), self.tip_hash(), &sealed)?;
-        self.push(&sealed, hash);
+        self.extend(&[sealed], &mut OneByOne)
+    }
+
+    /// Appends the headers after the tip; all, or none if one does not hold.
+    pub fn extend(&mut self, headers: &[SealedHeader], seals: &mut impl CheckSeals) -> Result<(), HeaderError> {
+        let mut hashes = self.check_after(self.height(), headers, seals)?;
+        self.headers.extend_from_slice(headers);
+        self.hashes.append(&mut hashes);
         Ok(())
+    }
+
+    /// Checks headers that are to stand behind the one at `height`. Gives their hashes.
+    fn check_after(
+        &self,
+        height: u64,
+        headers: &[SealedHeader],
+        seals: &mut impl CheckSeals,
+    ) -> Result<Vec<Hash>, HeaderError> {
+        let at = height as usize;
+        let (mut previous, mut previous_hash) = (&self.headers[at].header, self.hashes[at]);
+        let mut hashes = Vec::with_capacity(headers.len());
+        for SealedHeader { header, .. } in headers {
+            check_successor(previous, &previous_hash, header)?;
+            previous = header;
+            previous_hash = header.hash();
+            hashes.push(previous_hash);
+        }
+        let sealed: Vec<(Hash, Seal)> = hashes.iter().copied().zip(headers.iter().map(|sealed| sealed.seal)).collect();
+        let forged = match &self.authority {
+            Authority::Key(key) => seals.first_forged(key, &sealed),
+            Authority::Replicas(_) => sealed.iter().position(|(_, seal)| *seal != Seal::NONE),
+        };
+        match forged {
+            Some(forged) => Err(HeaderError::Seal { height: height + 1 + forged as u64 }),
+            None => Ok(hashes),
+        }
     }
 
     /// What it means that somebody shows another header than the one here: evidence that the key's holder made two chains, or an
@@ -207,9 +283,10 @@ impl HeaderChain {
     pub fn equivocation(&self, other: &SealedHeader) -> Result<Equivocation, HeaderError> {
         let height = other.height();
         let first = self.sealed(height).ok_or(HeaderError::Height { expected: self.height(), found: height })?;
-        let before = height.checked_sub(1).and_then(|before| Some((self.header(before)?, self.hash(before)?)));
-        let (previous, previous_hash) = before.ok_or(HeaderError::WrongNetwork)?;
-        check_sealed(&self.key, previous, previous_hash, other)?;
+        let before = height.checked_sub(1).ok_or(HeaderError::WrongNetwork)?;
+        // Without seals nobody is known to have made either.
+        self.key().ok_or(HeaderError::NoKey)?;
+        self.check_after(before, &[*other], &mut OneByOne)?;
         Ok(Equivocation { first: *first, second: *other })
     }
 
@@ -218,22 +295,21 @@ impl HeaderChain {
     ///
     /// Headers that were sealed are final as long as the key's holder is honest, so no client does this on its own: another
     /// branch that is sealed as well is an [`Equivocation`](crate::Equivocation), and which of the two is to stand is for people to decide.
-    pub fn replace_from(&mut self, height: u64, headers: &[SealedHeader]) -> Result<Vec<SealedHeader>, HeaderError> {
-        if height == 0 || height > self.height() + 1 || headers.is_empty() {
+    pub fn replace_from(
+        &mut self,
+        height: u64,
+        headers: &[SealedHeader],
+        seals: &mut impl CheckSeals,
+    ) -> Result<Vec<SealedHeader>, HeaderError> {
+        if height == 0 || height > self.height() + 1 || height <= self.certified || headers.is_empty() {
             return Err(HeaderError::ReplaceRange { height });
         }
         let offered = height + headers.len() as u64 - 1;
         if offered < self.height() {
             return Err(HeaderError::Shorter { offered, present: self.height() });
         }
+        let mut hashes = self.check_after(height - 1, headers, seals)?;
         let keep = height as usize;
-        let (mut previous, mut previous_hash) = (&self.headers[keep - 1].header, self.hashes[keep - 1]);
-        let mut hashes = Vec::with_capacity(headers.len());
-        for sealed in headers {
-            previous_hash = check_sealed(&self.key, previous, &previous_hash, sealed)?;
-            previous = &sealed.header;
-            hashes.push(previous_hash);
-        }
         let replaced = self.headers.split_off(keep);
         self.headers.extend_from_slice(headers);
         self.hashes.truncate(keep);
@@ -242,21 +318,9 @@ impl HeaderChain {
     }
 }
 
-/// The rules that a header must keep with the one before it, and its seal. Gives its hash.
-fn check_sealed(
-    key: &ChainKey,
-    previous: &BlockHeader,
-    previous_hash: &Hash,
-    sealed: &SealedHeader,
-) -> Result<Hash, HeaderError> {
-    check_successor(previous, previous_hash, &sealed.header)?;
-    let hash = sealed.hash();
-    if key.has_sealed(&hash, &sealed.seal) { Ok(hash) } else { Err(HeaderError::Seal { height: sealed.height() }) }
-}
-
 /// The rules that a header must keep with the one before it.
 fn check_successor(previous: &BlockHeader, previous_hash: &Hash, header: &BlockHeader) -> Result<(), HeaderError> {
-    check_version(header)?;
+    check_version(header, previous.version.get())?;
     let height = header.height.get();
     let expected = previous.height.get() + 1;
     if height != expected {
@@ -281,9 +345,10 @@ fn check_successor(previous: &BlockHeader, previous_hash: &Hash, header: &BlockH
     Ok(())
 }
 
-fn check_version(header: &BlockHeader) -> Result<(), HeaderError> {
+/// Whether a header has the version that its chain has, and that is known.
+fn check_version(header: &BlockHeader, of_chain: u32) -> Result<(), HeaderError> {
     match header.version.get() {
-        HEADER_VERSION => Ok(()),
+        version @ (HEADER_VERSION | ORDERED_VERSION) if version == of_chain => Ok(()),
         version => Err(HeaderError::Version { height: header.height.get(), version }),
     }
 }
@@ -306,6 +371,7 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::{genesis, key};
     use super::*;
+    use crate::finality::{OrderedHeader, Vote, VoteKind};
     use crate::seal::SealingKey;
 
     fn after(previous: &BlockHeader, salt: u8) -> BlockHeader {
@@ -326,6 +392,71 @@ mod tests {
         headers.take(length).map(|header| key().seal(&header)).collect()
     }
 
+    /// A chain that replicas order, whose keys these are.
+    fn ordered(length: usize) -> (HeaderChain, Vec<SealingKey>, ReplicaSet) {
+        let keys: Vec<_> = (1..=4).map(|byte| SealingKey::from_bytes(&[byte; 32]).unwrap()).collect();
+        let set = ReplicaSet::new(keys.iter().map(SealingKey::public).collect()).unwrap();
+        let unsealed = |header| SealedHeader { header, seal: Seal::NONE };
+        let genesis = unsealed(BlockHeader::genesis_of_replicas("test", &[1; 16], 100, &set.hash()));
+        let mut chain = HeaderChain::new(&genesis.hash(), genesis).unwrap();
+        for _ in 0..length {
+            chain.append(unsealed(after(chain.tip(), 3))).unwrap();
+        }
+        (chain, keys, set)
+    }
+
+    fn certificate(network: &Hash, keys: &[SealingKey], height: u64, statement: Hash) -> Certificate {
+        let header = OrderedHeader { height: height.into(), parent: [1; 32], statement, body: [2; 32] };
+        let vote = Vote::for_block(VoteKind::Finalize, *network, 0, 5, 4, header.hash());
+        let votes = keys.iter().enumerate().map(|(number, key)| (number as u32, vote.sign(key))).collect();
+        Certificate::new(header, 0, 5, 4, votes)
+    }
+
+    #[test]
+    fn what_replicas_order_is_trusted_once_it_is_certified() {
+        let (mut chain, keys, set) = ordered(5);
+        let network = *chain.network_id();
+        let is_found = |chain: &HeaderChain, height| chain.find(height, chain.hash(height).unwrap()).is_some();
+        assert!(chain.trusted() == 0 && chain.key().is_none() && !is_found(&chain, 1), "links alone vouch for nothing");
+        let of = |chain: &HeaderChain, height, stated: u64| {
+            certificate(&network, &keys[..3], height, *chain.hash(stated).unwrap())
+        };
+        assert_eq!(chain.certify(&set, &of(&chain, 4, 3)), Ok(3));
+        assert_eq!(chain.certify(&set, &of(&chain, 3, 1)), Ok(1));
+        assert_eq!([0, 1, 3, 4].map(|height| is_found(&chain, height)), [true, true, true, false]);
+        // Not of a height that was executed before it, not of a header that is here, of too few, or of others.
+        assert_eq!(chain.certify(&set, &of(&chain, 4, 4)), Err(HeaderError::Statement));
+        let stranger = certificate(&network, &keys, 9, [7; 32]);
+        assert_eq!(chain.certify(&set, &stranger), Err(HeaderError::Statement));
+        let few = certificate(&network, &keys[..2], 9, *chain.hash(5).unwrap());
+        assert!(matches!(chain.certify(&set, &few), Err(HeaderError::Certificate(_))));
+        let mut keys = keys.clone();
+        keys.swap(0, 1);
+        let others = ReplicaSet::new(keys.iter().map(SealingKey::public).collect()).unwrap();
+        assert_eq!(chain.certify(&others, &of(&chain, 5, 4)), Err(HeaderError::OtherReplicas));
+        assert_eq!(chain.trusted(), 3);
+        // What is final is not replaced.
+        let again = *chain.sealed(3).unwrap();
+        let replaced = chain.replace_from(3, &[again; 3], &mut OneByOne);
+        assert_eq!(replaced, Err(HeaderError::ReplaceRange { height: 3 }));
+    }
+
+    #[test]
+    fn a_chain_keeps_to_one_version_and_to_one_kind_of_seal() {
+        let (mut chain, keys, _) = ordered(1);
+        let next = after(chain.tip(), 4);
+        assert_eq!(chain.append(keys[0].seal(&next)), Err(HeaderError::Seal { height: 2 }));
+        let sealed = BlockHeader { version: HEADER_VERSION.into(), ..next };
+        let version = Err(HeaderError::Version { height: 2, version: HEADER_VERSION });
+        assert_eq!(chain.append(keys[0].seal(&sealed)), version);
+        let other = SealedHeader { header: after(chain.header(0).unwrap(), 9), seal: Seal::NONE };
+        assert_eq!(chain.equivocation(&other), Err(HeaderError::NoKey));
+        let mut chain = self::chain(1);
+        let ordered = BlockHeader { version: ORDERED_VERSION.into(), ..after(chain.tip(), 4) };
+        let version = Err(HeaderError::Version { height: 2, version: ORDERED_VERSION });
+        assert_eq!(chain.append(key().seal(&ordered)), version);
+    }
+
     fn chain(length: usize) -> HeaderChain {
         let mut chain = HeaderChain::new(&genesis().hash(), genesis()).unwrap();
         branch(&genesis().header, length, 1).into_iter().for_each(|header| chain.append(header).unwrap());
@@ -338,23 +469,23 @@ mod tests {
         assert_eq!(chain.height(), 5);
         let fork = *chain.header(2).unwrap();
         let before = *chain.tip_hash();
-        let shorter = chain.replace_from(3, &branch(&fork, 2, 2));
+        let shorter = chain.replace_from(3, &branch(&fork, 2, 2), &mut OneByOne);
         assert_eq!(shorter, Err(HeaderError::Shorter { offered: 4, present: 5 }));
         let mut broken = branch(&fork, 4, 2);
         broken[3].header.previous[0] ^= 1;
-        assert_eq!(chain.replace_from(3, &broken), Err(HeaderError::Link { height: 6 }));
+        assert_eq!(chain.replace_from(3, &broken, &mut OneByOne), Err(HeaderError::Link { height: 6 }));
         let mut forged = branch(&fork, 4, 2);
         forged[3].seal = forged[2].seal;
-        assert_eq!(chain.replace_from(3, &forged), Err(HeaderError::Seal { height: 6 }));
+        assert_eq!(chain.replace_from(3, &forged, &mut OneByOne), Err(HeaderError::Seal { height: 6 }));
         assert_eq!(*chain.tip_hash(), before);
-        let replaced = chain.replace_from(3, &branch(&fork, 4, 2)).unwrap();
+        let replaced = chain.replace_from(3, &branch(&fork, 4, 2), &mut OneByOne).unwrap();
         assert_eq!(replaced, self::chain(5).all()[3..]);
         assert_eq!(chain.height(), 6);
         assert_eq!(chain.header(2), Some(&fork));
         assert_eq!(*chain.tip_hash(), chain.tip().hash());
         chain.check_seals().unwrap();
-        assert_eq!(chain.replace_from(0, &[genesis()]), Err(HeaderError::ReplaceRange { height: 0 }));
-        assert_eq!(chain.replace_from(8, &[genesis()]), Err(HeaderError::ReplaceRange { height: 8 }));
+        assert_eq!(chain.replace_from(0, &[genesis()], &mut OneByOne), Err(HeaderError::ReplaceRange { height: 0 }));
+        assert_eq!(chain.replace_from(8, &[genesis()], &mut OneByOne), Err(HeaderError::ReplaceRange { height: 8 }));
     }
 
     #[test]
@@ -398,11 +529,29 @@ mod tests {
     }
 
     #[test]
+    fn of_many_headers_all_are_appended_or_none() {
+        let good = chain(5);
+        let mut chain = chain(0);
+        for forged in 1..=5 {
+            let mut headers = good.all()[1..].to_vec();
+            headers[forged - 1].seal = good.all()[0].seal;
+            let height = forged as u64;
+            assert_eq!(chain.extend(&headers, &mut OneByOne), Err(HeaderError::Seal { height }));
+            headers[forged - 1].header.timestamp = 0.into();
+            assert_eq!(chain.extend(&headers, &mut OneByOne), Err(HeaderError::Timestamp { height }));
+            assert_eq!(chain.height(), 0);
+        }
+        chain.extend(&good.all()[1..], &mut OneByOne).unwrap();
+        assert_eq!((chain.all(), chain.tip_hash()), (good.all(), good.tip_hash()));
+        chain.extend(&[], &mut OneByOne).unwrap();
+    }
+
+    #[test]
     fn another_header_is_evidence_or_forged() {
         let chain = chain(5);
         let other = branch(chain.header(2).unwrap(), 1, 9)[0];
         let evidence = chain.equivocation(&other).unwrap();
-        assert!(evidence.holds(chain.key()));
+        assert!(evidence.holds(chain.key().unwrap()));
         assert_eq!((&evidence.first, evidence.second), (chain.sealed(3).unwrap(), other));
         let forged = SealedHeader { seal: evidence.first.seal, ..other };
         assert_eq!(chain.equivocation(&forged), Err(HeaderError::Seal { height: 3 }));

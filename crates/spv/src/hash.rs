@@ -1,4 +1,5 @@
 //! The hash definitions of the protocol: BIP340's tagged SHA-256, one tag a purpose, and the SipHash of account paths.
+pub use crate::tags::*;
 use sha2::{Digest, Sha256};
 use siphasher::sip::SipHasher24;
 use std::sync::LazyLock;
@@ -9,24 +10,6 @@ pub type Hash = [u8; 32];
 /// The hash that stands for nothing: an empty tree, a child that is not there.
 pub const ZERO_HASH: Hash = [0; 32];
 
-/// Tag of account ids that bind a public key.
-pub const ACCOUNT_TAG: &str = "turnpike/account";
-/// Tag of what a signed operation's signature is over.
-pub const TRANSFER_TAG: &str = "turnpike/transfer";
-/// Tag of block headers.
-pub const HEADER_TAG: &str = "turnpike/header";
-/// Tag of what a header's seal is over.
-pub const SEAL_TAG: &str = "turnpike/seal";
-/// Tag of the value that stands in for the previous hash in a genesis header.
-pub const NETWORK_TAG: &str = "turnpike/network";
-/// Tag of the leaves of the transaction tree.
-pub const TRANSACTION_TAG: &str = "turnpike/transaction";
-/// Tag of the inner nodes of the transaction tree.
-pub const NODE_TAG: &str = "turnpike/node";
-/// Tag of the leaves of the index.
-pub const INDEX_LEAF_TAG: &str = "turnpike/index/leaf";
-/// Tag of the inner nodes of the index.
-pub const INDEX_NODE_TAG: &str = "turnpike/index/node";
 /// Key of the SipHash-2-4 that gives an account its path in the index.
 pub const PATH_KEY: &[u8; 16] = b"turnpike/index/p";
 
@@ -58,18 +41,19 @@ macro_rules! prepared {
 prepared!(ACCOUNT, ACCOUNT_TAG);
 prepared!(HEADER, HEADER_TAG);
 prepared!(SEAL, SEAL_TAG);
+prepared!(REPLICAS, REPLICAS_TAG);
+prepared!(ORDERED, ORDERED_TAG);
+prepared!(BODY, BODY_TAG);
+prepared!(VOTE, VOTE_TAG);
 prepared!(NETWORK, NETWORK_TAG);
 prepared!(TRANSACTION, TRANSACTION_TAG);
 prepared!(NODE, NODE_TAG);
 prepared!(INDEX_LEAF, INDEX_LEAF_TAG);
 prepared!(INDEX_NODE, INDEX_NODE_TAG);
 
-/// The id of the keyed account of a compressed secp256k1 public key: the top bit, then 127 bits of the key's hash.
-pub fn account_of_key(public_key: &[u8; 33]) -> [u8; 16] {
-    let hash = ACCOUNT.hash(&[public_key]);
-    let mut first = [0; 16];
-    first.copy_from_slice(&hash[..16]);
-    (u128::from_be_bytes(first) >> 1 | 1 << 127).to_be_bytes()
+/// The hash that the id of a compressed secp256k1 public key's account is made of.
+pub fn account_hash(public_key: &[u8; 33]) -> Hash {
+    ACCOUNT.hash(&[public_key])
 }
 
 /// The hash of an encoded header.
@@ -80,6 +64,26 @@ pub fn header_hash(header: &[u8]) -> Hash {
 /// What the seal of a header is a signature of.
 pub fn seal_message(header_hash: &Hash) -> Hash {
     SEAL.hash(&[header_hash])
+}
+
+/// The hash of a set of replicas: of their keys, in the order of their numbers.
+pub fn replicas_hash(keys: &[u8]) -> Hash {
+    REPLICAS.hash(&[keys])
+}
+
+/// The hash of the encoded header of an ordered block.
+pub fn ordered_hash(header: &[u8]) -> Hash {
+    ORDERED.hash(&[header])
+}
+
+/// The hash of the body of an ordered block.
+pub fn body_hash(body: &[u8]) -> Hash {
+    BODY.hash(&[body])
+}
+
+/// What a replica's vote is a signature of.
+pub fn vote_message(vote: &[u8]) -> Hash {
+    VOTE.hash(&[vote])
 }
 
 /// What a genesis header has in place of a previous hash.
@@ -121,14 +125,6 @@ mod tests {
         let tag = Sha256::digest(b"turnpike/node");
         let message = [tag.as_slice(), tag.as_slice(), &[1; 32], &[2; 32]].concat();
         assert_eq!(transaction_node(&[1; 32], &[2; 32]), <Hash>::from(Sha256::digest(message)));
-    }
-
-    #[test]
-    fn keyed_accounts_have_the_top_bit() {
-        let hash = ACCOUNT.hash(&[&[2; 33]]);
-        let account = account_of_key(&[2; 33]);
-        assert_eq!(account[0] >> 7, 1);
-        assert_eq!(u128::from_be_bytes(account) << 1 >> 1, u128::from_be_bytes(hash[..16].try_into().unwrap()) >> 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The header of the own chain's blocks.
 use crate::hash::{Hash, ZERO_HASH, header_hash, network_seed};
-use crate::seal::ChainKey;
+use crate::seal::{Authority, ChainKey};
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
     byteorder::big_endian::{U32, U64},
@@ -8,8 +8,10 @@ use zerocopy::{
 
 /// Size of an encoded header.
 pub const HEADER_SIZE: usize = 128;
-/// The version of headers that this library knows. It tells what a header's seal is, too: a BIP340 signature by the chain's key.
+/// The version of headers of a chain that a key seals: each with a BIP340 signature by it.
 pub const HEADER_VERSION: u32 = 2;
+/// The version of headers of a chain that replicas order. They have no seal: a certificate of finality vouches for them.
+pub const ORDERED_VERSION: u32 = 3;
 /// The most transactions that a block may have.
 pub const MAX_BLOCK_TRANSACTIONS: u32 = 1 << 20;
 
@@ -17,7 +19,7 @@ pub const MAX_BLOCK_TRANSACTIONS: u32 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct BlockHeader {
-    /// [`HEADER_VERSION`].
+    /// [`HEADER_VERSION`] or [`ORDERED_VERSION`].
     pub version: U32,
     /// Number of transactions in the block.
     pub transactions: U32,
@@ -29,7 +31,7 @@ pub struct BlockHeader {
     pub accounts: U64,
     /// Hash of the previous header; in genesis the hash of the network's name and random bytes.
     pub previous: Hash,
-    /// Root of the transaction tree; in genesis the chain's key.
+    /// Root of the transaction tree; in genesis the chain's key, or the hash of the set of replicas.
     pub transaction_root: Hash,
     /// Root of the index after the block.
     pub index_root: Hash,
@@ -52,9 +54,33 @@ impl BlockHeader {
         }
     }
 
-    /// The key that a genesis header names.
+    /// The genesis header of a new network whose blocks replicas order, [of this hash](crate::finality::ReplicaSet::hash).
+    pub fn genesis_of_replicas(network: &str, random: &[u8; 16], timestamp: u64, replicas: &Hash) -> Self {
+        Self {
+            version: ORDERED_VERSION.into(),
+            transactions: 0.into(),
+            height: 0.into(),
+            timestamp: timestamp.into(),
+            accounts: 0.into(),
+            previous: network_seed(network, random),
+            transaction_root: *replicas,
+            index_root: ZERO_HASH,
+        }
+    }
+
+    /// Who vouches for the chain that begins with this header, if it is a genesis header.
+    pub fn authority(&self) -> Option<Authority> {
+        match self.version.get() {
+            HEADER_VERSION => self.chain_key().map(Authority::Key),
+            ORDERED_VERSION => Some(Authority::Replicas(self.transaction_root)),
+            _ => None,
+        }
+    }
+
+    /// The key that a genesis header of a sealed chain names.
     pub fn chain_key(&self) -> Option<ChainKey> {
-        ChainKey::from_bytes(&self.transaction_root)
+        let names_key = self.version.get() == HEADER_VERSION;
+        names_key.then(|| ChainKey::from_bytes(&self.transaction_root)).flatten()
     }
 
     /// The header's hash: the block's name, and for genesis the network id.

@@ -1,23 +1,28 @@
 //! Verification of headers and Merkle proofs, without a node.
 //!
-//! A light client keeps headers only ([`HeaderChain`]), each sealed by the chain's key ([`SealedHeader`]), and checks what any node tells it against them: that a transaction
-//! is in a block ([`TransactionProof`]), what an account holds and which transaction touched it last, or that it does not
-//! exist ([`IndexProof`]). Nothing here opens a socket or a file: everything works on the bytes of the wire's replies.
+//! A light client keeps headers only ([`HeaderChain`]), each sealed by the chain's key ([`SealedHeader`]), and checks what
+//! any node tells it against them: that a transaction is in a block ([`TransactionProof`]), what an account holds and which
+//! transaction touched it last, or that it does not exist ([`IndexProof`]). Nothing here opens a socket or a file:
+//! everything works on the bytes of the wire's replies.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod bitcoin;
 mod chain;
+pub mod finality;
 pub mod hash;
 mod header;
 mod index;
 mod reply;
 mod seal;
+mod tags;
 mod transaction;
 
 pub use chain::{HeaderChain, HeaderError};
 pub use hash::{Hash, ZERO_HASH};
-pub use header::{BlockHeader, HEADER_SIZE, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, tree_depth};
+pub use header::{BlockHeader, HEADER_SIZE, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, ORDERED_VERSION, tree_depth};
 pub use index::{IndexEntry, IndexProof, IndexProofError, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES, account_path};
-pub use seal::{ChainKey, Equivocation, SEALED_HEADER_SIZE, Seal, SealedHeader, SealingKey};
+pub use seal::{
+    Authority, ChainKey, CheckSeals, Equivocation, OneByOne, SEALED_HEADER_SIZE, Seal, SealedHeader, SealingKey,
+};
 pub use transaction::{ProofError, TransactionProof, verify_path};

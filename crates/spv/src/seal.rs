@@ -1,11 +1,12 @@
 //! Seals: what shows that a header was made by whoever holds the chain's key.
 //!
 //! The genesis header names the key, and the network id is the genesis header's hash, so who knows the network id knows whose
-//! seals to ask for. The version of a header tells what its seal is: in version 2 a BIP340 signature by that key. A header's hash
+//! seals to ask for. The version of a header tells what its seal is: in version 2 a BIP340 signature by that key, in version 3
+//! nothing, as [certificates](crate::finality) vouch for its headers. A header's hash
 //! covers its version, so nobody can have another kind of seal checked than was meant; and the hash of each header covers all
 //! headers before it, so a seal vouches for them too.
 use crate::hash::{Hash, seal_message};
-use crate::header::BlockHeader;
+use crate::header::{BlockHeader, HEADER_VERSION, ORDERED_VERSION};
 use secp256k1::{Keypair, SECP256K1, XOnlyPublicKey, schnorr::Signature};
 use std::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -24,13 +25,61 @@ impl fmt::Debug for Seal {
     }
 }
 
+impl Seal {
+    /// What stands in place of a seal behind a header that has none.
+    pub const NONE: Self = Self([0; 64]);
+}
+
+/// Who vouches for the headers of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// This key seals each.
+    Key(ChainKey),
+    /// The set of replicas of this hash: certificates vouch for headers, which have no seals.
+    Replicas(Hash),
+}
+
+impl Authority {
+    /// The version of the chain's headers.
+    pub fn version(&self) -> u32 {
+        match self {
+            Self::Key(_) => HEADER_VERSION,
+            Self::Replicas(_) => ORDERED_VERSION,
+        }
+    }
+
+    /// The key that seals the headers, if one does.
+    pub fn key(&self) -> Option<&ChainKey> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Replicas(_) => None,
+        }
+    }
+
+    /// The 32 bytes by which a genesis header names it.
+    pub fn to_bytes(self) -> [u8; 32] {
+        match self {
+            Self::Key(key) => key.to_bytes(),
+            Self::Replicas(hash) => hash,
+        }
+    }
+
+    /// Whether this is what belongs behind the header of this hash.
+    pub fn has_sealed(&self, hash: &Hash, seal: &Seal) -> bool {
+        match self {
+            Self::Key(key) => key.has_sealed(hash, seal),
+            Self::Replicas(_) => *seal == Seal::NONE,
+        }
+    }
+}
+
 /// A header and its seal, as they travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct SealedHeader {
     /// The header.
     pub header: BlockHeader,
-    /// Its seal.
+    /// Its seal; [`Seal::NONE`] where replicas order the chain.
     pub seal: Seal,
 }
 
@@ -63,9 +112,30 @@ impl ChainKey {
         self.0.serialize()
     }
 
+    /// The key as the library of curves has it.
+    pub(crate) fn x_only(&self) -> &XOnlyPublicKey {
+        &self.0
+    }
+
     /// Whether a seal is this key's for the header of this hash.
     pub fn has_sealed(&self, hash: &Hash, seal: &Seal) -> bool {
         SECP256K1.verify_schnorr(&Signature::from_byte_array(seal.0), &seal_message(hash), &self.0).is_ok()
+    }
+}
+
+/// How the seals of many headers are checked: whoever has a way that takes less time for many at once gives it.
+pub trait CheckSeals {
+    /// The position of the first that is not the key's seal of the header of its hash.
+    fn first_forged(&mut self, key: &ChainKey, seals: &[(Hash, Seal)]) -> Option<usize>;
+}
+
+/// One after the other, by libsecp256k1.
+#[derive(Clone, Copy, Debug)]
+pub struct OneByOne;
+
+impl CheckSeals for OneByOne {
+    fn first_forged(&mut self, key: &ChainKey, seals: &[(Hash, Seal)]) -> Option<usize> {
+        seals.iter().position(|(hash, seal)| !key.has_sealed(hash, seal))
     }
 }
 
@@ -82,6 +152,11 @@ impl SealingKey {
     /// The public key.
     pub fn public(&self) -> ChainKey {
         ChainKey(self.0.x_only_public_key().0)
+    }
+
+    /// The key as the library of curves has it.
+    pub(crate) fn keypair(&self) -> &Keypair {
+        &self.0
     }
 
     /// Seals a header. The same header always gets the same seal.

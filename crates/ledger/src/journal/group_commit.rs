@@ -20,7 +20,9 @@ const IDLE_BYTES: usize = 256 << 10;
 /// Divides a journal among three threads: one submits operations, one commits them, one prepares segments.
 pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
     let log = journal.log().clone();
-    let state = State { space: journal.space(), is_sealed: journal.is_sealed(), ..State::default() };
+    let appended = journal.next_sequence() - 1;
+    let (space, is_sealed) = (journal.space(), journal.is_sealed());
+    let state = CommitQueue { appended, space, is_sealed, ..CommitQueue::default() };
     let shared = Arc::new(Shared { log, state: Mutex::new(state), work: Condvar::new(), preparation: Condvar::new() });
     let committer = Committer { shared: shared.clone(), journal, batch: Batch::new(), clock: Box::new(now) };
     (Submitter { shared: shared.clone() }, committer, Preparer { shared })
@@ -29,14 +31,16 @@ pub fn group_commit(journal: Journal) -> (Submitter, Committer, Preparer) {
 #[derive(Debug)]
 struct Shared {
     log: Arc<Log>,
-    state: Mutex<State>,
+    state: Mutex<CommitQueue>,
     work: Condvar,
     preparation: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CommitQueue {
     batch: Batch,
+    /// Sequence of the last operation in it, or before it.
+    appended: u64,
     /// The most bytes that `batch` may have.
     space: u64,
     /// Is the committer to return though there is nothing to write?
@@ -51,14 +55,14 @@ struct State {
     unprepared: Option<Arc<Error>>,
 }
 
-impl State {
+impl CommitQueue {
     fn has_work(&self) -> bool {
         !self.batch.is_empty() || self.is_woken
     }
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CommitQueue> {
         // Nothing that holds the lock leaves the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,7 +77,7 @@ pub struct Submitter {
 /// A lock on the batch that gathers.
 #[derive(Debug)]
 pub struct Submission<'a> {
-    state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, CommitQueue>,
 }
 
 impl Submitter {
@@ -129,11 +133,18 @@ impl Submission<'_> {
     #[inline]
     pub fn push(&mut self, operation: &Operation, value: u64) {
         self.state.batch.push(operation, value);
+        self.state.appended += 1;
     }
 
     /// Appends a signed operation.
     pub fn push_signed(&mut self, signed: &SignedOperation, value: u64) {
         self.state.batch.push_signed(signed, value);
+        self.state.appended += 1;
+    }
+
+    /// Sequence that the operation appended last has in the journal. The ledger has to count as the journal does.
+    pub fn last_sequence(&self) -> u64 {
+        self.state.appended
     }
 }
 
@@ -226,6 +237,8 @@ impl Committer {
         let mut state = self.shared.state();
         std::mem::swap(&mut state.batch, &mut self.batch);
         state.is_woken = false;
+        let last = self.journal.next_sequence() - 1 + self.batch.len() as u64;
+        assert!(state.appended == last || state.failure.is_some(), "the journal counts {last}, not {}", state.appended);
         state.space = self.journal.space_after(self.batch.bytes());
         drop(state);
 

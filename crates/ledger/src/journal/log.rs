@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use storage::{Directory, File};
 
-use super::format::{BatchHeader, PAGE};
+use super::format::{BatchHeader, PAGE, SegmentHeader};
+use super::places::Places;
 use super::segment::{self, Prepared};
-use super::{Error, JournalReader, Options};
+use super::{Error, Options};
 
 /// Spare files that are kept. Under full load a block gives four segments free at once, and as many are needed until the
 /// next one: to use a file again spares the disk writing a segment of zeros.
@@ -22,7 +23,7 @@ pub struct Log {
     segment_bytes: u64,
     batch_bytes: u64,
     durable: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<Files>,
     /// Held by who prepares a segment, so that none is prepared twice.
     preparing: Mutex<()>,
     /// The same for who prunes.
@@ -31,7 +32,7 @@ pub struct Log {
 
 /// The files of a journal.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct Files {
     /// Ascending without gaps; the last one is written to.
     pub(super) segments: VecDeque<Segment>,
     /// Where batches are in them.
@@ -39,50 +40,6 @@ pub(super) struct State {
     pub(super) prepared: Option<Prepared>,
     /// Names of files of the right size that hold nothing any more.
     pub(super) spares: Vec<String>,
-}
-
-/// Where a batch is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
-    /// Sequence of its first operation, or of the next if it has none.
-    sequence: u64,
-    /// Number of the segment, and where in it the batch begins.
-    segment: u64,
-    pub(super) offset: u64,
-    timestamp: u64,
-}
-
-/// Where batches are, ascending: the first in each [`STRIDE`] of a segment.
-#[derive(Debug, Default)]
-pub(super) struct Places(VecDeque<Place>);
-
-/// Bytes of a segment that have one place: what is read at once to get at a batch between two.
-const STRIDE: u64 = 64 << 10;
-
-impl Places {
-    /// Adds a batch behind all others.
-    pub(super) fn push(&mut self, segment: u64, offset: u64, header: &BatchHeader) {
-        let is_near = |last: &Place| last.segment == segment && last.offset / STRIDE == offset / STRIDE;
-        if !self.0.back().is_some_and(is_near) {
-            let (sequence, timestamp) = (header.first_sequence.get(), header.timestamp.get());
-            self.0.push_back(Place { sequence, segment, offset, timestamp });
-        }
-    }
-
-    /// The last place that is not behind an operation.
-    fn before(&self, sequence: u64) -> Option<&Place> {
-        self.0.get(self.0.partition_point(|place| place.sequence <= sequence).checked_sub(1)?)
-    }
-
-    /// The last place before which nothing is as new as a time; the first where there is none.
-    fn since(&self, timestamp: u64) -> Option<&Place> {
-        self.0.get(self.0.partition_point(|place| place.timestamp < timestamp).saturating_sub(1))
-    }
-
-    /// Forgets those of segments before one.
-    fn prune(&mut self, segment: u64) {
-        while self.0.pop_front_if(|place| place.segment < segment).is_some() {}
-    }
 }
 
 /// One segment with batches.
@@ -102,7 +59,7 @@ impl Log {
         key: [u8; 32],
         options: &Options,
         durable: u64,
-        state: State,
+        state: Files,
     ) -> Self {
         let &Options { segment_bytes, batch_bytes, .. } = options;
         let (durable, state) = (AtomicU64::new(durable), Mutex::new(state));
@@ -118,7 +75,7 @@ impl Log {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Files> {
         // Nothing that holds the lock panics halfway through a change.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,7 +92,7 @@ impl Log {
 
     /// When the last batch was written, or one shortly before, in microseconds since the Unix epoch; 0 if there is none.
     pub fn timestamp(&self) -> u64 {
-        self.state().places.0.back().map_or(0, |place| place.timestamp)
+        self.state().places.timestamp()
     }
 
     /// The sequence that a batch begins with, such that all batches since `timestamp` and the operation `sequence` are in it
@@ -158,11 +115,6 @@ impl Log {
     /// Number of segments in use.
     pub fn segments(&self) -> usize {
         self.state().segments.len()
-    }
-
-    /// A reader that begins with the operation `sequence`, which may be the one that comes next.
-    pub fn reader(self: &Arc<Self>, sequence: u64) -> Result<JournalReader, Error> {
-        JournalReader::new(self.clone(), sequence)
     }
 
     /// Gives free the segments whose operations all have a sequence below `sequence`. After an error it can be tried again.
@@ -240,7 +192,8 @@ impl Log {
             }
             (state.segments.back().map_or(1, |last| last.number + 1), state.spares.pop())
         };
-        match segment::prepare(self, spare.as_deref(), number) {
+        let header = SegmentHeader::new(number, self.key, self.segment_bytes);
+        match segment::prepare(self.directory(), spare.as_deref(), &header) {
             Ok(prepared) => {
                 let _lock = lock();
                 self.state().prepared = Some(prepared);

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use storage::{Directory, File, Mode};
 
 use super::format::{BatchHeader, Newest, PAGE, Position, padded};
-use super::log::{Log, Places, Segment, State};
+use super::log::{Files, Log, Segment};
+use super::places::Places;
 use super::reader::Window;
 use super::segment::{self, Prepared};
 use super::writer::Journal;
@@ -53,66 +54,69 @@ struct End {
     last: Option<(u64, BatchHeader)>,
 }
 
-pub(super) fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(Journal, Opened), Error> {
-    let &Options { segment_bytes, batch_bytes, .. } = options;
-    if segment_bytes % PAGE != 0 || batch_bytes as u64 + PAGE > segment_bytes {
-        return Err(Error::Options { batch_bytes, segment_bytes });
-    }
-    let names = directory.list()?;
-    let found = find(&*directory, &names)?;
-    let spares = keep_spares(&*directory, names, segment_bytes)?;
-    let Some(first) = found.first() else {
-        return create(directory, options, spares);
-    };
-    let key = first.key;
-    if let Some(other) = found.iter().find(|other| other.key != key) {
-        let reason = "the segment belongs to another journal".into();
-        return Err(Error::Damaged { path: other.file.path().into(), offset: 0, reason });
-    }
-
-    let mut scan = Scan { key, window: Window::default() };
-    let end = scan.follow(&found)?;
-    let torn = scan.check_end(&found, &end)?;
-    let Some(last) = end.segments.back() else {
-        return create(directory, options, spares);
-    };
-    if let Some((offset, header)) = &end.last {
-        // If the sync of the last batch failed before the restart, it may be in the page cache alone, and be taken for written.
-        let mut pages = vec![0; padded(header.length()) as usize];
-        last.file.read_exact_at(&mut pages, *offset)?;
-        last.file.write_at(&pages, *offset)?;
-        last.file.sync_data()?;
-    }
-
-    let position = end.position;
-    let length = found[end.segments.len() - 1].length;
-    let (file, offset) = (last.file.clone(), last.end);
-    let mut state = State { spares, places: end.places, ..State::default() };
-    for unused in found.into_iter().skip(end.segments.len()) {
-        let name = segment::name(unused.number);
-        if unused.length != segment_bytes {
-            directory.remove(&name)?;
-        } else if state.prepared.is_none() {
-            state.prepared = Some(Prepared { number: unused.number, file: unused.file });
-        } else {
-            let spare = segment::spare_name(unused.number);
-            directory.rename(&name, &spare)?;
-            state.spares.push(spare);
+impl Journal {
+    /// Opens the journal in a directory of its own, or makes one there. Checks all of it.
+    pub fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(Self, Opened), Error> {
+        let &Options { segment_bytes, batch_bytes, .. } = options;
+        if segment_bytes % PAGE != 0 || batch_bytes as u64 + PAGE > segment_bytes {
+            return Err(Error::Options { batch_bytes, segment_bytes });
         }
-    }
-    directory.sync()?;
-    state.segments = end.segments;
+        let names = directory.list()?;
+        let found = find(&*directory, &names)?;
+        let spares = keep_spares(&*directory, names, segment_bytes)?;
+        let Some(first) = found.first() else {
+            return create(directory, options, spares);
+        };
+        let key = first.key;
+        if let Some(other) = found.iter().find(|other| other.key != key) {
+            let reason = "the segment belongs to another journal".into();
+            return Err(Error::Damaged { path: other.file.path().into(), offset: 0, reason });
+        }
 
-    let durable = position.sequence - 1;
-    let log = Arc::new(Log::new(directory, key, options, durable, state));
-    let opened = Opened { first_sequence: log.first_sequence(), last_sequence: durable, torn };
-    let journal = Journal { log, file, length, offset, position, failed: None };
-    Ok((journal, opened))
+        let mut scan = Scan { key, window: Window::default() };
+        let end = scan.follow(&found)?;
+        let torn = scan.check_end(&found, &end)?;
+        let Some(last) = end.segments.back() else {
+            return create(directory, options, spares);
+        };
+        if let Some((offset, header)) = &end.last {
+            // If the sync of the last batch failed before the restart, it may be in the page cache alone, and be taken for written.
+            let mut pages = vec![0; padded(header.length()) as usize];
+            last.file.read_exact_at(&mut pages, *offset)?;
+            last.file.write_at(&pages, *offset)?;
+            last.file.sync_data()?;
+        }
+
+        let position = end.position;
+        let length = found[end.segments.len() - 1].length;
+        let (file, offset) = (last.file.clone(), last.end);
+        let mut state = Files { spares, places: end.places, ..Files::default() };
+        for unused in found.into_iter().skip(end.segments.len()) {
+            let name = segment::name(unused.number);
+            if unused.length != segment_bytes {
+                directory.remove(&name)?;
+            } else if state.prepared.is_none() {
+                state.prepared = Some(Prepared { number: unused.number, file: unused.file });
+            } else {
+                let spare = segment::spare_name(unused.number);
+                directory.rename(&name, &spare)?;
+                state.spares.push(spare);
+            }
+        }
+        directory.sync()?;
+        state.segments = end.segments;
+
+        let durable = position.sequence - 1;
+        let log = Arc::new(Log::new(directory, key, options, durable, state));
+        let opened = Opened { first_sequence: log.first_sequence(), last_sequence: durable, torn };
+        let journal = Self { log, file, length, offset, position, failed: None };
+        Ok((journal, opened))
+    }
 }
 
 fn create(directory: Arc<dyn Directory>, options: &Options, spares: Vec<String>) -> Result<(Journal, Opened), Error> {
     let position = Position::START;
-    let state = State { spares, ..State::default() };
+    let state = Files { spares, ..Files::default() };
     let log = Arc::new(Log::new(directory, options.key, options, 0, state));
     let segment = loop {
         match log.turn(position.sequence) {

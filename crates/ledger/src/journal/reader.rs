@@ -113,8 +113,15 @@ impl<'a> JournalBatch<'a> {
     }
 }
 
+impl Log {
+    /// A reader that begins with the operation `sequence`, which may be the one that comes next.
+    pub fn reader(self: &Arc<Self>, sequence: u64) -> Result<JournalReader, Error> {
+        JournalReader::new(self.clone(), sequence)
+    }
+}
+
 impl JournalReader {
-    pub(super) fn new(log: Arc<Log>, sequence: u64) -> Result<Self, Error> {
+    fn new(log: Arc<Log>, sequence: u64) -> Result<Self, Error> {
         let segment = log.find(sequence).filter(|_| sequence <= log.durable() + 1);
         let Some(segment) = segment else {
             return Err(Error::NotThere { sequence, first: log.first_sequence(), next: log.durable() + 1 });

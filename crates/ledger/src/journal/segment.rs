@@ -7,7 +7,6 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::Error;
 use super::format::{PAGE, SegmentHeader, VERSION};
-use super::log::Log;
 
 const PREFIX: &str = "journal-";
 const SPARE: &str = "spare-";
@@ -70,17 +69,20 @@ pub(super) struct Prepared {
     pub(super) file: Arc<dyn File>,
 }
 
-/// Makes a segment of the spare file of that name, or of a new file.
-pub(super) fn prepare(log: &Log, spare: Option<&str>, number: u64) -> Result<Prepared, Error> {
-    let directory = log.directory();
+/// Makes the segment of a header, of the spare file of that name or of a new file.
+pub(super) fn prepare(
+    directory: &dyn Directory,
+    spare: Option<&str>,
+    header: &SegmentHeader,
+) -> Result<Prepared, Error> {
+    let number = header.number.get();
     let new_name = spare_name(number);
     let file = match spare {
         Some(spare) => directory.open(spare, Mode::Write)?,
-        None => write_spare(directory, &new_name, log.segment_bytes())?,
+        None => write_spare(directory, &new_name, header.length.get())?,
     };
     let mut page = [0; PAGE as usize];
-    page[..SegmentHeader::LENGTH]
-        .copy_from_slice(SegmentHeader::new(number, *log.key(), log.segment_bytes()).as_bytes());
+    page[..SegmentHeader::LENGTH].copy_from_slice(header.as_bytes());
     file.write_at(&page, 0)?;
     file.sync_data()?;
     let name = name(number);

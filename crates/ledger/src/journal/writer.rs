@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use storage::{Directory, File};
+use storage::File;
 
 use super::format::{PAGE, Position};
 use super::log::Log;
-use super::open::{self, Opened};
-use super::{Batch, Error, Options};
+use super::{Batch, Error};
 
 /// A journal that is open for writing.
 #[derive(Debug)]
@@ -24,11 +23,6 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal in a directory of its own, or makes one there. Checks all of it.
-    pub fn open(directory: Arc<dyn Directory>, options: &Options) -> Result<(Self, Opened), Error> {
-        open::open(directory, options)
-    }
-
     /// What readers need: how far the journal is durable, and the segments.
     pub fn log(&self) -> &Arc<Log> {
         &self.log
@@ -98,12 +92,17 @@ impl Journal {
         }
         let timestamp = now.max(self.position.timestamp);
         let newest = batch.newest();
+        let next = self.position.sequence + batch.len() as u64;
         let (header, pages) = batch.finish(self.log.key(), &self.position, timestamp);
+        assert_eq!(pages.len() as u64, bytes, "a batch is as long as it told");
+        assert!(self.offset.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE), "batches begin and end with pages");
+        assert!(self.offset + bytes <= self.length, "a batch ends within its segment");
         self.file.write_at(pages, self.offset)?;
         self.file.sync_data()?;
         self.log.publish(self.offset, self.offset + pages.len() as u64, &header);
         self.offset += pages.len() as u64;
         self.position = Position::after(&header, newest);
+        assert_eq!(self.position.sequence, next, "the journal goes on behind what was written");
         Ok(())
     }
 

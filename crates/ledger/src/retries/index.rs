@@ -7,10 +7,11 @@
 
 use table::{PlainArray, Region, prefetch};
 
-/// Words of 64 bits in a line; the last is the largest number that went past it.
-const LINE: usize = 8;
-const SLOTS: usize = LINE - 1;
-const PASSED: usize = LINE - 1;
+use super::shared_layout::{LINE_SLOTS as SLOTS, LINE_WORDS as LINE};
+
+/// The last word of a line is the largest number that went past it.
+const PASSED: usize = SLOTS;
+const _: () = assert!(PASSED + 1 == LINE);
 
 /// Slots of a line that are in use on average where the table is full: with seven, one in twenty lines overflows, and an
 /// operation takes 16 bytes.

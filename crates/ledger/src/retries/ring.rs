@@ -3,33 +3,54 @@
 //! A program in the kernel may read at any time (`bpf/window.h`): the header tells which records are being written, and
 //! the program compares what it found in full.
 
-use std::sync::{
-    Arc,
-    atomic::{
-        AtomicU64,
-        Ordering::{Relaxed, Release},
-        fence,
+use std::{
+    mem::offset_of,
+    sync::{
+        Arc,
+        atomic::{
+            AtomicU64,
+            Ordering::{Relaxed, Release},
+            fence,
+        },
     },
 };
 
 use table::{Array, PlainArray, Region};
+use wire::Operation;
 
 use crate::journal::Record;
 
-/// Words of the header: the secret (6), number of lines of the index and bits of a place in the ring, `begun`, `written`,
-/// `first`, the rest reserved.
-const HEADER: usize = 16;
-pub(super) const HEADER_BYTES: usize = HEADER * size_of::<u64>();
-pub(super) const KEYS: usize = 6;
-const SIZES: usize = 6;
-const BEGUN: usize = 7;
-const WRITTEN: usize = 8;
-const FIRST: usize = 9;
+use super::shared_layout::{record, window_header};
+
+/// Words of the header.
+const HEADER: usize = window_header::BYTES / 8;
+const BEGUN: usize = window_header::BEGUN / 8;
+const WRITTEN: usize = window_header::WRITTEN / 8;
+const FIRST: usize = window_header::FIRST / 8;
+
+/// The word with the number of lines in its lower half, and the bits of a place in the ring in its upper.
+const SIZES: usize = window_header::LINES / 8;
+const _: () = assert!(window_header::LINES == 8 * SIZES && window_header::RING_BITS == 8 * SIZES + 4);
+
+/// Words of the secret, which the header begins with.
+pub(super) const KEYS: usize = SIZES;
+const _: () = assert!(window_header::KEY == 0);
 
 /// A record as words, so that the ring can be mapped as zeros.
 const WORDS: usize = Record::LENGTH / size_of::<u64>();
 type Words = [u64; WORDS];
-const _: () = assert!(size_of::<Words>() == Record::LENGTH);
+
+// A record is read where it lies in the ring.
+const _: () = {
+    assert!(size_of::<Words>() == record::BYTES && Record::LENGTH == record::BYTES);
+    assert!(offset_of!(Record, operation) == record::HEAD && offset_of!(Record, value) == record::VALUE);
+    assert!(offset_of!(Operation, flags) == 0 && offset_of!(Operation, command) == 1);
+    assert!(offset_of!(Operation, status) == 2 && offset_of!(Operation, contract) == 4);
+    assert!(offset_of!(Operation, transaction) == record::TRANSACTION);
+    assert!(offset_of!(Operation, source) == record::SOURCE);
+    assert!(offset_of!(Operation, destination) == record::DESTINATION);
+    assert!(offset_of!(Operation, amount) == record::AMOUNT);
+};
 
 /// The records.
 #[derive(Debug)]

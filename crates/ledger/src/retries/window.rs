@@ -25,7 +25,7 @@ pub(super) struct Stretch {
     first: u64,
     /// When it was executed.
     since: u64,
-    /// When the last one was executed.
+    /// When the stretch ends: a multiple of its length.
     pub until: u64,
     /// The newest of the times that they carry.
     pub newest: u64,
@@ -117,7 +117,8 @@ impl Window {
     }
 
     /// Remembers an operation, of which nothing is known, under a number larger than all before. `time` is what it carries,
-    /// 0 if nothing; `elapsed` when it was executed. After `grain` a new stretch begins.
+    /// 0 if nothing; `elapsed` when it was executed. Stretches begin at multiples of `grain`, so that they are the same
+    /// for whoever executes the same at the same times, however often it was started.
     #[inline]
     pub fn push(&mut self, hash: u64, number: u64, record: &Record, time: u64, elapsed: u64, grain: u64) {
         debug_assert!(!self.is_overfull() && number >= self.span.next);
@@ -127,13 +128,13 @@ impl Window {
         self.span.next = number + 1;
         self.held += 1;
         match self.stretches.back_mut() {
-            Some(last) if elapsed.saturating_sub(last.since) < grain => {
-                last.until = elapsed;
+            Some(last) if elapsed < last.until => {
                 last.newest = last.newest.max(time);
                 last.operations += 1;
             }
             _ => {
-                let stretch = Stretch { first: number, since: elapsed, until: elapsed, newest: time, operations: 1 };
+                let until = (elapsed / grain + 1) * grain;
+                let stretch = Stretch { first: number, since: elapsed, until, newest: time, operations: 1 };
                 self.stretches.push_back(stretch);
             }
         }

@@ -23,6 +23,8 @@ const MEDIAN_SPAN: usize = 11;
 const RETARGET_SECONDS: u32 = 14 * 24 * 60 * 60;
 /// Where easy blocks are allowed, a block may be one when it comes so many seconds after the one before.
 const EASY_BLOCK_SECONDS: u32 = 2 * 10 * 60;
+/// Where BIP94 holds, an interval begins at most so many seconds before the block before it.
+const WARP_SECONDS: u32 = 600;
 
 /// Which rule a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -83,6 +85,16 @@ pub enum HeaderError {
         time: u32,
         /// The median that it has to be after.
         median: u32,
+    },
+    /// The first header of an interval is much before the one before it, where BIP94 holds.
+    #[error("time {time} at height {height} is before {least}: a new interval may go back by ten minutes only (BIP94)")]
+    TimeWarp {
+        /// Height of the header.
+        height: u32,
+        /// The header's time.
+        time: u32,
+        /// The least time allowed.
+        least: u32,
     },
     /// The time is more than [`FUTURE_LIMIT`] ahead of the clock.
     #[error("time {time} at height {height} is more than two hours ahead of the clock")]
@@ -308,6 +320,12 @@ impl HeaderChain {
         if time <= median {
             return Err(HeaderError::TooEarly { height, time, median });
         }
+        if self.network.has_bip94() && height.is_multiple_of(RETARGET_INTERVAL) {
+            let least = self.node(parent).header.time.get().saturating_sub(WARP_SECONDS);
+            if time < least {
+                return Err(HeaderError::TimeWarp { height, time, least });
+            }
+        }
         if u64::from(time) > now.saturating_add(FUTURE_LIMIT.into()) {
             return Err(HeaderError::FromTheFuture { height, time });
         }
@@ -367,6 +385,7 @@ impl HeaderChain {
         }
         // Bitcoin measures from the first to the last block of an interval: 2015 steps in place of 2016.
         let first = self.ancestor(parent, (last.height + 1).checked_sub(RETARGET_INTERVAL)?)?;
+        let bits = if self.network.has_bip94() { Compact(first.header.bits.get()) } else { bits };
         self.retarget(bits, first.header.time.get(), last.header.time.get())
     }
 

@@ -155,6 +155,24 @@ fn testnet_allows_easy_blocks_after_twenty_minutes() {
     assert_eq!(chain.next_bits(last + 1201, 3), Some(easiest));
 }
 
+/// BIP94: the difficulty of an interval's first block counts, whatever easy ones follow it, and its time is not far back.
+#[test]
+fn testnet4_follows_the_first_block_of_an_interval() {
+    let genesis = Network::Testnet4.genesis();
+    let mut chain = HeaderChain::new(Network::Testnet4);
+    let last = RETARGET_INTERVAL - 1;
+    for height in 1..=last {
+        let header = BlockHeader { time: (genesis.time.get() + 600 * height).into(), ..genesis };
+        chain.nodes.push(Node { header, hash: [height as u8; 32], height, parent: height - 1, work: U256::ZERO });
+        chain.active.push(height);
+    }
+    chain.nodes[0].header.bits = 0x1c05_a3f4.into();
+    let expected = chain.retarget(Compact(0x1c05_a3f4), 0, 600 * last);
+    assert_eq!(chain.next_bits(0, last), expected);
+    chain.network = Network::Testnet;
+    assert_ne!(chain.next_bits(0, last), expected);
+}
+
 #[test]
 fn begins_at_a_trusted_header() {
     let genesis = Network::Regtest.genesis();

@@ -1,0 +1,165 @@
+//! One replica as a process: it orders bodies that it makes itself, and writes down what is final.
+use bytes::Bytes;
+use commonware_runtime::{Clock, Runner, Spawner, Supervisor, tokio};
+use order::network::{Addresses, connect};
+use order::{Application, Block, Committee, Config, Final, Payload, Refusal, Replica, ReplicaKey, Timing};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use spv::hash::body_hash;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The network that these replicas order for.
+pub const NETWORK: spv::Hash = [0x74; 32];
+/// Threads of a replica: its parts wait for each other more than for a processor, and four replicas share the machine.
+const THREADS: usize = 2;
+
+/// What a replica is started with.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Where it stores its votes, its blocks, and `final.log`
+    #[arg(long)]
+    directory: PathBuf,
+    /// Its number
+    #[arg(long)]
+    number: usize,
+    /// The port of each replica on loopback, by number
+    #[arg(long, value_delimiter = ',')]
+    ports: Vec<u16>,
+    /// Bytes of a body
+    #[arg(long)]
+    body: usize,
+    /// Views that one leader leads in a row
+    #[arg(long)]
+    term: NonZeroU32,
+    /// How long it waits for a leader, in milliseconds
+    #[arg(long)]
+    patience: u64,
+}
+
+/// The key of the replica that is given this secret. Anybody knows it: these replicas are on one machine, for a minute.
+fn key(secret: usize) -> ReplicaKey {
+    ReplicaKey::from_bytes(&body_hash(&secret.to_be_bytes())).expect("a hash is a key")
+}
+
+/// So many replicas, and their keys by number.
+pub fn committee(replicas: usize) -> (Committee, Vec<ReplicaKey>) {
+    let mut keys: Vec<_> = (0..replicas).map(key).collect();
+    let committee = Committee::new(keys.iter().map(ReplicaKey::name).collect()).expect("hashes are distinct");
+    keys.sort_by_key(|key| committee.number(&key.name()));
+    (committee, keys)
+}
+
+/// What is written down of a block: its height, its hash, when it was final, and how long after it was proposed here.
+pub struct Line {
+    pub height: u64,
+    pub hash: String,
+    /// Microseconds since the Unix epoch.
+    pub at: u64,
+    /// Microseconds from its proposal; none of a block of another replica.
+    pub took: Option<u64>,
+}
+
+impl Line {
+    /// Reads what a replica wrote. A line that a kill has cut is left out.
+    pub fn read_all(directory: &Path) -> Vec<Self> {
+        let text = std::fs::read_to_string(directory.join("final.log")).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let parse = |line: &str| {
+            let mut fields = line.split(' ');
+            let (height, hash) = (fields.next()?.parse().ok()?, fields.next()?.to_owned());
+            Some(Self { height, hash, at: fields.next()?.parse().ok()?, took: fields.next()?.parse().ok() })
+        };
+        whole.lines().filter_map(parse).collect()
+    }
+}
+
+/// Orders bodies of one size.
+#[derive(Clone)]
+struct Bodies {
+    state: Arc<Mutex<State>>,
+    size: usize,
+}
+
+struct State {
+    log: File,
+    /// When each block was proposed here that is not final, by body.
+    proposed: BTreeMap<spv::Hash, u64>,
+    /// The place in the stream of bytes that bodies are made of.
+    next: u64,
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64)
+}
+
+impl Application for Bodies {
+    async fn propose(&mut self, _: Block, _: Vec<Block>) -> Option<Payload> {
+        let mut state = self.state.lock().expect("no thread panicked");
+        let mut body = vec![0; self.size];
+        // No two bodies are the same, and none compresses.
+        for word in body.chunks_mut(8) {
+            state.next = state.next.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            word.copy_from_slice(&state.next.to_be_bytes()[..word.len()]);
+        }
+        state.proposed.insert(body_hash(&body), now());
+        Some(Payload { statement: [0; 32], body: Bytes::from(body) })
+    }
+
+    async fn verify(&mut self, block: Block, _: Vec<Block>) -> Result<(), Refusal> {
+        if block.body().len() == self.size { Ok(()) } else { Err(Refusal("a body of another size".into())) }
+    }
+
+    async fn finalized(&mut self, found: Final) {
+        let mut state = self.state.lock().expect("no thread panicked");
+        let (header, at) = (found.block.header(), now());
+        let took = state.proposed.remove(&header.body).map_or("-".into(), |since| (at - since).to_string());
+        let hash: String = found.block.hash().iter().map(|byte| format!("{byte:02x}")).collect();
+        let line = format!("{} {hash} {at} {took}\n", found.block.height());
+        state.log.write_all(line.as_bytes()).expect("the log can be written");
+        // Bodies of views that were given up are never final.
+        while state.proposed.len() > 1024 {
+            state.proposed.pop_first();
+        }
+    }
+}
+
+/// Runs until it is killed, or until the process that started it has ended.
+pub fn run(arguments: Arguments) {
+    set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux has this");
+    let Arguments { directory, number, ports, body, term, patience } = arguments;
+    let (committee, keys) = committee(ports.len());
+    let log = OpenOptions::new().create(true).append(true).open(directory.join("final.log"));
+    let state = State { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
+    let bodies = Bodies { state: Arc::new(Mutex::new(state)), size: body };
+    let replicas: Vec<_> = ports.iter().map(|&port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).collect();
+    let addresses = Addresses { listen: replicas[number], replicas };
+    let runtime = tokio::Config::new()
+        .with_worker_threads(THREADS)
+        .with_tcp_nodelay(Some(true))
+        .with_storage_directory(directory.join("order"));
+    tokio::Runner::new(runtime).start(|context| async move {
+        let key = keys[number].clone();
+        let network = context.child("network");
+        let (channels, peers, _connections) = connect(network, NETWORK, &committee, &key, &addresses, body);
+        let patience = Duration::from_millis(patience);
+        let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };
+        let partition = "replica".to_owned();
+        let config = Config { network: NETWORK, committee, key, timing, term, longest_body: body, partition };
+        let replica = Replica::start(context.child("order"), config, bodies, channels, peers.clone(), peers).await;
+        let (replica, ended) = replica.expect("the replica starts");
+        // What a bystander sees of the replica, once a second.
+        context.child("status").spawn(move |context| async move {
+            loop {
+                context.sleep(Duration::from_secs(1)).await;
+                eprintln!("{:?}", replica.status().snapshot());
+            }
+        });
+        panic!("the replica ended: {:?}", ended.await);
+    });
+}

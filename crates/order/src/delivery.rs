@@ -1,0 +1,219 @@
+//! Between the engine and the application: proposals, verdicts, and what is final.
+use crate::application::{Application, Final};
+use crate::block::Block;
+use crate::evidence::Finding;
+use crate::scheme::Bip340;
+use crate::status::Status;
+use commonware_actor::Feedback;
+use commonware_codec::{DecodeExt, Encode, ReadExt};
+use commonware_consensus::marshal::{Update, ancestry::Ancestry, core::Mailbox, standard::Standard};
+use commonware_consensus::simplex::elector::{Elector as _, RoundRobinElector};
+use commonware_consensus::simplex::types::{
+    Activity, Attributable, Context, Finalization, Finalize, Notarize, Nullify, Subject,
+};
+use commonware_consensus::types::{Height, Round, TermLength};
+use commonware_consensus::{Reporter, Viewable};
+use commonware_cryptography::certificate::Attestation;
+use commonware_cryptography::{Digested, ed25519::PublicKey, sha256::Digest};
+use commonware_utils::{Acknowledgement, acknowledgement::Exact};
+use futures::{StreamExt, channel::mpsc};
+use spv::Seal;
+use spv::finality::{Certificate, DoubleVote, SignedVote};
+
+/// Asks the application for the engine.
+#[derive(Clone)]
+pub(crate) struct Judge<A> {
+    pub(crate) application: A,
+    pub(crate) status: Status,
+    pub(crate) findings: mpsc::Sender<Finding>,
+}
+
+/// The newest block, and those before it that are higher than `known`, newest first.
+async fn above(known: u64, mut ancestry: impl Ancestry<Block>) -> Option<(Block, Vec<Block>)> {
+    let newest = ancestry.next().await?.inner().clone();
+    let mut pending = Vec::new();
+    let mut height = newest.height();
+    while height > known + 1 {
+        let block = ancestry.next().await?.inner().clone();
+        height = block.height();
+        pending.push(block);
+    }
+    Some((newest, pending))
+}
+
+impl<E: Send, A: Application> commonware_consensus::Application<E> for Judge<A> {
+    type SigningScheme = Bip340;
+    type Context = Context<Digest, PublicKey>;
+    type Block = Block;
+    type Input = ();
+
+    async fn propose(
+        &mut self,
+        _: (E, Self::Context),
+        ancestry: impl Ancestry<Block>,
+        (): (),
+    ) -> Option<Digested<Block>> {
+        // What the application has may grow meanwhile; it is to be told of all that it did not have at one time.
+        let known = self.status.height();
+        let (parent, mut pending) = above(known, ancestry).await?;
+        if parent.height() > known {
+            pending.insert(0, parent.clone());
+        }
+        let block = parent.child(self.application.propose(parent.clone(), pending).await?);
+        let digest = Digest(block.hash());
+        Some(Digested::precomputed(block, digest))
+    }
+
+    async fn verify(&mut self, (_, context): (E, Self::Context), ancestry: impl Ancestry<Block>) -> bool {
+        let Some((block, pending)) = above(self.status.height(), ancestry).await else {
+            // An ancestor cannot be had any more, as the engine goes on without this block.
+            return std::future::pending().await;
+        };
+        match self.application.verify(block.clone(), pending).await {
+            Ok(()) => true,
+            Err(refusal) => {
+                tracing::warn!(height = block.height(), leader = %context.leader, %refusal, "a proposal is refused");
+                let finding = Finding::Refusal(context.round.view().get(), block.clone(), refusal.0);
+                // A full queue has enough evidence.
+                let _ = self.findings.try_send(finding);
+                false
+            }
+        }
+    }
+}
+
+/// Watches what the engine sees: views, votes and lies.
+#[derive(Clone)]
+pub(crate) struct Watch {
+    pub(crate) scheme: Bip340,
+    pub(crate) elector: RoundRobinElector<Bip340>,
+    pub(crate) status: Status,
+    pub(crate) findings: mpsc::Sender<Finding>,
+}
+
+impl Watch {
+    fn entered(&self, round: Round) {
+        self.status.entered(round.view().get(), self.elector.elect(round, ()).get());
+    }
+
+    fn signed(&self, subject: &Subject<'_, Digest>, attestation: &Attestation<Bip340>) -> Option<(u32, SignedVote)> {
+        let signature = Seal(attestation.signature.get()?.0);
+        Some((attestation.signer.get(), SignedVote { vote: self.scheme.vote(subject), signature }))
+    }
+
+    fn notarize(&self, notarize: &Notarize<Bip340, Digest>) -> Option<(u32, SignedVote)> {
+        self.signed(&Subject::Notarize { proposal: &notarize.proposal }, &notarize.attestation)
+    }
+
+    fn finalize(&self, finalize: &Finalize<Bip340, Digest>) -> Option<(u32, SignedVote)> {
+        self.signed(&Subject::Finalize { proposal: &finalize.proposal }, &finalize.attestation)
+    }
+
+    /// The finding that an activity is, if it is one.
+    fn finding(&self, activity: &Activity<Bip340, Digest>) -> Option<Finding> {
+        // The engine keeps the two votes to itself; their encoding is one behind the other.
+        let pair = match activity {
+            Activity::Notarize(notarize) => {
+                let (replica, signed) = self.notarize(notarize)?;
+                let leader = self.elector.elect(notarize.proposal.round, ());
+                return (leader == notarize.signer()).then_some(Finding::Proposal(replica, signed));
+            }
+            Activity::ConflictingNotarize(pair) => {
+                let mut bytes = pair.encode();
+                [self.notarize(&Notarize::read(&mut bytes).ok()?)?, self.notarize(&Notarize::decode(bytes).ok()?)?]
+            }
+            Activity::ConflictingFinalize(pair) => {
+                let mut bytes = pair.encode();
+                [self.finalize(&Finalize::read(&mut bytes).ok()?)?, self.finalize(&Finalize::decode(bytes).ok()?)?]
+            }
+            Activity::NullifyFinalize(pair) => {
+                let mut bytes = pair.encode();
+                let nullify = Nullify::<Bip340>::read(&mut bytes).ok()?;
+                let nullify = self.signed(&Subject::Nullify { round: nullify.round }, &nullify.attestation)?;
+                [nullify, self.finalize(&Finalize::decode(bytes).ok()?)?]
+            }
+            Activity::Notarization(_)
+            | Activity::Certification(_)
+            | Activity::Nullify(_)
+            | Activity::Nullification(_)
+            | Activity::Finalize(_)
+            | Activity::Finalization(_) => return None,
+        };
+        let [(replica, first), (other, second)] = pair;
+        let replica = u8::try_from(replica).ok().filter(|_| replica == other)?;
+        Some(Finding::DoubleVote(DoubleVote { replica, first, second }))
+    }
+}
+
+impl Reporter for Watch {
+    type Activity = Activity<Bip340, Digest>;
+
+    fn report(&mut self, activity: Self::Activity) -> Feedback {
+        if let Some(finding) = self.finding(&activity) {
+            // A full queue has enough evidence.
+            let _ = self.findings.try_send(finding);
+        }
+        let next = |round: Round| Round::new(round.epoch(), round.view().next());
+        match &activity {
+            Activity::Notarize(_) | Activity::Nullify(_) | Activity::Finalize(_) => self.status.voted(),
+            Activity::Certification(notarization) => self.entered(next(notarization.round())),
+            Activity::Finalization(finalization) => self.entered(next(finalization.round())),
+            Activity::Nullification(nullification) => {
+                self.status.abandoned();
+                let term: TermLength = self.elector.terms().length();
+                self.entered(Round::new(nullification.round.epoch(), nullification.view().next_term_start(term)));
+            }
+            Activity::Notarization(_)
+            | Activity::ConflictingNotarize(_)
+            | Activity::ConflictingFinalize(_)
+            | Activity::NullifyFinalize(_) => {}
+        }
+        Feedback::Ok
+    }
+}
+
+/// Takes what is final from the engine; as many blocks wait in it as the engine gives out without an answer.
+#[derive(Clone)]
+pub(crate) struct Inbox(pub(crate) mpsc::UnboundedSender<(Block, Exact)>);
+
+impl Reporter for Inbox {
+    type Activity = Update<Block>;
+
+    fn report(&mut self, update: Update<Block>) -> Feedback {
+        let Update::Block(block, taken) = update else { return Feedback::Ok };
+        match self.0.unbounded_send((block.inner().clone(), taken)) {
+            Ok(()) => Feedback::Ok,
+            Err(_) => Feedback::Closed,
+        }
+    }
+}
+
+/// Gives what is final to the application, block by block.
+pub(crate) async fn deliver<A: Application>(
+    mut inbox: mpsc::UnboundedReceiver<(Block, Exact)>,
+    mut application: A,
+    marshal: Mailbox<Bip340, Standard<Block>>,
+    status: Status,
+) {
+    while let Some((block, taken)) = inbox.next().await {
+        let height = block.height();
+        if height > 0 {
+            let finalization = marshal.get_finalization(Height::new(height)).await;
+            let certificate = finalization.and_then(|finalization| certificate(&block, &finalization));
+            application.finalized(Final { block, certificate }).await;
+            status.delivered(height);
+        }
+        taken.acknowledge();
+    }
+}
+
+/// The certificate that a finalization is; nothing where it is of another block.
+pub(crate) fn certificate(block: &Block, finalization: &Finalization<Bip340, Digest>) -> Option<Certificate> {
+    let proposal = &finalization.proposal;
+    if proposal.payload.0 != block.hash() {
+        return None;
+    }
+    let (round, parent) = (proposal.round, proposal.parent.get());
+    let votes = finalization.certificate.iter().map(|(replica, signature)| (replica, Seal(signature.0))).collect();
+    Some(Certificate::new(*block.header(), round.epoch().get(), round.view().get(), parent, votes))
+}

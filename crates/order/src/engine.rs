@@ -1,0 +1,373 @@
+//! A replica: simplex and its marshal, put together.
+use crate::application::Application;
+use crate::block::Block;
+use crate::committee::{Committee, ReplicaKey};
+use crate::delivery::{Inbox, Judge, Watch, certificate, deliver};
+use crate::evidence::{self, Evidence, Keeper};
+use crate::scheme::Bip340;
+use crate::status::Status;
+use commonware_broadcast::buffered;
+use commonware_consensus::Reporters;
+use commonware_consensus::marshal::standard::{Inline, Standard};
+use commonware_consensus::marshal::{self, core::Actor, core::Mailbox, resolver::p2p as backfill};
+use commonware_consensus::simplex::elector::{self, RoundRobin};
+use commonware_consensus::simplex::types::Finalization;
+use commonware_consensus::simplex::{self, Floor, ForwardPolicy, SkipBudget, SkipPolicy};
+use commonware_consensus::types::{Epoch, FixedEpocher, Height, TermLength, ViewDelta};
+use commonware_cryptography::certificate::{ConstantProvider, Verifier as _};
+use commonware_cryptography::{Digested, Sha256, ed25519::PublicKey, sha256::Digest};
+use commonware_p2p::{Blocker, Provider, Receiver, Sender};
+use commonware_parallel::Sequential;
+use commonware_runtime::buffer::paged::CacheRef;
+use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
+use commonware_storage::{archive::prunable, translator::EightCap};
+use commonware_utils::{NZU16, NZU64, NZUsize, NonZeroDuration};
+use futures::channel::mpsc;
+use rand_core::CryptoRng;
+use spv::Hash;
+use spv::finality::Certificate;
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The longest body that may be configured: a block and its certificate have to fit one message of 32 bits of length.
+pub const BODY_LIMIT: usize = 64 << 20;
+/// Messages that wait between the engine's parts, as its own examples have it: some hundred views of all replicas.
+const MAILBOX: NonZeroUsize = NZUsize!(1024);
+/// Views behind what is final whose votes and blocks are kept for replicas that lag.
+const VIEWS_KEPT: u64 = 256;
+/// Blocks that are final and with the application at once.
+const WITH_APPLICATION: NonZeroUsize = NZUsize!(16);
+/// Blocks that are fetched at once by a replica that lags.
+const FETCHED: NonZeroUsize = NZUsize!(32);
+/// Blocks of a replica that wait for their turn. A leader sends one a view; a few more are forwarded.
+const BLOCKS_OF_A_REPLICA: usize = 16;
+/// Blocks in a file of the archives.
+const SECTION: NonZeroU64 = NZU64!(4096);
+/// Buffers of the journals, in bytes: a vote is 200 bytes, and each is synced alone.
+const VOTE_BUFFER: NonZeroUsize = NZUsize!(64 << 10);
+/// Buffers of the archives, in bytes: some blocks of full size.
+const BLOCK_BUFFER: NonZeroUsize = NZUsize!(1 << 20);
+/// Pages of the cache, in bytes, with the twelve of their checksum a divisor of the disk's.
+const PAGE: std::num::NonZeroU16 = NZU16!(4084);
+/// Pages of the cache: 4 MiB.
+const PAGES: NonZeroUsize = NZUsize!(1024);
+
+/// Numbers of the network's channels.
+pub mod channel {
+    /// Votes of single replicas.
+    pub const VOTES: u64 = 0;
+    /// Certificates.
+    pub const CERTIFICATES: u64 = 1;
+    /// Requests for certificates, and answers.
+    pub const MISSED: u64 = 2;
+    /// Blocks of leaders.
+    pub const BLOCKS: u64 = 3;
+    /// Requests for blocks, and answers.
+    pub const BACKFILL: u64 = 4;
+}
+
+/// How long a replica waits. All are local: replicas may differ.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// For the leader's proposal, before it votes to go on without it.
+    pub leader: Duration,
+    /// For a quorum's votes on it; longer than that for the leader.
+    pub certification: Duration,
+    /// Between repetitions of a vote to go on.
+    pub retry: Duration,
+    /// Without any sign of a leader, after which its turns are not waited for; longer than all of the above.
+    pub silence: Duration,
+    /// For an answer of another replica, before another one is asked.
+    pub fetch: Duration,
+}
+
+impl Default for Timing {
+    /// For replicas in one building: a round trip of some milliseconds, and disks that sync in some.
+    fn default() -> Self {
+        Self {
+            leader: Duration::from_millis(60),
+            certification: Duration::from_millis(120),
+            retry: Duration::from_millis(250),
+            silence: Duration::from_secs(2),
+            fetch: Duration::from_millis(250),
+        }
+    }
+}
+
+/// What a replica is to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The network's id: no vote counts in another one.
+    pub network: Hash,
+    /// All replicas.
+    pub committee: Committee,
+    /// The replica's own key.
+    pub key: ReplicaKey,
+    /// How long it waits.
+    pub timing: Timing,
+    /// Views that one leader leads in a row, the same on all replicas. More than one spares clients a change of leaders with
+    /// each block; a leader that fails loses the rest of its views at once.
+    pub term: NonZeroU32,
+    /// The longest body in bytes, the same on all replicas, and never less than before.
+    pub longest_body: usize,
+    /// The first part of the names of what it stores.
+    pub partition: String,
+}
+
+/// A sender and a receiver for each [`channel`].
+pub struct Channels<S, R> {
+    /// [`channel::VOTES`].
+    pub votes: (S, R),
+    /// [`channel::CERTIFICATES`].
+    pub certificates: (S, R),
+    /// [`channel::MISSED`].
+    pub missed: (S, R),
+    /// [`channel::BLOCKS`].
+    pub blocks: (S, R),
+    /// [`channel::BACKFILL`].
+    pub backfill: (S, R),
+}
+
+/// Why a replica cannot start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The key is not of the committee.
+    #[error("this key is of none of the replicas: use the one whose public parts are in the list of replicas")]
+    NotAReplica,
+    /// The limit of bodies is too high.
+    #[error("bodies of {0} bytes: at most {BODY_LIMIT} can be ordered")]
+    Body(usize),
+    /// Times that make no sense together.
+    #[error("the wait for a leader has to be shorter than that for votes, and both, and repetitions, than silence")]
+    Timing,
+    /// What is stored cannot be opened.
+    #[error("the store of what is final cannot be opened: {0}")]
+    Store(#[from] commonware_storage::archive::Error),
+}
+
+/// The length of the longest message that replicas send, for the network's configuration.
+pub fn message_limit(replicas: u32, longest_body: usize) -> u32 {
+    let blocks = marshal::max_payload_size::<Standard<Block>, Bip340>(replicas, &longest_body);
+    let votes = simplex::max_payload_size::<Bip340, Digest>(replicas);
+    commonware_p2p::max_message_size(&[blocks, votes])
+}
+
+/// A replica that runs. Clones are of the same one.
+#[derive(Clone)]
+pub struct Replica {
+    status: Status,
+    marshal: Mailbox<Bip340, Standard<Block>>,
+}
+
+impl Replica {
+    /// Starts a replica on a runtime and a network: `peers` tells whom the network connects to, `blocker` cuts off who lies.
+    /// It goes on where it was when it ended. It ends when the runtime stops, or `context`'s task is aborted; the handle that
+    /// is returned tells when the engine has ended.
+    pub async fn start<E, A, S, R, P, B>(
+        context: E,
+        config: Config,
+        application: A,
+        channels: Channels<S, R>,
+        peers: P,
+        blocker: B,
+    ) -> Result<(Self, Handle<()>), StartError>
+    where
+        E: Clock + CryptoRng + Spawner + Storage + Metrics,
+        A: Application,
+        S: Sender<PublicKey = PublicKey>,
+        R: Receiver<PublicKey = PublicKey>,
+        P: Provider<PublicKey = PublicKey>,
+        B: Blocker<PublicKey = PublicKey>,
+    {
+        let Config { network, committee, key, timing, term, longest_body, partition } = config;
+        if longest_body > BODY_LIMIT {
+            return Err(StartError::Body(longest_body));
+        }
+        timing.check()?;
+        let committee = Arc::new(committee);
+        let scheme = Bip340::signer(network, committee.clone(), &key).ok_or(StartError::NotAReplica)?;
+        let me = key.name().identity().clone();
+        let genesis = Block::genesis(network, committee.replicas().hash());
+        let name = Digest(genesis.hash());
+        let pages = CacheRef::new(PAGE, PAGES);
+        let status = Status::default();
+
+        // What is final: stored by height, given to the application in order, fetched from others where it is missing.
+        let provider = ConstantProvider::<_, Epoch>::new(scheme.clone());
+        // One epoch: changes of members are not there yet.
+        let epocher = FixedEpocher::new(NZU64!(u64::MAX));
+        let archive = |name: &str, codec_config| prunable_config(&partition, name, codec_config, pages.clone());
+        let certificates: prunable::Archive<_, _, _, Finalization<Bip340, Digest>> = prunable::Archive::init(
+            context.child("certificates"),
+            archive("certificates", Bip340::certificate_codec_config_unbounded()),
+        )
+        .await?;
+        let blocks: prunable::Archive<_, _, _, Arc<Block>> =
+            prunable::Archive::init(context.child("blocks"), archive("blocks", longest_body)).await?;
+        let marshal_config = marshal::Config {
+            provider,
+            epocher: epocher.clone(),
+            start: marshal::Start::Genesis(Digested::precomputed(genesis, name)),
+            partition_prefix: format!("{partition}-marshal"),
+            mailbox_size: MAILBOX,
+            view_retention: ViewDelta::new(VIEWS_KEPT),
+            prunable_items_per_section: SECTION,
+            page_cache: pages.clone(),
+            replay_buffer: BLOCK_BUFFER,
+            key_write_buffer: VOTE_BUFFER,
+            value_write_buffer: BLOCK_BUFFER,
+            block_codec_config: longest_body,
+            max_repair: FETCHED,
+            max_pending_acks: WITH_APPLICATION,
+            strategy: Sequential,
+        };
+        let (actor, marshal, _) = Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
+        let fetch_timeout = NonZeroDuration::new_panic(timing.fetch);
+        let resolver = backfill::init(
+            context.child("backfill"),
+            backfill::Config {
+                public_key: me.clone(),
+                peer_provider: peers.clone(),
+                blocker: blocker.clone(),
+                mailbox_size: MAILBOX,
+                fetch_timeout,
+                fetch_retry_delay: timing.fetch / 4,
+                priority_requests: false,
+                priority_responses: false,
+            },
+            channels.backfill,
+        );
+        let (broadcast, buffer) = buffered::Engine::new(
+            context.child("broadcast"),
+            buffered::Config {
+                public_key: me,
+                mailbox_size: MAILBOX,
+                deque_size: BLOCKS_OF_A_REPLICA,
+                priority: false,
+                codec_config: longest_body,
+                peer_provider: peers,
+                strategy: Sequential,
+            },
+        );
+        broadcast.start(channels.blocks);
+        let (sender, inbox) = mpsc::unbounded();
+        actor.start(Inbox(sender), buffer, resolver);
+        let deliveries = deliver(inbox, application.clone(), marshal.clone(), status.clone());
+        context.child("delivery").spawn(|_| deliveries);
+
+        // Who lies.
+        let (findings, found) = mpsc::channel(evidence::QUEUE);
+        let evidence_context = context.child("evidence");
+        let partition_of_evidence = evidence_partition(&partition);
+        let keeper = {
+            let (application, committee, status) = (application.clone(), committee.clone(), status.clone());
+            move |context| Keeper {
+                context,
+                application,
+                partition: partition_of_evidence,
+                network,
+                committee,
+                longest_body,
+                status,
+            }
+        };
+        evidence_context.spawn(move |context| keeper(context).run(found));
+
+        // The votes.
+        let elector = match term.get() {
+            1 => RoundRobin::<Sha256>::default(),
+            _ => RoundRobin::default().with_term(TermLength::new(term), timing.silence, ViewDelta::zero()),
+        };
+        let judge = Judge { application, status: status.clone(), findings: findings.clone() };
+        let judge = Inline::new(context.child("judge"), judge, marshal.clone(), epocher);
+        let watch = Watch {
+            scheme: scheme.clone(),
+            elector: elector::Config::<Bip340>::build(elector.clone(), committee.identities()),
+            status: status.clone(),
+            findings,
+        };
+        let engine = simplex::Engine::new(
+            context.child("simplex"),
+            simplex::Config {
+                scheme,
+                elector,
+                blocker,
+                automaton: judge.clone(),
+                relay: judge.clone(),
+                reporter: Reporters::from((judge, watch)),
+                // Votes that come after their certificate may contradict what came before.
+                track_historical_votes: true,
+                strategy: Sequential,
+                partition: format!("{partition}-votes"),
+                mailbox_size: MAILBOX,
+                epoch: Epoch::zero(),
+                floor: Floor::Genesis(name),
+                replay_buffer: BLOCK_BUFFER,
+                write_buffer: VOTE_BUFFER,
+                page_cache: pages,
+                leader_timeout: timing.leader,
+                certification_timeout: timing.certification,
+                timeout_retry: timing.retry,
+                view_retention: ViewDelta::new(VIEWS_KEPT),
+                skip: SkipPolicy::Enabled { timeout: timing.silence, budget: SkipBudget::Participants },
+                fetch_timeout,
+                fetch_retry_delay: timing.fetch / 4,
+                forward: ForwardPolicy::SilentVoters,
+            },
+        );
+        let handle = engine.start(channels.votes, channels.certificates, channels.missed);
+        Ok((Self { status, marshal }, handle))
+    }
+
+    /// How it fares.
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// The block of a height, if it is final and here.
+    pub async fn block(&self, height: u64) -> Option<Block> {
+        self.marshal.get_block(Height::new(height)).await.map(|block| block.inner().clone())
+    }
+
+    /// The certificate of the block of a height, if it is final, here, and has one of its own.
+    pub async fn certificate(&self, height: u64) -> Option<Certificate> {
+        let finalization = self.marshal.get_finalization(Height::new(height)).await?;
+        certificate(&self.block(height).await?, &finalization)
+    }
+
+    /// The evidence that a replica stored, in no order. The partition is that of its [`Config`].
+    pub async fn evidence(context: &impl Storage, partition: &str, longest_body: usize) -> Vec<Evidence> {
+        evidence::read(context, &evidence_partition(partition), longest_body).await
+    }
+}
+
+impl Timing {
+    fn check(&self) -> Result<(), StartError> {
+        let waits = [self.leader, self.certification, self.retry, self.fetch];
+        let positive = waits.iter().all(|wait| !wait.is_zero());
+        let ascending = self.leader < self.certification && self.certification.max(self.retry) < self.silence;
+        if positive && ascending { Ok(()) } else { Err(StartError::Timing) }
+    }
+}
+
+fn evidence_partition(partition: &str) -> String {
+    format!("{partition}-evidence")
+}
+
+fn prunable_config<C>(partition: &str, name: &str, codec_config: C, pages: CacheRef) -> prunable::Config<EightCap, C> {
+    prunable::Config {
+        translator: EightCap,
+        metadata_partition: format!("{partition}-{name}-metadata"),
+        key_partition: format!("{partition}-{name}-keys"),
+        key_page_cache: pages,
+        value_partition: format!("{partition}-{name}-values"),
+        compression: None,
+        codec_config,
+        items_per_section: SECTION,
+        key_write_buffer: VOTE_BUFFER,
+        value_write_buffer: BLOCK_BUFFER,
+        replay_buffer: BLOCK_BUFFER,
+    }
+}

@@ -1,0 +1,30 @@
+//! Blocks that are final: Byzantine fault tolerant replicas put payloads in one order and certify it.
+//!
+//! An [`Application`] on each of n = 3f + 1 replicas proposes payloads and judges those of others. The replicas agree on one
+//! chain of [`Block`]s, while at most f of them lie or are away, and give each block that is final to their application, in order,
+//! with a [certificate](spv::finality::Certificate) that anybody can check without this crate.
+//!
+//! The engine is commonware's simplex, with its marshal for what is final. It stands behind this crate's own interface: nothing
+//! outside knows its types but those of the runtime and the network that a replica is [started](Replica::start) on. Those are
+//! generic: the deterministic runtime with a simulated network in tests, tokio's with authenticated connections in a program.
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod application;
+mod block;
+mod committee;
+mod delivery;
+mod engine;
+mod evidence;
+pub mod network;
+mod scheme;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use application::{Application, Final, Refusal};
+pub use block::{Block, Payload};
+pub use committee::{Committee, CommitteeError, ReplicaKey, ReplicaName};
+pub use engine::{BODY_LIMIT, Channels, Config, Replica, StartError, Timing, channel, message_limit};
+pub use evidence::{Evidence, RefusedProposal};
+pub use status::{Status, StatusSnapshot};

@@ -1,0 +1,364 @@
+//! Replicas of an application whose state is a hash of all that is final.
+use crate::application::{Application, Final, Refusal};
+use crate::block::{Block, Payload};
+use crate::committee::{Committee, ReplicaKey};
+use crate::engine::{Channels, Config, Replica, Timing, message_limit};
+use crate::evidence::Evidence;
+use crate::network::{Addresses, connect};
+use bytes::Bytes;
+use commonware_cryptography::ed25519::PublicKey;
+use commonware_p2p::simulated::{self, Link, Network, Oracle};
+use commonware_p2p::{Blocker, Provider};
+use commonware_runtime::{Clock, Handle, Quota, Spawner, Supervisor, deterministic};
+use commonware_utils::{NZU32, NZUsize, Probability, probability};
+use spv::Hash;
+use spv::finality::Certificate;
+use spv::hash::body_hash;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+pub(super) type Context = deterministic::Context;
+pub(super) type Sender = simulated::Sender<PublicKey, Context>;
+pub(super) type Receiver = simulated::Receiver<PublicKey>;
+
+/// Longest body of these tests.
+const LONGEST_BODY: usize = 1 << 10;
+/// Messages of a channel in a second: more than any of these tests sends.
+const QUOTA: Quota = Quota::per_second(NZU32!(10_000));
+
+/// How many schedules are run: `usual` of them, or a multiple by `ORDER_SEEDS`, in percent.
+pub(super) fn seeds(usual: u64) -> u64 {
+    let percent = std::env::var("ORDER_SEEDS").map_or(100, |text| text.parse().expect("ORDER_SEEDS: a number"));
+    (usual * percent).div_ceil(100)
+}
+
+/// What a replica's application has on its disk.
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) chain: Vec<Final>,
+    pub(super) accused: Vec<Evidence>,
+    proposals: u64,
+}
+
+impl Record {
+    /// The state after the first `height` blocks that are final, and these, newest first.
+    fn state(&self, height: u64, pending: &[Block]) -> Hash {
+        let chain = self.chain[..height as usize].iter().map(|found| &found.block);
+        chain.chain(pending.iter().rev()).fold([0; 32], |state, block| after(&state, block.body()))
+    }
+}
+
+fn after(state: &Hash, body: &[u8]) -> Hash {
+    body_hash(&[&state[..], body].concat())
+}
+
+/// An application that states with each block what its state is after the block's parent.
+#[derive(Clone)]
+pub(super) struct Journal {
+    pub(super) record: Arc<Mutex<Record>>,
+    /// What it puts into its bodies, so that no two replicas propose the same.
+    pub(super) name: String,
+    /// Whether it lies about its state when it proposes.
+    pub(super) lies: bool,
+}
+
+impl Journal {
+    fn statement(&self, parent_height: u64, pending: &[Block]) -> Hash {
+        self.record.lock().unwrap().state(parent_height - pending.len() as u64, pending)
+    }
+}
+
+impl Application for Journal {
+    async fn propose(&mut self, parent: Block, pending: Vec<Block>) -> Option<Payload> {
+        let mut statement = self.statement(parent.height(), &pending);
+        let mut record = self.record.lock().unwrap();
+        record.proposals += 1;
+        let number = record.proposals;
+        if self.lies {
+            statement[0] ^= 1;
+        }
+        let body = format!("{} {number} {}", self.name, "x".repeat(number as usize % 64));
+        Some(Payload { statement, body: Bytes::from(body) })
+    }
+
+    async fn verify(&mut self, block: Block, pending: Vec<Block>) -> Result<(), Refusal> {
+        let expected = self.statement(block.height() - 1, &pending);
+        if *block.statement() == expected { Ok(()) } else { Err(Refusal("a wrong state".into())) }
+    }
+
+    async fn finalized(&mut self, found: Final) {
+        let mut record = self.record.lock().unwrap();
+        let (height, next) = (found.block.height(), record.chain.len() as u64 + 1);
+        if height < next {
+            let known = &record.chain[height as usize - 1];
+            assert_eq!(known.block, found.block, "what was final is no more");
+            return;
+        }
+        assert_eq!(height, next, "a block was left out");
+        let state = record.state(height - 1, &[]);
+        assert_eq!(*found.block.statement(), state, "what is final is wrong");
+        record.chain.push(found);
+    }
+
+    fn accused(&mut self, evidence: &Evidence) {
+        self.record.lock().unwrap().accused.push(evidence.clone());
+    }
+}
+
+pub(super) struct Cluster {
+    pub(super) context: Context,
+    pub(super) network: Hash,
+    pub(super) committee: Committee,
+    /// By number.
+    pub(super) keys: Vec<ReplicaKey>,
+    pub(super) term: u32,
+    pub(super) oracle: Oracle<PublicKey, Context>,
+    link: Link,
+    journals: Vec<Journal>,
+    running: Vec<Option<(Replica, Handle<()>)>>,
+}
+
+impl Cluster {
+    /// Replicas that do not run yet, all connected.
+    pub(super) async fn new(context: Context, number: u8, term: u32) -> Self {
+        let mut keys: Vec<_> = (1..=number).map(|byte| ReplicaKey::from_bytes(&[byte; 32]).unwrap()).collect();
+        let committee = Committee::new(keys.iter().map(ReplicaKey::name).collect()).unwrap();
+        keys.sort_by_key(|key| committee.number(&key.name()).unwrap());
+        let config = simulated::Config {
+            max_size: message_limit(number.into(), LONGEST_BODY),
+            max_peers_per_set: NZUsize!(16),
+            // Who lies may go on, so that it can do its worst.
+            disconnect_on_block: false,
+            tracked_peer_sets: NZUsize!(1),
+        };
+        let identities = committee.identities().clone();
+        let (network, oracle) = Network::new_with_peers(context.child("network"), config, identities).await;
+        network.start();
+        let link = Link {
+            latency: Duration::from_millis(10),
+            jitter: Duration::from_millis(3),
+            success_rate: probability!(1.0),
+        };
+        let journals = (0..number)
+            .map(|number| Journal { record: Arc::default(), name: format!("replica {number}"), lies: false })
+            .collect();
+        let running = (0..number).map(|_| None).collect();
+        let mut cluster = Self { context, network: [7; 32], committee, keys, term, oracle, link, journals, running };
+        cluster.heal().await;
+        cluster
+    }
+
+    pub(super) fn number(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn identity(&self, number: usize) -> PublicKey {
+        self.keys[number].name().identity().clone()
+    }
+
+    /// Sets how messages travel from now on.
+    pub(super) async fn travel(&mut self, latency: Duration, jitter: Duration, success_rate: Probability) {
+        self.link = Link { latency, jitter, success_rate };
+        self.heal().await;
+    }
+
+    /// Connects all.
+    pub(super) async fn heal(&mut self) {
+        for (from, to) in self.pairs() {
+            // A link that is there is not changed by one that is added.
+            let _ = self.oracle.remove_link(from.clone(), to.clone()).await;
+            self.oracle.add_link(from, to, self.link.clone()).await.unwrap();
+        }
+    }
+
+    /// Cuts some off from the others.
+    pub(super) async fn partition(&mut self, cut: &[usize]) {
+        self.heal().await;
+        let cut: Vec<_> = cut.iter().map(|number| self.identity(*number)).collect();
+        for (from, to) in self.pairs() {
+            if cut.contains(&from) != cut.contains(&to) {
+                self.oracle.remove_link(from, to).await.unwrap();
+            }
+        }
+    }
+
+    fn pairs(&self) -> Vec<(PublicKey, PublicKey)> {
+        let all: Vec<_> = (0..self.number()).map(|number| self.identity(number)).collect();
+        let pairs = all.iter().flat_map(|from| all.iter().map(move |to| (from.clone(), to.clone())));
+        pairs.filter(|(from, to)| from != to).collect()
+    }
+
+    /// The channels of a replica. Who had them before has them no more.
+    pub(super) async fn channels(&self, number: usize) -> Channels<Sender, Receiver> {
+        use crate::engine::channel::{BACKFILL, BLOCKS, CERTIFICATES, MISSED, VOTES};
+        let control = self.oracle.control(self.identity(number));
+        Channels {
+            votes: control.register(VOTES, QUOTA).await.unwrap(),
+            certificates: control.register(CERTIFICATES, QUOTA).await.unwrap(),
+            missed: control.register(MISSED, QUOTA).await.unwrap(),
+            blocks: control.register(BLOCKS, QUOTA).await.unwrap(),
+            backfill: control.register(BACKFILL, QUOTA).await.unwrap(),
+        }
+    }
+
+    pub(super) fn config(&self, number: usize) -> Config {
+        // Some ten times the way of a message, which is what the defaults are to a network in one building.
+        let timing = Timing {
+            leader: Duration::from_millis(300),
+            certification: Duration::from_millis(600),
+            retry: Duration::from_millis(500),
+            silence: Duration::from_secs(3),
+            fetch: Duration::from_millis(500),
+        };
+        Config {
+            network: self.network,
+            committee: self.committee.clone(),
+            key: self.keys[number].clone(),
+            timing,
+            term: NonZeroU32::new(self.term).unwrap(),
+            longest_body: LONGEST_BODY,
+            partition: format!("replica-{number}"),
+        }
+    }
+
+    /// Has a replica lie about its state whenever it proposes.
+    pub(super) fn lie(&mut self, number: usize) {
+        self.journals[number].lies = true;
+    }
+
+    pub(super) fn journal(&self, number: usize) -> Journal {
+        self.journals[number].clone()
+    }
+
+    pub(super) async fn start(&mut self, number: usize) {
+        let channels = self.channels(number).await;
+        let (config, journal) = (self.config(number), self.journal(number));
+        self.running[number] = Some(self.run(number, config, journal, channels).await);
+    }
+
+    /// Runs a replica on the simulated network.
+    pub(super) async fn run<S, R>(
+        &self,
+        number: usize,
+        config: Config,
+        journal: Journal,
+        channels: Channels<S, R>,
+    ) -> (Replica, Handle<()>)
+    where
+        S: commonware_p2p::Sender<PublicKey = PublicKey>,
+        R: commonware_p2p::Receiver<PublicKey = PublicKey>,
+    {
+        let (peers, blocker) = (self.oracle.manager(), self.oracle.control(self.identity(number)));
+        self.run_on(number, config, journal, channels, peers, blocker).await
+    }
+
+    /// Starts a replica on connections of its own, at the address of its number.
+    pub(super) async fn start_connected(&mut self, number: usize, replicas: &[SocketAddr]) {
+        let config = self.config(number);
+        let context = self.context.child("connections").with_attribute("number", number);
+        let addresses = Addresses { listen: replicas[number], replicas: replicas.to_vec() };
+        let (committee, key) = (&self.committee, &self.keys[number]);
+        let (channels, peers, _) = connect(context, self.network, committee, key, &addresses, LONGEST_BODY);
+        let running = self.run_on(number, config, self.journal(number), channels, peers.clone(), peers).await;
+        self.running[number] = Some(running);
+    }
+
+    /// Runs a replica in a task of its own, so that all of it ends with that.
+    async fn run_on<S, R, P, B>(
+        &self,
+        number: usize,
+        config: Config,
+        journal: Journal,
+        channels: Channels<S, R>,
+        peers: P,
+        blocker: B,
+    ) -> (Replica, Handle<()>)
+    where
+        S: commonware_p2p::Sender<PublicKey = PublicKey>,
+        R: commonware_p2p::Receiver<PublicKey = PublicKey>,
+        P: Provider<PublicKey = PublicKey>,
+        B: Blocker<PublicKey = PublicKey>,
+    {
+        let (started, replica) = futures::channel::oneshot::channel();
+        let context = self.context.child("replica").with_attribute("number", number);
+        let handle = context.spawn(move |context| async move {
+            let context = context.child("order");
+            let (replica, ended) = Replica::start(context, config, journal, channels, peers, blocker).await.unwrap();
+            let _ = started.send(replica);
+            let _ = ended.await;
+        });
+        (replica.await.unwrap(), handle)
+    }
+
+    pub(super) async fn start_all(&mut self) {
+        for number in 0..self.number() {
+            self.start(number).await;
+        }
+    }
+
+    /// Ends a replica wherever it is.
+    pub(super) fn stop(&mut self, number: usize) {
+        if let Some((_, handle)) = self.running[number].take() {
+            handle.abort();
+        }
+    }
+
+    pub(super) fn replica(&self, number: usize) -> Replica {
+        self.running[number].as_ref().unwrap().0.clone()
+    }
+
+    pub(super) fn record(&self, number: usize) -> MutexGuard<'_, Record> {
+        self.journals[number].record.lock().unwrap()
+    }
+
+    /// How many blocks a replica's application has.
+    pub(super) fn height(&self, number: usize) -> u64 {
+        self.record(number).chain.len() as u64
+    }
+
+    /// The certificates that a replica got with its blocks.
+    pub(super) fn certificates(&self, number: usize) -> Vec<Certificate> {
+        self.record(number).chain.iter().filter_map(|found| found.certificate.clone()).collect()
+    }
+
+    /// Waits until all replicas that run have so many blocks.
+    pub(super) async fn reach(&self, height: u64) {
+        let runs = |number: &usize| self.running[*number].is_some();
+        while (0..self.number()).filter(runs).any(|number| self.height(number) < height) {
+            self.context.sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until one replica has so many blocks.
+    pub(super) async fn reach_any(&self, height: u64) {
+        while (0..self.number()).all(|number| self.height(number) < height) {
+            self.context.sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Of any two replicas one has all that the other has.
+    pub(super) fn agree(&self) {
+        let mut longest: Vec<Hash> = Vec::new();
+        for number in 0..self.number() {
+            let chain: Vec<_> = self.record(number).chain.iter().map(|found| found.block.hash()).collect();
+            let common = chain.len().min(longest.len());
+            assert_eq!(chain[..common], longest[..common], "replica {number} has another chain");
+            if chain.len() > longest.len() {
+                longest = chain;
+            }
+        }
+    }
+
+    /// What is on the disks of the applications, to be [recalled](Self::recall) after a crash.
+    pub(super) fn remember(&self) -> Vec<Vec<Final>> {
+        (0..self.number()).map(|number| self.record(number).chain.clone()).collect()
+    }
+
+    pub(super) fn recall(&mut self, chains: Vec<Vec<Final>>) {
+        for (number, chain) in chains.into_iter().enumerate() {
+            self.record(number).chain = chain;
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Replicas on the deterministic runtime, with a simulated network and storage: what is final stays, whatever happens.
+mod cluster;
+mod lies;
+mod schedules;
+
+use cluster::{Cluster, seeds};
+use commonware_runtime::{Clock, Runner, Supervisor, deterministic};
+use spv::finality::{Certificate, CertificateError, ReplicaSet};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// What a test may take in simulated time. Those that end do so within some ten seconds.
+const LIMIT: Duration = Duration::from_secs(600);
+
+fn runner(seed: u64) -> deterministic::Runner {
+    deterministic::Runner::new(deterministic::Config::new().with_seed(seed).with_timeout(Some(LIMIT)))
+}
+
+#[test]
+fn replicas_agree_and_anybody_can_check_it() {
+    for (seed, term) in [(1, 1), (2, 20)] {
+        runner(seed).start(|context| async move {
+            let mut cluster = Cluster::new(context, 4, term).await;
+            cluster.start_all().await;
+            cluster.reach(30).await;
+            cluster.agree();
+            let certificates = cluster.certificates(0);
+            assert!(!certificates.is_empty(), "no block has a certificate of its own");
+            let replicas = cluster.committee.replicas();
+            for certificate in &certificates {
+                certificate.verify(&cluster.network, replicas).unwrap();
+                let read = Certificate::decode(&certificate.encode()).unwrap();
+                assert_eq!(&read, certificate);
+                assert!(matches!(read.verify(&[0; 32], replicas), Err(CertificateError::Signature(_))));
+                let others = ReplicaSet::new(replicas.keys()[1..].to_vec()).unwrap();
+                assert!(read.verify(&cluster.network, &others).is_err(), "of another set");
+            }
+            // The replica serves what it gave to its application.
+            let height = certificates.last().unwrap().header.height.get();
+            let replica = cluster.replica(0);
+            assert_eq!(replica.block(height).await.unwrap().hash(), certificates.last().unwrap().header.hash());
+            assert!(replica.certificate(height).await.unwrap().verify(&cluster.network, replicas).is_ok());
+            let status = replica.status().snapshot();
+            assert!(status.height >= 30 && status.view > 30 && status.votes > 90, "{status:?}");
+        });
+    }
+}
+
+#[test]
+fn a_block_without_an_own_certificate_is_vouched_for_by_a_later_one() {
+    runner(3).start(|context| async move {
+        let mut cluster = Cluster::new(context, 4, 1).await;
+        cluster.start_all().await;
+        cluster.reach(20).await;
+        let chain = cluster.record(0).chain.clone();
+        for pair in chain.windows(2) {
+            assert_eq!(pair[1].block.header().parent, pair[0].block.hash());
+            assert_eq!(pair[1].block.height(), pair[0].block.height() + 1);
+        }
+    });
+}
+
+/// Authenticated and encrypted, over the sockets of the runtime.
+#[test]
+fn replicas_order_over_connections_of_their_own() {
+    runner(6).start(|context| async move {
+        let mut cluster = Cluster::new(context, 4, 1).await;
+        let replicas: Vec<_> = (7001..=7004).map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).collect();
+        for number in 0..4 {
+            cluster.start_connected(number, &replicas).await;
+        }
+        cluster.reach(20).await;
+        cluster.agree();
+    });
+}
+
+#[test]
+fn one_of_four_may_be_away_and_two_may_not() {
+    for term in [1, 20] {
+        runner(4).start(|context| async move {
+            let mut cluster = Cluster::new(context.child("cluster"), 4, term).await;
+            cluster.start_all().await;
+            cluster.reach(5).await;
+            cluster.stop(1);
+            let height = cluster.height(0);
+            cluster.reach(height + 10).await;
+            cluster.stop(2);
+            // What was voted on before may still become final.
+            context.sleep(Duration::from_secs(1)).await;
+            let stuck = cluster.height(0);
+            context.sleep(Duration::from_secs(20)).await;
+            assert_eq!(cluster.height(0), stuck, "two of four are no quorum");
+            cluster.start(2).await;
+            cluster.reach(stuck + 10).await;
+            // Who was away gets what it missed from the others.
+            cluster.start(1).await;
+            let height = cluster.height(0);
+            cluster.reach(height + 5).await;
+            cluster.agree();
+        });
+    }
+}
+
+#[test]
+fn a_minority_behind_a_partition_orders_nothing_and_follows_when_it_is_over() {
+    runner(5).start(|context| async move {
+        let mut cluster = Cluster::new(context.child("cluster"), 7, 1).await;
+        cluster.start_all().await;
+        cluster.reach(5).await;
+        cluster.partition(&[0, 1]).await;
+        context.sleep(Duration::from_secs(1)).await;
+        let (cut, others) = (cluster.height(0), cluster.height(3));
+        context.sleep(Duration::from_secs(10)).await;
+        assert_eq!(cluster.height(0), cut);
+        assert!(cluster.height(3) > others + 10, "five of seven go on");
+        cluster.heal().await;
+        let height = cluster.height(3);
+        cluster.reach(height + 5).await;
+        cluster.agree();
+    });
+}
+
+/// Everything stops at once, and what was not synced is lost: no replica takes back what it said was final.
+#[test]
+fn all_replicas_crash_at_once() {
+    for seed in 0..seeds(8) {
+        let mut chains = Vec::new();
+        let mut checkpoint = None;
+        for round in 1..=4 {
+            let runner = match checkpoint.take() {
+                Some(checkpoint) => deterministic::Runner::from(checkpoint),
+                None => runner(seed),
+            };
+            let before = std::mem::take(&mut chains);
+            let (found, next) = runner.start_and_recover(|context| async move {
+                let mut cluster = Cluster::new(context, 4, if seed % 2 == 0 { 1 } else { 20 }).await;
+                cluster.recall(before);
+                cluster.start_all().await;
+                cluster.reach_any(round * 6).await;
+                cluster.agree();
+                cluster.remember()
+            });
+            chains = found;
+            checkpoint = Some(next);
+        }
+        assert!(chains.iter().any(|chain| chain.len() >= 24), "seed {seed}");
+    }
+}
+
+/// The same seed gives the same run: what fails can be run again.
+#[test]
+fn runs_repeat() {
+    let run = || {
+        runner(9).start(|context| async move {
+            let mut cluster = Cluster::new(context.child("cluster"), 4, 1).await;
+            cluster.start_all().await;
+            cluster.reach(10).await;
+            context.auditor().state()
+        })
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,248 @@
+//! Certificates of finality.
+use super::replicas::{MAX_REPLICAS, ReplicaSet};
+use super::vote::{Vote, VoteKind};
+use crate::hash::{Hash, body_hash, ordered_hash};
+use crate::seal::Seal;
+use thiserror::Error;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, byteorder::big_endian::U64};
+
+/// Size of an encoded [`OrderedHeader`].
+pub const ORDERED_HEADER_SIZE: usize = size_of::<OrderedHeader>();
+/// Size of the longest certificate.
+pub const MAX_CERTIFICATE_SIZE: usize = FIXED_SIZE + MAX_REPLICAS * size_of::<Seal>();
+
+/// The header of an ordered block: what its hash, and so each vote, covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct OrderedHeader {
+    /// Place in the order; the first is 1.
+    pub height: U64,
+    /// Hash of the ordered block before it; the network id for the first.
+    pub parent: Hash,
+    /// What the replicas vouch for besides the order. A ledger's replicas put the hash of the chain's header here that they had
+    /// when they executed what was final.
+    pub statement: Hash,
+    /// Hash of the body.
+    pub body: Hash,
+}
+
+const _: () = assert!(ORDERED_HEADER_SIZE == 104);
+
+impl OrderedHeader {
+    /// The header's hash: the block's name.
+    pub fn hash(&self) -> Hash {
+        ordered_hash(self.as_bytes())
+    }
+
+    /// Whether these bytes are the block's body.
+    pub fn has_body(&self, body: &[u8]) -> bool {
+        self.body == body_hash(body)
+    }
+}
+
+/// What every certificate has before its signatures.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct Fixed {
+    header: OrderedHeader,
+    epoch: U64,
+    view: U64,
+    parent_view: U64,
+    signers: U64,
+}
+
+const FIXED_SIZE: usize = size_of::<Fixed>();
+const _: () = assert!(FIXED_SIZE == 136);
+
+/// Why a certificate is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum CertificateError {
+    /// The bytes are no certificate.
+    #[error("{found} bytes are no certificate of {expected}: it was cut off or damaged, ask another node")]
+    Length {
+        /// What the signers that it names make.
+        expected: usize,
+        /// The length found.
+        found: usize,
+    },
+    /// Somebody signed who is no replica.
+    #[error("the certificate names a replica {0} that is not in the set: it is of another set, or made up")]
+    NotAReplica(u32),
+    /// Too few signed.
+    #[error("{found} replicas signed where {needed} are needed: what it says is not final")]
+    Quorum {
+        /// Votes of a quorum.
+        needed: usize,
+        /// Votes found.
+        found: usize,
+    },
+    /// A signature is not that replica's for this block.
+    #[error("the signature of replica {0} does not hold: the certificate is of another network, or made up")]
+    Signature(u32),
+}
+
+/// A header with the votes that make it final.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The header of the block.
+    pub header: OrderedHeader,
+    /// The number of the set of replicas.
+    pub epoch: u64,
+    /// The view in which it was voted on.
+    pub view: u64,
+    /// The view of its parent.
+    pub parent_view: u64,
+    /// The replicas that signed, ascending, and their signatures.
+    signatures: Vec<(u32, Seal)>,
+}
+
+impl Certificate {
+    /// A certificate of these votes, in any order.
+    ///
+    /// # Panics
+    /// Where a replica has a number of [`MAX_REPLICAS`] or more, or is there twice.
+    pub fn new(
+        header: OrderedHeader,
+        epoch: u64,
+        view: u64,
+        parent_view: u64,
+        mut signatures: Vec<(u32, Seal)>,
+    ) -> Self {
+        signatures.sort_by_key(|(replica, _)| *replica);
+        assert!(signatures.windows(2).all(|pair| pair[0].0 < pair[1].0), "each replica signs once");
+        assert!(signatures.last().is_none_or(|(replica, _)| (*replica as usize) < MAX_REPLICAS), "no such replica");
+        Self { header, epoch, view, parent_view, signatures }
+    }
+
+    /// The replicas that signed, ascending.
+    pub fn signers(&self) -> impl Iterator<Item = u32> {
+        self.signatures.iter().map(|(replica, _)| *replica)
+    }
+
+    /// The certificate as it is stored and sent.
+    pub fn encode(&self) -> Vec<u8> {
+        let [epoch, view, parent_view] = [self.epoch, self.view, self.parent_view].map(U64::new);
+        let signers = self.signers().fold(0, |signers, replica| signers | 1 << replica).into();
+        let mut bytes = Fixed { header: self.header, epoch, view, parent_view, signers }.as_bytes().to_vec();
+        bytes.extend(self.signatures.iter().flat_map(|(_, signature)| signature.0));
+        bytes
+    }
+
+    /// Reads what [`Certificate::encode`] made. It is the only encoding of the certificate.
+    pub fn decode(bytes: &[u8]) -> Result<Self, CertificateError> {
+        let found = bytes.len();
+        let (fixed, rest) =
+            Fixed::read_from_prefix(bytes).map_err(|_| CertificateError::Length { expected: FIXED_SIZE, found })?;
+        let mut signers = fixed.signers.get();
+        let expected = FIXED_SIZE + signers.count_ones() as usize * size_of::<Seal>();
+        if found != expected {
+            return Err(CertificateError::Length { expected, found });
+        }
+        let mut signatures = Vec::with_capacity(signers.count_ones() as usize);
+        for signature in rest.as_chunks().0 {
+            signatures.push((signers.trailing_zeros(), Seal(*signature)));
+            signers &= signers - 1;
+        }
+        let Fixed { header, epoch, view, parent_view, .. } = fixed;
+        Ok(Self { header, epoch: epoch.get(), view: view.get(), parent_view: parent_view.get(), signatures })
+    }
+
+    /// Checks that a quorum of these replicas voted for the header as final in this network.
+    pub fn verify(&self, network: &Hash, replicas: &ReplicaSet) -> Result<(), CertificateError> {
+        let (needed, found) = (replicas.quorum(), self.signatures.len());
+        if found < needed {
+            return Err(CertificateError::Quorum { needed, found });
+        }
+        let block = self.header.hash();
+        let vote = Vote::for_block(VoteKind::Finalize, *network, self.epoch, self.view, self.parent_view, block);
+        for (replica, signature) in &self.signatures {
+            let key = replicas.keys().get(*replica as usize).ok_or(CertificateError::NotAReplica(*replica))?;
+            if !vote.signed_by(key, signature) {
+                return Err(CertificateError::Signature(*replica));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seal::SealingKey;
+    use proptest::prelude::*;
+
+    const NETWORK: Hash = [9; 32];
+
+    fn replicas(number: u8) -> (Vec<SealingKey>, ReplicaSet) {
+        let keys: Vec<_> = (1..=number).map(|byte| SealingKey::from_bytes(&[byte; 32]).unwrap()).collect();
+        let set = ReplicaSet::new(keys.iter().map(SealingKey::public).collect()).unwrap();
+        (keys, set)
+    }
+
+    fn certificate(keys: &[SealingKey], signers: &[u32]) -> Certificate {
+        let header = OrderedHeader { height: 7.into(), parent: [1; 32], statement: [2; 32], body: body_hash(b"body") };
+        let vote = Vote::for_block(VoteKind::Finalize, NETWORK, 0, 5, 4, header.hash());
+        let signatures = signers.iter().map(|&replica| (replica, vote.sign(&keys[replica as usize]))).collect();
+        Certificate::new(header, 0, 5, 4, signatures)
+    }
+
+    #[test]
+    fn a_quorum_makes_it_final() {
+        let (keys, set) = replicas(4);
+        for signers in [&[0, 1, 2][..], &[3, 0, 2], &[0, 1, 2, 3]] {
+            let certificate = certificate(&keys, signers);
+            certificate.verify(&NETWORK, &set).unwrap();
+            assert_eq!(Certificate::decode(&certificate.encode()), Ok(certificate));
+        }
+        let few = certificate(&keys, &[1, 3]);
+        assert_eq!(few.verify(&NETWORK, &set), Err(CertificateError::Quorum { needed: 3, found: 2 }));
+        assert!(certificate(&keys, &[0]).header.has_body(b"body"));
+    }
+
+    #[test]
+    fn a_certificate_is_of_one_network_and_one_set() {
+        let (keys, set) = replicas(7);
+        let of_four = ReplicaSet::new(set.keys()[..4].to_vec()).unwrap();
+        let certificate = certificate(&keys, &[0, 2, 3, 4, 6]);
+        certificate.verify(&NETWORK, &set).unwrap();
+        assert_eq!(certificate.verify(&[8; 32], &set), Err(CertificateError::Signature(0)));
+        assert_eq!(certificate.verify(&NETWORK, &of_four), Err(CertificateError::NotAReplica(4)));
+    }
+
+    #[test]
+    fn no_byte_can_be_changed() {
+        let (keys, set) = replicas(4);
+        let bytes = certificate(&keys, &[0, 1, 3]).encode();
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 1;
+            let holds = Certificate::decode(&changed).is_ok_and(|found| found.verify(&NETWORK, &set).is_ok());
+            assert!(!holds, "byte {place} does not matter");
+        }
+    }
+
+    /// Votes of another kind do not count, whoever gathers them: a notarized block is not final.
+    #[test]
+    fn notarizing_votes_make_nothing_final() {
+        let (keys, set) = replicas(4);
+        let header = certificate(&keys, &[0]).header;
+        let vote = Vote::for_block(VoteKind::Notarize, NETWORK, 0, 5, 4, header.hash());
+        let signatures = (0..4).map(|replica| (replica, vote.sign(&keys[replica as usize]))).collect();
+        let certificate = Certificate::new(header, 0, 5, 4, signatures);
+        assert_eq!(certificate.verify(&NETWORK, &set), Err(CertificateError::Signature(0)));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_decodes_encodes_the_same(bytes in proptest::collection::vec(any::<u8>(), 0..500), signers in 0u8..16) {
+            let mut bytes = bytes;
+            if bytes.len() >= FIXED_SIZE {
+                bytes[128..136].copy_from_slice(&u64::from(signers).to_be_bytes());
+                bytes.truncate(FIXED_SIZE + signers.count_ones() as usize * 64);
+            }
+            if let Ok(certificate) = Certificate::decode(&bytes) {
+                prop_assert_eq!(certificate.encode(), bytes);
+            }
+        }
+    }
+}
