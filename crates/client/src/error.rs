@@ -36,7 +36,7 @@ pub enum Error {
     #[error("the node refused: {0}")]
     Refused(Status),
     /// The node did not do the operation.
-    #[error("transaction {transaction} of {source_account}: {status}")]
+    #[error("transaction {transaction} of {source_account}: {status}{}", what_it_takes(*status, *value))]
     Operation {
         /// The operation's transaction id.
         transaction: TransactionId,
@@ -44,7 +44,7 @@ pub enum Error {
         source_account: AccountId,
         /// Why it was not done.
         status: Status,
-        /// The source's balance.
+        /// The source's balance; with `DEPOSIT_REQUIRED` the least deposit that the node takes.
         value: u64,
     },
     /// A reply that answers another question than was asked.
@@ -123,5 +123,15 @@ impl Error {
             Self::Refused(status) | Self::Operation { status, .. } => Some(*status),
             _ => None,
         }
+    }
+}
+
+/// What the value of a refusal tells, if it is not a balance.
+fn what_it_takes(status: Status, value: u64) -> String {
+    match status {
+        Status::DepositRequired => {
+            format!("; a payer opens it for a deposit of {value} or more, an issuer for nothing")
+        }
+        _ => String::new(),
     }
 }

@@ -8,6 +8,7 @@ use spv::{ChainKey, Equivocation, Hash, HeaderChain, SealedHeader};
 use wire::{Chain, HeadersFrame, Reply};
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::seals::{AT_ONCE, SealBatches};
 use crate::{Client, Error};
 
 /// The most headers taken with one call, so that a node cannot fill the memory; who wants more calls again.
@@ -132,7 +133,7 @@ impl Client {
                 break;
             }
         }
-        let replaced = chain.replace_from(from, &headers)?;
+        let replaced = chain.replace_from(from, &headers, &mut SealBatches)?;
         Ok((headers.len() as u64, Some(Reorganised { fork, replaced })))
     }
 
@@ -143,17 +144,21 @@ impl Client {
         mut headers: Vec<SealedHeader>,
         mut tip: Tip,
     ) -> Result<u64, Error> {
-        let mut came = 0;
+        let first = chain.height();
         loop {
-            for header in headers.drain(..) {
-                chain.append(header)?;
-                came += 1;
+            let mut last = chain.height() + headers.len() as u64;
+            let mut ends = false;
+            while !ends && headers.len() < AT_ONCE && last < tip.height {
+                let (more, there) = self.own_headers(last + 1)?;
+                ends = more.is_empty();
+                headers.extend(more);
+                last = chain.height() + headers.len() as u64;
+                tip = there;
             }
-            if chain.height() >= tip.height || came >= MAX_HEADERS {
-                return Ok(came);
-            }
-            (headers, tip) = self.own_headers(chain.height() + 1)?;
-            if headers.is_empty() {
+            chain.extend(&headers, &mut SealBatches)?;
+            headers.clear();
+            let came = chain.height() - first;
+            if ends || chain.height() >= tip.height || came >= MAX_HEADERS {
                 return Ok(came);
             }
         }
@@ -173,8 +178,9 @@ impl Client {
             return Ok(Relation::Follows(Vec::new(), there));
         };
         let evidence = chain.equivocation(other)?;
+        let key = *chain.key().ok_or(spv::HeaderError::NoKey)?;
         let here = Tip { height: chain.height(), hash: *chain.tip_hash() };
-        Ok(Relation::Forks(Box::new(Fork { key: *chain.key(), common, here, there, evidence })))
+        Ok(Relation::Forks(Box::new(Fork { key, common, here, there, evidence })))
     }
 
     /// The greatest height, of those tried, at which the node has the header that is here.

@@ -29,12 +29,14 @@ mod local;
 mod options;
 mod pipeline;
 mod proofs;
+mod seals;
 mod signer;
 mod socket;
 mod stream;
 mod verify;
 mod window;
 
+pub use self::verify::{Check, Verdict};
 pub use client::{Client, Receipt};
 pub use error::Error;
 pub use headers::{Fork, Reorganised, Tip};
@@ -42,8 +44,8 @@ pub use local::connected;
 pub use options::Options;
 pub use pipeline::Pipeline;
 pub use proofs::{ProvedBitcoin, ProvedEntry, ProvedTransaction, bitcoin_proof};
+pub use seals::SealBatches;
 pub use signer::Signer;
-pub use verify::{Check, Verdict};
 pub use window::{BatchDraft, Completion, Draft, Failure, Limits, Outgoing, Window};
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use secp256k1::{Message, PublicKey, SECP256K1, SecretKey};
-use spv::hash::{TRANSFER_TAG, TaggedHash, account_of_key};
+use spv::hash::{TRANSFER_TAG, TaggedHash, account_hash};
 use wire::{AccountId, Operation, Promise, SignedOperation};
 
 use crate::Error;
@@ -29,7 +29,7 @@ impl Signer {
     /// A signer for a network, which the info frame names.
     pub fn new(secret: SecretKey, network: [u8; 32]) -> Self {
         let public = PublicKey::from_secret_key(SECP256K1, &secret).serialize();
-        let account = AccountId(account_of_key(&public));
+        let account = AccountId::keyed(&account_hash(&public));
         Self { secret, public, account, network, tag: TaggedHash::new(TRANSFER_TAG), nonce: 0 }
     }
 
@@ -76,7 +76,7 @@ mod tests {
         let public = PublicKey::from_slice(&signed.public_key).unwrap();
         let signature = Signature::from_compact(&signed.signature).unwrap();
         let digest = |network: [u8; 32]| {
-            Message::from_digest(TaggedHash::new(SignedOperation::TAG).hash(&[&network, signed.signed_bytes()]))
+            Message::from_digest(TaggedHash::new(TRANSFER_TAG).hash(&[&network, signed.signed_bytes()]))
         };
         assert!(SECP256K1.verify_ecdsa(digest([1; 32]), &signature, &public).is_ok());
         assert!(SECP256K1.verify_ecdsa(digest([2; 32]), &signature, &public).is_err());

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use secp256k1::{Message, PublicKey, SECP256K1, SecretKey, ecdsa};
-use spv::hash::{TaggedHash, account_of_key, index_leaf, index_node, transaction_leaf, transaction_node};
+use spv::hash::{TRANSFER_TAG, TaggedHash, account_hash, index_leaf, index_node, transaction_leaf, transaction_node};
 use spv::{BlockHeader, ChainKey, IndexProof, SealedHeader, SealingKey, TransactionProof, account_path};
 use turnpike_client::Signer;
-use wire::{Promise, SignedOperation};
+use wire::{AccountId, Promise, SignedOperation};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// The records of a file, their fields from bytes on decoded.
@@ -54,7 +54,7 @@ fn hashes() {
             }
             "sealed" => sealing_key().seal(&block_header(input)).as_bytes().to_vec(),
             "header" => block_header(input).hash().to_vec(),
-            "account" => account_of_key(input.as_slice().try_into().unwrap()).to_vec(),
+            "account" => AccountId::keyed(&account_hash(input.as_slice().try_into().unwrap())).0.to_vec(),
             "path" => account_path(input.as_slice().try_into().unwrap()).to_be_bytes().to_vec(),
             "transaction" => transaction_leaf(input).to_vec(),
             "node" => transaction_node(&hash(&input[..32]), &hash(&input[32..])).to_vec(),
@@ -72,7 +72,7 @@ fn signatures() {
     for (text, fields) in records("signatures.txt", 2) {
         let network: [u8; 32] = fields[0].as_slice().try_into().unwrap();
         let signed = SignedOperation::read_from_bytes(&fields[1]).unwrap();
-        let digest = TaggedHash::new(SignedOperation::TAG).hash(&[&network, signed.signed_bytes()]);
+        let digest = TaggedHash::new(TRANSFER_TAG).hash(&[&network, signed.signed_bytes()]);
         let verdict = (|| {
             let signature = ecdsa::Signature::from_compact(&signed.signature).ok()?;
             let key = PublicKey::from_slice(&signed.public_key).ok()?;

@@ -10,7 +10,7 @@ pub const PORTS: u32 = 0x008;
 pub const RETRIES: u32 = 0x00c;
 /// What the NIC does: the bits below.
 pub const CONTROL: u32 = 0x010;
-/// 0: the data path is in reset and takes nothing. All other registers but the enabling bits beside this one have to be written before it is set.
+/// 0: the data path is in reset and takes nothing. Written after all other registers.
 pub const CONTROL_RUN: u32 = 1 << 0;
 /// the transfer engine takes compact frames.
 pub const CONTROL_COMPACT: u32 = 1 << 1;
@@ -24,11 +24,13 @@ pub const CONTROL_RECORD: u32 = 1 << 4;
 pub const CONTROL_HOLD: u32 = 1 << 5;
 /// no port is ever held up: packets for which there is no room are dropped and counted. 0: they wait.
 pub const CONTROL_DROP: u32 = 1 << 6;
+/// the verification engines take verify frames from the trusted prefix.
+pub const CONTROL_VERIFY: u32 = 1 << 7;
 /// IPv4 address of this node.
 pub const ADDRESS: u32 = 0x014;
 /// UDP port of this node.
 pub const UDP_PORT: u32 = 0x018;
-/// promise under which operations are answered, as the protocol numbers them; batches that ask for another one go to the host.
+/// promise under which operations are answered; batches that ask for another one go to the host.
 pub const PROMISE: u32 = 0x01c;
 /// prefix from which operations are taken.
 pub const TRUSTED_ADDRESS: u32 = 0x020;
@@ -36,8 +38,10 @@ pub const TRUSTED_ADDRESS: u32 = 0x020;
 pub const TRUSTED_MASK: u32 = 0x024;
 /// the most accounts to create.
 pub const ACCOUNT_LIMIT: u32 = 0x028;
-/// each change tells that a seventh of the time has passed for which operations are remembered at least. Nothing is forgotten before eight of them: where that leaves no room for another operation, the transfer engine answers BUSY.
+/// each change tells that a seventh of the retry time has passed; nothing is forgotten before eight of them.
 pub const RETRY_TICK: u32 = 0x02c;
+/// verification engines that were built in, by bits: 0 signatures, 1 Merkle roots, 2 headers with Equihash solutions.
+pub const VERIFY_ENGINES: u32 = 0x030;
 /// 128 random bits for the hashes of the transfer engine.
 pub const SECRET: u32 = 0x040;
 /// How many of [`SECRET`] there are.
@@ -78,3 +82,13 @@ pub const HOST_DROPPED: u32 = 0x1c8;
 pub const RX_DROPPED: u32 = 0x1d0;
 /// How many of [`RX_DROPPED`] there are.
 pub const RX_DROPPED_COUNT: u32 = 8;
+/// verify frames answered.
+pub const VERIFY_PACKETS: u32 = 0x210;
+/// verify frames that went to the host, as no engine takes one of their messages.
+pub const VERIFY_PASSED: u32 = 0x218;
+/// signatures that an engine has verified, ECDSA and BIP340.
+pub const VERIFY_SIGNATURES: u32 = 0x220;
+/// Merkle roots that an engine has verified.
+pub const VERIFY_ROOTS: u32 = 0x228;
+/// headers with Equihash solutions that an engine has verified.
+pub const VERIFY_HEADERS: u32 = 0x230;

@@ -1,9 +1,11 @@
 //! Datagrams that wait for a worker, in buffers of fixed pools: one for each class of work, so that none takes what another needs.
 
+use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::{MESSAGE_BYTES, Peer};
+use crate::prefix::{Prefix, Sharer};
 
 /// What a datagram waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,13 +66,21 @@ struct Free {
     size: usize,
     /// How many of them are for trusted senders only.
     reserved: usize,
-    buffers: Mutex<Vec<Box<[u8]>>>,
+    buffers: Mutex<Buffers>,
+}
+
+#[derive(Debug)]
+struct Buffers {
+    free: Vec<Box<[u8]>>,
+    /// How many each prefix has that is not trusted and has some.
+    used: HashMap<Prefix, usize>,
 }
 
 /// What a small buffer holds: any single frame, and a proof request that crosses an Ethernet without fragments.
 pub const SMALL_BYTES: usize = 2048;
 
-/// How many buffers there are for a class; a quarter of them for trusted senders only.
+/// How many buffers there are for a class; a quarter of them for trusted senders only. Of the others a prefix leaves as many free as it
+/// takes, so that there are some for the next.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolSize {
     /// Buffers of [`SMALL_BYTES`].
@@ -112,23 +122,54 @@ pub struct Held {
 impl Pool {
     fn new(size: PoolSize) -> Self {
         let free = |count: usize, size: usize| {
-            let buffers = (0..count).map(|_| vec![0; size].into_boxed_slice()).collect();
-            Arc::new(Free { size, reserved: count / 4, buffers: Mutex::new(buffers) })
+            let free = (0..count).map(|_| vec![0; size].into_boxed_slice()).collect();
+            let buffers = Mutex::new(Buffers { free, used: HashMap::new() });
+            Arc::new(Free { size, reserved: count / 4, buffers })
         };
         Self { small: free(size.small, SMALL_BYTES), large: free(size.large, MESSAGE_BYTES) }
     }
 
     fn hold(&self, peer: Peer, trusted: bool, datagram: &[u8]) -> Option<Held> {
         let home = [&self.small, &self.large].into_iter().find(|free| datagram.len() <= free.size)?;
-        let mut buffer = {
-            let mut buffers = home.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-            if !trusted && buffers.len() <= home.reserved {
-                return None;
-            }
-            buffers.pop()?
-        };
+        let mut buffer = home.take(Sharer::of(peer.address.ip(), trusted))?;
         buffer[..datagram.len()].copy_from_slice(datagram);
         Some(Held { peer, trusted, buffer, length: datagram.len(), home: home.clone() })
+    }
+}
+
+impl Free {
+    fn take(&self, sharer: Sharer) -> Option<Box<[u8]>> {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Buffers { free, used } = &mut *buffers;
+        if let Sharer::Stranger(prefix) = sharer {
+            let left = free.len().saturating_sub(self.reserved);
+            if used.get(&prefix).copied().unwrap_or(0) >= left {
+                return None;
+            }
+            *used.entry(prefix).or_default() += 1;
+        }
+        free.pop()
+    }
+
+    fn give_back(&self, sharer: Sharer, buffer: Box<[u8]>) {
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Buffers { free, used } = &mut *buffers;
+        free.push(buffer);
+        if let Sharer::Stranger(prefix) = sharer
+            && let Some(count) = used.get_mut(&prefix)
+        {
+            *count -= 1;
+            if *count == 0 {
+                used.remove(&prefix);
+            }
+        }
+    }
+}
+
+impl Held {
+    /// Whose room it takes.
+    pub fn sharer(&self) -> Sharer {
+        Sharer::of(self.peer.address.ip(), self.trusted)
     }
 }
 
@@ -149,7 +190,7 @@ impl DerefMut for Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
-        self.home.buffers.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+        self.home.give_back(self.sharer(), buffer);
     }
 }
 
@@ -159,15 +200,17 @@ mod tests {
 
     #[test]
     fn strangers_leave_a_quarter_and_classes_are_apart() {
-        let pools = Pools::new(|_| PoolSize { small: 8, large: 1 });
-        let peer = Peer::new(([192, 0, 2, 1], 9).into());
-        let hold = |class, trusted| pools.hold(class, peer, trusted, &[1; 100]);
-        let strangers = Vec::from_iter((0..8).map_while(|_| hold(Class::Verify, false)));
-        assert_eq!(strangers.len(), 6);
-        let trusted = Vec::from_iter((0..8).map_while(|_| hold(Class::Verify, true)));
-        assert_eq!(trusted.len(), 2);
-        assert!(hold(Class::Signed, false).is_some_and(|held| held[..] == [1; 100] && !held.trusted));
+        let pools = Pools::new(|_| PoolSize { small: 16, large: 1 });
+        let peer = |number| Peer::new(([192, 0, number, 1], 9).into());
+        let hold = |class, number, trusted| pools.hold(class, peer(number), trusted, &[1; 100]);
+        let take = |number, trusted| Vec::from_iter((0..16).map_while(|_| hold(Class::Verify, number, trusted)));
+        // A quarter of 16 is reserved. Of the 12 others a prefix leaves as many as it takes, and the next half of those.
+        let strangers = Vec::from_iter((1..5).map(|number| take(number, false)));
+        assert_eq!(Vec::from_iter(strangers.iter().map(Vec::len)), [6, 3, 2, 1]);
+        assert!(hold(Class::Verify, 9, false).is_none());
+        assert_eq!(take(1, true).len(), 4);
+        assert!(hold(Class::Signed, 1, false).is_some_and(|held| held[..] == [1; 100] && !held.trusted));
         drop(strangers);
-        assert!(hold(Class::Verify, false).is_some());
+        assert_eq!(take(1, false).len(), 6, "what is given back is counted for nobody");
     }
 }

@@ -44,7 +44,7 @@ pub use either::Either;
 pub use held::{Class, Held, Pools};
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
-pub use prefix::Prefix;
+pub use prefix::{Prefix, Sharer};
 pub use rtl::{RtlBackend, RtlConfig};
 pub use streams::{StreamLimits, Streams, WithStreams};
 pub use sys::pin_thread;

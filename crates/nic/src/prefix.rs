@@ -102,6 +102,22 @@ impl Prefix {
     }
 }
 
+/// Whose room something takes where senders share some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sharer {
+    /// Trusted senders, who have a share together.
+    Trusted,
+    /// A prefix that is not trusted.
+    Stranger(Prefix),
+}
+
+impl Sharer {
+    /// Whose room what comes from an address takes.
+    pub fn of(address: IpAddr, trusted: bool) -> Self {
+        if trusted { Self::Trusted } else { Self::Stranger(Prefix::shared_by(address)) }
+    }
+}
+
 impl FromStr for Prefix {
     type Err = PrefixError;
 

@@ -165,6 +165,8 @@ pub struct UdpTransmitter {
     /// The largest datagrams that the kernel cuts messages into; 0 if it is not asked to. What exceeds the path's MTU
     /// has to be sent one by one, which is learnt when it fails.
     max_segment: usize,
+    /// Empty between calls, and kept for the memory that they have.
+    lists: (Vec<Outgoing>, Vec<&'static [u8]>),
 }
 
 impl UdpTransmitter {
@@ -178,6 +180,7 @@ impl UdpTransmitter {
             messages: config.messages,
             ipv6,
             max_segment,
+            lists: Default::default(),
         }
     }
 
@@ -189,6 +192,7 @@ impl UdpTransmitter {
             messages: self.messages,
             ipv6: self.ipv6,
             max_segment: self.max_segment,
+            lists: Default::default(),
         }
     }
 
@@ -261,8 +265,8 @@ fn cannot_cut(error: &io::Error) -> bool {
 
 impl Transmit for UdpTransmitter {
     fn transmit(&mut self, replies: &mut dyn Iterator<Item = Reply<'_>>) -> usize {
-        let mut messages: Vec<Outgoing> = Vec::with_capacity(self.messages);
-        let mut slices: Vec<&[u8]> = Vec::with_capacity(self.messages);
+        let (mut messages, slices) = std::mem::take(&mut self.lists);
+        let mut slices = emptied(slices);
         let (mut sent, mut length) = (0, 0);
         for reply in replies {
             if reply.bytes.is_empty() {
@@ -287,6 +291,14 @@ impl Transmit for UdpTransmitter {
             messages.push(message);
             slices.push(reply.bytes);
         }
-        sent + self.flush(&mut messages, &mut slices)
+        sent += self.flush(&mut messages, &mut slices);
+        self.lists = (messages, emptied(slices));
+        sent
     }
+}
+
+/// The list's memory, for slices of another lifetime: the standard library collects in place what it maps to its like.
+fn emptied<'a>(mut slices: Vec<&[u8]>) -> Vec<&'a [u8]> {
+    slices.clear();
+    slices.into_iter().map(|_| &[][..]).collect()
 }

@@ -9,6 +9,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::backend::Waker;
 
+/// Most sockets that are waited for: those of an interface's queues, and the host's.
+const MOST_SOURCES: usize = xdp::QUEUES as usize + 1;
+
 /// What a backend waits for.
 pub struct Wait {
     /// The sockets that datagrams come from.
@@ -50,15 +53,23 @@ impl Wait {
     }
 }
 
-/// Sleeps until one of them has something to read, the waker is used or the time is over.
+/// Sleeps until one of them has something to read, the waker is used or the time is over. Nothing is allocated for it, as a thread may
+/// come here for each datagram.
+///
+/// # Panics
+///
+/// If there are more than [`MOST_SOURCES`].
 pub fn wait_for<F: AsFd>(sources: &[F], waker: &Waker, timeout: Duration) -> io::Result<()> {
-    let mut ready = vec![PollFd::new(waker, PollFlags::IN)];
-    ready.extend(sources.iter().map(|source| PollFd::new(source, PollFlags::IN)));
+    let mut ready: [PollFd<'_>; 1 + MOST_SOURCES] = std::array::from_fn(|at| match at.checked_sub(1) {
+        Some(at) if at < sources.len() => PollFd::new(&sources[at], PollFlags::IN),
+        _ => PollFd::new(waker, PollFlags::IN),
+    });
+    let ready = &mut ready[..=sources.len()];
     let timeout = Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     };
-    match poll(&mut ready, Some(&timeout)) {
+    match poll(ready, Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }

@@ -56,7 +56,7 @@ fn main() {
 
     let options = Options { window, promise, ..Options::default() };
     let mut pipeline = Pipeline::connect(node.local_address(), &options).unwrap();
-    load::prepare(&mut pipeline, 1, accounts, 1 << 32, Promise::Durable).unwrap();
+    load::prepare(&mut pipeline, 1, accounts, 1 << 32, Promise::Durable, |_| ()).unwrap();
     while node.behind() > 0 || node.is_open() {
         std::thread::sleep(Duration::from_millis(10));
     }

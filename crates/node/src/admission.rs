@@ -87,15 +87,16 @@ impl Rules {
             Ok(Command::Create) => self.check_create(operation, key, trusted),
             Ok(Command::Issue) if !self.is_issuer(key) => Err(Status::NotIssuer),
             Ok(Command::Issue) => Ok(()),
-            _ if operation.source.0 != transfer::account_id(key) => Err(Status::NotAuthorised),
-            _ => Ok(()),
+            Ok(Command::Transfer | Command::Refer) if operation.source == account_of(key) => Ok(()),
+            Ok(Command::Transfer | Command::Refer) => Err(Status::NotAuthorised),
+            Err(status) => Err(status),
         }
     }
 
     /// An account takes room in the table for good, so somebody has to answer for it: an issuer, who pays a deposit, or the
     /// operator, who trusts the sender.
     fn check_create(&self, operation: &Operation, key: &[u8; 33], trusted: bool) -> Result<(), Status> {
-        let is_of = |account: AccountId| account.0 == transfer::account_id(key);
+        let is_of = |account: AccountId| account == account_of(key);
         match operation.payer() {
             // Open accounts are the operator's to name.
             _ if !operation.source.is_keyed() => Err(Status::NotAuthorised),
@@ -117,6 +118,11 @@ impl Rules {
 /// Microseconds since the Unix epoch.
 pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros() as u64)
+}
+
+/// The account that a key is bound to.
+fn account_of(key: &[u8; 33]) -> AccountId {
+    AccountId::keyed(&transfer::account_hash(key))
 }
 
 #[cfg(test)]

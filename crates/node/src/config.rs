@@ -1,5 +1,8 @@
 //! The configuration: keys, defaults, and what values are allowed.
 
+mod electrum;
+mod kv;
+
 use std::{
     fmt,
     net::SocketAddr,
@@ -10,6 +13,9 @@ use std::{
 use nic::{Prefix, StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
 use wire::Promise;
+
+pub use electrum::Electrum;
+pub use kv::{ITEM_SIZES, Kv, KvIo, KvTls};
 
 /// The configuration file with every key at its default, and what each is for.
 pub const DEFAULT_TOML: &str = include_str!("config.toml");
@@ -52,6 +58,10 @@ pub struct Config {
     pub proofs: Proofs,
     /// The data path.
     pub io: Io,
+    /// The key-value store.
+    pub kv: Kv,
+    /// The Electrum protocol.
+    pub electrum: Electrum,
 }
 
 /// Accounts and retries.
@@ -196,6 +206,8 @@ impl Default for Config {
             limits: Limits::default(),
             proofs: Proofs::default(),
             io: Io::default(),
+            kv: Kv::default(),
+            electrum: Electrum::default(),
         }
     }
 }
@@ -303,6 +315,8 @@ impl Config {
         within("limits.connections", self.limits.connections as u64, 1, 16_384)?;
         within("limits.prefix_connections", self.limits.prefix_connections as u64, 1, 16_384)?;
         within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000)?;
+        self.kv.check()?;
+        self.electrum.check()?;
         within("proofs.cache", self.proofs.cache, 0, 1 << 16)?;
         within("io.verify_threads", self.io.verify_threads as u64, 0, 256)?;
         if self.network.is_empty() || self.network.len() > 64 {

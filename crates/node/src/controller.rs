@@ -1,7 +1,7 @@
 //! The store controller: what stands behind the data path of this node.
 
 use std::{
-    sync::{Arc, Mutex, atomic::Ordering::Relaxed, mpsc::Receiver},
+    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -11,10 +11,11 @@ use ledger::{
     refuse_beyond,
 };
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController, extractor::signed_operations};
-use verify::WorkQueue;
 use wire::{Command, Operation, Promise, SignedOperation, Status};
 
-use crate::{admission, completer::Completer, queries::Queries, shared::Shared, turns::Turns, verification::Request};
+use crate::{
+    admission, completer::Completer, queries::Queries, shared::Shared, verification::Request, workers::Workers,
+};
 
 /// How long the data path sleeps, and how often, before operations for which the journal has no room are `BUSY`: long
 /// enough for a sync of a disk to end, which makes room, and short enough for reads.
@@ -40,18 +41,6 @@ pub struct Controller {
     told: u64,
     /// When the ledger was recovered.
     started: Instant,
-}
-
-/// The threads that work for the data path.
-pub struct Workers {
-    /// Verify signed operations, and send them to `verified`.
-    pub verifiers: WorkQueue<Held>,
-    /// Signed operations that are verified.
-    pub verified: Receiver<Held>,
-    /// Answer queries that cannot be answered at once.
-    pub proofs: WorkQueue<Held>,
-    /// Answer verify frames.
-    pub verification: Turns<Request>,
 }
 
 impl Controller {
@@ -132,6 +121,8 @@ impl Controller {
         }
         let now = self.now();
         self.ledger.execute(entries, values, now, |entry, value| push(&mut submission, entry, value));
+        // A failed journal takes nothing more, and nothing is answered that would have to be in it.
+        assert_eq!(submission.last_sequence(), self.ledger.last_sequence(), "the journal has what was executed");
         if let Some(tier) = self.shared.tier_state() {
             tier.executed(self.ledger.last_sequence());
         }
@@ -149,6 +140,11 @@ impl StoreController for Controller {
 
     fn execute_signed(&mut self, operations: &mut [SignedOperation], values: &mut [u64]) {
         self.execute_entries(operations, values, |submission, signed, value| submission.push_signed(signed, value));
+        for (signed, value) in operations.iter().zip(values) {
+            if signed.operation.status() == Ok(Status::DepositRequired) {
+                *value = self.shared.deposit;
+            }
+        }
     }
 
     fn release(&mut self, promise: Promise) -> Release {

@@ -41,6 +41,21 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The key-value store has no memory.
+    #[error("there is no memory for the key-value store: {0}; lower `kv.memory`")]
+    KvMemory(#[source] table::Error),
+    /// The key-value store's file is not to be used.
+    #[error("the key-value store's memory file: {0}")]
+    KvFile(#[from] kv::store::FileError),
+    /// The key-value store has no TLS.
+    #[error("the key-value store cannot speak TLS: {0}")]
+    KvTls(#[from] kv::tls::Error),
+    /// The key-value store cannot be served.
+    #[error("the key-value store: {0}")]
+    Kv(#[from] kv::server::Error),
+    /// Electrum's clients cannot be served.
+    #[error("Electrum cannot be served: {0}")]
+    Electrum(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// There is no simulated NIC.
     #[error("{0}")]
     Rtl(#[source] Box<dyn std::error::Error + Send + Sync>),

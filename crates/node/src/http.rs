@@ -1,4 +1,4 @@
-//! Metrics and health over HTTP: one request a connection, all connections on one thread, none waited for.
+//! A site over HTTP: one request a connection, all connections on one thread, none waited for.
 //!
 //! Nobody else is kept waiting by a client that says nothing: what is asked is answered as soon as it is whole, a connection has but so much
 //! time in all, and where all places are taken the oldest one goes.
@@ -7,16 +7,11 @@ use std::{
     collections::VecDeque,
     io::{self, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-use crate::shared::Shared;
 
 /// Longest request that is looked at: its path is all that matters.
 const REQUEST_BYTES: usize = 8 << 10;
@@ -29,26 +24,58 @@ const CONNECTIONS: usize = 64;
 /// How often the thread looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(50);
 
-const TEXT: &str = "text/plain; charset=utf-8";
+/// What is to be had at which path.
+pub trait Site {
+    /// The answer to a GET; `query` is what is behind the question mark.
+    fn answer(&self, path: &str, query: &str) -> Reply;
+}
 
-/// What the root says.
-const ROOT: &str = concat!(
-    "Turnpike ",
-    env!("CARGO_PKG_VERSION"),
-    "\n
-/metrics  figures, as Prometheus reads them
-/health   whether the process serves
-/ready    whether it takes writes, or why not
+/// An answer.
+pub struct Reply {
+    status: &'static str,
+    kind: &'static str,
+    body: String,
+}
 
-The protocol is spoken on the other port, over UDP and TCP: `turnpike info`. The book is docs/ of the
-source: quick-start.md to begin with, operations.md for what the figures mean, protocol.md for the bytes.
-"
-);
+impl Reply {
+    /// Text.
+    pub fn text(body: impl Into<String>) -> Self {
+        Self::of("text/plain; charset=utf-8", body)
+    }
 
-/// The listener for metrics and health.
-pub struct Http {
+    /// JSON.
+    pub fn json(body: impl Into<String>) -> Self {
+        Self::of("application/json", body)
+    }
+
+    /// Figures in Prometheus's text format.
+    pub fn metrics(body: impl Into<String>) -> Self {
+        Self::of("text/plain; version=0.0.4; charset=utf-8", body)
+    }
+
+    fn of(kind: &'static str, body: impl Into<String>) -> Self {
+        Self { status: "200 OK", kind, body: body.into() }
+    }
+
+    /// The same with another status.
+    pub fn with_status(self, status: &'static str) -> Self {
+        Self { status, ..self }
+    }
+
+    fn bytes(&self, with_body: bool) -> Vec<u8> {
+        let Self { status, kind, body } = self;
+        let length = body.len();
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        [head.as_bytes(), if with_body { body.as_bytes() } else { b"" }].concat()
+    }
+}
+
+/// The listener of a site.
+pub struct Http<S> {
     listener: TcpListener,
-    shared: Arc<Shared>,
+    site: S,
 }
 
 /// A connection, and how far its one request is.
@@ -61,12 +88,12 @@ struct Connection {
     sent: usize,
 }
 
-impl Http {
+impl<S: Site> Http<S> {
     /// Listens on `address`.
-    pub fn bind(address: SocketAddr, shared: Arc<Shared>) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, site: S) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, shared })
+        Ok(Self { listener, site })
     }
 
     /// The address that it listens on.
@@ -116,35 +143,17 @@ impl Http {
             match connection.read() {
                 Ok(None) => return true,
                 Ok(Some(Request::Get { path, with_body })) => {
-                    let (status, kind, body) = self.answer(&path);
-                    connection.reply = Some(reply(status, kind, &body, with_body));
+                    let (path, query) = path.split_once('?').unwrap_or((&path, ""));
+                    connection.reply = Some(self.site.answer(path, query).bytes(with_body));
                 }
-                Ok(Some(Request::Bad(status))) => connection.reply = Some(reply(status, TEXT, "", true)),
+                Ok(Some(Request::Bad(status))) => {
+                    connection.reply = Some(Reply::text("").with_status(status).bytes(true))
+                }
                 Err(_) => return false,
             }
         }
         connection.write().is_ok_and(|done| !done)
     }
-
-    fn answer(&self, path: &str) -> (&'static str, &'static str, String) {
-        match path.split('?').next().unwrap_or(path) {
-            "/" => ("200 OK", TEXT, ROOT.into()),
-            "/metrics" => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", self.shared.metrics()),
-            "/health" => ("200 OK", TEXT, "ok\n".into()),
-            "/ready" => match self.shared.unready() {
-                None => ("200 OK", TEXT, "ready\n".into()),
-                Some(reason) => ("503 Service Unavailable", TEXT, format!("{reason}\n")),
-            },
-            _ => ("404 Not Found", TEXT, "there is /, /metrics, /health and /ready\n".into()),
-        }
-    }
-}
-
-fn reply(status: &str, kind: &str, body: &str, with_body: bool) -> Vec<u8> {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-    [head.as_bytes(), if with_body { body.as_bytes() } else { b"" }].concat()
 }
 
 /// Waits until something can be done.

@@ -4,13 +4,12 @@
 //! The data directory is a node's. The journal is settled in blocks, and recovered with them as a node does it: the store of the program
 //! is filled with what came of that. It is gone with the process, as the program is.
 
-mod metrics;
 mod restore;
 
 use std::{
     net::{SocketAddr, UdpSocket},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{
             AtomicBool, AtomicU8,
             Ordering::{Acquire, Relaxed, Release},
@@ -20,10 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ledger::{
-    builder::BlockBuilder,
-    journal::{Batch, Journal},
-};
+use ledger::journal::{Batch, Journal};
 use nic::{
     Counters, Peer, generator,
     selector::{Selection, Selector, SelectorConfig},
@@ -32,18 +28,19 @@ use wire::{Command, CompactFrame, Operation, Status};
 use xdp::{Committed, Flags, InNicConfig, InNicLedger, LedgerCounter, Link, Mode};
 
 use crate::{
-    Config, Error, admission,
+    Config, Error, admission, blocks,
     controller::BEHIND,
     http::Http,
-    layout, memory,
-    node::{builder_options, join, listening},
+    layout,
+    listings::Listings,
+    memory,
     recovery::{self, Recovered},
-    shared::Shared,
-    threads::{self, spawn},
+    shared::{Shared, lock},
+    site::NodeSite,
+    sockets::listening,
+    threads::{self, join, spawn},
     tier,
 };
-
-pub(crate) use metrics::write as write_metrics;
 
 /// How long the ring is left alone when it was empty: so much is lost at most by a crash, beside what is being written.
 const NAP: Duration = Duration::from_millis(1);
@@ -94,7 +91,8 @@ impl InNic {
         restore::restore(&mut ledger, &recovered, &log, size.retention, admission::now())?;
         drop(recovered);
         let network = chain.network_id();
-        let builder = BlockBuilder::new(chain, sealer, log.clone(), builder_options(config), (), admission::now())?;
+        let listings = Listings::new(chain.reader());
+        let builder = blocks::builder(config, chain, sealer, log.clone(), ())?;
 
         let socket = UdpSocket::bind(config.listen).map_err(listening("listen", config.listen))?;
         socket.set_read_timeout(Some(LISTEN)).map_err(listening("listen", config.listen))?;
@@ -124,17 +122,17 @@ impl InNic {
             shared: shared.clone(),
             stop: stop.clone(),
             threads: vec![],
-            order: Arc::new(AtomicU8::new(threads::BUILD)),
+            order: Arc::new(AtomicU8::new(blocks::BUILD)),
             builder: None,
             _data: data,
         };
-        service.threads.push(spawn("journal", None, {
+        service.threads.push(spawn(threads::JOURNAL, None, {
             let (stop, shared) = (stop.clone(), shared.clone());
             move || follow(&ledger, journal, &shared, &stop)
         })?);
-        service.builder = Some(spawn("builder", None, {
+        service.builder = Some(spawn(threads::BUILDER, None, {
             let (order, shared) = (service.order.clone(), shared.clone());
-            move || threads::build(builder, &order, &shared)
+            move || blocks::build(builder, &order, &shared)
         })?);
         let selector =
             Selector::new(SelectorConfig { trusted: config.trusted.clone(), ..SelectorConfig::default() }, local);
@@ -143,7 +141,7 @@ impl InNic {
             move || refuse(&socket, selector, &shared, &stop)
         })?);
         if let Some(address) = config.http {
-            let http = Http::bind(address, shared).map_err(listening("http", address))?;
+            let http = Http::bind(address, NodeSite::new(shared, listings)).map_err(listening("http", address))?;
             service.http = http.local_address().ok();
             service.threads.push(spawn("http", None, move || http.run(&stop))?);
         }
@@ -186,7 +184,7 @@ impl InNic {
 
     /// Stops: executes nothing more, puts what was executed into the journal, and that into blocks.
     pub fn stop(mut self) {
-        self.end(threads::DRAIN);
+        self.end(blocks::DRAIN);
     }
 
     fn end(&mut self, order: u8) {
@@ -203,12 +201,8 @@ impl InNic {
 
 impl Drop for InNic {
     fn drop(&mut self) {
-        self.end(threads::STOP);
+        self.end(blocks::STOP);
     }
-}
-
-pub(crate) fn lock(ledger: &Mutex<InNicLedger>) -> MutexGuard<'_, InNicLedger> {
-    ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn operation(committed: &Committed) -> Operation {
@@ -221,7 +215,7 @@ fn operation(committed: &Committed) -> Operation {
         amount: amount.into(),
         status: status.into(),
     };
-    debug_assert!(frame.command().is_ok_and(|command| command != Command::Refer));
+    debug_assert!(frame.command().is_ok_and(Command::is_executed));
     frame.to_operation()
 }
 

@@ -2,14 +2,19 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;
+mod blocks;
 mod completer;
 pub mod config;
 mod controller;
 mod cycles;
+mod electrum_server;
 mod error;
-mod http;
+pub mod http;
 mod in_nic;
+pub mod kv_server;
+mod kv_tier;
 pub mod layout;
+pub mod listings;
 mod memory;
 mod metrics;
 mod node;
@@ -20,14 +25,18 @@ mod rtl;
 pub mod sealing;
 mod shared;
 pub mod signatures;
+pub mod site;
+mod sockets;
 mod threads;
 mod tier;
 mod turns;
 mod verification;
+mod workers;
 
 pub use config::{Config, ConfigError};
 pub use error::Error;
 pub use in_nic::InNic;
 pub use node::Node;
 pub use shared::Shared;
+pub use threads::abort_on_panic;
 pub use tier::Choice;

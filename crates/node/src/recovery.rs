@@ -42,7 +42,7 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recove
         sealer = Some(begun);
         Ok(genesis)
     })?;
-    let sealer = sealer.map_or_else(|| sealing::resume(config, chain.key()), Ok)?;
+    let sealer = sealer.map_or_else(|| sealing::resume(config, chain.authority()), Ok)?;
     let bitcoin = layout::find_bitcoin(&data)?;
     let secret = Secret::from_seed(layout::random()?);
     let ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;

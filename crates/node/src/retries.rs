@@ -4,10 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ledger::retries::Fill;
 
-use crate::metrics::Metrics;
-
 /// The kinds of operations that are remembered apart.
-const KINDS: [&str; 2] = ["unsigned", "signed"];
+pub(crate) const KINDS: [&str; 2] = ["unsigned", "signed"];
 
 /// How full the memory of retries is. One thread writes them and any thread reads.
 #[derive(Debug, Default)]
@@ -38,15 +36,4 @@ impl RetryFigures {
             age: age.load(Relaxed),
         })
     }
-}
-
-/// Writes how full the memory is, as Prometheus reads it.
-pub(crate) fn write(metrics: &mut Metrics, fills: [Fill; KINDS.len()]) {
-    let each = |figure: fn(&Fill) -> u64| KINDS.iter().zip(&fills).map(move |(kind, fill)| ([*kind], figure(fill)));
-    let remembered = each(|fill| fill.operations as u64);
-    metrics.gauges("retry_operations", "Operations remembered for retries.", ["kind"], remembered);
-    let capacity = each(|fill| fill.capacity as u64);
-    metrics.gauges("retry_capacity", "Operations that can be remembered; one more is BUSY.", ["kind"], capacity);
-    let ages = each(|fill| fill.age);
-    metrics.gauges("retry_age_microseconds", "Age of the oldest one remembered.", ["kind"], ages);
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nic::{
-    AfXdpBackend, Backend as _, Either, Prefix, RtlBackend, RtlConfig, Streams, WithStreams,
+    Backend as _, Either, Prefix, RtlBackend, RtlConfig, Streams,
     rtl::{Announcer, Network, RtlCounters, tap::Tap},
 };
 
-use crate::{Config, Error};
-
-/// Sockets, or the simulated NIC between the node and them.
-pub type Carrier = Either<Sockets, RtlBackend<Sockets>>;
+use crate::{
+    Config, Error,
+    sockets::{Carrier, Sockets},
+};
 
 /// What the rest of the node has of the NIC.
 pub struct Handles {
@@ -22,9 +22,6 @@ pub struct Handles {
     /// Who tells its proof cache of blocks.
     pub announcer: Announcer,
 }
-
-/// Datagrams and connections.
-type Sockets = WithStreams<AfXdpBackend>;
 
 /// Puts the simulated NIC before the node: on the sockets that `bind` opens, or on a TAP device where one is named. `is_empty` tells
 /// that the ledger has no history, which the NIC's engine would not know.
@@ -59,10 +56,8 @@ pub fn start(
 fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfig, Error> {
     // Where the node trusts more than the NIC knows, the NIC would refuse what the node does not.
     let mut trusted = config.trusted.iter().filter(|prefix: &&Prefix| matches!(prefix.address(), IpAddr::V4(_)));
-    let engine = match (trusted.next(), trusted.next()) {
-        (Some(prefix), None) if is_empty && own.is_ipv4() => Some(*prefix),
-        _ => None,
-    };
+    let verify = trusted.next().copied().filter(|_| own.is_ipv4());
+    let engine = verify.filter(|_| trusted.next().is_none() && is_empty);
     let mut random = [0; 84];
     getrandom::fill(&mut random)
         .map_err(|error| Error::System { what: "random numbers", source: std::io::Error::other(error) })?;
@@ -74,6 +69,8 @@ fn settings(config: &Config, own: SocketAddr, is_empty: bool) -> Result<RtlConfi
         library: PathBuf::from(&config.io.rtl),
         own,
         engine,
+        // Of more prefixes it takes what comes from the first, and the node what comes from the others.
+        verify,
         // The NIC does not count what anybody asks for.
         proofs: config.proofs.cache > 0 && config.limits.rate == 0,
         promise: config.promise,

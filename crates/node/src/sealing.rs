@@ -6,7 +6,7 @@ mod remote;
 use std::{io, path::PathBuf, time::Duration};
 
 use chain::own::{self, Sealer, seal};
-use spv::{BlockHeader, ChainKey, SealedHeader};
+use spv::{Authority, BlockHeader, ChainKey, SealedHeader};
 
 use crate::{Config, admission, layout};
 pub use remote::RemoteSigner;
@@ -42,6 +42,9 @@ pub enum Error {
         /// The file's public key.
         found: String,
     },
+    /// Replicas order the chain.
+    #[error("replicas order the chain, and no key seals it: a node alone cannot go on with it; name another `data`")]
+    Ordered,
     /// The system gave no random bytes.
     #[error("no random numbers from the system: {0}")]
     Random(getrandom::Error),
@@ -96,12 +99,13 @@ pub fn begin(config: &Config) -> Result<(SealedHeader, Box<dyn Sealer>), own::Er
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|error| sealing(Error::Random(error)))?;
     let header = BlockHeader::genesis(&config.network, &random, admission::now(), &key);
-    Ok((seal(&mut *sealer, &key, &header)?, sealer))
+    Ok((seal(&mut *sealer, &Authority::Key(key), &header)?, sealer))
 }
 
 /// Whoever seals the headers of a chain that exists. A signer is not asked before it is needed: the node serves without it, and
 /// blocks wait.
-pub fn resume(config: &Config, expected: &ChainKey) -> Result<Box<dyn Sealer>, Error> {
+pub fn resume(config: &Config, authority: &Authority) -> Result<Box<dyn Sealer>, Error> {
+    let Authority::Key(expected) = authority else { return Err(Error::Ordered) };
     if let Some(signer) = signer(config) {
         return Ok(Box::new(signer));
     }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
@@ -14,18 +14,12 @@ use std::{
 use ledger::{
     builder::{BlockBuilder, Observer},
     journal::Log,
-    retries::Fill,
 };
-use nic::{Class, Costs, Counters, cost::Work, counters::Closed, rtl::RtlCounters};
+use nic::{Costs, Counters, rtl::RtlCounters};
 use proof::Cache;
-use wire::Status;
-use xdp::{Counter, Gauge, InNicLedger, Program, RetryFill, State};
+use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{
-    config, in_nic,
-    metrics::Metrics,
-    retries::{self, RetryFigures},
-};
+use crate::{config, retries::RetryFigures};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -46,6 +40,8 @@ pub struct Shared {
     pub accounts_limit: u64,
     /// Number of accounts from which on only trusted senders open others.
     pub accounts_unreserved: u64,
+    /// The least that an account pays for opening another.
+    pub deposit: u64,
     /// What is remembered for retries.
     pub retries: RetryFigures,
     /// Operations that were executed and journalled, since the start.
@@ -76,6 +72,8 @@ pub struct Shared {
     tier: OnceLock<(State, Arc<Program>, Vec<Gauge>)>,
     rtl: OnceLock<Arc<RtlCounters>>,
     in_nic: OnceLock<Arc<Mutex<InNicLedger>>>,
+    kv: OnceLock<Arc<kv::service::Service>>,
+    electrum: OnceLock<Arc<electrum::Service>>,
 }
 
 impl Shared {
@@ -95,6 +93,7 @@ impl Shared {
             accounts: AtomicU64::new(0),
             accounts_limit: ledger.accounts,
             accounts_unreserved: ledger.unreserved(),
+            deposit: ledger.deposit,
             retries: RetryFigures::default(),
             executed: AtomicU64::new(0),
             height: AtomicU64::new(0),
@@ -111,12 +110,39 @@ impl Shared {
             tier: OnceLock::new(),
             rtl: OnceLock::new(),
             in_nic: OnceLock::new(),
+            kv: OnceLock::new(),
+            electrum: OnceLock::new(),
         }
+    }
+
+    /// The in-NIC ledger, if there is one.
+    pub(crate) fn in_nic(&self) -> Option<MutexGuard<'_, InNicLedger>> {
+        Some(lock(self.in_nic.get()?))
     }
 
     pub(crate) fn set_in_nic(&self, ledger: Arc<Mutex<InNicLedger>>) {
         // A service has one.
         let _ = self.in_nic.set(ledger);
+    }
+
+    /// The key-value store, if there is one.
+    pub(crate) fn kv(&self) -> Option<&Arc<kv::service::Service>> {
+        self.kv.get()
+    }
+
+    pub(crate) fn set_kv(&self, service: Arc<kv::service::Service>) {
+        // A node has one.
+        let _ = self.kv.set(service);
+    }
+
+    /// What serves Electrum's clients, if anything does.
+    pub(crate) fn electrum(&self) -> Option<&Arc<electrum::Service>> {
+        self.electrum.get()
+    }
+
+    pub(crate) fn set_electrum(&self, service: Arc<electrum::Service>) {
+        // A node has one.
+        let _ = self.electrum.set(service);
     }
 
     pub(crate) fn set_tier(&self, state: State, program: Arc<Program>, sockets: Vec<Gauge>) {
@@ -136,6 +162,11 @@ impl Shared {
 
     pub(crate) fn tier_state(&self) -> Option<&State> {
         self.tier.get().map(|(state, ..)| state)
+    }
+
+    /// How much AF_XDP has, if there are sockets of it.
+    pub(crate) fn gauges(&self) -> Option<&[Gauge]> {
+        self.tier.get().map(|(_, _, gauges)| gauges.as_slice())
     }
 
     /// How often the NIC tier did something.
@@ -203,82 +234,9 @@ impl Shared {
         }
         None
     }
+}
 
-    /// All figures as Prometheus reads them.
-    pub fn metrics(&self) -> String {
-        let mut metrics = Metrics::default();
-        let counters = &self.counters;
-        metrics.counter("messages_total", "Messages received.", counters.messages.get());
-        metrics.counter("datagrams_total", "Datagrams received.", counters.datagrams.get());
-        metrics.counter("frames_total", "Datagrams received past the network stack.", counters.frames.get());
-        metrics.counter("bytes_total", "Bytes received.", counters.bytes.get());
-        metrics.counter("operations_total", "Operations received.", counters.operations.get());
-        metrics.counter("queries_total", "Proof, headers, info and verify frames received.", counters.queries.get());
-        metrics.counter("dropped_total", "Datagrams that got no answer.", counters.dropped.get());
-        metrics.counter("replies_total", "Replies sent.", counters.replies.get());
-        metrics.counter("lost_total", "Replies that could not be sent.", counters.lost.get());
-        metrics.counter("executed_total", "Operations executed and journalled.", self.executed.load(Relaxed));
-        metrics.counter("verified_total", "Signatures checked.", self.verified.load(Relaxed));
-        let verifications = self.verifications.load(Relaxed);
-        metrics.counter("verifications_total", "Messages of verify frames answered.", verifications);
-        metrics.gauge("transactions", "Transactions in all blocks.", self.settled.load(Relaxed));
-        let cache = self.cache.as_ref().map(|cache| cache.counters()).unwrap_or_default();
-        metrics.counter("proof_hits_total", "Proofs answered from the cache.", cache.hits);
-        metrics.counter("proof_misses_total", "Proofs that the cache did not hold.", cache.misses);
-        metrics.counter("proof_invalidations_total", "Proofs forgotten because of new blocks.", cache.invalidations);
-        metrics.counter("proof_evictions_total", "Proofs forgotten to make room.", cache.evictions);
-        metrics.gauge("accounts", "Accounts.", self.accounts.load(Relaxed));
-        metrics.gauge("accounts_limit", "Accounts that the table holds.", self.accounts_limit);
-        let unreserved = self.accounts_unreserved;
-        metrics.gauge("accounts_unreserved", "Accounts from which on only trusted senders open others.", unreserved);
-        // The program remembers by itself, and no operation that is signed.
-        let by_program = self.in_nic.get().map(|ledger| {
-            let RetryFill { operations, capacity, age } = in_nic::lock(ledger).retries();
-            [Fill { operations, capacity, age: age.as_micros() as u64 }, Fill::default()]
-        });
-        retries::write(&mut metrics, by_program.unwrap_or_else(|| self.retries.fills()));
-        metrics.gauge("durable_sequence", "Last durable operation.", self.durable());
-        metrics.gauge("built_sequence", "Last operation that the block builder has seen.", self.built.load(Relaxed));
-        metrics.gauge("builder_behind", "Durable operations not yet in a block.", self.behind());
-        metrics.gauge("height", "Height of the own chain.", self.height.load(Relaxed));
-        metrics.gauge("journal_segments", "Segments of the journal in use.", self.log.segments() as u64);
-        let storage_failed = self.storage_failed.load(Relaxed);
-        metrics.gauge("storage_failed", "1 if the journal cannot be written.", storage_failed.into());
-        metrics.gauge("reads_only", "1 if only reads are answered.", self.reads_only.load(Relaxed).into());
-        metrics.gauge("builder_failed", "1 if the builder has stopped.", self.builder_failed.load(Relaxed).into());
-        metrics.gauge("sealer_failed", "1 if nobody seals blocks.", self.sealer_failed.load(Relaxed).into());
-        metrics.gauge("uptime_seconds", "Time since the start.", self.started.elapsed().as_secs());
-        if let Some((_, _, sockets)) = self.tier.get() {
-            let seen = Counter::ALL.into_iter().map(|counter| ([counter.name()], self.tier_count(counter)));
-            metrics.counters("xdp_total", "Datagrams that XDP has seen.", ["answer"], seen);
-            let losses = Vec::from_iter(sockets.iter().map(Gauge::losses));
-            let full = losses.iter().map(|losses| losses.full).sum();
-            let invalid = losses.iter().map(|losses| losses.invalid).sum();
-            let lost = [(["full"], full), (["invalid"], invalid)];
-            metrics.counters("frames_lost_total", "Frames that AF_XDP could not deliver.", ["reason"], lost);
-        }
-        if let Some(rtl) = self.rtl() {
-            let done = rtl.all().map(|(name, count)| ([name], count));
-            metrics.counters("rtl_total", "What the simulated NIC has done.", ["what"], done);
-        }
-        if let Some(ledger) = self.in_nic.get() {
-            in_nic::write_metrics(&mut metrics, &in_nic::lock(ledger), self.durable());
-        }
-        let refusals = Status::ALL.iter().copied().filter(|status| !status.is_journalled());
-        let refused = refusals.map(|status| ([status.name()], counters.refused(status)));
-        metrics.counters("refused_total", "Frames refused.", ["status"], refused);
-        let busy = Class::ALL.map(|class| ([class.name()], counters.busy(class).get()));
-        metrics.counters("busy_total", "Frames refused as all that may wait for workers did.", ["class"], busy);
-        metrics.counter("connections_total", "TCP connections.", counters.connections.get());
-        let closed = Closed::ALL.map(|why| ([why.name()], counters.closed(why).get()));
-        metrics.counters("connections_closed_total", "TCP connections that ended.", ["reason"], closed);
-        let costs = &self.costs;
-        metrics.counter("charged_total", "Operations' worth charged to prefixes with a rate.", costs.charged.get());
-        let spent = Work::all().map(|work| ([work.name()], costs.spent(work)));
-        let help = "Processor time that workers took for signatures and verify frames.";
-        metrics.counters("work_nanoseconds_total", help, ["work"], spent);
-        let prices = Work::all().map(|work| ([work.name()], costs.price(work)));
-        metrics.gauges("price_picoseconds", "What a piece of work is charged at.", ["work"], prices);
-        metrics.into_text()
-    }
+/// The in-NIC ledger, for this thread alone. What panicked while it had it left no change half done.
+pub(crate) fn lock(ledger: &Mutex<InNicLedger>) -> MutexGuard<'_, InNicLedger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,7 +10,7 @@ use verify::{
     secp256k1::ecdsa::{Policy, Signed, Verifier},
     transfer,
 };
-use wire::{Command, SignedOperation};
+use wire::{AccountId, Command, SignedOperation};
 
 use crate::Error;
 
@@ -132,11 +132,12 @@ fn first_unsigned(network: &[u8; 32], operations: &[(Place, SignedOperation)]) -
 /// Whether the key may speak for the account.
 fn is_of_account(signed: &SignedOperation) -> bool {
     let operation = &signed.operation;
-    let account = || transfer::account_id(&signed.public_key);
+    let account = || AccountId::keyed(&transfer::account_hash(&signed.public_key));
     match (operation.command(), operation.payer()) {
         (Ok(Command::Issue), _) => true,
-        (Ok(Command::Create), payer) => operation.source.is_keyed() && payer.is_none_or(|payer| payer.0 == account()),
-        _ => operation.source.0 == account(),
+        (Ok(Command::Create), payer) => operation.source.is_keyed() && payer.is_none_or(|payer| payer == account()),
+        (Ok(Command::Transfer | Command::Refer), _) => operation.source == account(),
+        (Err(_), _) => false,
     }
 }
 

@@ -1,38 +1,8 @@
-//! What the threads of a node do, one function each.
+//! Threads: starting them, and waiting for their end.
 
-use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU8, Ordering::Relaxed},
-    },
-    thread::{Builder, JoinHandle},
-    time::{Duration, Instant},
-};
+use std::thread::{self, Builder, JoinHandle};
 
-use chain::own::{self, Tip};
-use ledger::builder::{BlockBuilder, Observer};
-use nic::rtl;
-use proof::Cache;
-use wire::{Chain, Operation};
-
-use crate::{Error, admission, memory, shared::Shared};
-
-/// How long the builder sleeps when there is nothing to do: a fraction of a sensible block interval, and long enough for
-/// batches to be worth while.
-const NAP: Duration = Duration::from_millis(5);
-
-/// How long the builder sleeps after an error before it tries again.
-const NAP_AFTER_ERROR: Duration = Duration::from_secs(1);
-
-/// How long the builder has had nothing to do before it gives memory back: longer than a block usually stays open.
-const IDLE: Duration = Duration::from_secs(3);
-
-/// The builder is to go on.
-pub const BUILD: u8 = 0;
-/// The builder is to end after what is durable is in blocks.
-pub const DRAIN: u8 = 1;
-/// The builder is to end.
-pub const STOP: u8 = 2;
+use crate::Error;
 
 /// Starts a thread; `processor` pins it.
 pub fn spawn<T: Send + 'static>(
@@ -55,70 +25,38 @@ pub fn spawn<T: Send + 'static>(
     Builder::new().name(name).spawn(run).map_err(|source| Error::System { what: "a thread", source })
 }
 
-/// Tells the proof caches of new blocks: the node's, and that of the simulated NIC, where there is one.
-pub struct Announcer {
-    pub cache: Option<Arc<Cache>>,
-    pub nic: Arc<OnceLock<rtl::Announcer>>,
-}
-
-impl Observer for Announcer {
-    fn closed(&mut self, _parent: &Tip, tip: &Tip, operations: &[Operation]) {
-        if let Some(cache) = &self.cache {
-            cache.announce_own(tip, operations);
-        }
-        if let Some(nic) = self.nic.get() {
-            let touched = proof::touched(operations);
-            nic.extend(Chain::Own, tip.hash, tip.height(), tip.header.previous, touched);
-        }
+/// Waits for the end of a thread, and tells if it was a panic.
+pub fn join(thread: JoinHandle<()>) {
+    let name = thread.thread().name().unwrap_or_default().to_owned();
+    if thread.join().is_err() {
+        tracing::error!(thread = name, "the thread panicked");
     }
 }
 
-/// Builds blocks until told otherwise. A disk that fails is tried again: the journal holds what is not in blocks.
-pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared: &Shared) {
-    // When the builder last had something to do, if memory was not given back since.
-    let mut busy = Some(Instant::now());
-    loop {
-        let order = order.load(Relaxed);
-        let result = match order {
-            BUILD => builder.step(admission::now()),
-            DRAIN => drain(&mut builder).map(|()| false),
-            _ => return,
-        };
-        shared.tell_built(&builder);
-        match result {
-            Ok(progress) => {
-                shared.sealer_failed.store(false, Relaxed);
-                if shared.builder_failed.swap(false, Relaxed) {
-                    tracing::info!("blocks are built again");
-                }
-                if order == DRAIN {
-                    return;
-                }
-                if progress {
-                    busy = Some(Instant::now());
-                    continue;
-                }
-                if busy.take_if(|busy| busy.elapsed() >= IDLE).is_some() {
-                    memory::give_back();
-                }
-                std::thread::sleep(NAP);
-            }
-            Err(error) => {
-                let unsealed = own::Error::is_of_the_sealer;
-                shared.sealer_failed.store(matches!(&error, ledger::Error::Chain(error) if unsealed(error)), Relaxed);
-                if !shared.builder_failed.swap(true, Relaxed) {
-                    tracing::error!(%error, "no blocks are built; transfers are kept in the journal");
-                }
-                if order == DRAIN {
-                    return;
-                }
-                std::thread::sleep(NAP_AFTER_ERROR);
-            }
-        }
-    }
-}
+/// Name of a thread that executes operations.
+pub(crate) const IO: &str = "io";
+/// Name of the thread that writes the journal.
+pub(crate) const JOURNAL: &str = "journal";
+/// Name of the thread that builds blocks.
+pub(crate) const BUILDER: &str = "builder";
 
-fn drain<O: Observer>(builder: &mut BlockBuilder<O>) -> Result<(), ledger::Error> {
-    while builder.step(admission::now())? {}
-    builder.finish()
+/// The threads that change or keep money, or what clients stored. Where one of them panics, what the program holds is
+/// not what it should be.
+const KEEPERS: [&str; 5] = [IO, JOURNAL, BUILDER, kv::server::WORKER, kv::server::UDP];
+
+/// Ends the process at once where a thread panics that changes or keeps money: nothing is answered after that, and what
+/// is durable is what a crash leaves. For programs that are nothing but a node.
+pub fn abort_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        let current = thread::current();
+        if let Some(name) = current.name().filter(|name| KEEPERS.contains(name)) {
+            tracing::error!(
+                thread = name,
+                "it panicked, so the node ends: run `turnpike check` before it starts again"
+            );
+            std::process::abort();
+        }
+    }));
 }

@@ -122,7 +122,7 @@ fn open_sockets(config: &Config, interface: &Interface, program: &Program) -> Re
 /// The interface of a name, or else the one that has the address.
 pub(crate) fn find_interface(name: &str, listen: SocketAddr) -> Result<Interface, String> {
     if name.is_empty() && listen.ip().is_unspecified() {
-        return Err("it listens on every address: name the interface (`io.interface`)".to_owned());
+        return Err("it listens on every address: name the interface".to_owned());
     }
     let found = if name.is_empty() { Interface::with_address(listen.ip()) } else { Interface::named(name) };
     found.map_err(|error| error.to_string())

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use nic::{
-    Costs, Held, Reply, Transmit,
+    Costs, Held, Reply, Sharer, Transmit,
     cost::{Work, pieces},
 };
 use verify::{
@@ -78,8 +78,8 @@ impl Job for Request {
         self.cost
     }
 
-    fn is_trusted(&self) -> bool {
-        self.held.trusted
+    fn sharer(&self) -> Sharer {
+        self.held.sharer()
     }
 }
 

@@ -66,7 +66,19 @@ fn write(tip: &ChainTip, proof: &Proof, body: &mut Vec<u8>) -> Result<(), Refusa
     Ok(())
 }
 
-/// Announces to a cache what an importer changes.
+/// Makes the tip of a chain of Bitcoin known to a cache: without it nothing of the chain is kept.
+pub fn begin(cache: &Cache, chain: &BitcoinChain) {
+    if let Some(tip) = tip_of(chain) {
+        cache.reorganise(Chain::Bitcoin, tip);
+    }
+}
+
+fn tip_of(chain: &BitcoinChain) -> Option<Tip> {
+    chain.view().tip().map(|tip| Tip { hash: tip.hash, height: tip.height.into() })
+}
+
+/// Announces to a cache what an importer changes. Nodes import while they do not serve, so this is for programs that do
+/// both.
 #[derive(Debug)]
 pub struct BitcoinAnnouncer {
     cache: Arc<Cache>,
@@ -77,11 +89,8 @@ pub struct BitcoinAnnouncer {
 impl BitcoinAnnouncer {
     /// Makes the tip of a chain known to a cache, to which the changes from now on go.
     pub fn new(cache: Arc<Cache>, chain: &BitcoinChain) -> Self {
-        let last = chain.view().tip().map(|tip| Tip { hash: tip.hash, height: tip.height.into() });
-        if let Some(tip) = last {
-            cache.reorganise(Chain::Bitcoin, tip);
-        }
-        Self { cache, last }
+        begin(&cache, chain);
+        Self { cache, last: tip_of(chain) }
     }
 }
 

@@ -13,7 +13,7 @@ pub mod paper;
 mod service;
 mod source;
 
-pub use bitcoin::{BitcoinAnnouncer, BitcoinSource};
+pub use bitcoin::{BitcoinAnnouncer, BitcoinSource, begin as begin_bitcoin};
 pub use cache::{Cache, Config, Lookup, Memory, Tip};
 pub use counters::Counters;
 pub use own::{OwnSource, touched};

@@ -1,7 +1,7 @@
 //! The own chain as a source of proofs, and its blocks as announcements.
 
 use chain::own::{OwnReader, Tip as ChainTip, TransactionAnswer};
-use wire::{Chain, Command, IndexReply, Operation, ProofReply, ProofRequest, Query, U16, U32, U64};
+use wire::{Chain, IndexReply, Operation, ProofReply, ProofRequest, Query, U16, U32, U64};
 use zerocopy::{FromZeros, IntoBytes};
 
 use crate::{
@@ -91,11 +91,9 @@ impl Cache {
 
 /// The accounts that operations of the own chain touch, as requests name them.
 pub fn touched(operations: &[Operation]) -> impl Iterator<Item = [u8; 32]> + Clone {
-    let accounts = operations.iter().flat_map(|operation| {
-        let is_transfer = operation.command() == Ok(Command::Transfer);
-        let other = if is_transfer { Some(operation.destination) } else { operation.payer() };
-        [Some(operation.source), other].into_iter().flatten()
-    });
+    let accounts = operations
+        .iter()
+        .flat_map(|operation| [Some(operation.source), operation.other_account()].into_iter().flatten());
     accounts.map(Into::into)
 }
 

@@ -13,7 +13,7 @@ const KEYS: u8 = 12;
 /// A chain at one tip. What is true of a key is when it was last touched; all of it changes with the state, if the
 /// query is about the index.
 #[derive(Clone, Debug, PartialEq)]
-struct State {
+struct ModelChain {
     id: u16,
     height: u64,
     /// Counts what cannot be proved any more.
@@ -21,7 +21,7 @@ struct State {
     touched: BTreeMap<u8, u16>,
 }
 
-impl State {
+impl ModelChain {
     fn tip(&self) -> Tip {
         let id = self.id.to_be_bytes();
         Tip { hash: std::array::from_fn(|at| id[at % 2]), height: self.height | u64::from(self.id) << 32 }
@@ -82,16 +82,16 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A chain as its store has it, what of it was announced, and what is on its way.
 struct Model {
-    store: State,
-    announced: State,
-    coming: VecDeque<(State, Vec<u8>)>,
-    past: Vec<State>,
+    store: ModelChain,
+    announced: ModelChain,
+    coming: VecDeque<(ModelChain, Vec<u8>)>,
+    past: Vec<ModelChain>,
 }
 
 fn run(config: &Config, steps: Vec<Step>) {
     let cache = Cache::new(config).unwrap();
     let mut models = [Chain::Own, Chain::Bitcoin].map(|chain| {
-        let genesis = State { id: u16::from(chain.code()) + 1, height: 0, branch: 0, touched: BTreeMap::new() };
+        let genesis = ModelChain { id: u16::from(chain.code()) + 1, height: 0, branch: 0, touched: BTreeMap::new() };
         assert_eq!(cache.tip(chain), None);
         cache.fill(chain, Query::Latest, &[0; 32], &genesis.body(chain, Query::Latest, 0));
         assert_eq!(cache.get(chain, Query::Latest, &[0; 32], &mut [0; 1500]), Lookup::Miss);

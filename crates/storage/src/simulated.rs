@@ -39,10 +39,10 @@ impl Default for Faults {
 /// version that the sector had since it was last synced. Names that were not synced survive up to some point in the order
 /// in which they were changed.
 #[derive(Clone, Debug)]
-pub struct SimulatedDisk(Arc<Mutex<State>>);
+pub struct SimulatedDisk(Arc<Mutex<Disk>>);
 
 #[derive(Debug)]
-struct State {
+struct Disk {
     random: Random,
     faults: Faults,
     directories: BTreeMap<PathBuf, Names>,
@@ -73,7 +73,7 @@ impl Names {
 impl SimulatedDisk {
     /// An empty disk without faults.
     pub fn new(seed: u64) -> Self {
-        Self(Arc::new(Mutex::new(State {
+        Self(Arc::new(Mutex::new(Disk {
             random: Random::new(seed),
             faults: Faults::default(),
             directories: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl SimulatedDisk {
         })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Disk> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -165,7 +165,7 @@ impl SimulatedDisk {
     }
 }
 
-impl State {
+impl Disk {
     fn find(&self, path: &Path) -> Option<u64> {
         let names = self.directories.get(path.parent()?)?;
         names.current().get(path.file_name()?.to_str()?).copied()
@@ -220,7 +220,7 @@ impl SimulatedDirectory {
     fn change<T>(
         &self,
         name: &str,
-        change: impl FnOnce(&mut State, &mut BTreeMap<String, u64>) -> Result<T, Error>,
+        change: impl FnOnce(&mut Disk, &mut BTreeMap<String, u64>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let state = &mut *self.disk.state();
         let path = self.path.join(name);

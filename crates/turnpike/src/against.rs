@@ -81,7 +81,7 @@ impl Against {
     pub fn new(chain: &HeaderChain, source: Source, replaced: Option<Replaced>) -> Self {
         Self {
             network: hex::encode(chain.network_id()),
-            chain_key: hex::encode(&chain.key().to_bytes()),
+            chain_key: hex::encode(&chain.authority().to_bytes()),
             pinned: source == Source::Pinned,
             tip_height: chain.height(),
             tip: hex::encode(chain.tip_hash()),

@@ -13,7 +13,7 @@ mod output;
 mod process;
 mod way_file;
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -22,17 +22,23 @@ use tracing_subscriber::EnvFilter;
 use crate::cli::{Cli, LogFormat};
 use crate::output::Output;
 
+/// Libraries whose events of `info` are about their own files. What `--log` says of them holds.
+const LIBRARIES: &str = "fjall=warn,lsm_tree=warn";
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(cli.json);
-    let filter = match EnvFilter::try_new(&cli.log) {
+    let filter = match EnvFilter::try_new(format!("{LIBRARIES},{}", cli.log)) {
         Ok(filter) => filter,
         Err(error) => {
             output.error(&error::Error::Input(format!("--log {}: {error}; expected a level such as info", cli.log)));
             return ExitCode::FAILURE;
         }
     };
+    // Colours are for terminals only, and for those who want them there (no-color.org).
+    let is_coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_target(false);
+    let log = log.with_ansi(is_coloured);
     match cli.log_format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().init(),

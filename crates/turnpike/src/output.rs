@@ -1,6 +1,9 @@
 //! Results on standard output, for people or as JSON; errors on standard error.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use std::fmt;
+use std::io::{self, ErrorKind, Write as _};
+
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 
 /// Where results go.
@@ -24,28 +27,44 @@ impl Output {
     pub fn result<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) {
         if self.json {
             match serde_json::to_string(value) {
-                Ok(line) => println!("{line}"),
+                Ok(line) => self.line(line),
                 Err(error) => eprintln!("error: the result can't be written as JSON: {error}"),
             }
         } else {
-            println!("{}", text(value));
+            self.line(text(value));
+        }
+    }
+
+    /// Writes a line to standard output. Whoever read it may be gone, as `head` is once it has its lines: that is no error.
+    pub fn line(self, text: impl AsRef<str>) {
+        match writeln!(io::stdout(), "{}", text.as_ref()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => panic!("standard output can't be written: {error}"),
+            _ => {}
         }
     }
 
     /// Tells how far something is, to people only.
     pub fn progress(self, text: impl AsRef<str>) {
         if !self.json {
-            println!("{}", text.as_ref());
+            self.line(text);
         }
     }
 
-    /// A progress bar over so many things, for people only.
-    pub fn bar(self, length: u64) -> ProgressBar {
+    /// A progress bar over so many things, with their rate and the time that is left: for people only, and only where
+    /// standard error is a terminal.
+    pub fn bar(self, what: &'static str, length: u64) -> ProgressBar {
         if self.json {
             return ProgressBar::hidden();
         }
-        let style = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} {per_sec} eta {eta}");
-        ProgressBar::new(length).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        let style = ProgressStyle::with_template("{msg:10} {bar:40} {human_pos}/{human_len} {rate} eta {eta}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = style.with_key("rate", |state: &ProgressState, to: &mut dyn fmt::Write| {
+            // There is nowhere to tell that a line could not be drawn.
+            let _ = write!(to, "{}/s", thousands(state.per_sec() as u64));
+        });
+        let bar = ProgressBar::new(length).with_style(style).with_message(what);
+        bar.tick();
+        bar
     }
 
     /// Prints an error with what led to it.

@@ -6,12 +6,11 @@ mod common;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Process, start};
 use serde_json::Value;
-use skip::Ability;
 use wire::{CompactFrame, Operation};
 use zerocopy::IntoBytes;
 
@@ -37,24 +36,20 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Asks for a proof until the block is closed.
+/// A proof, once the block is closed.
 fn proof(arguments: &[&str]) -> Value {
-    proof_that(arguments, |_| true)
+    json(&[arguments, &["--wait", "60"]].concat())
 }
 
-/// Asks until the proof is of what is wanted: a block may have been closed before that.
+/// Asks until the proof is of what is wanted, as a block may have been closed before that.
 fn proof_that(arguments: &[&str], wanted: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let output = turnpike(arguments);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let proved: Option<Value> = output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap());
-        match proved {
-            Some(proved) if wanted(&proved) => return proved,
-            Some(_) => {}
-            None => assert!(said.contains("NOT_FOUND"), "{arguments:?}: {said}"),
+        let proved = proof(arguments);
+        if wanted(&proved) {
+            return proved;
         }
-        assert!(Instant::now() < deadline, "{arguments:?}: {said}");
+        assert!(Instant::now() < deadline, "{arguments:?}: {proved}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -109,7 +104,7 @@ fn a_session_from_an_account_to_a_verified_proof() {
     let pay = |deposit| {
         [&["account", "create", &carol][..], &at, &["--payer-key", text(&key), "--deposit", deposit]].concat()
     };
-    assert!(error(&pay("99")).contains("DEPOSIT_REQUIRED"));
+    assert!(error(&pay("99")).contains("a deposit of 100 or more"));
     assert!(error(&pay("1000")).contains("INSUFFICIENT_BALANCE"));
     assert_eq!(json(&pay("100"))["account"], carol.as_str());
     assert_eq!(json(&[&["account", "refer", &account][..], &signed].concat())["balance"], 185);
@@ -128,7 +123,7 @@ fn a_session_from_an_account_to_a_verified_proof() {
     let balance = [&["proof", "get", "--balance", &account][..], &at, &keep].concat();
     let balance = proof_that(&balance, |balance| balance["exists"] == true);
     assert_eq!(json(&["proof", "verify", text(&kept), "--headers", text(&headers)]), balance);
-    let absent = proof(&[&["proof", "get", "--balance", "3"][..], &at, &keep].concat());
+    let absent = json(&[&["proof", "get", "--balance", "3"][..], &at, &keep].concat());
     assert_eq!(absent["exists"], false);
     assert!(json(&[&["headers", text(&headers)][..], &at].concat())["height"].as_u64() >= Some(1));
 
@@ -161,6 +156,110 @@ fn a_session_from_an_account_to_a_verified_proof() {
     let check = json(&["check", text(&data)]);
     assert_eq!((&check["accounts"], &check["total"]), (&5.into(), &"1190".into()));
     assert_eq!(check["chain_key"], balance["against"]["chain_key"]);
+}
+
+#[test]
+fn what_is_not_in_a_block_yet_is_told_and_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let config = folder.path().join("turnpike.toml");
+    let start = |interval: &str| {
+        fs::write(&config, format!("[blocks]\ninterval = {interval}")).unwrap();
+        start(&data, "127.0.0.1:0".parse().unwrap(), &["--accounts", "1000", "--config", text(&config)])
+    };
+    // No block is closed while this node runs.
+    let node = start("60000");
+    let address = node.address.to_string();
+    let at = ["--node", &address];
+    json(&[&["account", "create", "1", "--transaction", "5"][..], &at].concat());
+    let get = |subject: &[&'static str]| [&["proof", "get"], subject, &at].concat();
+    assert!(error(&get(&["--latest", "1"])).contains("none of its transactions is in a block yet"));
+    assert!(error(&get(&["--latest", "2"])).contains("there is no account"));
+    assert!(error(&get(&["--transaction", "5", "--source", "1"])).contains("is in no block, at least not yet"));
+    assert!(error(&get(&["--locator", "7:0"])).contains("there is no block 7 yet: the last one is 0"));
+    assert!(error(&get(&["--locator", "0:0"])).contains("no transaction at position 0"));
+    let waited = error(&get(&["--latest", "1", "--wait", "0.2"]));
+    assert!(waited.contains("200ms passed: account") && !waited.contains("NOT_FOUND"), "{waited}");
+    assert_eq!(json(&get(&["--balance", "1", "--wait", "0.1"]))["exists"], false);
+    assert!(error(&get(&["--bitcoin-script", "00", "--wait"])).contains("--wait"));
+    drop(node);
+
+    let node = start("500");
+    let address = node.address.to_string();
+    for (number, subject) in (2..).zip([&["--latest"][..], &["--balance"], &["--transaction", "9", "--source"]]) {
+        let account = number.to_string();
+        json(&["account", "create", &account, "--transaction", "9", "--node", &address]);
+        let get = [&["proof", "get", "--node", &address], subject, &[&account], &["--wait"]].concat();
+        assert_eq!(json(&get)["verified"], true);
+    }
+}
+
+/// All lines that a command prints, which has to succeed.
+fn lines(arguments: &[&str]) -> Vec<Value> {
+    let output = turnpike(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn accounts_and_their_transactions_are_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = start(&folder.path().join("data"), "127.0.0.1:0".parse().unwrap(), &["--accounts", "4000"]);
+    let (address, http) = (node.address.to_string(), node.http.to_string());
+    let load = ["load", "--node", &address, "--accounts", "2500", "--operations", "20000"];
+    json(&load);
+    let transfer = ["account", "transfer", "1", "2", "5", "--transaction", "77", "--node", &address];
+    let balance = json(&transfer)["balance"].as_u64().unwrap();
+    let last = proof(&["proof", "get", "--transaction", "77", "--source", "1", "--node", &address]);
+
+    // More than what the node gives at once.
+    let list = ["account", "list", "--http", &http];
+    let all = lines(&[&list[..], &["--all"]].concat());
+    let ids: std::collections::BTreeSet<_> = all.iter().map(|account| account["account"].as_str().unwrap()).collect();
+    assert_eq!((all.len(), ids.len()), (2500, 2500));
+    let sum: u64 = all.iter().map(|account| account["balance"].as_u64().unwrap()).sum();
+    assert_eq!(sum, 2500 * 1_000_000);
+    let first = all.iter().find(|account| account["account"] == last["source"]).unwrap();
+    assert_eq!((&first["balance"], &first["latest_height"]), (&balance.into(), &last["height"]));
+    assert_eq!(lines(&list), all[..100]);
+    let after = all[99]["account"].as_str().unwrap();
+    assert_eq!(lines(&[&list[..], &["--after", after, "--count", "7"]].concat()), all[100..107]);
+
+    let history = ["account", "history", "1", "--http", &http];
+    let all = lines(&[&history[..], &["--all"]].concat());
+    for key in ["height", "position", "command", "transaction", "source", "destination", "amount"] {
+        assert_eq!(all[0][key], last[key], "{key}");
+    }
+    let create = all.last().unwrap();
+    assert_eq!((&create["command"], &create["source"]), (&"CREATE".into(), &last["source"]));
+    // What the node tells is what it proves, and adds up.
+    let mut sum = 0;
+    for told in &all {
+        let (amount, debits) = (told["amount"].as_i64().unwrap(), told["command"] == "TRANSFER");
+        sum += if debits && told["source"] == last["source"] { -amount } else { amount };
+        let place = format!("{}:{}", told["height"], told["position"]);
+        let proved = json(&["proof", "get", "--locator", &place, "--node", &address]);
+        assert!(["transaction", "source", "destination"].iter().all(|key| proved[key] == told[key]), "{proved} {told}");
+    }
+    assert_eq!(sum, balance as i64);
+    assert_eq!(lines(&[&history[..], &["--count", "2"]].concat()), all[..2]);
+    let before = format!("{}:{}", all[1]["height"], all[1]["position"]);
+    assert_eq!(lines(&[&history[..], &["--before", &before]].concat()), all[2..]);
+
+    // For people, with what to ask for next.
+    let plain = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(plain(&[&history[..], &["--count", "2"]].concat()).contains(&format!("--before {before}")));
+    assert!(plain(&list).contains(&format!("--after {after}")));
+    assert!(plain(&[&list[..], &["--all"]].concat()).contains("that is all"));
+
+    assert!(error(&["account", "history", "9999", "--http", &http]).contains("is in a block"));
+    assert!(error(&[&history[..], &["--before", "0:0"]].concat()).contains("no transaction of account"));
+    assert!(error(&[&history[..], &["--before", "soon"]].concat()).contains("HEIGHT:POSITION"));
+    drop(node);
+    assert!(error(&list).contains("--http"));
 }
 
 #[test]
@@ -226,6 +325,17 @@ fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
         file.extend(packet);
     }
     file
+}
+
+/// As behind a pipe to `head`, which is gone once it has its lines.
+#[test]
+fn whoever_reads_the_output_may_go() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
+    let output = command.args(["config", "default"]).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let output = output.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -344,14 +454,9 @@ fn all_of_a_data_directory_is_its_owners_alone() {
 
 #[test]
 fn bitcoin_blocks_are_imported_and_proved() {
-    let blocks = std::env::var_os("TURNPIKE_BLOCKS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"), std::path::PathBuf::from);
-    if !blocks.join("blk_0_to_14131.dat").exists() {
-        return skip::lacking(Ability::Blocks, "scripts/fetch-blocks has not been run");
-    }
+    let Some(file) = skip::blocks("blk_0_to_14131.dat") else { return };
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let file = blocks.join("blk_0_to_14131.dat");
     let report = json(&["import", "bitcoin", text(&file), "--data", text(&data)]);
     assert_eq!((&report["height"], &report["transactions"]), (&14_131.into(), &14_247.into()));
     assert_eq!(json(&["import", "bitcoin", text(&file), "--data", text(&data)])["stored"], 0, "a second time is none");
@@ -504,14 +609,7 @@ fn proofs_of_delays_are_verified() {
 /// Mainnet's first blocks: what they spend was made in them.
 #[test]
 fn blocks_are_verified() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks/blk_0_to_14131.dat");
-    let path = std::env::var_os("TURNPIKE_BLOCKS").map_or(path, |folder| Path::new(&folder).join("blk_0_to_14131.dat"));
-    if !path.exists() {
-        return skip::lacking(
-            Ability::Blocks,
-            format_args!("{} is not there; scripts/fetch-blocks gets it", path.display()),
-        );
-    }
+    let Some(path) = skip::blocks("blk_0_to_14131.dat") else { return };
     let (status, report) = verified(&["block", text(&path)]);
     assert_eq!(status, 0, "{report}");
     for kind in ["proofs of work", "Merkle roots"] {

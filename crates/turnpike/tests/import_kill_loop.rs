@@ -2,7 +2,6 @@
 //! makes of it is the same to the last byte. `KILLS=50 cargo test --test import_kill_loop` kills more often.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use skip::Ability;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,11 +66,8 @@ fn flat_files(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[test]
 fn an_import_that_is_killed_goes_on_to_the_same_chain() {
-    let folder = std::env::var_os("TURNPIKE_BLOCKS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"), PathBuf::from);
-    let Ok(all) = fs::read(folder.join("blk_0_to_14131.dat")) else {
-        return skip::lacking(Ability::Blocks, "scripts/fetch-blocks has not been run");
-    };
+    let Some(path) = skip::blocks("blk_0_to_14131.dat") else { return };
+    let all = fs::read(path).unwrap();
     let kills: usize = std::env::var("KILLS").ok().map_or(12, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let (blocks, data, undisturbed) =

@@ -10,7 +10,6 @@ mod common;
 #[path = "../../../tests/conformance/tests/common/namespaces.rs"]
 mod namespaces;
 
-use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::path::Path;
@@ -20,6 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Process;
+use model::{Model, Outcome};
 use namespaces::{CABLE, CLIENT, NODE, Namespaces, within};
 use skip::Ability;
 use wire::{Command, CompactFrame, Operation, Status};
@@ -64,10 +64,7 @@ impl Random {
 /// The books, kept plainly, by what the journal says.
 #[derive(Default)]
 struct Books {
-    balances: HashMap<u32, u64>,
-    issued: u64,
-    /// Sequence of the last operation.
-    last: u64,
+    ledger: Model,
     /// The last operations, as they were answered.
     end: Vec<(CompactFrame, CompactFrame)>,
 }
@@ -75,41 +72,17 @@ struct Books {
 impl Books {
     /// Enters the next operation of the journal, which has to come to what was recorded.
     fn enter(&mut self, sequence: u64, operation: &Operation, value: u64) -> (CompactFrame, CompactFrame) {
-        assert_eq!(sequence, self.last + 1, "nothing is missing");
-        self.last = sequence;
+        assert_eq!(sequence, self.ledger.last_sequence() + 1, "nothing is missing");
         let mut requested = *operation;
         requested.status.set(0);
         let request = CompactFrame::from_operation(&requested).unwrap();
-        let expected = self.execute(&request);
-        assert_eq!((operation.status().unwrap(), value), expected, "operation {sequence}: {request:?}");
+        let expected = self.ledger.execute(&requested);
+        let recorded = Outcome { status: operation.status().unwrap(), value, is_fresh: true };
+        assert_eq!(recorded, expected, "operation {sequence}: {request:?}");
         let mut reply = request;
-        reply.set_reply(expected.0, expected.1);
+        reply.set_reply(expected.status, expected.value);
         self.end.push((request, reply));
         (request, reply)
-    }
-
-    fn execute(&mut self, request: &CompactFrame) -> (Status, u64) {
-        let (source, destination) = (request.source.get(), request.destination.get());
-        let amount = u64::from(request.amount.get());
-        let balance = self.balances.get(&source).copied();
-        match (request.command().unwrap(), balance) {
-            (Command::Create, Some(balance)) => return (Status::AccountExists, balance),
-            (Command::Create, None) => {}
-            (_, None) => return (Status::SourceUnknown, 0),
-            (Command::Issue, Some(_)) => self.issued += amount,
-            (_, Some(balance)) => {
-                if !self.balances.contains_key(&destination) {
-                    return (Status::DestinationUnknown, balance);
-                }
-                let Some(left) = balance.checked_sub(amount) else { return (Status::InsufficientBalance, balance) };
-                self.balances.insert(source, left);
-                *self.balances.entry(destination).or_default() += amount;
-                return (Status::Ok, left);
-            }
-        }
-        let value = self.balances.entry(source).or_default();
-        *value += amount;
-        (Status::Ok, *value)
     }
 }
 
@@ -217,7 +190,7 @@ impl Client {
 fn read_journal(data: &Path, books: &mut Books, clients: &mut [Client]) {
     let directory = node::layout::open(data).unwrap();
     let (journal, _) = node::layout::open_journal(&directory).unwrap();
-    let mut reader = journal.log().reader(books.last + 1).unwrap();
+    let mut reader = journal.log().reader(books.ledger.last_sequence() + 1).unwrap();
     while let Some(batch) = reader.next().unwrap() {
         for (sequence, record) in (batch.first_sequence..).zip(batch.records) {
             let (request, reply) = books.enter(sequence, &record.operation, record.value.get());
@@ -267,19 +240,19 @@ fn figure(namespaces: &Namespaces, process: &Process, name: &str) -> u64 {
 fn check_restored(namespaces: &Namespaces, process: &Process, books: &Books, client: &Client) {
     let alive = AtomicBool::new(false);
     let mut sum = 0;
-    for (account, balance) in &books.balances {
-        let refer = CompactFrame::new(Command::Refer, 7, *account, 0, 0);
+    for (account, balance) in books.ledger.balances() {
+        let refer = CompactFrame::new(Command::Refer, 7, account.to_compact().unwrap(), 0, 0);
         let reply = client.ask(&refer, &alive).unwrap();
         assert_eq!((reply.status(), u64::from(reply.value())), (Ok(Status::Ok), *balance), "account {account}");
-        sum += balance;
+        sum += u128::from(*balance);
     }
-    assert_eq!(sum, books.issued, "money is neither made nor lost");
+    assert_eq!(sum, books.ledger.issued(), "money is neither made nor lost");
     for (request, reply) in &books.end {
         assert_eq!(client.ask(request, &alive).as_ref(), Some(reply), "a retry");
     }
     assert_eq!(figure(namespaces, process, "turnpike_in_nic_executed_total"), 0, "all of that changes nothing");
-    assert_eq!(figure(namespaces, process, "turnpike_durable_sequence"), books.last);
-    assert_eq!(figure(namespaces, process, "turnpike_accounts "), books.balances.len() as u64);
+    assert_eq!(figure(namespaces, process, "turnpike_durable_sequence"), books.ledger.last_sequence());
+    assert_eq!(figure(namespaces, process, "turnpike_accounts "), books.ledger.balances().len() as u64);
 }
 
 /// Sends transfers from the kernel until the program is dead.
@@ -343,18 +316,22 @@ fn only_what_was_not_journalled_is_lost() {
         });
         transactions = next;
         read_journal(&data, &mut books, &mut clients);
-        assert!(books.last >= seen, "{seen} were in the journal, {} are", books.last);
+        assert!(
+            books.ledger.last_sequence() >= seen,
+            "{seen} were in the journal, {} are",
+            books.ledger.last_sequence()
+        );
         lost += clients.iter().map(|client| client.sent.len() - client.journalled).sum::<usize>();
 
         // While it starts, too: nothing is added, and nothing is taken away.
         if random.below(3) == 0 {
-            let before = books.last;
+            let before = books.ledger.last_sequence();
             let mut child = within(&namespaces.node, || command(&data, address).stdout(Stdio::null()).spawn().unwrap());
             thread::sleep(Duration::from_millis(random.below(300)));
             child.kill().unwrap();
             child.wait().unwrap();
             read_journal(&data, &mut books, &mut clients);
-            assert_eq!(books.last, before);
+            assert_eq!(books.ledger.last_sequence(), before);
         }
     }
     // One that ends in order loses nothing.
@@ -366,7 +343,7 @@ fn only_what_was_not_journalled_is_lost() {
     assert!(clients.iter().all(|client| client.journalled == client.sent.len()));
     println!(
         "{kills} kills, {} operations in the journal; {lost} of the clients' were not there yet, and done again",
-        books.last
+        books.ledger.last_sequence()
     );
     let check = Run::new(PROGRAM).arg("check").arg(&data).output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use client::{Client, Options, Receipt};
 use common::start;
+use model::{Model, Outcome};
 use wire::{AccountId, Operation, Promise, Status, TransactionId};
 
 const CLIENTS: u32 = 4;
@@ -20,16 +21,16 @@ const ACCOUNTS: u32 = 50;
 const BATCH: u64 = 40;
 const ISSUED: u64 = 1_000;
 
-/// A client with a plain model of its accounts.
-struct Model {
+/// A client, and what its accounts have to be.
+struct Tester {
     client: Client,
     first: u32,
-    balances: Vec<u64>,
+    ledger: Model,
     next: u64,
     random: u64,
 }
 
-impl Model {
+impl Tester {
     fn new(node: SocketAddr, number: u32) -> Self {
         let options = Options {
             promise: Promise::Durable,
@@ -41,7 +42,7 @@ impl Model {
         };
         let client = Client::connect(node, &options).unwrap();
         let seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
-        Self { client, first: 1 + number * ACCOUNTS, balances: vec![0; ACCOUNTS as usize], next: 1, random: seed }
+        Self { client, first: 1 + number * ACCOUNTS, ledger: Model::default(), next: 1, random: seed }
     }
 
     fn random(&mut self, below: u64) -> u64 {
@@ -68,8 +69,8 @@ impl Model {
             let (create, issue) = (self.fresh(), self.fresh());
             operations.push(Operation::create(create, self.account(index)).timed());
             operations.push(Operation::issue(issue, self.account(index), ISSUED).timed());
-            self.balances[index] = ISSUED;
         }
+        operations.iter().for_each(|operation| _ = self.ledger.execute(operation));
         for receipt in self.client.submit(&operations).unwrap() {
             assert_eq!(receipt.status, Status::Ok);
         }
@@ -86,19 +87,11 @@ impl Model {
             let transaction = self.fresh();
             let transfer = Operation::transfer(transaction, self.account(source), self.account(destination), amount);
             operations.push(transfer.timed());
-            let status = match self.balances[source].checked_sub(amount) {
-                Some(rest) => {
-                    self.balances[source] = rest;
-                    self.balances[destination] += amount;
-                    Status::Ok
-                }
-                None => Status::InsufficientBalance,
-            };
-            expected.push((status, self.balances[source]));
+            expected.push(self.ledger.execute(&transfer.timed()));
         }
         let receipts = self.client.submit(&operations).unwrap();
         assert_eq!(receipts.len(), expected.len());
-        for (receipt, (status, value)) in receipts.iter().zip(expected) {
+        for (receipt, Outcome { status, value, .. }) in receipts.iter().zip(expected) {
             assert_eq!((receipt.status, receipt.value, receipt.promise), (status, value, Promise::Durable));
         }
         (operations, receipts)
@@ -107,9 +100,9 @@ impl Model {
     fn check_balances(&mut self) {
         for index in 0..ACCOUNTS as usize {
             let receipt = self.client.refer(self.account(index)).unwrap();
-            assert_eq!(receipt.value, self.balances[index], "account {}", self.account(index));
+            assert_eq!(receipt.value, self.ledger.balance(self.account(index)), "account {}", self.account(index));
         }
-        assert_eq!(self.balances.iter().sum::<u64>(), u64::from(ACCOUNTS) * ISSUED);
+        assert_eq!(self.ledger.issued(), u128::from(ACCOUNTS) * u128::from(ISSUED));
     }
 }
 
@@ -127,18 +120,18 @@ fn every_durable_reply_survives_kill_9() {
         for number in 0..CLIENTS {
             let (done, batches) = (&done, &batches);
             scope.spawn(move || {
-                let mut model = Model::new(address, number);
-                model.open_accounts();
-                let mut last = model.transfer();
+                let mut tester = Tester::new(address, number);
+                tester.open_accounts();
+                let mut last = tester.transfer();
                 while !done.load(Ordering::Relaxed) {
                     // A retry returns the first result and changes nothing, also across a crash.
-                    if model.random(4) == 0 {
-                        assert_eq!(model.client.submit(&last.0).unwrap(), last.1);
+                    if tester.random(4) == 0 {
+                        assert_eq!(tester.client.submit(&last.0).unwrap(), last.1);
                     }
-                    last = model.transfer();
+                    last = tester.transfer();
                     batches.fetch_add(1, Ordering::Relaxed);
                 }
-                model.check_balances();
+                tester.check_balances();
             });
         }
         let mut pause = 1_u64;

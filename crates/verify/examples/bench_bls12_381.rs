@@ -14,6 +14,7 @@ use std::time::Instant;
 use blst::min_pk::{PublicKey, Signature};
 use blst::{BLST_ERROR, Pairing, blst_fp, blst_fp12, blst_p1, blst_p1_affine, blst_p2, blst_p2_affine};
 use common::{median, thread_time};
+use figures::Figure;
 use turnpike_verify::BatchVerifier;
 use turnpike_verify::bls12_381::groth16::{self, Claim, VerifyingKey};
 use turnpike_verify::bls12_381::signature::{PROOF_OF_POSSESSION, SecretKey, Signed, Verifier};
@@ -39,6 +40,7 @@ fn compare<T, O>(what: &str, peer: &str, count: usize, mut theirs: impl FnMut() 
     }
     let (theirs, ours) = (median(their_times), median(our_times));
     println!("{what:<44} {peer:<28} {theirs:>12.3} us, engine {ours:>12.3} us, {:.2}x", theirs / ours);
+    Figure { name: what, value: ours, unit: "us", peer: Some((peer, theirs)) }.record();
 }
 
 /// Prints the median, for one of `count` things, of what has no peer.
@@ -48,7 +50,9 @@ fn measure<O>(what: &str, count: usize, mut ours: impl FnMut() -> O) {
         black_box(ours());
         (thread_time() - start) / count as f64
     });
-    println!("{what:<44} {:>12.3} us", median(times.collect::<Vec<_>>()));
+    let median = median(times.collect::<Vec<_>>());
+    println!("{what:<44} {median:>12.3} us");
+    Figure { name: what, value: median, unit: "us", peer: None }.record();
 }
 
 fn p1(point: &Point<G1>) -> blst_p1_affine {
@@ -306,6 +310,8 @@ fn sums_on_all_processors() {
             "sum of 2^{bits} multiples in G1, {threads} threads, by the clock: blst {theirs:.1} ms, engine {ours:.1} ms, {:.2}x",
             theirs / ours
         );
+        let name = format!("sum of 2^{bits} multiples in G1, {threads} threads");
+        Figure { name: &name, value: ours, unit: "ms", peer: Some(("blst", theirs)) }.record();
     }
 }
 

@@ -10,6 +10,7 @@ mod common;
 use std::hint::black_box;
 
 use common::{Racer, Record, Worker, block_413567, median, race_on_all_processors, thread_time};
+use figures::Figure;
 use secp256k1::{Message, PublicKey, SECP256K1, ecdsa::Signature};
 use turnpike_verify::BatchVerifier;
 use turnpike_verify::secp256k1::Backend;
@@ -62,6 +63,8 @@ fn main() {
             let (theirs, ours) = (median(theirs), median(ours));
             let ratio = theirs / ours;
             println!("{batch:>6} at once: libsecp256k1 {theirs:>6.2} us, {backend:?} {ours:>6.2} us, {ratio:.2}x");
+            let name = format!("ECDSA, {batch} at once, {backend:?}");
+            Figure { name: &name, value: ours, unit: "us", peer: Some(("libsecp256k1", theirs)) }.record();
         }
     }
     let pieces: Vec<Vec<Record>> = records.chunks(PIECE).map(<[Record]>::to_vec).collect();
@@ -76,5 +79,5 @@ fn main() {
         ("libsecp256k1", &|| Box::new(|piece| piece.iter().for_each(peer))),
         (&format!("{:?}", Backend::fastest()), &own),
     ];
-    race_on_all_processors(records.len(), &pieces, contenders);
+    race_on_all_processors("ECDSA", records.len(), &pieces, contenders);
 }

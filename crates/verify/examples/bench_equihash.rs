@@ -8,11 +8,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use common::{Racer, median, race_on_all_processors, thread_time};
+use figures::Figure;
 use turnpike_verify::equihash::{Backend, Parameters, Solution, verify, verify_on};
 
 const VECTORS: &str = include_str!("../tests/vectors/equihash.txt");
 const ROUNDS: usize = 101;
 const TIMES: usize = 20;
+const PEER: &str = "crate equihash";
 
 fn from_hex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
@@ -47,21 +49,23 @@ fn main() {
             times.push(time(|| verify_on(*backend, &Parameters::ZCASH, black_box(&solution)).unwrap()));
         }
     }
-    let names = ["crate equihash".to_owned()].into_iter().chain(backends.iter().map(|backend| format!("{backend:?}")));
+    let names = [PEER.to_owned()].into_iter().chain(backends.iter().map(|backend| format!("{backend:?}")));
     let medians: Vec<f64> = times.into_iter().map(median).collect();
     for (name, median) in names.zip(&medians) {
         println!("{name:<16}{median:>9.2} us {:>7.2}x", medians[0] / median);
+        if name != PEER {
+            let name = format!("Equihash (200,9) header, {name}");
+            Figure { name: &name, value: *median, unit: "us", peer: Some((PEER, medians[0])) }.record();
+        }
     }
 
     let header = Arc::new((input, indices));
     let pieces = vec![header; QUEUED];
     let contenders: [Racer<'_, Header>; 2] = [
-        ("crate equihash", &|| {
-            Box::new(|header| equihash::is_valid_solution(200, 9, &header.0, &[], &header.1).unwrap())
-        }),
+        (PEER, &|| Box::new(|header| equihash::is_valid_solution(200, 9, &header.0, &[], &header.1).unwrap())),
         (&format!("{:?}", Backend::fastest()), &|| {
             Box::new(|header| verify(&Parameters::ZCASH, &Solution { input: &header.0, indices: &header.1 }).unwrap())
         }),
     ];
-    race_on_all_processors(QUEUED, &pieces, contenders);
+    race_on_all_processors("Equihash (200,9) header", QUEUED, &pieces, contenders);
 }

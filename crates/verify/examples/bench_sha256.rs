@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use common::{Racer, race_on_all_processors};
+use figures::Figure;
 use sha2::{Digest as _, Sha256};
 use turnpike_verify::sha256::{Backend, Digest, Engine, Tag, sha256d_many_on, sha256d_nodes_on};
 
@@ -29,12 +30,17 @@ fn race(title: &str, hashes: usize, mut contenders: Vec<Contender<'_>>) {
         }
     }
     println!("{title}");
+    let peer_name = contenders[0].0.clone();
     let mut peer = None;
     for ((name, _), times) in contenders.iter().zip(&mut times) {
         times.sort_by(f64::total_cmp);
         let median = times[ROUNDS / 2];
         let peer = *peer.get_or_insert(median);
         println!("  {name:<24}{median:>9.1} ns {:>7.2}x", peer / median);
+        if *name != peer_name {
+            let name = format!("{title}, {name}");
+            Figure { name: &name, value: median, unit: "ns", peer: Some((&peer_name, peer)) }.record();
+        }
     }
 }
 
@@ -149,7 +155,7 @@ fn double_on_all_processors() {
         }),
     ];
     println!("SHA256d of 64 bytes, {COUNT} at once");
-    race_on_all_processors(PIECES * COUNT, &pieces, contenders);
+    race_on_all_processors("SHA256d of 64 bytes", PIECES * COUNT, &pieces, contenders);
 }
 
 fn main() {

@@ -23,13 +23,15 @@ pub mod equihash;
 mod lanes;
 mod pool;
 mod rule;
+mod rule_code;
 pub mod secp256k1;
 pub mod sha256;
+mod tags;
 pub mod transfer;
 pub mod vdf;
 mod work;
 
 pub use batch::BatchVerifier;
 pub use pool::Pool;
-pub use rule::RuleCode;
+pub use rule_code::RuleCode;
 pub use work::WorkQueue;

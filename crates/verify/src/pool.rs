@@ -81,12 +81,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Job {
     closure: *const (),
     call: unsafe fn(*const ()),
-    state: Mutex<State>,
+    state: Mutex<JobProgress>,
     /// Signalled when a helper is done.
     done: Condvar,
 }
 
-struct State {
+struct JobProgress {
     open: bool,
     helpers: usize,
     panic: Option<Box<dyn Any + Send>>,
@@ -110,7 +110,7 @@ impl Job {
         let job = Arc::new(Self {
             closure: std::ptr::from_ref(closure).cast(),
             call: call::<F>,
-            state: Mutex::new(State { open: true, helpers: 0, panic: None }),
+            state: Mutex::new(JobProgress { open: true, helpers: 0, panic: None }),
             done: Condvar::new(),
         });
         for _ in 0..helpers {

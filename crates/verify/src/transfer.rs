@@ -1,18 +1,19 @@
-//! What a signed operation's signature covers, and the account id that a public key stands for.
+//! What a signed operation's signature covers, and what the account id of a public key is made of.
 
-use crate::sha256::{Digest, Tag};
+use crate::{
+    sha256::{Digest, Tag},
+    tags::{ACCOUNT_TAG, TRANSFER_TAG},
+};
 
-const ACCOUNT: Tag = Tag::new("turnpike/account");
-const TRANSFER: Tag = Tag::new("turnpike/transfer");
+const ACCOUNT: Tag = Tag::new(ACCOUNT_TAG);
+const TRANSFER: Tag = Tag::new(TRANSFER_TAG);
 
 /// The length of a signed operation in front of its signature.
 pub const SIGNED_LENGTH: usize = 120;
 
-/// The id of the keyed account of a compressed public key: the top bit set, then the first 127 bits of the tagged hash.
-pub fn account_id(key: &[u8; 33]) -> [u8; 16] {
-    let mut id = [0; 16];
-    id.copy_from_slice(&ACCOUNT.hash(key)[..16]);
-    (1 << 127 | u128::from_be_bytes(id) >> 1).to_be_bytes()
+/// The hash that the id of a compressed public key's account is made of.
+pub fn account_hash(key: &[u8; 33]) -> Digest {
+    ACCOUNT.hash(key)
 }
 
 /// The digest that a transfer's signature is made of: of the network id and the signed operation up to its signature.
@@ -52,16 +53,9 @@ mod tests {
     }
 
     #[test]
-    fn an_account_id_is_a_set_bit_and_127_bits_of_the_hash() {
+    fn an_account_is_bound_to_the_hash_of_its_key() {
         for byte in 0..50 {
-            let key = [byte; 33];
-            let hash = tagged("turnpike/account", &[&key]);
-            let id = account_id(&key);
-            let bit = |bytes: &[u8], bit: usize| bytes[bit / 8] >> (7 - bit % 8) & 1;
-            assert_eq!(bit(&id, 0), 1);
-            for at in 0..127 {
-                assert_eq!(bit(&id, at + 1), bit(&hash, at));
-            }
+            assert_eq!(account_hash(&[byte; 33]), tagged("turnpike/account", &[&[byte; 33]]));
         }
     }
 

@@ -15,21 +15,21 @@ pub struct WorkQueue<T> {
 }
 
 struct Shared<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<Queue<T>>,
     /// Signalled when work was added and when the queue is closed.
     added: Condvar,
     capacity: usize,
     threads: usize,
 }
 
-struct State<T> {
+struct Queue<T> {
     waiting: VecDeque<T>,
     closed: bool,
 }
 
 impl<T> Shared<T> {
     /// No thread panics while it holds the lock, and the state is whole between any two statements.
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,7 +76,7 @@ impl<T: Send + 'static> WorkQueue<T> {
         most: usize,
         mut worker: impl FnMut() -> W,
     ) -> io::Result<Self> {
-        let state = Mutex::new(State { waiting: VecDeque::with_capacity(capacity), closed: false });
+        let state = Mutex::new(Queue { waiting: VecDeque::with_capacity(capacity), closed: false });
         let shared = Arc::new(Shared { state, added: Condvar::new(), capacity, threads });
         // Dropping the queue, should a thread fail to start, ends those that did.
         let mut queue = Self { shared, threads: Vec::with_capacity(threads) };

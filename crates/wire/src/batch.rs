@@ -1,25 +1,12 @@
 //! The batch frame: many operations in one datagram.
 
-use crate::{CompactEntry, FrameHeader, FrameType, Operation, Promise, SignedOperation, Status, UnknownStatus};
+use crate::{
+    BatchFormat, CompactEntry, FrameHeader, FrameType, Operation, Promise, SignedOperation, Status, UnknownStatus,
+};
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// What the entries of a batch are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum BatchFormat {
-    /// [`CompactEntry`], 24 bytes.
-    Compact = 0,
-    /// [`Operation`], 64 bytes.
-    Operation = 1,
-    /// [`SignedOperation`], 184 bytes.
-    Signed = 2,
-}
-
 impl BatchFormat {
-    /// All formats, in the order of their codes.
-    pub const ALL: &[Self] = &[Self::Compact, Self::Operation, Self::Signed];
-
     /// Bytes of one entry.
     #[inline]
     pub const fn entry_length(self) -> usize {
@@ -33,20 +20,6 @@ impl BatchFormat {
     /// Entries that fit a datagram of a length.
     pub const fn entries_in(self, datagram: usize) -> usize {
         datagram.saturating_sub(BatchHeader::LENGTH) / self.entry_length()
-    }
-}
-
-impl TryFrom<u8> for BatchFormat {
-    type Error = Status;
-
-    #[inline]
-    fn try_from(code: u8) -> Result<Self, Status> {
-        match code {
-            0 => Ok(Self::Compact),
-            1 => Ok(Self::Operation),
-            2 => Ok(Self::Signed),
-            _ => Err(Status::Malformed),
-        }
     }
 }
 

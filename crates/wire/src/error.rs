@@ -27,7 +27,7 @@ impl ErrorFrame {
     pub const LENGTH: usize = 16;
 
     /// The type of error frames.
-    pub const TYPE: u8 = 0xff;
+    pub const TYPE: u8 = crate::ERROR_TYPE;
 
     /// An error frame.
     pub const fn new(id: u32, status: Status, detail: u32) -> Self {

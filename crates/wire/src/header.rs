@@ -1,56 +1,13 @@
 //! The header of all frames but the compact one.
 
+use crate::{FrameType, MAGIC, REPLY_BIT, VERSION};
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// "TP": no compact frame starts so, because commands are small numbers.
-pub const MAGIC: u16 = 0x5450;
-
-/// The protocol's version.
-pub const VERSION: u8 = 1;
-
-/// Added to a request's type in its reply.
-pub const REPLY_BIT: u8 = 0x80;
-
-/// Type of a frame with a header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum FrameType {
-    /// Full transfer frame.
-    Full = 0x01,
-    /// Batch frame.
-    Batch = 0x02,
-    /// Proof frame.
-    Proof = 0x03,
-    /// Headers frame.
-    Headers = 0x04,
-    /// Info frame.
-    Info = 0x05,
-    /// Verify frame.
-    Verify = 0x06,
-}
 
 impl FrameType {
     /// The type in the header of the reply.
     pub const fn reply(self) -> u8 {
         self as u8 | REPLY_BIT
-    }
-}
-
-impl TryFrom<u8> for FrameType {
-    type Error = u8;
-
-    /// The type of a request's code, or the code where there is none.
-    fn try_from(code: u8) -> Result<Self, u8> {
-        Ok(match code {
-            0x01 => Self::Full,
-            0x02 => Self::Batch,
-            0x03 => Self::Proof,
-            0x04 => Self::Headers,
-            0x05 => Self::Info,
-            0x06 => Self::Verify,
-            _ => return Err(code),
-        })
     }
 }
 

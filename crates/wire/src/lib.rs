@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batch;
+mod codes;
 mod command;
 mod compact;
 mod error;
@@ -17,29 +18,33 @@ mod header;
 mod headers;
 mod ids;
 mod info;
+mod macros;
 mod operation;
 mod proof;
 mod reply;
 mod status;
 mod verify;
 
-pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut};
-pub use command::{Chain, Command, Promise, Query, VerifyCommand, VerifyingKeyId};
+pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchHeader, BatchMut};
+pub use codes::{
+    BatchFormat, Chain, Command, ERROR_TYPE, FrameType, MAGIC, MESSAGE_REPLY_BIT, Promise, Query, REPLY_BIT, Status,
+    VERSION, VerifyCommand, VerifyingKeyId,
+};
 pub use compact::{CompactEntry, CompactFrame};
 pub use error::{ErrorFrame, ParseError};
 pub use frame::{Frame, FrameMut, Headers, Proof};
 pub use full::{FullFrame, FullReply};
-pub use header::{FrameHeader, FrameType, MAGIC, REPLY_BIT, VERSION};
+pub use header::FrameHeader;
 pub use headers::HeadersFrame;
 pub use ids::{AccountId, ParseIdError, TransactionId};
 pub use info::InfoFrame;
 pub use operation::{Operation, SignedOperation};
 pub use proof::{IndexEntry, IndexReply, ProofReply, ProofRequest, key_of_locator, key_of_transaction};
 pub use reply::{BatchReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply};
-pub use status::{Status, UnknownStatus};
+pub use status::UnknownStatus;
 pub use verify::{
-    BlsBody, DelayBody, EcdsaBody, EquihashBody, Groth16Body, MAX_PAIRS, MESSAGE_REPLY_BIT, MerkleBody, MessageHeader,
-    PairBytes, SchnorrBody, Verification, Verify, VerifyHeader, VerifyResult, write_verify_reply,
+    BlsBody, DelayBody, EcdsaBody, EquihashBody, Groth16Body, MAX_PAIRS, MerkleBody, MessageHeader, PairBytes,
+    SchnorrBody, Verification, Verify, VerifyHeader, VerifyResult, write_verify_reply,
 };
 
 pub use zerocopy::byteorder::big_endian::{U16, U32, U64};

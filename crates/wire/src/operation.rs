@@ -120,6 +120,22 @@ impl Operation {
         (self.command() == Ok(Command::Create) && !self.destination.is_zero()).then_some(self.destination)
     }
 
+    /// The account beside the source that it changes: who receives a transfer, or pays a deposit.
+    #[inline]
+    pub fn other_account(&self) -> Option<AccountId> {
+        match self.command().ok()? {
+            Command::Transfer => Some(self.destination),
+            Command::Create => self.payer(),
+            Command::Issue | Command::Refer => None,
+        }
+    }
+
+    /// Whether its command is one that the ledger executes.
+    #[inline]
+    pub fn is_executed(&self) -> bool {
+        self.command().is_ok_and(Command::is_executed)
+    }
+
     /// The account whose transaction ids the operation uses: who pays, else the source. With the source alone, whoever pays for an
     /// account could use up its ids.
     #[inline]
@@ -156,10 +172,10 @@ impl Operation {
         match command {
             Command::Create if is_signed && !self.destination.is_zero() => self.check_accounts(),
             Command::Transfer => self.check_accounts(),
-            _ if !self.destination.is_zero() => Status::Malformed,
+            Command::Create | Command::Issue | Command::Refer if !self.destination.is_zero() => Status::Malformed,
             Command::Issue if !amount => Status::ZeroAmount,
             Command::Create | Command::Refer if amount => Status::Malformed,
-            _ => Status::Ok,
+            Command::Create | Command::Issue | Command::Refer => Status::Ok,
         }
     }
 
@@ -216,9 +232,6 @@ impl SignedOperation {
 
     /// Bytes that the signature covers, behind the network id.
     pub const SIGNED_LENGTH: usize = 120;
-
-    /// The tag of the hash that is signed.
-    pub const TAG: &str = "turnpike/transfer";
 
     /// A signed operation with the signature still to be made.
     pub const fn unsigned(operation: Operation, timestamp: u64, nonce: u32, promise: Promise, key: [u8; 33]) -> Self {

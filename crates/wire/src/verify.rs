@@ -5,12 +5,9 @@
 
 use core::ops::RangeInclusive;
 
-use crate::{FrameHeader, FrameType, Status, UnknownStatus, VerifyCommand, VerifyingKeyId};
+use crate::{FrameHeader, FrameType, MESSAGE_REPLY_BIT, Status, UnknownStatus, VerifyCommand, VerifyingKeyId};
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// Added to a message's command in its reply.
-pub const MESSAGE_REPLY_BIT: u32 = 0x8000_0000;
 
 /// The first 16 bytes of a verify frame; messages follow, or in replies [`VerifyResult`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]

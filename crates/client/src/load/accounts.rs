@@ -50,26 +50,29 @@ impl Balances {
 }
 
 /// Creates the accounts `first..first + count` where they are missing, tops each up to `funds`, and returns the balances.
+/// `progress` is told now and then how many of the two operations for each account were sent.
 pub fn prepare(
     pipeline: &mut Pipeline,
     first: u64,
     count: u32,
     funds: u64,
     promise: Promise,
+    mut progress: impl FnMut(u64),
 ) -> Result<Balances, Error> {
     let mut balances = Balances { first, balances: vec![0; count as usize] };
     let series = random()? >> 32 << 32;
     let id = |index: usize| TransactionId::from(series | index as u128);
     // The reply to a CREATE of an account that exists tells its balance.
     let create = |index, account| Some(Operation::create(id(index), account));
-    each(pipeline, &mut balances, promise, &[Status::Ok, Status::AccountExists], create)?;
+    each(pipeline, &mut balances, promise, &[Status::Ok, Status::AccountExists], create, &mut progress)?;
     let held = balances.clone();
     let issue = |index: usize, account| {
         let missing = funds.saturating_sub(held.balances[index]);
         // CREATE and ISSUE have the same source, so their ids must differ.
         (missing > 0).then(|| Operation::issue(TransactionId::from(id(index).to_u128() ^ 1 << 127), account, missing))
     };
-    each(pipeline, &mut balances, promise, &[Status::Ok], issue)?;
+    let issued = |sent| progress(u64::from(count) + sent);
+    each(pipeline, &mut balances, promise, &[Status::Ok], issue, issued)?;
     Ok(balances)
 }
 
@@ -79,7 +82,7 @@ pub fn check(pipeline: &mut Pipeline, expected: &Balances) -> Result<u64, Error>
     found.balances.fill(0);
     let id = TransactionId::from(random()?);
     let refer = |_, account| Some(Operation::refer(id, account));
-    each(pipeline, &mut found, Promise::Default, &[Status::Ok, Status::SourceUnknown], refer)?;
+    each(pipeline, &mut found, Promise::Default, &[Status::Ok, Status::SourceUnknown], refer, |_| ())?;
     Ok(found.balances.iter().zip(&expected.balances).filter(|(found, expected)| found != expected).count() as u64)
 }
 
@@ -91,6 +94,7 @@ fn each(
     promise: Promise,
     expected: &[Status],
     operation: impl Fn(usize, AccountId) -> Option<Operation>,
+    mut progress: impl FnMut(u64),
 ) -> Result<(), Error> {
     let node = pipeline.node();
     pipeline.abandon();
@@ -108,6 +112,7 @@ fn each(
             }
             batch.submit(0, now, now);
         }
+        progress(next as u64);
         if pipeline.window().in_flight() == 0 && next >= balances.balances.len() {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wire::{BatchFormat, BatchHeader, Command, CompactEntry, CompactFrame, Operation, Promise, SignedOperation, U32};
+use wire::{BatchFormat, BatchHeader, CompactEntry, CompactFrame, Operation, Promise, SignedOperation, U32};
 use zerocopy::IntoBytes;
 
 use super::{Slot, Window};
@@ -94,7 +94,7 @@ impl Drop for Draft<'_> {
 
 /// Whether an operation without a signature can be sent again at any time: it changes nothing, or its id carries a time.
 pub(crate) fn is_recognised_for_ever(operation: &Operation) -> bool {
-    operation.time().is_some() || operation.command() == Ok(Command::Refer)
+    operation.time().is_some() || operation.command().is_ok_and(|command| !command.is_executed())
 }
 
 /// A batch that is being filled.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use model::{Model, Outcome};
 use spv::bitcoin;
 use spv::hash::{index_leaf, transaction_leaf, transaction_node};
 use spv::{BlockHeader, SealingKey, account_path, tree_depth};
@@ -36,11 +37,8 @@ pub struct Block {
 
 /// What a node knows.
 #[derive(Default)]
-pub struct State {
-    pub balances: HashMap<u128, u64>,
-    pub results: HashMap<(u128, u128), (Operation, Status, u64)>,
-    /// How many operations were executed, not counting the answers to retries.
-    pub executed: u64,
+pub struct NodeModel {
+    pub ledger: Model,
     pub blocks: Vec<Block>,
     pub bitcoin: Vec<BitcoinBlock>,
     /// Changes replies before they are sent.
@@ -58,7 +56,7 @@ pub struct BitcoinBlock {
 /// A running node.
 pub struct TestNode {
     pub address: SocketAddr,
-    pub state: Arc<Mutex<State>>,
+    pub state: Arc<Mutex<NodeModel>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -68,7 +66,7 @@ impl TestNode {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
         let address = socket.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(State { blocks: vec![genesis()], ..State::default() }));
+        let state = Arc::new(Mutex::new(NodeModel { blocks: vec![genesis()], ..NodeModel::default() }));
         let stop = Arc::new(AtomicBool::new(false));
         let (shared, ended) = (Arc::clone(&state), Arc::clone(&stop));
         let thread = std::thread::spawn(move || serve(&socket, faults, &shared, &ended));
@@ -92,7 +90,7 @@ impl Drop for TestNode {
     }
 }
 
-fn serve(socket: &UdpSocket, faults: Faults, state: &Mutex<State>, stop: &AtomicBool) {
+fn serve(socket: &UdpSocket, faults: Faults, state: &Mutex<NodeModel>, stop: &AtomicBool) {
     let mut random = 1u64;
     let mut chance = move |of: u8| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -134,7 +132,7 @@ fn serve(socket: &UdpSocket, faults: Faults, state: &Mutex<State>, stop: &Atomic
     }
 }
 
-fn answer(datagram: &mut Vec<u8>, state: &mut State, busy: bool) -> usize {
+fn answer(datagram: &mut Vec<u8>, state: &mut NodeModel, busy: bool) -> usize {
     match FrameMut::parse(datagram) {
         Err(error) => error.write_reply(datagram),
         Ok(FrameMut::Compact(frame)) => {
@@ -183,45 +181,9 @@ fn answer(datagram: &mut Vec<u8>, state: &mut State, busy: bool) -> usize {
     }
 }
 
-impl State {
+impl NodeModel {
     fn execute(&mut self, operation: &Operation) -> (Status, u64) {
-        let check = operation.check();
-        if !check.is_ok() {
-            return (check, 0);
-        }
-        let key = (operation.source.to_u128(), operation.transaction.to_u128());
-        if let Some((first, status, value)) = self.results.get(&key) {
-            return if first == operation { (*status, *value) } else { (Status::TransactionIdReused, 0) };
-        }
-        let (source, destination) = (operation.source.to_u128(), operation.destination.to_u128());
-        let held = self.balances.get(&source).copied();
-        let amount = operation.amount();
-        let (status, value) = match (operation.command().unwrap(), held) {
-            (Command::Create, None) => {
-                self.balances.insert(source, 0);
-                (Status::Ok, 0)
-            }
-            (Command::Create, Some(held)) => (Status::AccountExists, held),
-            (_, None) => (Status::SourceUnknown, 0),
-            (Command::Refer, Some(held)) => (Status::Ok, held),
-            (Command::Issue, Some(held)) => {
-                self.balances.insert(source, held + amount);
-                (Status::Ok, held + amount)
-            }
-            (Command::Transfer, Some(held)) if !self.balances.contains_key(&destination) => {
-                (Status::DestinationUnknown, held)
-            }
-            (Command::Transfer, Some(held)) if held < amount => (Status::InsufficientBalance, held),
-            (Command::Transfer, Some(held)) => {
-                *self.balances.get_mut(&destination).unwrap() += amount;
-                self.balances.insert(source, held - amount);
-                (Status::Ok, held - amount)
-            }
-        };
-        if operation.command() != Ok(Command::Refer) {
-            self.executed += 1;
-            self.results.insert(key, (*operation, status, value));
-        }
+        let Outcome { status, value, .. } = self.ledger.execute(operation);
         (status, value)
     }
 

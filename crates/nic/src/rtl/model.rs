@@ -138,7 +138,7 @@ impl Model {
         let nic = NonNull::new(unsafe { new(seed) });
         let foreign = LoadError::Foreign { path: path.to_owned() };
         let mut model = Self { nic: nic.ok_or(foreign)?, functions, packet: vec![0; LONGEST].into_boxed_slice() };
-        let is_known = model.read(crate::csr::ID) == ID && model.read(crate::csr::VERSION) == 3;
+        let is_known = model.read(crate::csr::ID) == ID && model.read(crate::csr::VERSION) == 4;
         if is_known { Ok(model) } else { Err(LoadError::Foreign { path: path.to_owned() }) }
     }
 

@@ -81,7 +81,7 @@ fn check(directory: &Path) -> Result<Report, Error> {
         height: audit.tip.height(),
         tip: hex::encode(&audit.tip.hash),
         network: hex::encode(&chain.network_id()),
-        chain_key: hex::encode(&chain.key().to_bytes()),
+        chain_key: hex::encode(&chain.authority().to_bytes()),
         transactions: audit.tip.transactions,
         accounts: ledger.accounts(),
         total: ledger.issued().to_string(),

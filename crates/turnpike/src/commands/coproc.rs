@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use coproc::{Machine, Program, State, assemble, disassemble};
+use coproc::{Machine, Program, RunState, assemble, disassemble};
 use serde::Serialize;
 
 use crate::cli::{CoprocAssembleArgs, CoprocCommand, CoprocDisassembleArgs, CoprocRunArgs};
@@ -37,7 +37,7 @@ pub fn run(command: &CoprocCommand, output: Output) -> Result<(), Error> {
     match command {
         CoprocCommand::Run(args) => execute(args, output),
         CoprocCommand::Assemble(args) => write_image(args, output),
-        CoprocCommand::Disassemble(args) => write_text(args),
+        CoprocCommand::Disassemble(args) => write_text(args, output),
     }
 }
 
@@ -56,9 +56,9 @@ fn execute(args: &CoprocRunArgs, output: Output) -> Result<(), Error> {
     let mut machine = Machine::new(&read(&args.file)?);
     let interrupts = machine.run(args.instructions);
     let state = match machine.state() {
-        State::Waiting => "waiting".to_string(),
-        State::Running => format!("running after {} instructions", args.instructions),
-        State::Faulted(fault) => format!("faulted: {fault}"),
+        RunState::Waiting => "waiting".to_string(),
+        RunState::Running => format!("running after {} instructions", args.instructions),
+        RunState::Faulted(fault) => format!("faulted: {fault}"),
     };
     let sent =
         |interrupt: &coproc::Interrupt| SentInterrupt { index: interrupt.index, value: interrupt.value.to_string() };
@@ -67,7 +67,7 @@ fn execute(args: &CoprocRunArgs, output: Output) -> Result<(), Error> {
         let lines = report.interrupts.iter().map(|sent| format!("interrupt {}: {}\n", sent.index, sent.value));
         format!("{}{} at instruction {}", lines.collect::<String>(), report.state, report.counter)
     });
-    if machine.state() == State::Waiting {
+    if machine.state() == RunState::Waiting {
         return Ok(());
     }
     Err(Error::Failed(format!("the program did not come to NOOP_WAIT: {}", report.state)))
@@ -84,7 +84,7 @@ fn write_image(args: &CoprocAssembleArgs, output: Output) -> Result<(), Error> {
     Ok(())
 }
 
-fn write_text(args: &CoprocDisassembleArgs) -> Result<(), Error> {
-    print!("{}", disassemble(&read(&args.file)?));
+fn write_text(args: &CoprocDisassembleArgs, output: Output) -> Result<(), Error> {
+    output.line(disassemble(&read(&args.file)?).trim_end());
     Ok(())
 }

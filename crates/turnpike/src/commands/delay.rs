@@ -79,7 +79,7 @@ fn evaluate(args: &DelayEvaluateArgs, output: Output) -> Result<(), Error> {
     let mut way = args.keep.as_deref().map(|path| WayFile::open(path, &delay)).transpose()?;
     let kept = way.as_mut().map(|(_, kept)| std::mem::take(kept)).unwrap_or_default();
     let resumed_at = kept.last().map_or(0, |kept| kept.at);
-    let bar = output.bar(args.iterations);
+    let bar = output.bar("squarings", args.iterations);
     let (start, mut failed) = (Instant::now(), None);
     let evaluated = delay.evaluate(&kept, |kept| {
         bar.set_position(kept.at);
@@ -169,7 +169,7 @@ fn unlock(args: &DelayUnlockArgs, output: Output) -> Result<(), Error> {
     if state.at > args.iterations {
         return Err(Error::Input(format!("the state that was kept is {} squarings on already", thousands(state.at))));
     }
-    let bar = output.bar(args.iterations);
+    let bar = output.bar("squarings", args.iterations);
     let (start, mut failed) = (Instant::now(), None);
     let solved = puzzle.solve(state, args.iterations, |state| {
         bar.set_position(state.at);

@@ -81,8 +81,12 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     };
     let mut pipeline = Pipeline::connect(node.address, &options).map_err(Error::other)?;
     let started = Instant::now();
-    let balances = load::prepare(&mut pipeline, 1, args.accounts, FUNDS, Promise::Durable).map_err(Error::other)?;
     let opened = u64::from(args.accounts) * 2;
+    let bar = output.bar("accounts", opened);
+    let balances =
+        load::prepare(&mut pipeline, 1, args.accounts, FUNDS, Promise::Durable, |sent| bar.set_position(sent));
+    bar.finish_and_clear();
+    let balances = balances.map_err(Error::other)?;
     rows.push(Row::timed("CREATE and ISSUE", opened, started.elapsed(), Promise::Durable.name()));
     output.progress(format!("accounts   {} created and funded", thousands(args.accounts.into())));
 
@@ -93,17 +97,23 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         .following(balances)
         .sampling((2 * args.transfers / u64::from(args.proofs.max(1))).max(1));
     let until = Until::operations(args.transfers);
-    let calm = load::run(&mut pipeline, &mut workload, Pace::Closed, until, |_| ControlFlow::Continue(()))
-        .map_err(Error::other)?;
+    let bar = output.bar("transfers", 2 * args.transfers);
+    let calm = load::run(&mut pipeline, &mut workload, Pace::Closed, until, |report| {
+        bar.set_position(report.answered);
+        ControlFlow::Continue(())
+    });
+    let calm = calm.map_err(Error::other)?;
     rows.push(Row::of_load("TRANSFER", &calm, Promise::Durable));
     let mut killed = None;
     let report = load::run(&mut pipeline, &mut workload, Pace::Closed, until, |report| {
+        bar.set_position(args.transfers + report.answered);
         if killed.is_none() && report.answered >= args.transfers / 2 {
-            killed = Some(kill_and_restart(&mut node, &data, args, report.answered, output));
+            killed = Some(bar.suspend(|| kill_and_restart(&mut node, &data, args, report.answered, output)));
         }
         ControlFlow::Continue(())
-    })
-    .map_err(Error::other)?;
+    });
+    bar.finish_and_clear();
+    let report = report.map_err(Error::other)?;
     // So fast a run that it was over before the first look at it is killed afterwards.
     killed.unwrap_or_else(|| kill_and_restart(&mut node, &data, args, report.answered, output))?;
     rows.push(Row::of_load("TRANSFER, kill -9", &report, Promise::Durable));
@@ -120,7 +130,7 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     ));
 
     let mut client = Client::connect(node.address, &options).map_err(Error::other)?;
-    let mut proofs = Proofs::default();
+    let mut proofs = Proofs { output, verified: 0, failed: 0 };
     let network = hex::decode(&node.network).and_then(|bytes| bytes.try_into().ok());
     let network = network.ok_or_else(|| Error::Failed("the node told no network id".into()))?;
     settle(&mut client, network, workload.samples())?;
@@ -181,8 +191,8 @@ fn settle(client: &mut Client, network: [u8; 32], samples: &[Operation]) -> Resu
 }
 
 /// Proofs that were fetched, and what came of them.
-#[derive(Default)]
 struct Proofs {
+    output: Output,
     verified: u64,
     failed: u64,
 }
@@ -245,7 +255,8 @@ impl Proofs {
     ) -> Result<(), Error> {
         let started = Instant::now();
         let mut latencies = Vec::with_capacity(subjects.len());
-        for subject in subjects {
+        let bar = self.output.bar("proofs", subjects.len() as u64);
+        for subject in bar.wrap_iter(subjects.iter()) {
             let asked = Instant::now();
             match prove(subject) {
                 Ok(true) => self.verified += 1,
@@ -257,6 +268,7 @@ impl Proofs {
             }
             latencies.push(asked.elapsed());
         }
+        bar.finish_and_clear();
         latencies.sort_unstable();
         let mut row = Row::timed(what, subjects.len() as u64, started.elapsed(), "provable");
         let at = |share: usize| latencies.get(latencies.len() * share / 100).map(|latency| latency.as_secs_f64() * 1e6);

@@ -1,5 +1,6 @@
 //! `turnpike doctor`: what this machine's kernel, network drivers and privileges allow, and what to change.
 
+use link::probe as link_probe;
 use serde::Serialize;
 use xdp::{Interface, probe};
 
@@ -48,7 +49,9 @@ pub fn run(args: &DoctorArgs, output: Output) -> Result<(), Error> {
         }
     }
     let lines = findings.into_iter().map(|probe::Finding { what, good, how, advice }| Line { what, good, how, advice });
-    output.result(&Report { findings: lines.collect(), best }, |report| {
+    let channels = link_probe::machine().into_iter();
+    let channels = channels.map(|link_probe::Finding { what, good, how, advice }| Line { what, good, how, advice });
+    output.result(&Report { findings: lines.chain(channels).collect(), best }, |report| {
         let lines = report.findings.iter().map(|line| {
             let mark = if line.good { "ok" } else { "--" };
             let advice = if line.advice.is_empty() { String::new() } else { format!("\n   {:16} {}", "", line.advice) };

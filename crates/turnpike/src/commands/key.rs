@@ -4,7 +4,7 @@ use std::path::Path;
 
 use secp256k1::{PublicKey, SecretKey};
 use serde::Serialize;
-use spv::hash::account_of_key;
+use spv::hash::account_hash;
 use storage::secret_file;
 use wire::AccountId;
 
@@ -32,7 +32,7 @@ pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
     };
     let public = PublicKey::from_secret_key_global(&key).serialize();
     let report =
-        KeyReport { account: AccountId(account_of_key(&public)).to_string(), public_key: hex::encode(&public) };
+        KeyReport { account: AccountId::keyed(&account_hash(&public)).to_string(), public_key: hex::encode(&public) };
     output.result(&report, |report| format!("account     {}\npublic key  {}", report.account, report.public_key));
     Ok(())
 }

@@ -51,13 +51,17 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
     let options = Options { promise, window: args.in_flight as usize, datagram: Some(datagram), ..args.node.options() };
     let preparing = Options { promise, ..args.node.options() };
     let mut pipeline = Pipeline::connect(args.node.node, &preparing).map_err(Error::other)?;
-    let balances = load::prepare(&mut pipeline, FIRST_ACCOUNT, args.accounts, FUNDS, promise).map_err(Error::other)?;
+    let bar = output.bar("accounts", u64::from(args.accounts) * 2);
+    let balances =
+        load::prepare(&mut pipeline, FIRST_ACCOUNT, args.accounts, FUNDS, promise, |sent| bar.set_position(sent));
+    bar.finish_and_clear();
+    let balances = balances.map_err(Error::other)?;
     let mut pipeline = Pipeline::connect(args.node.node, &options).map_err(Error::other)?;
 
     let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, args.seed);
     let pace = if args.rate == 0 { Pace::Closed } else { Pace::Open(args.rate as f64) };
     let until = Until::operations(args.operations);
-    let bar = output.bar(args.operations);
+    let bar = output.bar("operations", args.operations);
     let progress = |report: &Report| {
         bar.set_position(report.answered);
         ControlFlow::Continue(())

@@ -12,6 +12,9 @@ mod import;
 mod in_nic;
 mod info;
 mod key;
+mod kv;
+mod kv_options;
+mod link;
 mod load;
 mod manual;
 mod proof;
@@ -53,6 +56,8 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         Command::Check(args) => check::run(&args, output),
         Command::Delay(command) => delay::run(&command, output),
         Command::Coproc(command) => coproc::run(&command, output),
+        Command::Kv(args) => kv::run(&args, output),
+        Command::Link(command) => link::run(&command, output),
         Command::Demo(args) => demo::run(&args, output),
     }
 }

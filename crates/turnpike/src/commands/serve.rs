@@ -4,7 +4,7 @@ use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use node::{Config, Node};
+use node::{Config, Node, abort_on_panic};
 
 use crate::cli::ServeArgs;
 use crate::error::Error;
@@ -16,6 +16,8 @@ use crate::output::Output;
 struct Ready {
     listen: String,
     http: Option<String>,
+    kv: Vec<String>,
+    electrum: Vec<String>,
     network: String,
     chain_key: String,
 }
@@ -26,18 +28,29 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
     // Taken before the node starts, so that a signal during a long recovery is not lost.
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
+    abort_on_panic();
     let node = Node::start(&config).map_err(Error::other)?;
     let ready = Ready {
         listen: node.local_address().to_string(),
         http: node.http_address().map(|address| address.to_string()),
+        kv: node.kv().map(|kv| kv.tcp().iter().chain(kv.udp()).map(ToString::to_string).collect()).unwrap_or_default(),
+        electrum: node
+            .electrum()
+            .map(|server| server.tcp().iter().chain(server.tls()).map(ToString::to_string).collect())
+            .unwrap_or_default(),
         network: hex::encode(node.network()),
         chain_key: hex::encode(node.chain_key()),
     };
     output.result(&ready, |ready| {
         let http =
             ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
+        let kv = if ready.kv.is_empty() { String::new() } else { format!("\nkv       {}", ready.kv.join(", ")) };
+        let electrum = match ready.electrum.is_empty() {
+            true => String::new(),
+            false => format!("\nelectrum {}", ready.electrum.join(", ")),
+        };
         format!(
-            "serving  {}{http}\nnetwork  {}\nsealed   by chain key {}",
+            "serving  {}{http}{kv}{electrum}\nnetwork  {}\nsealed   by chain key {}",
             ready.listen, ready.network, ready.chain_key
         )
     });

@@ -4,6 +4,7 @@
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use figures::Figure;
 use turnpike_verify::WorkQueue;
 
 const BLOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/secp256k1/bitcoin_block_413567.bin");
@@ -56,7 +57,12 @@ pub type Racer<'a, P> = (&'a str, &'a dyn Fn() -> Worker<P>);
 
 /// Prints the microseconds of the clock that one of `items` takes on all processors, through a work queue: for the peer and the engine,
 /// in turns, the medians and the ratio.
-pub fn race_on_all_processors<P: Clone + Send + 'static>(items: usize, pieces: &[P], contenders: [Racer<'_, P>; 2]) {
+pub fn race_on_all_processors<P: Clone + Send + 'static>(
+    what: &str,
+    items: usize,
+    pieces: &[P],
+    contenders: [Racer<'_, P>; 2],
+) {
     const ROUNDS: usize = 11;
     let threads = available_parallelism().map_or(1, usize::from);
     let mut times = [const { Vec::new() }; 2];
@@ -73,4 +79,6 @@ pub fn race_on_all_processors<P: Clone + Send + 'static>(items: usize, pieces: &
     let [theirs, ours] = times.map(median);
     let [peer, own] = contenders.map(|(name, _)| name);
     println!("{threads} threads: {peer} {theirs:.3} us, {own} {ours:.3} us, {:.2}x", theirs / ours);
+    let name = format!("{what}, {threads} threads, {own}");
+    Figure { name: &name, value: ours, unit: "us", peer: Some((peer, theirs)) }.record();
 }

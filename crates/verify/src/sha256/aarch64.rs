@@ -8,23 +8,23 @@ use super::scalar;
 pub(super) struct Sha2;
 
 impl Kernel<1> for Sha2 {
-    type State = [u32; 8];
+    type ChainingValue = [u32; 8];
 
-    unsafe fn splat(words: &[u32; 8]) -> Self::State {
+    unsafe fn splat(words: &[u32; 8]) -> Self::ChainingValue {
         *words
     }
 
-    unsafe fn compress(mut state: Self::State, [block]: &[&[u8; 64]; 1]) -> Self::State {
+    unsafe fn compress(mut state: Self::ChainingValue, [block]: &[&[u8; 64]; 1]) -> Self::ChainingValue {
         compress256(&mut state, std::slice::from_ref(*block));
         state
     }
 
-    unsafe fn compress_padding(mut state: Self::State, padding: &Padding) -> Self::State {
+    unsafe fn compress_padding(mut state: Self::ChainingValue, padding: &Padding) -> Self::ChainingValue {
         compress256(&mut state, std::slice::from_ref(&padding.block));
         state
     }
 
-    unsafe fn second(state: Self::State) -> Self::State {
+    unsafe fn second(state: Self::ChainingValue) -> Self::ChainingValue {
         let mut block = [0; 64];
         block[..32].copy_from_slice(&scalar::digest(state));
         block[32] = 0x80;
@@ -34,7 +34,7 @@ impl Kernel<1> for Sha2 {
         state
     }
 
-    unsafe fn digests(state: Self::State, [digest]: &mut [[u8; 32]; 1]) {
+    unsafe fn digests(state: Self::ChainingValue, [digest]: &mut [[u8; 32]; 1]) {
         *digest = scalar::digest(state);
     }
 }

@@ -72,14 +72,14 @@ impl Padding {
 ///
 /// The processor must have the instructions that the kernel is written with.
 pub(super) trait Kernel<const LANES: usize> {
-    type State: Copy;
+    type ChainingValue: Copy;
 
-    unsafe fn splat(words: &[u32; 8]) -> Self::State;
-    unsafe fn compress(state: Self::State, blocks: &[&[u8; 64]; LANES]) -> Self::State;
-    unsafe fn compress_padding(state: Self::State, padding: &Padding) -> Self::State;
+    unsafe fn splat(words: &[u32; 8]) -> Self::ChainingValue;
+    unsafe fn compress(state: Self::ChainingValue, blocks: &[&[u8; 64]; LANES]) -> Self::ChainingValue;
+    unsafe fn compress_padding(state: Self::ChainingValue, padding: &Padding) -> Self::ChainingValue;
     /// SHA-256 of the digests that the state stands for.
-    unsafe fn second(state: Self::State) -> Self::State;
-    unsafe fn digests(state: Self::State, digests: &mut [Digest; LANES]);
+    unsafe fn second(state: Self::ChainingValue) -> Self::ChainingValue;
+    unsafe fn digests(state: Self::ChainingValue, digests: &mut [Digest; LANES]);
 }
 
 /// Where messages of one length come from and where their digests go.

@@ -7,21 +7,21 @@ use super::scalar::{self, INITIAL, ROUND};
 pub(super) struct Portable;
 
 impl Kernel<1> for Portable {
-    type State = [u32; 8];
+    type ChainingValue = [u32; 8];
 
-    unsafe fn splat(words: &[u32; 8]) -> Self::State {
+    unsafe fn splat(words: &[u32; 8]) -> Self::ChainingValue {
         *words
     }
 
-    unsafe fn compress(state: Self::State, [block]: &[&[u8; 64]; 1]) -> Self::State {
+    unsafe fn compress(state: Self::ChainingValue, [block]: &[&[u8; 64]; 1]) -> Self::ChainingValue {
         compress(state, block)
     }
 
-    unsafe fn compress_padding(state: Self::State, padding: &Padding) -> Self::State {
+    unsafe fn compress_padding(state: Self::ChainingValue, padding: &Padding) -> Self::ChainingValue {
         scalar::rounds(state, &padding.schedule)
     }
 
-    unsafe fn second(state: Self::State) -> Self::State {
+    unsafe fn second(state: Self::ChainingValue) -> Self::ChainingValue {
         let mut block = [0; 64];
         block[..32].copy_from_slice(&scalar::digest(state));
         block[32] = 0x80;
@@ -29,7 +29,7 @@ impl Kernel<1> for Portable {
         compress(INITIAL, &block)
     }
 
-    unsafe fn digests(state: Self::State, [digest]: &mut [[u8; 32]; 1]) {
+    unsafe fn digests(state: Self::ChainingValue, [digest]: &mut [[u8; 32]; 1]) {
         *digest = scalar::digest(state);
     }
 }

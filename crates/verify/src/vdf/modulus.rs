@@ -3,9 +3,9 @@
 use thiserror::Error;
 
 use super::kernel::{Backend, InRing, Kernel, MAX_WORDS, Ring};
-use crate::sha256::Tag;
+use crate::{sha256::Tag, tags::VDF_INPUT_TAG};
 
-static EXPAND: Tag = Tag::new("turnpike/vdf/input");
+static EXPAND: Tag = Tag::new(VDF_INPUT_TAG);
 
 /// Why bytes are no modulus, or no number below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

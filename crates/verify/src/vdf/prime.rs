@@ -3,7 +3,10 @@
 use std::sync::LazyLock;
 
 use super::modulus::Modulus;
-use crate::sha256::Tag;
+use crate::{
+    sha256::Tag,
+    tags::{VDF_BASE_TAG, VDF_PRIME_TAG},
+};
 
 /// Words of a prime.
 pub(super) const WORDS: usize = 4;
@@ -11,8 +14,8 @@ pub(super) const WORDS: usize = 4;
 /// A number of 256 bits, its lowest word first.
 pub(super) type Word256 = [u64; WORDS];
 
-static CANDIDATE: Tag = Tag::new("turnpike/vdf/prime");
-static BASE: Tag = Tag::new("turnpike/vdf/base");
+static CANDIDATE: Tag = Tag::new(VDF_PRIME_TAG);
+static BASE: Tag = Tag::new(VDF_BASE_TAG);
 
 /// Primes that candidates are divided by first: nine of ten composite ones fall here, for a hundredth of the cost of a test.
 static SMALL_PRIMES: LazyLock<Vec<u64>> = LazyLock::new(|| {

@@ -30,7 +30,7 @@ pub struct Mistake {
 
 /// A state on the way: after so many squarings, the number modulo n times the check prime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct Checkpoint {
     /// Squarings so far.
     pub at: u64,
     number: Number,
@@ -44,19 +44,19 @@ impl TimeLock {
     }
 
     /// Where it begins: with 2.
-    pub fn start(&self) -> State {
-        State { at: 0, number: self.checked.small(2) }
+    pub fn start(&self) -> Checkpoint {
+        Checkpoint { at: 0, number: self.checked.small(2) }
     }
 
     /// The state as bytes, to go on from later: the squarings in 8 bytes, then the number.
-    pub fn save(&self, state: &State) -> Vec<u8> {
+    pub fn save(&self, state: &Checkpoint) -> Vec<u8> {
         [&state.at.to_be_bytes()[..], &self.checked.write(&state.number)].concat()
     }
 
     /// A state that was saved; none if these are not the bytes of one, or it is not right.
-    pub fn restore(&self, bytes: &[u8]) -> Option<State> {
+    pub fn restore(&self, bytes: &[u8]) -> Option<Checkpoint> {
         let (at, number) = bytes.split_first_chunk()?;
-        let state = State { at: u64::from_be_bytes(*at), number: self.checked.number(number).ok()? };
+        let state = Checkpoint { at: u64::from_be_bytes(*at), number: self.checked.number(number).ok()? };
         self.is_right(&state).then_some(state)
     }
 
@@ -64,9 +64,9 @@ impl TimeLock {
     /// the state after every check and may break off; then there is no result.
     pub fn solve(
         &self,
-        mut state: State,
+        mut state: Checkpoint,
         iterations: u64,
-        mut observe: impl FnMut(&State) -> ControlFlow<()>,
+        mut observe: impl FnMut(&Checkpoint) -> ControlFlow<()>,
     ) -> Result<Option<Vec<u8>>, Mistake> {
         while state.at < iterations {
             let times = CHECK_EVERY.min(iterations - state.at);
@@ -83,7 +83,7 @@ impl TimeLock {
     }
 
     /// Whether the number is 2^(2^at) modulo the check prime.
-    fn is_right(&self, state: &State) -> bool {
+    fn is_right(&self, state: &Checkpoint) -> bool {
         let remainder = |word: u64, rest: u64| ((u128::from(rest) << 64 | u128::from(word)) % u128::from(CHECK)) as u64;
         let found = self.checked.plain(&state.number).iter().rev().fold(0, |rest, word| remainder(*word, rest));
         // By Fermat, the exponent counts modulo the prime less one.

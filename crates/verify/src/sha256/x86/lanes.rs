@@ -187,7 +187,7 @@ unsafe fn splat<V: Word<LANES>, const LANES: usize>(words: &[u32; 8]) -> [V; 8] 
 }
 
 impl<V: Word<LANES>, const LANES: usize> Kernel<LANES> for Lanes<V> {
-    type State = [V; 8];
+    type ChainingValue = [V; 8];
 
     #[inline(always)]
     unsafe fn splat(words: &[u32; 8]) -> [V; 8] {

@@ -108,7 +108,7 @@ unsafe fn compress<const N: usize>(before: [Pair; N], mut words: [[__m128i; 4]; 
 }
 
 impl<const N: usize> Kernel<N> for Streams<N> {
-    type State = [Pair; N];
+    type ChainingValue = [Pair; N];
 
     #[inline(always)]
     unsafe fn splat(words: &[u32; 8]) -> [Pair; N] {

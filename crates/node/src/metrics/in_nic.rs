@@ -3,18 +3,16 @@
 use wire::{Command, Status};
 use xdp::{InNicLedger, LedgerCounter};
 
-use crate::metrics::Metrics;
-
-const COMMANDS: [Command; 4] = [Command::Create, Command::Issue, Command::Transfer, Command::Refer];
+use super::text::Metrics;
 
 /// Writes them. `durable` is the last sequence that is in the journal.
 pub fn write(metrics: &mut Metrics, ledger: &InNicLedger, durable: u64) {
     let executed = |command: Command, status: Status| {
-        let counter = LedgerCounter::Executed { command: command.code(), status: status.code() };
+        let counter = LedgerCounter::Executed { command, status };
         ([command.name(), status.name()], ledger.count(counter))
     };
     let answered = |command: Command, status: Status| {
-        let counter = LedgerCounter::Answered { command: command.code(), status: status.code() };
+        let counter = LedgerCounter::Answered { command, status };
         ([command.name(), status.name()], ledger.count(counter))
     };
     let journalled = || Status::ALL.iter().copied().filter(|status| status.is_journalled());
@@ -23,22 +21,21 @@ pub fn write(metrics: &mut Metrics, ledger: &InNicLedger, durable: u64) {
         "in_nic_executed_total",
         "Operations that the in-NIC ledger executed.",
         ["command", "status"],
-        COMMANDS
-            .into_iter()
-            .filter(|command| *command != Command::Refer)
+        (Command::ALL.iter().copied().filter(|command| command.is_executed()))
             .flat_map(|command| journalled().map(move |status| executed(command, status))),
     );
     metrics.counters(
         "in_nic_answered_total",
         "REFER, retries and used transaction ids that the in-NIC ledger answered.",
         ["command", "status"],
-        COMMANDS.into_iter().flat_map(|command| answers().map(move |status| answered(command, status))),
+        Command::ALL.iter().copied().flat_map(|command| answers().map(move |status| answered(command, status))),
     );
     metrics.counters(
         "in_nic_passed_total",
         "Datagrams that the in-NIC ledger left to the host.",
         ["reason"],
-        LedgerCounter::PASSED.into_iter().map(|reason| ([reason.name()], ledger.count(reason))),
+        (LedgerCounter::PLAIN.into_iter().filter(|reason| reason.is_left_to_host()))
+            .map(|reason| ([reason.name()], ledger.count(reason))),
     );
     let (held, size) = ledger.ring_bytes();
     // Taken after the journal's, so it is not behind it.

@@ -1,14 +1,21 @@
-//! Figures as Prometheus reads them.
+//! The text format of Prometheus.
 
 use std::fmt::{Display, Write};
 
 /// The text that Prometheus reads, as it comes together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Metrics {
+    /// What all names begin with.
+    prefix: &'static str,
     text: String,
 }
 
 impl Metrics {
+    /// No figures yet; the names of all begin with `prefix`.
+    pub fn of(prefix: &'static str) -> Self {
+        Self { prefix, text: String::new() }
+    }
+
     /// What only grows.
     pub fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.counters(name, help, [], [([], value)]);
@@ -32,12 +39,13 @@ impl Metrics {
         labels: [&str; N],
         values: impl IntoIterator<Item = ([&'static str; N], u64)>,
     ) {
+        let prefix = self.prefix;
         for (names, value) in values {
             let labels = Vec::from_iter(labels.iter().zip(names).map(|(label, name)| format!("{label}=\"{name}\"")));
             if labels.is_empty() {
-                self.line(format_args!("turnpike_{name} {value}"));
+                self.line(format_args!("{prefix}_{name} {value}"));
             } else {
-                self.line(format_args!("turnpike_{name}{{{}}} {value}", labels.join(",")));
+                self.line(format_args!("{prefix}_{name}{{{}}} {value}", labels.join(",")));
             }
         }
     }
@@ -65,7 +73,8 @@ impl Metrics {
     }
 
     fn head(&mut self, name: &str, help: &str, kind: &str) {
-        self.line(format_args!("# HELP turnpike_{name} {help}\n# TYPE turnpike_{name} {kind}"));
+        let prefix = self.prefix;
+        self.line(format_args!("# HELP {prefix}_{name} {help}\n# TYPE {prefix}_{name} {kind}"));
     }
 
     fn line(&mut self, line: impl Display) {
@@ -80,7 +89,7 @@ mod tests {
 
     #[test]
     fn as_the_text_format_has_it() {
-        let mut metrics = Metrics::default();
+        let mut metrics = Metrics::of("turnpike");
         metrics.counter("a_total", "All.", 7);
         metrics.gauge("b", "Now.", 0);
         metrics.counters("c_total", "Each.", ["what", "why"], [(["x", "y"], 1), (["x", "z"], 2)]);

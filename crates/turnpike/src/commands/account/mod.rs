@@ -1,4 +1,6 @@
-//! `turnpike account`: the four commands.
+//! `turnpike account`: the four commands, and lists.
+
+mod lists;
 
 use std::path::Path;
 
@@ -44,6 +46,8 @@ pub fn run(command: &AccountCommand, output: Output) -> Result<(), Error> {
             let mut session = Session::open(operation)?;
             session.execute("refer", Operation::refer(session.transaction, *account), output)
         }
+        AccountCommand::List { after, list } => lists::accounts(*after, list, output),
+        AccountCommand::History { account, before, list } => lists::history(*account, before.as_deref(), list, output),
     }
 }
 

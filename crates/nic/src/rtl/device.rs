@@ -1,0 +1,199 @@
+//! The NIC by itself: its registers, its ports, and what is inside of it. It knows nothing of what its engines are for.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use super::config::RtlConfig;
+use super::counters::RtlCounters;
+use super::model::{LoadError, Meta, Model, from_host, to_host};
+use super::packet;
+use crate::backend::Peer;
+use crate::csr;
+use crate::frame::{Mac, Via};
+use crate::prefix::Prefix;
+
+/// The hardware address of the node: administered locally, and "TPNI".
+pub const MAC: Mac = [0x02, 0x54, 0x50, 0x4e, 0x49, 0x01];
+
+/// The model, and packets on their way through it.
+pub struct Device {
+    model: Model,
+    ports: u8,
+    own: SocketAddr,
+    /// What the control register was last set to.
+    control: u32,
+    /// Packets that were given to it and have not come out.
+    inside: usize,
+    /// What came out of ports.
+    departed: Vec<(u8, Vec<u8>)>,
+    counters: Arc<RtlCounters>,
+    packet: Vec<u8>,
+}
+
+impl Device {
+    /// Loads the NIC and tells it its addresses and its secrets. It runs from [`Device::start`] on.
+    pub fn load(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, LoadError> {
+        let mut model = Model::load(&config.library, config.seed)?;
+        let ports = model.read(csr::PORTS).clamp(1, u8::MAX.into()) as u8;
+        if let IpAddr::V4(own) = config.own.ip() {
+            model.write(csr::ADDRESS, u32::from(own));
+        }
+        model.write(csr::UDP_PORT, config.own.port().into());
+        model.write(csr::PROMISE, config.promise as u32);
+        for (register, word) in (csr::SECRET..).step_by(4).zip(config.secret) {
+            model.write(register, word);
+        }
+        for (register, word) in (csr::PROOF_SECRET..).step_by(4).zip(config.proof_secret) {
+            model.write(register, word);
+        }
+        let (departed, packet) = (Vec::new(), Vec::new());
+        Ok(Self { model, ports, own: config.own, control: 0, inside: 0, departed, counters, packet })
+    }
+
+    /// Tells the NIC which prefix is trusted: the only one that it knows, of IPv4. Whether it is one.
+    pub fn trust(&mut self, prefix: Prefix) -> bool {
+        let IpAddr::V4(address) = prefix.address() else { return false };
+        let mask = u32::MAX.checked_shl(32 - u32::from(prefix.length())).unwrap_or(0);
+        self.model.write(csr::TRUSTED_ADDRESS, u32::from(address));
+        self.model.write(csr::TRUSTED_MASK, mask);
+        true
+    }
+
+    /// Lets it run with what bits of the control register turn on.
+    pub fn start(&mut self, control: u32) {
+        self.control = csr::CONTROL_RUN | control;
+        self.model.write(csr::CONTROL, self.control);
+    }
+
+    /// Turns off what bits of the control register turn on.
+    pub fn stop(&mut self, control: u32) {
+        self.control &= !control;
+        self.model.write(csr::CONTROL, self.control);
+    }
+
+    /// Whether any of these bits of the control register is set.
+    pub fn has(&self, control: u32) -> bool {
+        self.control & control != 0
+    }
+
+    /// The node's address.
+    pub fn own(&self) -> SocketAddr {
+        self.own
+    }
+
+    /// Reads a register.
+    pub fn read(&mut self, register: u32) -> u32 {
+        self.model.read(register)
+    }
+
+    /// Writes a register.
+    pub fn write(&mut self, register: u32, value: u32) {
+        self.model.write(register, value);
+    }
+
+    /// Reads a counter of 64 bits.
+    pub fn counter(&mut self, register: u32) -> u64 {
+        self.model.counter(register)
+    }
+
+    /// Cycles of its clock.
+    pub fn cycle(&self) -> u64 {
+        self.model.cycle()
+    }
+
+    /// Lets the clock run.
+    pub fn step(&mut self, cycles: u64) -> io::Result<()> {
+        self.model.step(cycles).map_err(io::Error::other)
+    }
+
+    /// Packets that were given to it and have not come out.
+    pub fn inside(&self) -> usize {
+        self.inside
+    }
+
+    /// Whether there is something that has not come out, or has not entered.
+    pub fn is_busy(&self) -> bool {
+        self.inside > 0 || self.model.host_waiting() > 0
+    }
+
+    /// A packet from the network.
+    pub fn enter(&mut self, port: u8, packet: &[u8]) {
+        if packet.is_empty() {
+            return;
+        }
+        self.model.push(port, packet);
+        self.inside += 1;
+        self.counters.entered.add(1);
+    }
+
+    /// A datagram from a socket: as a packet from one of the ports, always the same for a sender.
+    pub fn enter_datagram(&mut self, peer: Peer, datagram: &[u8]) {
+        let from = peer.address;
+        let port = (u32::from(from.port()) % u32::from(self.ports)) as u8;
+        let way = Via::new(port, [mac_of(from), MAC], from.is_ipv6());
+        let node = Peer { local: Some(from.ip()), ..Peer::new(self.own) };
+        let mut packet = std::mem::take(&mut self.packet);
+        packet::build(&mut packet, &node, &way, from.port(), datagram);
+        self.enter(port, &packet);
+        self.packet = packet;
+    }
+
+    /// Tells an engine something.
+    pub fn tell(&mut self, kind: u8, id: u16, body: &[u8]) {
+        self.model.host_push(Meta { kind, port: 0, id }, body);
+    }
+
+    /// Sends a packet by a port.
+    pub fn send(&mut self, port: u8, packet: &[u8]) {
+        self.model.host_push(Meta { kind: from_host::SEND, port, id: 0 }, packet);
+        self.inside += 1;
+    }
+
+    /// Sends a reply of the node's.
+    pub fn reply(&mut self, peer: Peer, reply: &[u8]) {
+        // A peer without a way is a connection that is gone.
+        let Some(way) = peer.via else { return };
+        let mut packet = std::mem::take(&mut self.packet);
+        packet::build(&mut packet, &peer, &way, self.own.port(), reply);
+        self.send(way.queue, &packet);
+        self.packet = packet;
+    }
+
+    /// What has come out of ports since this was emptied.
+    pub fn departed(&mut self) -> &mut Vec<(u8, Vec<u8>)> {
+        &mut self.departed
+    }
+
+    /// Takes what has come out of the ports. Whether anything has.
+    pub fn take_departed(&mut self) -> bool {
+        let before = self.inside;
+        for port in 0..self.ports {
+            while let Some(packet) = self.model.pop(port) {
+                self.departed.push((port, packet.to_vec()));
+                self.inside -= 1;
+            }
+        }
+        self.inside != before
+    }
+
+    /// What has come out on the host's side.
+    pub fn take_host(&mut self) -> Option<(Meta, Vec<u8>)> {
+        let (meta, packet) = self.model.host_pop()?;
+        let packet = packet.to_vec();
+        // Records are no packets: each is about one.
+        if meta.kind != to_host::RECORD {
+            self.inside -= 1;
+        }
+        Some((meta, packet))
+    }
+}
+
+/// The hardware address that stands for a peer behind a socket.
+fn mac_of(peer: SocketAddr) -> Mac {
+    let [a, b, c, d] = match peer.ip() {
+        IpAddr::V4(v4) => v4.octets(),
+        IpAddr::V6(v6) => (v6.to_bits() as u32).to_be_bytes(),
+    };
+    [0x02, 0x00, a, b, c, d]
+}

@@ -1,0 +1,230 @@
+//! The transfer engine, followed: the node's ledger executes what the engine has executed, and what the two say is compared.
+
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use wire::{BatchEntries, Command, CompactFrame, Frame, Operation, Promise, Status};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::batches::{self, Batches};
+use super::config::{HandOver, RtlConfig};
+use super::counters::RtlCounters;
+use super::device::Device;
+use super::lockstep::{Carrier, Held, Lockstep, Record, Verdict};
+use super::packet;
+use super::ticks::Ticks;
+use crate::backend::Peer;
+use crate::csr;
+use crate::prefix::Prefix;
+
+/// What the transfer engine takes.
+const ENGINE: u32 = csr::CONTROL_COMPACT | csr::CONTROL_BATCH;
+
+/// The connection that stands for the NIC: replies to operations whose own reply has left already.
+pub const NOBODY: u32 = u32::MAX;
+
+/// What the host has of the engine.
+pub struct Engine {
+    /// From where it takes operations, if it was ever to take any.
+    trusted: Option<Prefix>,
+    /// The time of its memory of retries, and what its register was last set to.
+    ticks: Ticks,
+    retry_tick: u32,
+    /// What the engine has done: records, and replies that it holds, those of compact frames and those of batches each in the
+    /// same order.
+    records: VecDeque<Record>,
+    replies: VecDeque<(u8, Vec<u8>)>,
+    batches: Batches,
+    lockstep: Lockstep,
+    told: fn(HandOver),
+    counters: Arc<RtlCounters>,
+}
+
+impl Engine {
+    /// Sets the engine's registers, if it is to execute. Gives the bits of the control register that turn it on, too.
+    pub fn set_up(config: &RtlConfig, device: &mut Device, counters: Arc<RtlCounters>) -> (Self, u32) {
+        let mut control = 0;
+        let remembers_more = u64::from(device.read(csr::RETRIES)) > config.retries;
+        let engine = config.engine.filter(|_| config.promise >= Promise::Durable || !remembers_more);
+        if let Some(prefix) = engine
+            && device.trust(prefix)
+        {
+            // More than fit are refused by the NIC; then the node's answer is another one, and it hands over.
+            device.write(csr::ACCOUNT_LIMIT, u32::try_from(config.accounts).unwrap_or(u32::MAX));
+            control = ENGINE | csr::CONTROL_RECORD;
+            if config.promise >= Promise::Durable {
+                control |= csr::CONTROL_HOLD;
+            }
+        }
+        let engine = Self {
+            trusted: engine,
+            ticks: Ticks::new(config.retention, Instant::now()),
+            retry_tick: 0,
+            records: VecDeque::new(),
+            replies: VecDeque::new(),
+            batches: Batches::default(),
+            lockstep: Lockstep::default(),
+            told: config.told,
+            counters,
+        };
+        (engine, control)
+    }
+
+    /// Whether it takes operations.
+    pub fn is_executing(device: &Device) -> bool {
+        device.has(ENGINE)
+    }
+
+    /// Whether the node is so far behind that nothing more should enter.
+    pub fn is_full(&self) -> bool {
+        self.lockstep.is_full()
+    }
+
+    /// Whether there are replies whose records have not come yet.
+    pub fn is_waiting(&self) -> bool {
+        !self.replies.is_empty() || self.batches.is_waiting()
+    }
+
+    /// Tells the engine how time has passed.
+    pub fn tick(&mut self, device: &mut Device) {
+        if !Self::is_executing(device) {
+            return;
+        }
+        for _ in 0..self.ticks.due(Instant::now()) {
+            self.retry_tick ^= 1;
+            device.write(csr::RETRY_TICK, self.retry_tick);
+        }
+    }
+
+    /// It may have executed something just now.
+    pub fn has_run(&mut self) {
+        self.ticks.executed(Instant::now());
+    }
+
+    /// What it has executed.
+    pub fn take_record(&mut self, record: &[u8]) {
+        self.records.extend(Record::read_from_bytes(record));
+    }
+
+    /// A reply that it holds.
+    pub fn take_reply(&mut self, port: u8, packet: Vec<u8>) {
+        match packet::destination(&packet, port) {
+            Some((_, place)) if place.len() != CompactFrame::LENGTH => {
+                self.batches.hold(batches::Held { port, packet, payload: place.start, differs: false });
+            }
+            _ => self.replies.push_back((port, packet)),
+        }
+    }
+
+    /// Gives the data path what it has executed.
+    pub fn follow(&mut self, device: &mut Device, arrived: &mut VecDeque<(Peer, Vec<u8>)>) {
+        let holds = device.has(csr::CONTROL_HOLD);
+        while let Some(record) = self.records.front() {
+            // Where replies are held, the record waits for its own.
+            let (carrier, peer) = if !holds {
+                (Carrier::Sent, Some(nobody(self.trusted)))
+            } else if record.in_batch != 0 {
+                let Some((entry, held)) = self.batches.next_entry() else { return };
+                (Carrier::Batch(entry), packet::destination(&held.packet, held.port).map(|(peer, _)| peer))
+            } else {
+                let Some((port, packet)) = self.replies.pop_front() else { return };
+                let peer = packet::destination(&packet, port).map(|(peer, _)| peer);
+                (Carrier::Packet(port, packet), peer)
+            };
+            let (request, reply) = (record.request(), record.reply());
+            self.records.pop_front();
+            self.counters.executed.add(1);
+            if reply.status() == Ok(Status::Busy) {
+                self.hand_over(device, HandOver::Busy);
+            }
+            match (request, peer) {
+                (Some(request), Some(peer)) => {
+                    self.lockstep.expect(peer.address, Held { reply, carrier });
+                    arrived.push_back((peer, request.as_bytes().to_vec()));
+                }
+                // Refused without the ledger.
+                _ => self.release(device, carrier, None),
+            }
+        }
+    }
+
+    /// A reply of the node's: if the engine has given it already, it has to be the same.
+    pub fn compare(&mut self, device: &mut Device, peer: Peer, reply: &[u8]) {
+        match self.lockstep.compare(peer.address, reply) {
+            Verdict::Same(held) => {
+                self.counters.same.add(1);
+                self.release(device, held.carrier, None);
+            }
+            Verdict::Different(held) => {
+                self.counters.different.add(1);
+                self.hand_over(device, HandOver::Differs);
+                self.release(device, held.carrier, Some((peer, reply)));
+            }
+            Verdict::Unknown if peer.connection == Some(NOBODY) => {}
+            Verdict::Unknown => device.reply(peer, reply),
+        }
+    }
+
+    /// Lets a reply go, with what the node says instead where that is something else.
+    fn release(&mut self, device: &mut Device, carrier: Carrier, other: Option<(Peer, &[u8])>) {
+        match (carrier, other) {
+            (Carrier::Sent, _) => {}
+            (Carrier::Packet(port, packet), None) => device.send(port, &packet),
+            (Carrier::Packet(..), Some((peer, reply))) => device.reply(peer, reply),
+            (Carrier::Batch(entry), other) => {
+                let Some(held) = self.batches.answer(entry, other.map(|(_, reply)| reply)) else { return };
+                if !held.differs {
+                    device.send(held.port, &held.packet);
+                } else if let Some((peer, place)) = packet::destination(&held.packet, held.port) {
+                    device.reply(peer, &held.packet[place]);
+                }
+            }
+        }
+    }
+
+    /// Whether a datagram for the data path writes accounts that the engine writes. If it does, the engine ceases to.
+    pub fn yields_to(&mut self, device: &mut Device, peer: Peer, datagram: &[u8]) -> bool {
+        let is_trusted = self.trusted.is_some_and(|prefix| prefix.contains(peer.address.ip()));
+        let yields = Self::is_executing(device) && writes_compact(datagram, is_trusted);
+        if yields {
+            self.hand_over(device, HandOver::OtherWriter);
+        }
+        yields
+    }
+
+    /// From now on the node executes everything.
+    fn hand_over(&self, device: &mut Device, why: HandOver) {
+        if Self::is_executing(device) {
+            device.stop(ENGINE);
+            (self.told)(why);
+        }
+    }
+}
+
+/// Who asks for operations whose replies have left.
+fn nobody(trusted: Option<Prefix>) -> Peer {
+    let address = trusted.map_or(Ipv4Addr::LOCALHOST.into(), |prefix| prefix.address());
+    Peer { connection: Some(NOBODY), ..Peer::new(SocketAddr::new(address, 0)) }
+}
+
+/// Whether a datagram has an operation that changes an account of compact frames, or may change it.
+fn writes_compact(datagram: &[u8], is_trusted: bool) -> bool {
+    let writes = |operation: &Operation| {
+        let accounts = [Some(operation.source), operation.other_account()];
+        operation.is_executed() && accounts.into_iter().flatten().any(|account| account.to_compact().is_some())
+    };
+    match Frame::parse(datagram) {
+        Ok(Frame::Compact(frame)) => is_trusted && frame.command().is_ok_and(Command::is_executed),
+        Ok(Frame::Full(frame)) => writes(&frame.signed.operation),
+        Ok(Frame::Batch(batch)) => match batch.entries {
+            BatchEntries::Compact(entries) => {
+                is_trusted && entries.iter().any(|entry| entry.frame.command().is_ok_and(Command::is_executed))
+            }
+            BatchEntries::Operation(operations) => is_trusted && operations.iter().any(writes),
+            BatchEntries::Signed(signed) => signed.iter().any(|signed| writes(&signed.operation)),
+        },
+        _ => false,
+    }
+}

@@ -1,0 +1,232 @@
+//! The NIC with its host: what is between the network and the data path.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use zerocopy::IntoBytes;
+
+use super::config::{RtlConfig, RtlError};
+use super::counters::RtlCounters;
+use super::device::{Device, MAC};
+use super::engine::Engine;
+use super::model::{from_host, to_host};
+use super::packet;
+use super::proofs::{Announcement, Misses};
+use crate::backend::{Batch, Message, Peer};
+use crate::counters::Counter;
+use crate::csr;
+use crate::frame;
+
+/// Cycles between two looks at what came out: a word of 64 bytes takes eight on a port.
+const TURN: u64 = 16;
+
+/// Cycles that a packet may take: after reset the engines clear their memories, which takes a cycle for each place.
+const PATIENCE: u64 = 1 << 24;
+
+/// A counter of the backend's that follows one of the NIC's.
+type Counted = (fn(&RtlCounters) -> &Counter, u32);
+
+const PROOFS: [Counted; 2] = [(|all| &all.proofs, csr::PROOF_HITS), (|all| &all.fills, csr::FILLS)];
+const VERIFIED: [Counted; 3] = [
+    (|all| &all.signatures, csr::VERIFY_SIGNATURES),
+    (|all| &all.roots, csr::VERIFY_ROOTS),
+    (|all| &all.headers, csr::VERIFY_HEADERS),
+];
+
+/// The NIC, what follows its engines, and datagrams for the data path.
+pub struct Nic {
+    device: Device,
+    engine: Engine,
+    misses: Misses,
+    /// Datagrams for the data path, and those that have to wait until the engine is empty, as they write its accounts.
+    arrived: VecDeque<(Peer, Vec<u8>)>,
+    late: Vec<(Peer, Vec<u8>)>,
+    counters: Arc<RtlCounters>,
+}
+
+impl Nic {
+    /// Loads the NIC, sets its registers and lets it run.
+    pub fn new(config: &RtlConfig, counters: Arc<RtlCounters>) -> Result<Self, RtlError> {
+        let mut device = Device::load(config, counters.clone())?;
+        let (engine, mut control) = Engine::set_up(config, &mut device, counters.clone());
+        if config.proofs {
+            control |= csr::CONTROL_PROOF;
+        }
+        if device.read(csr::VERIFY_ENGINES) != 0 && config.verify.is_some_and(|prefix| device.trust(prefix)) {
+            control |= csr::CONTROL_VERIFY;
+        }
+        device.start(control);
+        let (arrived, late) = (VecDeque::new(), Vec::new());
+        Ok(Self { device, engine, misses: Misses::default(), arrived, late, counters })
+    }
+
+    /// Whether its transfer engine takes operations.
+    pub fn is_executing(&self) -> bool {
+        Engine::is_executing(&self.device)
+    }
+
+    /// The node's address.
+    pub fn own(&self) -> SocketAddr {
+        self.device.own()
+    }
+
+    /// What has left by ports since this was emptied.
+    pub fn departed(&mut self) -> &mut Vec<(u8, Vec<u8>)> {
+        self.device.departed()
+    }
+
+    /// Whether there is something for the data path.
+    pub fn has_arrived(&self) -> bool {
+        !self.arrived.is_empty()
+    }
+
+    /// Whether the node is so far behind that nothing more should enter.
+    pub fn is_full(&self) -> bool {
+        self.engine.is_full()
+    }
+
+    /// A packet from the network.
+    pub fn take_packet(&mut self, port: u8, packet: &[u8]) {
+        self.device.enter(port, packet);
+    }
+
+    /// A datagram from a socket, or a frame of a connection, which goes past the NIC.
+    pub fn take_datagram(&mut self, peer: Peer, datagram: &[u8]) {
+        if peer.connection.is_some() {
+            return self.arrive(peer, datagram);
+        }
+        self.device.enter_datagram(peer, datagram);
+    }
+
+    /// Tells the proof cache of a block.
+    pub fn announce(&mut self, announcement: &Announcement) {
+        self.device.tell(from_host::ANNOUNCE, 0, announcement.as_bytes());
+    }
+
+    /// Frees the ids of misses that the node does not answer.
+    pub fn give_up(&mut self) {
+        while let Some(id) = self.misses.given_up(Instant::now()) {
+            self.fill(id, None);
+        }
+    }
+
+    /// Answers a miss.
+    fn fill(&mut self, id: u16, body: Option<&[u8]>) {
+        match body {
+            Some(body) => self.device.tell(from_host::FILL, id, body),
+            None => self.device.tell(from_host::NONE, id, &[0]),
+        }
+    }
+
+    /// A reply of the node's.
+    pub fn take_reply(&mut self, peer: Peer, reply: &[u8]) {
+        if let Some((id, body)) = self.misses.answered(peer.address, reply) {
+            self.fill(id, body);
+        }
+        self.engine.compare(&mut self.device, peer, reply);
+    }
+
+    /// Lets the clock run until nothing is inside.
+    pub fn turn(&mut self) -> io::Result<()> {
+        self.engine.tick(&mut self.device);
+        let begin = self.device.cycle();
+        let mut moved = begin;
+        while self.device.is_busy() || self.engine.is_waiting() {
+            self.device.step(TURN)?;
+            if self.take_out() {
+                moved = self.device.cycle();
+            } else if self.device.cycle() - moved > PATIENCE {
+                let inside = self.device.inside();
+                return Err(io::Error::other(format!("{inside} packets do not leave the simulated NIC")));
+            }
+        }
+        if self.is_executing() && self.device.cycle() != begin {
+            // A record may leave behind its reply.
+            self.device.step(2 * TURN)?;
+            self.take_out();
+            self.engine.has_run();
+        }
+        self.arrived.extend(self.late.drain(..));
+        if self.device.cycle() != begin {
+            self.count(csr::CONTROL_PROOF, &PROOFS);
+            self.count(csr::CONTROL_VERIFY, &VERIFIED);
+        }
+        self.counters.cycles.add(self.device.cycle() - begin);
+        Ok(())
+    }
+
+    /// Brings counters up to date with those of an engine, if it is on.
+    fn count(&mut self, control: u32, counted: &[Counted]) {
+        if !self.device.has(control) {
+            return;
+        }
+        for (counter, register) in counted {
+            let counter = counter(&self.counters);
+            counter.add(self.device.counter(*register) - counter.get());
+        }
+    }
+
+    /// Takes what has come out of the NIC. Whether anything has.
+    fn take_out(&mut self) -> bool {
+        let mut has_moved = self.device.take_departed();
+        while let Some((meta, packet)) = self.device.take_host() {
+            has_moved = true;
+            match meta.kind {
+                to_host::RECORD => self.engine.take_record(&packet),
+                to_host::REPLY => self.engine.take_reply(meta.port, packet),
+                to_host::MISS => {
+                    self.counters.misses.add(1);
+                    if let Some((peer, place)) = frame::parse(&packet, meta.port) {
+                        self.misses.expect(peer.address, &packet[place], meta.id, Instant::now());
+                    }
+                    self.take_passed(meta.port, packet);
+                }
+                _ => self.take_passed(meta.port, packet),
+            }
+        }
+        self.engine.follow(&mut self.device, &mut self.arrived);
+        has_moved
+    }
+
+    /// A packet that no engine took.
+    fn take_passed(&mut self, port: u8, mut packet: Vec<u8>) {
+        self.counters.passed.add(1);
+        let own = self.device.own();
+        let is_own = packet::destination(&packet, port).is_some_and(|(peer, _)| peer.address == own);
+        if is_own && let Some((peer, place)) = frame::parse(&packet, port) {
+            return self.arrive(peer, &packet[place]);
+        }
+        if let IpAddr::V4(own) = own.ip()
+            && packet::answer(&mut packet, MAC, own)
+        {
+            self.counters.answered.add(1);
+            self.device.send(port, &packet);
+        }
+    }
+
+    /// A datagram for the data path. If it writes accounts that the engine writes, what that has under way comes first.
+    fn arrive(&mut self, peer: Peer, datagram: &[u8]) {
+        if self.engine.yields_to(&mut self.device, peer, datagram) || !self.late.is_empty() {
+            self.late.push((peer, datagram.to_vec()));
+        } else {
+            self.arrived.push_back((peer, datagram.to_vec()));
+        }
+    }
+
+    /// Fills the batch with what has arrived.
+    pub fn deliver(&mut self, batch: &mut Batch) {
+        let mut offset = 0;
+        while batch.messages.len() < batch.limit() {
+            let Some((peer, datagram)) = self.arrived.front() else { return };
+            let (peer, length) = (*peer, datagram.len());
+            let Some(place) = batch.memory.own().get_mut(offset..offset + length) else { return };
+            place.copy_from_slice(datagram);
+            batch.messages.push(Message { peer, offset, length, segment: length });
+            offset += length;
+            self.arrived.pop_front();
+        }
+    }
+}

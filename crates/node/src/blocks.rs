@@ -1,0 +1,127 @@
+//! Blocks: who builds them, and who is told of them.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU8, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use chain::own::{self, OwnChain, Sealer, Tip};
+use ledger::{
+    builder::{self, BlockBuilder, Observer},
+    journal::Log,
+};
+use nic::rtl;
+use proof::Cache;
+use wire::{Chain, Operation};
+
+use crate::{Config, Error, admission, memory, shared::Shared};
+
+/// How long the builder sleeps when there is nothing to do: a fraction of a sensible block interval, and long enough for
+/// batches to be worth while.
+const NAP: Duration = Duration::from_millis(5);
+
+/// How long the builder sleeps after an error before it tries again.
+const NAP_AFTER_ERROR: Duration = Duration::from_secs(1);
+
+/// How long the builder has had nothing to do before it gives memory back: longer than a block usually stays open.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// Failed operations after which a block without transactions is closed, so that the journal can be cut: 72 MiB of it.
+const FAILURES: u64 = 1 << 20;
+
+/// The builder is to go on.
+pub const BUILD: u8 = 0;
+/// The builder is to end after what is durable is in blocks.
+pub const DRAIN: u8 = 1;
+/// The builder is to end.
+pub const STOP: u8 = 2;
+
+/// Tells the proof caches of new blocks: the node's, and that of the simulated NIC, where there is one.
+pub struct Announcer {
+    pub cache: Option<Arc<Cache>>,
+    pub nic: Arc<OnceLock<rtl::Announcer>>,
+}
+
+impl Observer for Announcer {
+    fn closed(&mut self, _parent: &Tip, tip: &Tip, operations: &[Operation]) {
+        if let Some(cache) = &self.cache {
+            cache.announce_own(tip, operations);
+        }
+        if let Some(nic) = self.nic.get() {
+            let touched = proof::touched(operations);
+            nic.extend(Chain::Own, tip.hash, tip.height(), tip.header.previous, touched);
+        }
+    }
+}
+
+/// The builder of blocks of what is in the journal, as configured.
+pub fn builder<O: Observer>(
+    config: &Config,
+    chain: OwnChain,
+    sealer: Box<dyn Sealer>,
+    log: Arc<Log>,
+    observer: O,
+) -> Result<BlockBuilder<O>, Error> {
+    let options = builder::Options {
+        transactions: config.blocks.transactions,
+        interval: Duration::from_millis(config.blocks.interval),
+        snapshot: Duration::from_secs(config.blocks.snapshot),
+        failures: FAILURES,
+        retention: Duration::from_secs(config.ledger.retry_seconds),
+        replay: Duration::from_secs(config.ledger.replay_window),
+    };
+    Ok(BlockBuilder::new(chain, sealer, log, options, observer, admission::now())?)
+}
+
+/// Builds blocks until told otherwise. A disk that fails is tried again: the journal holds what is not in blocks.
+pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared: &Shared) {
+    // When the builder last had something to do, if memory was not given back since.
+    let mut busy = Some(Instant::now());
+    loop {
+        let order = order.load(Relaxed);
+        let result = match order {
+            BUILD => builder.step(admission::now()),
+            DRAIN => drain(&mut builder).map(|()| false),
+            _ => return,
+        };
+        shared.tell_built(&builder);
+        match result {
+            Ok(progress) => {
+                shared.sealer_failed.store(false, Relaxed);
+                if shared.builder_failed.swap(false, Relaxed) {
+                    tracing::info!("blocks are built again");
+                }
+                if order == DRAIN {
+                    return;
+                }
+                if progress {
+                    busy = Some(Instant::now());
+                    continue;
+                }
+                if busy.take_if(|busy| busy.elapsed() >= IDLE).is_some() {
+                    memory::give_back();
+                }
+                std::thread::sleep(NAP);
+            }
+            Err(error) => {
+                let unsealed = own::Error::is_of_the_sealer;
+                shared.sealer_failed.store(matches!(&error, ledger::Error::Chain(error) if unsealed(error)), Relaxed);
+                if !shared.builder_failed.swap(true, Relaxed) {
+                    tracing::error!(%error, "no blocks are built; transfers are kept in the journal");
+                }
+                if order == DRAIN {
+                    return;
+                }
+                std::thread::sleep(NAP_AFTER_ERROR);
+            }
+        }
+    }
+}
+
+fn drain<O: Observer>(builder: &mut BlockBuilder<O>) -> Result<(), ledger::Error> {
+    while builder.step(admission::now())? {}
+    builder.finish()
+}

@@ -1,0 +1,107 @@
+//! The section of the Electrum protocol.
+
+use std::net::SocketAddr;
+
+use electrum::{Limits, Settings};
+use nic::Prefix;
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, KvTls, texts, within};
+
+/// The Electrum protocol over imported Bitcoin blocks. It is served where there is something to listen on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Electrum {
+    /// Addresses for TCP.
+    #[serde(with = "texts")]
+    pub listen: Vec<SocketAddr>,
+    /// Addresses for TLS.
+    #[serde(with = "texts")]
+    pub listen_tls: Vec<SocketAddr>,
+    /// Prefixes without limits of their own.
+    #[serde(with = "texts")]
+    pub trusted: Vec<Prefix>,
+    /// Threads that serve connections.
+    pub threads: usize,
+    /// Connections at once.
+    pub connections: usize,
+    /// Connections at once of one prefix.
+    pub prefix_connections: usize,
+    /// Subscriptions at once.
+    pub subscriptions: usize,
+    /// Subscriptions at once of one prefix.
+    pub prefix_subscriptions: usize,
+    /// Microseconds of work a second for one prefix.
+    pub prefix_cost: u64,
+    /// Bytes of the longest reply.
+    pub reply_size: usize,
+    /// Bytes of the longest request.
+    pub request_size: usize,
+    /// After how many seconds without requests a connection is closed.
+    pub idle_timeout: u64,
+    /// The text of `server.banner`.
+    pub banner: String,
+    /// The address of `server.donation_address`.
+    pub donation_address: String,
+    /// What TLS is made of.
+    pub tls: KvTls,
+}
+
+impl Default for Electrum {
+    fn default() -> Self {
+        let Settings { limits, banner, donation_address, idle, .. } = Settings::default();
+        let Limits {
+            connections,
+            prefix_connections,
+            subscriptions,
+            prefix_subscriptions,
+            prefix_cost,
+            reply,
+            request,
+            trusted,
+        } = limits;
+        Self {
+            listen: Vec::new(),
+            listen_tls: Vec::new(),
+            trusted,
+            threads: 2,
+            connections,
+            prefix_connections,
+            subscriptions,
+            prefix_subscriptions,
+            prefix_cost,
+            reply_size: reply,
+            request_size: request,
+            idle_timeout: idle.as_secs(),
+            banner,
+            donation_address,
+            tls: KvTls::default(),
+        }
+    }
+}
+
+impl Electrum {
+    /// Whether there is something to listen on.
+    pub fn is_wanted(&self) -> bool {
+        !self.listen.is_empty() || !self.listen_tls.is_empty()
+    }
+
+    /// Checks that every value is one that a server can run with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !self.listen_tls.is_empty() && self.tls.files().is_none() {
+            let value = format!("{:?}", self.listen_tls);
+            let allowed = "empty where there is no `electrum.tls.chain`".to_owned();
+            return Err(ConfigError::Value { key: "electrum.listen_tls", value, allowed });
+        }
+        within("electrum.threads", self.threads as u64, 1, 256)?;
+        within("electrum.connections", self.connections as u64, 1, 1 << 20)?;
+        within("electrum.prefix_connections", self.prefix_connections as u64, 1, 1 << 20)?;
+        within("electrum.subscriptions", self.subscriptions as u64, 1, 1 << 30)?;
+        within("electrum.prefix_subscriptions", self.prefix_subscriptions as u64, 1, 1 << 30)?;
+        within("electrum.prefix_cost", self.prefix_cost, 1000, 1_000_000_000)?;
+        // 2,016 headers in hexadecimal digits are 330,000 bytes, and without them Electrum does not synchronise.
+        within("electrum.reply_size", self.reply_size as u64, 400_000, 1 << 30)?;
+        within("electrum.request_size", self.request_size as u64, 4096, 1 << 30)?;
+        within("electrum.idle_timeout", self.idle_timeout, 10, 365 * 86_400)
+    }
+}

@@ -1,0 +1,206 @@
+//! The section of the key-value store.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use kv::{
+    service::Allowed,
+    tls::{Clients, Files, Version},
+};
+use nic::Prefix;
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, texts, within};
+
+/// The smallest and the largest item that can be configured, in bytes (memcached's).
+pub const ITEM_SIZES: (u64, u64) = (1 << 10, 1 << 30);
+
+/// What serves datagrams to the key-value store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KvIo {
+    /// Sockets.
+    #[default]
+    Udp,
+    /// Sockets, and before them a program in the network driver that answers gets of one key.
+    Xdp,
+}
+
+/// The key-value store. It runs where there is something to listen on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Kv {
+    /// Addresses for TCP.
+    #[serde(with = "texts")]
+    pub listen: Vec<SocketAddr>,
+    /// Addresses for TCP without TLS, where the others have it.
+    #[serde(with = "texts")]
+    pub listen_plain: Vec<SocketAddr>,
+    /// Addresses for UDP.
+    #[serde(with = "texts")]
+    pub udp: Vec<SocketAddr>,
+    /// Who may get replies by UDP that are longer than the request.
+    #[serde(with = "texts")]
+    pub udp_trusted: Vec<Prefix>,
+    /// What serves datagrams.
+    pub io: KvIo,
+    /// The interface that XDP answers on; empty for the one that has the first address for UDP.
+    pub interface: String,
+    /// Megabytes of memory for what XDP answers with.
+    pub xdp_memory: usize,
+    /// A socket in the file system; empty for none.
+    pub socket: PathBuf,
+    /// Who may connect to it: its mode.
+    pub socket_mode: u32,
+    /// Megabytes of memory for items.
+    pub memory: usize,
+    /// Bytes of the largest item.
+    pub item_size: usize,
+    /// Whether items are evicted where there is no room.
+    pub evict: bool,
+    /// Threads that serve connections.
+    pub threads: usize,
+    /// Connections at once.
+    pub connections: usize,
+    /// Connections that wait to be accepted.
+    pub backlog: u16,
+    /// After how many seconds without requests a connection is closed; 0 for never.
+    pub idle_timeout: u64,
+    /// What connections speak.
+    #[serde(with = "named")]
+    pub protocol: Allowed,
+    /// Whether `flush_all` is allowed.
+    pub flush: bool,
+    /// Whether keys may be listed.
+    pub dump: bool,
+    /// Whether a client may end the store: for the store alone.
+    #[serde(skip)]
+    pub shutdown: bool,
+    /// A file for the items, which outlive the program in it; empty for none.
+    pub memory_file: PathBuf,
+    /// TLS on TCP.
+    pub tls: KvTls,
+}
+
+/// TLS: spoken where there is a chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KvTls {
+    /// The certificates of the server, its own first: a file in PEM form.
+    pub chain: PathBuf,
+    /// The key of the server's certificate: a file in PEM form.
+    pub key: PathBuf,
+    /// The authorities that clients' certificates come from: a file in PEM form.
+    pub authorities: PathBuf,
+    /// Which clients have to show a certificate.
+    #[serde(with = "named")]
+    pub clients: Clients,
+    /// The oldest version that is spoken.
+    #[serde(with = "named")]
+    pub oldest: Version,
+    /// Whether sessions may be resumed.
+    pub resume: bool,
+}
+
+impl KvTls {
+    /// The files, where TLS is wanted.
+    pub fn files(&self) -> Option<Files> {
+        let is_named = |path: &PathBuf| !path.as_os_str().is_empty();
+        is_named(&self.chain).then(|| Files {
+            chain: self.chain.clone(),
+            key: self.key.clone(),
+            authorities: Some(self.authorities.clone()).filter(is_named),
+            clients: self.clients,
+            oldest: self.oldest,
+            resume: self.resume,
+        })
+    }
+}
+
+impl Default for Kv {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            listen_plain: Vec::new(),
+            udp: Vec::new(),
+            udp_trusted: kv::server::loopback(),
+            io: KvIo::Udp,
+            interface: String::new(),
+            xdp_memory: 64,
+            socket: PathBuf::new(),
+            socket_mode: 0o700,
+            memory: 64,
+            item_size: 1 << 20,
+            evict: true,
+            threads: 4,
+            connections: 1024,
+            backlog: 1024,
+            idle_timeout: 0,
+            protocol: Allowed::Any,
+            flush: true,
+            dump: true,
+            shutdown: false,
+            memory_file: PathBuf::new(),
+            tls: KvTls::default(),
+        }
+    }
+}
+
+impl Kv {
+    /// Whether there is something to listen on.
+    pub fn is_wanted(&self) -> bool {
+        !self.listen.is_empty()
+            || !self.listen_plain.is_empty()
+            || !self.udp.is_empty()
+            || !self.socket.as_os_str().is_empty()
+    }
+
+    /// Checks that every value is one that a store can run with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        within("kv.memory", self.memory as u64, 1, 1 << 24)?;
+        within("kv.xdp_memory", self.xdp_memory as u64, 1, 4000)?;
+        // Half of the memory, as what is written again is there twice for a moment.
+        within("kv.item_size", self.item_size as u64, ITEM_SIZES.0, ITEM_SIZES.1.min((self.memory as u64) << 19))?;
+        within("kv.socket_mode", self.socket_mode.into(), 0, 0o777)?;
+        within("kv.threads", self.threads as u64, 1, 256)?;
+        within("kv.connections", self.connections as u64, 1, 1 << 20)?;
+        within("kv.idle_timeout", self.idle_timeout, 0, 365 * 86_400)
+    }
+}
+
+/// What has a name in a configuration.
+trait Named: Copy + 'static {
+    const ALL: &'static [Self];
+    fn name(self) -> &'static str;
+}
+
+macro_rules! named {
+    ($($type:ty),*) => {
+        $(impl Named for $type {
+            const ALL: &'static [Self] = &Self::ALL;
+            fn name(self) -> &'static str {
+                <$type>::name(self)
+            }
+        })*
+    };
+}
+
+named!(Allowed, Clients, Version);
+
+mod named {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use super::Named;
+
+    pub fn serialize<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(value.name())
+    }
+
+    pub fn deserialize<'de, T: Named, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = T::ALL.iter().copied().find(|value| value.name() == name);
+        known.ok_or_else(|| {
+            let names = T::ALL.iter().map(|value| format!("\"{}\"", value.name()));
+            D::Error::custom(format!("expected one of {}", Vec::from_iter(names).join(", ")))
+        })
+    }
+}

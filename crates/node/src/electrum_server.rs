@@ -1,0 +1,49 @@
+//! The server of Electrum's clients: made and started as configured.
+
+use std::{sync::Arc, time::Duration};
+
+use chain::bitcoin::BitcoinChain;
+use electrum::{
+    Limits, Service, Settings,
+    server::{Config, Server},
+};
+use kv::tls::Tls;
+use proof::Cache;
+
+use crate::{config::Electrum, error::Error};
+
+/// Serves what is in a store of Bitcoin blocks; paths come out of `cache`.
+pub fn start(config: &Electrum, bitcoin: Option<BitcoinChain>, cache: Option<Arc<Cache>>) -> Result<Server, Error> {
+    let bitcoin = bitcoin.ok_or(electrum::Error::NoBlocks).map_err(refused)?;
+    let service = Service::new(bitcoin, cache, settings(config)).map_err(refused)?;
+    // The files are never read again while the node runs, so nobody asks when they were.
+    let tls = config.tls.files().map(|files| Tls::load(files, 0)).transpose().map_err(refused)?;
+    let tls = tls.map(|tls| (config.listen_tls.clone(), Arc::new(tls)));
+    let server = Config { tcp: config.listen.clone(), tls, threads: config.threads };
+    let server = Server::start(&server, Arc::new(service)).map_err(refused)?;
+    tracing::info!(tcp = ?server.tcp(), tls = ?server.tls(), "serving Electrum's clients");
+    Ok(server)
+}
+
+fn refused(reason: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Electrum(Box::new(reason))
+}
+
+fn settings(config: &Electrum) -> Settings {
+    Settings {
+        limits: Limits {
+            connections: config.connections,
+            prefix_connections: config.prefix_connections,
+            subscriptions: config.subscriptions,
+            prefix_subscriptions: config.prefix_subscriptions,
+            prefix_cost: config.prefix_cost,
+            reply: config.reply_size,
+            request: config.request_size,
+            trusted: config.trusted.clone(),
+        },
+        banner: config.banner.clone(),
+        donation_address: config.donation_address.clone(),
+        idle: Duration::from_secs(config.idle_timeout),
+        ..Settings::default()
+    }
+}

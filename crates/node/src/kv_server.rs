@@ -1,0 +1,116 @@
+//! The key-value store: made and started as configured.
+
+use std::{sync::Arc, time::Duration};
+
+use kv::{
+    server::{self, Server},
+    service::{Allowed, Service, Settings},
+    store::{self, Cold, Start, Store},
+    tls::Tls,
+};
+
+use crate::{
+    config::{Kv, KvIo},
+    error::Error,
+    kv_tier::KvTier,
+};
+
+/// Starts a store, and serves it.
+pub fn start(config: &Kv) -> Result<Server, Error> {
+    let store = store(config)?;
+    let tier = tier(config, &store)?;
+    let mut service = Service::new(store, settings(config));
+    if let Some(files) = config.tls.files() {
+        let now = service.store.clock().now();
+        service = service.secured(Tls::load(files, now)?);
+    }
+    let server = server::Config {
+        tcp: config.listen.clone(),
+        tcp_plain: config.listen_plain.clone(),
+        unix: socket(config).map(|path| (path.to_owned(), config.socket_mode)),
+        udp: config.udp.clone(),
+        udp_trusted: config.udp_trusted.clone(),
+        threads: config.threads,
+        backlog: config.backlog.into(),
+        idle: (config.idle_timeout > 0).then(|| Duration::from_secs(config.idle_timeout)),
+    };
+    let server = Server::start(&server, Arc::new(service))?;
+    if let (Some(tier), Some(address)) = (tier, server.udp().first()) {
+        server.service().store.set_ahead(Box::new(tier.open(config, address.port())));
+    }
+    Ok(server)
+}
+
+/// The program in the network driver, and the store's mirror for it, where that is wanted and can be.
+fn tier(config: &Kv, store: &Store) -> Result<Option<KvTier>, Error> {
+    match config.io {
+        KvIo::Udp => Ok(None),
+        KvIo::Xdp => match KvTier::prepare(config) {
+            Ok((tier, mirror)) => {
+                store.set_mirror(mirror).map_err(Error::KvMemory)?;
+                Ok(Some(tier))
+            }
+            // As with a node: sockets serve.
+            Err(reason) => {
+                tracing::warn!(reason, "the key-value store answers without XDP");
+                Ok(None)
+            }
+        },
+    }
+}
+
+/// The store, in a file where there is to be one.
+fn store(config: &Kv) -> Result<Store, Error> {
+    let wanted = store::Config {
+        memory: config.memory << 20,
+        largest_item: config.item_size,
+        evict: config.evict,
+        threads: config.threads,
+    };
+    let file = config.memory_file.as_path();
+    if file.as_os_str().is_empty() {
+        return Store::new(wanted).map_err(Error::KvMemory);
+    }
+    let (store, start) = Store::in_file(wanted, file)?;
+    match start {
+        Start::Warm { items } => tracing::info!(file = %file.display(), items, "the key-value store goes on"),
+        Start::Cold(Cold::New) => {
+            tracing::info!(file = %file.display(), "the key-value store is empty: the file is new")
+        }
+        Start::Cold(reason) => tracing::warn!(file = %file.display(), "the key-value store is empty: {reason}"),
+    }
+    Ok(store)
+}
+
+fn socket(config: &Kv) -> Option<&std::path::Path> {
+    Some(config.socket.as_path()).filter(|path| !path.as_os_str().is_empty())
+}
+
+fn settings(config: &Kv) -> Settings {
+    let defaults = Settings::default();
+    let port = |addresses: &[std::net::SocketAddr]| addresses.first().map_or(0, |address| address.port()).to_string();
+    let addresses = Vec::from_iter(config.listen.iter().map(|address| address.ip().to_string()));
+    Settings {
+        flush: config.flush,
+        shutdown: config.shutdown,
+        dump: config.dump,
+        protocol: config.protocol,
+        // Half requests need room for at least two of the largest.
+        buffered: defaults.buffered.max(2 * config.item_size),
+        connections: config.connections,
+        told: vec![
+            ("tcpport", port(&config.listen)),
+            ("udpport", port(&config.udp)),
+            ("inter", addresses.join(",")),
+            ("domain_socket", socket(config).map_or("NULL".into(), |path| path.display().to_string())),
+            ("umask", format!("{:o}", config.socket_mode)),
+            ("tcp_backlog", config.backlog.to_string()),
+            (
+                "binding_protocol",
+                if config.protocol == Allowed::Any { "auto-negotiate" } else { config.protocol.name() }.into(),
+            ),
+            ("memory_file", config.memory_file.display().to_string()),
+            ("idle_timeout", config.idle_timeout.to_string()),
+        ],
+    }
+}

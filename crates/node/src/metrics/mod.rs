@@ -1,0 +1,109 @@
+//! The figures of a node, as Prometheus reads them.
+
+mod electrum;
+mod in_nic;
+pub mod kv;
+mod text;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use ledger::retries::Fill;
+use nic::{Class, cost::Work, counters::Closed};
+use wire::Status;
+use xdp::{Counter, Gauge, RetryFill};
+
+use crate::{retries::KINDS, shared::Shared};
+
+use text::Metrics;
+
+/// All figures as Prometheus reads them.
+pub fn of(shared: &Shared) -> String {
+    let mut metrics = Metrics::of("turnpike");
+    let counters = &shared.counters;
+    metrics.counter("messages_total", "Messages received.", counters.messages.get());
+    metrics.counter("datagrams_total", "Datagrams received.", counters.datagrams.get());
+    metrics.counter("frames_total", "Datagrams received past the network stack.", counters.frames.get());
+    metrics.counter("bytes_total", "Bytes received.", counters.bytes.get());
+    metrics.counter("operations_total", "Operations received.", counters.operations.get());
+    metrics.counter("queries_total", "Proof, headers, info and verify frames received.", counters.queries.get());
+    metrics.counter("dropped_total", "Datagrams that got no answer.", counters.dropped.get());
+    metrics.counter("replies_total", "Replies sent.", counters.replies.get());
+    metrics.counter("lost_total", "Replies that could not be sent.", counters.lost.get());
+    metrics.counter("executed_total", "Operations executed and journalled.", shared.executed.load(Relaxed));
+    metrics.counter("verified_total", "Signatures checked.", shared.verified.load(Relaxed));
+    let verifications = shared.verifications.load(Relaxed);
+    metrics.counter("verifications_total", "Messages of verify frames answered.", verifications);
+    metrics.gauge("transactions", "Transactions in all blocks.", shared.settled.load(Relaxed));
+    let cache = shared.cache.as_ref().map(|cache| cache.counters()).unwrap_or_default();
+    metrics.counter("proof_hits_total", "Proofs answered from the cache.", cache.hits);
+    metrics.counter("proof_misses_total", "Proofs that the cache did not hold.", cache.misses);
+    metrics.counter("proof_invalidations_total", "Proofs forgotten because of new blocks.", cache.invalidations);
+    metrics.counter("proof_evictions_total", "Proofs forgotten to make room.", cache.evictions);
+    metrics.gauge("accounts", "Accounts.", shared.accounts.load(Relaxed));
+    metrics.gauge("accounts_limit", "Accounts that the table holds.", shared.accounts_limit);
+    let unreserved = shared.accounts_unreserved;
+    metrics.gauge("accounts_unreserved", "Accounts from which on only trusted senders open others.", unreserved);
+    // The program remembers by itself, and no operation that is signed.
+    let by_program = shared.in_nic().map(|ledger| {
+        let RetryFill { operations, capacity, age } = ledger.retries();
+        [Fill { operations, capacity, age: age.as_micros() as u64 }, Fill::default()]
+    });
+    write_retries(&mut metrics, by_program.unwrap_or_else(|| shared.retries.fills()));
+    metrics.gauge("durable_sequence", "Last durable operation.", shared.durable());
+    metrics.gauge("built_sequence", "Last operation that the block builder has seen.", shared.built.load(Relaxed));
+    metrics.gauge("builder_behind", "Durable operations not yet in a block.", shared.behind());
+    metrics.gauge("height", "Height of the own chain.", shared.height.load(Relaxed));
+    metrics.gauge("journal_segments", "Segments of the journal in use.", shared.log.segments() as u64);
+    let storage_failed = shared.storage_failed.load(Relaxed);
+    metrics.gauge("storage_failed", "1 if the journal cannot be written.", storage_failed.into());
+    metrics.gauge("reads_only", "1 if only reads are answered.", shared.reads_only.load(Relaxed).into());
+    metrics.gauge("builder_failed", "1 if the builder has stopped.", shared.builder_failed.load(Relaxed).into());
+    metrics.gauge("sealer_failed", "1 if nobody seals blocks.", shared.sealer_failed.load(Relaxed).into());
+    metrics.gauge("uptime_seconds", "Time since the start.", shared.started.elapsed().as_secs());
+    if let Some(sockets) = shared.gauges() {
+        let seen = Counter::ALL.into_iter().map(|counter| ([counter.name()], shared.tier_count(counter)));
+        metrics.counters("xdp_total", "Datagrams that XDP has seen.", ["answer"], seen);
+        let losses = Vec::from_iter(sockets.iter().map(Gauge::losses));
+        let full = losses.iter().map(|losses| losses.full).sum();
+        let invalid = losses.iter().map(|losses| losses.invalid).sum();
+        let lost = [(["full"], full), (["invalid"], invalid)];
+        metrics.counters("frames_lost_total", "Frames that AF_XDP could not deliver.", ["reason"], lost);
+    }
+    if let Some(rtl) = shared.rtl() {
+        let done = rtl.all().map(|(name, count)| ([name], count));
+        metrics.counters("rtl_total", "What the simulated NIC has done.", ["what"], done);
+    }
+    if let Some(ledger) = shared.in_nic() {
+        in_nic::write(&mut metrics, &ledger, shared.durable());
+    }
+    if let Some(service) = shared.electrum() {
+        electrum::write(&mut metrics, service);
+    }
+    let refusals = Status::ALL.iter().copied().filter(|status| !status.is_journalled());
+    let refused = refusals.map(|status| ([status.name()], counters.refused(status)));
+    metrics.counters("refused_total", "Frames refused.", ["status"], refused);
+    let busy = Class::ALL.map(|class| ([class.name()], counters.busy(class).get()));
+    metrics.counters("busy_total", "Frames refused as all that may wait for workers did.", ["class"], busy);
+    metrics.counter("connections_total", "TCP connections.", counters.connections.get());
+    let closed = Closed::ALL.map(|why| ([why.name()], counters.closed(why).get()));
+    metrics.counters("connections_closed_total", "TCP connections that ended.", ["reason"], closed);
+    let costs = &shared.costs;
+    metrics.counter("charged_total", "Operations' worth charged to prefixes with a rate.", costs.charged.get());
+    let spent = Work::all().map(|work| ([work.name()], costs.spent(work)));
+    let help = "Processor time that workers took for signatures and verify frames.";
+    metrics.counters("work_nanoseconds_total", help, ["work"], spent);
+    let prices = Work::all().map(|work| ([work.name()], costs.price(work)));
+    metrics.gauges("price_picoseconds", "What a piece of work is charged at.", ["work"], prices);
+    metrics.into_text() + &shared.kv().map(|service| kv::of(service)).unwrap_or_default()
+}
+
+/// Writes how full the memory is, as Prometheus reads it.
+fn write_retries(metrics: &mut Metrics, fills: [Fill; KINDS.len()]) {
+    let each = |figure: fn(&Fill) -> u64| KINDS.iter().zip(&fills).map(move |(kind, fill)| ([*kind], figure(fill)));
+    let remembered = each(|fill| fill.operations as u64);
+    metrics.gauges("retry_operations", "Operations remembered for retries.", ["kind"], remembered);
+    let capacity = each(|fill| fill.capacity as u64);
+    metrics.gauges("retry_capacity", "Operations that can be remembered; one more is BUSY.", ["kind"], capacity);
+    let ages = each(|fill| fill.age);
+    metrics.gauges("retry_age_microseconds", "Age of the oldest one remembered.", ["kind"], ages);
+}

@@ -1,0 +1,235 @@
+//! Start-up of a node: its parts put together, and its threads.
+
+use std::{
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicU8, Ordering::Release},
+    },
+    thread::JoinHandle,
+};
+
+use chain::{bitcoin::BitcoinChain, own::OwnChain};
+use ledger::{builder::BlockBuilder, journal::group_commit};
+use nic::{
+    Backend as _, Costs, Counters, DataPath, Either, Pools, StoreController, Streams,
+    parking::{self, parking},
+    rate::RateLimit,
+    selector::{Selector, SelectorConfig},
+};
+use proof::{BitcoinSource, Cache, OwnSource, Service, begin_bitcoin};
+use wire::Chain;
+
+use super::Node;
+use crate::{
+    Config, Error,
+    blocks::{self, Announcer},
+    completer::{self, Completer},
+    config::Backend,
+    controller::Controller,
+    electrum_server,
+    http::Http,
+    kv_server,
+    listings::Listings,
+    memory,
+    queries::Queries,
+    recovery::{self, Recovered},
+    rtl,
+    shared::Shared,
+    site::NodeSite,
+    sockets::{self, Carrier, MESSAGES, listening},
+    threads::{self, spawn},
+    tier::{self, Tier},
+    workers,
+};
+
+impl Node {
+    /// Recovers what is in the data directory and starts to serve.
+    pub fn start(config: &Config) -> Result<Self, Error> {
+        config.check()?;
+        memory::set_up();
+        if config.is_unlimited() {
+            tracing::warn!(
+                listen = %config.listen,
+                "anyone may send as much as the network carries: set `limits.rate`, or listen on a loopback address only"
+            );
+        }
+        let (choice, tier) = tier::choose(config)?;
+        let (mut tier, memory) = tier.unzip();
+        let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
+        let Recovered { data, chain, sealer, bitcoin, journal, ledger } = recovery::recover(config, ledger_memory)?;
+        let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
+        let cache = make_cache(config, cache_memory.flatten(), &chain, bitcoin.as_ref())?;
+        let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
+        if let Some(bitcoin) = &bitcoin {
+            proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone())));
+        }
+        let announcer = Announcer { cache: cache.clone(), nic: Arc::new(OnceLock::new()) };
+        let nic = announcer.nic.clone();
+        let builder = blocks::builder(config, chain, sealer, journal.log().clone(), announcer)?;
+
+        let counters = Arc::new(Counters::default());
+        let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), cache, &config.ledger));
+        shared.tell_built(&builder);
+        if let Some(tier) = &tier {
+            shared.set_tier(tier.state(), tier.program(), tier.gauges());
+            tier.state().durable(ledger.last_sequence());
+        }
+        let (backend, streams) = match choice.backend {
+            Backend::Rtl => behind_nic(config, ledger.last_sequence() == 0, &shared, &builder, &nic)?,
+            _ => {
+                let frames = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
+                let (sockets, streams) = sockets::bind(config, &counters, frames)?;
+                (Either::First(sockets), Some(streams))
+            }
+        };
+        let local = backend.local_address().map_err(listening("listen", config.listen))?;
+        let transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
+        let waker = backend.waker();
+
+        let (submitter, committer, preparer) = group_commit(journal);
+        let (parking, departures) = parking(parking::Limits::default());
+        let work = committer.work();
+        let completer = Completer::new(committer, departures, transmitter, shared.clone());
+        let completer = Arc::new(Mutex::new(completer));
+        let controller = Controller::new(
+            ledger,
+            submitter.clone(),
+            completer.clone(),
+            config.promise,
+            Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, shared.clone()),
+            workers::start(config, network, &backend, &shared, proofs)?,
+            shared.clone(),
+        );
+        let selector = Selector::new(selection(config, shared.costs.clone()), local);
+        let path = DataPath::new(backend, selector, controller, parking, Pools::default(), counters, MESSAGES);
+
+        let mut node = Self {
+            local,
+            http: None,
+            network,
+            chain_key,
+            shared,
+            waker,
+            journal: submitter,
+            stop: Arc::new(AtomicBool::new(false)),
+            tier: None,
+            backend: choice.backend,
+            order: Arc::new(AtomicU8::new(blocks::BUILD)),
+            io: None,
+            builder: None,
+            kv: None,
+            electrum: None,
+            threads: Vec::new(),
+            _data: data,
+        };
+        let pin = |at: usize| config.io.pin.get(at).copied();
+        // From here on dropping the node ends the threads that were started.
+        node.threads.push(spawn(threads::JOURNAL, pin(1), move || completer::run(&work, &completer))?);
+        node.threads.push(spawn("prepare", None, move || preparer.run())?);
+        node.builder = Some(node.start_builder(builder, pin(2))?);
+        if let Some(streams) = streams {
+            node.threads.push(node.start_streams(streams)?);
+        }
+        if config.kv.is_wanted() {
+            let store = kv_server::start(&config.kv)?;
+            node.shared.set_kv(store.service().clone());
+            node.kv = Some(store);
+        }
+        if config.electrum.is_wanted() {
+            let server = electrum_server::start(&config.electrum, bitcoin, node.shared.cache.clone())?;
+            node.shared.set_electrum(server.service().clone());
+            node.electrum = Some(server);
+        }
+        node.start_http(config, Listings::new(reader))?;
+        node.io = Some(node.start_io(path, pin(0))?);
+        node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
+        tracing::info!(address = %local, backend = ?choice.backend, reason = choice.reason, "serving");
+        Ok(node)
+    }
+
+    fn start_builder(
+        &self,
+        builder: BlockBuilder<Announcer>,
+        processor: Option<usize>,
+    ) -> Result<JoinHandle<()>, Error> {
+        let (order, shared) = (self.order.clone(), self.shared.clone());
+        spawn(threads::BUILDER, processor, move || blocks::build(builder, &order, &shared))
+    }
+
+    fn start_streams(&self, streams: Streams) -> Result<JoinHandle<()>, Error> {
+        let (stop, shared) = (self.stop.clone(), self.shared.clone());
+        spawn("streams", None, move || {
+            if let Err(error) = streams.run(&stop) {
+                shared.io_failed.store(true, Release);
+                tracing::error!(%error, "connections cannot be served any more");
+            }
+        })
+    }
+
+    fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {
+        let Some(address) = config.http else { return Ok(()) };
+        let http =
+            Http::bind(address, NodeSite::new(self.shared.clone(), listings)).map_err(listening("http", address))?;
+        self.http = http.local_address().ok();
+        let stop = self.stop.clone();
+        self.threads.push(spawn("http", None, move || http.run(&stop))?);
+        Ok(())
+    }
+
+    fn start_io(
+        &self,
+        path: DataPath<Carrier, impl StoreController + Send + 'static>,
+        processor: Option<usize>,
+    ) -> Result<JoinHandle<()>, Error> {
+        let (stop, shared) = (self.stop.clone(), self.shared.clone());
+        spawn(threads::IO, processor, move || {
+            if let Err(error) = path.run(&stop) {
+                shared.io_failed.store(true, Release);
+                tracing::error!(%error, "the socket failed");
+            }
+        })
+    }
+}
+
+/// The simulated NIC, and connections past it; it learns of the tip here, and of new blocks by `nic`.
+fn behind_nic(
+    config: &Config,
+    is_empty: bool,
+    shared: &Shared,
+    builder: &BlockBuilder<Announcer>,
+    nic: &OnceLock<nic::rtl::Announcer>,
+) -> Result<(Carrier, Option<Streams>), Error> {
+    let bind = || sockets::bind(config, &shared.counters, Vec::new());
+    let (backend, streams, handles) = rtl::start(config, is_empty, bind)?;
+    shared.set_rtl(handles.counters);
+    handles.announcer.reorganise(Chain::Own, builder.tip().hash, builder.tip().height());
+    // Nobody else sets it.
+    let _ = nic.set(handles.announcer);
+    Ok((backend, streams))
+}
+
+/// The cache of proofs, if there is to be one, with the tips as they are now.
+fn make_cache(
+    config: &Config,
+    memory: Option<proof::Memory>,
+    own: &OwnChain,
+    bitcoin: Option<&BitcoinChain>,
+) -> Result<Option<Arc<Cache>>, Error> {
+    let Some(cache) = tier::new_cache(config, memory)? else { return Ok(None) };
+    cache.begin_own(&own.tip());
+    if let Some(bitcoin) = bitcoin {
+        // Nothing is imported while a node runs, so this is the tip for as long.
+        begin_bitcoin(&cache, bitcoin);
+    }
+    Ok(Some(Arc::new(cache)))
+}
+
+/// What the data path takes, from whom, and how much of it.
+fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
+    let rate_limit = match config.limits.rate {
+        0 => None,
+        per_second => Some(RateLimit { per_second, ..RateLimit::default() }),
+    };
+    let (trusted, verify) = (config.trusted.clone(), config.limits.verify);
+    SelectorConfig { trusted, rate_limit, trusted_rate_limit: None, verify, costs }
+}

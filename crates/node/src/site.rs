@@ -1,0 +1,93 @@
+//! What is to be had over HTTP: figures, health, lists.
+
+use std::sync::Arc;
+
+use kv::service::Service;
+
+use crate::{
+    http::{Reply, Site},
+    listings::{Listings, Refusal},
+    metrics,
+    shared::Shared,
+};
+
+/// What the root says of a node.
+const NODE: &str = concat!(
+    "Turnpike ",
+    env!("CARGO_PKG_VERSION"),
+    "\n
+/metrics              figures, as Prometheus reads them
+/health               whether the process serves
+/ready                whether it takes writes, or why not
+/accounts             the accounts, 100 at a time: ?count=N, ?after=ACCOUNT to go on
+/accounts/ID/history  the transactions of one, the latest first: ?count=N, ?before=HEIGHT:POSITION to go on
+
+The protocol is spoken on the other port, over UDP and TCP: `turnpike info`. The book is docs/ of the
+source: quick-start.md to begin with, operations.md for what the figures mean, protocol.md for the bytes.
+"
+);
+
+/// What the root says of a key-value store.
+const STORE: &str = concat!(
+    "Turnpike ",
+    env!("CARGO_PKG_VERSION"),
+    ", the key-value store alone\n
+/metrics  figures, as Prometheus reads them, by the names of memcached_exporter
+/health   whether the process serves
+
+memcached's protocols are spoken on the other port. The book is docs/ of the source: kv.md.
+"
+);
+
+/// The site of a node.
+pub struct NodeSite {
+    shared: Arc<Shared>,
+    listings: Listings,
+}
+
+impl NodeSite {
+    /// Of a node with these figures and lists.
+    pub fn new(shared: Arc<Shared>, listings: Listings) -> Self {
+        Self { shared, listings }
+    }
+}
+
+impl Site for NodeSite {
+    fn answer(&self, path: &str, query: &str) -> Reply {
+        match path {
+            "/" => Reply::text(NODE),
+            "/metrics" => Reply::metrics(metrics::of(&self.shared)),
+            "/health" => Reply::text("ok\n"),
+            "/ready" => match self.shared.unready() {
+                None => Reply::text("ready\n"),
+                Some(reason) => Reply::text(format!("{reason}\n")).with_status("503 Service Unavailable"),
+            },
+            _ => match self.listings.answer(path, query) {
+                Ok(list) => Reply::json(list),
+                Err(refusal) => Reply::text(format!("{refusal}\n")).with_status(status(&refusal)),
+            },
+        }
+    }
+}
+
+fn status(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::NoSuchList | Refusal::NoSuchAccount(_) => "404 Not Found",
+        Refusal::BadRequest(_) => "400 Bad Request",
+        Refusal::Failed(_) => "500 Internal Server Error",
+    }
+}
+
+/// The site of a key-value store alone.
+pub struct StoreSite(pub Arc<Service>);
+
+impl Site for StoreSite {
+    fn answer(&self, path: &str, _query: &str) -> Reply {
+        match path {
+            "/" => Reply::text(STORE),
+            "/metrics" => Reply::metrics(metrics::kv::of(&self.0)),
+            "/health" => Reply::text("ok\n"),
+            _ => Reply::text("there is /, /metrics and /health\n").with_status("404 Not Found"),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The threads that work for the data path: signatures, proofs, verify frames.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::Ordering::Relaxed,
+        mpsc::{self, Receiver},
+    },
+    time::Duration,
+    vec::Drain,
+};
+
+use nic::{Backend, Class, Held, Reply, Transmit, cost::Work, held::PoolSize};
+use proof::Service;
+use verify::WorkQueue;
+
+use crate::{
+    Config, Error,
+    admission::{self, Admission, Rules},
+    cycles::processor_time,
+    shared::Shared,
+    turns::Turns,
+    verification::{self, Request},
+};
+
+/// The threads that work for the data path.
+pub struct Workers {
+    /// Verify signed operations, and send them to `verified`.
+    pub verifiers: WorkQueue<Held>,
+    /// Signed operations that are verified.
+    pub verified: Receiver<Held>,
+    /// Answer queries that cannot be answered at once.
+    pub proofs: WorkQueue<Held>,
+    /// Answer verify frames.
+    pub verification: Turns<Request>,
+}
+
+/// Starts them; they reply through `backend`, and wake the data path there.
+pub fn start<B: Backend>(
+    config: &Config,
+    network: [u8; 32],
+    backend: &B,
+    shared: &Arc<Shared>,
+    proofs: Service,
+) -> Result<Workers, Error> {
+    let transmitter = || backend.transmitter().map_err(|source| Error::System { what: "a socket", source });
+    let mut prove = Some(proof_worker(proofs, transmitter()?));
+    let verifying = (0..config.verify_threads()).map(|_| transmitter()).collect::<Result<Vec<_>, _>>()?;
+    let waker = backend.waker();
+    let system = |source| Error::System { what: "a thread", source };
+    let replay_window = Duration::from_secs(config.ledger.replay_window);
+    let (issuers, deposit) = (config.issuers.clone(), config.ledger.deposit);
+    let rules = Arc::new(Rules { network, issuers, deposit, replay_window });
+    // As long as the pool of buffers, which is the limit then.
+    let waiting = PoolSize::of(Class::Signed).total();
+    let (sender, verified) = mpsc::sync_channel(waiting);
+    let verifiers = WorkQueue::start_gathering("verify", config.verify_threads(), waiting, admission::FRAMES, || {
+        let mut admission = Admission::new(rules.clone());
+        let (sender, waker, shared) = (sender.clone(), waker.clone(), shared.clone());
+        move |frames: Drain<'_, Held>| {
+            let mut frames: Vec<Held> = frames.collect();
+            let operations = frames.iter_mut().filter_map(|held| {
+                let trusted = held.trusted;
+                Some((trusted, nic::extractor::signed_operations(held)?))
+            });
+            let start = processor_time();
+            let signatures = admission.check(operations, admission::now());
+            shared.costs.learn(Work::Operation, signatures as u64, processor_time().saturating_sub(start));
+            shared.count_verified(signatures);
+            // The data path is gone only when the node stops.
+            if frames.into_iter().try_for_each(|held| sender.send(held)).is_ok() {
+                waker.wake();
+            }
+        }
+    })
+    .map_err(system)?;
+    let proofs = WorkQueue::start("proof", 1, PoolSize::of(Class::Proof).total(), move || {
+        let mut prove = prove.take();
+        move |held: Held| {
+            if let Some(prove) = &mut prove {
+                prove(held);
+            }
+        }
+    })
+    .map_err(system)?;
+    let threads = verifying.len();
+    let mut verifying = verifying.into_iter();
+    let limits = verification::limits(threads);
+    let verification = Turns::start("verification", threads, limits, || {
+        let (mut transmit, shared) = (verifying.next(), shared.clone());
+        move |requests: Vec<Request>| {
+            let Some(transmit) = &mut transmit else { return requests };
+            let (count, unfinished) = verification::work(requests, limits.slice, &shared.costs, transmit);
+            shared.verifications.fetch_add(count as u64, Relaxed);
+            unfinished
+        }
+    })?;
+    Ok(Workers { verifiers, verified, proofs, verification })
+}
+
+/// Answers proof requests that the cache does not know, and sends the replies.
+fn proof_worker(mut proofs: Service, mut transmit: impl Transmit) -> impl FnMut(Held) {
+    move |mut held: Held| {
+        let length = proofs.answer(&mut held);
+        if length > 0 {
+            transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
+        }
+    }
+}

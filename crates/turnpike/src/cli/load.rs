@@ -1,0 +1,76 @@
+//! `turnpike load`.
+
+use clap::{Args, ValueEnum};
+
+use super::common::{NodeArgs, PromiseArg};
+
+/// Options of `load`.
+#[derive(Args)]
+pub struct LoadArgs {
+    #[command(flatten)]
+    pub node: NodeArgs,
+    /// How many accounts to use, numbered from 1; they are created and funded first where missing
+    #[arg(long, default_value_t = 1000)]
+    pub accounts: u32,
+    /// How many operations to send
+    #[arg(long, default_value_t = 1_000_000)]
+    pub operations: u64,
+    /// What to send
+    #[arg(long, value_enum, default_value_t = MixArg::Transfer)]
+    pub mix: MixArg,
+    /// How accounts are chosen
+    #[arg(long, value_enum, default_value_t = DistributionArg::Uniform)]
+    pub distribution: DistributionArg,
+    /// Operations in one datagram; 0 sends the paper's frames of one operation each
+    #[arg(long, default_value_t = 60)]
+    pub batch: u16,
+    /// With --mix transfer: the share of the operations that are signed, by accounts with keys; signing is done before
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.0, value_parser = fraction)]
+    pub signed: f64,
+    /// Datagrams in flight (closed loop)
+    #[arg(long, default_value_t = 64)]
+    pub in_flight: u32,
+    /// Operations a second (open loop: latency counts from when an operation was due); 0 is a closed loop
+    #[arg(long, default_value_t = 0)]
+    pub rate: u64,
+    /// Promise to ask for
+    #[arg(long, value_enum, default_value_t = PromiseArg::Durable)]
+    pub promise: PromiseArg,
+    /// Seed of the choices
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// With --mix proof: percentage of the requests for accounts whose proofs were asked for before, and so are in the cache
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub hits: Option<u8>,
+    /// Follow every balance, and compare all of them with the node's at the end
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// What load consists of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum MixArg {
+    /// TRANSFER only
+    Transfer,
+    /// REFER only
+    Refer,
+    /// Proofs of accounts' latest transactions, one a datagram
+    Proof,
+}
+
+/// How load chooses accounts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum DistributionArg {
+    /// All alike
+    Uniform,
+    /// Few are chosen often, as by Zipf's law
+    Zipf,
+    /// Always the same two
+    HotPair,
+}
+
+/// A number from 0 to 1.
+fn fraction(text: &str) -> Result<f64, String> {
+    let fraction = text.parse().ok().filter(|fraction| (0.0..=1.0).contains(fraction));
+    fraction.ok_or_else(|| "expected a number from 0 to 1".into())
+}

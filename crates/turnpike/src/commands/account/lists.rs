@@ -1,0 +1,126 @@
+//! `turnpike account list` and `turnpike account history`: lists that a node gives over HTTP.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use node::listings::{self, Account, AccountList, History, Transaction};
+use serde::de::DeserializeOwned;
+use wire::AccountId;
+
+use crate::cli::ListArgs;
+use crate::error::Error;
+use crate::output::{Output, thousands};
+
+/// How long the node may take for a part of a list: as long as it lets a connection last, twice.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Prints accounts in the order of the index.
+pub fn accounts(after: Option<AccountId>, args: &ListArgs, output: Output) -> Result<(), Error> {
+    let mut rows = Rows::new(args);
+    let mut after = after.map(|account| account.to_string());
+    loop {
+        let start = after.iter().map(|account| format!("&after={account}"));
+        let list: AccountList = rows.get("/accounts", start)?;
+        if rows.is_first() {
+            output.progress(format!("{:<32}  {:>20}  latest transaction", "account", "balance"));
+        }
+        for account in &list.accounts {
+            output.result(account, describe_account);
+        }
+        after = list.accounts.last().map(|account| account.account.clone()).or(after);
+        if rows.is_last(list.accounts.len(), list.more) {
+            let more = after.filter(|_| list.more).map(|account| format!("--after {account}"));
+            tell_end(list.height, more, output);
+            return Ok(());
+        }
+    }
+}
+
+/// Prints an account's transactions, the latest first.
+pub fn history(account: AccountId, before: Option<&str>, args: &ListArgs, output: Output) -> Result<(), Error> {
+    let mut rows = Rows::new(args);
+    let mut before = before.map(str::to_owned);
+    loop {
+        let start = before.iter().map(|place| format!("&before={place}"));
+        let list: History = rows.get(&format!("/accounts/{account}/history"), start)?;
+        for transaction in &list.transactions {
+            output.result(transaction, describe_transaction);
+        }
+        before = list.transactions.last().map(|last| format!("{}:{}", last.height, last.position)).or(before);
+        if rows.is_last(list.transactions.len(), list.more) {
+            let more = before.filter(|_| list.more).map(|place| format!("--before {place}"));
+            tell_end(list.height, more, output);
+            return Ok(());
+        }
+    }
+}
+
+/// How much of a list is left to fetch, and from where.
+struct Rows {
+    http: SocketAddr,
+    agent: ureq::Agent,
+    /// None if all are wanted.
+    left: Option<u64>,
+    parts: u32,
+}
+
+impl Rows {
+    fn new(args: &ListArgs) -> Self {
+        // The node is named by its address, so nothing is in between.
+        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).proxy(None);
+        let agent = config.http_status_as_error(false).build().into();
+        Self { http: args.http, agent, left: (!args.all).then_some(args.count), parts: 0 }
+    }
+
+    /// The next part.
+    fn get<T: DeserializeOwned>(&mut self, path: &str, start: impl Iterator<Item = String>) -> Result<T, Error> {
+        self.parts += 1;
+        let count = self.left.map_or(listings::MOST, |left| left.min(listings::MOST as u64) as usize);
+        let url = format!("http://{}{path}?count={count}{}", self.http, start.collect::<String>());
+        let failed = |error| {
+            Error::Failed(format!("no list from {}: {error}; --http names where the node serves metrics", self.http))
+        };
+        let mut response = self.agent.get(url).call().map_err(failed)?;
+        let body = response.body_mut().read_to_string().map_err(failed)?;
+        if !response.status().is_success() {
+            return Err(Error::Failed(body.trim().to_owned()));
+        }
+        let list = serde_json::from_str(&body);
+        list.map_err(|error| Error::Failed(format!("what {} gave is no list: {error}", self.http)))
+    }
+
+    fn is_first(&self) -> bool {
+        self.parts == 1
+    }
+
+    /// Whether nothing is to be fetched behind a part of so many.
+    fn is_last(&mut self, count: usize, more: bool) -> bool {
+        self.left = self.left.map(|left| left.saturating_sub(count as u64));
+        !more || self.left == Some(0)
+    }
+}
+
+fn describe_account(account: &Account) -> String {
+    format!(
+        "{}  {:>20}  {}:{}",
+        account.account,
+        thousands(account.balance),
+        account.latest_height,
+        account.latest_position
+    )
+}
+
+fn describe_transaction(transaction: &Transaction) -> String {
+    let Transaction { height, position, command, transaction, source, destination, amount } = transaction;
+    format!(
+        "{command} of {} at position {position} of block {height}\n  source       {source}\n  \
+         destination  {destination}\n  transaction  {transaction}",
+        thousands(*amount)
+    )
+}
+
+/// Tells people what the list is as of, and how to go on.
+fn tell_end(height: u64, more: Option<String>, output: Output) {
+    let more = more.map_or_else(|| "that is all".into(), |option| format!("there is more: {option}"));
+    output.progress(format!("as of block {}; {more}", thousands(height)));
+}

@@ -1,0 +1,124 @@
+//! `turnpike kv`: the key-value store alone, with memcached's options.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Release};
+
+use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+
+use ::kv::service::Allowed;
+use node::{
+    abort_on_panic,
+    config::{Kv, KvIo},
+    http::Http,
+    kv_server,
+    site::StoreSite,
+};
+
+use crate::cli::{KvArgs, KvIo as Io, KvProtocol as Protocol};
+use crate::commands::kv_options::{Extended, addresses, udp_addresses};
+use crate::error::Error;
+use crate::output::Output;
+
+/// What `kv` prints when it is ready.
+#[derive(Serialize)]
+struct Ready {
+    listen: Vec<String>,
+    udp: Vec<String>,
+    xdp: Option<String>,
+    socket: Option<String>,
+    http: Option<String>,
+}
+
+/// Runs `turnpike kv`.
+pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])
+        .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
+    abort_on_panic();
+    let config = config(args)?;
+    config.check().map_err(Error::other)?;
+    let server = kv_server::start(&config).map_err(Error::other)?;
+    let service = Arc::clone(server.service());
+    let http = args.http.map(|address| http(address, StoreSite(service.clone()))).transpose()?;
+    let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect();
+    let ready = Ready {
+        listen: texts(server.tcp()),
+        udp: texts(server.udp()),
+        xdp: service.store.ahead().map(|ahead| ahead.place()),
+        socket: args.unix_socket.as_ref().map(|path| path.display().to_string()),
+        http: http.as_ref().map(|(address, _)| address.to_string()),
+    };
+    output.result(&ready, |ready| {
+        let udp = ready.udp.iter().map(|address| format!("{address} (UDP)"));
+        let all: Vec<_> = ready.listen.iter().cloned().chain(udp).chain(ready.socket.clone()).collect();
+        let http =
+            ready.http.as_ref().map(|address| format!("\nmetrics  http://{address}/metrics")).unwrap_or_default();
+        let xdp = ready.xdp.as_ref().map(|place| format!("\nXDP      {place}")).unwrap_or_default();
+        format!("serving  {}{xdp}{http}", all.join(", "))
+    });
+    let handle = signals.handle();
+    let ended = std::thread::spawn(move || {
+        server.join();
+        handle.close();
+    });
+    if let Some(signal) = signals.forever().next() {
+        tracing::info!(signal, "stopping");
+    }
+    service.stop();
+    if let Some((_, stop)) = http {
+        stop.store(true, Release);
+    }
+    ended.join().map_err(|_| Error::Failed("a thread of the key-value store panicked".into()))
+}
+
+/// Serves figures on a thread of its own. Gives the address, and what ends it.
+fn http(address: SocketAddr, site: StoreSite) -> Result<(SocketAddr, Arc<AtomicBool>), Error> {
+    let failed = |error| Error::Failed(format!("--http {address}: {error}; choose another address or port"));
+    let http = Http::bind(address, site).map_err(failed)?;
+    let address = http.local_address().map_err(failed)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    std::thread::Builder::new().name("http".into()).spawn(move || http.run(&stopped)).map_err(failed)?;
+    Ok((address, stop))
+}
+
+fn config(args: &KvArgs) -> Result<Kv, Error> {
+    let udp_trusted = args.udp_trusted.iter().map(|text| text.parse());
+    let udp_trusted =
+        udp_trusted.collect::<Result<_, _>>().map_err(|error| Error::Input(format!("--udp-trusted: {error}")))?;
+    let extended = Extended::of(args);
+    let (listen, listen_plain) = addresses(args)?;
+    Ok(Kv {
+        listen,
+        listen_plain,
+        udp: udp_addresses(args)?,
+        udp_trusted,
+        io: match args.io {
+            Io::Udp => KvIo::Udp,
+            Io::Xdp => KvIo::Xdp,
+        },
+        interface: args.interface.clone().unwrap_or_default(),
+        xdp_memory: args.xdp_memory as usize,
+        socket: args.unix_socket.clone().unwrap_or_default(),
+        socket_mode: args.unix_mask,
+        memory: args.memory_limit.max(1),
+        item_size: args.max_item_size,
+        evict: !args.disable_evictions,
+        threads: args.threads.into(),
+        connections: args.conn_limit as usize,
+        backlog: args.listen_backlog,
+        idle_timeout: extended.idle_timeout()?.unwrap_or(args.idle_timeout),
+        protocol: match args.protocol {
+            Protocol::Auto => Allowed::Any,
+            Protocol::Ascii => Allowed::Ascii,
+            Protocol::Binary => Allowed::Binary,
+        },
+        flush: !args.disable_flush_all,
+        dump: !args.disable_dumping,
+        shutdown: args.enable_shutdown,
+        memory_file: args.memory_file.clone().unwrap_or_default(),
+        tls: extended.tls(args.enable_ssl)?,
+    })
+}

@@ -1,0 +1,142 @@
+//! What of the own chain a proof is asked of, and what to say or wait for while it is not in a block.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use client::{Client, ProvedEntry, ProvedTransaction};
+use spv::HeaderChain;
+use wire::{AccountId, Status, TransactionId};
+
+use crate::cli::ProofGetArgs;
+use crate::error::Error;
+use crate::output::thousands;
+
+/// How long to wait before the node is asked again. Blocks close every second unless the node is configured otherwise.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What can be done about what is not in a block yet.
+const ADVICE: &str = "What is durable gets into a block within a second or so, unless the node is configured otherwise: \
+                      ask again, or with --wait SECONDS";
+
+/// What a proof is asked of.
+#[derive(Clone, Copy)]
+pub enum Subject {
+    /// The entry of an account in the index.
+    Balance(AccountId),
+    /// The latest transaction of an account.
+    Latest(AccountId),
+    /// The transaction that an account named.
+    Transaction(TransactionId, AccountId),
+    /// What is at a position of the block at a height.
+    Locator(u64, u32),
+}
+
+impl Subject {
+    /// What the command line names.
+    pub fn parse(args: &ProofGetArgs) -> Result<Self, Error> {
+        let subject = &args.subject;
+        if let Some(account) = subject.balance {
+            return Ok(Self::Balance(account));
+        }
+        if let Some(account) = subject.latest {
+            return Ok(Self::Latest(account));
+        }
+        if let Some(transaction) = subject.transaction {
+            let source = args.source.ok_or_else(|| {
+                Error::Input("an id is unique among the operations of one account only: name it with --source".into())
+            })?;
+            return Ok(Self::Transaction(transaction, source));
+        }
+        let locator = subject.locator.as_deref().unwrap_or_default();
+        let parts = locator.split_once(':');
+        let parsed = parts.and_then(|(height, at)| Some(Self::Locator(height.parse().ok()?, at.parse().ok()?)));
+        parsed.ok_or_else(|| Error::Input(format!("{locator} is no locator: HEIGHT:POSITION, such as 17:3")))
+    }
+
+    fn prove(self, client: &mut Client, chain: &mut HeaderChain) -> Result<ProvedTransaction, client::Error> {
+        match self {
+            // The index tells where the latest transaction is, and that it is the latest.
+            Self::Balance(account) | Self::Latest(account) => client.prove_latest(chain, account),
+            Self::Transaction(transaction, source) => client.prove_transaction(chain, transaction, source),
+            Self::Locator(height, position) => client.prove_locator(chain, height, position),
+        }
+    }
+
+    /// Why the node found nothing, as far as it tells.
+    fn why_not_found(self, client: &mut Client) -> String {
+        match self {
+            Self::Balance(account) | Self::Latest(account) => match client.refer(account) {
+                Ok(_) => {
+                    format!("account {account} is there, but none of its transactions is in a block yet. {ADVICE}")
+                }
+                Err(error) if error.status() == Some(Status::SourceUnknown) => {
+                    format!("there is no account {account}, neither in a block nor in the node's ledger")
+                }
+                // It may not be asked for from here.
+                Err(_) => format!("no transaction of account {account} is in a block. {ADVICE}"),
+            },
+            Self::Transaction(transaction, source) => {
+                format!("transaction {transaction} of account {source} is in no block, at least not yet. {ADVICE}")
+            }
+            Self::Locator(height, position) => match client.info().map(|info| info.tip_height.get()) {
+                Ok(tip) if height > tip => {
+                    format!("there is no block {height} yet: the last one is {}. {ADVICE}", thousands(tip))
+                }
+                _ => format!("block {height} has no transaction at position {position}; positions begin at 0"),
+            },
+        }
+    }
+}
+
+/// Until when to ask again for what is not in a block.
+#[derive(Clone, Copy)]
+pub struct Patience {
+    limit: Option<Duration>,
+    since: Instant,
+}
+
+impl Patience {
+    /// So long from now on; not at all where there is no limit.
+    pub fn new(limit: Option<Duration>) -> Self {
+        Self { limit, since: Instant::now() }
+    }
+
+    /// The proof of a transaction, once there is one.
+    pub fn transaction(
+        self,
+        client: &mut Client,
+        chain: &mut HeaderChain,
+        subject: Subject,
+    ) -> Result<ProvedTransaction, Error> {
+        loop {
+            match subject.prove(client, chain) {
+                Err(error) if error.status() == Some(Status::NotFound) => {
+                    if !self.pauses() {
+                        let waited = self.limit.map(|limit| format!("{limit:?} passed: ")).unwrap_or_default();
+                        return Err(Error::Failed(waited + &subject.why_not_found(client)));
+                    }
+                }
+                result => return result.map_err(Error::other),
+            }
+        }
+    }
+
+    /// The proof of an account's entry in the index: once there is one, or else that there is none.
+    pub fn index(self, client: &mut Client, chain: &mut HeaderChain, account: AccountId) -> Result<ProvedEntry, Error> {
+        loop {
+            let proved = client.prove_index(chain, account).map_err(Error::other)?;
+            if proved.entry.is_some() || !self.pauses() {
+                return Ok(proved);
+            }
+        }
+    }
+
+    /// Waits a little, unless the time is over. Whether it waited.
+    fn pauses(self) -> bool {
+        let goes_on = self.limit.is_some_and(|limit| self.since.elapsed() < limit);
+        if goes_on {
+            thread::sleep(PAUSE);
+        }
+        goes_on
+    }
+}

@@ -1,0 +1,109 @@
+//! `turnpike proof verify`: verifies proofs out of files, without a node.
+
+use std::fs;
+use std::path::Path;
+
+use client::bitcoin_proof;
+use spv::bitcoin;
+use wire::{AccountId, Operation, Reply};
+use zerocopy::FromBytes;
+
+use super::report::{BalanceReport, BitcoinReport, TransactionReport};
+use crate::against::{Against, Source};
+use crate::error::Error;
+use crate::header_file;
+use crate::hex;
+use crate::output::Output;
+
+/// Verifies the proof in a file.
+pub fn verify(
+    file: &Path,
+    headers: Option<&Path>,
+    first_height: Option<u32>,
+    network: Option<[u8; 32]>,
+    output: Output,
+) -> Result<(), Error> {
+    let bytes = fs::read(file).map_err(|error| Error::file("read the proof", file, error))?;
+    match Reply::parse(&bytes) {
+        Ok(Reply::Proof(reply)) if reply.fixed.request.chain().is_ok_and(|chain| chain == wire::Chain::Bitcoin) => {
+            let chain = read_bitcoin_headers(needed(headers)?, first_height)?;
+            let (height, header) = active(&chain, &reply.fixed.block_hash)?;
+            let proof = bitcoin_proof(&reply);
+            proof.verify(header).map_err(Error::other)?;
+            let report = BitcoinReport::new(Some(height), &reply.fixed.block_hash, proof.position, proof.leaf);
+            output.result(&report, BitcoinReport::describe);
+        }
+        Ok(Reply::Proof(_)) => {
+            let chain = header_file::read_own(needed(headers)?, network)?;
+            let proof = spv::TransactionProof::parse(&bytes).map_err(Error::other)?;
+            proof.verify(&chain).map_err(Error::other)?;
+            let (operation, _) = Operation::read_from_prefix(proof.transaction)
+                .map_err(|_| Error::Failed("the proof holds no transaction".into()))?;
+            let against = Against::new(&chain, Source::of(network, headers), None);
+            let report = TransactionReport::new(proof.height, &proof.block_hash, proof.position, &operation, against);
+            output.result(&report, TransactionReport::describe);
+        }
+        Ok(Reply::Index(reply)) => {
+            let chain = header_file::read_own(needed(headers)?, network)?;
+            let proof = spv::IndexProof::parse(&bytes).map_err(Error::other)?;
+            let mut account = [0; 16];
+            account.copy_from_slice(&reply.fixed.request.key[..16]);
+            let entry = proof.verify(&account, &chain).map_err(Error::other)?;
+            let against = Against::new(&chain, Source::of(network, headers), None);
+            let report = BalanceReport::new(AccountId(account), proof.height, entry, against);
+            output.result(&report, BalanceReport::describe);
+        }
+        _ => verify_merkle_block(&bytes, headers, first_height, output)?,
+    }
+    Ok(())
+}
+
+/// Verifies the output of Bitcoin Core's gettxoutproof, in binary or in hexadecimal as Core prints it.
+fn verify_merkle_block(
+    bytes: &[u8],
+    headers: Option<&Path>,
+    first_height: Option<u32>,
+    output: Output,
+) -> Result<(), Error> {
+    let decoded = std::str::from_utf8(bytes).ok().and_then(|text| hex::decode(text.trim()));
+    let block = bitcoin::MerkleBlock::parse(decoded.as_deref().unwrap_or(bytes)).map_err(|error| {
+        Error::Input(format!("the file is neither a proof of `turnpike proof get` nor one of gettxoutproof: {error}"))
+    })?;
+    let matches = block.verify().map_err(Error::other)?;
+    let hash = block.header().hash();
+    let height = match headers {
+        Some(file) => Some(active(&read_bitcoin_headers(file, first_height)?, &hash)?.0),
+        None => {
+            bitcoin::check_proof_of_work(bitcoin::Network::Mainnet, block.header()).map_err(Error::other)?;
+            None
+        }
+    };
+    for found in matches {
+        let report = BitcoinReport::new(height, &hash, found.position, &found.hash);
+        output.result(&report, BitcoinReport::describe);
+    }
+    Ok(())
+}
+
+fn needed(headers: Option<&Path>) -> Result<&Path, Error> {
+    headers.ok_or_else(|| Error::Input("name the headers to verify against with --headers".into()))
+}
+
+/// Headers of any network that begins with its genesis, or of mainnet from a trusted height on.
+fn read_bitcoin_headers(file: &Path, first_height: Option<u32>) -> Result<bitcoin::HeaderChain, Error> {
+    let bytes = fs::read(file).map_err(|error| Error::file("read the headers", file, error))?;
+    let first = bitcoin::BlockHeader::parse(bytes.get(..bitcoin::HEADER_SIZE).unwrap_or_default());
+    let network = first
+        .and_then(|first| bitcoin::Network::ALL.into_iter().find(|network| network.genesis().hash() == first.hash()))
+        .unwrap_or(bitcoin::Network::Mainnet);
+    header_file::read_bitcoin(file, network, first_height)
+}
+
+fn active<'a>(chain: &'a bitcoin::HeaderChain, block: &[u8; 32]) -> Result<(u32, &'a bitcoin::BlockHeader), Error> {
+    chain.is_active(block).then(|| chain.find(block)).flatten().ok_or_else(|| {
+        Error::Failed(format!(
+            "block {} is not in the chain of the headers; synchronise them with `turnpike headers`",
+            bitcoin::display(block)
+        ))
+    })
+}
