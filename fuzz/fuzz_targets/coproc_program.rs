@@ -19,7 +19,7 @@ fn run(program: &Program) {
     }
     // A machine that has been stopped stays where it is.
     let (state, counter) = (machine.state(), machine.counter());
-    if state != coproc::State::Running {
+    if state != coproc::RunState::Running {
         assert!(machine.step().is_none() && (machine.state(), machine.counter()) == (state, counter));
     }
     machine.start(before);

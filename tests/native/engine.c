@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only
 // The engine headers behind plain functions. What is not here is what takes the kernel: maps, locks, the ring.
+#include <string.h>
+
+// Where a reader orders its loads, a writer may have come: tests let one come there.
+void native_read_barrier(void);
+#define read_barrier() native_read_barrier()
+
 #include "answer.h"
+#include "kv.h"
 #include "ledger.h"
 
 // What becomes of a frame: 0, it passes; else it is a reply of so many bytes.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory);
 u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committed *committed);
+u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now);
 
 // As bpf/turnpike.bpf.c.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory)
@@ -52,4 +60,28 @@ u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committ
 	compact_result(packet.payload, &result);
 	turn_around(&packet, COMPACT_BYTES, compact_sum(packet.payload));
 	return bytes;
+}
+
+// As bpf/kv.bpf.c, at a moment of the monotonic clock. Behind the frame there is so much room for a longer reply.
+u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now)
+{
+	struct packet packet = { .start = start, .end = start + bytes };
+	struct kv_reply reply;
+	// What the last request has left there.
+	struct kv_work work;
+
+	memset(&work, 0xa5, sizeof(work));
+	if (!parse(&packet, memory) || !is_addressed(&packet, memory) || !kv_is_request(&packet) ||
+	    !fits(packet.payload, packet.length, packet.end))
+		return 0;
+	work.request[0] = 0;
+	work.request[(KV_REQUEST_AT + packet.length) / 8] = 0;
+	memcpy(kv_bytes(work.request) + KV_REQUEST_AT, packet.payload, packet.length);
+	if (kv_answer(&packet, memory, &work, &reply) != KV_HIT || kv_is_over(&reply, now) ||
+	    reply.length > packet.length + room)
+		return 0;
+	memcpy(packet.payload, kv_bytes(work.reply) + KV_REPLY_AT, reply.length);
+	turn_around(&packet, reply.length, reply.sum);
+	mirror_mark(&reply.item);
+	return bytes + reply.length - packet.length;
 }

@@ -76,7 +76,8 @@ impl Honest {
         let open = Operation::create(TransactionId::from(1_u32), signer.account());
         let fund = Operation::issue(TransactionId::from(2_u32), signer.account(), left);
         for operation in [open, fund] {
-            let signed = issuer.sign(operation, Promise::Accepted).unwrap();
+            // Durable, so that who counts from here on counts what comes after.
+            let signed = issuer.sign(operation, Promise::Durable).unwrap();
             assert_eq!(client.execute_signed(&signed).unwrap().status, Status::Ok);
         }
         let socket = Flood { sent: 1 << 40, ..Flood::new(victim) };

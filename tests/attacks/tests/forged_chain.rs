@@ -224,7 +224,7 @@ fn a_branch_by_the_same_key_is_told_and_not_taken() {
     let mut chain = known.clone();
     let Err(Error::Reorganised(told)) = client.prove_index(&mut chain, thief()) else { panic!("it was taken") };
     assert_eq!((chain.all(), chain.tip_hash()), (known.all(), known.tip_hash()));
-    assert!(told.evidence.holds(known.key()));
+    assert!(told.evidence.holds(known.key().unwrap()));
     assert_eq!((told.common, told.here.height, told.there.height), (2, known.height(), 22));
     assert_eq!((told.here.hash, told.there.hash), (*known.tip_hash(), branch[19].hash()));
     // Whoever takes it all the same is told what it replaced.

@@ -126,6 +126,23 @@ fn strangers_leave_room_for_trusted_senders() {
     assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
+/// One stranger's flood leaves room for another stranger, whose frames are worked on in turn.
+#[test]
+fn a_stranger_leaves_room_for_another() {
+    let victim = Victim::start(|config| {
+        config.limits.verify = Audience::All;
+        config.limits.rate = 0;
+    });
+    let (attacker, other) = (victim.socket(STRANGER), victim.socket(OTHER));
+    flood(&attacker, 70);
+    for id in 0..10 {
+        let (reply, _) = ask(&other, &cheap(id)).expect("a small frame got no answer");
+        assert_eq!(verify_status(&reply), Status::Ok);
+        flood(&attacker, 2);
+    }
+    assert!(victim.figure("turnpike_busy_total{class=\"verify\"}") > 0, "the flood is too small to tell anything");
+}
+
 /// A rate counts what a message costs: one such frame is more than a prefix may have at once, and uses up its next seconds.
 #[test]
 fn expensive_messages_count_for_more() {

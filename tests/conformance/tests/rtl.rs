@@ -31,10 +31,16 @@ const ISSUER_KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2
 
 /// The library, or none with a word why.
 fn library() -> Option<PathBuf> {
-    let built = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/rtl/libturnpike_nic.so");
-    let library = std::env::var_os("TURNPIKE_RTL").map_or_else(|| PathBuf::from(built), PathBuf::from);
+    built("turnpike_nic", std::env::var_os("TURNPIKE_RTL").map(PathBuf::from))
+}
+
+/// A NIC by its name, or the library that is asked for instead.
+fn built(name: &str, asked: Option<PathBuf>) -> Option<PathBuf> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/rtl"));
+    let library = asked.unwrap_or_else(|| folder.join(format!("lib{name}.so")));
     if !library.exists() {
-        skip::lacking(Ability::RtlLibrary, format_args!("there is no {} (`make rtl` builds it)", library.display()));
+        let why = format_args!("there is no {} (`make rtl NAMES={name}` builds it)", library.display());
+        skip::lacking(Ability::RtlLibrary, why);
         return None;
     }
     Some(library)
@@ -205,7 +211,7 @@ fn asks_again(node: &Node) {
     }
     let rtl = node.shared().rtl().unwrap();
     println!("{:?}", rtl.all());
-    assert_eq!(rtl.proofs.get(), AGAIN.into(), "the NIC answered all but the first");
+    assert_eq!(rtl.proofs.get(), u64::from(AGAIN), "the NIC answered all but the first");
 }
 
 #[test]
@@ -249,6 +255,26 @@ fn remembers_little(promise: Promise) -> Option<u64> {
     let executed = rtl.executed.get();
     node.stop();
     Some(executed)
+}
+
+/// What verify frames ask for in packets of up to 1,792 bytes is answered by the NIC's engines, all else by the node.
+#[test]
+fn the_nic_verifies() {
+    let Some(library) = built("turnpike_nic_verify", None) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(library, directory.path(), "127.0.0.1:0", "127.0.0.1/32", Promise::Accepted);
+    let node = Node::start(&config).unwrap();
+    let target = target(&node, "127.0.0.1", "127.0.0.2");
+    let outcomes = run(&target, "verify", |outcome| println!("{outcome}")).unwrap();
+    let rtl = node.shared().rtl().unwrap();
+    println!("{:?}", rtl.all());
+    let summary = Summary::of(&outcomes);
+    assert!(summary.failed == 0 && summary.skipped == 0, "{summary}");
+    // The cases of single ECDSA and BIP340 signatures; those of trees; of headers all but the one with other parameters.
+    let answered = [&rtl.signatures, &rtl.roots, &rtl.headers].map(|counter| counter.get());
+    assert!(answered[0] >= 15 && answered[1] >= 4 && answered[2] >= 9, "the engines answered {answered:?}");
+    assert_eq!(rtl.lost.get(), 0);
+    node.stop();
 }
 
 /// A namespace with a TAP device, which go when this is dropped.

@@ -1,8 +1,14 @@
 //! The C engines.
 
-use std::{ptr::NonNull, time::Duration};
+use std::{
+    cell::RefCell,
+    ptr::NonNull,
+    sync::atomic::{Ordering, fence},
+    time::Duration,
+};
 
 use ledger::{Ledger, Limits, Secret, retries};
+use proof::Cache;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;
 use xdp::{Arena, Committed, Error, InNicConfig, InNicStore, Offsets, Tick};
@@ -17,11 +23,28 @@ unsafe extern "C" {
     fn native_ledger(start: *mut u8, bytes: u32, memory: *mut u8, now: u64, committed: *mut [u64; 5]) -> u32;
 }
 
+thread_local! {
+    /// What is done wherever an engine orders its reads.
+    static WRITER: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
+}
+
+/// The barrier between reads of the C engines.
+#[unsafe(no_mangle)]
+extern "C" fn native_read_barrier() {
+    fence(Ordering::Acquire);
+    WRITER.with_borrow_mut(|writer| {
+        if let Some(step) = writer {
+            step();
+        }
+    });
+    fence(Ordering::Acquire);
+}
+
 /// What the engines read.
 #[derive(Debug)]
 pub enum Tables {
-    /// The tables of a Rust ledger, for the tier.
-    Ledger,
+    /// The tables of Rust engines, for the tier.
+    Tier,
     /// The store of an in-NIC ledger.
     InNic(InNicStore),
 }
@@ -48,7 +71,19 @@ impl Engine {
         let retries = retries::Memory { header: header.0, index: index.0, ring: ring.0 };
         let accounts = accounts.0;
         let ledger = Ledger::within(ledger::Memory { accounts, retries }, limits, Secret::from_seed(secret))?;
-        Ok((Self::over(arena, Tables::Ledger), ledger))
+        Ok((Self::over(arena, Tables::Tier), ledger))
+    }
+
+    /// The tier, over a proof cache that is made here.
+    pub fn proofs(config: &proof::Config) -> Result<(Self, Cache), table::Error> {
+        let sizes = config.memory()?;
+        let arena = Arena::without_kernel(&sizes).expect("address space");
+        let [table, values, tips] = sizes.map(|size| arena.take(size).expect("the arena has room for it"));
+        let value_lines = config.value_lines();
+        let offsets = Offsets { proofs: table.1, values: values.1, value_lines, tips: tips.1, ..Offsets::default() };
+        arena.state().set_offsets(&offsets);
+        let cache = Cache::within(config, proof::Memory { table: table.0, values: values.0, tips: tips.0 })?;
+        Ok((Self::over(arena, Tables::Tier), cache))
     }
 
     /// An in-NIC ledger.
@@ -72,9 +107,18 @@ impl Engine {
     /// The store of an in-NIC ledger, to put into it what was there before.
     pub fn store_mut(&mut self) -> Option<&mut InNicStore> {
         match &mut self.tables {
-            Tables::Ledger => None,
+            Tables::Tier => None,
             Tables::InNic(store) => Some(store),
         }
+    }
+
+    /// As [`Self::answer`], beside a writer that takes a step wherever the engine orders its reads: between any two that could
+    /// tell of different moments.
+    pub fn answer_beside(&mut self, frame: &[u8], writer: impl FnMut() + 'static) -> Option<Vec<u8>> {
+        WRITER.replace(Some(Box::new(writer)));
+        let answer = self.answer(frame);
+        WRITER.take();
+        answer.map(|(frame, _)| frame)
     }
 
     /// Gives a frame to the engine: it becomes its reply, or none, and then the frame is as it was. With it comes what is to go into
@@ -84,10 +128,10 @@ impl Engine {
         let (start, bytes) = self.packet.put(frame);
         let memory = self.arena.base().as_ptr();
         // SAFETY: the packet is so long, in memory of its own; the arena holds what its first page says, made by this crate's
-        // functions, and nobody else is at it now; the last is as long as the structure.
+        // functions, and nobody else is at it but a writer of the same thread, between two reads; the last is as long as the structure.
         let length = unsafe {
             match &self.tables {
-                Tables::Ledger => native_tier(start, bytes, memory),
+                Tables::Tier => native_tier(start, bytes, memory),
                 Tables::InNic(_) => native_ledger(start, bytes, memory, self.now.number(), &raw mut committed),
             }
         };
@@ -103,10 +147,10 @@ impl Engine {
 
 /// Memory for a frame that ends where a page begins that nobody may touch.
 #[derive(Debug)]
-struct Guarded(NonNull<u8>);
+pub(crate) struct Guarded(NonNull<u8>);
 
 impl Guarded {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let page = page_size();
         // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing; its last page is given up right away.
         let base = unsafe {
@@ -119,7 +163,7 @@ impl Guarded {
     }
 
     /// Puts a frame at the end.
-    fn put(&mut self, frame: &[u8]) -> (*mut u8, u32) {
+    pub(crate) fn put(&mut self, frame: &[u8]) -> (*mut u8, u32) {
         assert!(frame.len() <= MOST);
         let start = self.0.as_ptr().wrapping_add(MOST - frame.len());
         // SAFETY: the place is within the pages that may be written, which are this structure's alone.
@@ -127,7 +171,7 @@ impl Guarded {
         (start, frame.len() as u32)
     }
 
-    fn get(&self, length: usize) -> &[u8] {
+    pub(crate) fn get(&self, length: usize) -> &[u8] {
         // SAFETY: as above; the bytes were written by `put`.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().wrapping_add(MOST - length), length) }
     }

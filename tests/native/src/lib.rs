@@ -1,12 +1,15 @@
 //! The engine headers of `bpf/`, compiled for this machine: the XDP tier and the in-NIC ledger without a kernel, so that they can be
 //! compared with the Rust engines on any machine, and fuzzed.
 //!
-//! [`Engine`] runs the C code; [`Reference`] does the same with the Rust engines.
+//! [`Engine`] runs the C code; [`Reference`] does the same with the Rust engines. [`KvEngine`] is the tier of the key-value store,
+//! beside the store.
 
 mod engine;
+mod kv;
 mod reference;
 
 pub use xdp::InNicConfig;
 
 pub use engine::{Engine, Tables};
-pub use reference::{MAC, PORT, Reference, frame, own_addresses, trusted};
+pub use kv::KvEngine;
+pub use reference::{MAC, PORT, Reference, datagram, frame, own_addresses, trusted};

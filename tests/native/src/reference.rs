@@ -23,17 +23,25 @@ pub fn trusted() -> [(IpAddr, u8); 2] {
     [("10.0.0.0", 8), ("fd00::", 8)].map(|(text, length)| (text.parse().expect("an address"), length))
 }
 
-/// A frame of the network around a request, without a checksum of the datagram, as IPv4 allows.
+/// A frame of the network around a request.
 pub fn frame(request: &CompactFrame) -> Vec<u8> {
+    datagram(request.as_bytes())
+}
+
+/// A frame of the network around a payload, without a checksum of the datagram, as IPv4 allows.
+pub fn datagram(payload: &[u8]) -> Vec<u8> {
     let mut frame = [MAC, [2, 0, 0, 0, 0, 2]].concat();
-    frame.extend([8, 0, 0x45, 0, 0, 50, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
+    let length = payload.len() as u16 + 8;
+    frame.extend([8, 0, 0x45, 0]);
+    frame.extend((length + 20).to_be_bytes());
+    frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1]);
     let sum: u32 = frame[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
     let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
     frame[24..26].copy_from_slice(&checksum.to_be_bytes());
-    for field in [4000, PORT, 30, 0] {
+    for field in [4000, PORT, length, 0] {
         frame.extend(field.to_be_bytes());
     }
-    frame.extend(request.as_bytes());
+    frame.extend(payload);
     frame
 }
 

@@ -12,7 +12,8 @@ use proof::Service;
 use wire::{Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status};
 use zerocopy::FromBytes;
 
-use crate::model::{Model, Outcome};
+use crate::model::Model;
+use model::Outcome;
 
 /// Executes operations on the ledger and on the model, and compares.
 pub struct Controller {
@@ -72,8 +73,11 @@ impl Controller {
             if operation.status.get() != 0 || matches!(status, Ok(Status::StaleTimestamp | Status::Expired)) {
                 continue;
             }
-            let Outcome { status: expected, value: expected_value, is_fresh } =
-                model.execute(operation, signed(requested));
+            let outcome = match signed(requested) {
+                Some(signed) => model.execute_signed(&signed),
+                None => model.execute(operation),
+            };
+            let Outcome { status: expected, value: expected_value, is_fresh } = outcome;
             assert_eq!((status, value), (Ok(expected), expected_value), "{operation:?}");
             if is_fresh {
                 assert_eq!(recorded.next(), Some(operation.transaction), "not recorded: {operation:?}");

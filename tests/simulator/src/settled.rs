@@ -150,7 +150,7 @@ impl Settled {
         // Of an account's latest transaction and its balance.
         let (&id, &account) = self.accounts.iter().nth(random.below(self.accounts.len() as u64) as usize).unwrap();
         let latest = chain.latest(&id)?.unwrap();
-        let executed = model.find(&latest.operation).unwrap().1;
+        let executed = model.named(latest.operation.namer(), latest.operation.transaction).next().unwrap().1;
         self.verify(&latest, &executed.operation, executed.signed);
         let at = Locator { height: latest.height as u32, position: latest.position };
         assert_eq!(Some(at), account.latest);

@@ -444,7 +444,8 @@ impl Simulation {
             return;
         }
         let model = self.model.lock().unwrap();
-        let found = model.find(&operation).filter(|(_, executed)| executed.operation == operation);
+        let found =
+            model.named(operation.namer(), operation.transaction).find(|(_, executed)| executed.operation == operation);
         let Some((sequence, executed)) = found else {
             let is_excused = promise == Promise::Accepted && epoch < self.epoch;
             assert!(is_excused, "told {promise:?}, but never executed: {answered:?}");

@@ -27,18 +27,26 @@ pub enum Ability {
     Blocks,
     /// Data of Bitcoin that lies beside the repository on some machines.
     Inputs,
+    /// Programs of others that a test compares with.
+    Peers,
+    /// To open many files at once.
+    Descriptors,
     /// Instructions of the processor.
     Processor,
     /// Network cards that are nobody else's.
     Cards,
+    /// An RDMA device, whose address `TURNPIKE_RDMA` tells.
+    Rdma,
 }
 
 impl Ability {
     /// Whether the machines of CI have it. They are any machines with any processor, but root, a kernel and the network are theirs.
     pub const fn is_expected_in_ci(self) -> bool {
         match self {
-            Self::Root | Self::Namespaces | Self::Clang | Self::Bpf | Self::RtlLibrary | Self::Blocks => true,
-            Self::Inputs | Self::Processor | Self::Cards => false,
+            Self::Root | Self::Namespaces | Self::Clang | Self::Bpf | Self::RtlLibrary | Self::Blocks | Self::Peers => {
+                true
+            }
+            Self::Descriptors | Self::Inputs | Self::Processor | Self::Cards | Self::Rdma => false,
         }
     }
 }
@@ -51,6 +59,24 @@ impl Ability {
 #[track_caller]
 pub fn lacking(ability: Ability, reason: impl Display) {
     Surroundings::of(|name| std::env::var_os(name)).lacking(&caller(Location::caller()), ability, &reason);
+}
+
+/// One of the real Bitcoin blocks' files that `scripts/fetch-blocks` gets, or of the folder that `TURNPIKE_BLOCKS` names. Where it is
+/// not there the calling test is left out, as by [`lacking`].
+///
+/// # Panics
+///
+/// As [`lacking`].
+#[track_caller]
+pub fn blocks(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("TURNPIKE_BLOCKS").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/blocks"));
+    let path = folder.join(name);
+    if !path.exists() {
+        lacking(Ability::Blocks, format_args!("{} is not there; scripts/fetch-blocks gets it", path.display()));
+        return None;
+    }
+    Some(path)
 }
 
 /// The test's program and name. A thread has no test's name where tests run one after the other; then the place tells.

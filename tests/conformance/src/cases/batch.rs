@@ -183,9 +183,13 @@ fn promises(session: &mut Session) -> Result<(), Stop> {
         let least = if asked == Promise::Default { default } else { asked };
         ensure!(given >= least, "{asked} was asked for, and {given} given");
     }
+    // No node gives what it cannot: without replicas nothing is final, and the reply says what it is.
+    let issue = Operation::issue(session.fresh_transaction(), account, 1);
+    let (_, given) = session.operations(&[issue], Promise::Final)?;
+    ensure!(given >= Promise::Durable, "final was asked for, and {given} given");
     let refer = Operation::refer(session.fresh_transaction(), account);
     let (results, given) = session.operations(&[refer], Promise::Durable)?;
-    ensure_eq!((results, given >= Promise::Durable), (vec![(Status::Ok, 4)], true), "a durable REFER");
+    ensure_eq!((results, given >= Promise::Durable), (vec![(Status::Ok, 5)], true), "a durable REFER");
     Ok(())
 }
 

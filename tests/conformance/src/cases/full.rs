@@ -95,7 +95,8 @@ fn deposit_required(session: &mut Session) -> Result<(), Stop> {
     let signed = sign(&mut signer, create)?;
     for attempt in ["first", "second"] {
         let result = full_from(session, &mut stranger, signed)?;
-        ensure_eq!(result, (Status::DepositRequired, 0), "{attempt} signed CREATE of a stranger");
+        let told = (Status::DepositRequired, session.target.deposit);
+        ensure_eq!(result, told, "{attempt} signed CREATE of a stranger");
     }
     let refer = Operation::refer(session.fresh_transaction(), signer.account());
     ensure_eq!(session.full(sign(&mut signer, refer)?)?.0, Status::SourceUnknown, "the account");
@@ -279,7 +280,7 @@ fn no_key(session: &mut Session) -> Result<(), Stop> {
         let mut key = [0xff; 33];
         key[0] = first;
         // The account is the one that these bytes would bind, so that nothing but the key is wrong.
-        let account = AccountId(spv::hash::account_of_key(&key));
+        let account = AccountId::keyed(&spv::hash::account_hash(&key));
         let create = Operation::create(session.fresh_transaction(), account);
         let signed = SignedOperation::unsigned(create, now(), 1, Promise::Default, key);
         ensure_eq!(session.full(signed)?.0, Status::BadSignature, "a key that begins with {first}");

@@ -1,0 +1,48 @@
+//! Any bytes as requests to the key-value store, text or binary: in pieces they get the replies that they get at once, and no
+//! reply grows without bound.
+#![no_main]
+
+use std::sync::Arc;
+
+use kv::service::{Service, Settings};
+use kv::session::{Next, Session};
+use kv::store::{Config, Store};
+use libfuzzer_sys::fuzz_target;
+
+/// Bytes of the largest item: what a request may be answered with.
+const LARGEST: usize = 4096;
+
+fn replies(pieces: &[&[u8]], gathered: usize) -> Vec<u8> {
+    let config = Config { memory: 1 << 20, largest_item: LARGEST, evict: true, threads: 1 };
+    let store = Store::new(config).expect("a mebibyte of memory");
+    let service = Arc::new(Service::new(store, Settings::default()));
+    let mut session = Session::new(&service, gathered);
+    let (mut pending, mut all, mut wanted) = (Vec::new(), Vec::new(), 1);
+    for piece in pieces {
+        pending.extend_from_slice(piece);
+        while pending.len() >= wanted {
+            let mut out = Vec::new();
+            let fed = session.feed(&pending, &mut out, 10);
+            assert!(out.len() <= gathered + LARGEST + 16384, "{} bytes at once", out.len());
+            pending.drain(..fed.consumed);
+            all.extend_from_slice(&out);
+            wanted = match fed.next {
+                Next::More(wanted) => wanted,
+                Next::Send => 1,
+                Next::Close => return all,
+            };
+            assert!(wanted > pending.len() || fed.next == Next::Send, "it waits for what is there");
+        }
+    }
+    all
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    // What the store tells of itself, such as times, is not the same twice.
+    if bytes.windows(4).any(|word| word == b"stat") || bytes.contains(&0x10) {
+        return;
+    }
+    let Some((cut, requests)) = bytes.split_first() else { return };
+    let (first, second) = requests.split_at(requests.len().min(usize::from(*cut)));
+    assert_eq!(replies(&[first, second], 64), replies(&[requests], 1 << 20));
+});

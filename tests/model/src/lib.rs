@@ -1,0 +1,290 @@
+//! The plain model of the ledger: what it has to do, in the simplest way. Tests, the simulator, the conformance suite and
+//! the kill loops compare what they test with it.
+//!
+//! Nothing of it is shared with the ledger: the form of operations is checked here again, and everything that was ever
+//! executed is kept.
+
+use std::collections::{BTreeMap, HashMap};
+
+use wire::{AccountId, Command, Operation, SignedOperation, Status, TransactionId};
+
+/// What an operation comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its status.
+    pub status: Status,
+    /// The value of its reply.
+    pub value: u64,
+    /// It is executed for the first time, and goes into the journal.
+    pub is_fresh: bool,
+}
+
+/// An operation that was executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Executed {
+    /// As it was requested.
+    pub operation: Operation,
+    /// The same with its signature, if it was signed.
+    pub signed: Option<SignedOperation>,
+    /// Its status.
+    pub status: Status,
+    /// The value of its reply.
+    pub value: u64,
+}
+
+/// Whether it was signed, who names it, and its name.
+type Identity = (bool, AccountId, TransactionId);
+
+/// Accounts and everything that was ever executed.
+#[derive(Clone, Debug)]
+pub struct Model {
+    limit: usize,
+    balances: BTreeMap<AccountId, u64>,
+    issued: u128,
+    /// By sequence, from 1.
+    log: Vec<Executed>,
+    /// Balances before each operation of the log, of the accounts that it changed.
+    undo: Vec<Vec<(AccountId, Option<u64>)>>,
+    sequences: HashMap<Identity, u64>,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self::new(usize::MAX)
+    }
+}
+
+impl Model {
+    /// A model with room for so many accounts.
+    pub fn new(limit: usize) -> Self {
+        let (balances, sequences) = (BTreeMap::new(), HashMap::new());
+        Self { limit, balances, issued: 0, log: Vec::new(), undo: Vec::new(), sequences }
+    }
+
+    /// Sequence of the operation that was executed last; 0 if there was none.
+    pub fn last_sequence(&self) -> u64 {
+        self.log.len() as u64
+    }
+
+    /// All accounts and their balances.
+    pub fn balances(&self) -> &BTreeMap<AccountId, u64> {
+        &self.balances
+    }
+
+    /// The balance of an account; 0 where there is none.
+    pub fn balance(&self, account: AccountId) -> u64 {
+        self.balances.get(&account).copied().unwrap_or(0)
+    }
+
+    /// Everything executed, from sequence 1 on.
+    pub fn log(&self) -> &[Executed] {
+        &self.log
+    }
+
+    /// The sum of everything that was issued, less the deposits.
+    pub fn issued(&self) -> u128 {
+        self.issued
+    }
+
+    /// What was executed under a name, with its sequence: an operation without a signature, and a signed one.
+    pub fn named(&self, namer: AccountId, transaction: TransactionId) -> impl Iterator<Item = (u64, &Executed)> {
+        [false, true].into_iter().filter_map(move |is_signed| self.known((is_signed, namer, transaction)))
+    }
+
+    fn known(&self, identity: Identity) -> Option<(u64, &Executed)> {
+        let &sequence = self.sequences.get(&identity)?;
+        Some((sequence, &self.log[sequence as usize - 1]))
+    }
+
+    /// Executes an operation without a signature. One that comes with a status was refused before.
+    pub fn execute(&mut self, operation: &Operation) -> Outcome {
+        self.execute_as(operation, None)
+    }
+
+    /// Executes a signed operation, whose signature is right.
+    pub fn execute_signed(&mut self, signed: &SignedOperation) -> Outcome {
+        self.execute_as(&signed.operation, Some(*signed))
+    }
+
+    fn execute_as(&mut self, operation: &Operation, signed: Option<SignedOperation>) -> Outcome {
+        let balance = self.balances.get(&operation.source).copied();
+        let untraced = |status| Outcome { status, value: balance.unwrap_or(0), is_fresh: false };
+        let command = match form(operation, signed.is_some()) {
+            Ok(command) => command,
+            Err(status) => return untraced(status),
+        };
+        if command == Command::Refer {
+            return untraced(if balance.is_some() { Status::Ok } else { Status::SourceUnknown });
+        }
+        if let Some((_, first)) = self.known(identity(operation, signed.is_some())) {
+            return if first.operation == *operation {
+                Outcome { status: first.status, value: first.value, is_fresh: false }
+            } else {
+                untraced(Status::TransactionIdReused)
+            };
+        }
+        // Anybody can sign for an account that was never created.
+        if signed.is_some() && balance.is_none() && command != Command::Create {
+            return untraced(Status::SourceUnknown);
+        }
+        if operation.payer().is_some_and(|payer| !self.balances.contains_key(&payer)) {
+            return untraced(Status::DestinationUnknown);
+        }
+        let changes = self.changes(command, operation, balance);
+        let mut undo = Vec::new();
+        for &(account, balance) in changes.as_deref().unwrap_or_default() {
+            undo.push((account, self.balances.insert(account, balance)));
+        }
+        let status = changes.err().unwrap_or(Status::Ok);
+        if status == Status::Ok {
+            self.issued = issued(self.issued, command, operation.amount());
+        }
+        let value = self.balance(operation.source);
+        self.log.push(Executed { operation: *operation, signed, status, value });
+        self.undo.push(undo);
+        self.sequences.insert(identity(operation, signed.is_some()), self.last_sequence());
+        Outcome { status, value, is_fresh: true }
+    }
+
+    /// The accounts that an operation changes and their balances after it.
+    fn changes(
+        &self,
+        command: Command,
+        operation: &Operation,
+        balance: Option<u64>,
+    ) -> Result<Vec<(AccountId, u64)>, Status> {
+        let &Operation { source, destination, .. } = operation;
+        let known = |account: AccountId| self.balances.get(&account).copied();
+        let add = |balance: u64| balance.checked_add(operation.amount()).ok_or(Status::Overflow);
+        let take = |balance: u64| balance.checked_sub(operation.amount()).ok_or(Status::InsufficientBalance);
+        match command {
+            Command::Create => match balance {
+                Some(_) => Err(Status::AccountExists),
+                None if self.balances.len() >= self.limit => Err(Status::TableFull),
+                None if destination.is_zero() => Ok(vec![(source, 0)]),
+                None => {
+                    let held = known(destination).ok_or(Status::DestinationUnknown)?;
+                    Ok(vec![(source, 0), (destination, take(held)?)])
+                }
+            },
+            Command::Issue => Ok(vec![(source, add(balance.ok_or(Status::SourceUnknown)?)?)]),
+            Command::Transfer => {
+                let held = balance.ok_or(Status::SourceUnknown)?;
+                let received = known(destination).ok_or(Status::DestinationUnknown)?;
+                Ok(vec![(source, take(held)?), (destination, add(received)?)])
+            }
+            Command::Refer => Ok(Vec::new()),
+        }
+    }
+
+    /// Goes back to what was as of a sequence: what came later was lost with whoever executed it.
+    ///
+    /// # Panics
+    ///
+    /// If that sequence was not executed yet.
+    pub fn go_back(&mut self, sequence: u64) {
+        assert!(sequence <= self.last_sequence(), "the journal has operations that were never executed");
+        for (executed, undo) in self.log.drain(sequence as usize..).zip(self.undo.drain(sequence as usize..)).rev() {
+            for (account, balance) in undo {
+                match balance {
+                    Some(balance) => self.balances.insert(account, balance),
+                    None => self.balances.remove(&account),
+                };
+            }
+            self.sequences.remove(&identity(&executed.operation, executed.signed.is_some()));
+        }
+        let done = self.log.iter().filter(|executed| executed.status == Status::Ok);
+        let of =
+            |executed: &Executed| executed.operation.command().map(|command| (command, executed.operation.amount()));
+        self.issued = done
+            .filter_map(|executed| of(executed).ok())
+            .fold(0, |sum, (command, amount)| issued(sum, command, amount));
+        let total: u128 = self.balances.values().map(|&balance| u128::from(balance)).sum();
+        assert_eq!(total, self.issued, "money was made or lost");
+    }
+}
+
+/// What is issued after an operation that succeeded: a deposit takes back what was.
+fn issued(before: u128, command: Command, amount: u64) -> u128 {
+    match command {
+        Command::Issue => before + u128::from(amount),
+        Command::Create => before - u128::from(amount),
+        Command::Transfer | Command::Refer => before,
+    }
+}
+
+/// Who pays names the operation; else its source does.
+fn identity(operation: &Operation, is_signed: bool) -> Identity {
+    let namer = match operation.command() {
+        Ok(Command::Create) if !operation.destination.is_zero() => operation.destination,
+        _ => operation.source,
+    };
+    (is_signed, namer, operation.transaction)
+}
+
+/// What can be said of an operation by its form alone: its command, or the status that refuses it.
+fn form(operation: &Operation, is_signed: bool) -> Result<Command, Status> {
+    if operation.status.get() != 0 {
+        return Err(operation.status().unwrap_or(Status::Malformed));
+    }
+    let command = operation.command()?;
+    if operation.flags != 0 && (operation.flags != Operation::TIMED || !operation.transaction.is_timed()) {
+        return Err(Status::Malformed);
+    }
+    let (amount, has_destination) = (operation.amount(), !operation.destination.is_zero());
+    let refusal = match command {
+        Command::Transfer if amount == 0 => Some(Status::ZeroAmount),
+        Command::Transfer if operation.source == operation.destination => Some(Status::SelfTransfer),
+        Command::Create if is_signed && has_destination && amount == 0 => Some(Status::ZeroAmount),
+        Command::Create if is_signed && operation.source == operation.destination && has_destination => {
+            Some(Status::SelfTransfer)
+        }
+        Command::Create if is_signed && has_destination => None,
+        Command::Create | Command::Refer if has_destination || amount != 0 => Some(Status::Malformed),
+        Command::Issue if has_destination => Some(Status::Malformed),
+        Command::Issue if amount == 0 => Some(Status::ZeroAmount),
+        Command::Create | Command::Issue | Command::Transfer | Command::Refer => None,
+    };
+    refusal.map_or(Ok(command), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The wire's own check is the model's second opinion.
+        #[test]
+        fn forms_are_those_of_the_wire(
+            command in 0u8..6, source in 0u32..3, destination in 0u32..3, amount in 0u64..2, flags in 0u8..3,
+            random in any::<u128>(), is_signed in any::<bool>(),
+        ) {
+            let id = if flags == 1 { TransactionId::timed(7, random) } else { TransactionId::from(random) };
+            let mut operation = Operation::new(Command::Create, id, source.into(), destination.into(), amount);
+            (operation.command, operation.flags) = (command, flags);
+            let checked = if is_signed { operation.check_signed() } else { operation.check() };
+            prop_assert_eq!(form(&operation, is_signed).err().unwrap_or(Status::Ok), checked);
+        }
+    }
+
+    #[test]
+    fn what_was_lost_can_be_done_again() {
+        let mut model = Model::default();
+        let [a, b] = [1_u32, 2].map(AccountId::from);
+        let id = |id: u32| TransactionId::from(id);
+        let all = [
+            Operation::create(id(1), a),
+            Operation::create(id(1), b),
+            Operation::issue(id(2), a, 10),
+            Operation::transfer(id(3), a, b, 4),
+        ];
+        all.iter().for_each(|operation| assert!(model.execute(operation).is_fresh));
+        model.go_back(2);
+        assert_eq!((model.balance(a), model.issued(), model.last_sequence()), (0, 0, 2));
+        all[2..].iter().for_each(|operation| assert!(model.execute(operation).is_fresh));
+        assert_eq!((model.balance(a), model.balance(b), model.issued()), (6, 4, 10));
+        assert_eq!(model.execute(&all[3]), Outcome { status: Status::Ok, value: 6, is_fresh: false });
+    }
+}

@@ -1,0 +1,105 @@
+//! The tier of the key-value store, beside the store.
+
+use std::sync::Arc;
+
+use kv::{
+    clock::Seconds,
+    protocol::udp,
+    service::{Service, Settings},
+    session::Session,
+    store::{self, Store, mirror_bytes},
+};
+use nic::frame;
+use xdp::Arena;
+use zerocopy::IntoBytes;
+
+use crate::{
+    engine::Guarded,
+    reference::{MAC, PORT, datagram as frame_of, own_addresses, trusted},
+};
+
+unsafe extern "C" {
+    fn native_kv(start: *mut u8, bytes: u32, room: u32, memory: *mut u8, now: u64) -> u32;
+}
+
+/// Bytes of a reply at most, as there are to replies of the host.
+const LONGEST_REPLY: usize = 1 << 20;
+
+/// A store with its mirror in an arena of this process alone, and the C engine over that.
+#[derive(Debug)]
+pub struct KvEngine {
+    arena: Arena,
+    service: Arc<Service>,
+    session: Session,
+    packet: Guarded,
+}
+
+impl KvEngine {
+    /// An empty store of so many bytes, and a mirror of so many.
+    pub fn new(memory: usize, mirror: usize) -> Self {
+        let bytes = mirror_bytes(mirror);
+        let arena = Arena::without_kernel(&[bytes]).expect("address space");
+        let (region, offset) = arena.take(bytes).expect("the arena has room for it");
+        let config = store::Config { memory, largest_item: 1 << 20, evict: true, threads: 2 };
+        let store = Store::new(config).expect("memory");
+        store.set_mirror(region).expect("the region is large enough");
+        arena.state().set_mirror(offset);
+        arena.state().set_listening(PORT, MAC, &own_addresses());
+        arena.state().set_trusted(trusted());
+        let service = Arc::new(Service::new(store, Settings::default()));
+        let session = Session::new(&service, LONGEST_REPLY);
+        Self { arena, service, session, packet: Guarded::new() }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.service.store
+    }
+
+    /// What the store says to some requests.
+    pub fn execute(&mut self, requests: &[u8], now: Seconds) -> Vec<u8> {
+        let mut replies = Vec::new();
+        self.session.start_over();
+        self.session.feed(requests, &mut replies, now);
+        replies
+    }
+
+    /// What the host does with a datagram: executes it, and puts what was asked for into the mirror. Gives the frame of its reply,
+    /// where that is one datagram.
+    pub fn serve(&mut self, payload: &[u8], now: Seconds) -> Option<Vec<u8>> {
+        let (header, requests) = udp::parse(payload)?;
+        if !header.is_single() {
+            return None;
+        }
+        let reply = self.execute(requests, now);
+        if let Some(key) = udp::only_key(payload) {
+            self.store().mirror(self.store().key(key), now);
+        }
+        let mut datagrams = udp::datagrams(header.request, &reply, udp::LONGEST)?;
+        let (header, text) = datagrams.next()?;
+        let (peer, place) = frame::parse(&frame_of(payload), 0)?;
+        let mut turned = vec![0; place.start];
+        turned.extend(header.as_bytes());
+        turned.extend(text);
+        frame::write_headers(&mut turned, &peer, &peer.via?, PORT);
+        datagrams.next().is_none().then_some(turned)
+    }
+
+    /// Gives a frame to the engine at a moment: it becomes its reply, or none, and then the frame is as it was. There are so many
+    /// bytes of room for it to become longer.
+    pub fn answer(&mut self, frame: &[u8], room: usize, now: Seconds) -> Option<Vec<u8>> {
+        let with_room = [frame, &vec![0; room]].concat();
+        let (start, _) = self.packet.put(&with_room);
+        let now = self.store().clock().monotonic(now);
+        // SAFETY: the packet is so long, with so much room behind it, in memory of its own; the arena holds what its first page says,
+        // made by the store, and nobody else is at it now.
+        let length =
+            unsafe { native_kv(start, frame.len() as u32, room as u32, self.arena.base().as_ptr(), now) } as usize;
+        let after = self.packet.get(with_room.len());
+        if length == 0 {
+            assert_eq!(after, with_room, "what passes is as it came");
+            return None;
+        }
+        Some(after[..length].to_vec())
+    }
+}
