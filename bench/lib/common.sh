@@ -1,6 +1,8 @@
-# Shared by the scripts under bench/: source it. Gives a scratch folder on a disk, starts and stops servers, medians.
+# Shared by the scripts under bench/: source it. Gives a scratch folder on a disk, starts and stops servers, medians, and keeps what was
+# measured: at the end of a run that succeeded, bench/results/MACHINE/NAME.json is made of its figures (bench/results.py).
 #
 #   BENCH_DIR   where the servers keep their data: a folder on the disk to be measured, target/bench by default
+#   QUICK       one round of everything, and less of it
 
 set -eu
 
@@ -10,6 +12,10 @@ bench_dir=${BENCH_DIR:-$root/target/bench}
 mkdir -p "$bench_dir"
 scratch=$(mktemp -d "$bench_dir/XXXXXX")
 pids=
+bench_name=$(basename "$(cd "$(dirname "$0")" && pwd)")
+bench_command="${QUICK:+QUICK=1 }bench/$bench_name/run${*:+ $*}"
+# Where turnpike-figures writes, and `figure`.
+export TURNPIKE_FIGURES="$scratch/figures"
 
 # Ends what was started, and nothing else.
 cleanup() {
@@ -21,6 +27,10 @@ cleanup() {
     for pid in $pids; do
         wait "$pid" 2>/dev/null || true
     done
+    if [ $status -eq 0 ] && [ -s "$TURNPIKE_FIGURES" ]; then
+        # shellcheck disable=SC2086
+        python3 "$root/bench/results.py" record "$bench_name" "$TURNPIKE_FIGURES" $bench_command || status=1
+    fi
     rm -rf "$scratch"
     exit $status
 }
@@ -57,6 +67,16 @@ wait_for() {
         fi
         sleep 0.1
     done
+}
+
+# figure NAME VALUE UNIT [PEER VALUE]: keeps what was measured, as bench/figures does for programs.
+figure() {
+    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "${4-}" "${5-}" >>"$TURNPIKE_FIGURES"
+}
+
+# rounds DEFAULT [GIVEN]: how many: those that were given, one where it is to be quick.
+rounds() {
+    echo "${2:-${QUICK:+1}}" | grep . || echo "$1"
 }
 
 # median: of the numbers on standard input, one a line.

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Parser;
+use figures::Figure;
 
 use crate::redis::Redis;
 use crate::sample::{Sample, median};
@@ -83,6 +84,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let best = rate(clients).max(rate(pipelined));
     println!("64 in flight: {:.2} times the rate of Redis at its better (at least 4 wanted)", rate(many) / best);
+    let record = |name, value, unit, theirs| Figure { name, value, unit, peer: Some(("Redis", theirs)) }.record();
+    record("64 in flight, rate", rate(many), "/s", best);
+    record("1 in flight, p50", middle(one), "us", middle(one_redis));
+    record("1 in flight, p99", tail(one), "us", tail(one_redis));
     println!("1 in flight: {:.2} times the p50 of Redis (at most 0.8 wanted)", middle(one) / middle(one_redis));
     Ok(())
 }

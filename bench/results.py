@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""What benchmarks measured: as JSON, and as the page of results.
+
+  bench/results.py record BENCH FIGURES COMMAND   of a run's figures, lines of tabs, makes bench/results/MACHINE/BENCH.json
+  bench/results.py names                          prints the names of all benchmarks, in their order
+  bench/results.py page [--check]                 of all JSON under bench/results makes docs/results.md and its plots
+
+MACHINE is what the environment names so, the folder whose `machine.json` has this processor's signature, or a name made of that. LOAD says
+what else ran: `quiet`, which is the default where the load average is below one, or `busy`. QUICK marks a quick run.
+"""
+
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+from plot import bars  # noqa: E402
+
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+RESULTS = BENCH / "results"
+PAGE = ROOT / "docs" / "results.md"
+PLOTS = ROOT / "docs" / "results"
+BENCHES = tomllib.loads((BENCH / "benches.toml").read_text())
+# Of these units more is better, of all others less.
+RATES = ("/s", "x")
+
+
+def output(*command):
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def machine():
+    """What this machine is, and a name for it that a file may have."""
+    lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].split("\n")
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    flags = fields.get("flags", "").split()
+    kibibytes = int(re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())[1])
+    disk = output("df", "--output=fstype", str(BENCH)).split()[-1]
+    signature = " ".join(fields.get(name, "") for name in ("vendor_id", "cpu family", "model", "model name"))
+    known = [path.parent.name for path in RESULTS.glob("*/machine.json") if json.loads(path.read_text()).get("signature") == signature]
+    name = os.environ.get("MACHINE") or next(iter(known), re.sub(r"[^a-z0-9]+", "-", signature.lower()).strip("-"))
+    return name, {
+        "signature": signature,
+        "processor": fields.get("model name", "unknown"), "processors": os.cpu_count(),
+        "extensions": [flag for flag in ("avx2", "fma", "adx", "sha_ni", "avx512f", "avx512ifma") if flag in flags],
+        "memory": f"{round(kibibytes / 2**20)} GiB", "system": f"Linux {os.uname().release}, {disk}"}
+
+
+def set_goals(bench, figures):
+    """A goal is one of the best figure that has its name, which may have a backend behind it."""
+    for name, goal in BENCHES[bench].get("goals", {}).items():
+        named = [entry for entry in figures if entry["figure"] == name or entry["figure"].startswith(name + ",")]
+        # Not by the clock, and not next to the engine itself.
+        alone = [entry for entry in named if " threads" not in entry["figure"] and not entry.get("peer", "").startswith("engine")]
+        if alone:
+            max(alone, key=lambda entry: entry.get("ratio", 0))["goal"] = goal
+    return figures
+
+
+def figure(bench, line):
+    name, value, unit, peer, theirs = line.rstrip("\n").split("\t")
+    made = {"figure": name, "value": float(value), "unit": unit, "promise": BENCHES[bench]["promise"]}
+    if peer:
+        ratio = float(value) / float(theirs) if unit in RATES else float(theirs) / float(value)
+        made |= {"peer": peer, "peer_value": float(theirs), "ratio": round(ratio, 3)}
+    return made
+
+
+def record(bench, figures, command):
+    name, details = machine()
+    folder = RESULTS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    # What somebody wrote of a machine by hand tells more than what it says of itself.
+    if not (folder / "machine.json").exists():
+        (folder / "machine.json").write_text(json.dumps(details, indent=1) + "\n")
+    changed = output("git", "status", "--porcelain", "--", ":!bench/results", ":!docs")
+    load = os.environ.get("LOAD") or ("quiet" if os.getloadavg()[2] < 1 else "busy")
+    made = {
+        "bench": bench, "machine": name, "command": command, "commit": output("git", "rev-parse", "--short=8", "HEAD") + ("+" if changed else ""),
+        "date": datetime.date.today().isoformat(), "load": load, "quick": bool(os.environ.get("QUICK")),
+        "figures": set_goals(bench, [figure(bench, line) for line in Path(figures).read_text().splitlines()])}
+    # A quick run replaces no full one.
+    path = folder / f"{bench}{'-quick' if made['quick'] else ''}.json"
+    path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+    print(f"figures: {path.relative_to(ROOT)}")
+
+
+def number(value, unit):
+    """For people: four digits or so, and the unit. Rates and times in the unit in which they are short."""
+    scales = {"ns": (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1)), "us": (("s", 1e6), ("ms", 1e3), ("us", 1), ("ns", 1e-3)),
+              "ms": (("s", 1e3), ("ms", 1)), "/s": (("million/s", 1e6), ("/s", 1))}
+    for name, scale in scales.get(unit, ()):
+        if abs(value) >= scale:
+            value, unit = value / scale, name
+            break
+    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
+    text = f"{value:,.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + f" {unit}".replace(" /s", "/s")
+
+
+def verdict(entry, goal):
+    """Whether a figure is as good as that, with all of its range."""
+    if "ratio" in entry["goal"]:
+        values = [entry.get("ratio", 0)]
+    else:
+        values = entry.get("range", [entry["value"]])
+    more = "ratio" in entry["goal"] or entry["unit"] in RATES
+    good = [value >= goal if more else value <= goal for value in values]
+    return "reached" if all(good) else "reached in part" if any(good) else "**missed**"
+
+
+def verdicts(entry):
+    """Of the goal and of the stretch goal, as far as there are any: what it is, and whether it is reached."""
+    goal = entry.get("goal", {})
+    unit = "x" if "ratio" in goal else entry["unit"]
+    for name, value in (("", goal.get("ratio", goal.get("value"))), ("stretch ", goal.get("stretch"))):
+        if value is not None:
+            yield f"{name}{number(value, unit)}", verdict(entry, value)
+
+
+def table(run):
+    yield "| figure | measured | peer | ratio | goal |"
+    yield "|---|---|---|---|---|"
+    for entry in run["figures"]:
+        peer = f"{entry['peer']}, {number(entry['peer_value'], entry['unit'])}" if "peer" in entry else ""
+        ratio = f"{entry['ratio']:.2f} x" if "ratio" in entry else ""
+        measured = " to ".join(dict.fromkeys(number(value, entry["unit"]) for value in entry.get("range", [entry["value"]])))
+        yield f"| {entry['figure']} | {measured} | {peer} | {ratio} | {'; '.join(f'{goal}: {met}' for goal, met in verdicts(entry))} |"
+
+
+def plot(bench, runs):
+    """Ratios to peers, of every machine; without peers rates. The path of the plot, if there is anything to be seen."""
+    # What was asked for one by one is too much for a plot: figures with a goal, or all where none has one.
+    chosen = [(run, entry) for run in runs for entry in run["figures"] if "ratio" in entry]
+    with_goal = [(run, entry) for run, entry in chosen if "goal" in entry]
+    rows = [(f"{entry['figure']} · {run['machine']}", entry["ratio"], entry.get("goal", {}).get("ratio")) for run, entry in with_goal or chosen]
+    if not rows:
+        return None
+    path = PLOTS / f"{bench}.svg"
+    return path, bars(f"{BENCHES[bench]['title']}: times the peer", rows)
+
+
+def wrap(text):
+    """Prose in lines of 120 columns, words as they come."""
+    made, line = [], ""
+    for word in text.split():
+        if len(line) + len(word) + 1 > 120:
+            made.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return made + [line]
+
+
+def page():
+    """The files that belong to the page, and their texts."""
+    machines = {path.parent.name: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*/machine.json"))}
+    runs = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*/*.json")) if path.name != "machine.json"]
+    made, files = [], {}
+    made += ["<!-- Made by bench/results.py of bench/results and bench/benches.toml; `make bench` measures and makes it again. -->", "# Results", ""]
+    made += wrap("""Each figure has its machine, its date, the commit, the command that repeats it, and the promise under which it was taken. Peers
+        run on the same machine in the same run, in turns. Virtual machines share their hosts, so ratios mean more than times. *Quiet* means
+        that nothing else ran; *busy* that other work did, from which the peer suffered as well.""")
+    made += [""] + wrap("""`make bench` measures everything on the machine at hand and adds it to this page; `make bench QUICK=1` takes one round of
+        each, some ten minutes. [Limits](limits.md) tells what bounds each engine, [decisions](decisions/README.md) what was compared on the way,
+        [RTL results](rtl-results.md) clocks and cells.""")
+    made += ["", "## Machines", "", "| name | processor | memory | system |", "|---|---|---|---|"]
+    for name, details in machines.items():
+        made.append(f"| `{name}` | {details['processors']} processors: {details['processor']} | {details['memory']} | {details['system']} |")
+    made += ["", "## Goals", "", "| benchmark | machine | goals and stretch goals reached | missed or in part |", "|---|---|---|---|"]
+    for bench, text in BENCHES.items():
+        for run in (run for run in runs if run["bench"] == bench):
+            all_verdicts = [(met, entry["figure"]) for entry in run["figures"] for _, met in verdicts(entry)]
+            if all_verdicts:
+                reached = sum(met == "reached" for met, _ in all_verdicts)
+                missed = "; ".join(dict.fromkeys(name for met, name in all_verdicts if met != "reached"))
+                made.append(f"| [{text['title']}](#{anchor(text['title'])}) | `{run['machine']}`, {run['date']} | "
+                            f"{reached} of {len(all_verdicts)} | {missed if len(missed) <= 120 else 'see there'} |")
+    for bench, text in BENCHES.items():
+        chosen = sorted((run for run in runs if run["bench"] == bench), key=lambda run: (run["date"], run["machine"]), reverse=True)
+        made += ["", f"## {text['title']}", ""] + wrap(text["about"])
+        if not chosen:
+            made += ["", f"Not measured yet: `bench/{bench}/run`."]
+        if drawn := plot(bench, chosen):
+            path, svg = drawn
+            files[path] = svg
+            made += ["", f"![{text['title']}: ratios to the peers]({path.relative_to(PAGE.parent)})"]
+        for run in chosen:
+            made += ["", f"### {text['title']} on {run['machine']}, {run['date']}", ""]
+            made += wrap(f"`{run['command']}`, promise **{text['promise']}**, {run['load']}, commit `{run['commit']}`"
+                         + (", a quick run" if run["quick"] else "") + "." + (f" {run['note']}" if run.get("note") else ""))
+            made += [""] + list(table(run))
+    return files | {PAGE: "\n".join(made) + "\n"}
+
+
+def anchor(title):
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def main():
+    match sys.argv[1:]:
+        case ["record", bench, figures, *command]:
+            record(bench, figures, " ".join(command))
+        case ["names"]:
+            print("\n".join(BENCHES))
+        case ["page"]:
+            PLOTS.mkdir(exist_ok=True)
+            for path, text in page().items():
+                path.write_text(text)
+                print(path.relative_to(ROOT))
+        case ["page", "--check"]:
+            others = [path for path, text in page().items() if not path.exists() or path.read_text() != text]
+            for path in others:
+                print(f"{path.relative_to(ROOT)} is not what bench/results.py makes; run it: bench/results.py page")
+            return len(others) > 0
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
