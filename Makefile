@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help demo test test-machine build setup blocks lint unit conformance simulate kill-loop fuzz python-wheel check-dependencies clean \
+.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop order-schedules fuzz python-wheel check-dependencies clean \
 	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr
 
 help: ## this list
@@ -25,8 +25,17 @@ DEMO = $(if $(IO),--io $(IO)) $(if $(filter rtl,$(IO)),--transfers 100000 --acco
 demo: build blocks $(filter rtl,$(IO)) ## a node, a million durable transfers, proofs, a kill -9: about a minute after the build; IO=rtl: through the simulated NIC
 	target/release/turnpike demo --blocks target/blocks $(DEMO)
 
+bench: ## every benchmark next to its peers, and docs/results.md with this machine's figures; QUICK=1: some ten minutes
+	@QUICK=$(QUICK) bench/run $(NAMES)
+
 test: setup blocks ## everything that CI runs
 	@scripts/test
+
+check: setup ## the quick loop after a change: lint, unit tests, vectors
+	@scripts/test quick
+
+mutants: setup ## planted defects that tests have to find: hours; NAMES="proof", NAMES=planted
+	@tests/mutants/run $(NAMES)
 
 unit: setup ## the tests inside of the Rust crates, without the suites of whole nodes, chains and networks
 	$(CARGO) test --workspace --locked --lib --bins
@@ -38,6 +47,12 @@ conformance: setup ## the conformance suite against each tier: the node, AF_XDP,
 
 test-machine: setup ## the NIC tier between emulated network cards, with AF_XDP's zero copy: five minutes, QEMU and a kernel from Debian
 	@tests/machine/run
+
+test-rdma: setup ## channels over RDMA between processes of an emulated machine with soft-RoCE: two minutes, QEMU and a kernel from Debian
+	@tests/rdma/run
+
+schema: ## code and tables that several languages share, of schema/*.toml
+	schema/generate.py
 
 lint: ## formatting, clippy, licences
 	$(CARGO) fmt --all --check
@@ -55,6 +70,12 @@ simulate: ## the seeded simulator: make simulate SEED=7 HOURS=24
 
 kill-loop: ## KILLS times kill -9 under load, nothing durable lost; the same of the in-NIC ledger and its journal
 	KILLS=$(KILLS) $(CARGO) test --release --locked --package turnpike --test kill_loop --test in_nic_kill -- --nocapture
+
+order-kill-loop: ## CYCLES times replicas that are processes are killed and stopped, what was final stays
+	ORDER_CYCLES=$(or $(CYCLES),1000) $(CARGO) test --release --locked --package turnpike-bench-order -- --nocapture
+
+order-schedules: ## SCHEDULES of replicas with liars, crashes, partitions and loss, simulated
+	ORDER_SEEDS=$(or $(SCHEDULES),10000) $(CARGO) test --release --locked --package turnpike-order what_is_final_stays -- --nocapture
 
 rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/libturnpike_nic.so
 	@rtl/check model $(NAMES)

@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+"""Makes the code and the tables that say what `protocol.toml` and `layouts.toml` say: `schema/generate.py [--check]`.
+
+`--check` writes nothing and fails where a file is not what it would be. Needs Python 3.11 and rustfmt.
+"""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+SCHEMA = Path(__file__).resolve().parent
+ROOT = SCHEMA.parent
+LICENCE = "// SPDX-License-Identifier: Apache-2.0 OR MIT OR GPL-2.0-only\n"
+SIZES = {"u16": 2, "u32": 4, "u64": 8}
+WIDTH = 110
+
+
+def made_by(source):
+    return f"Made by schema/generate.py of schema/{source}; change that."
+
+
+def snake(name):
+    """`MerkleRoot` as `merkle_root`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def camel(name):
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def text(value):
+    return value.get("text", snake(value["name"]).upper())
+
+
+def wrap(prefix, words, width=WIDTH):
+    lines, line = [], prefix
+    for word in words.split():
+        if len(line) + 1 + len(word) > width and line != prefix:
+            lines.append(line)
+            line = prefix
+        line += f" {word}"
+    return "\n".join(lines + [line])
+
+
+def quoted(words):
+    return '"' + words.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def unique(what, values):
+    seen = set()
+    for value in values:
+        if value in seen:
+            raise SystemExit(f"schema: {what}: {value} is there twice")
+        seen.add(value)
+
+
+class Protocol:
+    """What `protocol.toml` says."""
+
+    def __init__(self):
+        tables = tomllib.loads((SCHEMA / "protocol.toml").read_text())
+        self.constants, self.codes = tables["constants"], tables["codes"]
+        self.statuses, self.rules, self.tags = tables["statuses"], tables["rules"], tables["tags"]
+        for codes in self.codes:
+            unique(codes["name"], (value["code"] for value in codes["values"]))
+            unique(codes["name"], (value["name"] for value in codes["values"]))
+        for what in ("statuses", "rules"):
+            unique(what, (value["code"] for value in tables[what]))
+            unique(what, (value["name"] for value in tables[what]))
+        unique("tags", (tag["text"] for tag in self.tags))
+        if not all(1 <= rule["code"] <= 63 for rule in self.rules):
+            raise SystemExit("schema: the numbers of rules are from 1 to 63")
+
+    def of(self, name):
+        return next(codes for codes in self.codes if codes["name"] == name)
+
+
+class Layouts:
+    """What `layouts.toml` says, with every offset."""
+
+    def __init__(self):
+        tables = tomllib.loads((SCHEMA / "layouts.toml").read_text())
+        self.constants, self.counters = tables["constants"], tables["counters"]
+        self.values = {name: value for group in self.constants for _, name, value, _ in group["values"]}
+        self.structs = {}
+        for struct in tables["structs"]:
+            self.place(struct)
+
+    def size_and_alignment(self, kind):
+        if kind in SIZES:
+            return SIZES[kind], SIZES[kind]
+        return self.structs[kind]["bytes"], self.structs[kind]["alignment"]
+
+    def place(self, struct):
+        at, alignment, fields = 0, 1, []
+        for kind, name, doc, *length in struct["fields"]:
+            length = length[0] if length else None
+            size, aligned = self.size_and_alignment(kind)
+            if at % aligned:
+                raise SystemExit(f"schema: {struct['name']}.{name}: padding before it; reserve the bytes")
+            fields.append({"kind": kind, "name": name, "doc": doc, "at": at, "length": length})
+            at, alignment = at + size * self.number_of(length or 1), max(alignment, aligned)
+        if at != struct["bytes"] or at % alignment:
+            raise SystemExit(f"schema: {struct['name']} has {at} bytes, not {struct['bytes']}")
+        struct.update(fields=fields, alignment=alignment)
+        self.structs[struct["name"]] = struct
+
+    def number_of(self, length):
+        """A length may be the name of a constant."""
+        return self.values[length] if isinstance(length, str) else length
+
+    def constants_of(self, crate):
+        return [value for group in self.constants if group["crate"] == crate for value in group["values"]]
+
+
+# Rust
+
+
+def rust(source, doc, body):
+    code = f"//! {doc}\n//!\n//! {made_by(source)}\n\n{body}"
+    formatted = subprocess.run(["rustfmt", "--edition", "2024", "--config-path", ROOT / "rustfmt.toml"], input=code,
+                               capture_output=True, text=True, check=False)
+    if formatted.returncode:
+        raise SystemExit(f"schema: rustfmt: {formatted.stderr}")
+    return formatted.stdout
+
+
+def rust_codes(protocol):
+    parts = ["use crate::macros::{codes, statuses};\n"]
+    for name, constant in protocol.constants.items():
+        digits = {"u8": 2, "u16": 4, "u32": 8}[constant["type"]]
+        value = constant["value"] if name == "version" else f"0x{constant['value']:0{digits}x}"
+        if digits == 8:
+            value = f"{value[:6]}_{value[6:]}"
+        parts.append(f"/// {constant['doc']}\npub const {name.upper()}: {constant['type']} = {value};\n")
+    for codes in protocol.codes:
+        lines = [f"codes! {{\n    /// {codes['doc']}\n    {codes['name']}: {codes['type']}, else {codes['refused_with']} {{"]
+        for value in codes["values"]:
+            code = f"0x{value['code']:x}" if codes["type"] == "u32" else value["code"]
+            lines.append(wrap("        ///", value["doc"]))
+            lines.append(f"        {value['name']} = {code} {quoted(text(value))},")
+        parts.append("\n".join(lines + ["    }", "}\n"]))
+    lines = ["statuses! {"]
+    for status in protocol.statuses:
+        lines.append(f"    {status['code']} {status['name']} {quoted(text(status))}\n"
+                     f"        {quoted(status['advice'])};")
+    return rust("protocol.toml", "The codes of the protocol.", "\n".join(parts + lines + ["}\n"]))
+
+
+def rust_rules(protocol):
+    lines = ["/// The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the",
+             "/// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.",
+             "#[repr(u8)]", "#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]", "pub enum RuleCode {"]
+    for rule in protocol.rules:
+        lines += [wrap("    ///", rule["doc"]), f"    {rule['name']} = {rule['code']},"]
+    lines += ["}\n", "impl RuleCode {", "    /// All rules.", "    ///", "    /// cbindgen:ignore",
+              f"    pub const ALL: [Self; {len(protocol.rules)}] = ["]
+    lines += [f"        Self::{rule['name']}," for rule in protocol.rules]
+    return rust("protocol.toml", "The numbers of the rules.", "\n".join(lines + ["    ];", "}\n"]))
+
+
+def rust_tags(protocol, crate):
+    lines = [f"/// Tag of {tag['of']}.\npub const {tag['name'].upper()}_TAG: &str = {quoted(tag['text'])};"
+             for tag in protocol.tags if crate in tag["crates"]]
+    return rust("protocol.toml", "Tags of BIP340's tagged SHA-256, one a purpose.", "\n".join(lines) + "\n")
+
+
+def number(value):
+    """Masks in hexadecimal, in groups of four digits."""
+    return value if value <= 4096 else "0x" + f"{value:_x}"
+
+
+def rust_constant(kind, name, value, doc):
+    return f"{wrap('///', doc)}\npub const {name}: {kind} = {number(value)};\n"
+
+
+def rust_is_same(struct):
+    """A macro that asserts that a structure of Rust has the layout."""
+    checks = [f"assert!(core::mem::offset_of!($structure, {field['name']}) == {field['at']});" for field in struct["fields"]]
+    return "\n".join([f"/// Asserts that a structure has the layout of [`{struct['name']}`].", f"macro_rules! is_{struct['name']} {{",
+                      "    ($structure:ty) => {", "        const _: () = {",
+                      f"            assert!(size_of::<$structure>() == {struct['bytes']});"]
+                     + [f"            {check}" for check in checks]
+                     + ["        };", "    };", "}", f"pub(crate) use is_{struct['name']};\n"])
+
+
+def rust_layout(layouts, crate, counters=False):
+    parts = [rust_constant(*constant) for constant in layouts.constants_of(crate)]
+    for struct in layouts.structs.values():
+        if struct["crate"] != crate:
+            continue
+        lines = [f"/// {struct['doc']}\npub mod {struct['name']} {{", "    /// Its length.",
+                 f"    pub const BYTES: usize = {struct['bytes']};"]
+        for field in struct["fields"]:
+            if not field["name"].startswith("reserved"):
+                lines += [wrap("    ///", field["doc"]), f"    pub const {field['name'].upper()}: usize = {field['at']};"]
+        parts.append("\n".join(lines + ["}\n"]))
+        if struct.get("struct_in_rust"):
+            parts.append(rust_is_same(struct))
+    if counters:
+        parts += [rust_counters(counter) for counter in layouts.counters]
+    doc = "Where what is in memory that programs in the kernel share: offsets in bytes."
+    return rust("layouts.toml", doc, "#![allow(dead_code, reason = \"the whole layout, whoever uses what of it\")]\n\n" + "\n".join(parts))
+
+
+def rust_counters(counter):
+    name, values, answers = counter["name"], counter["values"], counter.get("by_command_and_status", [])
+    lines = [f"/// {counter['doc']}", "#[derive(Clone, Copy, Debug, PartialEq, Eq)]", f"pub enum {name} {{"]
+    lines += [f"/// {doc}\n{variant}," for variant, doc in values]
+    lines += [f"/// {doc}\n{variant} {{\n/// The command.\ncommand: wire::Command,\n/// The status.\nstatus: wire::Status,\n}},"
+              for variant, doc in answers]
+    lines += ["}\n", f"impl {name} {{"]
+    if answers:
+        lines.insert(0, "/// Counters of one kind of answer.\nconst BY_COMMAND: u32 = wire::Command::ALL.len() as u32 * STATUSES;\n")
+        lines += [f"/// Those that are not counted by command and status.\npub const PLAIN: [Self; {len(values)}] = ["]
+    else:
+        lines += [f"/// All of them, in the order of their numbers.\npub const ALL: [Self; {len(values)}] = ["]
+    lines += [f"Self::{variant}," for variant, _ in values]
+    lines += ["];\n", "/// Its name in metrics.", "pub const fn name(self) -> &'static str {", "match self {"]
+    lines += [f"Self::{variant} => {quoted(snake(variant))}," for variant, _ in values]
+    lines += [f"Self::{variant} {{ .. }} => {quoted(snake(variant))}," for variant, _ in answers]
+    lines += ["}", "}\n"]
+    if answers:
+        block = "BY_COMMAND"
+        plain = "Self::PLAIN.len() as u32"
+        firsts = [plain, f"{plain} + {block}", *(f"{plain} + {n} * {block}" for n in range(2, len(answers)))]
+        lines += ["/// How many there are.",
+                  f"pub(crate) const COUNT: u32 = {plain} + {len(answers)} * {block};\n",
+                  "/// Its number, if there is one: statuses that the program does not answer have none.",
+                  "pub(crate) fn number(self) -> Option<u32> {",
+                  "let of = |first: u32, command: wire::Command, status: wire::Status| {",
+                  "let command = wire::Command::ALL.iter().position(|known| *known == command)? as u32;",
+                  "let status = Some(u32::from(status.code())).filter(|status| *status < STATUSES)?;",
+                  "Some(first + command * STATUSES + status)", "};", "match self {"]
+        lines += [f"Self::{variant} => Some({number})," for number, (variant, _) in enumerate(values)]
+        lines += [f"Self::{variant} {{ command, status }} => of({firsts[number]}, command, status),"
+                  for number, (variant, _) in enumerate(answers)]
+        lines += ["}", "}"]
+    return "\n".join(lines + ["}\n"])
+
+
+# C
+
+
+def c_enum(name, prefix, values):
+    lines = [f"enum {name} {{"]
+    for variant, code, doc in values:
+        lines += [wrap("\t//", doc, 112), f"\t{prefix}{snake(variant).upper()} = {code},"]
+    return "\n".join(lines + ["};\n"])
+
+
+def c_protocol(protocol):
+    parts = [f"{LICENCE}// The codes of the protocol. {made_by('protocol.toml')}",
+             "#ifndef TURNPIKE_PROTOCOL_H", "#define TURNPIKE_PROTOCOL_H\n"]
+    for name, constant in protocol.constants.items():
+        parts.append(f"// {constant['doc']}\n#define {name.upper()} 0x{constant['value']:x}")
+    parts.append("")
+    for name, kind, prefix in (("FrameType", "frame_type", "TYPE_"), ("Command", "command", "COMMAND_"),
+                               ("Chain", "chain", "CHAIN_"), ("Query", "query", "QUERY_")):
+        codes = protocol.of(name)
+        parts.append(f"// {codes['doc']}")
+        parts.append(c_enum(kind, prefix, [(value["name"], value["code"], value["doc"]) for value in codes["values"]]))
+    commands = protocol.of("Command")["values"]
+    parts.append(f"// Commands have the codes from 1 on.\n#define COMMANDS {len(commands)}\n")
+    if [value["code"] for value in commands] != list(range(1, len(commands) + 1)):
+        raise SystemExit("schema: commands have the codes from 1 on")
+    parts.append("// The outcome of an operation or of a frame.")
+    parts.append(c_enum("status", "STATUS_", [(value["name"], value["code"], value["meaning"]) for value in protocol.statuses]))
+    return "\n".join(parts + ["#endif\n"])
+
+
+def c_layout(layouts, crates, guard, includes):
+    parts = [f"{LICENCE}// What lies in memory that user space shares. {made_by('layouts.toml')}",
+             f"#ifndef {guard}", f"#define {guard}\n", *(f'#include "{name}"' for name in includes), ""]
+    for _, name, value, doc in (constant for crate in crates for constant in layouts.constants_of(crate)):
+        digits = f"0x{value:x}u" if value > 4096 else value
+        parts.append(f"{wrap('//', doc)}\n#define {name} {digits}\n")
+    for struct in layouts.structs.values():
+        if struct["crate"] not in crates:
+            continue
+        lines = [wrap("//", struct["doc"]), f"struct {struct['name']} {{"]
+        checks = []
+        for field in struct["fields"]:
+            kind = field["kind"] if field["kind"] in SIZES else f"struct {field['kind']}"
+            array = f"[{field['length']}]" if field["length"] else ""
+            lines += [wrap("\t//", field["doc"], 112), f"\t{kind} {field['name']}{array};"]
+            checks.append(f"_Static_assert(__builtin_offsetof(struct {struct['name']}, {field['name']}) == {field['at']}, "
+                          f"\"schema/layouts.toml\");")
+        checks.append(f"_Static_assert(sizeof(struct {struct['name']}) == {struct['bytes']}, \"schema/layouts.toml\");")
+        parts.append("\n".join(lines + ["};"] + checks + [""]))
+    for counter in layouts.counters if "xdp" in crates else []:
+        values = [(variant, number, doc) for number, (variant, doc) in enumerate(counter["values"])]
+        for number, (variant, doc) in enumerate(counter.get("by_command_and_status", [])):
+            first = f"{len(counter['values'])} + {number} * COMMANDS * STATUSES"
+            values.append((variant, first, f"By command and status: {doc[0].lower()}{doc[1:]}"))
+        count = len(counter["values"])
+        total = f"{count} + {len(counter['by_command_and_status'])} * COMMANDS * STATUSES" \
+            if "by_command_and_status" in counter else count
+        parts.append(f"// {counter['doc']}\n" + c_enum(counter["c"], counter["prefix"], values))
+        parts.append(f"#define {counter['c'].upper()}S ({total})\n")
+    return "\n".join(parts + ["#endif\n"])
+
+
+# SystemVerilog
+
+
+def sv_package(protocol):
+    lines = [f"// The codes of the protocol. {made_by('protocol.toml')}", "package protocol_pkg;"]
+    for name, constant in protocol.constants.items():
+        width = int(constant["type"][1:])
+        lines.append(f"  // {constant['doc']}\n  localparam logic [{width - 1}:0] {camel(name)} = {width}'h{constant['value']:x};")
+    for name in ("FrameType", "BatchFormat", "Command", "Promise", "Chain", "Query", "VerifyCommand"):
+        codes = protocol.of(name)
+        width = int(codes["type"][1:])
+        lines.append(f"\n  // {codes['doc']}")
+        for value in codes["values"]:
+            lines.append(f"  localparam logic [{width - 1}:0] {name}{value['name']} = {width}'d{value['code']};")
+    lines.append(f"\n  // Commands have the codes from 1 on.\n  localparam int unsigned CommandCodes = {len(protocol.of('Command')['values'])};")
+    lines.append("\n  // The outcome of an operation or of a frame.")
+    for status in protocol.statuses:
+        lines.append(f"  localparam logic [15:0] Status{status['name']} = 16'd{status['code']};")
+    return "\n".join(lines + ["endpackage\n"])
+
+
+# Python
+
+
+def python_module(protocol):
+    lines = [f'"""The codes of docs/protocol.md. {made_by("protocol.toml")}"""', ""]
+    for name, constant in protocol.constants.items():
+        lines.append(f"{name.upper()} = {constant['value']:#x}")
+    for name in ("FrameType", "BatchFormat", "Command", "Promise", "Chain", "Query", "VerifyingKeyId", "VerifyCommand"):
+        codes = protocol.of(name)
+        prefix = {"FrameType": "", "Command": "", "VerifyCommand": ""}.get(name, snake(name).upper() + "_")
+        lines.append("")
+        lines += [f"{prefix}{snake(value['name']).upper()} = {value['code']:#x}" if codes["type"] == "u32" else
+                  f"{prefix}{snake(value['name']).upper()} = {value['code']}" for value in codes["values"]]
+    lines += ["", "STATUS = {"] + [f'    "{text(status)}": {status["code"]},' for status in protocol.statuses] + ["}"]
+    return "\n".join(lines) + "\n"
+
+
+# The protocol chapter
+
+
+def table(columns, rows):
+    line = lambda cells: "| " + " | ".join(cells) + " |"
+    return "\n".join([line(columns), "|" + "---|" * len(columns)] + [line([str(cell) for cell in row]) for row in rows])
+
+
+def doc_tables(protocol):
+    def name_of(codes, value):
+        if codes["name"] == "Promise":
+            return f"`{text(value)}`" if value["code"] else f"({text(value)})"
+        return text(value)
+
+    tables = {"statuses": table(["code", "status", "meaning"],
+                                [(status["code"], f"`{text(status)}`", status["meaning"]) for status in protocol.statuses]),
+              "rules": table(["bit", "rule", "FPGA's bit"],
+                             [(rule["code"], rule["wire"], rule.get("fpga", "")) for rule in protocol.rules if "wire" in rule]),
+              "tags": table(["tag", "of"], [(f"`{tag['text']}`", tag["of"]) for tag in protocol.tags]),
+              "types": table(["type", "frame"], [(f"`0x{value['code']:02x}`", text(value))
+                                                 for value in protocol.of("FrameType")["values"]])}
+    for codes in protocol.codes:
+        if "columns" in codes:
+            rows = [[value["code"], name_of(codes, value), *value["row"]] for value in codes["values"]]
+            tables[snake(codes["name"])] = table(codes["columns"], rows)
+    return tables
+
+
+def chapter(protocol):
+    """The protocol chapter with its tables between their marks."""
+    page = (ROOT / "docs/protocol.md").read_text()
+    for name, rows in doc_tables(protocol).items():
+        begin, end = f"<!-- schema: {name} -->\n", "\n<!-- end -->"
+        if page.count(begin) != 1:
+            raise SystemExit(f"docs/protocol.md: the mark `{begin.strip()}` has to be there once")
+        head, tail = page.split(begin)
+        page = head + begin + rows + end + tail[tail.index(end) + len(end):]
+    return page
+
+
+def files():
+    protocol, layouts = Protocol(), Layouts()
+    return {
+        "crates/wire/src/codes.rs": rust_codes(protocol),
+        "crates/verify/src/rule_code.rs": rust_rules(protocol),
+        "crates/verify/src/tags.rs": rust_tags(protocol, "verify"),
+        "crates/spv/src/tags.rs": rust_tags(protocol, "spv"),
+        "crates/table/src/shared_layout.rs": rust_layout(layouts, "table"),
+        "crates/ledger/src/retries/shared_layout.rs": rust_layout(layouts, "ledger"),
+        "crates/xdp/src/shared_layout.rs": rust_layout(layouts, "xdp", counters=True),
+        "crates/kv/src/store/shared_layout.rs": rust_layout(layouts, "kv"),
+        "bpf/protocol.h": c_protocol(protocol),
+        "crates/xdp/tests/common/storm_layout.rs": rust_layout(layouts, "storm"),
+        "bpf/layout.h": c_layout(layouts, ["table", "ledger", "xdp", "kv"], "TURNPIKE_LAYOUT_H", ["memory.h", "protocol.h"]),
+        "bpf/storm_layout.h": c_layout(layouts, ["storm"], "TURNPIKE_STORM_LAYOUT_H", ["memory.h"]),
+        "rtl/wire/src/protocol_pkg.sv": sv_package(protocol),
+        "vectors/protocol.py": python_module(protocol),
+        "docs/protocol.md": chapter(protocol),
+    }
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        raise SystemExit(__doc__)
+    stale = []
+    for name, content in files().items():
+        path = ROOT / name
+        if path.exists() and path.read_text() == content:
+            continue
+        if sys.argv[1:]:
+            stale.append(name)
+        else:
+            path.write_text(content)
+    if stale:
+        raise SystemExit(f"schema: {', '.join(stale)}: not what the schema says; run schema/generate.py")
+
+
+if __name__ == "__main__":
+    main()
