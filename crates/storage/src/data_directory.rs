@@ -20,7 +20,7 @@ const NAME: &str = "turnpike data directory, format ";
 #[derive(Debug)]
 pub struct DataDirectory {
     directory: RealDirectory,
-    _lock: fs::File,
+    lock: fs::File,
 }
 
 impl DataDirectory {
@@ -36,7 +36,7 @@ impl DataDirectory {
         check_format(&directory, format)?;
         // Not before, as the directory may be another program's.
         directory.make_private()?;
-        Ok(Self { directory, _lock: lock })
+        Ok(Self { directory, lock })
     }
 
     /// Where it is.
@@ -47,6 +47,14 @@ impl DataDirectory {
     /// The directory itself.
     pub fn directory(&self) -> &RealDirectory {
         &self.directory
+    }
+}
+
+impl Drop for DataDirectory {
+    /// Closing the file is not enough: a process that is being started beside has the descriptor, too, until it runs its program,
+    /// and the lock with it.
+    fn drop(&mut self) {
+        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
@@ -90,8 +98,11 @@ mod tests {
         let path = parent.path().join("a/b");
         let held = DataDirectory::open(&path, 1).unwrap();
         assert!(matches!(DataDirectory::open(&path, 1), Err(Error::InUse { .. })));
+        // As a process has it that is being started beside.
+        let inherited = held.lock.try_clone().unwrap();
         drop(held);
         DataDirectory::open(&path, 1).unwrap();
+        drop(inherited);
     }
 
     #[test]

@@ -111,6 +111,14 @@ pub(super) struct MemoryFile {
     file: File,
 }
 
+impl Drop for MemoryFile {
+    /// Closing the file is not enough: a process that is being started beside has the descriptor, too, until it runs its program,
+    /// and the lock with it.
+    fn drop(&mut self) {
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 impl MemoryFile {
     fn open(path: &Path) -> Result<Self, FileError> {
         let fail = |what| move |source| FileError::System { what, path: path.to_owned(), source };
