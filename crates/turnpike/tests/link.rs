@@ -19,8 +19,9 @@ fn report(arguments: &[&str]) -> Value {
 }
 
 /// A responder, and where it listens.
-fn serve(address: &str) -> (Child, String) {
-    let mut child = turnpike(&["link", "serve", "--address", address]).stdout(Stdio::piped()).spawn().unwrap();
+fn serve(address: &str, options: &[&str]) -> (Child, String) {
+    let arguments = [&["link", "serve", "--address", address][..], options].concat();
+    let mut child = turnpike(&arguments).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     let ready: Value = serde_json::from_str(&line).unwrap();
@@ -30,7 +31,7 @@ fn serve(address: &str) -> (Child, String) {
 #[test]
 fn channels_are_measured_between_processes() {
     for address in ["shm://", "tcp://127.0.0.1:0"] {
-        let (mut server, at) = serve(address);
+        let (mut server, at) = serve(address, &[]);
         let ping = report(&["link", "ping", "--address", &at, "--bytes", "100", "--count", "500"]);
         assert_eq!((&ping["bytes"], &ping["count"]), (&100.into(), &500.into()));
         let buckets = ping["histogram"].as_array().unwrap();
@@ -51,6 +52,34 @@ fn channels_are_measured_between_processes() {
     }
     let long = turnpike(&["link", "ping", "--address", "shm://nobody", "--bytes", "200000"]).output().unwrap();
     assert!(String::from_utf8_lossy(&long.stderr).contains("--buffer-bytes 200000"));
+}
+
+#[test]
+fn channels_with_keys_have_the_peers_that_they_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let [near, far, other] = ["near", "far", "other"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let public = |file: &str| report(&["link", "key", file])["public_key"].as_str().unwrap().to_owned();
+    let [near_public, far_public, other_public] = [&near, &far, &other].map(|file| public(file));
+    // Made once.
+    assert_eq!(public(&near), near_public);
+    let (mut server, at) = serve("tcp://127.0.0.1:0", &["--key", &far, "--peer", &near_public]);
+    let ping = |options: &[&str]| {
+        turnpike(&[&["link", "ping", "--count", "9", "--address", &at][..], options].concat()).output().unwrap()
+    };
+    assert!(ping(&["--key", &near, "--peer", &far_public]).status.success());
+    for (refused, reason) in [
+        (&["--key", &other, "--peer", &far_public][..], "handshake"),
+        (&["--key", &near, "--peer", &other_public], &far_public),
+        (&[], "encrypt"),
+        (&["--key", &near], "--peer"),
+    ] {
+        let output = ping(refused);
+        assert!(!output.status.success());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains(reason), "{refused:?}: {told}");
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
 }
 
 #[test]

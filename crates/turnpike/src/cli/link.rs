@@ -1,7 +1,9 @@
 //! `turnpike link`.
 
-use clap::{Args, Subcommand};
-use link::{Address, Config};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+use link::{Address, Config, PublicKey};
 
 /// What `link` can do.
 #[derive(Subcommand)]
@@ -12,6 +14,12 @@ pub enum LinkCommand {
     Ping(LinkPingArgs),
     /// Measure how fast messages go to the other side
     Throughput(LinkThroughputArgs),
+    /// Make the key that peers know this side by, and show its public key
+    Key {
+        /// The key file, made if it does not exist: 64 hexadecimal digits, readable by their owner only
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
 }
 
 /// Options of `link serve`.
@@ -59,11 +67,10 @@ pub struct LinkChannelArgs {
     /// Bytes of a buffer, which is the longest message
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().buffer_bytes)]
     pub buffer_bytes: u32,
-}
-
-impl LinkChannelArgs {
-    /// The channel's configuration.
-    pub fn config(&self) -> Config {
-        Config { buffers: self.buffers, buffer_bytes: self.buffer_bytes, ..Config::default() }
-    }
+    /// The key file of this side: peers prove theirs, and messages are encrypted
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "peer")]
+    pub key: Option<PathBuf>,
+    /// The public key of a peer, as `link key` shows it there; may be repeated
+    #[arg(long, value_name = "KEY", requires = "key")]
+    pub peer: Vec<PublicKey>,
 }

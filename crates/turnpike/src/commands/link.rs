@@ -1,5 +1,6 @@
 //! `turnpike link`: measures message channels, and answers those who do.
 
+use std::path::Path;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering::Relaxed},
@@ -7,19 +8,30 @@ use std::sync::{
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use link::measure::{Prober, Responder, Role};
+use link::{
+    Config, Identity, SecretKey,
+    measure::{Prober, Responder, Role},
+};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use storage::secret_file;
 
 use crate::cli::{LinkChannelArgs, LinkCommand, LinkPingArgs, LinkServeArgs, LinkThroughputArgs};
 use crate::error::Error;
+use crate::hex;
 use crate::output::{Output, thousands};
 
 /// What `link serve` prints when it is ready.
 #[derive(Serialize)]
 struct Serving {
     address: String,
+}
+
+/// What `link key` prints.
+#[derive(Serialize)]
+struct Key {
+    public_key: String,
 }
 
 /// What `link ping` prints.
@@ -61,13 +73,41 @@ pub fn run(command: &LinkCommand, output: Output) -> Result<(), Error> {
         LinkCommand::Serve(args) => serve(args, output),
         LinkCommand::Ping(args) => ping(args, output),
         LinkCommand::Throughput(args) => throughput(args, output),
+        LinkCommand::Key { file } => key(file, output),
     }
+}
+
+fn key(file: &Path, output: Output) -> Result<(), Error> {
+    let key = if file.exists() {
+        read_key(file)?
+    } else {
+        let key = SecretKey::generate().map_err(Error::other)?;
+        secret_file::create(file, format!("{}\n", hex::encode(key.as_bytes())).as_bytes()).map_err(Error::other)?;
+        key
+    };
+    let report = Key { public_key: key.public().map_err(Error::other)?.to_string() };
+    output.result(&report, |report| format!("public key  {}", report.public_key));
+    Ok(())
+}
+
+fn read_key(file: &Path) -> Result<SecretKey, Error> {
+    let content = secret_file::read(file).map_err(Error::other)?;
+    let key = std::str::from_utf8(&content).ok().and_then(|text| text.trim().parse().ok());
+    key.ok_or_else(|| Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display())))
+}
+
+fn config(args: &LinkChannelArgs) -> Result<Config, Error> {
+    let identity = match &args.key {
+        Some(file) => Some(Arc::new(Identity::new(read_key(file)?, args.peer.clone()).map_err(Error::other)?)),
+        None => None,
+    };
+    Ok(Config { buffers: args.buffers, buffer_bytes: args.buffer_bytes, identity, ..Config::default() })
 }
 
 fn serve(args: &LinkServeArgs, output: Output) -> Result<(), Error> {
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
-    let mut responder = Responder::bind(&args.channel.address, &args.channel.config()).map_err(Error::other)?;
+    let mut responder = Responder::bind(&args.channel.address, &config(&args.channel)?).map_err(Error::other)?;
     output.result(&Serving { address: responder.address().to_string() }, |ready| format!("serving  {}", ready.address));
     let is_over = Arc::new(AtomicBool::new(false));
     let (ends, waker) = (Arc::clone(&is_over), responder.waker());
@@ -85,7 +125,7 @@ fn connect(args: &LinkChannelArgs, bytes: u32, role: Role) -> Result<Prober, Err
             "--bytes: a message fits a buffer, so give --buffer-bytes {bytes} to both sides"
         )));
     }
-    Prober::connect(&args.address, &args.config(), role).map_err(Error::other)
+    Prober::connect(&args.address, &config(args)?, role).map_err(Error::other)
 }
 
 fn ping(args: &LinkPingArgs, output: Output) -> Result<(), Error> {
