@@ -44,3 +44,5 @@ pub use pool::{Buffer, Message};
 pub use secure::{Identity, KEY_BYTES, PublicKey, SecretKey};
 pub use selector::{SelectionKey, Selector};
 pub use server_channel::ServerChannel;
+#[cfg(fuzzing)]
+pub use shm::scribble;

@@ -9,6 +9,8 @@
 
 mod layout;
 mod ring;
+#[cfg(any(test, fuzzing))]
+pub mod scribble;
 mod socket;
 
 use std::{
