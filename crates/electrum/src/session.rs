@@ -100,17 +100,19 @@ impl Session {
                 return Fed { consumed, next: Next::Send };
             }
             let limit = self.share.limits().request;
+            let allowed = if self.share.is_trusted() { 8 * limit } else { limit };
             let end = rest[self.scanned.min(rest.len())..].iter().position(|byte| *byte == b'\n');
-            let Some(end) = end.map(|end| end + self.scanned) else {
-                self.scanned = rest.len();
-                if rest.len() <= limit || self.share.is_trusted() && rest.len() <= 8 * limit {
-                    return more(consumed);
-                }
+            let end = end.map(|end| end + self.scanned);
+            if end.unwrap_or(rest.len()) > allowed {
                 Counts::add(&self.service.counts.refused_requests, 1);
                 let text = format!("request too large: at most {limit} bytes");
                 rpc::push_error(output, &RpcError::excessive(text), &Id::Null);
                 output.push(b'\n');
                 return Fed { consumed: input.len(), next: Next::Close };
+            }
+            let Some(end) = end else {
+                self.scanned = rest.len();
+                return more(consumed);
             };
             self.scanned = 0;
             self.message(&rest[..end], output, now);

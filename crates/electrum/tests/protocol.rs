@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use chain::bitcoin::{Block, Branch, Change, Importer, Observer, Origin};
 use common::{Client, Fixture, STRANGER, bytes, hash, hex, script_hash};
+use proof::Source;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spv::bitcoin::{BlockHeader, root_of_path, sha256d};
-use turnpike_electrum::{Limits, Next, Service, Settings};
+use turnpike_electrum::{Error, Limits, Next, Service, Settings};
+use wire::Query;
 
 /// The public key hash of the address that is paid most in these blocks, `12higDjoCCNXSA95xZMWUdPvXNmkAduhWv`.
 const BUSIEST: &str = "76a91412ab8dc588ca9d5787dde7eb29569da63c3a238c88ac";
@@ -291,11 +293,14 @@ fn batches_pieces_and_limits() {
     let many = vec![header; 100];
     let (replies, _) = client.send(&format!("{}\n", json!(many)));
     assert_eq!((replies.len(), &replies[0]["error"]["code"]), (1, &json!(-101)));
-    let (replies, next) = client.send(&"x".repeat(10_001));
-    assert_eq!((&replies[0]["error"]["code"], next), (&json!(-101), Next::Close));
+    // With its end or without.
+    for long in ["x".repeat(10_001), "x".repeat(10_001) + "\n"] {
+        let (replies, next) = client.send(&long);
+        assert_eq!((&replies[0]["error"]["code"], next), (&json!(-101), Next::Close));
+    }
     let counts = &service.counts;
     let limited = [&counts.refused_subscriptions, &counts.refused_replies, &counts.refused_requests];
-    assert!(limited.iter().all(|count| count.load(std::sync::atomic::Ordering::Relaxed) == 1));
+    assert_eq!(limited.map(|count| count.load(std::sync::atomic::Ordering::Relaxed)), [1, 1, 2]);
     drop(client);
     assert_eq!((service.shares().subscriptions(), service.shares().connections()), (0, 0));
 }
@@ -380,4 +385,22 @@ fn clients_are_told_of_new_blocks() {
     let status = json!({"funder_height": 9, "spender_txhash": spender, "spender_height": 170});
     assert_eq!(notifications[1]["method"], "blockchain.outpoint.subscribe");
     assert_eq!(notifications[1]["params"], json!([funder, 0, status]));
+}
+
+/// A store that begins above genesis: proofs come out of it, and Electrum's clients are told why they are not served.
+#[test]
+fn a_store_that_begins_above_genesis_serves_proofs_alone() {
+    const FIRST: u32 = 1000;
+    let Some(fixture) = Fixture::from(FIRST, 100) else { return };
+    let source = proof::BitcoinSource::new(fixture.chain.clone());
+    let block = Block::parse(&fixture.blocks[FIRST as usize + 50]).unwrap();
+    let hash = block.transactions()[0].hash();
+    let mut body = Vec::new();
+    source.prove(Query::Transaction, &hash, &mut body).unwrap();
+    assert!(body.windows(hash.len()).any(|bytes| bytes == hash));
+    let refused = Service::new(fixture.chain.clone(), None, Settings::default()).unwrap_err();
+    assert!(matches!(refused, Error::NotFromGenesis(FIRST)));
+    let text = refused.to_string();
+    assert!(text.contains("begin at height 1000") && text.contains("import the chain from its first block"), "{text}");
+    assert!(Branch::load(fixture.chain.view()).unwrap().is_none());
 }

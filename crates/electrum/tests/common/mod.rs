@@ -8,9 +8,9 @@ use std::{
     time::Instant,
 };
 
-use chain::bitcoin::{BitcoinChain, BlockFiles, FileError, Importer, Options, Origin};
+use chain::bitcoin::{BitcoinChain, BlockFiles, FileError, Importer, Options, Origin, Start};
 use serde_json::{Value, json};
-use spv::bitcoin::Network;
+use spv::bitcoin::{BlockHeader, Network};
 use storage::RealDirectory;
 use tempfile::TempDir;
 use turnpike_electrum::{Next, Service, Session, Settings};
@@ -27,6 +27,11 @@ pub struct Fixture {
 impl Fixture {
     /// A store of the first blocks, and all blocks of the file.
     pub fn new(imported: usize) -> Option<Self> {
+        Self::from(0, imported)
+    }
+
+    /// A store of `imported` blocks from the one at height `first` on.
+    pub fn from(first: u32, imported: usize) -> Option<Self> {
         let path = skip::blocks("blk_0_to_14131.dat")?;
         let mut blocks = Vec::new();
         let read = |_: &Path, block: chain::bitcoin::RawBlock<'_>, _| {
@@ -36,10 +41,12 @@ impl Fixture {
         BlockFiles::find(&path, Network::Mainnet).unwrap().read(read).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let directory = Arc::new(RealDirectory::create(folder.path()).unwrap());
-        let chain =
-            BitcoinChain::open(directory, &folder.path().join("index"), &Options::new(Network::Mainnet)).unwrap();
+        let hash = BlockHeader::parse(&blocks[first as usize]).unwrap().hash();
+        let start = (first > 0).then_some(Start { height: first, hash });
+        let options = Options { start, ..Options::new(Network::Mainnet) };
+        let chain = BitcoinChain::open(directory, &folder.path().join("index"), &options).unwrap();
         let mut importer = Importer::new(&chain, ()).unwrap();
-        for block in &blocks[..imported] {
+        for block in &blocks[first as usize..][..imported] {
             importer.add(block, &Origin { path: path.clone(), offset: 0 }).unwrap();
         }
         importer.commit().unwrap();

@@ -1,0 +1,77 @@
+//! Any bytes as lines of an Electrum client: each reply is JSON of one line, no reply grows without bound, and bytes that come in
+//! pieces get the replies that they get at once.
+#![no_main]
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use chain::bitcoin::{BitcoinChain, Importer, Options, Origin};
+use electrum::{Limits, Next, Service, Session, Settings};
+use libfuzzer_sys::fuzz_target;
+use spv::bitcoin::Network;
+use storage::RealDirectory;
+
+/// Mainnet's first block: a chain to ask for.
+const GENESIS: &[u8] = include_bytes!("../seeds/bitcoin_block/block-0");
+/// Bytes of the longest reply, and of the longest request.
+const LONGEST: usize = 8192;
+
+/// A service over a store with genesis alone.
+fn service() -> &'static Arc<Service> {
+    static SERVICE: OnceLock<Arc<Service>> = OnceLock::new();
+    SERVICE.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder").keep();
+        let directory = Arc::new(RealDirectory::create(&folder).expect("a folder that can be written"));
+        let options = Options::new(Network::Mainnet);
+        let chain = BitcoinChain::open(directory, &folder.join("index"), &options).expect("a new store");
+        let mut importer = Importer::new(&chain, ()).expect("no other importer");
+        let origin = Origin { path: Path::new("genesis").into(), offset: 0 };
+        importer.add(GENESIS, &origin).expect("genesis is a block");
+        importer.commit().expect("a disk");
+        drop(importer);
+        // A cost that is never spent: a client that has to wait gets no replies meanwhile.
+        let limits = Limits { prefix_cost: 1 << 40, reply: LONGEST, request: LONGEST, ..Limits::default() };
+        Arc::new(
+            Service::new(chain, None, Settings { limits, ..Settings::default() }).expect("a store from genesis on"),
+        )
+    })
+}
+
+/// What is answered to bytes that come in pieces, and how it ends.
+fn replies(pieces: &[&[u8]]) -> (Vec<u8>, bool) {
+    let service = service();
+    let now = Instant::now();
+    let share = service.shares().connect(Ipv4Addr::new(192, 0, 2, 1).into(), now).expect("no other connection");
+    let mut session = Session::new(service, share);
+    let (mut pending, mut all) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        pending.extend_from_slice(piece);
+        loop {
+            let mut output = Vec::new();
+            let fed = session.feed(&pending, &mut output, now);
+            pending.drain(..fed.consumed);
+            all.extend_from_slice(&output);
+            match fed.next {
+                Next::More => break,
+                Next::Send => assert!(!output.is_empty(), "it goes on without having done anything"),
+                Next::Wait(_) => panic!("nobody has spent so much"),
+                Next::Close => return (all, true),
+            }
+        }
+    }
+    (all, false)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((cut, lines)) = bytes.split_first() else { return };
+    let (first, second) = lines.split_at(lines.len().min(usize::from(*cut)));
+    let at_once = replies(&[lines]);
+    for line in at_once.0.split_inclusive(|byte| *byte == b'\n') {
+        // An error repeats an id, which may be as long as its request.
+        assert!(line.len() <= 8 * LONGEST, "a reply of {} bytes", line.len());
+        assert!(line.ends_with(b"\n") && serde_json::from_slice::<serde_json::Value>(line).is_ok(), "no line of JSON");
+    }
+    assert_eq!(replies(&[first, second]), at_once);
+});
