@@ -19,5 +19,6 @@ mod status;
 mod version;
 
 pub use limits::{Limits, Share, Shares};
-pub use service::{Announcement, Counts, Error, Service, Settings};
+pub use paths::Path;
+pub use service::{Announcement, Counts, Error, Service, Settings, State};
 pub use session::{Fed, Next, Session};

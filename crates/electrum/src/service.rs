@@ -8,12 +8,12 @@ use std::{
 };
 
 use chain::bitcoin::{BitcoinChain, Branch, Change, ChangeKind};
-use proof::Cache;
+use proof::{Cache, Refusal};
 use spv::Hash;
 
 use crate::{
     limits::{Limits, Shares},
-    paths::Paths,
+    paths::{Path, Paths},
     status::{self, Statuses},
 };
 
@@ -26,7 +26,7 @@ pub enum Error {
     /// The store begins above genesis.
     #[error(
         "the Bitcoin blocks begin at height {0}, and Electrum's clients ask for all from genesis on: import the chain from its first \
-         block, or leave `electrum.listen` empty; proofs are served all the same"
+         block, or leave the section `[electrum]` out; proofs are served all the same"
     )]
     NotFromGenesis(u32),
     /// There are no blocks.
@@ -109,7 +109,8 @@ impl Counts {
 }
 
 /// The branch as sessions see it.
-pub(crate) struct State {
+pub struct State {
+    /// The blocks.
     pub branch: Branch,
     /// Numbers the states, from 0.
     pub edition: u64,
@@ -170,8 +171,13 @@ impl Service {
         &self.settings
     }
 
+    /// The Merkle path of a transaction: out of the cache, or proved and then kept there.
+    pub fn path(&self, transaction: &Hash) -> Result<Path, Refusal> {
+        self.paths.of_transaction(transaction)
+    }
+
     /// The branch as it is now.
-    pub(crate) fn state(&self) -> Arc<State> {
+    pub fn state(&self) -> Arc<State> {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 

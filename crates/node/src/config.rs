@@ -317,6 +317,10 @@ impl Config {
         within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000)?;
         self.kv.check()?;
         self.electrum.check()?;
+        if self.electrum.esplora && self.http.is_none() {
+            let (value, allowed) = ("true".to_owned(), "false where there is no `http`".to_owned());
+            return Err(ConfigError::Value { key: "electrum.esplora", value, allowed });
+        }
         within("proofs.cache", self.proofs.cache, 0, 1 << 16)?;
         within("io.verify_threads", self.io.verify_threads as u64, 0, 256)?;
         if self.network.is_empty() || self.network.len() > 64 {

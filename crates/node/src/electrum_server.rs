@@ -12,15 +12,23 @@ use proof::Cache;
 
 use crate::{config::Electrum, error::Error};
 
-/// Serves what is in a store of Bitcoin blocks; paths come out of `cache`.
-pub fn start(config: &Electrum, bitcoin: Option<BitcoinChain>, cache: Option<Arc<Cache>>) -> Result<Server, Error> {
+/// The service over a store of Bitcoin blocks; paths come out of `cache`.
+pub fn service(
+    config: &Electrum,
+    bitcoin: Option<BitcoinChain>,
+    cache: Option<Arc<Cache>>,
+) -> Result<Arc<Service>, Error> {
     let bitcoin = bitcoin.ok_or(electrum::Error::NoBlocks).map_err(refused)?;
-    let service = Service::new(bitcoin, cache, settings(config)).map_err(refused)?;
+    Service::new(bitcoin, cache, settings(config)).map(Arc::new).map_err(refused)
+}
+
+/// Serves Electrum's clients.
+pub fn start(config: &Electrum, service: Arc<Service>) -> Result<Server, Error> {
     // The files are never read again while the node runs, so nobody asks when they were.
     let tls = config.tls.files().map(|files| Tls::load(files, 0)).transpose().map_err(refused)?;
     let tls = tls.map(|tls| (config.listen_tls.clone(), Arc::new(tls)));
     let server = Config { tcp: config.listen.clone(), tls, threads: config.threads };
-    let server = Server::start(&server, Arc::new(service)).map_err(refused)?;
+    let server = Server::start(&server, service).map_err(refused)?;
     tracing::info!(tcp = ?server.tcp(), tls = ?server.tls(), "serving Electrum's clients");
     Ok(server)
 }

@@ -6,7 +6,7 @@
 use std::{
     collections::VecDeque,
     io::{self, ErrorKind, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -26,15 +26,27 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What is to be had at which path.
 pub trait Site {
-    /// The answer to a GET; `query` is what is behind the question mark.
-    fn answer(&self, path: &str, query: &str) -> Reply;
+    /// The answer to a GET.
+    fn answer(&self, request: &Get<'_>) -> Reply;
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Get<'a> {
+    /// What is before the question mark.
+    pub path: &'a str,
+    /// What is behind it.
+    pub query: &'a str,
+    /// Who asks.
+    pub from: IpAddr,
 }
 
 /// An answer.
 pub struct Reply {
     status: &'static str,
     kind: &'static str,
-    body: String,
+    max_age: Option<u32>,
+    body: Vec<u8>,
 }
 
 impl Reply {
@@ -54,7 +66,17 @@ impl Reply {
     }
 
     fn of(kind: &'static str, body: impl Into<String>) -> Self {
-        Self { status: "200 OK", kind, body: body.into() }
+        Self::bytes(kind, body.into().into_bytes())
+    }
+
+    /// Bytes of any kind.
+    pub fn bytes(kind: &'static str, body: Vec<u8>) -> Self {
+        Self { status: "200 OK", kind, max_age: None, body }
+    }
+
+    /// The same, which may be kept for so many seconds.
+    pub fn with_max_age(self, seconds: Option<u32>) -> Self {
+        Self { max_age: seconds, ..self }
     }
 
     /// The same with another status.
@@ -62,13 +84,14 @@ impl Reply {
         Self { status, ..self }
     }
 
-    fn bytes(&self, with_body: bool) -> Vec<u8> {
-        let Self { status, kind, body } = self;
+    fn encode(&self, with_body: bool) -> Vec<u8> {
+        let Self { status, kind, max_age, body } = self;
         let length = body.len();
+        let age = max_age.map(|seconds| format!("Cache-Control: public, max-age={seconds}\r\n")).unwrap_or_default();
         let head = format!(
-            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{age}Connection: close\r\n\r\n"
         );
-        [head.as_bytes(), if with_body { body.as_bytes() } else { b"" }].concat()
+        [head.as_bytes(), if with_body { body } else { b"" }].concat()
     }
 }
 
@@ -81,6 +104,7 @@ pub struct Http<S> {
 /// A connection, and how far its one request is.
 struct Connection {
     stream: TcpStream,
+    from: IpAddr,
     since: Instant,
     request: Vec<u8>,
     /// What is left of the reply, once there is one.
@@ -114,8 +138,8 @@ impl<S: Site> Http<S> {
             // A new one that has asked already is answered before the next may need its place.
             for _ in 0..CONNECTIONS {
                 match self.listener.accept() {
-                    Ok((stream, _)) => {
-                        let Some(mut connection) = Connection::new(stream) else { continue };
+                    Ok((stream, address)) => {
+                        let Some(mut connection) = Connection::new(stream, address.ip()) else { continue };
                         if self.serve(&mut connection) {
                             if connections.len() == CONNECTIONS {
                                 connections.pop_front();
@@ -144,10 +168,11 @@ impl<S: Site> Http<S> {
                 Ok(None) => return true,
                 Ok(Some(Request::Get { path, with_body })) => {
                     let (path, query) = path.split_once('?').unwrap_or((&path, ""));
-                    connection.reply = Some(self.site.answer(path, query).bytes(with_body));
+                    let get = Get { path, query, from: connection.from };
+                    connection.reply = Some(self.site.answer(&get).encode(with_body));
                 }
                 Ok(Some(Request::Bad(status))) => {
-                    connection.reply = Some(Reply::text("").with_status(status).bytes(true))
+                    connection.reply = Some(Reply::text("").with_status(status).encode(true))
                 }
                 Err(_) => return false,
             }
@@ -177,9 +202,9 @@ enum Request {
 }
 
 impl Connection {
-    fn new(stream: TcpStream) -> Option<Self> {
+    fn new(stream: TcpStream, from: IpAddr) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
-        Some(Self { stream, since: Instant::now(), request: Vec::new(), reply: None, sent: 0 })
+        Some(Self { stream, from, since: Instant::now(), request: Vec::new(), reply: None, sent: 0 })
     }
 
     /// Reads what has come of the request; gives it once its head is whole.

@@ -1,11 +1,12 @@
 //! What is to be had over HTTP: figures, health, lists.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
+use esplora::Api;
 use kv::service::Service;
 
 use crate::{
-    http::{Reply, Site},
+    http::{Get, Reply, Site},
     listings::{Listings, Refusal},
     metrics,
     shared::Shared,
@@ -21,6 +22,7 @@ const NODE: &str = concat!(
 /ready                whether it takes writes, or why not
 /accounts             the accounts, 100 at a time: ?count=N, ?after=ACCOUNT to go on
 /accounts/ID/history  the transactions of one, the latest first: ?count=N, ?before=HEIGHT:POSITION to go on
+/api                  Esplora's API over Bitcoin blocks, where the configuration has `electrum.esplora`
 
 The protocol is spoken on the other port, over UDP and TCP: `turnpike info`. The book is docs/ of the
 source: quick-start.md to begin with, operations.md for what the figures mean, protocol.md for the bytes.
@@ -43,18 +45,28 @@ memcached's protocols are spoken on the other port. The book is docs/ of the sou
 pub struct NodeSite {
     shared: Arc<Shared>,
     listings: Listings,
+    esplora: Option<Api>,
 }
 
 impl NodeSite {
     /// Of a node with these figures and lists.
     pub fn new(shared: Arc<Shared>, listings: Listings) -> Self {
-        Self { shared, listings }
+        Self { shared, listings, esplora: None }
+    }
+
+    /// With Esplora's API, where there is one.
+    pub fn with_esplora(self, esplora: Option<Api>) -> Self {
+        Self { esplora, ..self }
     }
 }
 
 impl Site for NodeSite {
-    fn answer(&self, path: &str, query: &str) -> Reply {
-        match path {
+    fn answer(&self, request: &Get<'_>) -> Reply {
+        if let (Some(api), Some(path)) = (&self.esplora, request.path.strip_prefix("/api")) {
+            let esplora::Reply { status, kind, max_age, body } = api.get(path, request.from, Instant::now());
+            return Reply::bytes(kind, body).with_status(status).with_max_age(max_age);
+        }
+        match request.path {
             "/" => Reply::text(NODE),
             "/metrics" => Reply::metrics(metrics::of(&self.shared)),
             "/health" => Reply::text("ok\n"),
@@ -62,7 +74,7 @@ impl Site for NodeSite {
                 None => Reply::text("ready\n"),
                 Some(reason) => Reply::text(format!("{reason}\n")).with_status("503 Service Unavailable"),
             },
-            _ => match self.listings.answer(path, query) {
+            _ => match self.listings.answer(request.path, request.query) {
                 Ok(list) => Reply::json(list),
                 Err(refusal) => Reply::text(format!("{refusal}\n")).with_status(status(&refusal)),
             },
@@ -82,8 +94,8 @@ fn status(refusal: &Refusal) -> &'static str {
 pub struct StoreSite(pub Arc<Service>);
 
 impl Site for StoreSite {
-    fn answer(&self, path: &str, _query: &str) -> Reply {
-        match path {
+    fn answer(&self, request: &Get<'_>) -> Reply {
+        match request.path {
             "/" => Reply::text(STORE),
             "/metrics" => Reply::metrics(metrics::kv::of(&self.0)),
             "/health" => Reply::text("ok\n"),

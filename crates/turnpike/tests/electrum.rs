@@ -45,10 +45,12 @@ fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-fn metrics(http: SocketAddr) -> String {
+fn get(http: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(http).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
+        .unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text
@@ -65,7 +67,7 @@ fn a_wallet_is_served_from_imported_blocks() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
     let address = free_address();
-    fs::write(&config, format!("[electrum]\nlisten = [\"{address}\"]\n")).unwrap();
+    fs::write(&config, format!("[electrum]\nlisten = [\"{address}\"]\nesplora = true\n")).unwrap();
     let arguments = ["--config", config.to_str().unwrap(), "--accounts", "1000"];
 
     // There is nothing to serve yet, and the node says so instead of serving an empty chain.
@@ -87,7 +89,37 @@ fn a_wallet_is_served_from_imported_blocks() {
         wallet.ask("blockchain.transaction.get_merkle", json!([transaction["tx_hash"], transaction["height"]]));
     assert_eq!(proved["block_height"], transaction["height"]);
 
-    let text = metrics(node.http);
+    // Esplora's API on the other address, over the same blocks.
+    let tip = get(node.http, "/api/blocks/tip/height");
+    assert!(tip.starts_with("HTTP/1.1 200 OK\r\n") && tip.contains("Cache-Control: public, max-age=10\r\n"), "{tip}");
+    assert!(tip.ends_with("\r\n\r\n14131"), "{tip}");
+    let path = format!("/api/tx/{}/merkle-proof", transaction["tx_hash"].as_str().unwrap());
+    let esplora = get(node.http, &path);
+    let body: Value = serde_json::from_str(esplora.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    assert_eq!(body, proved);
+    assert!(get(node.http, "/api/tx/0").starts_with("HTTP/1.1 400 Bad Request\r\n"));
+
+    // The load tool finds out by itself what there is to ask for.
+    let load = |methods: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
+        command.args(["--json", "load", "--electrum", &address.to_string(), "--methods", methods]);
+        command.args(["--operations", "5000", "--connections", "3", "--depth", "50", "--sample", "200"]);
+        command.args(["--pid", &node.id().to_string()]).output().unwrap()
+    };
+    let output = load("merkle=3,history,subscribe,balance,unspent,transaction,header,header-proof,ping");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["requests"], &report["errors"]), (&json!(5000), &json!(0)), "{report}");
+    let methods = report["methods"].as_object().unwrap();
+    let asked = |name: &str| methods[name].as_u64().unwrap();
+    assert_eq!((methods.len(), methods.values().filter_map(Value::as_u64).sum::<u64>()), (9, 5000));
+    assert!(asked("merkle") > 2 * asked("history") && asked("ping") > 100, "{report}");
+    let figures = ["latency_p50_us", "latency_p99_us", "processor_seconds", "requests_per_processor_second"];
+    assert!(figures.iter().all(|figure| report[*figure].as_f64().is_some_and(|value| value > 0.0)), "{report}");
+    let wrong = load("merkel");
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("not one of merkle, history"));
+
+    let text = get(node.http, "/metrics");
     let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     assert_eq!(value("turnpike_electrum_connections "), Some(1), "{text}");
     assert!(value("turnpike_electrum_requests_total ").is_some_and(|requests| requests >= 5), "{text}");

@@ -71,11 +71,11 @@ pub enum TransactionError {
 /// A transaction, in place.
 #[derive(Clone, Copy, Debug)]
 pub struct Transaction<'a> {
-    version: &'a [u8],
+    version: &'a [u8; 4],
     /// All that a transaction without witness has between version and lock time.
     body: &'a [u8],
     witness: &'a [u8],
-    lock_time: &'a [u8],
+    lock_time: &'a [u8; 4],
     inputs: Items<'a>,
     outputs: Items<'a>,
 }
@@ -110,7 +110,7 @@ pub struct Output<'a> {
 impl<'a> Transaction<'a> {
     /// Reads a transaction of one of the two forms, with witness or without.
     pub fn read(encoding: &mut Encoding<'a>) -> Result<Self, TransactionError> {
-        let version = encoding.take(4)?;
+        let version = encoding.array()?;
         let has_witness = encoding.rest().first() == Some(&0);
         if has_witness {
             match *encoding.array()? {
@@ -144,7 +144,7 @@ impl<'a> Transaction<'a> {
             }
         }
         let witness = encoding.since(start);
-        let lock_time = encoding.take(4)?;
+        let lock_time = encoding.array()?;
         Ok(Self { version, body, witness, lock_time, inputs, outputs })
     }
 
@@ -189,12 +189,12 @@ impl<'a> Transaction<'a> {
     }
 
     /// The version, as it is encoded.
-    pub(super) fn version(&self) -> &'a [u8] {
+    pub fn version(&self) -> &'a [u8; 4] {
         self.version
     }
 
     /// The lock time, as it is encoded.
-    pub(super) fn lock_time(&self) -> &'a [u8] {
+    pub fn lock_time(&self) -> &'a [u8; 4] {
         self.lock_time
     }
 

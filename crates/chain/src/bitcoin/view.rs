@@ -282,6 +282,20 @@ impl View {
         Ok(self.record(height)?.map(|(hash, record)| info(hash, &record)))
     }
 
+    /// The height of a block of the active branch.
+    pub fn height_of(&self, hash: &Hash) -> Result<Option<u32>, Error> {
+        let index = &self.shared.index;
+        let Some(record) = get::<BlockRecord>(&self.state.snapshot, &index.blocks, hash)? else { return Ok(None) };
+        let active = get::<Hash>(&self.state.snapshot, &index.active, &record.height.get().to_be_bytes())?;
+        Ok(active.filter(|active| active == hash).map(|_| record.height.get()))
+    }
+
+    /// The bytes of the block at a height of the active branch, which were checked.
+    pub fn block_bytes(&self, height: u32) -> Result<Option<Vec<u8>>, Error> {
+        let Some((_, record)) = self.record(height)? else { return Ok(None) };
+        self.shared.read_block(&record).map(|(block, _)| Some(block))
+    }
+
     /// The headers of the active branch from a height on: as many as asked for, or as there are.
     pub fn headers(&self, first: u32, count: u32) -> Result<Vec<BlockHeader>, Error> {
         let heights = first..first.saturating_add(count);

@@ -18,6 +18,8 @@ pub struct Electrum {
     /// Addresses for TLS.
     #[serde(with = "texts")]
     pub listen_tls: Vec<SocketAddr>,
+    /// Whether Esplora's API is served on the HTTP address.
+    pub esplora: bool,
     /// Prefixes without limits of their own.
     #[serde(with = "texts")]
     pub trusted: Vec<Prefix>,
@@ -63,6 +65,7 @@ impl Default for Electrum {
         Self {
             listen: Vec::new(),
             listen_tls: Vec::new(),
+            esplora: false,
             trusted,
             threads: 2,
             connections,
@@ -81,9 +84,14 @@ impl Default for Electrum {
 }
 
 impl Electrum {
-    /// Whether there is something to listen on.
-    pub fn is_wanted(&self) -> bool {
+    /// Whether there is something to listen on for Electrum's clients.
+    pub fn has_listeners(&self) -> bool {
         !self.listen.is_empty() || !self.listen_tls.is_empty()
+    }
+
+    /// Whether anybody is to be served.
+    pub fn is_wanted(&self) -> bool {
+        self.has_listeners() || self.esplora
     }
 
     /// Checks that every value is one that a server can run with.

@@ -9,6 +9,7 @@ use std::{
 };
 
 use chain::{bitcoin::BitcoinChain, own::OwnChain};
+use esplora::Api;
 use ledger::{builder::BlockBuilder, journal::group_commit};
 use nic::{
     Backend as _, Costs, Counters, DataPath, Either, Pools, StoreController, Streams,
@@ -136,9 +137,11 @@ impl Node {
             node.kv = Some(store);
         }
         if config.electrum.is_wanted() {
-            let server = electrum_server::start(&config.electrum, bitcoin, node.shared.cache.clone())?;
-            node.shared.set_electrum(server.service().clone());
-            node.electrum = Some(server);
+            let service = electrum_server::service(&config.electrum, bitcoin, node.shared.cache.clone())?;
+            node.shared.set_electrum(service.clone());
+            if config.electrum.has_listeners() {
+                node.electrum = Some(electrum_server::start(&config.electrum, service)?);
+            }
         }
         node.start_http(config, Listings::new(reader))?;
         node.io = Some(node.start_io(path, pin(0))?);
@@ -168,8 +171,10 @@ impl Node {
 
     fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {
         let Some(address) = config.http else { return Ok(()) };
-        let http =
-            Http::bind(address, NodeSite::new(self.shared.clone(), listings)).map_err(listening("http", address))?;
+        let service = self.shared.electrum().filter(|_| config.electrum.esplora);
+        let esplora = service.map(|service| Api::new(service.clone()));
+        let site = NodeSite::new(self.shared.clone(), listings).with_esplora(esplora);
+        let http = Http::bind(address, site).map_err(listening("http", address))?;
         self.http = http.local_address().ok();
         let stop = self.stop.clone();
         self.threads.push(spawn("http", None, move || http.run(&stop))?);

@@ -1,5 +1,7 @@
 //! `turnpike load`.
 
+use std::net::SocketAddr;
+
 use clap::{Args, ValueEnum};
 
 use super::common::{NodeArgs, PromiseArg};
@@ -45,6 +47,38 @@ pub struct LoadArgs {
     /// Follow every balance, and compare all of them with the node's at the end
     #[arg(long)]
     pub check: bool,
+    #[command(flatten)]
+    pub electrum: ElectrumLoadArgs,
+}
+
+/// Options of `load --electrum`, with which `--operations` are requests, `--seed` counts, and no other option does.
+#[derive(Args)]
+#[command(next_help_heading = "Electrum")]
+pub struct ElectrumLoadArgs {
+    /// Put load on this Electrum server, of whatever make, over TCP, instead of a node's own protocol
+    #[arg(long, value_name = "ADDRESS")]
+    pub electrum: Option<SocketAddr>,
+    /// What to ask for, and how often of all: merkle, history, subscribe, balance, unspent, transaction, header, header-proof, ping
+    #[arg(
+        long,
+        value_name = "METHOD[=WEIGHT],...",
+        value_delimiter = ',',
+        default_value = "merkle",
+        requires = "electrum"
+    )]
+    pub methods: Vec<String>,
+    /// Connections at once, each on a thread of its own
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024), requires = "electrum")]
+    pub connections: u16,
+    /// Requests in flight on each connection
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=10_000), requires = "electrum")]
+    pub depth: u16,
+    /// How many transactions and scripts are asked for, taken from all over the chain
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000), requires = "electrum")]
+    pub sample: u32,
+    /// The server's process on this machine: what its threads used of processors is told
+    #[arg(long, value_name = "PID", requires = "electrum")]
+    pub pid: Option<u32>,
 }
 
 /// What load consists of.

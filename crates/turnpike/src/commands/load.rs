@@ -1,5 +1,7 @@
 //! `turnpike load`: puts load on a node.
 
+mod electrum;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -46,6 +48,9 @@ struct LoadReport {
 
 /// Runs `turnpike load`.
 pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
+    if let Some(address) = args.electrum.electrum {
+        return electrum::run(address, args, output);
+    }
     let promise = Promise::from(args.promise);
     let datagram = args.batch_bytes();
     let options = Options { promise, window: args.in_flight as usize, datagram: Some(datagram), ..args.node.options() };

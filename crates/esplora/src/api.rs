@@ -1,0 +1,286 @@
+//! The paths of the API, and what is at each.
+use std::{net::IpAddr, sync::Arc, time::Instant};
+
+use bitcoin::Network;
+use electrum::{Path, Service};
+use proof::Refusal;
+use serde::Serialize;
+use spv::{Hash, Locator};
+
+use crate::{
+    blocks, merkle_block,
+    reader::Reader,
+    reply::{Age, Failure, Reply},
+    scripts, transactions,
+    values::{self, Id, MempoolValue, MerkleValue, ScriptValue, Stats, TransactionValue, hex},
+};
+
+/// Transactions of a page.
+const PAGE: usize = 25;
+/// Blocks of a page.
+const BLOCKS: u32 = 10;
+/// Bytes of blocks and transactions that are read for one request.
+const ROOM: u64 = 64 << 20;
+/// Bytes of an output in a list, at most.
+const UNSPENT_BYTES: usize = 300;
+
+type Answer = Result<Reply, Failure>;
+
+/// Esplora's API over the blocks of a service, whose limits hold here, too.
+#[derive(Clone, Debug)]
+pub struct Api {
+    service: Arc<Service>,
+}
+
+/// One request under way.
+struct Request<'a> {
+    service: &'a Service,
+    reader: Reader<'a>,
+    network: Network,
+    /// Bytes of the longest reply.
+    longest: usize,
+}
+
+impl Api {
+    /// Serves what a service has.
+    pub fn new(service: Arc<Service>) -> Self {
+        Self { service }
+    }
+
+    /// Answers a GET of a path, such as `/blocks/tip/height`.
+    pub fn get(&self, path: &str, address: IpAddr, now: Instant) -> Reply {
+        let Some(share) = self.service.shares().connect(address, now) else {
+            return Failure::too_many("too many connections of your network prefix, or of all").into();
+        };
+        if let Some(debt) = share.debt(now) {
+            let seconds = debt.as_secs() + 1;
+            return Failure::too_many(format!("your network prefix asks for too much: wait {seconds} s")).into();
+        }
+        let state = self.service.state();
+        let (room, longest) = match share.is_trusted() {
+            true => (u64::MAX, usize::MAX),
+            false => (ROOM, share.limits().reply),
+        };
+        let network = match state.branch.view().network() {
+            spv::bitcoin::Network::Mainnet => Network::Bitcoin,
+            spv::bitcoin::Network::Testnet | spv::bitcoin::Network::Testnet4 => Network::Testnet,
+            spv::bitcoin::Network::Regtest => Network::Regtest,
+            spv::bitcoin::Network::Signet => Network::Signet,
+        };
+        let mut request =
+            Request { service: &self.service, reader: Reader::new(&state.branch, room), network, longest };
+        let reply = match request.answer(path) {
+            Ok(reply) if reply.body.len() > longest => {
+                Failure::bad_request(format!("the response has more than {longest} bytes")).into()
+            }
+            Ok(reply) => reply,
+            Err(failure) => failure.into(),
+        };
+        share.charge(request.reader.cost + reply.body.len() as u64 / 200, now);
+        reply
+    }
+}
+
+/// The hash of a transaction or a block, as Bitcoin shows it.
+fn hash(text: &str) -> Result<Hash, Failure> {
+    let mut hash: Hash = values::parse(text).ok_or_else(|| Failure::bad_request("Invalid hex string"))?;
+    hash.reverse();
+    Ok(hash)
+}
+
+fn number(text: &str) -> Result<u32, Failure> {
+    // A height beyond 32 bits is one that no block has.
+    let number: u64 = text.parse().map_err(|_| Failure::bad_request("Invalid number"))?;
+    Ok(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+fn json(value: &impl Serialize) -> Answer {
+    Ok(Reply::json(value, Age::Short))
+}
+
+impl Request<'_> {
+    fn answer(&mut self, path: &str) -> Answer {
+        let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
+        let nothing: [(); 0] = [];
+        match parts[..] {
+            ["blocks", "tip", "height"] => Ok(Reply::text(self.tip().to_string(), Age::Short)),
+            ["blocks", "tip", "hash"] => self.hash_at(self.tip(), Age::Short),
+            ["blocks"] => self.blocks(self.tip()),
+            ["blocks", first] => self.blocks(number(first).unwrap_or(self.tip())),
+            ["block-height", height] => {
+                let height = number(height)?;
+                self.hash_at(height, self.depth(height))
+            }
+            ["block", block] => {
+                let height = blocks::height(&self.reader, &hash(block)?)?;
+                Ok(Reply::json(&blocks::value(&mut self.reader, height)?, Age::Long))
+            }
+            ["block", block, ref rest @ ..] => self.block(&hash(block)?, rest, path),
+            ["tx", transaction, ref rest @ ..] => self.transaction(&hash(transaction)?, rest, path),
+            ["address", address, ref rest @ ..] => {
+                let script = scripts::of_address(address, self.network)?;
+                self.script(&script, (Some(address), None), rest, path)
+            }
+            ["scripthash", script, ref rest @ ..] => {
+                self.script(&scripts::of_hash(script)?, (None, Some(script)), rest, path)
+            }
+            ["mempool"] => json(&MempoolValue::default()),
+            ["mempool", "txids" | "recent"] => json(&nothing),
+            // There is no node to estimate them.
+            ["fee-estimates"] => json(&serde_json::Map::new()),
+            ["address-prefix", _] => Err(Failure::bad_request("address search disabled")),
+            ["broadcast"] => Err(Failure::bad_request("no node is behind this server: broadcast it by another one")),
+            _ => Err(unknown(path)),
+        }
+    }
+
+    fn tip(&self) -> u32 {
+        self.reader.branch.tip().height
+    }
+
+    fn depth(&self, height: u32) -> Age {
+        Age::Depth { height, tip: self.tip() }
+    }
+
+    fn hash_at(&self, height: u32, age: Age) -> Answer {
+        let hash = blocks::hash_at(&self.reader, height)?;
+        Ok(Reply::text(spv::bitcoin::display(&hash).to_string(), age))
+    }
+
+    /// The newest blocks from one on downwards.
+    fn blocks(&mut self, first: u32) -> Answer {
+        blocks::hash_at(&self.reader, first)?;
+        let heights = (0..=first).rev().take(BLOCKS as usize);
+        let values: Vec<_> = heights.map(|height| blocks::value(&mut self.reader, height)).collect::<Result<_, _>>()?;
+        json(&values)
+    }
+
+    fn block(&mut self, block: &Hash, rest: &[&str], path: &str) -> Answer {
+        if rest == ["status"] {
+            let status = blocks::status(&self.reader, block)?;
+            let age = status.height.map_or(Age::Short, |height| self.depth(height));
+            return Ok(Reply::json(&status, age));
+        }
+        let height = || blocks::height(&self.reader, block);
+        match *rest {
+            ["header"] => {
+                let header = self.reader.branch.header(height()?)?;
+                Ok(Reply::text(hex(&header.unwrap_or([0; 80])), Age::Long))
+            }
+            ["raw"] => {
+                let height = height()?;
+                Ok(Reply::bytes(blocks::bytes(&mut self.reader, height)?, Age::Long))
+            }
+            ["txids"] => {
+                let height = height()?;
+                Ok(Reply::json(&blocks::transactions(&mut self.reader, height)?, Age::Long))
+            }
+            ["txid", position] => {
+                let locator = Locator { position: number(position)?, height: height()? };
+                let hash = self.reader.branch.transaction_hash(locator)?;
+                let hash = hash.ok_or_else(|| Failure::not_found("tx index out of range"))?;
+                Ok(Reply::text(spv::bitcoin::display(&hash).to_string(), Age::Long))
+            }
+            ["txs"] => self.block_page(height()?, 0),
+            ["txs", first] => self.block_page(height()?, number(first).unwrap_or(0)),
+            _ => Err(unknown(path)),
+        }
+    }
+
+    fn block_page(&mut self, height: u32, first: u32) -> Answer {
+        if !first.is_multiple_of(PAGE as u32) {
+            return Err(Failure::bad_request(format!("start index must be a multiple of {PAGE}")));
+        }
+        let count = self.reader.branch.transactions(height).unwrap_or_default();
+        if first >= count {
+            return Err(Failure::bad_request("start index out of range"));
+        }
+        let page: Vec<_> = (first..count).take(PAGE).map(|position| Locator { height, position }).collect();
+        let age = self.depth(height);
+        Ok(Reply::json(&self.values(&page)?, age))
+    }
+
+    fn values(&mut self, locators: &[Locator]) -> Result<Vec<TransactionValue>, Failure> {
+        let mut values = Vec::with_capacity(locators.len());
+        for locator in locators {
+            values.push(transactions::value(&mut self.reader, self.network, *locator)?);
+        }
+        Ok(values)
+    }
+
+    fn transaction(&mut self, transaction: &Hash, rest: &[&str], path: &str) -> Answer {
+        let found = self.reader.locate(transaction)?;
+        let age = found.map_or(Age::Short, |locator| self.depth(locator.height));
+        let located = found.ok_or_else(|| Failure::not_found("Transaction not found"));
+        match *rest {
+            [] => Ok(Reply::json(&transactions::value(&mut self.reader, self.network, located?)?, age)),
+            ["status"] => {
+                let status = found.map(|locator| self.reader.status(locator)).transpose()?;
+                Ok(Reply::json(&status.unwrap_or_default(), age))
+            }
+            ["hex"] => Ok(Reply::text(hex(&self.reader.transaction(located?)?.1), age)),
+            ["raw"] => Ok(Reply::bytes(self.reader.transaction(located?)?.1, age)),
+            ["merkle-proof"] => {
+                let Path { locator, nodes, .. } = self.path(transaction)?;
+                let merkle = nodes.into_iter().map(Id).collect();
+                let value = MerkleValue { block_height: locator.height, merkle, pos: locator.position };
+                Ok(Reply::json(&value, age))
+            }
+            ["merkleblock-proof"] => {
+                let Path { locator, nodes, .. } = self.path(transaction)?;
+                let transactions = self.reader.branch.transactions(locator.height).unwrap_or_default();
+                let header = self.reader.branch.header(locator.height)?.ok_or_else(unconfirmed)?;
+                let position = locator.position;
+                let proven = merkle_block::Proven { leaf: transaction, position, transactions, path: &nodes };
+                Ok(Reply::text(hex(&merkle_block::encode(&header, &proven)), age))
+            }
+            ["outspend", output] => json(&transactions::spending(&mut self.reader, transaction, number(output)?)?),
+            ["outspends"] => json(&transactions::spendings(&mut self.reader, located?)?),
+            _ => Err(unknown(path)),
+        }
+    }
+
+    /// The path of a transaction, out of the cache of proofs.
+    fn path(&mut self, transaction: &Hash) -> Result<Path, Failure> {
+        self.service.path(transaction).map_err(|refusal| match refusal {
+            Refusal::NotFound => unconfirmed(),
+            Refusal::NotProvable => Failure::bad_request(
+                "the block has a transaction of 64 bytes, for which paths are ambiguous (CVE-2017-12842)",
+            ),
+            Refusal::NoSuchQuery | Refusal::Malformed | Refusal::Failed(_) => Failure::internal(&refusal),
+        })
+    }
+
+    fn script(
+        &mut self,
+        script: &Hash,
+        (address, scripthash): (Option<&str>, Option<&str>),
+        rest: &[&str],
+        path: &str,
+    ) -> Answer {
+        let mut page = |last_seen: Option<&Hash>| {
+            let locators = scripts::history(&mut self.reader, script, last_seen, PAGE)?;
+            json(&self.values(&locators)?)
+        };
+        match *rest {
+            [] => {
+                let chain_stats = scripts::stats(&mut self.reader, script)?;
+                json(&ScriptValue { address, chain_stats, mempool_stats: Stats::default(), scripthash })
+            }
+            ["txs"] | ["txs", "chain"] => page(None),
+            // What is no hash is as if it were not there.
+            ["txs", "chain", last_seen] => page(hash(last_seen).ok().as_ref()),
+            ["txs", "mempool"] => json(&Vec::<TransactionValue>::new()),
+            ["utxo"] => json(&scripts::unspent(&mut self.reader, script, self.longest / UNSPENT_BYTES)?),
+            _ => Err(unknown(path)),
+        }
+    }
+}
+
+fn unconfirmed() -> Failure {
+    Failure::not_found("Transaction not found or is unconfirmed")
+}
+
+fn unknown(path: &str) -> Failure {
+    Failure::not_found(format!("endpoint does not exist {path:?}"))
+}

@@ -1,0 +1,102 @@
+//! Transactions read for one request: only so many bytes of them, and each once.
+use std::collections::HashMap;
+
+use chain::bitcoin::{Branch, Output, Transaction};
+use spv::{
+    Hash, Locator,
+    bitcoin::{BlockHeader, Encoding},
+};
+
+use crate::{
+    reply::Failure,
+    values::{Id, Status},
+};
+
+/// Microseconds of work that each read costs.
+const READ_COST: u64 = 5;
+/// Bytes read and hashed that cost as much as a microsecond.
+const COST_BYTES: u64 = 200;
+
+/// The branch, as one request reads it.
+pub struct Reader<'a> {
+    pub branch: &'a Branch,
+    /// Bytes that may still be read.
+    room: u64,
+    /// About microseconds of work that were spent.
+    pub cost: u64,
+    /// Transactions that inputs spend from.
+    spent_from: HashMap<Hash, Option<Vec<u8>>>,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(branch: &'a Branch, room: u64) -> Self {
+        Self { branch, room, cost: READ_COST, spent_from: HashMap::new() }
+    }
+
+    /// Charges for what was read.
+    pub fn charge(&mut self, bytes: usize) -> Result<(), Failure> {
+        let bytes = bytes as u64;
+        self.cost += READ_COST + bytes / COST_BYTES;
+        self.room = self.room.checked_sub(bytes).ok_or_else(|| Failure::bad_request("Too many history entries"))?;
+        Ok(())
+    }
+
+    /// Where a transaction is.
+    pub fn locate(&mut self, transaction: &Hash) -> Result<Option<Locator>, Failure> {
+        self.cost += READ_COST;
+        Ok(self.branch.view().transaction(transaction)?)
+    }
+
+    /// A transaction, with its hash.
+    pub fn transaction(&mut self, locator: Locator) -> Result<(Hash, Vec<u8>), Failure> {
+        let read = self.branch.transaction(locator)?;
+        let (hash, bytes) = read.ok_or_else(|| Failure::not_found("Transaction not found"))?;
+        self.charge(bytes.len())?;
+        Ok((hash, bytes))
+    }
+
+    /// Hands an output that is spent to `take`; nothing where the store does not have it.
+    pub fn spent_output<T>(
+        &mut self,
+        outpoint: &[u8; 36],
+        take: impl FnOnce(Output<'_>) -> T,
+    ) -> Result<Option<T>, Failure> {
+        let (hash, number) = split(outpoint);
+        if !self.spent_from.contains_key(&hash) {
+            let locator = self.locate(&hash)?;
+            let bytes = locator.map(|locator| self.transaction(locator)).transpose()?.map(|(_, bytes)| bytes);
+            self.spent_from.insert(hash, bytes);
+        }
+        let bytes = self.spent_from.get(&hash).and_then(Option::as_deref);
+        let transaction = bytes.and_then(parse);
+        Ok(transaction.and_then(|transaction| transaction.outputs().nth(number as usize)).map(take))
+    }
+
+    /// The header at a height, with its hash.
+    pub fn header(&mut self, height: u32) -> Result<Option<(Hash, BlockHeader)>, Failure> {
+        let header = self.branch.header(height)?.and_then(|bytes| BlockHeader::parse(&bytes));
+        Ok(self.branch.headers().hash(height).copied().zip(header))
+    }
+
+    /// What is told of the block that a transaction is in.
+    pub fn status(&mut self, locator: Locator) -> Result<Status, Failure> {
+        let Some((hash, header)) = self.header(locator.height)? else { return Ok(Status::default()) };
+        Ok(Status {
+            confirmed: true,
+            block_height: Some(locator.height),
+            block_hash: Some(Id(hash)),
+            block_time: Some(header.time.get()),
+        })
+    }
+}
+
+/// A transaction whose bytes were parsed without error when they were read.
+pub fn parse(bytes: &[u8]) -> Option<Transaction<'_>> {
+    Transaction::read(&mut Encoding::new(bytes)).ok()
+}
+
+/// The hash of a transaction and the number of its output.
+pub fn split(outpoint: &[u8; 36]) -> (Hash, u32) {
+    let (hash, number) = outpoint.split_at(32);
+    (Hash::try_from(hash).unwrap_or_default(), number.try_into().map_or(u32::MAX, u32::from_le_bytes))
+}

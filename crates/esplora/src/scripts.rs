@@ -1,0 +1,92 @@
+//! Addresses and hashes of scripts: their histories, sums and outputs that are not spent.
+use bitcoin::{Address, Network, address::NetworkUnchecked};
+use chain::bitcoin::script_hash;
+use spv::{Hash, Locator};
+
+use crate::{
+    reader::{Reader, parse},
+    reply::Failure,
+    values::{self, Id, Stats, UnspentValue},
+};
+
+/// Transactions of a history read at a time.
+const PIECE: usize = 1024;
+/// Bytes that an entry of the index and what is looked up for it count as.
+const ENTRY: usize = 100;
+
+/// The hash of the script that an address pays to.
+pub fn of_address(text: &str, network: Network) -> Result<Hash, Failure> {
+    let address: Address<NetworkUnchecked> =
+        text.parse().map_err(|error: bitcoin::address::ParseError| Failure::bad_request(error.to_string()))?;
+    let invalid = |_| Failure::bad_request("Address on invalid network");
+    let address = address.require_network(network).map_err(invalid)?;
+    Ok(script_hash(address.script_pubkey().as_bytes()))
+}
+
+/// A hash of a script, first byte first: Electrum has it the other way round.
+pub fn of_hash(text: &str) -> Result<Hash, Failure> {
+    values::parse(text).ok_or_else(|| Failure::bad_request("Invalid scripthash"))
+}
+
+/// The transactions of a script behind `last_seen`, newest first.
+pub fn history(
+    reader: &mut Reader<'_>,
+    script: &Hash,
+    last_seen: Option<&Hash>,
+    limit: usize,
+) -> Result<Vec<Locator>, Failure> {
+    let view = reader.branch.view();
+    let Some(last_seen) = last_seen else { return Ok(view.history(script, None, limit)?) };
+    // One that is not in the history has nothing behind it.
+    let Some(seen) = view.transaction(last_seen)? else { return Ok(Vec::new()) };
+    let behind = Locator { height: seen.height, position: seen.position + 1 };
+    let found = view.history(script, Some(behind), 1)?;
+    if found.first() != Some(&seen) {
+        return Ok(Vec::new());
+    }
+    Ok(view.history(script, Some(seen), limit)?)
+}
+
+/// What was ever paid to a script, and what was spent of it.
+pub fn stats(reader: &mut Reader<'_>, script: &Hash) -> Result<Stats, Failure> {
+    let mut stats = Stats::default();
+    let mut last = None;
+    loop {
+        let piece = reader.branch.view().history_after(script, last, PIECE)?;
+        for locator in &piece {
+            let (_, bytes) = reader.transaction(*locator)?;
+            let Some(transaction) = parse(&bytes) else { continue };
+            stats.tx_count += 1;
+            let outputs = (0..).zip(transaction.outputs());
+            for (number, output) in outputs.filter(|(_, output)| script_hash(output.script) == *script) {
+                stats.funded_txo_count += 1;
+                stats.funded_txo_sum = stats.funded_txo_sum.saturating_add(output.amount);
+                reader.charge(ENTRY)?;
+                if reader.branch.view().spender(*locator, number)?.is_some() {
+                    stats.spent_txo_count += 1;
+                    stats.spent_txo_sum = stats.spent_txo_sum.saturating_add(output.amount);
+                }
+            }
+        }
+        last = piece.last().copied();
+        if piece.len() < PIECE {
+            return Ok(stats);
+        }
+    }
+}
+
+/// The outputs of a script that are not spent; more than `limit` are an error.
+pub fn unspent(reader: &mut Reader<'_>, script: &Hash, limit: usize) -> Result<Vec<UnspentValue>, Failure> {
+    let found = reader.branch.view().unspent(script, limit.saturating_add(1))?;
+    if found.len() > limit {
+        return Err(Failure::bad_request("Too many history entries"));
+    }
+    let mut values = Vec::with_capacity(found.len());
+    for unspent in found {
+        reader.charge(ENTRY)?;
+        let Some(hash) = reader.branch.transaction_hash(unspent.locator)? else { continue };
+        let status = reader.status(unspent.locator)?;
+        values.push(UnspentValue { txid: Id(hash), vout: unspent.output, status, value: unspent.value });
+    }
+    Ok(values)
+}

@@ -1,0 +1,167 @@
+//! What is written as JSON. The order of the fields is that of Blockstream's electrs.
+use serde::{Serialize, Serializer};
+use spv::{Hash, bitcoin::display};
+
+/// A hash as Bitcoin shows it, its last byte first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Id(pub Hash);
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&display(&self.0))
+    }
+}
+
+/// Hexadecimal digits of bytes.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// The bytes of a text: nothing if it is not so many of them.
+pub fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() || pairs.len() != N {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let mut bytes = [0; N];
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = (digit(*high)? << 4 | digit(*low)?) as u8;
+    }
+    Some(bytes)
+}
+
+#[derive(Debug, Serialize)]
+pub struct BlockValue {
+    pub id: Id,
+    pub height: u32,
+    pub version: u32,
+    pub timestamp: u32,
+    pub tx_count: u32,
+    pub size: usize,
+    pub weight: usize,
+    pub merkle_root: Id,
+    /// Null for genesis.
+    pub previousblockhash: Option<Id>,
+    pub mediantime: u32,
+    pub nonce: u32,
+    pub bits: u32,
+    pub difficulty: f64,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct BlockStatus {
+    pub in_best_chain: bool,
+    pub height: Option<u32>,
+    pub next_best: Option<Id>,
+}
+
+/// Where a transaction is; nothing of one that is in no block.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Status {
+    pub confirmed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_height: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_hash: Option<Id>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_time: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct TransactionValue {
+    pub txid: Id,
+    pub version: u32,
+    pub locktime: u32,
+    pub vin: Vec<InputValue>,
+    pub vout: Vec<OutputValue>,
+    pub size: usize,
+    pub weight: usize,
+    pub fee: u64,
+    pub status: Status,
+}
+
+#[derive(Debug, Serialize)]
+pub struct InputValue {
+    pub txid: Id,
+    pub vout: u32,
+    /// Null for a coinbase's input.
+    pub prevout: Option<OutputValue>,
+    pub scriptsig: String,
+    pub scriptsig_asm: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub witness: Vec<String>,
+    pub is_coinbase: bool,
+    pub sequence: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner_redeemscript_asm: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner_witnessscript_asm: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct OutputValue {
+    pub scriptpubkey: String,
+    pub scriptpubkey_asm: String,
+    pub scriptpubkey_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scriptpubkey_address: Option<String>,
+    pub value: u64,
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct SpendingValue {
+    pub spent: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub txid: Option<Id>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vin: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct MerkleValue {
+    pub block_height: u32,
+    pub merkle: Vec<Id>,
+    pub pos: u32,
+}
+
+#[derive(Debug, Serialize)]
+pub struct UnspentValue {
+    pub txid: Id,
+    pub vout: u32,
+    pub status: Status,
+    pub value: u64,
+}
+
+/// An address or the hash of a script, with what happened to it.
+#[derive(Debug, Serialize)]
+pub struct ScriptValue<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<&'a str>,
+    pub chain_stats: Stats,
+    pub mempool_stats: Stats,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scripthash: Option<&'a str>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Stats {
+    pub funded_txo_count: u64,
+    pub funded_txo_sum: u64,
+    pub spent_txo_count: u64,
+    pub spent_txo_sum: u64,
+    pub tx_count: u64,
+}
+
+/// What waits to be in a block, which is nothing.
+#[derive(Debug, Default, Serialize)]
+pub struct MempoolValue {
+    pub count: u64,
+    pub vsize: u64,
+    pub total_fee: u64,
+    pub fee_histogram: [(); 0],
+}
