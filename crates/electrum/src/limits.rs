@@ -143,6 +143,12 @@ impl Share {
         &self.shares.limits
     }
 
+    /// Bytes of the longest request, or batch of requests.
+    pub fn longest_request(&self) -> usize {
+        // Memory is everybody's, so who is trusted has a limit, too.
+        if self.is_trusted { self.limits().request.saturating_mul(8) } else { self.limits().request }
+    }
+
     /// Takes one more subscription. Gives false where there are too many.
     pub fn subscribe(&mut self) -> bool {
         let limits = &self.shares.limits;

@@ -99,11 +99,10 @@ impl Session {
             if output.len() >= GATHERED {
                 return Fed { consumed, next: Next::Send };
             }
-            let limit = self.share.limits().request;
-            let allowed = if self.share.is_trusted() { 8 * limit } else { limit };
+            let limit = self.share.longest_request();
             let end = rest[self.scanned.min(rest.len())..].iter().position(|byte| *byte == b'\n');
             let end = end.map(|end| end + self.scanned);
-            if end.unwrap_or(rest.len()) > allowed {
+            if end.unwrap_or(rest.len()) > limit {
                 Counts::add(&self.service.counts.refused_requests, 1);
                 let text = format!("request too large: at most {limit} bytes");
                 rpc::push_error(output, &RpcError::excessive(text), &Id::Null);

@@ -16,6 +16,7 @@ use kv::tls::{Clients, Files, Tls, Version};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto::ring, pki_types::pem::PemObject};
 use serde_json::{Value, json};
 use skip::Ability;
+use tungstenite::{Message, WebSocket};
 use turnpike_electrum::{
     Limits, Settings,
     server::{Config, Server},
@@ -27,7 +28,9 @@ const HELLO: &str = "{\"id\":0,\"method\":\"server.version\",\"params\":[\"\",\"
 
 fn start(fixture: &Fixture, settings: Settings, tls: Option<Arc<Tls>>) -> Server {
     let any = (Ipv4Addr::LOCALHOST, 0).into();
-    let config = Config { tcp: vec![any], tls: tls.map(|tls| (vec![any], tls)), threads: 2 };
+    let at = vec![any];
+    let config =
+        Config { tcp: at.clone(), tcp_tls: at.clone(), web_socket: at.clone(), web_socket_tls: at, tls, threads: 2 };
     Server::start(&config, fixture.service(settings)).unwrap()
 }
 
@@ -104,13 +107,13 @@ fn over_tls() {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_safe_default_protocol_versions().unwrap();
     let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+    let header = json!({"id": 1, "method": "blockchain.block.header", "params": [5]}).to_string() + "\n";
     for _ in 0..3 {
         let stream = TcpStream::connect(server.tls()[0]).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let client = ClientConnection::new(Arc::clone(&config), "localhost".try_into().unwrap()).unwrap();
         let mut stream = StreamOwned::new(client, stream);
         stream.write_all(HELLO.as_bytes()).unwrap();
-        let header = json!({"id": 1, "method": "blockchain.block.header", "params": [5]}).to_string() + "\n";
         stream.write_all(header.repeat(200).as_bytes()).unwrap();
         let mut reader = BufReader::new(stream);
         assert_eq!(read_line(&mut reader)["result"][1], "1.4");
@@ -118,6 +121,13 @@ fn over_tls() {
             assert_eq!(read_line(&mut reader)["result"], common::hex(&fixture.blocks[5][..80]));
         }
     }
+    // The same over WebSocket in TLS.
+    let stream = TcpStream::connect(server.web_socket_tls()[0]).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let client = ClientConnection::new(Arc::clone(&config), "localhost".try_into().unwrap()).unwrap();
+    let (mut socket, _) = tungstenite::client("wss://localhost/", StreamOwned::new(client, stream)).unwrap();
+    assert_eq!(exchange(&mut socket, HELLO)["result"][1], "1.4");
+    assert_eq!(exchange(&mut socket, &header)["result"], common::hex(&fixture.blocks[5][..80]));
     // Who does not speak TLS is let go.
     let mut plain = TcpStream::connect(server.tls()[0]).unwrap();
     plain.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -126,4 +136,64 @@ fn over_tls() {
     // An alert, or a reset.
     let _ = plain.read_to_end(&mut rest);
     assert!(rest.len() < 100);
+}
+
+/// Sends a message, and reads the one that answers it.
+fn exchange(socket: &mut WebSocket<impl Read + Write>, message: &str) -> Value {
+    socket.send(Message::text(message)).unwrap();
+    read_message(socket)
+}
+
+fn read_message(socket: &mut WebSocket<impl Read + Write>) -> Value {
+    loop {
+        if let Message::Text(text) = socket.read().unwrap() {
+            return serde_json::from_str(&text).unwrap();
+        }
+    }
+}
+
+#[test]
+fn over_web_socket() {
+    let Some(fixture) = Fixture::new(2100) else { return };
+    let limits = Limits { request: 100_000, trusted: Vec::new(), prefix_cost: 1 << 30, ..Limits::default() };
+    let server = start(&fixture, Settings { limits, ..Settings::default() }, None);
+    let connect = || {
+        let stream = TcpStream::connect(server.web_socket()[0]).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        tungstenite::client("ws://localhost/", stream).unwrap().0
+    };
+    let mut socket = connect();
+    // A message has no line's end, one, or several between its parts; it is text or binary, whole or in frames.
+    assert_eq!(exchange(&mut socket, HELLO)["result"][1], "1.4");
+    let pretty = "{\n\"id\": 1,\n\"method\": \"server.ping\"\n}";
+    assert_eq!(exchange(&mut socket, pretty), json!({"jsonrpc": "2.0", "result": null, "id": 1}));
+    socket.send(Message::binary(pretty)).unwrap();
+    assert_eq!(read_message(&mut socket)["id"], 1);
+    socket.send(Message::Ping("hello".into())).unwrap();
+    assert_eq!(socket.read().unwrap(), Message::Pong("hello".into()));
+    // Many at once, with long replies that are read late: each reply is a message.
+    let chunk = json!({"id": 2, "method": "blockchain.block.headers", "params": [0, 2016]}).to_string();
+    for _ in 0..50 {
+        socket.send(Message::text(chunk.as_str())).unwrap();
+    }
+    for _ in 0..50 {
+        let reply = read_message(&mut socket);
+        assert_eq!((&reply["id"], &reply["result"]["count"]), (&json!(2), &json!(2016)));
+    }
+    let batch = json!([{"id": 3, "method": "server.ping"}, {"id": 4, "method": "none"}]).to_string();
+    assert_eq!(exchange(&mut socket, &batch).as_array().unwrap().len(), 2);
+    // A message that is too long ends the connection, and so does what is no request for a WebSocket.
+    let long = Message::text("x".repeat(100_001));
+    assert!(socket.send(long).and_then(|()| socket.read()).is_err());
+    let mut plain = TcpStream::connect(server.web_socket()[0]).unwrap();
+    plain.set_read_timeout(Some(PATIENCE)).unwrap();
+    plain.write_all(format!("{HELLO}\r\n\r\n").as_bytes()).unwrap();
+    let mut rest = Vec::new();
+    let _ = plain.read_to_end(&mut rest);
+    assert!(!String::from_utf8_lossy(&rest).contains("result"));
+    // Whoever closes is told so, and others are served.
+    let mut socket = connect();
+    assert_eq!(exchange(&mut socket, HELLO)["id"], 0);
+    socket.close(None).unwrap();
+    assert!(matches!(socket.read(), Ok(Message::Close(_)) | Err(tungstenite::Error::ConnectionClosed)));
 }

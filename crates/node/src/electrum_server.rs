@@ -26,10 +26,17 @@ pub fn service(
 pub fn start(config: &Electrum, service: Arc<Service>) -> Result<Server, Error> {
     // The files are never read again while the node runs, so nobody asks when they were.
     let tls = config.tls.files().map(|files| Tls::load(files, 0)).transpose().map_err(refused)?;
-    let tls = tls.map(|tls| (config.listen_tls.clone(), Arc::new(tls)));
-    let server = Config { tcp: config.listen.clone(), tls, threads: config.threads };
+    let server = Config {
+        tcp: config.listen.clone(),
+        tcp_tls: config.listen_tls.clone(),
+        web_socket: config.listen_ws.clone(),
+        web_socket_tls: config.listen_wss.clone(),
+        tls: tls.map(Arc::new),
+        threads: config.threads,
+    };
     let server = Server::start(&server, service).map_err(refused)?;
-    tracing::info!(tcp = ?server.tcp(), tls = ?server.tls(), "serving Electrum's clients");
+    let (tcp, tls, ws, wss) = (server.tcp(), server.tls(), server.web_socket(), server.web_socket_tls());
+    tracing::info!(?tcp, ?tls, ?ws, ?wss, "serving Electrum's clients");
     Ok(server)
 }
 

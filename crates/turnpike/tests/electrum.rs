@@ -66,8 +66,12 @@ fn a_wallet_is_served_from_imported_blocks() {
         let output = command.args(["import", "bitcoin"]).arg(&file).arg("--data").arg(data).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
-    let address = free_address();
-    fs::write(&config, format!("[electrum]\nlisten = [\"{address}\"]\nesplora = true\n")).unwrap();
+    let [address, web_socket] = [(); 2].map(|()| free_address());
+    fs::write(
+        &config,
+        format!("[electrum]\nlisten = [\"{address}\"]\nlisten_ws = [\"{web_socket}\"]\nesplora = true\n"),
+    )
+    .unwrap();
     let arguments = ["--config", config.to_str().unwrap(), "--accounts", "1000"];
 
     // There is nothing to serve yet, and the node says so instead of serving an empty chain.
@@ -88,6 +92,13 @@ fn a_wallet_is_served_from_imported_blocks() {
     let proved =
         wallet.ask("blockchain.transaction.get_merkle", json!([transaction["tx_hash"], transaction["height"]]));
     assert_eq!(proved["block_height"], transaction["height"]);
+
+    let (mut socket, _) = tungstenite::client("ws://localhost/", TcpStream::connect(web_socket).unwrap()).unwrap();
+    let request = json!({"id": 1, "method": "server.version", "params": ["test", "1.6"]});
+    socket.send(tungstenite::Message::text(request.to_string())).unwrap();
+    let reply: Value = serde_json::from_str(socket.read().unwrap().to_text().unwrap()).unwrap();
+    assert_eq!(reply["result"][1], "1.6");
+    drop(socket);
 
     // Esplora's API on the other address, over the same blocks.
     let tip = get(node.http, "/api/blocks/tip/height");

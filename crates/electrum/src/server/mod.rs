@@ -1,6 +1,8 @@
 //! The sockets and the threads: each thread accepts connections and serves those that it has accepted.
 mod connection;
 mod socket;
+mod transport;
+mod web_socket;
 mod worker;
 
 use std::{
@@ -23,8 +25,14 @@ use worker::{Inbox, Listener, Worker};
 pub struct Config {
     /// Addresses for TCP.
     pub tcp: Vec<SocketAddr>,
-    /// Addresses for TLS, and what it is made of.
-    pub tls: Option<(Vec<SocketAddr>, Arc<Tls>)>,
+    /// Addresses for TLS.
+    pub tcp_tls: Vec<SocketAddr>,
+    /// Addresses for WebSocket.
+    pub web_socket: Vec<SocketAddr>,
+    /// Addresses for WebSocket in TLS.
+    pub web_socket_tls: Vec<SocketAddr>,
+    /// What TLS is made of; without it there is none.
+    pub tls: Option<Arc<Tls>>,
     /// Threads that serve connections.
     pub threads: usize,
 }
@@ -50,6 +58,8 @@ pub struct Server {
     service: Arc<Service>,
     tcp: Vec<SocketAddr>,
     tls: Vec<SocketAddr>,
+    web_socket: Vec<SocketAddr>,
+    web_socket_tls: Vec<SocketAddr>,
     stop: Arc<AtomicBool>,
     inboxes: Vec<Inbox>,
     threads: Vec<JoinHandle<()>>,
@@ -57,7 +67,12 @@ pub struct Server {
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("tcp", &self.tcp).field("tls", &self.tls).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("tcp", &self.tcp)
+            .field("tls", &self.tls)
+            .field("web_socket", &self.web_socket)
+            .field("web_socket_tls", &self.web_socket_tls)
+            .finish_non_exhaustive()
     }
 }
 
@@ -65,23 +80,27 @@ impl Server {
     /// Binds all sockets, and starts the threads.
     pub fn start(config: &Config, service: Arc<Service>) -> Result<Self, Error> {
         let mut listeners = Vec::new();
-        let (mut tcp, mut tls) = (Vec::new(), Vec::new());
-        let secured = config.tls.iter().flat_map(|(addresses, tls)| addresses.iter().map(move |at| (at, Some(tls))));
-        for (at, spoken) in config.tcp.iter().map(|at| (at, None)).chain(secured) {
-            let listener = bind(*at).map_err(|source| Error::Listen { at: *at, source })?;
-            let local = listener.local_addr()?;
-            if spoken.is_some() {
-                tls.push(local)
-            } else {
-                tcp.push(local)
+        let mut listen = |addresses: &[SocketAddr], tls: Option<&Arc<Tls>>, is_web_socket| -> Result<Vec<_>, Error> {
+            let mut local = Vec::new();
+            for at in addresses {
+                let listener = bind(*at).map_err(|source| Error::Listen { at: *at, source })?;
+                local.push(listener.local_addr()?);
+                listeners.push(Arc::new(Listener { listener, tls: tls.cloned(), is_web_socket }));
             }
-            listeners.push(Arc::new(Listener { listener, tls: spoken.cloned() }));
+            Ok(local)
+        };
+        let tcp = listen(&config.tcp, None, false)?;
+        let web_socket = listen(&config.web_socket, None, true)?;
+        let (mut tls, mut web_socket_tls) = (Vec::new(), Vec::new());
+        if let Some(spoken) = &config.tls {
+            tls = listen(&config.tcp_tls, Some(spoken), false)?;
+            web_socket_tls = listen(&config.web_socket_tls, Some(spoken), true)?;
         }
         let stop = Arc::new(AtomicBool::new(false));
         let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &listeners, &stop));
         let workers = workers.collect::<io::Result<Vec<_>>>()?;
         let inboxes = workers.iter().map(Worker::inbox).collect();
-        let mut server = Self { service, tcp, tls, stop, inboxes, threads: Vec::new() };
+        let mut server = Self { service, tcp, tls, web_socket, web_socket_tls, stop, inboxes, threads: Vec::new() };
         for worker in workers {
             // On an error dropping the server ends the threads that were started.
             server.threads.push(thread::Builder::new().name("electrum".into()).spawn(move || worker.run())?);
@@ -97,6 +116,16 @@ impl Server {
     /// Addresses of TLS.
     pub fn tls(&self) -> &[SocketAddr] {
         &self.tls
+    }
+
+    /// Addresses of WebSocket.
+    pub fn web_socket(&self) -> &[SocketAddr] {
+        &self.web_socket
+    }
+
+    /// Addresses of WebSocket in TLS.
+    pub fn web_socket_tls(&self) -> &[SocketAddr] {
+        &self.web_socket_tls
     }
 
     /// What it serves.

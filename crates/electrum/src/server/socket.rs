@@ -1,29 +1,44 @@
-//! The socket of a connection: bytes as they are, or in TLS.
+//! The socket of a connection: lines as they are, or as messages of a WebSocket.
 use std::{
     io::{self, Read, Write},
     net::TcpStream,
     os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
 };
 
-use rustls::{ServerConnection, Stream};
+use rustls::ServerConnection;
+
+use super::{transport::Transport, web_socket::WebSocket};
 
 /// A socket that does not block.
 pub struct Socket {
-    stream: TcpStream,
-    tls: Option<Box<ServerConnection>>,
+    stream: Arc<TcpStream>,
+    carrier: Carrier,
+}
+
+enum Carrier {
+    Lines(Transport),
+    Messages(Box<WebSocket>),
 }
 
 impl Socket {
-    pub fn new(stream: TcpStream, tls: Option<ServerConnection>) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        // Replies are sent as they are ready.
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, tls: tls.map(Box::new) })
+    /// A socket; for a WebSocket `longest` is what its messages may have.
+    pub fn new(stream: TcpStream, tls: Option<ServerConnection>, longest: Option<usize>) -> io::Result<Self> {
+        let stream = Arc::new(stream);
+        let transport = Transport::new(Arc::clone(&stream), tls)?;
+        let carrier = match longest {
+            None => Carrier::Lines(transport),
+            Some(longest) => Carrier::Messages(Box::new(WebSocket::new(transport, longest)?)),
+        };
+        Ok(Self { stream, carrier })
     }
 
     /// Whether bytes that were taken are not sent yet.
     pub fn has_unsent(&self) -> bool {
-        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+        match &self.carrier {
+            Carrier::Lines(transport) => transport.has_unsent(),
+            Carrier::Messages(socket) => socket.has_unsent(),
+        }
     }
 }
 
@@ -35,25 +50,25 @@ impl AsFd for Socket {
 
 impl Read for Socket {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        match &mut self.tls {
-            None => self.stream.read(room),
-            Some(tls) => Stream::new(&mut **tls, &mut self.stream).read(room),
+        match &mut self.carrier {
+            Carrier::Lines(transport) => transport.read(room),
+            Carrier::Messages(socket) => socket.read(room),
         }
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.tls {
-            None => self.stream.write(bytes),
-            Some(tls) => Stream::new(&mut **tls, &mut self.stream).write(bytes),
+        match &mut self.carrier {
+            Carrier::Lines(transport) => transport.write(bytes),
+            Carrier::Messages(socket) => socket.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.tls {
-            None => Ok(()),
-            Some(tls) => Stream::new(&mut **tls, &mut self.stream).flush(),
+        match &mut self.carrier {
+            Carrier::Lines(transport) => transport.flush(),
+            Carrier::Messages(socket) => socket.flush(),
         }
     }
 }

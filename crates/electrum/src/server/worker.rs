@@ -47,6 +47,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct Listener {
     pub listener: TcpListener,
     pub tls: Option<Arc<Tls>>,
+    /// Whether clients speak WebSocket.
+    pub is_web_socket: bool,
 }
 
 /// Where a worker is told of changes.
@@ -185,7 +187,8 @@ impl Worker {
                     continue;
                 }
             };
-            let Ok(socket) = Socket::new(stream, tls) else { continue };
+            let longest = listener.is_web_socket.then(|| share.longest_request());
+            let Ok(socket) = Socket::new(stream, tls, longest) else { continue };
             let number = self.free.pop().unwrap_or_else(|| {
                 self.places.push(None);
                 self.places.len() - 1

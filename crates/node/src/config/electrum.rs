@@ -18,6 +18,12 @@ pub struct Electrum {
     /// Addresses for TLS.
     #[serde(with = "texts")]
     pub listen_tls: Vec<SocketAddr>,
+    /// Addresses for WebSocket.
+    #[serde(with = "texts")]
+    pub listen_ws: Vec<SocketAddr>,
+    /// Addresses for WebSocket in TLS.
+    #[serde(with = "texts")]
+    pub listen_wss: Vec<SocketAddr>,
     /// Whether Esplora's API is served on the HTTP address.
     pub esplora: bool,
     /// Prefixes without limits of their own.
@@ -65,6 +71,8 @@ impl Default for Electrum {
         Self {
             listen: Vec::new(),
             listen_tls: Vec::new(),
+            listen_ws: Vec::new(),
+            listen_wss: Vec::new(),
             esplora: false,
             trusted,
             threads: 2,
@@ -86,7 +94,7 @@ impl Default for Electrum {
 impl Electrum {
     /// Whether there is something to listen on for Electrum's clients.
     pub fn has_listeners(&self) -> bool {
-        !self.listen.is_empty() || !self.listen_tls.is_empty()
+        [&self.listen, &self.listen_tls, &self.listen_ws, &self.listen_wss].iter().any(|listen| !listen.is_empty())
     }
 
     /// Whether anybody is to be served.
@@ -96,10 +104,13 @@ impl Electrum {
 
     /// Checks that every value is one that a server can run with.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if !self.listen_tls.is_empty() && self.tls.files().is_none() {
-            let value = format!("{:?}", self.listen_tls);
-            let allowed = "empty where there is no `electrum.tls.chain`".to_owned();
-            return Err(ConfigError::Value { key: "electrum.listen_tls", value, allowed });
+        let secured = [("electrum.listen_tls", &self.listen_tls), ("electrum.listen_wss", &self.listen_wss)];
+        if let Some((key, addresses)) = secured.into_iter().find(|(_, addresses)| !addresses.is_empty())
+            && self.tls.files().is_none()
+        {
+            let (value, allowed) =
+                (format!("{addresses:?}"), "empty where there is no `electrum.tls.chain`".to_owned());
+            return Err(ConfigError::Value { key, value, allowed });
         }
         within("electrum.threads", self.threads as u64, 1, 256)?;
         within("electrum.connections", self.connections as u64, 1, 1 << 20)?;

@@ -39,7 +39,7 @@ pub use in_nic::InNicArgs;
 pub use key::KeyCommand;
 pub use kv::{KvArgs, KvIo, KvProtocol};
 pub use link::{LinkChannelArgs, LinkCommand, LinkPingArgs, LinkServeArgs, LinkThroughputArgs};
-pub use load::{DistributionArg, ElectrumLoadArgs, LoadArgs, MixArg};
+pub use load::{DistributionArg, LoadArgs, MixArg};
 pub use proof::{ProofCommand, ProofGetArgs};
 pub use replay::ReplayArgs;
 pub use serve::ServeArgs;

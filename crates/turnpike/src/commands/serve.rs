@@ -36,7 +36,12 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
         kv: node.kv().map(|kv| kv.tcp().iter().chain(kv.udp()).map(ToString::to_string).collect()).unwrap_or_default(),
         electrum: node
             .electrum()
-            .map(|server| server.tcp().iter().chain(server.tls()).map(ToString::to_string).collect())
+            .map(|server| {
+                let plain = server.tcp().iter().chain(server.tls()).map(ToString::to_string);
+                let ws = server.web_socket().iter().map(|address| format!("ws://{address}"));
+                let wss = server.web_socket_tls().iter().map(|address| format!("wss://{address}"));
+                plain.chain(ws).chain(wss).collect()
+            })
             .unwrap_or_default(),
         network: hex::encode(node.network()),
         chain_key: hex::encode(node.chain_key()),
