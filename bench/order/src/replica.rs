@@ -1,17 +1,20 @@
 //! One replica as a process: it orders bodies that it makes itself, and writes down what is final.
 use bytes::Bytes;
-use commonware_runtime::{Clock, Runner, Spawner, Supervisor, tokio};
-use order::network::{Addresses, connect};
-use order::{Application, Block, Committee, Config, Final, Payload, Refusal, Replica, ReplicaKey, Timing};
+use order::network::Addresses;
+use order::{
+    Answer, Application, Block, Committee, Config, Final, Payload, Process, Refusal, ReplicaKey, Site, Timing,
+};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use spv::hash::body_hash;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::future::ready;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The network that these replicas order for.
@@ -80,9 +83,8 @@ impl Line {
 }
 
 /// Orders bodies of one size.
-#[derive(Clone)]
 struct Bodies {
-    state: Arc<Mutex<State>>,
+    state: Mutex<State>,
     size: usize,
 }
 
@@ -99,7 +101,7 @@ fn now() -> u64 {
 }
 
 impl Application for Bodies {
-    async fn propose(&mut self, _: Block, _: Vec<Block>) -> Option<Payload> {
+    fn propose(&self, _: Block, _: Vec<Block>) -> Answer<'_, Option<Payload>> {
         let mut state = self.state.lock().expect("no thread panicked");
         let mut body = vec![0; self.size];
         // No two bodies are the same, and none compresses.
@@ -108,14 +110,15 @@ impl Application for Bodies {
             word.copy_from_slice(&state.next.to_be_bytes()[..word.len()]);
         }
         state.proposed.insert(body_hash(&body), now());
-        Some(Payload { statement: [0; 32], body: Bytes::from(body) })
+        Box::pin(ready(Some(Payload { statement: [0; 32], body: Bytes::from(body) })))
     }
 
-    async fn verify(&mut self, block: Block, _: Vec<Block>) -> Result<(), Refusal> {
-        if block.body().len() == self.size { Ok(()) } else { Err(Refusal("a body of another size".into())) }
+    fn verify(&self, block: Block, _: Vec<Block>) -> Answer<'_, Result<(), Refusal>> {
+        let is_right = block.body().len() == self.size;
+        Box::pin(ready(if is_right { Ok(()) } else { Err(Refusal("a body of another size".into())) }))
     }
 
-    async fn finalized(&mut self, found: Final) {
+    fn finalized(&self, found: Final) -> Answer<'_, ()> {
         let mut state = self.state.lock().expect("no thread panicked");
         let (header, at) = (found.block.header(), now());
         let took = state.proposed.remove(&header.body).map_or("-".into(), |since| (at - since).to_string());
@@ -126,6 +129,7 @@ impl Application for Bodies {
         while state.proposed.len() > 1024 {
             state.proposed.pop_first();
         }
+        Box::pin(ready(()))
     }
 }
 
@@ -136,30 +140,20 @@ pub fn run(arguments: Arguments) {
     let (committee, keys) = committee(ports.len());
     let log = OpenOptions::new().create(true).append(true).open(directory.join("final.log"));
     let state = State { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
-    let bodies = Bodies { state: Arc::new(Mutex::new(state)), size: body };
+    let bodies = Bodies { state: Mutex::new(state), size: body };
     let replicas: Vec<_> = ports.iter().map(|&port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).collect();
     let addresses = Addresses { listen: replicas[number], replicas };
-    let runtime = tokio::Config::new()
-        .with_worker_threads(THREADS)
-        .with_tcp_nodelay(Some(true))
-        .with_storage_directory(directory.join("order"));
-    tokio::Runner::new(runtime).start(|context| async move {
-        let key = keys[number].clone();
-        let network = context.child("network");
-        let (channels, peers, _connections) = connect(network, NETWORK, &committee, &key, &addresses, body);
-        let patience = Duration::from_millis(patience);
-        let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };
-        let partition = "replica".to_owned();
-        let config = Config { network: NETWORK, committee, key, timing, term, longest_body: body, partition };
-        let replica = Replica::start(context.child("order"), config, bodies, channels, peers.clone(), peers).await;
-        let (replica, ended) = replica.expect("the replica starts");
-        // What a bystander sees of the replica, once a second.
-        context.child("status").spawn(move |context| async move {
-            loop {
-                context.sleep(Duration::from_secs(1)).await;
-                eprintln!("{:?}", replica.status().snapshot());
-            }
-        });
-        panic!("the replica ended: {:?}", ended.await);
-    });
+    let key = keys[number].clone();
+    let patience = Duration::from_millis(patience);
+    let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };
+    let partition = "replica".to_owned();
+    let config = Config { network: NETWORK, committee, key, timing, term, longest_body: body, partition };
+    let site = Site { addresses, directory: directory.join("order"), threads: THREADS };
+    let replica = Process::start(config, site, Arc::new(bodies)).expect("the replica starts");
+    // What a bystander sees of the replica, once a second.
+    while replica.failure().is_none() {
+        sleep(Duration::from_secs(1));
+        eprintln!("{:?}", replica.status().snapshot());
+    }
+    panic!("the replica ended: {:?}", replica.failure());
 }

@@ -19,11 +19,12 @@ use commonware_utils::{Acknowledgement, acknowledgement::Exact};
 use futures::{StreamExt, channel::mpsc};
 use spv::Seal;
 use spv::finality::{Certificate, DoubleVote, SignedVote};
+use std::sync::Arc;
 
 /// Asks the application for the engine.
 #[derive(Clone)]
-pub(crate) struct Judge<A> {
-    pub(crate) application: A,
+pub(crate) struct Judge {
+    pub(crate) application: Arc<dyn Application>,
     pub(crate) status: Status,
     pub(crate) findings: mpsc::Sender<Finding>,
 }
@@ -41,7 +42,7 @@ async fn above(known: u64, mut ancestry: impl Ancestry<Block>) -> Option<(Block,
     Some((newest, pending))
 }
 
-impl<E: Send, A: Application> commonware_consensus::Application<E> for Judge<A> {
+impl<E: Send> commonware_consensus::Application<E> for Judge {
     type SigningScheme = Bip340;
     type Context = Context<Digest, PublicKey>;
     type Block = Block;
@@ -189,9 +190,9 @@ impl Reporter for Inbox {
 }
 
 /// Gives what is final to the application, block by block.
-pub(crate) async fn deliver<A: Application>(
+pub(crate) async fn deliver(
     mut inbox: mpsc::UnboundedReceiver<(Block, Exact)>,
-    mut application: A,
+    application: Arc<dyn Application>,
     marshal: Mailbox<Bip340, Standard<Block>>,
     status: Status,
 ) {

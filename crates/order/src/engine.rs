@@ -66,6 +66,8 @@ pub mod channel {
     pub const BLOCKS: u64 = 3;
     /// Requests for blocks, and answers.
     pub const BACKFILL: u64 = 4;
+    /// Messages between applications.
+    pub const MESSAGES: u64 = 5;
 }
 
 /// How long a replica waits. All are local: replicas may differ.
@@ -165,17 +167,16 @@ impl Replica {
     /// Starts a replica on a runtime and a network: `peers` tells whom the network connects to, `blocker` cuts off who lies.
     /// It goes on where it was when it ended. It ends when the runtime stops, or `context`'s task is aborted; the handle that
     /// is returned tells when the engine has ended.
-    pub async fn start<E, A, S, R, P, B>(
+    pub async fn start<E, S, R, P, B>(
         context: E,
         config: Config,
-        application: A,
+        application: Arc<dyn Application>,
         channels: Channels<S, R>,
         peers: P,
         blocker: B,
     ) -> Result<(Self, Handle<()>), StartError>
     where
         E: Clock + CryptoRng + Spawner + Storage + Metrics,
-        A: Application,
         S: Sender<PublicKey = PublicKey>,
         R: Receiver<PublicKey = PublicKey>,
         P: Provider<PublicKey = PublicKey>,

@@ -107,9 +107,9 @@ pub(crate) enum Finding {
 }
 
 /// Joins proposals with refusals, checks what it is told, and keeps what holds.
-pub(crate) struct Keeper<E, A> {
+pub(crate) struct Keeper<E> {
     pub(crate) context: E,
-    pub(crate) application: A,
+    pub(crate) application: Arc<dyn Application>,
     pub(crate) partition: String,
     pub(crate) network: Hash,
     pub(crate) committee: Arc<Committee>,
@@ -117,7 +117,7 @@ pub(crate) struct Keeper<E, A> {
     pub(crate) status: Status,
 }
 
-impl<E: Storage, A: Application> Keeper<E, A> {
+impl<E: Storage> Keeper<E> {
     /// Works until nobody is left to tell anything.
     pub(crate) async fn run(mut self, mut findings: mpsc::Receiver<Finding>) {
         let mut proposals: BTreeMap<u64, Vec<(u32, SignedVote)>> = BTreeMap::new();

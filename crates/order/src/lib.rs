@@ -17,14 +17,16 @@ mod delivery;
 mod engine;
 mod evidence;
 pub mod network;
+mod process;
 mod scheme;
 mod status;
 #[cfg(test)]
 mod tests;
 
-pub use application::{Application, Final, Refusal};
+pub use application::{Answer, Application, Final, Refusal};
 pub use block::{Block, Payload};
 pub use committee::{Committee, CommitteeError, ReplicaKey, ReplicaName};
 pub use engine::{BODY_LIMIT, Channels, Config, Replica, StartError, Timing, channel, message_limit};
 pub use evidence::{Evidence, RefusedProposal};
+pub use process::{Outbox, Process, ProcessError, Site};
 pub use status::{Status, StatusSnapshot};

@@ -27,6 +27,14 @@ const DIAL: Duration = Duration::from_millis(100);
 pub type Sender<E> = lookup::Sender<ed25519::PublicKey, E>;
 /// A receiver on a channel.
 pub type Receiver = lookup::Receiver<ed25519::PublicKey>;
+/// Messages between applications: what is sent may be lost.
+pub struct Messages<E: Clock> {
+    /// Sends them.
+    pub sender: Sender<E>,
+    /// Gives those of others.
+    pub receiver: Receiver,
+}
+
 /// Whom a replica is connected to, and whom it has cut off.
 pub type Peers = Oracle<ed25519::PublicKey>;
 
@@ -51,7 +59,7 @@ pub fn connect<E>(
     key: &ReplicaKey,
     addresses: &Addresses,
     longest_body: usize,
-) -> (Channels<Sender<E>, Receiver>, Peers, Handle<()>)
+) -> (Channels<Sender<E>, Receiver>, Messages<E>, Peers, Handle<()>)
 where
     E: Spawner + Clock + CryptoRng + Sockets + Resolver + Metrics,
 {
@@ -87,5 +95,6 @@ where
         blocks: connections.register(channel::BLOCKS, RATE),
         backfill: connections.register(channel::BACKFILL, RATE),
     };
-    (channels, peers, connections.start())
+    let (sender, receiver) = connections.register(channel::MESSAGES, RATE);
+    (channels, Messages { sender, receiver }, peers, connections.start())
 }

@@ -1,5 +1,5 @@
 //! Replicas of an application whose state is a hash of all that is final.
-use crate::application::{Application, Final, Refusal};
+use crate::application::{Answer, Application, Final, Refusal};
 use crate::block::{Block, Payload};
 use crate::committee::{Committee, ReplicaKey};
 use crate::engine::{Channels, Config, Replica, Timing, message_limit};
@@ -14,6 +14,7 @@ use commonware_utils::{NZU32, NZUsize, Probability, probability};
 use spv::Hash;
 use spv::finality::Certificate;
 use spv::hash::body_hash;
+use std::future::ready;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -48,6 +49,19 @@ impl Record {
         let chain = self.chain[..height as usize].iter().map(|found| &found.block);
         chain.chain(pending.iter().rev()).fold([0; 32], |state, block| after(&state, block.body()))
     }
+
+    fn take(&mut self, found: Final) {
+        let (height, next) = (found.block.height(), self.chain.len() as u64 + 1);
+        if height < next {
+            let known = &self.chain[height as usize - 1];
+            assert_eq!(known.block, found.block, "what was final is no more");
+            return;
+        }
+        assert_eq!(height, next, "a block was left out");
+        let state = self.state(height - 1, &[]);
+        assert_eq!(*found.block.statement(), state, "what is final is wrong");
+        self.chain.push(found);
+    }
 }
 
 fn after(state: &Hash, body: &[u8]) -> Hash {
@@ -71,7 +85,7 @@ impl Journal {
 }
 
 impl Application for Journal {
-    async fn propose(&mut self, parent: Block, pending: Vec<Block>) -> Option<Payload> {
+    fn propose(&self, parent: Block, pending: Vec<Block>) -> Answer<'_, Option<Payload>> {
         let mut statement = self.statement(parent.height(), &pending);
         let mut record = self.record.lock().unwrap();
         record.proposals += 1;
@@ -80,29 +94,21 @@ impl Application for Journal {
             statement[0] ^= 1;
         }
         let body = format!("{} {number} {}", self.name, "x".repeat(number as usize % 64));
-        Some(Payload { statement, body: Bytes::from(body) })
+        Box::pin(ready(Some(Payload { statement, body: Bytes::from(body) })))
     }
 
-    async fn verify(&mut self, block: Block, pending: Vec<Block>) -> Result<(), Refusal> {
+    fn verify(&self, block: Block, pending: Vec<Block>) -> Answer<'_, Result<(), Refusal>> {
         let expected = self.statement(block.height() - 1, &pending);
-        if *block.statement() == expected { Ok(()) } else { Err(Refusal("a wrong state".into())) }
+        let is_right = *block.statement() == expected;
+        Box::pin(ready(if is_right { Ok(()) } else { Err(Refusal("a wrong state".into())) }))
     }
 
-    async fn finalized(&mut self, found: Final) {
-        let mut record = self.record.lock().unwrap();
-        let (height, next) = (found.block.height(), record.chain.len() as u64 + 1);
-        if height < next {
-            let known = &record.chain[height as usize - 1];
-            assert_eq!(known.block, found.block, "what was final is no more");
-            return;
-        }
-        assert_eq!(height, next, "a block was left out");
-        let state = record.state(height - 1, &[]);
-        assert_eq!(*found.block.statement(), state, "what is final is wrong");
-        record.chain.push(found);
+    fn finalized(&self, found: Final) -> Answer<'_, ()> {
+        self.record.lock().unwrap().take(found);
+        Box::pin(ready(()))
     }
 
-    fn accused(&mut self, evidence: &Evidence) {
+    fn accused(&self, evidence: &Evidence) {
         self.record.lock().unwrap().accused.push(evidence.clone());
     }
 }
@@ -260,7 +266,7 @@ impl Cluster {
         let context = self.context.child("connections").with_attribute("number", number);
         let addresses = Addresses { listen: replicas[number], replicas: replicas.to_vec() };
         let (committee, key) = (&self.committee, &self.keys[number]);
-        let (channels, peers, _) = connect(context, self.network, committee, key, &addresses, LONGEST_BODY);
+        let (channels, _, peers, _) = connect(context, self.network, committee, key, &addresses, LONGEST_BODY);
         let running = self.run_on(number, config, self.journal(number), channels, peers.clone(), peers).await;
         self.running[number] = Some(running);
     }
@@ -285,7 +291,8 @@ impl Cluster {
         let context = self.context.child("replica").with_attribute("number", number);
         let handle = context.spawn(move |context| async move {
             let context = context.child("order");
-            let (replica, ended) = Replica::start(context, config, journal, channels, peers, blocker).await.unwrap();
+            let (replica, ended) =
+                Replica::start(context, config, Arc::new(journal), channels, peers, blocker).await.unwrap();
             let _ = started.send(replica);
             let _ = ended.await;
         });

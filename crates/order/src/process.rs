@@ -1,0 +1,178 @@
+//! A replica as a part of a process: an engine and its connections, on threads of their own.
+//!
+//! Nothing here has a type parameter. So the engine is compiled once, with this crate, whoever uses it.
+use crate::application::Application;
+use crate::engine::{Config, Replica, StartError};
+use crate::network::{Addresses, Messages, connect};
+use crate::status::Status;
+use bytes::Bytes;
+use commonware_p2p::{Receiver as _, Recipients, Sender as _};
+use commonware_runtime::{Runner, Spawner, Supervisor, tokio};
+use futures::channel::{mpsc, oneshot};
+use futures::future::{Either, select};
+use futures::{FutureExt, StreamExt};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::thread::JoinHandle;
+use thiserror::Error;
+
+/// Messages to others that wait to be sent. What finds no room is not sent.
+const OUTBOX: usize = 4096;
+
+/// Where a replica is.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// Where it and others listen.
+    pub addresses: Addresses,
+    /// What it stores is below this directory, which is made where it is not there.
+    pub directory: PathBuf,
+    /// Threads of the engine. Its parts wait for each other more than for a processor.
+    pub threads: usize,
+}
+
+/// Why a replica does not run.
+#[derive(Debug, Error)]
+pub enum ProcessError {
+    /// The engine cannot start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The directory or a thread cannot be had.
+    #[error("the replica's directory or threads: {0}")]
+    System(#[from] io::Error),
+    /// The runtime ended, as where its address is taken.
+    #[error("the replica's engine ended as it started: see that its address for replicas is free")]
+    Ended,
+}
+
+/// Sends messages to the other replicas' applications.
+#[derive(Clone, Debug)]
+pub struct Outbox(mpsc::Sender<Bytes>);
+
+impl Outbox {
+    /// Sends a message to all others, each of which may lose it. Whether there was room for it; it is no longer than a body.
+    pub fn send(&self, message: Bytes) -> bool {
+        self.0.clone().try_send(message).is_ok()
+    }
+}
+
+/// A replica that runs. Dropping it ends it.
+#[derive(Debug)]
+pub struct Process {
+    status: Status,
+    outbox: Outbox,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    /// Why it ended on its own, if it has.
+    failure: Arc<Mutex<Option<String>>>,
+}
+
+impl Process {
+    /// Starts a replica; it goes on where it was when it ended.
+    pub fn start(config: Config, site: Site, application: Arc<dyn Application>) -> Result<Self, ProcessError> {
+        std::fs::create_dir_all(&site.directory)?;
+        let (started, result) = blocking::sync_channel(1);
+        let (stop, stopped) = oneshot::channel();
+        let (sender, outbox) = mpsc::channel(OUTBOX);
+        let failure = Arc::<Mutex<Option<String>>>::default();
+        let run = Run { config, site, application, started, stopped, outbox, failure: failure.clone() };
+        let thread = std::thread::Builder::new().name("order".into()).spawn(move || run.run())?;
+        let status = match result.recv() {
+            Ok(Ok(status)) => status,
+            Ok(Err(error)) => return Err(error.into()),
+            Err(_) => return Err(ProcessError::Ended),
+        };
+        Ok(Self { status, outbox: Outbox(sender), stop: Some(stop), thread: Some(thread), failure })
+    }
+
+    /// How it fares.
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// What sends messages to the other replicas.
+    pub fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    /// Why it ended on its own, if it has.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // It may have ended on its own.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Run {
+    config: Config,
+    site: Site,
+    application: Arc<dyn Application>,
+    started: blocking::SyncSender<Result<Status, StartError>>,
+    stopped: oneshot::Receiver<()>,
+    outbox: mpsc::Receiver<Bytes>,
+    failure: Arc<Mutex<Option<String>>>,
+}
+
+impl Run {
+    fn run(self) {
+        let Self { config, site, application, started, stopped, outbox, failure } = self;
+        let Site { addresses, directory, threads } = site;
+        let runtime = tokio::Config::new()
+            .with_worker_threads(threads)
+            .with_tcp_nodelay(Some(true))
+            .with_storage_directory(directory);
+        let ended = tokio::Runner::new(runtime).start(|context| async move {
+            let Config { network, committee, key, longest_body, .. } = &config;
+            let connections = context.child("network");
+            let (channels, messages, peers, _connections) =
+                connect(connections, *network, committee, key, &addresses, *longest_body);
+            let committee = committee.clone();
+            let heard = application.clone();
+            let order = context.child("order");
+            let replica = Replica::start(order, config, application, channels, peers.clone(), peers).await;
+            let (replica, ended) = match replica {
+                Ok(replica) => replica,
+                Err(error) => {
+                    let _ = started.send(Err(error));
+                    return None;
+                }
+            };
+            let Messages { mut sender, mut receiver } = messages;
+            let hear = move |_| async move {
+                while let Ok((from, message)) = receiver.recv().await {
+                    if let Some(number) = committee.identities().position(&from) {
+                        heard.heard(number as u32, message.into());
+                    }
+                }
+            };
+            context.child("hear").spawn(hear);
+            let tell = move |_| async move {
+                let mut outbox = outbox;
+                while let Some(message) = outbox.next().await {
+                    // Who is away loses it.
+                    let _ = sender.send(Recipients::All, message, false);
+                }
+            };
+            context.child("tell").spawn(tell);
+            let _ = started.send(Ok(replica.status().clone()));
+            match select(stopped, ended.boxed()).await {
+                Either::Left(_) => None,
+                Either::Right((ended, _)) => Some(format!("{ended:?}")),
+            }
+        });
+        if let Some(ended) = ended {
+            tracing::error!(%ended, "the replica's engine ended");
+            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+        }
+    }
+}
