@@ -1,5 +1,9 @@
 //! The paths of the API, and what is at each.
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use std::{
+    net::IpAddr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Instant,
+};
 
 use bitcoin::Network;
 use electrum::{Path, Service};
@@ -49,10 +53,13 @@ impl Api {
 
     /// Answers a GET of a path, such as `/blocks/tip/height`.
     pub fn get(&self, path: &str, address: IpAddr, now: Instant) -> Reply {
+        let counts = &self.service.counts;
         let Some(share) = self.service.shares().connect(address, now) else {
+            counts.refused_connections.fetch_add(1, Relaxed);
             return Failure::too_many("too many connections of your network prefix, or of all").into();
         };
         if let Some(debt) = share.debt(now) {
+            counts.waits.fetch_add(1, Relaxed);
             let seconds = debt.as_secs() + 1;
             return Failure::too_many(format!("your network prefix asks for too much: wait {seconds} s")).into();
         }
@@ -71,6 +78,7 @@ impl Api {
             Request { service: &self.service, reader: Reader::new(&state.branch, room), network, longest };
         let reply = match request.answer(path) {
             Ok(reply) if reply.body.len() > longest => {
+                counts.refused_replies.fetch_add(1, Relaxed);
                 Failure::bad_request(format!("the response has more than {longest} bytes")).into()
             }
             Ok(reply) => reply,
