@@ -193,14 +193,13 @@ fn init(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
     let home = |number| Home::new(&dir, number);
     let configs = places.iter().enumerate().map(|(number, place)| {
         let folder = home(number).folder;
-        let cluster =
-            Cluster {
-                replicas: members.clone(),
-                listen: Some(place.others),
-                key: folder.join("replica.key"),
-                began,
-                patience: args.patience,
-            };
+        let cluster = Cluster {
+            replicas: members.clone(),
+            listen: Some(place.others),
+            key: folder.join("replica.key"),
+            began,
+            patience: args.patience,
+        };
         Config { data: folder.join("data"), listen: place.listen, http: Some(place.http), cluster, ..common.clone() }
     });
     let configs = Vec::from_iter(configs);
