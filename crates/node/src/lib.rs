@@ -20,7 +20,6 @@ mod metrics;
 mod node;
 mod queries;
 mod recovery;
-mod replica;
 mod retries;
 mod rtl;
 pub mod sealing;

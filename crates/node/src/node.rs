@@ -1,6 +1,5 @@
 //! A node: start, stop.
 
-mod cluster;
 mod start;
 
 use std::{
@@ -19,7 +18,7 @@ use ledger::journal::Submitter;
 use nic::Waker;
 use xdp::Link;
 
-use crate::{blocks, config::Backend, metrics, replica::Running, shared::Shared, threads::join};
+use crate::{blocks, config::Backend, metrics, shared::Shared, threads::join};
 
 /// A running node. Dropping it ends its threads after what was executed is in the journal.
 #[derive(Debug)]
@@ -30,10 +29,7 @@ pub struct Node {
     chain_key: [u8; 32],
     shared: Arc<Shared>,
     waker: Waker,
-    /// The journal of a node alone.
-    journal: Option<Submitter>,
-    /// What orders with other replicas, if there are any.
-    replica: Option<Running>,
+    journal: Submitter,
     stop: Arc<AtomicBool>,
     tier: Option<Link>,
     backend: Backend,
@@ -73,7 +69,7 @@ impl Node {
         &self.network
     }
 
-    /// The public key that seals the node's blocks; of a replica the hash of all replicas' keys.
+    /// The public key that seals the node's blocks.
     pub fn chain_key(&self) -> &[u8; 32] {
         &self.chain_key
     }
@@ -86,11 +82,6 @@ impl Node {
     /// The node's figures.
     pub fn shared(&self) -> &Shared {
         &self.shared
-    }
-
-    /// How the order fares, where the node is one of several replicas.
-    pub fn order(&self) -> Option<order::StatusSnapshot> {
-        Some(self.shared.order()?.snapshot())
     }
 
     /// Number of durable operations that are not yet in a block.
@@ -134,12 +125,7 @@ impl Node {
         if let Some(io) = self.io.take() {
             join(io);
         }
-        if let Some(journal) = &self.journal {
-            journal.stop();
-        }
-        if let Some(replica) = &mut self.replica {
-            replica.stop();
-        }
+        self.journal.stop();
         self.threads.drain(..).for_each(join);
         self.order.store(order, Release);
         if let Some(builder) = self.builder.take() {

@@ -54,9 +54,6 @@ impl Node {
                 "anyone may send as much as the network carries: set `limits.rate`, or listen on a loopback address only"
             );
         }
-        if config.cluster.is_wanted() {
-            return Self::start_replica(config);
-        }
         let (choice, tier) = tier::choose(config)?;
         let (mut tier, memory) = tier.unzip();
         let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
@@ -114,8 +111,7 @@ impl Node {
             chain_key,
             shared,
             waker,
-            journal: Some(submitter),
-            replica: None,
+            journal: submitter,
             stop: Arc::new(AtomicBool::new(false)),
             tier: None,
             backend: choice.backend,
@@ -163,7 +159,7 @@ impl Node {
         spawn(threads::BUILDER, processor, move || blocks::build(builder, &order, &shared))
     }
 
-    pub(super) fn start_streams(&self, streams: Streams) -> Result<JoinHandle<()>, Error> {
+    fn start_streams(&self, streams: Streams) -> Result<JoinHandle<()>, Error> {
         let (stop, shared) = (self.stop.clone(), self.shared.clone());
         spawn("streams", None, move || {
             if let Err(error) = streams.run(&stop) {
@@ -173,7 +169,7 @@ impl Node {
         })
     }
 
-    pub(super) fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {
+    fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {
         let Some(address) = config.http else { return Ok(()) };
         let service = self.shared.electrum().filter(|_| config.electrum.esplora);
         let esplora = service.map(|service| Api::new(service.clone()));
@@ -185,7 +181,7 @@ impl Node {
         Ok(())
     }
 
-    pub(super) fn start_io(
+    fn start_io(
         &self,
         path: DataPath<Carrier, impl StoreController + Send + 'static>,
         processor: Option<usize>,
@@ -218,7 +214,7 @@ fn behind_nic(
 }
 
 /// The cache of proofs, if there is to be one, with the tips as they are now.
-pub(super) fn make_cache(
+fn make_cache(
     config: &Config,
     memory: Option<proof::Memory>,
     own: &OwnChain,
@@ -234,7 +230,7 @@ pub(super) fn make_cache(
 }
 
 /// What the data path takes, from whom, and how much of it.
-pub(super) fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
+fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
     let rate_limit = match config.limits.rate {
         0 => None,
         per_second => Some(RateLimit { per_second, ..RateLimit::default() }),

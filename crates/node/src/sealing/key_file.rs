@@ -9,12 +9,6 @@ use super::{Error, hex};
 
 /// The key in a file, if there is one.
 pub fn read(path: &Path) -> Result<Option<SealingKey>, Error> {
-    let Some(secret) = secret(path)? else { return Ok(None) };
-    SealingKey::from_bytes(&secret).map(Some).ok_or_else(|| Error::NotAKey { path: path.into() })
-}
-
-/// The 32 bytes of the key in a file, if there is one.
-pub fn secret(path: &Path) -> Result<Option<[u8; 32]>, Error> {
     let content = match secret_file::read(path) {
         Ok(content) => content,
         Err(storage::Error::NotFound { .. }) => return Ok(None),
@@ -40,7 +34,7 @@ pub fn read_or_make(path: &Path) -> Result<SealingKey, Error> {
     }
 }
 
-fn parse(content: &[u8]) -> Option<[u8; 32]> {
+fn parse(content: &[u8]) -> Option<SealingKey> {
     let digits = content.trim_ascii();
     if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
@@ -49,7 +43,7 @@ fn parse(content: &[u8]) -> Option<[u8; 32]> {
     for (byte, digits) in secret.iter_mut().zip(digits.chunks(2)) {
         *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
     }
-    Some(secret)
+    SealingKey::from_bytes(&secret)
 }
 
 #[cfg(test)]
@@ -70,10 +64,9 @@ mod tests {
     #[test]
     fn digits_of_a_key_only() {
         let one = format!("{:064x}\n", 1);
-        let key = |text: &str| parse(text.as_bytes()).and_then(|secret| SealingKey::from_bytes(&secret));
-        assert!(key(&one).is_some() && key(one.trim()).is_some());
+        assert!(parse(one.as_bytes()).is_some() && parse(one.trim().as_bytes()).is_some());
         for text in ["", "1", &"0".repeat(64), &"f".repeat(64), &"1".repeat(65), &"g".repeat(64), &"é".repeat(32)] {
-            assert!(key(text).is_none(), "{text}");
+            assert!(parse(text.as_bytes()).is_none(), "{text}");
         }
     }
 }
