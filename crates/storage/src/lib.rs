@@ -12,6 +12,7 @@
 
 mod data_directory;
 mod error;
+pub mod key_file;
 mod page;
 mod random;
 mod real;

@@ -3,18 +3,19 @@
 use std::path::Path;
 
 use spv::SealingKey;
-use storage::secret_file;
+use storage::key_file;
 
-use super::{Error, hex};
+use super::Error;
 
 /// The key in a file, if there is one.
 pub fn read(path: &Path) -> Result<Option<SealingKey>, Error> {
-    let content = match secret_file::read(path) {
-        Ok(content) => content,
+    let secret = match key_file::read(path) {
+        Ok(secret) => secret,
         Err(storage::Error::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    parse(&content).map(Some).ok_or_else(|| Error::NotAKey { path: path.into() })
+    let key = secret.and_then(|secret| SealingKey::from_bytes(&secret));
+    key.map(Some).ok_or_else(|| Error::NotAKey { path: path.into() })
 }
 
 /// The key in a file, which is made where there is none.
@@ -27,23 +28,11 @@ pub fn read_or_make(path: &Path) -> Result<SealingKey, Error> {
         getrandom::fill(&mut secret).map_err(Error::Random)?;
         // There is none of 0, and of what is not below the group's order: once in 2^127.
         if let Some(key) = SealingKey::from_bytes(&secret) {
-            secret_file::create(path, format!("{}\n", hex(&secret)).as_bytes())?;
+            key_file::create(path, &secret)?;
             tracing::info!(path = %path.display(), "made the chain's key; keep a copy apart from the data");
             return Ok(key);
         }
     }
-}
-
-fn parse(content: &[u8]) -> Option<SealingKey> {
-    let digits = content.trim_ascii();
-    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let mut secret = [0; 32];
-    for (byte, digits) in secret.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-    }
-    SealingKey::from_bytes(&secret)
 }
 
 #[cfg(test)]
@@ -63,10 +52,19 @@ mod tests {
 
     #[test]
     fn digits_of_a_key_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_key = |text: &str| {
+            let path = folder.path().join("key");
+            storage::secret_file::create(&path, text.as_bytes()).unwrap();
+            let key = read(&path);
+            std::fs::remove_file(&path).unwrap();
+            assert!(matches!(key, Ok(Some(_)) | Err(Error::NotAKey { .. })), "{text}");
+            key.is_ok()
+        };
         let one = format!("{:064x}\n", 1);
-        assert!(parse(one.as_bytes()).is_some() && parse(one.trim().as_bytes()).is_some());
+        assert!(is_key(&one) && is_key(one.trim()));
         for text in ["", "1", &"0".repeat(64), &"f".repeat(64), &"1".repeat(65), &"g".repeat(64), &"é".repeat(32)] {
-            assert!(parse(text.as_bytes()).is_none(), "{text}");
+            assert!(!is_key(text), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use secp256k1::{PublicKey, SecretKey};
 use serde::Serialize;
 use spv::hash::account_hash;
-use storage::secret_file;
+use storage::key_file;
 use wire::AccountId;
 
 use crate::cli::KeyCommand;
@@ -25,7 +25,7 @@ pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
     let key = match command {
         KeyCommand::New { file } => {
             let key = generate()?;
-            write(file, &key)?;
+            key_file::create(file, &key.secret_bytes()).map_err(Error::other)?;
             key
         }
         KeyCommand::Show { file } => read(file)?,
@@ -39,13 +39,13 @@ pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
 
 /// Reads a key file, which only its owner may be able to read.
 pub fn read(file: &Path) -> Result<SecretKey, Error> {
-    let content = secret_file::read(file).map_err(Error::other)?;
-    let text = std::str::from_utf8(&content).ok();
-    let bytes: Option<[u8; 32]> =
-        text.and_then(|text| hex::decode(text.trim())).and_then(|bytes| bytes.try_into().ok());
-    bytes
-        .and_then(|bytes| SecretKey::from_byte_array(bytes).ok())
-        .ok_or_else(|| Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display())))
+    let bytes = key_file::read(file).map_err(Error::other)?;
+    bytes.and_then(|bytes| SecretKey::from_byte_array(bytes).ok()).ok_or_else(|| not_a_key(file))
+}
+
+/// What is told of a file that has no key.
+pub fn not_a_key(file: &Path) -> Error {
+    Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display()))
 }
 
 fn generate() -> Result<SecretKey, Error> {
@@ -58,8 +58,4 @@ fn generate() -> Result<SecretKey, Error> {
             return Ok(key);
         }
     }
-}
-
-fn write(file: &Path, key: &SecretKey) -> Result<(), Error> {
-    secret_file::create(file, format!("{}\n", hex::encode(&key.secret_bytes())).as_bytes()).map_err(Error::other)
 }

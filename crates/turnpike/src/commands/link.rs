@@ -15,11 +15,11 @@ use link::{
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use storage::secret_file;
+use storage::key_file;
 
 use crate::cli::{LinkChannelArgs, LinkCommand, LinkPingArgs, LinkServeArgs, LinkThroughputArgs};
+use crate::commands::key::not_a_key;
 use crate::error::Error;
-use crate::hex;
 use crate::output::{Output, thousands};
 
 /// What `link serve` prints when it is ready.
@@ -82,7 +82,7 @@ fn key(file: &Path, output: Output) -> Result<(), Error> {
         read_key(file)?
     } else {
         let key = SecretKey::generate().map_err(Error::other)?;
-        secret_file::create(file, format!("{}\n", hex::encode(key.as_bytes())).as_bytes()).map_err(Error::other)?;
+        key_file::create(file, key.as_bytes()).map_err(Error::other)?;
         key
     };
     let report = Key { public_key: key.public().map_err(Error::other)?.to_string() };
@@ -91,9 +91,8 @@ fn key(file: &Path, output: Output) -> Result<(), Error> {
 }
 
 fn read_key(file: &Path) -> Result<SecretKey, Error> {
-    let content = secret_file::read(file).map_err(Error::other)?;
-    let key = std::str::from_utf8(&content).ok().and_then(|text| text.trim().parse().ok());
-    key.ok_or_else(|| Error::Input(format!("{} is not a key file: 64 hexadecimal digits expected", file.display())))
+    let bytes = key_file::read(file).map_err(Error::other)?;
+    bytes.map(SecretKey::from_bytes).ok_or_else(|| not_a_key(file))
 }
 
 fn config(args: &LinkChannelArgs) -> Result<Config, Error> {
