@@ -185,6 +185,11 @@ pub(super) fn value_len(len: i32) -> Option<usize> {
     usize::try_from(len).ok().filter(|len| *len <= i32::MAX as usize - 2)
 }
 
+/// A key that is not too long.
+fn key(word: &[u8], quiet: bool) -> Result<&[u8], Refusal> {
+    if word.len() > MAX_KEY { Err(Refusal { quiet, ..BAD_LINE }) } else { Ok(word) }
+}
+
 fn arithmetic(line: &[u8], increment: bool) -> Result<Command<'_>, Refusal> {
     let line = Line::new(line);
     let words = line.words();
@@ -192,10 +197,7 @@ fn arithmetic(line: &[u8], increment: bool) -> Result<Command<'_>, Refusal> {
         return Err(ERROR);
     }
     let quiet = is_quiet(words);
-    let key = words[1];
-    if key.len() > MAX_KEY {
-        return Err(Refusal { quiet, ..BAD_LINE });
-    }
+    let key = key(words[1], quiet)?;
     let refusal = Refusal { quiet, ..Refusal::new("CLIENT_ERROR invalid numeric delta argument") };
     Ok(Command::Arithmetic { key, increment, delta: unsigned(words[2]).ok_or(refusal)?, quiet })
 }
@@ -216,10 +218,7 @@ fn delete(line: &[u8]) -> Result<Command<'_>, Refusal> {
             return Err(Refusal { quiet, ..Refusal::new(usage) });
         }
     }
-    let key = words[1];
-    if key.len() > MAX_KEY {
-        return Err(Refusal { quiet, ..BAD_LINE });
-    }
+    let key = key(words[1], quiet)?;
     Ok(Command::Delete { key, quiet })
 }
 
@@ -230,10 +229,7 @@ fn touch(line: &[u8]) -> Result<Command<'_>, Refusal> {
         return Err(ERROR);
     }
     let quiet = is_quiet(words);
-    let key = words[1];
-    if key.len() > MAX_KEY {
-        return Err(Refusal { quiet, ..BAD_LINE });
-    }
+    let key = key(words[1], quiet)?;
     let refusal = Refusal { quiet, ..Refusal::new("CLIENT_ERROR invalid exptime argument") };
     Ok(Command::Touch { key, expiry: signed_32(words[2]).ok_or(refusal)?, quiet })
 }
