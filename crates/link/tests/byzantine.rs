@@ -1,15 +1,16 @@
 //! Peers that keep to no rule: their channel is closed with the error that says which, and no other one is disturbed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod common;
+
 use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpStream},
     time::{Duration, Instant},
 };
 
+use common::{PATIENCE, accept};
 use turnpike_link::{Address, Channel, Config, Error, Operations, Selector, ServerChannel, tcp::frame};
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config() -> Config {
     let greeting_timeout = Duration::from_millis(300);
@@ -20,17 +21,6 @@ fn server() -> (ServerChannel, SocketAddr) {
     let server = ServerChannel::bind(&"tcp://127.0.0.1:0".parse().unwrap(), &config()).unwrap();
     let Address::Tcp(at) = server.address() else { unreachable!("it listens at tcp://") };
     (server, at)
-}
-
-fn accept(server: &mut ServerChannel) -> Channel {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(channel) = server.accept().unwrap() {
-            return channel;
-        }
-        assert!(Instant::now() < deadline, "no connection");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 fn greeting() -> [u8; frame::Greeting::BYTES] {

@@ -2,6 +2,8 @@
 //! why, and nothing else is disturbed.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod common;
+
 use std::{
     io::{BufRead, BufReader, IoSlice, IoSliceMut},
     mem::MaybeUninit,
@@ -12,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use common::{PATIENCE, accept};
 use rustix::{
     cmsg_space,
     fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create},
@@ -26,8 +29,6 @@ use turnpike_link::{
     Address, Channel, Config, Error, Operations, SelectionKey, Selector, ServerChannel, ZeroCopyFrom,
     tcp::frame::Greeting,
 };
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where things are in the memory of either side, for the buffers of [`config`] (docs/link.md).
 const MESSAGES: usize = 128;
@@ -44,17 +45,6 @@ fn server(config: &Config) -> (ServerChannel, String) {
     let server = ServerChannel::bind(&"shm://".parse().unwrap(), config).unwrap();
     let Address::Shm(name) = server.address() else { panic!("another address") };
     (server, name)
-}
-
-fn accept(server: &mut ServerChannel) -> Channel {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(channel) = server.accept().unwrap() {
-            return channel;
-        }
-        assert!(Instant::now() < deadline, "no connection");
-        thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// Memory as an honest peer shares it.

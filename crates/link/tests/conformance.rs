@@ -3,6 +3,8 @@
 //! the clear, and encrypted.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod common;
+
 use std::{
     cell::Cell,
     sync::Arc,
@@ -10,15 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use common::{PATIENCE, receive, wait_for};
 use turnpike_link::{
     Address, Channel, Config, Error, Identity, KEY_BYTES, Operations, SecretKey, SelectionKey, Selector, ServerChannel,
 };
 
 /// Where a server channel chooses a place of its own.
 const ADDRESSES: [&str; 2] = ["tcp://127.0.0.1:0", "shm://"];
-
-/// Longer than anything takes; a test that waits so long fails.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn each(test: impl Fn(&Address)) {
     let rdma = std::env::var("TURNPIKE_RDMA").map(|ip| format!("rdma://{ip}:0"));
@@ -76,32 +76,9 @@ fn selected_pair(address: &Address, config: &Config) -> (Selector, SelectionKey,
     (selector, near, far)
 }
 
-/// Waits until a channel is ready for something.
-fn wait_for(selector: &mut Selector, key: SelectionKey, operation: Operations) {
-    selector.set_interest(key, operation).unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        selector.select(Some(Duration::from_secs(1))).unwrap();
-        if selector.selected().any(|selected| selected == (key, operation)) {
-            break;
-        }
-        assert!(Instant::now() < deadline, "never ready for {operation:?}");
-    }
-    selector.set_interest(key, Operations::NONE).unwrap();
-}
-
 fn send(selector: &mut Selector, key: SelectionKey, bytes: &[u8]) {
     while !selector.channel(key).unwrap().send_copy(bytes).unwrap() {
         wait_for(selector, key, Operations::SEND);
-    }
-}
-
-fn receive(selector: &mut Selector, key: SelectionKey) -> Result<Vec<u8>, Error> {
-    loop {
-        if let Some(message) = selector.channel(key).unwrap().receive()? {
-            return Ok(message.to_vec());
-        }
-        wait_for(selector, key, Operations::RECEIVE);
     }
 }
 

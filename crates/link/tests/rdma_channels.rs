@@ -3,18 +3,19 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 #![cfg(feature = "rdma")]
 
+mod common;
+
 use std::{
     env,
     io::{BufRead, BufReader},
     process::{Child, Command, Stdio},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use common::{receive, wait_for};
 use skip::Ability;
 use turnpike_link::{Address, Channel, Config, Error, Operations, SelectionKey, Selector, ServerChannel};
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Names the part that a child process plays: a test of this program, which is left out otherwise.
 const PART: &str = "TURNPIKE_LINK_PART";
@@ -72,33 +73,11 @@ fn a_child_plays_its_part() {
     }
 }
 
-fn wait_for(selector: &mut Selector, key: SelectionKey, operation: Operations) {
-    selector.set_interest(key, operation).unwrap();
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        selector.select(Some(Duration::from_secs(1))).unwrap();
-        if selector.selected().any(|selected| selected == (key, operation)) {
-            break;
-        }
-        assert!(Instant::now() < deadline, "never ready for {operation:?}");
-    }
-    selector.set_interest(key, Operations::NONE).unwrap();
-}
-
 fn send(selector: &mut Selector, key: SelectionKey, bytes: &[u8]) -> Result<(), Error> {
     while !selector.channel(key).unwrap().send_copy(bytes)? {
         wait_for(selector, key, Operations::SEND);
     }
     Ok(())
-}
-
-fn receive(selector: &mut Selector, key: SelectionKey) -> Result<Vec<u8>, Error> {
-    loop {
-        if let Some(message) = selector.channel(key).unwrap().receive()? {
-            return Ok(message.to_vec());
-        }
-        wait_for(selector, key, Operations::RECEIVE);
-    }
 }
 
 fn accept(selector: &mut Selector, server: SelectionKey) -> SelectionKey {
