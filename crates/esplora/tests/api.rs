@@ -1,20 +1,21 @@
 //! The API over mainnet's first 14,132 blocks, checked against the blocks themselves and against what is known of them.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../electrum/tests/common/fixture.rs"]
+mod fixture;
+
 use std::{
     collections::HashSet,
     net::{IpAddr, Ipv4Addr},
-    path::Path,
     sync::Arc,
     time::Instant,
 };
 
-use chain::bitcoin::{BitcoinChain, Block, BlockFiles, FileError, Importer, Options, Origin};
+use chain::bitcoin::Block;
 use electrum::{Limits, Service, Settings};
+use fixture::Fixture;
 use serde_json::{Value, json};
-use spv::bitcoin::{MerkleBlock, Network, display, root_of_path};
-use storage::RealDirectory;
-use tempfile::TempDir;
+use spv::bitcoin::{MerkleBlock, display, root_of_path};
 use turnpike_esplora::{Api, Reply};
 
 const TIP: u32 = 14_131;
@@ -27,37 +28,9 @@ const PAYMENT: &str = "f4184fc596403b9d638783cf57adfe4c75c605f6356fbc91338530e98
 const BUSIEST: &str = "12higDjoCCNXSA95xZMWUdPvXNmkAduhWv";
 const BUSIEST_SCRIPT: &str = "2c1129c635b418e96d7143afcb380fc016446b52d787041293a353e039d01ed7";
 
-struct Fixture {
-    chain: BitcoinChain,
-    blocks: Vec<Vec<u8>>,
-    _folder: TempDir,
-}
-
 impl Fixture {
-    fn new() -> Option<Self> {
-        let path = skip::blocks("blk_0_to_14131.dat")?;
-        let mut blocks = Vec::new();
-        let read = |_: &Path, block: chain::bitcoin::RawBlock<'_>, _| {
-            blocks.push(block.bytes.to_vec());
-            Ok::<(), FileError>(())
-        };
-        BlockFiles::find(&path, Network::Mainnet).unwrap().read(read).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let directory = Arc::new(RealDirectory::create(folder.path()).unwrap());
-        let options = Options::new(Network::Mainnet);
-        let chain = BitcoinChain::open(directory, &folder.path().join("index"), &options).unwrap();
-        let mut importer = Importer::new(&chain, ()).unwrap();
-        for block in &blocks {
-            importer.add(block, &Origin { path: path.clone(), offset: 0 }).unwrap();
-        }
-        importer.commit().unwrap();
-        drop(importer);
-        Some(Self { chain, blocks, _folder: folder })
-    }
-
     fn client(&self, limits: Limits) -> Client {
-        let cache = Arc::new(proof::Cache::new(&proof::Config::for_replies(100)).unwrap());
-        proof::begin_bitcoin(&cache, &self.chain);
+        let cache = self.cache();
         let settings = Settings { limits, ..Settings::default() };
         let service = Service::new(self.chain.clone(), Some(Arc::clone(&cache)), settings).unwrap();
         Client { api: Api::new(Arc::new(service)), cache, address: LOCAL }
@@ -120,7 +93,7 @@ fn hash(text: &Value) -> [u8; 32] {
 
 #[test]
 fn esplora_over_real_blocks() {
-    let Some(fixture) = Fixture::new() else { return };
+    let Some(fixture) = Fixture::new(TIP as usize + 1) else { return };
     let client = fixture.client(Limits::default());
     blocks(&fixture, &client);
     payment(&client);

@@ -1,63 +1,25 @@
-//! The first blocks of mainnet, imported, and a session over them.
+//! A session over the first blocks of mainnet.
 #![allow(dead_code, reason = "each suite uses some of it")]
+
+mod fixture;
 
 use std::{
     net::{IpAddr, Ipv4Addr},
-    path::Path,
     sync::Arc,
     time::Instant,
 };
 
-use chain::bitcoin::{BitcoinChain, BlockFiles, FileError, Importer, Options, Origin, Start};
 use serde_json::{Value, json};
-use spv::bitcoin::{BlockHeader, Network};
-use storage::RealDirectory;
-use tempfile::TempDir;
 use turnpike_electrum::{Next, Service, Session, Settings};
+
+pub use fixture::Fixture;
 
 /// Whoever has limits.
 pub const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-pub struct Fixture {
-    pub chain: BitcoinChain,
-    pub blocks: Vec<Vec<u8>>,
-    _folder: TempDir,
-}
-
 impl Fixture {
-    /// A store of the first blocks, and all blocks of the file.
-    pub fn new(imported: usize) -> Option<Self> {
-        Self::from(0, imported)
-    }
-
-    /// A store of `imported` blocks from the one at height `first` on.
-    pub fn from(first: u32, imported: usize) -> Option<Self> {
-        let path = skip::blocks("blk_0_to_14131.dat")?;
-        let mut blocks = Vec::new();
-        let read = |_: &Path, block: chain::bitcoin::RawBlock<'_>, _| {
-            blocks.push(block.bytes.to_vec());
-            Ok::<(), FileError>(())
-        };
-        BlockFiles::find(&path, Network::Mainnet).unwrap().read(read).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let directory = Arc::new(RealDirectory::create(folder.path()).unwrap());
-        let hash = BlockHeader::parse(&blocks[first as usize]).unwrap().hash();
-        let start = (first > 0).then_some(Start { height: first, hash });
-        let options = Options { start, ..Options::new(Network::Mainnet) };
-        let chain = BitcoinChain::open(directory, &folder.path().join("index"), &options).unwrap();
-        let mut importer = Importer::new(&chain, ()).unwrap();
-        for block in &blocks[first as usize..][..imported] {
-            importer.add(block, &Origin { path: path.clone(), offset: 0 }).unwrap();
-        }
-        importer.commit().unwrap();
-        drop(importer);
-        Some(Self { chain, blocks, _folder: folder })
-    }
-
     pub fn service(&self, settings: Settings) -> Arc<Service> {
-        let cache = Arc::new(proof::Cache::new(&proof::Config::for_replies(100)).unwrap());
-        proof::begin_bitcoin(&cache, &self.chain);
-        Arc::new(Service::new(self.chain.clone(), Some(cache), settings).unwrap())
+        Arc::new(Service::new(self.chain.clone(), Some(self.cache()), settings).unwrap())
     }
 }
 
