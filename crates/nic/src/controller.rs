@@ -76,6 +76,18 @@ pub trait StoreController {
     /// back from [`verified`](Self::verified). Gives the datagram back if the queue is full; it is then answered `BUSY`.
     fn verify(&mut self, held: Held) -> Result<(), Held>;
 
+    /// Whether replicas order operations before they are executed. [`order`](Self::order) is called then, and none of
+    /// [`execute`](Self::execute), [`execute_signed`](Self::execute_signed) and [`release`](Self::release).
+    fn orders(&self) -> bool {
+        false
+    }
+
+    /// Takes a datagram of operations to be ordered; those that are signed have been verified. Whoever executes them replies.
+    /// Gives the datagram back if there is no room; it is then answered `BUSY`.
+    fn order(&mut self, held: Held) -> Result<(), Held> {
+        Err(held)
+    }
+
     /// The next datagram of signed operations that a worker is done with. It is executed before anything else is.
     fn verified(&mut self) -> Option<Held>;
 

@@ -16,11 +16,13 @@ pub enum Class {
     Proof,
     /// What a verify frame asks for.
     Verify,
+    /// Operations without a signature that replicas have to order.
+    Ordered,
 }
 
 impl Class {
     /// All classes.
-    pub const ALL: [Self; 3] = [Self::Signed, Self::Proof, Self::Verify];
+    pub const ALL: [Self; 4] = [Self::Signed, Self::Proof, Self::Verify, Self::Ordered];
 
     /// Its name in metrics.
     pub fn name(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Class {
             Self::Signed => "signed",
             Self::Proof => "proof",
             Self::Verify => "verify",
+            Self::Ordered => "ordered",
         }
     }
 }
@@ -49,8 +52,12 @@ impl Pools {
 }
 
 impl Default for Pools {
+    /// The pools of a node alone, which orders nothing before it executes it.
     fn default() -> Self {
-        Self::new(PoolSize::of)
+        Self::new(|class| match class {
+            Class::Ordered => PoolSize { small: 0, large: 0 },
+            class => PoolSize::of(class),
+        })
     }
 }
 
@@ -92,12 +99,13 @@ pub struct PoolSize {
 impl PoolSize {
     /// A worker verifies about 30,000 signatures a second: 4096 single frames wait for some tenths of a second at most,
     /// and so do 64 batches of 356. Clients that ask for proofs wait for few at a time. Of verify frames the work that waits has
-    /// a limit of its own.
+    /// a limit of its own. What is ordered waits for some milliseconds, or as long as no quorum is there.
     pub const fn of(class: Class) -> Self {
         match class {
             Class::Signed => Self { small: 4096, large: 64 },
             Class::Proof => Self { small: 1024, large: 32 },
             Class::Verify => Self { small: 512, large: 64 },
+            Class::Ordered => Self { small: 4096, large: 256 },
         }
     }
 

@@ -127,6 +127,10 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     fn work_on_datagram(&mut self, memory: &mut Memory, peer: Peer, place: Range<usize>, now: Instant) {
         let datagram = &mut memory[place.clone()];
         let length = match self.selector.select(&peer, datagram, now) {
+            Selection::Compact | Selection::Batch(..) if self.controller.orders() => match self.order(peer, datagram) {
+                Some(length) => length,
+                None => return,
+            },
             Selection::Compact => return self.extract(memory, peer, place, Promise::Default),
             Selection::Batch(_, promise) => return self.extract(memory, peer, place, promise),
             Selection::Signed => {
@@ -161,6 +165,15 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
             return self.replies.push((peer, place.start..place.start + length));
         }
         self.extraction.extract(&memory[place.clone()], place, peer, promise);
+    }
+
+    /// Has unsigned operations ordered: the length of the refusal, or none if they are.
+    fn order(&mut self, peer: Peer, datagram: &mut [u8]) -> Option<usize> {
+        let held = self.pools.hold(Class::Ordered, peer, true, datagram);
+        match held.and_then(|held| self.controller.order(held).ok()) {
+            Some(()) => None,
+            None => Some(self.refuse_busy(datagram, Class::Ordered)),
+        }
     }
 
     fn promise(&self, asked: Promise) -> Promise {
@@ -252,10 +265,23 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     fn work_on_verified(&mut self) -> bool {
         for _ in 0..VERIFIED_AT_ONCE {
             let Some(mut held) = self.controller.verified() else { return false };
+            if self.controller.orders() {
+                self.order_verified(held);
+                continue;
+            }
             self.execute_verified(&mut held);
             self.controller.commit(false);
         }
         true
+    }
+
+    /// Has signed operations ordered that workers have verified.
+    fn order_verified(&mut self, held: Held) {
+        let peer = held.peer;
+        if let Err(mut held) = self.controller.order(held) {
+            let length = self.refuse_busy(&mut held, Class::Signed);
+            self.backend.transmit(&mut std::iter::once(Reply { peer, bytes: &held[..length] }));
+        }
     }
 
     fn execute_verified(&mut self, held: &mut Held) {

@@ -12,7 +12,10 @@ use verify::{
 };
 use wire::{AccountId, Command, Operation, SignedOperation, Status};
 
-use crate::config::PublicKey;
+use crate::{
+    Config,
+    config::{self, PublicKey},
+};
 
 /// Frames that are checked at once: the lanes of two passes where each has a single operation, and few enough for one of many
 /// operations not to wait long for the others.
@@ -75,6 +78,12 @@ impl Admission {
 }
 
 impl Rules {
+    /// The rules that are configured, on a network.
+    pub fn of(config: &Config, network: [u8; 32]) -> Self {
+        let config::Ledger { deposit, replay_window, .. } = config.ledger;
+        Self { network, issuers: config.issuers.clone(), deposit, replay_window: Duration::from_secs(replay_window) }
+    }
+
     /// The rules that need no arithmetic on the curve.
     fn check(&self, signed: &SignedOperation, trusted: bool, now: u64) -> Result<(), Status> {
         let oldest = now.saturating_sub(self.replay_window.as_micros() as u64).max(1);

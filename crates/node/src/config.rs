@@ -1,5 +1,6 @@
 //! The configuration: keys, defaults, and what values are allowed.
 
+mod cluster;
 mod electrum;
 mod kv;
 
@@ -14,6 +15,7 @@ use nic::{Prefix, StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
 use wire::Promise;
 
+pub use cluster::{Cluster, Member, new_replica_key};
 pub use electrum::Electrum;
 pub use kv::{ITEM_SIZES, Kv, KvIo, KvTls};
 
@@ -62,6 +64,8 @@ pub struct Config {
     pub kv: Kv,
     /// The Electrum protocol.
     pub electrum: Electrum,
+    /// The replicas that order together.
+    pub cluster: Cluster,
 }
 
 /// Accounts and retries.
@@ -208,6 +212,7 @@ impl Default for Config {
             io: Io::default(),
             kv: Kv::default(),
             electrum: Electrum::default(),
+            cluster: Cluster::default(),
         }
     }
 }
@@ -320,6 +325,12 @@ impl Config {
         if self.electrum.esplora && self.http.is_none() {
             let (value, allowed) = ("true".to_owned(), "false where there is no `http`".to_owned());
             return Err(ConfigError::Value { key: "electrum.esplora", value, allowed });
+        }
+        self.cluster.check(self)?;
+        if self.promise == Promise::Final && !self.cluster.is_wanted() {
+            let (value, allowed) =
+                ("\"final\"".to_owned(), "\"accepted\" or \"durable\" where `cluster.replicas` are empty");
+            return Err(ConfigError::Value { key: "promise", value, allowed: allowed.to_owned() });
         }
         within("proofs.cache", self.proofs.cache, 0, 1 << 16)?;
         within("io.verify_threads", self.io.verify_threads as u64, 0, 256)?;

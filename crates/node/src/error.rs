@@ -56,6 +56,9 @@ pub enum Error {
     /// Electrum's clients cannot be served.
     #[error("Electrum cannot be served: {0}")]
     Electrum(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The replica cannot order.
+    #[error(transparent)]
+    Order(order::ProcessError),
     /// There is no simulated NIC.
     #[error("{0}")]
     Rtl(#[source] Box<dyn std::error::Error + Send + Sync>),

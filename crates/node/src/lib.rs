@@ -20,6 +20,7 @@ mod metrics;
 mod node;
 mod queries;
 mod recovery;
+mod replica;
 mod retries;
 mod rtl;
 pub mod sealing;

@@ -1,5 +1,6 @@
 //! A node: start, stop.
 
+mod cluster;
 mod start;
 
 use std::{
@@ -18,7 +19,7 @@ use ledger::journal::Submitter;
 use nic::Waker;
 use xdp::Link;
 
-use crate::{blocks, config::Backend, metrics, shared::Shared, threads::join};
+use crate::{blocks, config::Backend, metrics, replica::Running, shared::Shared, threads::join};
 
 /// A running node. Dropping it ends its threads after what was executed is in the journal.
 #[derive(Debug)]
@@ -29,7 +30,10 @@ pub struct Node {
     chain_key: [u8; 32],
     shared: Arc<Shared>,
     waker: Waker,
-    journal: Submitter,
+    /// The journal of a node alone.
+    journal: Option<Submitter>,
+    /// What orders with other replicas, if there are any.
+    replica: Option<Running>,
     stop: Arc<AtomicBool>,
     tier: Option<Link>,
     backend: Backend,
@@ -69,7 +73,7 @@ impl Node {
         &self.network
     }
 
-    /// The public key that seals the node's blocks.
+    /// The public key that seals the node's blocks; of a replica the hash of all replicas' keys.
     pub fn chain_key(&self) -> &[u8; 32] {
         &self.chain_key
     }
@@ -82,6 +86,11 @@ impl Node {
     /// The node's figures.
     pub fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// How the order fares, where the node is one of several replicas.
+    pub fn order(&self) -> Option<order::StatusSnapshot> {
+        Some(self.shared.order()?.snapshot())
     }
 
     /// Number of durable operations that are not yet in a block.
@@ -125,7 +134,12 @@ impl Node {
         if let Some(io) = self.io.take() {
             join(io);
         }
-        self.journal.stop();
+        if let Some(journal) = &self.journal {
+            journal.stop();
+        }
+        if let Some(replica) = &mut self.replica {
+            replica.stop();
+        }
         self.threads.drain(..).for_each(join);
         self.order.store(order, Release);
         if let Some(builder) = self.builder.take() {

@@ -31,7 +31,8 @@ impl Queries {
     ) -> Self {
         // An hour at most.
         let retry_milliseconds = config.ledger.retry_seconds as u32 * 1000;
-        Self { own, bitcoin, proofs, promise: config.promise, retry_milliseconds, shared }
+        let promise = if config.cluster.is_wanted() { Promise::Final } else { config.promise };
+        Self { own, bitcoin, proofs, promise, retry_milliseconds, shared }
     }
 
     /// Answers a query, or tells who can.

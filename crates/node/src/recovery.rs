@@ -30,14 +30,9 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recove
     // Before modes are mended in the data directory: whether others could read the key has to be told.
     sealing::check(config)?;
     let data = layout::open(&config.data)?;
-    let (journal, opened) = layout::open_journal(&data)?;
-    if let Some(torn) = &opened.torn {
-        tracing::info!(path = %torn.path.display(), offset = torn.offset, "cut off a batch that was never durable");
-    }
-    let levels = if config.proofs.rebuild { Levels::Rebuilt } else { Levels::Stored };
-    let options = own::Options { levels, ..own::Options::default() };
+    let journal = open_journal(&data)?;
     let mut sealer = None;
-    let chain = layout::open_chain(&data, options, || {
+    let chain = layout::open_chain(&data, chain_options(config), || {
         let (genesis, begun) = sealing::begin(config)?;
         sealer = Some(begun);
         Ok(genesis)
@@ -48,8 +43,23 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recove
     let ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
     tell_clocks(&ledger, journal.log().timestamp());
     let height = chain.tip().height();
-    tracing::info!(accounts = ledger.accounts(), operations = opened.last_sequence, height, "recovered");
+    tracing::info!(accounts = ledger.accounts(), operations = ledger.last_sequence(), height, "recovered");
     Ok(Recovered { data, chain, sealer, bitcoin, journal, ledger })
+}
+
+/// Opens the journal, and tells the operator of a batch that was cut off.
+pub fn open_journal(data: &DataDirectory) -> Result<Journal, Error> {
+    let (journal, opened) = layout::open_journal(data)?;
+    if let Some(torn) = &opened.torn {
+        tracing::info!(path = %torn.path.display(), offset = torn.offset, "cut off a batch that was never durable");
+    }
+    Ok(journal)
+}
+
+/// How the own chain is kept.
+pub fn chain_options(config: &Config) -> own::Options {
+    let levels = if config.proofs.rebuild { Levels::Rebuilt } else { Levels::Stored };
+    own::Options { levels, ..own::Options::default() }
 }
 
 /// Tells the operator of a journal that is ahead of the clock, and of signatures that are. `written` is when the last batch

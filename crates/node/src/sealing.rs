@@ -45,6 +45,24 @@ pub enum Error {
     /// Replicas order the chain.
     #[error("replicas order the chain, and no key seals it: a node alone cannot go on with it; name another `data`")]
     Ordered,
+    /// There is no key of the replica.
+    #[error("the replica's key {} is not there: put it back, or name where it is with `cluster.key`", path.display())]
+    NoReplicaKey {
+        /// Where it is looked for.
+        path: PathBuf,
+    },
+    /// The key is of none of the replicas.
+    #[error("{} is the key of none of `cluster.replicas`: name this replica's own key with `cluster.key`", path.display())]
+    NotAReplica {
+        /// The key's file.
+        path: PathBuf,
+    },
+    /// The chain is another one than that of these replicas.
+    #[error(
+        "the data directory has another chain than `network`, `cluster.replicas` and `cluster.began` make: name another `data`, \
+         or put them back to what they were"
+    )]
+    OtherCluster,
     /// The system gave no random bytes.
     #[error("no random numbers from the system: {0}")]
     Random(getrandom::Error),

@@ -74,6 +74,7 @@ pub struct Shared {
     in_nic: OnceLock<Arc<Mutex<InNicLedger>>>,
     kv: OnceLock<Arc<kv::service::Service>>,
     electrum: OnceLock<Arc<electrum::Service>>,
+    order: OnceLock<order::Status>,
 }
 
 impl Shared {
@@ -112,6 +113,7 @@ impl Shared {
             in_nic: OnceLock::new(),
             kv: OnceLock::new(),
             electrum: OnceLock::new(),
+            order: OnceLock::new(),
         }
     }
 
@@ -143,6 +145,16 @@ impl Shared {
     pub(crate) fn set_electrum(&self, service: Arc<electrum::Service>) {
         // A node has one.
         let _ = self.electrum.set(service);
+    }
+
+    /// How the order fares, where the node is a replica.
+    pub(crate) fn order(&self) -> Option<&order::Status> {
+        self.order.get()
+    }
+
+    pub(crate) fn set_order(&self, status: order::Status) {
+        // A node is one replica.
+        let _ = self.order.set(status);
     }
 
     pub(crate) fn set_tier(&self, state: State, program: Arc<Program>, sockets: Vec<Gauge>) {
@@ -217,6 +229,9 @@ impl Shared {
     pub fn unready(&self) -> Option<&'static str> {
         if self.io_failed.load(Relaxed) {
             return Some("the socket failed: restart the node");
+        }
+        if self.order().is_some_and(|status| status.snapshot().ended) {
+            return Some("the replica orders nothing any more: see the log, and restart the node");
         }
         if self.storage_failed.load(Relaxed) {
             return Some("storage failed: the journal cannot be written; mend the disk and restart the node");

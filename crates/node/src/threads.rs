@@ -37,12 +37,14 @@ pub fn join(thread: JoinHandle<()>) {
 pub(crate) const IO: &str = "io";
 /// Name of the thread that writes the journal.
 pub(crate) const JOURNAL: &str = "journal";
+/// Name of the thread that executes what replicas ordered.
+pub(crate) const EXECUTOR: &str = "executor";
 /// Name of the thread that builds blocks.
 pub(crate) const BUILDER: &str = "builder";
 
 /// The threads that change or keep money, or what clients stored. Where one of them panics, what the program holds is
 /// not what it should be.
-const KEEPERS: [&str; 5] = [IO, JOURNAL, BUILDER, kv::server::WORKER, kv::server::UDP];
+const KEEPERS: [&str; 6] = [IO, JOURNAL, EXECUTOR, BUILDER, kv::server::WORKER, kv::server::UDP];
 
 /// Ends the process at once where a thread panics that changes or keeps money: nothing is answered after that, and what
 /// is durable is what a crash leaves. For programs that are nothing but a node.

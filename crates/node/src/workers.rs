@@ -6,7 +6,6 @@ use std::{
         atomic::Ordering::Relaxed,
         mpsc::{self, Receiver},
     },
-    time::Duration,
     vec::Drain,
 };
 
@@ -48,9 +47,7 @@ pub fn start<B: Backend>(
     let verifying = (0..config.verify_threads()).map(|_| transmitter()).collect::<Result<Vec<_>, _>>()?;
     let waker = backend.waker();
     let system = |source| Error::System { what: "a thread", source };
-    let replay_window = Duration::from_secs(config.ledger.replay_window);
-    let (issuers, deposit) = (config.issuers.clone(), config.ledger.deposit);
-    let rules = Arc::new(Rules { network, issuers, deposit, replay_window });
+    let rules = Arc::new(Rules::of(config, network));
     // As long as the pool of buffers, which is the limit then.
     let waiting = PoolSize::of(Class::Signed).total();
     let (sender, verified) = mpsc::sync_channel(waiting);

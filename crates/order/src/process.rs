@@ -13,7 +13,7 @@ use futures::future::{Either, select};
 use futures::{FutureExt, StreamExt};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc as blocking};
+use std::sync::{Arc, mpsc as blocking};
 use std::thread::JoinHandle;
 use thiserror::Error;
 
@@ -63,8 +63,6 @@ pub struct Process {
     outbox: Outbox,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    /// Why it ended on its own, if it has.
-    failure: Arc<Mutex<Option<String>>>,
 }
 
 impl Process {
@@ -74,15 +72,14 @@ impl Process {
         let (started, result) = blocking::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
         let (sender, outbox) = mpsc::channel(OUTBOX);
-        let failure = Arc::<Mutex<Option<String>>>::default();
-        let run = Run { config, site, application, started, stopped, outbox, failure: failure.clone() };
+        let run = Run { config, site, application, started, stopped, outbox };
         let thread = std::thread::Builder::new().name("order".into()).spawn(move || run.run())?;
         let status = match result.recv() {
             Ok(Ok(status)) => status,
             Ok(Err(error)) => return Err(error.into()),
             Err(_) => return Err(ProcessError::Ended),
         };
-        Ok(Self { status, outbox: Outbox(sender), stop: Some(stop), thread: Some(thread), failure })
+        Ok(Self { status, outbox: Outbox(sender), stop: Some(stop), thread: Some(thread) })
     }
 
     /// How it fares.
@@ -93,11 +90,6 @@ impl Process {
     /// What sends messages to the other replicas.
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
-    }
-
-    /// Why it ended on its own, if it has.
-    pub fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -120,12 +112,20 @@ struct Run {
     started: blocking::SyncSender<Result<Status, StartError>>,
     stopped: oneshot::Receiver<()>,
     outbox: mpsc::Receiver<Bytes>,
-    failure: Arc<Mutex<Option<String>>>,
+}
+
+/// Tells that the replica has ended when it does, however that comes.
+struct End(Status);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.ended();
+    }
 }
 
 impl Run {
     fn run(self) {
-        let Self { config, site, application, started, stopped, outbox, failure } = self;
+        let Self { config, site, application, started, stopped, outbox } = self;
         let Site { addresses, directory, threads } = site;
         let runtime = tokio::Config::new()
             .with_worker_threads(threads)
@@ -164,6 +164,7 @@ impl Run {
                 }
             };
             context.child("tell").spawn(tell);
+            let _end = End(replica.status().clone());
             let _ = started.send(Ok(replica.status().clone()));
             match select(stopped, ended.boxed()).await {
                 Either::Left(_) => None,
@@ -172,7 +173,6 @@ impl Run {
         });
         if let Some(ended) = ended {
             tracing::error!(%ended, "the replica's engine ended");
-            *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
         }
     }
 }

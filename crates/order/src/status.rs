@@ -1,6 +1,6 @@
 //! How a replica fares, for metrics and health.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 #[derive(Debug, Default)]
 struct Numbers {
@@ -10,6 +10,7 @@ struct Numbers {
     votes: AtomicU64,
     abandoned: AtomicU64,
     evidence: AtomicU64,
+    ended: AtomicBool,
 }
 
 /// How a replica fares. Clones show the same replica.
@@ -31,6 +32,8 @@ pub struct StatusSnapshot {
     pub abandoned: u64,
     /// Pieces of evidence that are kept.
     pub evidence: u64,
+    /// It has ended, on its own or as it was told to.
+    pub ended: bool,
 }
 
 impl Status {
@@ -44,6 +47,7 @@ impl Status {
             votes: numbers.votes.load(Relaxed),
             abandoned: numbers.abandoned.load(Relaxed),
             evidence: numbers.evidence.load(Relaxed),
+            ended: numbers.ended.load(Relaxed),
         }
     }
 
@@ -68,6 +72,10 @@ impl Status {
 
     pub(crate) fn keeps_evidence(&self, pieces: u64) {
         self.0.evidence.store(pieces, Relaxed);
+    }
+
+    pub(crate) fn ended(&self) {
+        self.0.ended.store(true, Relaxed);
     }
 
     /// The height up to which the application has what is final.

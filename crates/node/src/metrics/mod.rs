@@ -3,6 +3,7 @@
 mod electrum;
 mod in_nic;
 pub mod kv;
+mod order;
 mod text;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -78,6 +79,9 @@ pub fn of(shared: &Shared) -> String {
     }
     if let Some(service) = shared.electrum() {
         electrum::write(&mut metrics, service);
+    }
+    if let Some(status) = shared.order() {
+        order::write(&mut metrics, status);
     }
     let refusals = Status::ALL.iter().copied().filter(|status| !status.is_journalled());
     let refused = refusals.map(|status| ([status.name()], counters.refused(status)));

@@ -54,6 +54,9 @@ impl Node {
                 "anyone may send as much as the network carries: set `limits.rate`, or listen on a loopback address only"
             );
         }
+        if config.cluster.is_wanted() {
+            return Self::start_replica(config);
+        }
         let (choice, tier) = tier::choose(config)?;
         let (mut tier, memory) = tier.unzip();
         let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
@@ -111,7 +114,8 @@ impl Node {
             chain_key,
             shared,
             waker,
-            journal: submitter,
+            journal: Some(submitter),
+            replica: None,
             stop: Arc::new(AtomicBool::new(false)),
             tier: None,
             backend: choice.backend,
@@ -159,7 +163,7 @@ impl Node {
         spawn(threads::BUILDER, processor, move || blocks::build(builder, &order, &shared))
     }
 
-    fn start_streams(&self, streams: Streams) -> Result<JoinHandle<()>, Error> {
+    pub(super) fn start_streams(&self, streams: Streams) -> Result<JoinHandle<()>, Error> {
         let (stop, shared) = (self.stop.clone(), self.shared.clone());
         spawn("streams", None, move || {
             if let Err(error) = streams.run(&stop) {
@@ -169,7 +173,7 @@ impl Node {
         })
     }
 
-    fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {
+    pub(super) fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {
         let Some(address) = config.http else { return Ok(()) };
         let service = self.shared.electrum().filter(|_| config.electrum.esplora);
         let esplora = service.map(|service| Api::new(service.clone()));
@@ -181,7 +185,7 @@ impl Node {
         Ok(())
     }
 
-    fn start_io(
+    pub(super) fn start_io(
         &self,
         path: DataPath<Carrier, impl StoreController + Send + 'static>,
         processor: Option<usize>,
@@ -214,7 +218,7 @@ fn behind_nic(
 }
 
 /// The cache of proofs, if there is to be one, with the tips as they are now.
-fn make_cache(
+pub(super) fn make_cache(
     config: &Config,
     memory: Option<proof::Memory>,
     own: &OwnChain,
@@ -230,7 +234,7 @@ fn make_cache(
 }
 
 /// What the data path takes, from whom, and how much of it.
-fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
+pub(super) fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
     let rate_limit = match config.limits.rate {
         0 => None,
         per_second => Some(RateLimit { per_second, ..RateLimit::default() }),

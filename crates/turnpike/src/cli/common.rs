@@ -46,6 +46,8 @@ pub enum PromiseArg {
     Accepted,
     /// In the journal, synced to the disk
     Durable,
+    /// In a block that replicas ordered; a node without replicas answers at durable
+    Final,
 }
 
 impl From<PromiseArg> for wire::Promise {
@@ -53,6 +55,7 @@ impl From<PromiseArg> for wire::Promise {
         match promise {
             PromiseArg::Accepted => Self::Accepted,
             PromiseArg::Durable => Self::Durable,
+            PromiseArg::Final => Self::Final,
         }
     }
 }

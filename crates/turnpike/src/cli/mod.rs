@@ -3,6 +3,7 @@
 
 mod account;
 mod check;
+mod cluster;
 mod common;
 mod config;
 mod coproc;
@@ -27,6 +28,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use account::{AccountCommand, ListArgs, OperationArgs, SponsorArgs};
 pub use check::CheckArgs;
+pub use cluster::{ClusterArgs, ClusterCommand, ClusterInitArgs};
 pub use common::{ChainArg, IoArg, NodeArgs};
 pub use config::ConfigCommand;
 pub use coproc::{CoprocAssembleArgs, CoprocCommand, CoprocDisassembleArgs, CoprocRunArgs};
@@ -80,6 +82,9 @@ pub enum Command {
     Serve(ServeArgs),
     /// Run a ledger of compact frames inside the network driver, accepted only: a crash loses what was not journalled yet
     InNic(InNicArgs),
+    /// Run several replicas on this machine that order blocks together, each a process of its own
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Tell what this machine's kernel, network drivers and privileges allow, and what to change
     Doctor(DoctorArgs),
     /// Create accounts, issue, transfer, look up balances, and list accounts and their transactions

@@ -2,6 +2,7 @@
 
 mod account;
 mod check;
+mod cluster;
 mod config;
 mod coproc;
 mod delay;
@@ -38,6 +39,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         Command::Serve(args) => serve::run(&args, output),
         Command::InNic(args) => in_nic::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),
+        Command::Cluster(command) => cluster::run(&command, output),
         Command::Account(command) => account::run(&command, output),
         Command::Key(command) => key::run(&command, output),
         Command::Proof(command) => proof::run(&command, output),

@@ -1,0 +1,168 @@
+//! The section of the replicas that order together.
+
+use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
+
+use order::{Committee, ReplicaKey, ReplicaName, Timing};
+use serde::{Deserialize, Serialize};
+
+use super::{Backend, Config, ConfigError, optional_address, texts, within};
+
+/// The fewest seconds for which retries are recognised in a cluster: longer than an operation waits to be ordered.
+const LEAST_RETRY_SECONDS: u64 = 10;
+
+/// The replicas that order together. A node alone has none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Cluster {
+    /// Names and addresses of all replicas.
+    #[serde(with = "texts")]
+    pub replicas: Vec<Member>,
+    /// Where this one listens for the others.
+    #[serde(with = "optional_address")]
+    pub listen: Option<SocketAddr>,
+    /// File of its key.
+    pub key: PathBuf,
+    /// When the network began, in seconds since the Unix epoch.
+    pub began: u64,
+    /// How long replicas wait for a leader, in milliseconds.
+    pub patience: u64,
+}
+
+impl Default for Cluster {
+    fn default() -> Self {
+        Self { replicas: Vec::new(), listen: None, key: PathBuf::new(), began: 0, patience: 250 }
+    }
+}
+
+/// A replica: its name, and where the others find it. Written as 128 hexadecimal digits, `@` and the address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// What it is known by.
+    pub name: ReplicaName,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+/// The text is not a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a replica is 128 hexadecimal digits of its two public keys, @ and its address (`turnpike cluster init` prints them)"
+)]
+pub struct ParseMemberError;
+
+/// A new key of a replica, and what it is known by.
+pub fn new_replica_key() -> Result<([u8; 32], ReplicaName), getrandom::Error> {
+    loop {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret)?;
+        // There is none of 0, and of what is not below the group's order: once in 2^127.
+        if let Some(key) = ReplicaKey::from_bytes(&secret) {
+            return Ok((secret, key.name()));
+        }
+    }
+}
+
+impl FromStr for Member {
+    type Err = ParseMemberError;
+
+    fn from_str(text: &str) -> Result<Self, ParseMemberError> {
+        let (digits, address) = text.split_once('@').ok_or(ParseMemberError)?;
+        if digits.len() != 128 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(ParseMemberError);
+        }
+        let mut bytes = [0; 64];
+        for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
+            *byte = u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| ParseMemberError)?;
+        }
+        let name = ReplicaName::from_bytes(&bytes).ok_or(ParseMemberError)?;
+        Ok(Self { name, address: address.parse().map_err(|_| ParseMemberError)? })
+    }
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.to_bytes().iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
+        write!(formatter, "@{}", self.address)
+    }
+}
+
+impl Cluster {
+    /// Whether there are replicas to order with.
+    pub fn is_wanted(&self) -> bool {
+        !self.replicas.is_empty()
+    }
+
+    /// How long the replica waits.
+    pub(crate) fn timing(&self) -> Timing {
+        let leader = Duration::from_millis(self.patience);
+        let least = Timing::default();
+        let silence = least.silence.max(4 * leader);
+        Timing { leader, certification: 2 * leader, retry: least.retry.max(leader), silence, ..least }
+    }
+
+    /// The replicas as a committee.
+    pub(crate) fn committee(&self) -> Result<Committee, ConfigError> {
+        let names = self.replicas.iter().map(|member| member.name.clone()).collect();
+        Committee::new(names).map_err(|error| {
+            let value = format!("{} replicas", self.replicas.len());
+            ConfigError::Value { key: "cluster.replicas", value, allowed: format!("distinct: {error}") }
+        })
+    }
+
+    /// Where the replicas are, by number.
+    pub(crate) fn addresses(&self, committee: &Committee) -> Vec<SocketAddr> {
+        let mut members: Vec<_> =
+            self.replicas.iter().map(|member| (committee.number(&member.name), member.address)).collect();
+        members.sort_unstable();
+        members.into_iter().map(|(_, address)| address).collect()
+    }
+
+    pub(super) fn check(&self, config: &Config) -> Result<(), ConfigError> {
+        let refuse =
+            |key, value: String, allowed: &str| Err(ConfigError::Value { key, value, allowed: allowed.to_owned() });
+        if !self.is_wanted() {
+            let Self { listen, key, began, .. } = self;
+            if listen.is_some() || !key.as_os_str().is_empty() || *began != 0 {
+                return refuse(
+                    "cluster.replicas",
+                    "empty".into(),
+                    "the list of all replicas where `cluster` has other keys",
+                );
+            }
+            return Ok(());
+        }
+        within("cluster.patience", self.patience, 10, 60_000)?;
+        self.committee()?;
+        if self.listen.is_none() {
+            return refuse("cluster.listen", "empty".into(), "the address where this replica listens for the others");
+        }
+        if self.key.as_os_str().is_empty() {
+            return refuse("cluster.key", "empty".into(), "the file of this replica's key");
+        }
+        if self.began == 0 {
+            return refuse(
+                "cluster.began",
+                "0".into(),
+                "the second that the network began in, the same on all replicas",
+            );
+        }
+        if config.io.backend != Backend::Udp {
+            let value = format!("{:?}", config.io.backend).to_lowercase();
+            return refuse("io.backend", value, "\"udp\" where `cluster.replicas` are set");
+        }
+        let sealing = [&config.chain_key, &config.chain_signer];
+        if sealing.iter().any(|path| !path.as_os_str().is_empty()) {
+            let value = "set".to_owned();
+            return refuse(
+                "chain_key",
+                value,
+                "empty, as `chain_signer`, where `cluster.replicas` are set: no key seals blocks",
+            );
+        }
+        if config.ledger.retry_seconds < LEAST_RETRY_SECONDS {
+            let value = config.ledger.retry_seconds.to_string();
+            return refuse("ledger.retry_seconds", value, "at least 10 where `cluster.replicas` are set");
+        }
+        Ok(())
+    }
+}

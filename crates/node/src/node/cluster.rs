@@ -1,0 +1,108 @@
+//! Start-up of a node that is one of several replicas.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, AtomicU8},
+};
+
+use nic::{
+    Backend as _, Counters, DataPath, Either, Pools,
+    held::PoolSize,
+    parking::{self, parking},
+    selector::Selector,
+};
+use proof::{BitcoinSource, OwnSource, Service};
+use wire::Chain;
+
+use super::{
+    Node,
+    start::{make_cache, selection},
+};
+use crate::{
+    Config, Error,
+    blocks::{self, Announcer},
+    config::Backend,
+    electrum_server, kv_server, layout,
+    listings::Listings,
+    queries::Queries,
+    recovery,
+    replica::{Identity, Replica},
+    shared::Shared,
+    sockets::{self, MESSAGES, listening},
+    threads::{self, spawn},
+    workers,
+};
+
+impl Node {
+    /// Recovers what is in the data directory, and orders and serves with the other replicas.
+    pub(super) fn start_replica(config: &Config) -> Result<Self, Error> {
+        let identity = Identity::of(&config.cluster)?;
+        let data = layout::open(&config.data)?;
+        let journal = recovery::open_journal(&data)?;
+        let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
+        let bitcoin = layout::find_bitcoin(&data)?;
+        let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
+        let cache = make_cache(config, None, &chain, bitcoin.as_ref())?;
+        let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
+        if let Some(bitcoin) = &bitcoin {
+            proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone())));
+        }
+        let announcer = Announcer { cache: cache.clone(), nic: Arc::new(OnceLock::new()) };
+
+        let counters = Arc::new(Counters::default());
+        let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), cache, &config.ledger));
+        let replica = Replica::open(config, identity, chain, journal, announcer)?;
+        let (sockets, streams) = sockets::bind(config, &counters, Vec::new())?;
+        let backend = Either::First(sockets);
+        let local = backend.local_address().map_err(listening("listen", config.listen))?;
+        let transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
+        let waker = backend.waker();
+        let queries = Queries::new(reader.clone(), bitcoin.clone(), proofs.clone(), config, shared.clone());
+        let workers = workers::start(config, network, &backend, &shared, proofs)?;
+        let selector = Selector::new(selection(config, shared.costs.clone()), local);
+        let (running, parts, execute) = replica.start(config, transmitter, shared.clone())?;
+        let controller = parts.controller(queries, workers, shared.clone());
+        // Frames wait at the desk, and none is parked.
+        let (parking, _) = parking(parking::Limits { bytes: 0, replies: 0 });
+        let path = DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::of), counters, MESSAGES);
+
+        let mut node = Self {
+            local,
+            http: None,
+            network,
+            chain_key,
+            shared,
+            waker,
+            journal: None,
+            replica: Some(running),
+            stop: Arc::new(AtomicBool::new(false)),
+            tier: None,
+            backend: Backend::Udp,
+            order: Arc::new(AtomicU8::new(blocks::BUILD)),
+            io: None,
+            builder: None,
+            kv: None,
+            electrum: None,
+            threads: Vec::new(),
+            _data: data,
+        };
+        let pin = |at: usize| config.io.pin.get(at).copied();
+        // From here on dropping the node ends the threads that were started.
+        node.builder = Some(spawn(threads::EXECUTOR, pin(2), execute)?);
+        node.threads.push(node.start_streams(streams)?);
+        if config.kv.is_wanted() {
+            let store = kv_server::start(&config.kv)?;
+            node.shared.set_kv(store.service().clone());
+            node.kv = Some(store);
+        }
+        if config.electrum.is_wanted() {
+            let server = electrum_server::start(&config.electrum, bitcoin, node.shared.cache.clone())?;
+            node.shared.set_electrum(server.service().clone());
+            node.electrum = Some(server);
+        }
+        node.start_http(config, Listings::new(reader))?;
+        node.io = Some(node.start_io(path, pin(0))?);
+        tracing::info!(address = %local, "serving as a replica");
+        Ok(node)
+    }
+}

@@ -1,0 +1,227 @@
+//! What an ordered block has in it: its time, how far its proposer has executed, and groups of operations, each of which came
+//! in one frame.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use wire::{Operation, SignedOperation, Status};
+use zerocopy::{
+    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
+    byteorder::big_endian::{U32, U64},
+};
+
+/// The longest body of a block.
+pub const LONGEST: usize = 1 << 20;
+
+/// Most signed operations of a block: what a processor verifies in some tens of milliseconds, while all wait for it.
+pub const MOST_SIGNED: usize = 1024;
+
+/// What a body begins with.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Header {
+    /// Microseconds since the Unix epoch.
+    time: U64,
+    /// Height of the block whose header's hash is the block's statement.
+    executed: U64,
+}
+
+/// What a group begins with.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct GroupHeader {
+    /// The replica that the frame came to.
+    origin: u8,
+    /// 1 for operations, 2 for signed ones.
+    format: u8,
+    /// 1 where the frame came from a trusted prefix.
+    trusted: u8,
+    reserved: u8,
+    count: U32,
+    /// The frame's number at its origin.
+    number: U64,
+}
+
+const PLAIN: u8 = 1;
+const SIGNED: u8 = 2;
+
+/// What names a group: the replica that its frame came to, and the frame's number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    pub origin: u8,
+    pub number: u64,
+}
+
+/// The operations of a group.
+#[derive(Clone, Copy, Debug)]
+pub enum Entries<'a> {
+    Plain(&'a [Operation]),
+    Signed(&'a [SignedOperation]),
+}
+
+/// The operations of one frame, as they travel. Its shape has been checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group(Bytes);
+
+impl Group {
+    /// A group of operations that are to be executed: none has a status.
+    pub fn new(key: Key, trusted: bool, entries: Entries<'_>) -> Self {
+        let (format, count, bytes) = match entries {
+            Entries::Plain(entries) => (PLAIN, entries.len(), entries.as_bytes()),
+            Entries::Signed(entries) => (SIGNED, entries.len(), entries.as_bytes()),
+        };
+        let header = GroupHeader {
+            origin: key.origin,
+            format,
+            trusted: trusted.into(),
+            reserved: 0,
+            count: U32::new(count as u32),
+            number: key.number.into(),
+        };
+        Self([header.as_bytes(), bytes].concat().into())
+    }
+
+    /// The first group of some bytes, which are left without it.
+    fn take(bytes: &mut Bytes) -> Option<Self> {
+        let (header, rest) = GroupHeader::ref_from_prefix(bytes).ok()?;
+        let size = match header.format {
+            PLAIN => Operation::LENGTH,
+            SIGNED => SignedOperation::LENGTH,
+            _ => return None,
+        };
+        let length = size.checked_mul(header.count.get() as usize)?;
+        let is_formed = header.trusted <= 1 && header.reserved == 0 && length > 0 && length <= rest.len();
+        let group = is_formed.then(|| size_of::<GroupHeader>() + length)?;
+        let group = Self(bytes.split_to(group));
+        group.is_admissible().then_some(group)
+    }
+
+    /// The group that these bytes are.
+    pub fn decode(mut bytes: Bytes) -> Option<Self> {
+        let group = Self::take(&mut bytes)?;
+        bytes.is_empty().then_some(group)
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    /// The bytes of its operations.
+    pub fn content(&self) -> Bytes {
+        self.0.slice(size_of::<GroupHeader>()..)
+    }
+
+    fn parts(&self) -> (&GroupHeader, &[u8]) {
+        GroupHeader::ref_from_prefix(&self.0).expect("a group has a header")
+    }
+
+    /// What names it.
+    pub fn key(&self) -> Key {
+        let (header, _) = self.parts();
+        Key { origin: header.origin, number: header.number.get() }
+    }
+
+    /// Whether its frame came from a trusted prefix.
+    pub fn is_trusted(&self) -> bool {
+        self.parts().0.trusted == 1
+    }
+
+    /// Its operations.
+    pub fn entries(&self) -> Entries<'_> {
+        let (header, entries) = self.parts();
+        match header.format {
+            SIGNED => Entries::Signed(<[SignedOperation]>::ref_from_bytes(entries).expect("the shape was checked")),
+            _ => Entries::Plain(<[Operation]>::ref_from_bytes(entries).expect("the shape was checked")),
+        }
+    }
+
+    /// Its signed operations; none where it has those without a signature.
+    pub fn signed(&self) -> &[SignedOperation] {
+        match self.entries() {
+            Entries::Plain(_) => &[],
+            Entries::Signed(entries) => entries,
+        }
+    }
+
+    /// Whether each operation is as a node takes it from a client, but for signatures.
+    fn is_admissible(&self) -> bool {
+        match self.entries() {
+            // Only its key may speak for a keyed account.
+            Entries::Plain(entries) => {
+                self.is_trusted() && entries.iter().all(|entry| entry.check() == Status::Ok && !entry.source.is_keyed())
+            }
+            Entries::Signed(entries) => entries.iter().all(|entry| entry.check() == Status::Ok),
+        }
+    }
+}
+
+/// The body of a block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// Microseconds since the Unix epoch.
+    pub time: u64,
+    /// Height of the block whose header's hash is the block's statement.
+    pub executed: u64,
+    /// What is executed, in order.
+    pub groups: Vec<Group>,
+}
+
+impl Body {
+    /// Bytes of a body without groups.
+    pub const EMPTY: usize = size_of::<Header>();
+
+    /// Its bytes.
+    pub fn encode(&self) -> Bytes {
+        let length: usize = self.groups.iter().map(|group| group.bytes().len()).sum();
+        let mut bytes = BytesMut::with_capacity(Self::EMPTY + length);
+        let header = Header { time: self.time.into(), executed: self.executed.into() };
+        bytes.put_slice(header.as_bytes());
+        self.groups.iter().for_each(|group| bytes.put_slice(group.bytes()));
+        bytes.freeze()
+    }
+
+    /// The body that these bytes are.
+    pub fn decode(bytes: &Bytes) -> Option<Self> {
+        let (header, _) = Header::read_from_prefix(bytes).ok()?;
+        let mut rest = bytes.slice(Self::EMPTY..);
+        let mut groups = Vec::new();
+        while !rest.is_empty() {
+            groups.push(Group::take(&mut rest)?);
+        }
+        Some(Self { time: header.time.get(), executed: header.executed.get(), groups })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(number: u64, operations: &[Operation]) -> Group {
+        Group::new(Key { origin: 2, number }, true, Entries::Plain(operations))
+    }
+
+    fn transfer(amount: u64) -> Operation {
+        Operation::transfer(1_u32.into(), 1_u32.into(), 2_u32.into(), amount)
+    }
+
+    #[test]
+    fn a_body_is_what_it_was_after_it_travelled() {
+        let groups = vec![group(1, &[transfer(5), transfer(6)]), group(7, &[transfer(1)])];
+        let body = Body { time: 9, executed: 3, groups };
+        let bytes = body.encode();
+        assert_eq!(Body::decode(&bytes), Some(body.clone()));
+        assert_eq!(Body::decode(&Body::default().encode()), Some(Body::default()));
+        let ends: Vec<_> = (0..bytes.len()).filter(|&end| Body::decode(&bytes.slice(..end)).is_some()).collect();
+        let first = Body::EMPTY + body.groups[0].bytes().len();
+        assert_eq!(ends, [Body::EMPTY, first], "a part of a group is none");
+    }
+
+    #[test]
+    fn what_no_node_takes_from_a_client_is_no_group() {
+        assert!(Group::decode(group(1, &[transfer(5)]).bytes().clone()).is_some());
+        let refused = Operation { status: 3.into(), ..transfer(5) };
+        for operation in [transfer(0), refused, Operation::create(1_u32.into(), wire::AccountId::keyed(&[1; 32]))] {
+            assert!(Group::decode(group(1, &[operation]).bytes().clone()).is_none(), "{operation:?}");
+        }
+        assert!(Group::decode(group(1, &[]).bytes().clone()).is_none());
+    }
+}

@@ -1,0 +1,134 @@
+//! The store controller of a replica: it has operations ordered, and executes none itself.
+
+use std::sync::{
+    Arc,
+    atomic::Ordering::Relaxed,
+    mpsc::{SendError, Sender},
+};
+
+use chain::own::OwnReader;
+use nic::{Answer, Held, Peer, QueryKind, Release, StoreController, extractor::signed_operations};
+use order::Outbox;
+use wire::{Command, Operation, Promise, SignedOperation, Status};
+
+use super::{
+    body::{Entries, Group},
+    desk::Desk,
+    executor::{Job, extract},
+};
+use crate::{queries::Queries, shared::Shared, verification::Request, workers::Workers};
+
+/// Takes frames of operations to the desk, and those that only ask to the executor.
+pub struct Controller {
+    pub desk: Arc<Desk>,
+    pub outbox: Outbox,
+    pub jobs: Sender<Job>,
+    pub chain: OwnReader,
+    pub queries: Queries,
+    pub workers: Workers,
+    pub shared: Arc<Shared>,
+}
+
+/// Whether an operation is one to be ordered: it was not refused, and changes something.
+fn is_ordered(operation: &Operation) -> bool {
+    operation.status.get() == 0 && operation.is_executed()
+}
+
+impl Controller {
+    /// Refuses what would open accounts in the part of the table that is for trusted senders. Accounts that exist are not opened.
+    fn keep_reserve(&self, held: &mut Held) {
+        let mut room = self.shared.accounts_unreserved.saturating_sub(self.shared.accounts.load(Relaxed));
+        for signed in signed_operations(held).unwrap_or_default() {
+            let operation = &mut signed.operation;
+            let opens = operation.command() == Ok(Command::Create)
+                && operation.status.get() == 0
+                && !self.chain.account(&operation.source).is_ok_and(|found| found.is_some());
+            if opens && room == 0 {
+                operation.status.set(Status::TableFull.code());
+            } else if opens {
+                room -= 1;
+            }
+        }
+    }
+
+    fn submit(&self, held: Held, make: impl FnOnce(super::body::Key, &Held) -> Group) -> Result<(), Held> {
+        if let Some(group) = self.desk.submit(held, make)? {
+            // What others do not hear of waits for this replica's turn.
+            self.outbox.send(group.bytes().clone());
+        }
+        Ok(())
+    }
+
+    fn read(&self, held: Held) -> Result<(), Held> {
+        self.jobs.send(Job::Read(held)).map_err(|SendError(job)| match job {
+            Job::Read(held) => held,
+            Job::Block(_) | Job::Stop => unreachable!("it is what was sent"),
+        })
+    }
+}
+
+impl StoreController for Controller {
+    fn default_promise(&self) -> Promise {
+        Promise::Final
+    }
+
+    fn execute(&mut self, operations: &mut [Operation], _: &mut [u64]) {
+        operations.iter_mut().for_each(|operation| operation.status.set(Status::Busy.code()));
+    }
+
+    fn execute_signed(&mut self, operations: &mut [SignedOperation], _: &mut [u64]) {
+        operations.iter_mut().for_each(|signed| signed.operation.status.set(Status::Busy.code()));
+    }
+
+    fn release(&mut self, _: Promise) -> Release {
+        Release::Now(Promise::Final)
+    }
+
+    fn answer(&mut self, query: QueryKind, datagram: &mut [u8], _peer: &Peer) -> Answer {
+        self.queries.answer(query, datagram)
+    }
+
+    fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
+        match query {
+            QueryKind::Verify => {
+                let request = Request::new(held, &self.shared.costs);
+                self.workers.verification.try_push(request).map_err(Request::into_held)
+            }
+            _ => self.workers.proofs.try_push(held),
+        }
+    }
+
+    fn verify(&mut self, held: Held) -> Result<(), Held> {
+        self.workers.verifiers.try_push(held)
+    }
+
+    fn verified(&mut self) -> Option<Held> {
+        let mut held = self.workers.verified.try_recv().ok()?;
+        if !held.trusted {
+            self.keep_reserve(&mut held);
+        }
+        Some(held)
+    }
+
+    fn commit(&mut self, _: bool) {}
+
+    fn orders(&self) -> bool {
+        true
+    }
+
+    fn order(&mut self, mut held: Held) -> Result<(), Held> {
+        if let Some(signed) = signed_operations(&mut held) {
+            if !signed.iter().any(|signed| is_ordered(&signed.operation)) {
+                return self.read(held);
+            }
+            let signed: Vec<_> = signed.iter().filter(|signed| signed.operation.status.get() == 0).copied().collect();
+            return self.submit(held, |key, held| Group::new(key, held.trusted, Entries::Signed(&signed)));
+        }
+        let mut operations = extract(&held);
+        if !operations.iter().any(is_ordered) {
+            return self.read(held);
+        }
+        operations.retain(|operation| operation.status.get() == 0);
+        self.submit(held, |key, _| Group::new(key, true, Entries::Plain(&operations)))
+    }
+}

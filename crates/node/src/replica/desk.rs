@@ -1,0 +1,303 @@
+//! Where operations wait to be ordered, and frames for their operations to be executed.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    future::poll_fn,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use nic::Held;
+use order::Payload;
+use spv::Hash;
+use wire::SignedOperation;
+
+use super::body::{Body, Group, Key, LONGEST, MOST_SIGNED};
+use crate::admission;
+
+/// Bytes of operations that wait to be ordered, shared out equally among the replicas that they come from.
+const POOL: usize = 16 << 20;
+
+/// Bytes that a group takes beside its own.
+const OVERHEAD: usize = 256;
+
+/// How long a group waits to be ordered, and a frame for its reply. It is less than retries are recognised for, so that nothing
+/// is ordered twice that far apart. A client asks again.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long an empty block waits for the block before it to be final, so that one is enough.
+const SETTLING: Duration = Duration::from_millis(20);
+
+/// The last block that was executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Executed {
+    /// Its height.
+    pub height: u64,
+    /// The hash of its header.
+    pub hash: Hash,
+}
+
+/// What a proposal is put behind.
+#[derive(Debug, Default)]
+pub struct Parent {
+    /// Its height.
+    pub height: u64,
+    /// Its time.
+    pub time: u64,
+    /// How far its proposer had executed.
+    pub executed: u64,
+    /// The highest block with operations that is not final.
+    pub operations: u64,
+    /// What is in blocks that are not final.
+    pub pending: HashSet<Key>,
+}
+
+/// A frame that is answered when its operations are executed.
+#[derive(Debug)]
+pub struct Waiting {
+    /// The frame.
+    pub held: Held,
+    /// Its operations, as they are to be ordered.
+    pub group: Group,
+    since: Instant,
+}
+
+#[derive(Debug)]
+struct Pooled {
+    group: Group,
+    since: Instant,
+}
+
+/// What the desk holds.
+#[derive(Debug)]
+pub struct State {
+    /// In the order in which they came.
+    pool: BTreeMap<u64, Pooled>,
+    places: HashMap<Key, u64>,
+    next_place: u64,
+    /// Bytes of each replica's groups.
+    taken: Vec<usize>,
+    waiting: HashMap<u64, Waiting>,
+    /// Frames that wait, by what is in them: a client that asks again is answered once.
+    asked: HashMap<Bytes, u64>,
+    next_number: u64,
+    /// The last block that was executed.
+    pub executed: Executed,
+    /// The highest block with operations that was executed, as far as is known.
+    operations: u64,
+    wakers: Vec<Waker>,
+}
+
+/// The desk of a replica.
+#[derive(Debug)]
+pub struct Desk {
+    origin: u8,
+    replay_window: u64,
+    state: Mutex<State>,
+}
+
+impl Desk {
+    /// An empty desk of the replica of this number.
+    pub fn new(origin: u8, replicas: usize, replay_window: Duration, executed: Executed) -> Self {
+        let state = State {
+            pool: BTreeMap::new(),
+            places: HashMap::new(),
+            next_place: 0,
+            taken: vec![0; replicas],
+            waiting: HashMap::new(),
+            asked: HashMap::new(),
+            // Beyond those before a restart.
+            next_number: admission::now(),
+            executed,
+            // It may have had some: at worst a block is ordered that states what was stated.
+            operations: executed.height,
+            wakers: Vec::new(),
+        };
+        Self { origin, replay_window: replay_window.as_micros() as u64, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `look` finds something.
+    pub async fn when<T>(&self, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
+        poll_fn(|context| {
+            let mut state = self.state();
+            match look(&mut state) {
+                Some(found) => Poll::Ready(found),
+                None => {
+                    state.wakers.push(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Takes a frame whose operations are to be ordered: gives the group that others are to be told of, unless they were. Gives
+    /// the frame back where there is no room.
+    pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, Held> {
+        let mut state = self.state();
+        let key = Key { origin: self.origin, number: state.next_number };
+        let group = make(key, &held);
+        let since = Instant::now();
+        if let Some(number) = state.asked.get(&group.content()).copied()
+            && let Some(waiting) = state.waiting.get_mut(&number)
+        {
+            waiting.held = held;
+            return Ok(None);
+        }
+        if !state.pool(&group, since) {
+            return Err(held);
+        }
+        state.next_number += 1;
+        state.asked.insert(group.content(), key.number);
+        state.waiting.insert(key.number, Waiting { held, group: group.clone(), since });
+        wake(state);
+        Ok(Some(group))
+    }
+
+    /// Takes a group that came to another replica; what finds no room is dropped.
+    pub fn hear(&self, group: Group) {
+        let mut state = self.state();
+        if state.pool(&group, Instant::now()) {
+            wake(state);
+        }
+    }
+
+    /// Whether the same group waits here, so that its signatures were verified.
+    pub fn has(&self, group: &Group) -> bool {
+        let state = self.state();
+        let place = state.places.get(&group.key());
+        place.and_then(|place| state.pool.get(place)).is_some_and(|pooled| pooled.group == *group)
+    }
+
+    /// A payload to put behind a parent, if there is anything to order or to state.
+    pub fn propose(&self, state: &mut State, parent: &Parent, since: Instant) -> Option<Payload> {
+        let executed = state.executed;
+        if executed.height > parent.height {
+            // It is too late for this proposal.
+            return None;
+        }
+        let time = admission::now().max(parent.time);
+        let groups = state.choose(parent, |signed| self.is_timely(signed, time));
+        let last = parent.operations.max(state.operations);
+        let is_due = match parent.operations {
+            0 => executed.height >= last,
+            _ => since.elapsed() >= SETTLING,
+        };
+        if groups.is_empty() && (parent.executed >= last || !is_due) {
+            return None;
+        }
+        let body = Body { time, executed: executed.height, groups };
+        Some(Payload { statement: executed.hash, body: body.encode() })
+    }
+
+    /// Whether a signed operation may be in a block of this time.
+    pub fn is_timely(&self, signed: &SignedOperation, time: u64) -> bool {
+        let newest = time + ledger::CLOCK_TOLERANCE.as_micros() as u64;
+        (time.saturating_sub(self.replay_window).max(1)..=newest).contains(&signed.timestamp.get())
+    }
+
+    /// Takes notice of a block that was executed, with these groups in it.
+    pub fn executed(&self, executed: Executed, groups: &[Group]) {
+        let mut state = self.state();
+        state.executed = executed;
+        if !groups.is_empty() {
+            state.operations = executed.height;
+        }
+        for group in groups {
+            state.remove(&group.key());
+        }
+        wake(state);
+    }
+
+    /// The frame that waits for a group, if it is the frame's.
+    pub fn take(&self, group: &Group) -> Option<Held> {
+        let Key { origin, number } = group.key();
+        let mut state = self.state();
+        // Another replica may have put other operations under the frame's name.
+        if origin != self.origin || state.waiting.get(&number)?.group != *group {
+            return None;
+        }
+        let waiting = state.waiting.remove(&number)?;
+        state.asked.remove(&waiting.group.content());
+        Some(waiting.held)
+    }
+
+    /// Lets go what waited too long, and wakes who waits for time to pass.
+    pub fn tick(&self) {
+        let mut state = self.state();
+        while let Some((_, pooled)) = state.pool.first_key_value()
+            && pooled.since.elapsed() > PATIENCE
+        {
+            let key = pooled.group.key();
+            state.remove(&key);
+        }
+        let State { waiting, asked, .. } = &mut *state;
+        // What was proposed may still be executed: then the client learns of it when it asks again.
+        waiting.retain(|_, waiting| {
+            let stays = waiting.since.elapsed() <= PATIENCE;
+            if !stays {
+                asked.remove(&waiting.group.content());
+            }
+            stays
+        });
+        wake(state);
+    }
+}
+
+/// Wakes all who wait, without the lock.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let wakers = std::mem::take(&mut state.wakers);
+    drop(state);
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+impl State {
+    /// Puts a group into the pool, unless it is there or has no room.
+    fn pool(&mut self, group: &Group, since: Instant) -> bool {
+        let key = group.key();
+        let share = POOL / self.taken.len().max(1);
+        let size = group.bytes().len() + OVERHEAD;
+        let fits = Body::EMPTY + group.bytes().len() <= LONGEST && group.signed().len() <= MOST_SIGNED;
+        let Some(taken) = self.taken.get_mut(usize::from(key.origin)) else { return false };
+        if !fits || *taken + size > share || self.places.contains_key(&key) {
+            return false;
+        }
+        *taken += size;
+        self.places.insert(key, self.next_place);
+        self.pool.insert(self.next_place, Pooled { group: group.clone(), since });
+        self.next_place += 1;
+        true
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(pooled) = self.places.remove(key).and_then(|place| self.pool.remove(&place)) {
+            self.taken[usize::from(key.origin)] -= pooled.group.bytes().len() + OVERHEAD;
+        }
+    }
+
+    /// As many groups as fit a body, the oldest first. Those with operations that are too old or too new by now go.
+    fn choose(&mut self, parent: &Parent, is_timely: impl Fn(&SignedOperation) -> bool) -> Vec<Group> {
+        let (mut chosen, mut late) = (Vec::new(), Vec::new());
+        let (mut bytes, mut signed) = (Body::EMPTY, 0);
+        for Pooled { group, .. } in self.pool.values().filter(|pooled| !parent.pending.contains(&pooled.group.key())) {
+            if !group.signed().iter().all(&is_timely) {
+                late.push(group.key());
+                continue;
+            }
+            bytes += group.bytes().len();
+            signed += group.signed().len();
+            if bytes > LONGEST || signed > MOST_SIGNED {
+                break;
+            }
+            chosen.push(group.clone());
+        }
+        late.iter().for_each(|key| self.remove(key));
+        chosen
+    }
+}

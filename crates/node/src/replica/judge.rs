@@ -1,0 +1,140 @@
+//! What the replica orders, as the engine asks for it.
+
+use std::{
+    sync::{Arc, mpsc::Sender},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use chain::own::OwnReader;
+use order::{Answer, Application, Block, Final, Payload, Refusal};
+use wire::SignedOperation;
+
+use super::{
+    body::{Body, Group, MOST_SIGNED},
+    desk::{Desk, Parent},
+    executor::Job,
+};
+use crate::admission::{self, Admission, Rules};
+
+/// Proposes what waits at the desk, judges what others propose, and has executed what is final.
+pub struct Judge {
+    pub desk: Arc<Desk>,
+    pub rules: Arc<Rules>,
+    pub chain: OwnReader,
+    pub jobs: Sender<Job>,
+}
+
+fn refuse<T>(reason: &str) -> Result<T, Refusal> {
+    Err(Refusal(reason.to_owned()))
+}
+
+impl Judge {
+    fn parent(&self, parent: &Block, pending: &[Block]) -> Option<Parent> {
+        let mut found = Parent { height: parent.height(), ..Parent::default() };
+        (found.time, found.executed) = match parent.height() {
+            0 => (self.timestamp(0)?, 0),
+            _ => Body::decode(parent.body()).map(|body| (body.time, body.executed))?,
+        };
+        for block in pending {
+            let body = Body::decode(block.body())?;
+            if !body.groups.is_empty() {
+                found.operations = found.operations.max(block.height());
+            }
+            found.pending.extend(body.groups.iter().map(Group::key));
+        }
+        Some(found)
+    }
+
+    /// The time of a block that is executed.
+    fn timestamp(&self, height: u64) -> Option<u64> {
+        let headers = self.chain.headers(height, 1).ok()?;
+        Some(headers.first()?.header.timestamp.get())
+    }
+
+    /// Judges what does not depend on what is executed here.
+    fn judge(&self, block: &Block, before: u64) -> Result<Body, Refusal> {
+        let Some(body) = Body::decode(block.body()) else { return refuse("a body of another form") };
+        if body.executed >= block.height() {
+            return refuse("it states what cannot be executed yet");
+        }
+        if body.time < before {
+            return refuse("its time is before that of its parent");
+        }
+        let groups = body.groups.iter();
+        if groups.clone().map(|group| group.signed().len()).sum::<usize>() > MOST_SIGNED {
+            return refuse("too many signed operations");
+        }
+        if !groups.clone().flat_map(Group::signed).all(|signed| self.desk.is_timely(signed, body.time)) {
+            return refuse("a signed operation that is too old or too new");
+        }
+        let unknown: Vec<&Group> = groups.filter(|group| !self.desk.has(group)).collect();
+        if !self.admits(&unknown, body.time) {
+            return refuse("a signed operation that no replica may take from a client");
+        }
+        Ok(body)
+    }
+
+    /// Whether all signatures are those of who may sign, at a time.
+    fn admits(&self, groups: &[&Group], time: u64) -> bool {
+        let mut signed: Vec<(bool, Vec<SignedOperation>)> =
+            groups.iter().map(|group| (group.is_trusted(), group.signed().to_vec())).collect();
+        let mut admission = Admission::new(self.rules.clone());
+        admission.check(signed.iter_mut().map(|(trusted, signed)| (*trusted, &mut signed[..])), time);
+        signed.iter().flat_map(|(_, signed)| signed).all(|signed| signed.operation.status.get() == 0)
+    }
+}
+
+impl Application for Judge {
+    fn propose(&self, parent: Block, pending: Vec<Block>) -> Answer<'_, Option<Payload>> {
+        let since = Instant::now();
+        Box::pin(async move {
+            let parent = self.parent(&parent, &pending)?;
+            Some(self.desk.when(|state| self.desk.propose(state, &parent, since)).await)
+        })
+    }
+
+    fn verify(&self, block: Block, pending: Vec<Block>) -> Answer<'_, Result<(), Refusal>> {
+        Box::pin(async move {
+            let before = match pending.first() {
+                Some(parent) => Body::decode(parent.body()).map(|parent| parent.time),
+                None => self.timestamp(block.height() - 1),
+            };
+            // A parent that cannot be read is no fault of the block's.
+            let Some(before) = before else { return std::future::pending().await };
+            let body = self.judge(&block, before)?;
+            let tolerance = ledger::CLOCK_TOLERANCE.as_micros() as u64;
+            let is_ready = || admission::now() + tolerance >= body.time;
+            self.desk.when(|state| (state.executed.height >= body.executed && is_ready()).then_some(())).await;
+            match self.chain.headers(body.executed, 1) {
+                Ok(headers) if headers.first().is_some_and(|sealed| sealed.header.hash() == *block.statement()) => {
+                    Ok(())
+                }
+                Ok(_) => refuse("it states another header than was executed here"),
+                Err(error) => {
+                    // Its own disk is no reason to accuse another.
+                    tracing::error!(%error, "headers cannot be read: no vote");
+                    std::future::pending().await
+                }
+            }
+        })
+    }
+
+    fn finalized(&self, block: Final) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let height = block.block.height();
+            // The executor is gone only when the node stops, or has failed: then this never ends, and the block comes again.
+            let _ = self.jobs.send(Job::Block(Box::new(block)));
+            self.desk.when(|state| (state.executed.height >= height).then_some(())).await;
+        })
+    }
+
+    fn heard(&self, replica: u32, message: Bytes) {
+        let Some(group) = Group::decode(message).filter(|group| u32::from(group.key().origin) == replica) else {
+            return;
+        };
+        if group.signed().len() <= MOST_SIGNED && self.admits(&[&group], admission::now()) {
+            self.desk.hear(group);
+        }
+    }
+}

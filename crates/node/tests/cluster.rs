@@ -1,0 +1,185 @@
+//! Four nodes that order together, in one process.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use client::{Client, Options, Signer};
+use common::{account, id};
+use secp256k1::SecretKey;
+use turnpike_node::{
+    Config, Node,
+    config::{Cluster, Member, PublicKey, new_replica_key},
+};
+use wire::{Operation, Promise, Status};
+
+/// Longest wait, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn configs(data: &Path, change: impl Fn(&mut Config)) -> Vec<Config> {
+    let keys = Vec::from_iter((0..4).map(|_| new_replica_key().unwrap()));
+    // All are open at once, so that no two are the same.
+    let listeners = Vec::from_iter(keys.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()));
+    let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
+    let members = keys.iter().zip(&addresses).map(|((_, name), &address)| Member { name: name.clone(), address });
+    let replicas: Vec<_> = members.collect();
+    let config = |(number, ((secret, _), address)): (usize, (&([u8; 32], _), &SocketAddr))| {
+        let folder = data.join(number.to_string());
+        std::fs::create_dir_all(&folder).unwrap();
+        let key = folder.join("replica.key");
+        storage::key_file::create(&key, secret).unwrap();
+        let cluster =
+            Cluster { replicas: replicas.clone(), listen: Some(*address), key, began: 1_700_000_000, patience: 1000 };
+        let mut config = Config { cluster, ..common::config(&folder.join("data")) };
+        // Whoever asks again on a slow machine is to get the first answer.
+        config.ledger.retry_seconds = 600;
+        change(&mut config);
+        config
+    };
+    keys.iter().zip(&addresses).enumerate().map(config).collect()
+}
+
+fn connect(node: &Node) -> Client {
+    let options = Options { promise: Promise::Final, give_up_after: PATIENCE, ..Options::default() };
+    Client::connect(node.local_address(), &options).unwrap()
+}
+
+fn wait(what: &str, mut is_so: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < PATIENCE, "{what}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until all have the same blocks, and gives their height.
+fn settle(nodes: &[Node]) -> u64 {
+    let tip = |node: &Node| {
+        let info = connect(node).info().unwrap();
+        (info.tip_height.get(), info.tip_hash)
+    };
+    let mut height = 0;
+    wait("replicas come to the same tip", || {
+        let tips = Vec::from_iter(nodes.iter().map(tip));
+        height = tips[0].0;
+        tips.iter().all(|tip| *tip == tips[0])
+    });
+    height
+}
+
+#[test]
+fn what_clients_send_to_any_replica_is_executed_by_all() {
+    let data = tempfile::tempdir().unwrap();
+    let secret = |byte| SecretKey::from_byte_array([byte; 32]).unwrap();
+    let issuer = PublicKey(secp256k1::PublicKey::from_secret_key_global(&secret(9)).serialize());
+    let configs = configs(data.path(), |config| config.issuers = vec![issuer]);
+    let nodes = Vec::from_iter(configs.iter().map(|config| Node::start(config).unwrap()));
+    assert!(nodes.iter().all(|node| node.network() == nodes[0].network()));
+
+    let mut first = connect(&nodes[0]);
+    for number in 1..=4 {
+        let receipt = first.create(account(number)).unwrap();
+        assert_eq!((receipt.status, receipt.promise), (Status::Ok, Promise::Final));
+        first.issue(account(number), 1000).unwrap();
+    }
+    // Each replica answers its own clients, with what all have executed.
+    for (number, node) in (1..).zip(&nodes) {
+        let mut client = connect(node);
+        let transfer = Operation::transfer(id(number), account(number), account(number % 4 + 1), 100);
+        let receipt = client.execute(&transfer).unwrap();
+        assert_eq!((receipt.status, receipt.promise), (Status::Ok, Promise::Final));
+        // A retry gets the first answer, and from another replica, too.
+        assert_eq!(client.execute(&transfer).unwrap(), receipt);
+        assert_eq!(first.execute(&transfer).unwrap(), receipt);
+        let batch = Vec::from_iter((0..50).map(|at| {
+            let transaction = id(number * 1000 + at);
+            match at {
+                0..48 => Operation::transfer(transaction, account(number), account(number % 4 + 1), 1),
+                48 => Operation::transfer(transaction, account(number), account(number), 1),
+                _ => Operation::refer(transaction, account(number)),
+            }
+        }));
+        let receipts = client.submit(&batch).unwrap();
+        assert!(receipts[..48].iter().all(|receipt| receipt.status == Status::Ok), "{receipts:?}");
+        assert_eq!(receipts[48].status, Status::SelfTransfer);
+        assert_eq!((receipts[49].status, receipts[49].value), (Status::Ok, receipts[47].value));
+    }
+    // Signed, in full frames, by a follower or a leader.
+    let mut issuer = Signer::new(secret(9), *nodes[1].network());
+    let keyed = issuer.account();
+    let mut client = connect(&nodes[1]);
+    for operation in [Operation::create(id(5000), keyed), Operation::issue(id(5001), keyed, 70)] {
+        let signed = issuer.sign(operation, Promise::Final).unwrap();
+        let receipt = client.execute_signed(&signed).unwrap();
+        assert_eq!((receipt.status, receipt.promise), (Status::Ok, Promise::Final));
+        assert_eq!(client.execute_signed(&signed).unwrap(), receipt);
+    }
+    let forged = Signer::new(secret(8), *nodes[1].network()).sign(Operation::issue(id(5002), keyed, 1), Promise::Final);
+    assert_eq!(client.execute_signed(&forged.unwrap()).unwrap().status, Status::NotIssuer);
+
+    let height = settle(&nodes);
+    let refer = issuer.sign(Operation::refer(id(5003), keyed), Promise::Final).unwrap();
+    assert!(nodes.iter().all(|node| connect(node).execute_signed(&refer).unwrap().value == 70));
+    let balances = |node: &Node| -> Vec<u64> {
+        (1..=4).map(|number| connect(node).refer(account(number)).unwrap().value).collect()
+    };
+    let expected = balances(&nodes[0]);
+    assert_eq!(expected, [1000; 4]);
+    assert!(nodes.iter().all(|node| balances(node) == expected));
+
+    // Where nothing is sent, nothing is ordered.
+    let since = Instant::now();
+    let mut idle = (height, Instant::now());
+    wait("idle replicas order nothing", || {
+        let now = settle(&nodes);
+        if now != idle.0 {
+            idle = (now, Instant::now());
+        }
+        idle.1.elapsed() > Duration::from_millis(2500)
+    });
+    assert!(idle.0 <= height + 2, "{height} to {} in {:?}", idle.0, since.elapsed());
+
+    // One that was stopped comes back with what it had, and gets what it missed.
+    let mut nodes = nodes;
+    nodes.pop().unwrap().stop();
+    let mut first = connect(&nodes[0]);
+    for _ in 0..10 {
+        first.transfer(account(1), account(2), 1).unwrap();
+    }
+    nodes.push(Node::start(&configs[3]).unwrap());
+    assert!(settle(&nodes) > height);
+    assert_eq!(balances(&nodes[3]), [990, 1010, 1000, 1000]);
+    nodes.into_iter().for_each(Node::stop);
+}
+
+#[test]
+fn a_configuration_that_makes_no_replica_is_refused() {
+    let data = tempfile::tempdir().unwrap();
+    let good = &configs(data.path(), |_| {})[0];
+    let other = configs(&data.path().join("other"), |_| {}).remove(0);
+    let cases: [(fn(&mut Config, &Config), &str); 9] = [
+        (|config, _| config.cluster.listen = None, "`cluster.listen` is empty"),
+        (|config, _| config.cluster.key = Default::default(), "`cluster.key` is empty"),
+        (|config, _| config.cluster.began = 0, "`cluster.began` is 0"),
+        (|config, _| config.cluster.replicas.clear(), "`cluster.replicas` is empty"),
+        (|config, _| config.cluster.replicas[1] = config.cluster.replicas[0].clone(), "same key"),
+        (|config, _| config.ledger.retry_seconds = 9, "at least 10"),
+        (|config, _| config.io.backend = turnpike_node::config::Backend::Xdp, "`io.backend` is xdp"),
+        (|config, other| config.cluster.key = other.cluster.key.clone(), "of none of `cluster.replicas`"),
+        (|config, _| config.cluster.key = "missing".into(), "is not there"),
+    ];
+    for (change, expected) in cases {
+        let mut config = good.clone();
+        change(&mut config, &other);
+        let error = Node::start(&config).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = Config::parse("promise = \"final\"").unwrap_err().to_string();
+    assert!(error.contains("\"accepted\" or \"durable\""), "{error}");
+}

@@ -1,0 +1,237 @@
+//! Four replicas of the real program, one of which is killed with SIGKILL again and again under load: no final reply is lost,
+//! nothing is done twice, and all come to the same chain. `CLUSTER_KILLS=1000 cargo test --test cluster` kills more often.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use client::{Client, Options};
+use model::{Model, Outcome};
+use wire::{AccountId, Operation, Promise, Status, TransactionId};
+
+/// Longest wait, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+const REPLICAS: u32 = 4;
+const ACCOUNTS: u32 = 20;
+const BATCH: u64 = 20;
+const ISSUED: u64 = 1_000;
+
+/// Runs a command of the program, and gives its lines of JSON.
+fn turnpike(arguments: &[&str]) -> Vec<serde_json::Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_turnpike")).arg("--json").args(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Replicas that end with this.
+struct Cluster {
+    dir: PathBuf,
+    listen: Vec<SocketAddr>,
+}
+
+impl Cluster {
+    fn init(dir: &Path) -> Self {
+        let text = dir.to_str().unwrap();
+        let made = turnpike(&[
+            "cluster",
+            "init",
+            "--dir",
+            text,
+            "--port",
+            "0",
+            "--trusted",
+            "127.0.0.0/8",
+            "--accounts",
+            "4096",
+            "--patience",
+            "1000",
+        ]);
+        let listen = made[0]["replicas"].as_array().unwrap().iter();
+        let listen = listen.map(|address| address.as_str().unwrap().parse().unwrap()).collect();
+        let cluster = Self { dir: dir.to_owned(), listen };
+        for number in 0..REPLICAS {
+            // A replica that is killed may take its time to be back, and its clients ask again then.
+            let file = cluster.folder(number).join("turnpike.toml");
+            let config = std::fs::read_to_string(&file).unwrap().replace("retry_seconds = 10", "retry_seconds = 600");
+            std::fs::write(&file, config).unwrap();
+        }
+        cluster
+    }
+
+    fn folder(&self, number: u32) -> PathBuf {
+        self.dir.join(format!("replica-{number}"))
+    }
+
+    fn run(&self, command: &str) -> Vec<serde_json::Value> {
+        turnpike(&["cluster", command, "--dir", self.dir.to_str().unwrap()])
+    }
+
+    fn kill(&self, number: u32) {
+        let pid = self.run("status")[number as usize]["process"].as_i64().unwrap().to_string();
+        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    }
+
+    fn client(&self, number: u32) -> Client {
+        let options = Options {
+            promise: Promise::Final,
+            retry_after: Duration::from_millis(100),
+            give_up_after: 2 * PATIENCE,
+            ..Options::default()
+        };
+        Client::connect(self.listen[number as usize], &options).unwrap()
+    }
+
+    /// Waits until all have the same blocks.
+    fn settle(&self) {
+        let since = Instant::now();
+        loop {
+            let tips = Vec::from_iter((0..REPLICAS).map(|number| {
+                let info = self.client(number).info().unwrap();
+                (info.tip_height.get(), info.tip_hash, info.network, info.accounts.get())
+            }));
+            if tips.iter().all(|tip| *tip == tips[0]) {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "{tips:?}");
+            sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Whatever became of the test. Those that it started know their configuration by its full path.
+        let stop = ["cluster", "stop", "--dir", self.dir.to_str().unwrap()];
+        let _ = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(stop).output();
+    }
+}
+
+/// A client, and what its accounts have to be.
+struct Tester {
+    client: Client,
+    first: u32,
+    ledger: Model,
+    next: u64,
+    random: u64,
+}
+
+impl Tester {
+    fn new(cluster: &Cluster, number: u32) -> Self {
+        let seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
+        let client = cluster.client(number);
+        Self { client, first: 1 + number * ACCOUNTS, ledger: Model::default(), next: 1, random: seed }
+    }
+
+    fn random(&mut self, below: u64) -> u64 {
+        // xorshift64: any even spread will do.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % below
+    }
+
+    fn account(&self, index: u64) -> AccountId {
+        (self.first + index as u32).into()
+    }
+
+    fn fresh(&mut self) -> TransactionId {
+        self.next += 1;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        TransactionId::timed(now.as_millis() as u64, self.next.into())
+    }
+
+    fn submit(&mut self, operations: &[Operation]) {
+        let receipts = self.client.submit(operations).unwrap();
+        assert_eq!(receipts.len(), operations.len());
+        for (receipt, operation) in receipts.iter().zip(operations) {
+            let Outcome { status, value, .. } = self.ledger.execute(operation);
+            assert_eq!((receipt.status, receipt.value, receipt.promise), (status, value, Promise::Final));
+        }
+    }
+
+    fn open_accounts(&mut self) {
+        for index in 0..u64::from(ACCOUNTS) {
+            let create = Operation::create(self.fresh(), self.account(index)).timed();
+            let issue = Operation::issue(self.fresh(), self.account(index), ISSUED).timed();
+            self.submit(&[create, issue]);
+        }
+    }
+
+    /// Sends a batch of transfers, some beyond the balance, and checks every reply.
+    fn transfer(&mut self) {
+        let accounts = u64::from(ACCOUNTS);
+        let operations = Vec::from_iter((0..BATCH).map(|_| {
+            let source = self.random(accounts);
+            let destination = (source + 1 + self.random(accounts - 1)) % accounts;
+            let amount = 1 + self.random(ISSUED);
+            Operation::transfer(self.fresh(), self.account(source), self.account(destination), amount).timed()
+        }));
+        self.submit(&operations);
+    }
+}
+
+#[test]
+fn no_final_reply_is_lost_where_one_of_four_is_killed() {
+    let kills = std::env::var("CLUSTER_KILLS").map_or(3, |kills| kills.parse().unwrap());
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init(data.path());
+    assert_eq!(cluster.run("start").len(), REPLICAS as usize);
+    let (done, batches) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; REPLICAS as usize]);
+    let testers = thread::scope(|scope| {
+        let testers = Vec::from_iter((0..REPLICAS).map(|number| {
+            let (cluster, done, batches) = (&cluster, &done, &batches[number as usize]);
+            scope.spawn(move || {
+                let mut tester = Tester::new(cluster, number);
+                tester.open_accounts();
+                while !done.load(Ordering::Relaxed) {
+                    tester.transfer();
+                    batches.fetch_add(1, Ordering::Relaxed);
+                }
+                tester
+            })
+        }));
+        // Each client gets so many answers more, but for that of one that is away.
+        let go_on = |away: Option<u32>| {
+            let before = batches.each_ref().map(|batches| batches.load(Ordering::Relaxed));
+            let since = Instant::now();
+            for number in (0..REPLICAS).filter(|number| Some(*number) != away) {
+                let number = number as usize;
+                while batches[number].load(Ordering::Relaxed) < before[number] + 5 {
+                    assert!(since.elapsed() < PATIENCE, "the client of replica {number} gets no answers");
+                    assert!(!testers[number].is_finished(), "the client of replica {number} got a wrong answer");
+                    sleep(Duration::from_millis(10));
+                }
+            }
+        };
+        go_on(None);
+        for kill in 0..kills {
+            let victim = kill % REPLICAS;
+            cluster.kill(victim);
+            go_on(Some(victim));
+            cluster.run("start");
+            go_on(None);
+        }
+        done.store(true, Ordering::Relaxed);
+        testers.into_iter().map(|tester| tester.join().unwrap()).collect::<Vec<_>>()
+    });
+    cluster.settle();
+    for number in 0..REPLICAS {
+        let mut client = cluster.client(number);
+        for tester in &testers {
+            for account in (0..u64::from(ACCOUNTS)).map(|index| tester.account(index)) {
+                let receipt = client.refer(account).unwrap();
+                assert_eq!((receipt.status, receipt.value), (Status::Ok, tester.ledger.balance(account)), "{account}");
+            }
+        }
+    }
+    let stopped = cluster.run("stop");
+    assert!(stopped.iter().all(|replica| replica["process"].is_null()), "{stopped:?}");
+    for number in 0..REPLICAS {
+        turnpike(&["check", cluster.folder(number).join("data").to_str().unwrap()]);
+    }
+}
