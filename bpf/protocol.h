@@ -28,6 +28,8 @@ enum frame_type {
 	TYPE_INFO = 5,
 	// Verify frame.
 	TYPE_VERIFY = 6,
+	// Finality frame.
+	TYPE_FINALITY = 7,
 };
 
 // What an operation does.

@@ -30,6 +30,8 @@ pub enum QueryKind {
     Info,
     /// A verify frame.
     Verify,
+    /// A finality frame.
+    Finality,
 }
 
 /// What has become of a query.

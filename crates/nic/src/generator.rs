@@ -3,8 +3,8 @@
 //! Writes replies over requests. A reply is never longer than its request.
 
 use wire::{
-    BatchEntriesMut, BatchHeader, CompactFrame, ErrorFrame, FrameHeader, FrameMut, FrameType, FullFrame, FullReply,
-    HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest, REPLY_BIT, Status, U16, VerifyHeader,
+    BatchEntriesMut, BatchHeader, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameMut, FrameType, FullFrame,
+    FullReply, HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest, REPLY_BIT, Status, U16, VerifyHeader,
 };
 use zerocopy::FromBytes;
 
@@ -115,6 +115,10 @@ pub fn refuse(frame: &mut [u8], status: Status, detail: u32) -> usize {
         Ok(FrameType::Verify) => VerifyHeader::mut_from_prefix(frame).ok().map(|(reply, _)| {
             reply.set_reply(status);
             VerifyHeader::LENGTH
+        }),
+        Ok(FrameType::Finality) => FinalityFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_refusal(status);
+            FinalityFrame::LENGTH
         }),
         Err(_) => None,
     };

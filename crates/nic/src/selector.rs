@@ -135,6 +135,7 @@ impl Selector {
             Frame::Proof(_) => (Selection::Query(QueryKind::Proof), 1),
             Frame::Headers(_) => (Selection::Query(QueryKind::Headers), 1),
             Frame::Info(_) => (Selection::Query(QueryKind::Info), 1),
+            Frame::Finality(_) => (Selection::Query(QueryKind::Finality), 1),
             Frame::Verify(_) if !trusted && self.verify == Audience::Trusted => {
                 (Selection::Refuse(Status::NotTrusted), 1)
             }

@@ -1,4 +1,4 @@
-//! Queries that change nothing: info, headers, proofs, verification.
+//! Queries that change nothing: info, headers, finality, proofs, verification.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -49,6 +49,10 @@ impl Queries {
                 Answer::Reply(InfoFrame::LENGTH)
             }
             Ok(FrameMut::Headers(request, room)) => self.headers(request, room),
+            Ok(FrameMut::Finality(request, room)) => match self.shared.order() {
+                Some(standing) => standing.answer(request, room, &self.own.tip()),
+                None => Answer::Refuse(Status::NotFound, 0),
+            },
             Ok(_) => Answer::Refuse(Status::Malformed, 0),
             Err(error) => Answer::Refuse(error.status, 0),
         }

@@ -19,7 +19,7 @@ use nic::{Costs, Counters, rtl::RtlCounters};
 use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{config, retries::RetryFigures};
+use crate::{config, replica::Standing, retries::RetryFigures};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub struct Shared {
     in_nic: OnceLock<Arc<Mutex<InNicLedger>>>,
     kv: OnceLock<Arc<kv::service::Service>>,
     electrum: OnceLock<Arc<electrum::Service>>,
-    order: OnceLock<order::Status>,
+    order: OnceLock<Standing>,
 }
 
 impl Shared {
@@ -147,14 +147,14 @@ impl Shared {
         let _ = self.electrum.set(service);
     }
 
-    /// How the order fares, where the node is a replica.
-    pub(crate) fn order(&self) -> Option<&order::Status> {
+    /// How the replica stands, where the node is one.
+    pub(crate) fn order(&self) -> Option<&Standing> {
         self.order.get()
     }
 
-    pub(crate) fn set_order(&self, status: order::Status) {
+    pub(crate) fn set_order(&self, standing: Standing) {
         // A node is one replica.
-        let _ = self.order.set(status);
+        let _ = self.order.set(standing);
     }
 
     pub(crate) fn set_tier(&self, state: State, program: Arc<Program>, sockets: Vec<Gauge>) {
@@ -230,9 +230,6 @@ impl Shared {
         if self.io_failed.load(Relaxed) {
             return Some("the socket failed: restart the node");
         }
-        if self.order().is_some_and(|status| status.snapshot().ended) {
-            return Some("the replica orders nothing any more: see the log, and restart the node");
-        }
         if self.storage_failed.load(Relaxed) {
             return Some("storage failed: the journal cannot be written; mend the disk and restart the node");
         }
@@ -247,7 +244,7 @@ impl Shared {
         if self.builder_failed.load(Relaxed) {
             return Some("the block builder failed: see the log");
         }
-        None
+        self.order().and_then(Standing::unready)
     }
 }
 

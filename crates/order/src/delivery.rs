@@ -21,6 +21,9 @@ use spv::Seal;
 use spv::finality::{Certificate, DoubleVote, SignedVote};
 use std::sync::Arc;
 
+/// Most blocks in a row that became final with a later one; it is sought no further than this for one with a certificate.
+const WITHOUT_CERTIFICATE: usize = 256;
+
 /// Asks the application for the engine.
 #[derive(Clone)]
 pub(crate) struct Judge {
@@ -201,15 +204,38 @@ pub(crate) async fn deliver(
         if height > 0 {
             let finalization = marshal.get_finalization(Height::new(height)).await;
             let certificate = finalization.and_then(|finalization| certificate(&block, &finalization));
-            application.finalized(Final { block, certificate }).await;
+            application.finalized(Final { block, certificate: certificate.clone() }).await;
             status.delivered(height);
+            if let Some(certificate) = certificate {
+                status.certified(certificate);
+            }
         }
         taken.acknowledge();
     }
 }
 
+/// Tells how far the application was before a restart.
+pub(crate) async fn resume(marshal: &Mailbox<Bip340, Standard<Block>>, status: &Status) {
+    let Some(processed) = marshal.get_processed().await else { return };
+    let mut height = processed.height();
+    status.delivered(height.get());
+    for _ in 0..WITHOUT_CERTIFICATE {
+        if let Some(certificate) = certificate_of(marshal, height).await {
+            return status.certified(certificate);
+        }
+        let Some(previous) = height.previous() else { return };
+        height = previous;
+    }
+}
+
+/// The certificate of the block of a height, if it is final, here, and has one of its own.
+pub(crate) async fn certificate_of(marshal: &Mailbox<Bip340, Standard<Block>>, height: Height) -> Option<Certificate> {
+    let finalization = marshal.get_finalization(height).await?;
+    certificate(marshal.get_block(height).await?.inner(), &finalization)
+}
+
 /// The certificate that a finalization is; nothing where it is of another block.
-pub(crate) fn certificate(block: &Block, finalization: &Finalization<Bip340, Digest>) -> Option<Certificate> {
+fn certificate(block: &Block, finalization: &Finalization<Bip340, Digest>) -> Option<Certificate> {
     let proposal = &finalization.proposal;
     if proposal.payload.0 != block.hash() {
         return None;

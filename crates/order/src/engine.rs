@@ -2,7 +2,7 @@
 use crate::application::Application;
 use crate::block::Block;
 use crate::committee::{Committee, ReplicaKey};
-use crate::delivery::{Inbox, Judge, Watch, certificate, deliver};
+use crate::delivery::{Inbox, Judge, Watch, certificate_of, deliver, resume};
 use crate::evidence::{self, Evidence, Keeper};
 use crate::scheme::Bip340;
 use crate::status::Status;
@@ -255,6 +255,8 @@ impl Replica {
         broadcast.start(channels.blocks);
         let (sender, inbox) = mpsc::unbounded();
         actor.start(Inbox(sender), buffer, resolver);
+        // The judge is not to take what the application has for pending.
+        resume(&marshal, &status).await;
         let deliveries = deliver(inbox, application.clone(), marshal.clone(), status.clone());
         context.child("delivery").spawn(|_| deliveries);
 
@@ -334,8 +336,7 @@ impl Replica {
 
     /// The certificate of the block of a height, if it is final, here, and has one of its own.
     pub async fn certificate(&self, height: u64) -> Option<Certificate> {
-        let finalization = self.marshal.get_finalization(Height::new(height)).await?;
-        certificate(&self.block(height).await?, &finalization)
+        certificate_of(&self.marshal, Height::new(height)).await
     }
 
     /// The evidence that a replica stored, in no order. The partition is that of its [`Config`].

@@ -1,27 +1,38 @@
 //! How a replica fares, for metrics and health.
-use std::sync::Arc;
+use spv::finality::Certificate;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 #[derive(Debug, Default)]
 struct Numbers {
     view: AtomicU64,
+    /// When it began, in milliseconds after the status was made.
+    entered: AtomicU64,
     leader: AtomicU64,
     height: AtomicU64,
     votes: AtomicU64,
     abandoned: AtomicU64,
     evidence: AtomicU64,
     ended: AtomicBool,
+    certificate: Mutex<Option<Arc<Certificate>>>,
 }
 
 /// How a replica fares. Clones show the same replica.
-#[derive(Clone, Debug, Default)]
-pub struct Status(Arc<Numbers>);
+#[derive(Clone, Debug)]
+pub struct Status {
+    numbers: Arc<Numbers>,
+    since: Instant,
+}
 
 /// [`Status`] at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusSnapshot {
     /// The view that the replica is in.
     pub view: u64,
+    /// How long it has been in it. A view ends when its block is notarized or a quorum gives it up; so one that lasts tells that
+    /// no quorum can be reached.
+    pub in_view: Duration,
     /// The number of the replica that leads it.
     pub leader: u32,
     /// The height up to which the application has what is final.
@@ -36,11 +47,19 @@ pub struct StatusSnapshot {
     pub ended: bool,
 }
 
+impl Default for Status {
+    fn default() -> Self {
+        Self { numbers: Arc::default(), since: Instant::now() }
+    }
+}
+
 impl Status {
     /// What is so now. The numbers are read one after the other.
     pub fn snapshot(&self) -> StatusSnapshot {
-        let numbers = &self.0;
+        let numbers = &self.numbers;
+        let entered = Duration::from_millis(numbers.entered.load(Relaxed));
         StatusSnapshot {
+            in_view: self.since.elapsed().saturating_sub(entered),
             view: numbers.view.load(Relaxed),
             leader: numbers.leader.load(Relaxed) as u32,
             height: numbers.height.load(Relaxed),
@@ -51,35 +70,45 @@ impl Status {
         }
     }
 
+    /// The newest certificate of a block that the application has.
+    pub fn certificate(&self) -> Option<Arc<Certificate>> {
+        self.numbers.certificate.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn certified(&self, certificate: Certificate) {
+        *self.numbers.certificate.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificate.into());
+    }
+
     /// A view began, unless a later one has.
     pub(crate) fn entered(&self, view: u64, leader: u32) {
-        if self.0.view.fetch_max(view, Relaxed) < view {
-            self.0.leader.store(leader.into(), Relaxed);
+        if self.numbers.view.fetch_max(view, Relaxed) < view {
+            self.numbers.leader.store(leader.into(), Relaxed);
+            self.numbers.entered.store(self.since.elapsed().as_millis() as u64, Relaxed);
         }
     }
 
     pub(crate) fn voted(&self) {
-        self.0.votes.fetch_add(1, Relaxed);
+        self.numbers.votes.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn abandoned(&self) {
-        self.0.abandoned.fetch_add(1, Relaxed);
+        self.numbers.abandoned.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn delivered(&self, height: u64) {
-        self.0.height.fetch_max(height, Relaxed);
+        self.numbers.height.fetch_max(height, Relaxed);
     }
 
     pub(crate) fn keeps_evidence(&self, pieces: u64) {
-        self.0.evidence.store(pieces, Relaxed);
+        self.numbers.evidence.store(pieces, Relaxed);
     }
 
     pub(crate) fn ended(&self) {
-        self.0.ended.store(true, Relaxed);
+        self.numbers.ended.store(true, Relaxed);
     }
 
     /// The height up to which the application has what is final.
     pub(crate) fn height(&self) -> u64 {
-        self.0.height.load(Relaxed)
+        self.numbers.height.load(Relaxed)
     }
 }

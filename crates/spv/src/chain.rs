@@ -1,5 +1,5 @@
 //! The chain of headers that a light client keeps of the own chain.
-use crate::finality::{Certificate, CertificateError, ReplicaSet};
+use crate::finality::{CertificateError, Vouched};
 use crate::hash::{Hash, ZERO_HASH};
 use crate::header::{BlockHeader, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, ORDERED_VERSION};
 use crate::seal::{Authority, ChainKey, CheckSeals, Equivocation, OneByOne, Seal, SealedHeader};
@@ -102,6 +102,8 @@ pub struct HeaderChain {
     authority: Authority,
     /// How far certificates of replicas vouch for the headers.
     certified: u64,
+    /// The certificate that reaches as far.
+    vouched: Option<Vouched>,
     headers: Vec<SealedHeader>,
     hashes: Vec<Hash>,
 }
@@ -123,7 +125,7 @@ impl HeaderChain {
         if !authority.has_sealed(&hash, seal) {
             return Err(HeaderError::Seal { height: 0 });
         }
-        Ok(Self { authority, certified: 0, headers: vec![genesis], hashes: vec![hash] })
+        Ok(Self { authority, certified: 0, vouched: None, headers: vec![genesis], hashes: vec![hash] })
     }
 
     /// A chain whose headers were checked before and kept, from genesis on. That each follows the one before it is checked again,
@@ -180,7 +182,8 @@ impl HeaderChain {
 
     /// Makes the headers final that a certificate vouches for: the one whose hash it states, and all before it. Gives the height
     /// of that one, which may be lower than that of an earlier certificate.
-    pub fn certify(&mut self, replicas: &ReplicaSet, certificate: &Certificate) -> Result<u64, HeaderError> {
+    pub fn certify(&mut self, vouched: &Vouched) -> Result<u64, HeaderError> {
+        let Vouched { replicas, certificate } = vouched;
         if self.authority != Authority::Replicas(replicas.hash()) {
             return Err(HeaderError::OtherReplicas);
         }
@@ -189,8 +192,22 @@ impl HeaderChain {
         let highest = certificate.header.height.get().min(self.height() + 1);
         let stated = |&height: &u64| self.hashes[height as usize] == certificate.header.statement;
         let height = (0..highest).rev().find(stated).ok_or(HeaderError::Statement)?;
-        self.certified = self.certified.max(height);
+        if height > self.certified {
+            (self.certified, self.vouched) = (height, Some(vouched.clone()));
+        }
         Ok(height)
+    }
+
+    /// The certificate that vouches for the most headers, where replicas order the chain.
+    pub fn vouched(&self) -> Option<&Vouched> {
+        self.vouched.as_ref()
+    }
+
+    /// Forgets the headers above the last one that somebody [vouches](Self::trusted) for: who gave them may have made them up.
+    pub fn forget_unvouched(&mut self) {
+        let count = self.trusted() as usize + 1;
+        self.headers.truncate(count);
+        self.hashes.truncate(count);
     }
 
     /// The network id: the hash of genesis.
@@ -371,7 +388,7 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::{genesis, key};
     use super::*;
-    use crate::finality::{OrderedHeader, Vote, VoteKind};
+    use crate::finality::{Certificate, OrderedHeader, ReplicaSet, Vote, VoteKind};
     use crate::seal::SealingKey;
 
     fn after(previous: &BlockHeader, salt: u8) -> BlockHeader {
@@ -419,26 +436,37 @@ mod tests {
         let is_found = |chain: &HeaderChain, height| chain.find(height, chain.hash(height).unwrap()).is_some();
         assert!(chain.trusted() == 0 && chain.key().is_none() && !is_found(&chain, 1), "links alone vouch for nothing");
         let of = |chain: &HeaderChain, height, stated: u64| {
-            certificate(&network, &keys[..3], height, *chain.hash(stated).unwrap())
+            let certificate = certificate(&network, &keys[..3], height, *chain.hash(stated).unwrap());
+            Vouched { replicas: set.clone(), certificate }
         };
-        assert_eq!(chain.certify(&set, &of(&chain, 4, 3)), Ok(3));
-        assert_eq!(chain.certify(&set, &of(&chain, 3, 1)), Ok(1));
+        assert_eq!(chain.certify(&of(&chain, 4, 3)), Ok(3));
+        assert_eq!(chain.certify(&of(&chain, 3, 1)), Ok(1));
         assert_eq!([0, 1, 3, 4].map(|height| is_found(&chain, height)), [true, true, true, false]);
         // Not of a height that was executed before it, not of a header that is here, of too few, or of others.
-        assert_eq!(chain.certify(&set, &of(&chain, 4, 4)), Err(HeaderError::Statement));
-        let stranger = certificate(&network, &keys, 9, [7; 32]);
-        assert_eq!(chain.certify(&set, &stranger), Err(HeaderError::Statement));
-        let few = certificate(&network, &keys[..2], 9, *chain.hash(5).unwrap());
-        assert!(matches!(chain.certify(&set, &few), Err(HeaderError::Certificate(_))));
+        assert_eq!(chain.certify(&of(&chain, 4, 4)), Err(HeaderError::Statement));
+        let vouched = |certificate| Vouched { replicas: set.clone(), certificate };
+        let stranger = vouched(certificate(&network, &keys, 9, [7; 32]));
+        assert_eq!(chain.certify(&stranger), Err(HeaderError::Statement));
+        let few = vouched(certificate(&network, &keys[..2], 9, *chain.hash(5).unwrap()));
+        assert!(matches!(chain.certify(&few), Err(HeaderError::Certificate(_))));
         let mut keys = keys.clone();
         keys.swap(0, 1);
         let others = ReplicaSet::new(keys.iter().map(SealingKey::public).collect()).unwrap();
-        assert_eq!(chain.certify(&others, &of(&chain, 5, 4)), Err(HeaderError::OtherReplicas));
+        let of_others = Vouched { replicas: others, ..of(&chain, 5, 4) };
+        assert_eq!(chain.certify(&of_others), Err(HeaderError::OtherReplicas));
         assert_eq!(chain.trusted(), 3);
+        // The one that reaches highest is kept, and makes a chain of its headers what it was.
+        let kept = Vouched::decode(&chain.vouched().unwrap().encode()).unwrap();
+        assert_eq!(kept, of(&chain, 4, 3));
+        let mut restored = HeaderChain::restore(&network, &chain.all()[..4]).unwrap();
+        assert_eq!((restored.certify(&kept), restored.trusted()), (Ok(3), 3));
         // What is final is not replaced.
         let again = *chain.sealed(3).unwrap();
         let replaced = chain.replace_from(3, &[again; 3], &mut OneByOne);
         assert_eq!(replaced, Err(HeaderError::ReplaceRange { height: 3 }));
+        assert_eq!(chain.height(), 5);
+        chain.forget_unvouched();
+        assert_eq!((chain.height(), chain.all()), (3, restored.all()));
     }
 
     #[test]

@@ -34,6 +34,8 @@ codes! {
         Info = 5 "info",
         /// Verify frame.
         Verify = 6 "verify",
+        /// Finality frame.
+        Finality = 7 "finality",
     }
 }
 

@@ -1,8 +1,8 @@
 //! The error frame, and the error of parsing a request.
 
 use crate::{
-    BatchHeader, CompactFrame, FrameHeader, FullFrame, FullReply, HeadersFrame, InfoFrame, Promise, ProofRequest,
-    Status, UnknownStatus, VerifyHeader,
+    BatchHeader, CompactFrame, FinalityFrame, FrameHeader, FullFrame, FullReply, HeadersFrame, InfoFrame, Promise,
+    ProofRequest, Status, UnknownStatus, VerifyHeader,
 };
 use core::fmt;
 use zerocopy::byteorder::big_endian::{U16, U32};
@@ -67,6 +67,7 @@ pub(crate) enum Shape {
     Headers,
     Info,
     Verify,
+    Finality,
 }
 
 /// Why bytes are no request.
@@ -121,6 +122,10 @@ impl ParseError {
             Shape::Verify => VerifyHeader::mut_from_prefix(datagram).ok().map(|(frame, _)| {
                 frame.set_reply(status);
                 VerifyHeader::LENGTH
+            }),
+            Shape::Finality => FinalityFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_refusal(status);
+                FinalityFrame::LENGTH
             }),
         };
         done.unwrap_or(0)

@@ -2,8 +2,9 @@
 
 use crate::error::Shape;
 use crate::{
-    Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, CompactFrame, ErrorFrame, FrameHeader,
-    FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError, ProofRequest, REPLY_BIT, Status, VERSION, Verify,
+    Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, CompactFrame, ErrorFrame, FinalityFrame,
+    FrameHeader, FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError, ProofRequest, REPLY_BIT, Status,
+    VERSION, Verify,
 };
 use zerocopy::FromBytes;
 
@@ -26,6 +27,8 @@ pub enum Frame<'a> {
     Info(&'a InfoFrame),
     /// Verify frame.
     Verify(Verify<'a>),
+    /// Finality frame.
+    Finality(Finality<'a>),
 }
 
 /// Request of a proof.
@@ -42,6 +45,15 @@ pub struct Proof<'a> {
 pub struct Headers<'a> {
     /// The request.
     pub request: &'a HeadersFrame,
+    /// Length of the largest reply that the client takes.
+    pub room: usize,
+}
+
+/// Request of what replicas vouch for.
+#[derive(Clone, Copy, Debug)]
+pub struct Finality<'a> {
+    /// The request.
+    pub request: &'a FinalityFrame,
     /// Length of the largest reply that the client takes.
     pub room: usize,
 }
@@ -63,6 +75,8 @@ pub enum FrameMut<'a> {
     Info(&'a mut InfoFrame),
     /// Verify frame, all its bytes: [`write_verify_reply`](crate::write_verify_reply) writes the reply.
     Verify(&'a mut [u8]),
+    /// Finality frame, with its padding.
+    Finality(&'a mut FinalityFrame, &'a mut [u8]),
 }
 
 impl<'a> Frame<'a> {
@@ -90,6 +104,10 @@ impl<'a> Frame<'a> {
             }
             Kind::Info => Self::Info(InfoFrame::ref_from_bytes(bytes).ok()?),
             Kind::Verify => Self::Verify(Verify::check(bytes)?.1?),
+            Kind::Finality => {
+                let (request, _) = FinalityFrame::ref_from_prefix(bytes).ok()?;
+                Self::Finality(Finality { request, room: bytes.len() })
+            }
         })
     }
 }
@@ -119,6 +137,10 @@ impl<'a> FrameMut<'a> {
             }
             Kind::Info => Self::Info(InfoFrame::mut_from_bytes(bytes).ok()?),
             Kind::Verify => Self::Verify(bytes),
+            Kind::Finality => {
+                let (request, padding) = FinalityFrame::mut_from_prefix(bytes).ok()?;
+                Self::Finality(request, padding)
+            }
         })
     }
 }
@@ -133,6 +155,7 @@ enum Kind {
     Headers,
     Info,
     Verify,
+    Finality,
 }
 
 impl Kind {
@@ -174,6 +197,9 @@ impl Kind {
                 InfoFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Info, Self::Info))
             }
             FrameType::Verify => Verify::check(bytes).map(|(status, _)| (status, Shape::Verify, Self::Verify)),
+            FrameType::Finality => FinalityFrame::ref_from_prefix(bytes)
+                .ok()
+                .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Finality, Self::Finality)),
         };
         match checked {
             Some((Status::Ok, _, kind)) => Ok(kind),

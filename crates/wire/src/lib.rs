@@ -12,6 +12,7 @@ mod codes;
 mod command;
 mod compact;
 mod error;
+mod finality;
 mod frame;
 mod full;
 mod header;
@@ -32,7 +33,8 @@ pub use codes::{
 };
 pub use compact::{CompactEntry, CompactFrame};
 pub use error::{ErrorFrame, ParseError};
-pub use frame::{Frame, FrameMut, Headers, Proof};
+pub use finality::FinalityFrame;
+pub use frame::{Finality, Frame, FrameMut, Headers, Proof};
 pub use full::{FullFrame, FullReply};
 pub use header::FrameHeader;
 pub use headers::HeadersFrame;
@@ -40,7 +42,9 @@ pub use ids::{AccountId, ParseIdError, TransactionId};
 pub use info::InfoFrame;
 pub use operation::{Operation, SignedOperation};
 pub use proof::{IndexEntry, IndexReply, ProofReply, ProofRequest, key_of_locator, key_of_transaction};
-pub use reply::{BatchReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply};
+pub use reply::{
+    BatchReply, FinalityReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply,
+};
 pub use status::UnknownStatus;
 pub use verify::{
     BlsBody, DelayBody, EcdsaBody, EquihashBody, Groth16Body, MAX_PAIRS, MerkleBody, MessageHeader, PairBytes,

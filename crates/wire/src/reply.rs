@@ -1,9 +1,9 @@
 //! The entry to all replies.
 
 use crate::{
-    BatchEntries, BatchHeader, Chain, CompactFrame, ErrorFrame, FrameHeader, FrameType, FullReply, HeadersFrame,
-    IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply, ProofRequest, Query, REPLY_BIT, Status, VERSION,
-    VerifyHeader, VerifyResult,
+    BatchEntries, BatchHeader, Chain, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameType, FullReply,
+    HeadersFrame, IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply, ProofRequest, Query, REPLY_BIT, Status,
+    VERSION, VerifyHeader, VerifyResult,
 };
 use core::fmt;
 use zerocopy::FromBytes;
@@ -29,6 +29,8 @@ pub enum Reply<'a> {
     Info(&'a InfoFrame),
     /// To a verify frame.
     Verify(VerifyReply<'a>),
+    /// To a finality frame.
+    Finality(FinalityReply<'a>),
     /// To anything else that was refused.
     Error(&'a ErrorFrame, Status),
 }
@@ -90,6 +92,19 @@ pub struct VerifyReply<'a> {
     pub status: Status,
     /// The results, in the order of the messages; none where the status is not `OK`.
     pub results: &'a [VerifyResult],
+}
+
+/// Reply to a finality frame.
+#[derive(Clone, Copy, Debug)]
+pub struct FinalityReply<'a> {
+    /// The fixed part.
+    pub fixed: &'a FinalityFrame,
+    /// Its status.
+    pub status: Status,
+    /// The keys of the replicas, by number; none where the status is not `OK`.
+    pub keys: &'a [[u8; FinalityFrame::KEY]],
+    /// The newest certificate; empty where there is none.
+    pub certificate: &'a [u8],
 }
 
 /// Why bytes are no reply.
@@ -160,6 +175,7 @@ impl<'a> Reply<'a> {
                 Ok(Self::Info(reply))
             }
             Ok(FrameType::Verify) => VerifyReply::parse(bytes).map(Self::Verify),
+            Ok(FrameType::Finality) => FinalityReply::parse(bytes).map(Self::Finality),
             Err(_) => Err(ReplyError::UnknownCode),
         }
     }
@@ -204,6 +220,7 @@ impl<'a> Reply<'a> {
             Self::Headers(frame) => frame.fixed.header.id.get(),
             Self::Info(frame) => frame.header.id.get(),
             Self::Verify(frame) => frame.header.header.id.get(),
+            Self::Finality(frame) => frame.fixed.header.id.get(),
             Self::Error(frame, _) => frame.header.id.get(),
         }
     }
@@ -254,6 +271,19 @@ impl<'a> HeadersReply<'a> {
         let length = fixed.frame_length() - HeadersFrame::LENGTH;
         let headers = rest.get(..length).ok_or(ReplyError::WrongLength)?;
         Ok(Self { fixed, status, headers })
+    }
+}
+
+impl<'a> FinalityReply<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, ReplyError> {
+        let (fixed, rest) = FinalityFrame::ref_from_prefix(bytes).map_err(|_| ReplyError::WrongLength)?;
+        let status = known(fixed.status())?;
+        if !status.is_ok() {
+            return Ok(Self { fixed, status, keys: &[], certificate: &[] });
+        }
+        let (keys, rest) = hashes(rest, fixed.replicas)?;
+        let (certificate, _) = take(rest, fixed.certificate_size.get())?;
+        Ok(Self { fixed, status, keys, certificate })
     }
 }
 

@@ -18,6 +18,7 @@ package protocol_pkg;
   localparam logic [7:0] FrameTypeHeaders = 8'd4;
   localparam logic [7:0] FrameTypeInfo = 8'd5;
   localparam logic [7:0] FrameTypeVerify = 8'd6;
+  localparam logic [7:0] FrameTypeFinality = 8'd7;
 
   // What the entries of a batch are.
   localparam logic [7:0] BatchFormatCompact = 8'd0;

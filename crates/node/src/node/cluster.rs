@@ -22,7 +22,7 @@ use crate::{
     Config, Error,
     blocks::{self, Announcer},
     config::Backend,
-    electrum_server, kv_server, layout,
+    layout,
     listings::Listings,
     queries::Queries,
     recovery,
@@ -90,16 +90,7 @@ impl Node {
         // From here on dropping the node ends the threads that were started.
         node.builder = Some(spawn(threads::EXECUTOR, pin(2), execute)?);
         node.threads.push(node.start_streams(streams)?);
-        if config.kv.is_wanted() {
-            let store = kv_server::start(&config.kv)?;
-            node.shared.set_kv(store.service().clone());
-            node.kv = Some(store);
-        }
-        if config.electrum.is_wanted() {
-            let server = electrum_server::start(&config.electrum, bitcoin, node.shared.cache.clone())?;
-            node.shared.set_electrum(server.service().clone());
-            node.electrum = Some(server);
-        }
+        node.start_services(config, bitcoin)?;
         node.start_http(config, Listings::new(reader))?;
         node.io = Some(node.start_io(path, pin(0))?);
         tracing::info!(address = %local, "serving as a replica");

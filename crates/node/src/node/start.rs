@@ -135,23 +135,29 @@ impl Node {
         if let Some(streams) = streams {
             node.threads.push(node.start_streams(streams)?);
         }
-        if config.kv.is_wanted() {
-            let store = kv_server::start(&config.kv)?;
-            node.shared.set_kv(store.service().clone());
-            node.kv = Some(store);
-        }
-        if config.electrum.is_wanted() {
-            let service = electrum_server::service(&config.electrum, bitcoin, node.shared.cache.clone())?;
-            node.shared.set_electrum(service.clone());
-            if config.electrum.has_listeners() {
-                node.electrum = Some(electrum_server::start(&config.electrum, service)?);
-            }
-        }
+        node.start_services(config, bitcoin)?;
         node.start_http(config, Listings::new(reader))?;
         node.io = Some(node.start_io(path, pin(0))?);
         node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
         tracing::info!(address = %local, backend = ?choice.backend, reason = choice.reason, "serving");
         Ok(node)
+    }
+
+    /// Starts what is served beside the ledger.
+    pub(super) fn start_services(&mut self, config: &Config, bitcoin: Option<BitcoinChain>) -> Result<(), Error> {
+        if config.kv.is_wanted() {
+            let store = kv_server::start(&config.kv)?;
+            self.shared.set_kv(store.service().clone());
+            self.kv = Some(store);
+        }
+        if config.electrum.is_wanted() {
+            let service = electrum_server::service(&config.electrum, bitcoin, self.shared.cache.clone())?;
+            self.shared.set_electrum(service.clone());
+            if config.electrum.has_listeners() {
+                self.electrum = Some(electrum_server::start(&config.electrum, service)?);
+            }
+        }
+        Ok(())
     }
 
     fn start_builder(

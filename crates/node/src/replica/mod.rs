@@ -13,6 +13,7 @@ mod controller;
 mod desk;
 mod executor;
 mod judge;
+mod standing;
 
 use std::{
     num::NonZeroU32,
@@ -41,6 +42,7 @@ pub use controller::Controller;
 use desk::{Desk, Executed};
 use executor::{Executor, Job};
 use judge::Judge;
+pub use standing::Standing;
 
 /// Threads of the engine.
 const THREADS: usize = 2;
@@ -135,6 +137,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let judge = Judge { desk: desk.clone(), rules, chain: chain.clone(), jobs: sender.clone() };
         let replicas = config.cluster.addresses(&committee);
         let listen = config.cluster.listen.unwrap_or(replicas[number as usize]);
+        let set = committee.replicas().clone();
         let order = order::Config {
             network,
             committee,
@@ -148,7 +151,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let site =
             Site { addresses: Addresses { listen, replicas }, directory: directory(&config.data), threads: THREADS };
         let process = Process::start(order, site, Arc::new(judge)).map_err(Error::Order)?;
-        shared.set_order(process.status().clone());
+        shared.set_order(Standing::new(process.status().clone(), &set, number, config.cluster.timing().leader));
         let parts = Parts { desk: desk.clone(), outbox: process.outbox().clone(), jobs: sender.clone(), chain };
         let executor = Executor { ledger, desk, shared, transmit: Box::new(transmit), jobs: receiver };
         Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))

@@ -9,8 +9,10 @@ mod certificate;
 mod evidence;
 mod replicas;
 mod vote;
+mod vouched;
 
 pub use certificate::{Certificate, CertificateError, MAX_CERTIFICATE_SIZE, ORDERED_HEADER_SIZE, OrderedHeader};
 pub use evidence::{DoubleVote, EVIDENCE_SIZE, SignedVote};
 pub use replicas::{MAX_REPLICAS, ReplicaSet, ReplicaSetError};
 pub use vote::{Vote, VoteKind};
+pub use vouched::{Vouched, VouchedError};

@@ -195,6 +195,7 @@ impl Replay {
             Reply::Error(_, status) | Reply::ProofRefused(_, status) => count(Some(status)),
             Reply::Headers(headers) => count(Some(headers.status)),
             Reply::Verify(verify) => count(Some(verify.status)),
+            Reply::Finality(finality) => count(Some(finality.status)),
             Reply::Proof(_) | Reply::Index(_) | Reply::Info(_) => count(Some(wire::Status::Ok)),
         }
         Ok(true)
