@@ -64,6 +64,11 @@ impl Client {
         self.pipeline.node()
     }
 
+    /// How often another node was turned to.
+    pub fn turns(&self) -> u64 {
+        self.pipeline.turns()
+    }
+
     /// How often requests were sent again.
     pub fn retries(&self) -> u64 {
         self.pipeline.window().retries()
@@ -220,6 +225,20 @@ impl Client {
                 None => read(reply, bytes),
             },
         )
+    }
+
+    /// Asks with room for so long a reply, and again with as much as it takes.
+    pub(crate) fn with_room<T>(
+        &mut self,
+        first: usize,
+        mut ask: impl FnMut(&mut Self, usize) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let limit = self.datagram();
+        let first = first.min(limit);
+        match ask(self, first) {
+            Err(Error::ReplyTooLarge { needed, .. }) if (first + 1..=limit).contains(&needed) => ask(self, needed),
+            result => result,
+        }
     }
 
     fn run<T>(

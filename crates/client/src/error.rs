@@ -78,6 +78,9 @@ pub enum Error {
     /// A header of the own chain breaks a rule.
     #[error("a header of the node: {0}")]
     Header(#[from] spv::HeaderError),
+    /// What replicas vouch for is not of the form that it has to be.
+    #[error("what replicas vouch for: {0}")]
+    Vouched(#[from] spv::finality::VouchedError),
     /// The node has other headers than those here, sealed as well. Nothing was changed.
     #[error("{0}")]
     Reorganised(Box<crate::Fork>),

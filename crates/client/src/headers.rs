@@ -105,18 +105,32 @@ impl Client {
         }
     }
 
-    /// Takes the headers of the own chain that the node has and `chain` does not, checks their seals, and returns how many came.
+    /// Takes the headers of the own chain that the node has and `chain` does not, checks their seals, and returns how many came. Of a
+    /// chain that replicas order these are the headers that are final by a certificate.
     /// Headers that are here are never replaced: where the node has others, that is [`Error::Reorganised`] if they are sealed as well.
     pub fn sync_headers(&mut self, chain: &mut HeaderChain) -> Result<u64, Error> {
+        if chain.key().is_none() {
+            return self.sync_vouched(chain);
+        }
         match self.compare(chain)? {
             Relation::Follows(headers, tip) => self.append_headers(chain, headers, tip),
             Relation::Forks(fork) => Err(Error::Reorganised(fork)),
         }
     }
 
+    /// Appends what the node has behind the tip that is here, and returns how many headers came.
+    pub(crate) fn append_own_headers(&mut self, chain: &mut HeaderChain) -> Result<u64, Error> {
+        let (headers, tip) = self.own_headers(chain.height() + 1)?;
+        self.append_headers(chain, headers, tip)
+    }
+
     /// As [`Self::sync_headers`], but where the node has other headers that are sealed and reach at least as high, takes these in
     /// place of those here, and tells what it replaced.
     pub fn accept_reorganisation(&mut self, chain: &mut HeaderChain) -> Result<(u64, Option<Reorganised>), Error> {
+        if chain.key().is_none() {
+            // What is final is never replaced, and nothing else is kept.
+            return Ok((self.sync_vouched(chain)?, None));
+        }
         let fork = match self.compare(chain)? {
             Relation::Follows(headers, tip) => return Ok((self.append_headers(chain, headers, tip)?, None)),
             Relation::Forks(fork) => *fork,

@@ -23,6 +23,7 @@
 
 mod client;
 mod error;
+mod finality;
 mod headers;
 pub mod load;
 mod local;
@@ -39,6 +40,7 @@ mod window;
 pub use self::verify::{Check, Verdict};
 pub use client::{Client, Receipt};
 pub use error::Error;
+pub use finality::Finality;
 pub use headers::{Fork, Reorganised, Tip};
 pub use local::connected;
 pub use options::Options;

@@ -16,6 +16,11 @@ const MAX_WINDOW: usize = 1 << 14;
 /// How a client talks to a node.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Other replicas of the node's cluster: where it does not answer, what is in flight is sent to the next of them, and what
+    /// follows as well. Replicas know each other's retries, so nothing is done twice.
+    pub others: Vec<SocketAddr>,
+    /// How long nothing may come of a node that has something to answer, before the next one is turned to.
+    pub turn_after: Duration,
     /// The promise asked for; by default the node's own.
     pub promise: Promise,
     /// Talk over TCP instead of UDP: for large frames on paths that lose datagrams or let none through.
@@ -35,6 +40,9 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            others: Vec::new(),
+            // Longer than replicas take to go on without a leader.
+            turn_after: Duration::from_secs(1),
             promise: Promise::Default,
             tcp: false,
             datagram: None,
@@ -47,9 +55,9 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Bytes of the longest datagram to or from a node.
+    /// Bytes of the longest datagram to or from a node, or one of the others.
     pub fn datagram_for(&self, node: SocketAddr) -> usize {
-        let is_undivided = self.tcp || node.ip().is_loopback();
+        let is_undivided = self.tcp || self.others.iter().chain([&node]).all(|node| node.ip().is_loopback());
         self.datagram.unwrap_or(if is_undivided { MAX_DATAGRAM } else { ETHERNET_DATAGRAM })
     }
 

@@ -1,15 +1,20 @@
 //! Many datagrams in flight over one socket, or frames over one connection.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::socket::Socket;
 use crate::stream::Stream;
-use crate::{Completion, Draft, Error, Options, Outgoing, Window};
+use crate::{Completion, Draft, Error, Limits, Options, Outgoing, Window};
 
 /// Datagrams handed to the socket at a time.
 const SEND_DATAGRAMS: usize = 256;
+
+/// How long nothing may come of a node where the system says that there is none, before the next one is turned to. As long as a
+/// program takes to start again where it was, it is not worth while; and where all are gone, this is the wait between tries.
+const GONE: Duration = Duration::from_millis(50);
 
 /// Many requests in flight over one socket, each sent again until it is answered or given up.
 ///
@@ -17,7 +22,13 @@ const SEND_DATAGRAMS: usize = 256;
 /// Requests in flight at once may be executed in any order; the operations of one batch are executed in theirs.
 #[derive(Debug)]
 pub struct Pipeline {
-    node: SocketAddr,
+    /// The present one, and in the order in which they are turned to where it does not answer the others.
+    nodes: VecDeque<SocketAddr>,
+    tcp: bool,
+    turn_after: Duration,
+    /// When something last came of the present node, or nothing was to come.
+    heard: Duration,
+    turns: u64,
     transport: Transport,
     window: Window,
     outgoing: Vec<Outgoing>,
@@ -28,22 +39,22 @@ impl Pipeline {
     /// A pipeline to a node. Nothing is sent yet.
     pub fn connect(node: SocketAddr, options: &Options) -> Result<Self, Error> {
         let mut limits = options.limits_for(node)?;
-        let fail = |action| move |source| Error::Socket { action, node, source };
-        let transport = if options.tcp {
-            Transport::Stream(Stream::connect(node).map_err(fail("open a connection"))?)
-        } else {
-            // What the kernel counts for a datagram: its bytes in pages, and the header of its buffer.
-            let footprint = limits.datagram + limits.datagram / 4 + 1024;
-            let socket = Socket::connect(node, footprint * limits.window).map_err(fail("open a socket"))?;
-            let capacity = socket.receive_capacity().map_err(fail("ask for the size of the receive buffer"))?;
-            // More replies at once than the kernel has room for would be lost.
-            limits.window = limits.window.min(capacity / footprint).max(1);
-            Transport::Datagrams(Box::new(socket))
+        let mut nodes: VecDeque<_> = std::iter::once(node).chain(options.others.iter().copied()).collect();
+        let mut tries = 1..nodes.len();
+        let transport = loop {
+            match Transport::open(nodes[0], options.tcp, &mut limits) {
+                Err(_) if tries.next().is_some() => nodes.rotate_left(1),
+                result => break result?,
+            }
         };
         let mut id = [0; 4];
         getrandom::fill(&mut id).map_err(Error::Random)?;
         Ok(Self {
-            node,
+            nodes,
+            tcp: options.tcp,
+            turn_after: options.turn_after,
+            heard: Duration::ZERO,
+            turns: 0,
             transport,
             window: Window::new(limits, u32::from_ne_bytes(id)),
             outgoing: Vec::with_capacity(SEND_DATAGRAMS),
@@ -53,7 +64,12 @@ impl Pipeline {
 
     /// The node.
     pub fn node(&self) -> SocketAddr {
-        self.node
+        self.nodes[0]
+    }
+
+    /// How often another node was turned to.
+    pub fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// What is in flight.
@@ -89,7 +105,10 @@ impl Pipeline {
 
     /// Sends what is submitted, waits up to `wait` for replies, and reports the requests that ended.
     pub fn turn(&mut self, wait: Duration, mut report: impl FnMut(Completion<'_>)) -> Result<(), Error> {
-        let node = self.node;
+        let node = self.node();
+        if self.window.in_flight() == 0 {
+            self.heard = self.origin.elapsed();
+        }
         self.window.expire(self.origin.elapsed(), &mut report);
         self.flush()?;
         let wait = if self.window.in_flight() == 0 {
@@ -98,10 +117,31 @@ impl Pipeline {
             wait.min(self.window.next_deadline().saturating_sub(self.origin.elapsed()))
         };
         let (window, origin) = (&mut self.window, self.origin);
-        self.transport
+        let received = self
+            .transport
             .receive(wait, |bytes| window.receive(bytes, origin.elapsed(), &mut report))
             .map_err(|source| Error::Socket { action: "receive", node, source })?;
+        let now = self.origin.elapsed();
+        let silence = if received > 0 { Duration::ZERO } else { now.saturating_sub(self.heard) };
+        if received > 0 {
+            self.heard = now;
+        } else if self.nodes.len() > 1 && (silence > self.turn_after || silence > GONE && self.transport.is_gone()) {
+            self.turn_to_next(now);
+        }
         Ok(())
+    }
+
+    /// Turns to the next node, which is sent all that is in flight.
+    fn turn_to_next(&mut self, now: Duration) {
+        self.nodes.rotate_left(1);
+        self.heard = now;
+        // What is in flight has its room in the window already.
+        let mut limits = *self.window.limits();
+        if let Ok(transport) = Transport::open(self.nodes[0], self.tcp, &mut limits) {
+            self.transport = transport;
+            self.turns += 1;
+            self.window.send_again(now);
+        }
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -119,7 +159,7 @@ impl Pipeline {
                     // The answer to an earlier datagram: there is no node now. Reported once, so the next try is sent.
                     Err(_) if !refused => refused = true,
                     Err(source) if is_lasting(&source) => {
-                        return Err(Error::Socket { action: "send", node: self.node, source });
+                        return Err(Error::Socket { action: "send", node: self.node(), source });
                     }
                     // What cannot be sent now is as good as lost, and sent again like that.
                     Err(_) => break,
@@ -140,6 +180,29 @@ enum Transport {
 }
 
 impl Transport {
+    /// Opens one to a node. A window that is larger than what the kernel has room for is made smaller.
+    fn open(node: SocketAddr, tcp: bool, limits: &mut Limits) -> Result<Self, Error> {
+        let fail = |action| move |source| Error::Socket { action, node, source };
+        if tcp {
+            return Ok(Self::Stream(Stream::connect(node).map_err(fail("open a connection"))?));
+        }
+        // What the kernel counts for a datagram: its bytes in pages, and the header of its buffer.
+        let footprint = limits.datagram + limits.datagram / 4 + 1024;
+        let socket = Socket::connect(node, footprint * limits.window).map_err(fail("open a socket"))?;
+        let capacity = socket.receive_capacity().map_err(fail("ask for the size of the receive buffer"))?;
+        // More replies at once than the kernel has room for would be lost.
+        limits.window = limits.window.min(capacity / footprint).max(1);
+        Ok(Self::Datagrams(Box::new(socket)))
+    }
+
+    /// Whether there is nobody at the node's address, as far as is known.
+    fn is_gone(&self) -> bool {
+        match self {
+            Self::Datagrams(socket) => socket.is_refused(),
+            Self::Stream(stream) => !stream.is_connected(),
+        }
+    }
+
     fn send(&mut self, memory: &[u8], frames: &[Outgoing]) -> io::Result<usize> {
         match self {
             Self::Datagrams(socket) => socket.send(memory, frames),

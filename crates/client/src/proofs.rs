@@ -102,11 +102,8 @@ impl Client {
     pub fn prove_index(&mut self, chain: &mut HeaderChain, account: AccountId) -> Result<ProvedEntry, Error> {
         let reply = self.proof(Chain::Own, Query::Index, account.into())?;
         let proof = IndexProof::parse(&reply)?;
-        let mut verified = proof.verify(&account.0, chain);
-        if verified == Err(IndexProofError::UnknownBlock) {
-            self.sync_headers(chain)?;
-            verified = proof.verify(&account.0, chain);
-        }
+        let verified =
+            self.sync_until(chain, IndexProofError::UnknownBlock, |chain| proof.verify(&account.0, chain))?;
         Ok(ProvedEntry { entry: verified?, height: proof.height, reply: reply.clone() })
     }
 
@@ -119,13 +116,7 @@ impl Client {
     ) -> Result<ProvedTransaction, Error> {
         let reply = self.proof(Chain::Own, query, key)?;
         let proof = TransactionProof::parse(&reply)?;
-        let mut verified = proof.verify(chain);
-        if verified == Err(ProofError::UnknownBlock) {
-            // The block is newer than the headers, or of another branch, which is an error that tells so.
-            self.sync_headers(chain)?;
-            verified = proof.verify(chain);
-        }
-        verified?;
+        self.sync_until(chain, ProofError::UnknownBlock, |chain| proof.verify(chain).map(drop))??;
         if !fits(&proof) {
             return Err(Error::OtherProof);
         }
@@ -177,14 +168,7 @@ impl Client {
 
     /// The bytes of the reply to a proof request: asked again with more room where the first was too little.
     fn proof(&mut self, chain: Chain, query: Query, key: [u8; 32]) -> Result<Vec<u8>, Error> {
-        let limit = self.datagram();
-        let first = FIRST_ROOM.min(limit);
-        match self.proof_within(chain, query, key, first) {
-            Err(Error::ReplyTooLarge { needed, .. }) if (first + 1..=limit).contains(&needed) => {
-                self.proof_within(chain, query, key, needed)
-            }
-            result => result,
-        }
+        self.with_room(FIRST_ROOM, |client, room| client.proof_within(chain, query, key, room))
     }
 
     fn proof_within(&mut self, chain: Chain, query: Query, key: [u8; 32], room: usize) -> Result<Vec<u8>, Error> {

@@ -44,6 +44,8 @@ const CONTROL_BYTES: usize = 24;
 pub struct Socket {
     socket: UdpSocket,
     segmentation: bool,
+    /// The system has said that nobody listens at the node's address, and nothing has come since.
+    refused: bool,
     memory: Vec<u8>,
     /// Headers, slices and controls of calls; one set serves both ways.
     headers: Vec<mmsghdr>,
@@ -76,6 +78,7 @@ impl Socket {
         Ok(Self {
             socket,
             segmentation: true,
+            refused: false,
             memory: vec![0; RECEIVE_MESSAGES * RECEIVE_BYTES],
             headers: (0..SEND_MESSAGES).map(|_| empty_header()).collect(),
             slices: vec![EMPTY_IOVEC; SEND_MESSAGES * MAX_SEGMENTS],
@@ -86,6 +89,11 @@ impl Socket {
     /// Bytes that the kernel keeps for this socket before it drops what comes.
     pub fn receive_capacity(&self) -> io::Result<usize> {
         Ok(sockopt::socket_recv_buffer_size(&self.socket)?)
+    }
+
+    /// Whether nobody listens at the node's address, as far as is known.
+    pub fn is_refused(&self) -> bool {
+        self.refused
     }
 
     /// Sends datagrams that lie in `memory`, and returns how many of them were taken.
@@ -110,7 +118,10 @@ impl Socket {
                 Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE | libc::ENOPROTOOPT) if self.segmentation => {
                     self.segmentation = false;
                 }
-                _ => return Err(error),
+                code => {
+                    self.refused |= code == Some(libc::ECONNREFUSED);
+                    return Err(error);
+                }
             }
         }
     }
@@ -175,12 +186,14 @@ impl Socket {
         };
         if count < 0 {
             let error = io::Error::last_os_error();
+            self.refused |= error.raw_os_error() == Some(libc::ECONNREFUSED);
             return match error.raw_os_error() {
                 // Nothing came; or the node is not there, which is known from an earlier datagram: time will tell.
                 Some(libc::EAGAIN | libc::EINTR | libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH) => Ok(0),
                 _ => Err(error),
             };
         }
+        self.refused = false;
         let mut datagrams = 0;
         for (index, header) in self.headers[..count as usize].iter().enumerate() {
             let length = (header.msg_len as usize).min(RECEIVE_BYTES);

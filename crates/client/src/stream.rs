@@ -56,6 +56,11 @@ impl Stream {
         Ok(())
     }
 
+    /// Whether there is a connection.
+    pub fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
     /// Forgets the connection and what was on its way.
     fn disconnect(&mut self) {
         self.connection = None;

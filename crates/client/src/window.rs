@@ -154,6 +154,25 @@ impl Window {
         self.limits.datagram
     }
 
+    /// What it is limited to.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Sends all that is in flight again, as to another node; none of it was refused there.
+    pub fn send_again(&mut self, now: Duration) {
+        self.outgoing.clear();
+        self.next_deadline = Duration::MAX;
+        for slot in self.slots.iter_mut().flatten() {
+            slot.retries += 1;
+            slot.refused = None;
+            slot.deadline = now + self.limits.retry_after;
+            self.next_deadline = slot.deadline;
+            self.outgoing.push_back(slot.id);
+            self.retries += 1;
+        }
+    }
+
     /// Tells for how long the node recognises retries: operations whose ids carry no time are given up a little earlier,
     /// as a datagram takes its time. 0 is not known.
     pub fn limit_retries(&mut self, recognised: Duration) {

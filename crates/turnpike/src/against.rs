@@ -6,6 +6,7 @@ use std::path::Path;
 use client::{Client, Reorganised};
 use serde::Serialize;
 use spv::HeaderChain;
+use spv::finality::Vouched;
 
 use crate::error::Error;
 use crate::hex;
@@ -16,8 +17,11 @@ use crate::output::thousands;
 pub struct Against {
     /// The network id.
     pub network: String,
-    /// The key that sealed the headers.
+    /// The key that sealed the headers, or the hash of the set of replicas that order the chain.
     pub chain_key: String,
+    /// The certificate of finality, where replicas order the chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Signed>,
     /// Whether the network id was given, and not taken from a node or a file.
     pub pinned: bool,
     /// Height of the tip of the headers.
@@ -30,6 +34,17 @@ pub struct Against {
     /// Where the network id was taken from.
     #[serde(skip)]
     source: Source,
+}
+
+/// Who signed that the tip is final.
+#[derive(Clone, Debug, Serialize)]
+pub struct Signed {
+    /// The view in which they did.
+    pub view: u64,
+    /// The numbers of those who did.
+    pub signers: Vec<u32>,
+    /// How many replicas there are.
+    pub replicas: usize,
 }
 
 /// The headers that those of another branch replaced.
@@ -82,6 +97,7 @@ impl Against {
         Self {
             network: hex::encode(chain.network_id()),
             chain_key: hex::encode(&chain.authority().to_bytes()),
+            certificate: chain.vouched().map(Signed::of),
             pinned: source == Source::Pinned,
             tip_height: chain.height(),
             tip: hex::encode(chain.tip_hash()),
@@ -92,18 +108,29 @@ impl Against {
 
     /// Lines for people, to stand behind others.
     pub fn describe(&self) -> String {
-        let Self { network, chain_key, tip_height, tip, .. } = self;
-        let text = format!(
-            "\nagainst      network {network}\n             chain key {chain_key}, which sealed\n             \
-             block {} {tip}",
-            thousands(*tip_height)
-        );
+        let Self { network, chain_key, certificate, tip_height, tip, .. } = self;
+        let who = match certificate {
+            Some(Signed { view, signers, replicas }) => format!(
+                "replicas {chain_key}, of which\n             {} of {replicas} signed in view {view} that it is final:",
+                signers.len()
+            ),
+            None => format!("chain key {chain_key}, which sealed"),
+        };
+        let height = thousands(*tip_height);
+        let text = format!("\nagainst      network {network}\n             {who}\n             block {height} {tip}");
         let unpinned = match self.source {
             Source::Pinned => return text,
             Source::File => "the network id is that of the file of headers; whoever made that chose it",
             Source::Node => "the network id is what this node said; another node can say another",
         };
         format!("{text}\nnot pinned   {unpinned}. Ask its operator, then pin it:\n             --network-id {network}")
+    }
+}
+
+impl Signed {
+    fn of(vouched: &Vouched) -> Self {
+        let Vouched { replicas, certificate } = vouched;
+        Self { view: certificate.view, signers: certificate.signers().collect(), replicas: replicas.keys().len() }
     }
 }
 

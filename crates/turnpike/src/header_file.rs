@@ -1,11 +1,13 @@
 //! Files of block headers, one after the other, as `turnpike headers` keeps them: 192 bytes each of the own chain, with
-//! their seals, and 80 bytes each of Bitcoin. They are checked whenever they are read.
+//! their seals, and 80 bytes each of Bitcoin. Behind the headers of a chain that replicas order come the replicas' keys and the
+//! certificate that vouches for the last one. They are checked whenever they are read.
 
 use std::fs;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use client::Client;
+use spv::finality::Vouched;
 use spv::{HeaderChain, HeaderError, SealedHeader, bitcoin};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -26,7 +28,7 @@ pub fn read_own(file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, E
     own_of(&fs::read(file).map_err(|error| Error::file("read the headers", file, error))?, file, network)
 }
 
-/// The own chain in the bytes of a file: its links, and the seal of its tip, which covers them all.
+/// The own chain in the bytes of a file: its links, and the seal of its tip or the certificate for it, which covers them all.
 pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<HeaderChain, Error> {
     if bytes.len().is_multiple_of(spv::HEADER_SIZE) && bytes.starts_with(&1_u32.to_be_bytes()) {
         return Err(Error::Input(format!(
@@ -35,20 +37,30 @@ pub fn own_of(bytes: &[u8], file: &Path, network: Option<[u8; 32]>) -> Result<He
             file.display()
         )));
     }
-    let headers = <[SealedHeader]>::ref_from_bytes(bytes).map_err(|_| not_headers(file))?;
+    // Each header begins with its version, and nothing of a certificate is taken for that.
+    let version = bytes.first_chunk::<4>().ok_or_else(|| not_headers(file))?;
+    let count = bytes.chunks(size_of::<SealedHeader>()).take_while(|header| header.starts_with(version)).count();
+    let (headers, rest) = <[SealedHeader]>::ref_from_prefix_with_elems(bytes, count).map_err(|_| not_headers(file))?;
     let genesis = headers.first().ok_or_else(|| not_headers(file))?.hash();
-    match HeaderChain::restore(&network.unwrap_or(genesis), headers) {
-        Err(HeaderError::WrongNetwork) => Err(Error::Input(format!(
-            "{} has the headers of another network than the one asked for with --network-id",
-            file.display()
-        ))),
-        result => result.map_err(Error::other),
+    let mut chain = match HeaderChain::restore(&network.unwrap_or(genesis), headers) {
+        Err(HeaderError::WrongNetwork) => {
+            return Err(Error::Input(format!(
+                "{} has the headers of another network than the one asked for with --network-id",
+                file.display()
+            )));
+        }
+        result => result.map_err(Error::other)?,
+    };
+    if !rest.is_empty() {
+        chain.certify(&Vouched::decode(rest).map_err(|_| not_headers(file))?).map_err(Error::other)?;
     }
+    Ok(chain)
 }
 
 /// Writes the own chain to a file.
 pub fn write_own(file: &Path, chain: &HeaderChain) -> Result<(), Error> {
-    replace("write the headers", file, chain.all().as_bytes())
+    let vouched = chain.vouched().map(Vouched::encode).unwrap_or_default();
+    replace("write the headers", file, &[chain.all().as_bytes(), &vouched].concat())
 }
 
 /// The Bitcoin chain in a file, or a new one that begins with the network's genesis where there is no file yet.

@@ -66,6 +66,9 @@ pub struct NodeArgs {
     /// The node's address
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_NODE)]
     pub node: SocketAddr,
+    /// Another replica of its cluster, turned to where it does not answer; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub other: Vec<SocketAddr>,
     /// Talk over TCP instead of UDP
     #[arg(long)]
     pub tcp: bool,
@@ -74,7 +77,7 @@ pub struct NodeArgs {
 impl NodeArgs {
     /// How to talk to the node.
     pub fn options(&self) -> client::Options {
-        client::Options { tcp: self.tcp, ..client::Options::default() }
+        client::Options { tcp: self.tcp, others: self.other.clone(), ..client::Options::default() }
     }
 }
 

@@ -44,6 +44,9 @@ pub struct ProofGetArgs {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "30", value_parser = seconds)]
     #[arg(conflicts_with_all = ["bitcoin_script", "bitcoin_transaction"])]
     pub wait: Option<Duration>,
+    /// Only where replicas order the chain: prove that it is final by a certificate that a quorum of them signed
+    #[arg(long = "final", conflicts_with_all = ["bitcoin_script", "bitcoin_transaction"])]
+    pub is_final: bool,
     #[command(flatten)]
     pub pin: PinArgs,
     /// Where the node has other headers than those kept here, sealed as well, take its headers, and tell what they replace

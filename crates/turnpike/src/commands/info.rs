@@ -1,8 +1,9 @@
 //! `turnpike info`: what a node serves and where it stands.
 
-use client::Client;
+use client::{Client, Finality};
 use serde::Serialize;
 use spv::bitcoin;
+use wire::Promise;
 
 use crate::cli::NodeArgs;
 use crate::error::Error;
@@ -22,12 +23,27 @@ struct Report {
     tip: String,
     bitcoin_height: Option<u64>,
     largest_datagram: u32,
+    /// Where the node is a replica.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<Order>,
+}
+
+/// What a replica tells of the order.
+#[derive(Serialize)]
+struct Order {
+    replica: u8,
+    replicas: u8,
+    leader: u8,
+    view: u64,
+    /// Who signed the newest certificate.
+    signers: Vec<u32>,
 }
 
 /// Runs `turnpike info`.
 pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
     let mut client = Client::connect(args.node, &args.options()).map_err(Error::other)?;
     let info = client.info().map_err(Error::other)?;
+    let order = if info.promise() == Ok(Promise::Final) { Some(order(&mut client)?) } else { None };
     let report = Report {
         program: info.program().to_string(),
         network: hex::encode(&info.network),
@@ -39,9 +55,16 @@ pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
         tip: hex::encode(&info.tip_hash),
         bitcoin_height: info.serves_bitcoin().then(|| info.bitcoin_height.get()),
         largest_datagram: info.max_datagram.get(),
+        order,
     };
     output.result(&report, describe);
     Ok(())
+}
+
+fn order(client: &mut Client) -> Result<Order, Error> {
+    let Finality { replica, replicas, leader, view, vouched, .. } = client.finality().map_err(Error::other)?;
+    let signers = vouched.map(|vouched| vouched.certificate.signers().collect()).unwrap_or_default();
+    Ok(Order { replica, replicas, leader, view, signers })
 }
 
 fn describe(report: &Report) -> String {
@@ -63,6 +86,13 @@ fn describe(report: &Report) -> String {
             "not served; `turnpike import bitcoin` reads blocks of the {} network",
             bitcoin::Network::Mainnet.name()
         )),
+    }
+    if let Some(Order { replica, replicas, leader, view, signers }) = &report.order {
+        text.push_str(&format!(
+            "\nreplica           {replica} of {replicas}; {leader} leads view {}\ncertificate       {} of {replicas} signed",
+            thousands(*view),
+            signers.len()
+        ));
     }
     if report.reads_only {
         text.push_str("\nThe journal can't be written: the node answers reads only. Look at its log and its disk.");

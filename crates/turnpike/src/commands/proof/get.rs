@@ -34,6 +34,13 @@ fn get_own(client: &mut Client, args: &ProofGetArgs, output: Output) -> Result<V
     let network = args.pin.network_id;
     let source = Source::of(network, args.headers.as_deref());
     let mut chain = header_file::open_own(args.headers.as_deref(), client, network)?;
+    if args.is_final && chain.key().is_some() {
+        return Err(Error::Failed(
+            "one key seals the blocks of this network, and no replicas order it: there are no certificates of finality; ask \
+             without --final, or ask a replica of a cluster"
+                .into(),
+        ));
+    }
     let replaced = if args.accept_reorganisation { synchronise(client, &mut chain, true)?.1 } else { None };
     if let Some(replaced) = &replaced {
         output.progress(replaced.describe());
