@@ -15,7 +15,7 @@ use nic::{Prefix, StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
 use wire::Promise;
 
-pub use cluster::{Cluster, Member, new_replica_key};
+pub use cluster::{Cluster, Member};
 pub use electrum::Electrum;
 pub use kv::{ITEM_SIZES, Kv, KvIo, KvTls};
 

@@ -4,7 +4,7 @@
 mod common;
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::TcpListener,
     path::Path,
     thread::sleep,
     time::{Duration, Instant},
@@ -15,7 +15,7 @@ use common::{account, id};
 use secp256k1::SecretKey;
 use turnpike_node::{
     Config, Node,
-    config::{Cluster, Member, PublicKey, new_replica_key},
+    config::{Cluster, PublicKey},
 };
 use wire::{Operation, Promise, Status};
 
@@ -23,26 +23,23 @@ use wire::{Operation, Promise, Status};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn configs(data: &Path, change: impl Fn(&mut Config)) -> Vec<Config> {
-    let keys = Vec::from_iter((0..4).map(|_| new_replica_key().unwrap()));
     // All are open at once, so that no two are the same.
-    let listeners = Vec::from_iter(keys.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()));
-    let addresses: Vec<SocketAddr> = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
-    let members = keys.iter().zip(&addresses).map(|((_, name), &address)| Member { name: name.clone(), address });
-    let replicas: Vec<_> = members.collect();
-    let config = |(number, ((secret, _), address)): (usize, (&([u8; 32], _), &SocketAddr))| {
+    let listeners = Vec::from_iter((0..4).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()));
+    let addresses = Vec::from_iter(listeners.iter().map(|listener| listener.local_addr().unwrap()));
+    let sections = Cluster::generate(&addresses, 1_700_000_000).unwrap().into_iter().enumerate();
+    let config = sections.map(|(number, (secret, section))| {
         let folder = data.join(number.to_string());
         std::fs::create_dir_all(&folder).unwrap();
         let key = folder.join("replica.key");
-        storage::key_file::create(&key, secret).unwrap();
-        let cluster =
-            Cluster { replicas: replicas.clone(), listen: Some(*address), key, began: 1_700_000_000, patience: 1000 };
+        storage::key_file::create(&key, &secret).unwrap();
+        let cluster = Cluster { key, patience: 1000, ..section };
         let mut config = Config { cluster, ..common::config(&folder.join("data")) };
         // Whoever asks again on a slow machine is to get the first answer.
         config.ledger.retry_seconds = 600;
         change(&mut config);
         config
-    };
-    keys.iter().zip(&addresses).enumerate().map(config).collect()
+    });
+    config.collect()
 }
 
 fn connect(node: &Node) -> Client {

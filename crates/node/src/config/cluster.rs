@@ -51,7 +51,7 @@ pub struct Member {
 pub struct ParseMemberError;
 
 /// A new key of a replica, and what it is known by.
-pub fn new_replica_key() -> Result<([u8; 32], ReplicaName), getrandom::Error> {
+fn new_key() -> Result<([u8; 32], ReplicaName), getrandom::Error> {
     loop {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)?;
@@ -87,6 +87,17 @@ impl fmt::Display for Member {
 }
 
 impl Cluster {
+    /// New keys for replicas that listen for each other at these addresses, and the section of each, which lacks its key's file.
+    pub fn generate(addresses: &[SocketAddr], began: u64) -> Result<Vec<([u8; 32], Self)>, getrandom::Error> {
+        let keys = addresses.iter().map(|_| new_key()).collect::<Result<Vec<_>, _>>()?;
+        let member = |((_, name), &address): (&([u8; 32], ReplicaName), _)| Member { name: name.clone(), address };
+        let replicas = Vec::from_iter(keys.iter().zip(addresses).map(member));
+        let section = |((secret, _), &address): (&([u8; 32], _), _)| {
+            (*secret, Self { replicas: replicas.clone(), listen: Some(address), began, ..Self::default() })
+        };
+        Ok(keys.iter().zip(addresses).map(section).collect())
+    }
+
     /// Whether there are replicas to order with.
     pub fn is_wanted(&self) -> bool {
         !self.replicas.is_empty()

@@ -14,7 +14,7 @@ use wire::{Command, Operation, Promise, SignedOperation, Status};
 use super::{
     body::{Entries, Group},
     desk::Desk,
-    executor::{Job, extract},
+    executor::{Job, extract, is_ordered},
 };
 use crate::{queries::Queries, shared::Shared, verification::Request, workers::Workers};
 
@@ -27,11 +27,6 @@ pub struct Controller {
     pub queries: Queries,
     pub workers: Workers,
     pub shared: Arc<Shared>,
-}
-
-/// Whether an operation is one to be ordered: it was not refused, and changes something.
-fn is_ordered(operation: &Operation) -> bool {
-    operation.status.get() == 0 && operation.is_executed()
 }
 
 impl Controller {
@@ -117,15 +112,16 @@ impl StoreController for Controller {
     }
 
     fn order(&mut self, mut held: Held) -> Result<(), Held> {
+        let has_failed = self.shared.storage_failed.load(Relaxed);
         if let Some(signed) = signed_operations(&mut held) {
-            if !signed.iter().any(|signed| is_ordered(&signed.operation)) {
+            if has_failed || !signed.iter().any(|signed| is_ordered(&signed.operation)) {
                 return self.read(held);
             }
             let signed: Vec<_> = signed.iter().filter(|signed| signed.operation.status.get() == 0).copied().collect();
             return self.submit(held, |key, held| Group::new(key, held.trusted, Entries::Signed(&signed)));
         }
         let mut operations = extract(&held);
-        if !operations.iter().any(is_ordered) {
+        if has_failed || !operations.iter().any(is_ordered) {
             return self.read(held);
         }
         operations.retain(|operation| operation.status.get() == 0);

@@ -57,12 +57,14 @@ pub struct Executor<O> {
 }
 
 impl<O: Observer> Executor<O> {
-    /// Works until it is told to stop, or the disk fails.
+    /// Works until it is told to stop. Where the disk fails it executes no further block, and answers reads only.
     pub fn run(mut self) {
         self.tell(0);
         let mut ticked = Instant::now();
         loop {
             let result = match self.jobs.recv_timeout(TICK) {
+                // The engine keeps what is not executed, and gives it again after a restart.
+                Ok(Job::Block(_)) if self.has_failed() => Ok(()),
                 Ok(Job::Block(block)) => self.execute(&block),
                 Ok(Job::Read(held)) => {
                     self.read(held);
@@ -74,16 +76,22 @@ impl<O: Observer> Executor<O> {
             if let Err(error) = result {
                 self.shared.storage_failed.store(true, Relaxed);
                 tracing::error!(%error, "what is final cannot be stored: mend the disk and restart the node");
-                return;
             }
             if ticked.elapsed() >= TICK {
                 self.desk.tick();
                 ticked = Instant::now();
             }
         }
+        if self.has_failed() {
+            return;
+        }
         if let Err(error) = self.ledger.finish() {
             tracing::warn!(%error, "the ledger was not put away: the next start takes longer");
         }
+    }
+
+    fn has_failed(&self) -> bool {
+        self.shared.storage_failed.load(Relaxed)
     }
 
     /// Executes a block, unless it was executed before a restart.
@@ -138,10 +146,16 @@ impl<O: Observer> Executor<O> {
         self.send(&held, length);
     }
 
-    /// Answers a frame out of what is final: nothing of it is ordered.
+    /// Answers a frame out of what is final: nothing of it is ordered. It has operations that would be only where storage failed.
     fn read(&mut self, mut held: Held) {
         let time = self.ledger.tip().header.timestamp.get();
+        let refuse = |operation: &mut Operation| {
+            if is_ordered(operation) {
+                operation.status.set(Status::StorageFailed.code());
+            }
+        };
         let length = if let Some(signed) = signed_operations(&mut held) {
+            signed.iter_mut().for_each(|signed| refuse(&mut signed.operation));
             let mut values = vec![0; signed.len()];
             self.ledger.execute(time, signed, &mut values);
             for (signed, value) in signed.iter().zip(&mut values) {
@@ -152,6 +166,7 @@ impl<O: Observer> Executor<O> {
             generator::reply_signed(&mut held, &values, Promise::Final)
         } else {
             let mut operations = extract(&held);
+            operations.iter_mut().for_each(refuse);
             let mut values = vec![0; operations.len()];
             self.ledger.execute(time, &mut operations, &mut values);
             generator::reply(&mut held, &operations, &values, Promise::Final)
@@ -203,6 +218,11 @@ fn result(
     let (status, value) = results.next().unwrap_or((Status::StorageFailed, 0));
     operation.status.set(status.code());
     value
+}
+
+/// Whether an operation is one to be ordered: it was not refused, and changes something.
+pub fn is_ordered(operation: &Operation) -> bool {
+    operation.status.get() == 0 && operation.is_executed()
 }
 
 /// The operations of a frame without signatures.

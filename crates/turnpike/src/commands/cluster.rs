@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use client::{Client, Options};
 use node::Config;
-use node::config::{Cluster, Member, new_replica_key};
+use node::config::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use storage::key_file;
@@ -173,11 +173,9 @@ fn init(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
         return Err(Error::Input(format!("{} is not empty: name another directory", dir.display())));
     }
     let places = places(args.replicas.into(), args.port)?;
-    let keys = places.iter().map(|_| new_replica_key()).collect::<Result<Vec<_>, _>>().map_err(Error::other)?;
-    let members =
-        keys.iter().zip(&places).map(|((_, name), place)| Member { name: name.clone(), address: place.others });
-    let members = Vec::from_iter(members);
     let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let addresses = Vec::from_iter(places.iter().map(|place| place.others));
+    let sections = Cluster::generate(&addresses, began).map_err(Error::other)?;
     let input = |option: &'static str| move |error: &dyn std::fmt::Display| Error::Input(format!("{option}: {error}"));
     let trusted = args.trusted.iter().map(|text| text.parse().map_err(|error| input("--trusted")(&error)));
     let issuers = args.issuer.iter().map(|text| text.parse().map_err(|error| input("--issuer")(&error)));
@@ -191,23 +189,17 @@ fn init(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
         common.ledger.accounts = accounts;
     }
     let home = |number| Home::new(&dir, number);
-    let configs = places.iter().enumerate().map(|(number, place)| {
+    let configs = places.iter().zip(&sections).enumerate().map(|(number, (place, (_, section)))| {
         let folder = home(number).folder;
-        let cluster = Cluster {
-            replicas: members.clone(),
-            listen: Some(place.others),
-            key: folder.join("replica.key"),
-            began,
-            patience: args.patience,
-        };
+        let cluster = Cluster { key: folder.join("replica.key"), patience: args.patience, ..section.clone() };
         Config { data: folder.join("data"), listen: place.listen, http: Some(place.http), cluster, ..common.clone() }
     });
     let configs = Vec::from_iter(configs);
     configs.iter().try_for_each(|config| config.check().map_err(|error| Error::Input(error.to_string())))?;
-    for ((number, config), (secret, _)) in configs.iter().enumerate().zip(&keys) {
+    for ((number, config), (secret, _)) in configs.iter().enumerate().zip(&sections) {
         let home = home(number);
         make(&home.folder)?;
-        secret_file::create(&config.cluster.key(secret).as_bytes()).map_err(Error::other)?;
+        key_file::create(&config.cluster.key, secret).map_err(Error::other)?;
         let (text, path) = (toml::to_string(config).map_err(Error::other)?, home.config_file());
         fs::write(&path, text).map_err(|error| Error::file("write", &path, error))?;
     }
