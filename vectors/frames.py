@@ -59,6 +59,12 @@ def info(kind=INFO, status=0, promise=0, flags=0, datagram=0, network=bytes(32),
                                       bitcoin, accounts, sequence, program, retry)
 
 
+def finality(kind=FINALITY, length=64, status=0, size=0, replicas=0, replica=0, leader=0, reserved=0, view=0, height=0,
+             tip_hash=bytes(32)):
+    fixed = struct.pack(">HHBBBBQQ32s", status, size, replicas, replica, leader, reserved, view, height, tip_hash)
+    return (header(kind) + fixed).ljust(length, b"\0")
+
+
 def verify(messages, count=None, status=0, reserved=0, reserved_end=0, kind=VERIFY):
     count = len(messages) if count is None else count
     return header(kind) + struct.pack(">HHHH", count, reserved, status, reserved_end) + b"".join(messages)
@@ -134,4 +140,6 @@ def refuse(frame, status):
         return frame[:12] + code + frame[14:16]
     if kind == HEADERS:
         return frame[:10] + code + bytes(2) + frame[14:64]
+    if kind == FINALITY:
+        return frame[:8] + code + bytes(54)
     return frame[:8] + code + frame[10:128]

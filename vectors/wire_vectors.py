@@ -53,7 +53,7 @@ def requests():
     yield other("version_0", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 0))
     yield other("version_2", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 2))
     yield other("type_0", "none", "UNKNOWN_COMMAND", flip(info(), 3, 0))
-    yield other("type_7", "none", "UNKNOWN_COMMAND", flip(info(), 3, 7))
+    yield other("type_8", "none", "UNKNOWN_COMMAND", flip(info(), 3, 8))
     yield silent("type_info_reply", "none", info(INFO | REPLY))
     yield silent("type_batch_reply", "none", batch([operation(REFER, TRANSACTION, KEYED)], 1, kind=BATCH | REPLY))
     yield silent("type_error", "none", error("BUSY"))
@@ -148,6 +148,18 @@ def requests():
     yield own("info_status_set", "info", "MALFORMED", info(status=33))
     yield other("info_short", "info", "MALFORMED", info()[:127])
     yield other("info_long", "info", "MALFORMED", info() + b"\0")
+
+    yield "# Finality frames"
+    yield good("finality", "finality", finality())
+    yield good("finality_with_room", "finality", finality(length=1472))
+    yield own("finality_status_set", "finality", "MALFORMED", finality(status=1))
+    yield own("finality_size_set", "finality", "MALFORMED", finality(size=328))
+    yield own("finality_replicas_set", "finality", "MALFORMED", finality(replicas=4))
+    yield own("finality_reserved_set", "finality", "MALFORMED", finality(reserved=1))
+    yield own("finality_view_set", "finality", "MALFORMED", finality(view=1))
+    yield own("finality_hash_set", "finality", "MALFORMED", finality(tip_hash=HASHES[0]))
+    yield own("finality_padding_set", "finality", "MALFORMED", finality(length=127) + b"\1")
+    yield other("finality_short", "finality", "MALFORMED", finality()[:63])
 
     header_200_9 = equihash(200, 9, 1344)
     all_four = [header_200_9, ecdsa(), schnorr(), merkle(3)]
@@ -282,6 +294,13 @@ def replies():
     yield "info_short", "bad", "-", told[:-1]
     yield "info_version_2", "bad", "-", flip(told, 2, 2)
     yield "info_request", "bad", "-", info()
+
+    told = finality(FINALITY | REPLY, 64, 0, 328, 4, 2, 3, 0, 77, 41, HASHES[0]) + bytes(range(256)) + bytes(200)
+    yield "# Finality frames"
+    yield "finality", "finality", "OK", told
+    yield "finality_without_certificate", "finality", "OK", finality(FINALITY | REPLY, 64, replicas=1, view=1) + bytes(32)
+    yield "finality_not_found", "finality", "NOT_FOUND", finality(FINALITY | REPLY, status=64)
+    yield "finality_short", "bad", "-", told[:-1]
 
     results = [result(EQUIHASH, 0, 60_000), result(ECDSA, 1 << 20, 20_000)]
     two = verify(results, kind=VERIFY | REPLY)

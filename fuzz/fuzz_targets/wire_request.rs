@@ -42,6 +42,7 @@ fn inspect(frame: Frame<'_>) {
         }
         Frame::Headers(headers) => assert!(headers.room >= 64),
         Frame::Info(_) => {}
+        Frame::Finality(finality) => assert!(finality.room >= 64),
         Frame::Verify(verify) => assert_eq!(verify.messages().count(), verify.header.count.get().into()),
     }
 }
@@ -77,6 +78,10 @@ fn answer(frame: FrameMut<'_>) -> usize {
         FrameMut::Info(frame) => {
             frame.header.set_reply();
             128
+        }
+        FrameMut::Finality(request, _) => {
+            request.set_refusal(Status::NotFound);
+            64
         }
         FrameMut::Verify(datagram) => {
             let length = wire::write_verify_reply(datagram, std::iter::repeat((u64::MAX, 1)));

@@ -167,6 +167,10 @@ fn requests_parse() {
                     }
                     Frame::Info(_) => "info",
                     Frame::Verify(_) => "verify",
+                    Frame::Finality(finality) => {
+                        assert_eq!(finality.room, length, "{name}");
+                        "finality"
+                    }
                 };
                 assert_eq!((found, "OK"), (kind.as_str(), status.as_str()), "{name}");
             }
@@ -286,6 +290,7 @@ fn replies_parse() {
             Ok(Reply::Headers(reply)) => ("headers", reply.status),
             Ok(Reply::Info(reply)) => ("info", reply.status().unwrap()),
             Ok(Reply::Verify(reply)) => ("verify", reply.status),
+            Ok(Reply::Finality(reply)) => ("finality", reply.status),
             Ok(Reply::Error(_, status)) => ("error", status),
             Err(_) => {
                 assert_eq!((kind.as_str(), status.as_str()), ("bad", "-"), "{name}");

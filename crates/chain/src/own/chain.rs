@@ -203,7 +203,8 @@ impl OwnChain {
             issued: issued(before.issued, block.operations),
         };
         let proposal = (tip.height(), tip.hash, tip.end_sequence);
-        if self.proposal != Some(proposal) {
+        // Replicas agreed on it before: there is no other one of its height.
+        if self.authority.key().is_some() && self.proposal != Some(proposal) {
             shared.store.propose(tip.height(), &tip.hash, tip.end_sequence)?;
             self.proposal = Some(proposal);
         }

@@ -134,6 +134,14 @@ impl Group {
         }
     }
 
+    /// How many operations it has.
+    pub fn len(&self) -> usize {
+        match self.entries() {
+            Entries::Plain(entries) => entries.len(),
+            Entries::Signed(entries) => entries.len(),
+        }
+    }
+
     /// Its signed operations; none where it has those without a signature.
     pub fn signed(&self) -> &[SignedOperation] {
         match self.entries() {

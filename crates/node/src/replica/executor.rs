@@ -41,10 +41,11 @@ pub enum Job {
     Stop,
 }
 
-/// A frame's operations that were executed, and what is needed to reply.
-struct Executions {
-    held: Held,
-    results: Vec<(Status, u64)>,
+/// A frame whose operations were executed, with their statuses and values.
+enum Answered {
+    Plain(Held, Vec<Operation>, Vec<u64>),
+    /// The statuses are in the frame.
+    Signed(Held, Vec<u64>),
 }
 
 /// Executes, and replies.
@@ -111,50 +112,29 @@ impl<O: Observer> Executor<O> {
         let mut executed = 0;
         let mut replies = Vec::new();
         for group in &body.groups {
-            let results = match group.entries() {
-                Entries::Plain(entries) => execute(&mut self.ledger, time, entries.to_vec()),
-                Entries::Signed(entries) => execute(&mut self.ledger, time, entries.to_vec()),
-            };
-            executed += results.len() as u64;
-            if let Some(held) = self.desk.take(group) {
-                replies.push(Executions { held, results });
+            // Of a frame that waits here, what was refused before it was ordered is told in its place; it leaves no trace.
+            match (self.desk.take(group), group.entries()) {
+                (Some(held), _) => replies.push(self.execute_frame(time, held, |_| {})),
+                (None, Entries::Plain(entries)) => self.execute_entries(time, entries.to_vec()),
+                (None, Entries::Signed(entries)) => self.execute_entries(time, entries.to_vec()),
             }
+            executed += group.len() as u64;
         }
         let tip = self.ledger.close(time)?;
         self.desk.executed(Executed { height: tip.height(), hash: tip.hash }, &body.groups);
         self.tell(executed);
-        replies.into_iter().for_each(|executions| self.reply(executions));
+        replies.into_iter().for_each(|answered| self.reply(answered));
         Ok(())
     }
 
-    fn reply(&mut self, Executions { mut held, results }: Executions) {
-        let mut results = results.into_iter();
-        let balance = |operation: &Operation| self.ledger.ledger().balance(&operation.source).unwrap_or(0);
-        let mut result = |operation: &mut Operation| result(operation, &mut results, balance);
-        let length = if let Some(signed) = signed_operations(&mut held) {
-            let values = Vec::from_iter(signed.iter_mut().map(|signed| result(&mut signed.operation)));
-            let deposit = self.shared.deposit;
-            let values = Vec::from_iter(values.iter().zip(signed).map(|(value, signed)| {
-                if signed.operation.status() == Ok(Status::DepositRequired) { deposit } else { *value }
-            }));
-            generator::reply_signed(&mut held, &values, Promise::Final)
-        } else {
-            let mut operations = extract(&held);
-            let values = Vec::from_iter(operations.iter_mut().map(&mut result));
-            generator::reply(&mut held, &operations, &values, Promise::Final)
-        };
-        self.send(&held, length);
+    fn execute_entries<E: Ordered>(&mut self, time: u64, mut entries: Vec<E>) {
+        let mut values = vec![0; entries.len()];
+        self.ledger.execute(time, &mut entries, &mut values);
     }
 
-    /// Answers a frame out of what is final: nothing of it is ordered. It has operations that would be only where storage failed.
-    fn read(&mut self, mut held: Held) {
-        let time = self.ledger.tip().header.timestamp.get();
-        let refuse = |operation: &mut Operation| {
-            if is_ordered(operation) {
-                operation.status.set(Status::StorageFailed.code());
-            }
-        };
-        let length = if let Some(signed) = signed_operations(&mut held) {
+    /// Executes the operations of a frame that `refuse` leaves.
+    fn execute_frame(&mut self, time: u64, mut held: Held, mut refuse: impl FnMut(&mut Operation)) -> Answered {
+        if let Some(signed) = signed_operations(&mut held) {
             signed.iter_mut().for_each(|signed| refuse(&mut signed.operation));
             let mut values = vec![0; signed.len()];
             self.ledger.execute(time, signed, &mut values);
@@ -163,18 +143,37 @@ impl<O: Observer> Executor<O> {
                     *value = self.shared.deposit;
                 }
             }
-            generator::reply_signed(&mut held, &values, Promise::Final)
-        } else {
-            let mut operations = extract(&held);
-            operations.iter_mut().for_each(refuse);
-            let mut values = vec![0; operations.len()];
-            self.ledger.execute(time, &mut operations, &mut values);
-            generator::reply(&mut held, &operations, &values, Promise::Final)
-        };
-        self.send(&held, length);
+            return Answered::Signed(held, values);
+        }
+        let mut operations = extract(&held);
+        operations.iter_mut().for_each(refuse);
+        let mut values = vec![0; operations.len()];
+        self.ledger.execute(time, &mut operations, &mut values);
+        Answered::Plain(held, operations, values)
     }
 
-    fn send(&mut self, held: &Held, length: usize) {
+    /// Answers a frame out of what is final: nothing of it is ordered. It has operations that would be only where storage failed.
+    fn read(&mut self, held: Held) {
+        let time = self.ledger.tip().header.timestamp.get();
+        let answered = self.execute_frame(time, held, |operation| {
+            if is_ordered(operation) {
+                operation.status.set(Status::StorageFailed.code());
+            }
+        });
+        self.reply(answered);
+    }
+
+    fn reply(&mut self, answered: Answered) {
+        let (held, length) = match answered {
+            Answered::Plain(mut held, operations, values) => {
+                let length = generator::reply(&mut held, &operations, &values, Promise::Final);
+                (held, length)
+            }
+            Answered::Signed(mut held, values) => {
+                let length = generator::reply_signed(&mut held, &values, Promise::Final);
+                (held, length)
+            }
+        };
         if length > 0 {
             self.transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
         }
@@ -193,31 +192,6 @@ impl<O: Observer> Executor<O> {
         // Last: who sees it sees the others as well.
         shared.built.store(tip.end_sequence, Release);
     }
-}
-
-fn execute<E: Ordered, O: Observer>(
-    ledger: &mut OrderedLedger<O>,
-    time: u64,
-    mut entries: Vec<E>,
-) -> Vec<(Status, u64)> {
-    let mut values = vec![0; entries.len()];
-    ledger.execute(time, &mut entries, &mut values);
-    let status = |entry: &E| entry.operation().status().unwrap_or(Status::StorageFailed);
-    entries.iter().map(status).zip(values).collect()
-}
-
-/// Writes the next result into an operation, unless it was refused before it was ordered. Gives the value of its reply.
-fn result(
-    operation: &mut Operation,
-    results: &mut impl Iterator<Item = (Status, u64)>,
-    balance: impl Fn(&Operation) -> u64,
-) -> u64 {
-    if operation.status.get() != 0 {
-        return balance(operation);
-    }
-    let (status, value) = results.next().unwrap_or((Status::StorageFailed, 0));
-    operation.status.set(status.code());
-    value
 }
 
 /// Whether an operation is one to be ordered: it was not refused, and changes something.

@@ -1,8 +1,8 @@
 //! What is no frame, and what gets no answer.
 
 use wire::{
-    AccountId, BatchFormat, BatchHeader, Chain, Command, CompactFrame, FrameType, HeadersFrame, InfoFrame, Operation,
-    Promise, ProofRequest, Query, Reply, Status,
+    AccountId, BatchFormat, BatchHeader, Chain, Command, CompactFrame, FinalityFrame, FrameType, HeadersFrame,
+    InfoFrame, Operation, Promise, ProofRequest, Query, Reply, Status,
 };
 use zerocopy::IntoBytes;
 
@@ -47,7 +47,7 @@ fn no_frame(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn unknown_type(session: &mut Session) -> Result<(), Stop> {
-    for kind in [0, 7, 0x42, 0x7f] {
+    for kind in [0, 8, 0x42, 0x7f] {
         let mut frame = InfoFrame::new(session.fresh());
         frame.header.kind = kind;
         session.expect_error(frame.as_bytes(), Status::UnknownCommand)?;
@@ -66,7 +66,7 @@ fn unsupported_version(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn replies(session: &mut Session) -> Result<(), Stop> {
-    for kind in [0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0xff] {
+    for kind in [0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0xff] {
         let mut frame = InfoFrame::new(session.fresh());
         frame.header.kind = kind;
         session.link.expect_silence(frame.as_bytes())?;
@@ -104,6 +104,7 @@ fn no_amplification(session: &mut Session) -> Result<(), Stop> {
         ProofRequest::new(session.fresh(), Chain::Bitcoin, Query::Transaction, [0; 32]).as_bytes().to_vec(),
         HeadersFrame::new(session.fresh(), Chain::Own, 0, 3).as_bytes().to_vec(),
         InfoFrame::new(session.fresh()).as_bytes().to_vec(),
+        FinalityFrame::new(session.fresh()).as_bytes().to_vec(),
     ];
     let mut state = u64::from(session.fresh());
     let mut random = |below: usize| {

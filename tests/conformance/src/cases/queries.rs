@@ -1,9 +1,10 @@
 //! Info, headers and proofs.
 
+use spv::finality::Vouched;
 use spv::{HeaderChain, IndexProof, SEALED_HEADER_SIZE, SealedHeader, TransactionProof};
 use wire::{
-    AccountId, Chain, ErrorFrame, HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query, Reply, Status,
-    TransactionId, key_of_locator, key_of_transaction,
+    AccountId, Chain, ErrorFrame, FinalityFrame, HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query,
+    Reply, Status, TransactionId, key_of_locator, key_of_transaction,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -19,6 +20,8 @@ cases! {
     "headers: no more than asked for, than fit and than there are" => headers_counts,
     "headers: MALFORMED and UNKNOWN_CHAIN" => headers_refused,
     "headers: Bitcoin" => headers_bitcoin,
+    "finality: who leads and a certificate, or NOT_FOUND where one key seals the blocks" => finality_told,
+    "finality: MALFORMED where anything is set" => finality_malformed,
     "proof: the latest transaction of both sides of a transfer" => latest,
     "proof: the latest transaction follows the next one" => latest_follows,
     "proof: by transaction id and by locator" => by_id,
@@ -94,6 +97,8 @@ fn chain(session: &mut Session) -> Result<HeaderChain, Stop> {
         return Err(Stop::Failed(format!("{} headers instead of genesis", genesis.len())));
     };
     let mut chain = HeaderChain::new(&network, genesis).map_err(invalid)?;
+    // Asked for before the headers, so that the one that it vouches for is among them.
+    let vouched = if chain.key().is_none() { finality(session)?.1 } else { None };
     loop {
         let (more, tip, hash) = headers(session, chain.height() + 1, 500, 60_000)?;
         for header in &more {
@@ -101,9 +106,34 @@ fn chain(session: &mut Session) -> Result<HeaderChain, Stop> {
         }
         if more.is_empty() {
             ensure_eq!((chain.height(), chain.tip_hash()), (tip, &hash), "the tip");
+            if let Some(vouched) = vouched {
+                chain.certify(&vouched).map_err(|error| Stop::Failed(format!("the certificate: {error}")))?;
+            }
             return Ok(chain);
         }
     }
+}
+
+/// All headers, once somebody vouches for that of a height.
+fn chain_to(session: &mut Session, height: u64) -> Result<HeaderChain, Stop> {
+    session.wait_for("headers that are vouched for", |session| {
+        let chain = chain(session)?;
+        Ok((chain.trusted() >= height).then_some(chain))
+    })
+}
+
+/// The fixed part of a reply to a finality frame, and the newest certificate.
+fn finality(session: &mut Session) -> Result<(FinalityFrame, Option<Vouched>), Stop> {
+    let reply = session.link.ask(&padded(FinalityFrame::new(session.fresh()).as_bytes(), ROOM))?;
+    let Ok(Reply::Finality(answer)) = Reply::parse(&reply) else {
+        return Err(Stop::Failed(format!("finality was answered with {}", excerpt(&reply))));
+    };
+    ensure_eq!(answer.status, Status::Ok, "status of a finality reply");
+    ensure_eq!(answer.fixed.frame_length(), reply.len(), "length of a finality reply");
+    let parse = || Vouched::parse(answer.keys, answer.certificate);
+    let vouched = (!answer.certificate.is_empty()).then(parse).transpose();
+    let vouched = vouched.map_err(|error| Stop::Failed(format!("the certificate: {error}")))?;
+    Ok((*answer.fixed, vouched))
 }
 
 /// Waits until a transaction can be proved, and returns the proof with a chain that has its block.
@@ -113,7 +143,8 @@ fn proved(session: &mut Session, query: Query, key: [u8; 32]) -> Result<(Vec<u8>
         Err(Status::NotFound) => Ok(None),
         Err(status) => Err(Stop::Failed(format!("{query} was refused with {status}"))),
     })?;
-    Ok((reply, chain(session)?))
+    let height = TransactionProof::parse(&reply).map_err(|error| Stop::Failed(format!("the proof: {error}")))?.height;
+    Ok((reply, chain_to(session, height)?))
 }
 
 fn verified<'a>(reply: &'a [u8], chain: &HeaderChain) -> Result<TransactionProof<'a>, Stop> {
@@ -214,6 +245,44 @@ fn headers_bitcoin(session: &mut Session) -> Result<(), Stop> {
     ensure_eq!(answer.status, Status::Ok, "status");
     ensure_eq!(answer.headers.len(), 80, "bytes of one header");
     Ok(())
+}
+
+fn finality_told(session: &mut Session) -> Result<(), Stop> {
+    let request = FinalityFrame::new(session.fresh());
+    if session.info()?.promise() != Ok(Promise::Final) {
+        let reply = session.link.ask(request.as_bytes())?;
+        ensure_eq!(reply.len(), FinalityFrame::LENGTH, "length of a refusal");
+        let refused = matches!(Reply::parse(&reply), Ok(Reply::Finality(answer)) if answer.status == Status::NotFound);
+        ensure!(refused, "finality was answered with {}", excerpt(&reply));
+        return Ok(());
+    }
+    transferred(session)?;
+    let told = session.wait_for("a certificate", |session| {
+        let (told, vouched) = finality(session)?;
+        Ok(vouched.is_some().then_some(told))
+    })?;
+    ensure!(told.replica < told.replicas && told.leader < told.replicas, "{told:?}");
+    ensure!(told.view.get() > 0 && told.height.get() > 0, "{told:?}");
+    let reply = session.link.ask(request.as_bytes())?;
+    let needed = match Reply::parse(&reply) {
+        Ok(Reply::Error(error, Status::ReplyTooLarge)) => error.detail.get() as usize,
+        _ => return Err(Stop::Failed(format!("a request without room was answered with {}", excerpt(&reply)))),
+    };
+    ensure!((FinalityFrame::LENGTH + 1..=ROOM).contains(&needed), "{needed} bytes are said to be needed");
+    Ok(())
+}
+
+fn finality_malformed(session: &mut Session) -> Result<(), Stop> {
+    let right = padded(FinalityFrame::new(session.fresh()).as_bytes(), 500);
+    for offset in [8, 10, 12, 13, 14, 15, 16, 24, 32, 63, 64, 499] {
+        let mut request = right.clone();
+        request[offset] = 1;
+        let reply = session.link.ask(&request)?;
+        ensure_eq!(reply.len(), FinalityFrame::LENGTH, "length of a refusal");
+        let refused = matches!(Reply::parse(&reply), Ok(Reply::Finality(answer)) if answer.status == Status::Malformed);
+        ensure!(refused, "byte {offset} set was answered with {}", excerpt(&reply));
+    }
+    session.expect_error(&right[..63], Status::Malformed)
 }
 
 fn latest(session: &mut Session) -> Result<(), Stop> {
@@ -323,9 +392,9 @@ fn index_entry(session: &mut Session, account: AccountId) -> Result<Option<spv::
         Ok(reply) => reply,
         Err(status) => return Err(Stop::Failed(format!("the index entry was refused with {status}"))),
     };
-    let chain = chain(session)?;
     let invalid = |error| Stop::Failed(format!("the index proof does not verify: {error}"));
-    IndexProof::parse(&reply).map_err(invalid)?.verify(&account.0, &chain).map_err(invalid)
+    let proof = IndexProof::parse(&reply).map_err(invalid)?;
+    proof.verify(&account.0, &chain_to(session, proof.height)?).map_err(invalid)
 }
 
 fn failed_operations(session: &mut Session) -> Result<(), Stop> {
