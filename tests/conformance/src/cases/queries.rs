@@ -124,7 +124,8 @@ fn chain_to(session: &mut Session, height: u64) -> Result<HeaderChain, Stop> {
 
 /// The fixed part of a reply to a finality frame, and the newest certificate.
 fn finality(session: &mut Session) -> Result<(FinalityFrame, Option<Vouched>), Stop> {
-    let reply = session.link.ask(&padded(FinalityFrame::new(session.fresh()).as_bytes(), ROOM))?;
+    let request = FinalityFrame::new(session.fresh());
+    let reply = session.link.ask(&padded(request.as_bytes(), ROOM))?;
     let Ok(Reply::Finality(answer)) = Reply::parse(&reply) else {
         return Err(Stop::Failed(format!("finality was answered with {}", excerpt(&reply))));
     };
