@@ -238,6 +238,8 @@ fn requests_build() {
         ("headers_bitcoin", headers(Chain::Bitcoin, 0, 17, 1472)),
         ("headers_tip", headers(Chain::Own, 0, 0, 64)),
         ("info", InfoFrame::new(ID).as_bytes().to_vec()),
+        ("finality", FinalityFrame::new(ID).as_bytes().to_vec()),
+        ("finality_with_room", [FinalityFrame::new(ID).as_bytes(), &[0; 1408]].concat()),
         ("verify_equihash", verify(&[equihash(200, 9, 1344, 0)])),
         ("verify_equihash_small", verify(&[equihash(48, 5, 36, EquihashBody::SOLUTION_ONLY), equihash(96, 5, 68, 0)])),
         ("verify_ecdsa", verify(&[ecdsa(&key_33(), 0), ecdsa(&key_65(), EcdsaBody::LOW_S)])),
@@ -383,6 +385,10 @@ fn replies_build() {
     info.retry_milliseconds = U32::new(10_000);
     assert_eq!(info.program(), "0.1.0");
     same("info", info.as_bytes());
+
+    let mut finality = FinalityFrame::new(ID);
+    finality.set_refusal(Status::NotFound);
+    same("finality_not_found", finality.as_bytes());
 
     let mut request = verify(&[equihash(200, 9, 1344, 0), ecdsa(&key_33(), 0)]);
     let length = write_verify_reply(&mut request, [(0, 60_000), (1 << 20, 20_000)]);

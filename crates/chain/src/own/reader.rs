@@ -122,10 +122,14 @@ impl OwnReader {
         self.answer(&tip, &record, position).map(Some)
     }
 
-    /// What the index holds of an account, or that it does not exist, with the proof.
+    /// What the index holds of an account, or that it does not exist, with the proof: as of the last block that has transactions.
+    /// Empty ones after it have the same index, and no certificate of replicas may cover them yet.
     pub fn index_entry(&self, account: &AccountId) -> Result<IndexEntryAnswer, Error> {
-        let (tip, proof) = self.0.prove(account);
-        Ok(IndexEntryAnswer { block_hash: tip.hash, height: tip.height(), proof })
+        let (Tip { mut header, .. }, proof) = self.0.prove(account);
+        while header.transactions.get() == 0 && header.height.get() > 0 {
+            header = self.0.store.record(header.height.get() - 1)?.header;
+        }
+        Ok(IndexEntryAnswer { block_hash: header.hash(), height: header.height.get(), proof })
     }
 
     /// The height of the tip, and the first `limit` accounts after `after` as of it, in the index's order: ascending by path,
