@@ -175,6 +175,41 @@ impl Tester {
     }
 }
 
+/// Gets a proof with a certificate, verifies it without a node, and asks where the first replica is gone.
+fn what_is_final_is_proved(cluster: &Cluster, account: AccountId) {
+    let (node, account) = (cluster.listen[0].to_string(), account.to_string());
+    let folder = tempfile::tempdir().unwrap();
+    let [headers, proof] = ["headers", "proof"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let info = &turnpike(&["info", "--node", &node])[0];
+    assert_eq!((info["promise"].as_str(), info["order"]["replicas"].as_u64()), (Some("final"), Some(4)), "{info}");
+    let network = info["network"].as_str().unwrap();
+    let pin = ["--network-id", network, "--headers", &headers];
+    let get = ["proof", "get", "--node", &node, "--final", "--latest", &account, "--out", &proof];
+    let found = &turnpike(&[&get[..], &pin].concat())[0];
+    let certificate = &found["against"]["certificate"];
+    assert!(found["verified"] == true && certificate["signers"].as_array().unwrap().len() >= 3, "{found}");
+    assert_eq!(certificate["replicas"], 4);
+    let verify = [&["proof", "verify", &proof][..], &pin].concat();
+    let again = &turnpike(&verify)[0];
+    assert_eq!((&again["block"], &again["against"]), (&found["block"], &found["against"]), "{again}");
+    // A certificate that was changed, or is not there, proves nothing.
+    let whole = std::fs::read(&headers).unwrap();
+    let mut forged = whole.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    for bytes in [&forged[..], &whole[..192 * (whole.len() / 192 - 2)]] {
+        std::fs::write(&headers, bytes).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(&verify).output().unwrap();
+        assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    cluster.kill(0);
+    let other = cluster.listen[2].to_string();
+    let refer = &turnpike(&["account", "refer", "--node", &node, "--other", &other, &account])[0];
+    assert_eq!(refer["status"], "OK", "{refer}");
+    let all = cluster.run("status");
+    assert!(all[0]["height"].is_null() && all[1]["height"].is_u64(), "{all:?}");
+    cluster.run("start");
+}
+
 #[test]
 fn no_final_reply_is_lost_where_one_of_four_is_killed() {
     let kills = std::env::var("CLUSTER_KILLS").map_or(3, |kills| kills.parse().unwrap());
@@ -229,6 +264,7 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
             }
         }
     }
+    what_is_final_is_proved(&cluster, testers[0].account(0));
     let stopped = cluster.run("stop");
     assert!(stopped.iter().all(|replica| replica["process"].is_null()), "{stopped:?}");
     for number in 0..REPLICAS {

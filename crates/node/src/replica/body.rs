@@ -201,7 +201,33 @@ impl Body {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{collection::vec, prelude::*};
+
     use super::*;
+
+    proptest! {
+        /// Bodies and groups come from other replicas, which may send anything.
+        #[test]
+        fn whatever_decodes_encodes_the_same(
+            mut bytes in vec(prop_oneof![3 => 0..4_u8, 1 => any::<u8>()], 0..400),
+            (format, count) in (0..3_u8, 0..3_u8),
+            operations in any::<bool>(),
+        ) {
+            if operations && bytes.len() > 40 {
+                // A header that fits a good operation.
+                let header = [0, format, 1, 0, 0, 0, 0, count, 0, 0, 0, 0, 0, 0, 0, 7];
+                bytes.splice(16.., [&header, transfer(5).as_bytes(), transfer(6).as_bytes()].concat());
+            }
+            let bytes = Bytes::from(bytes);
+            if let Some(body) = Body::decode(&bytes) {
+                prop_assert_eq!(body.encode(), bytes.clone());
+            }
+            if let Some(group) = Group::decode(bytes.clone()) {
+                prop_assert_eq!((group.bytes(), group.len() > 0), (&bytes, true));
+                prop_assert!(group.signed().len() <= group.len());
+            }
+        }
+    }
 
     fn group(number: u64, operations: &[Operation]) -> Group {
         Group::new(Key { origin: 2, number }, true, Entries::Plain(operations))
