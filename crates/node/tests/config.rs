@@ -20,10 +20,10 @@ fn change() -> impl Strategy<Value = Change> {
     let value =
         prop_oneof![number, prop::sample::select(&address[..]).prop_map(String::from), "[-0-9a-z\"\\[\\]{}.]{0,9}"];
     prop_oneof![
-        Just(Change::Remove),
-        Just(Change::Repeat),
+        1 => Just(Change::Remove),
+        1 => Just(Change::Repeat),
         4 => value.prop_map(Change::Value),
-        (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Change::Byte(at, byte)),
+        1 => (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Change::Byte(at, byte)),
     ]
 }
 
