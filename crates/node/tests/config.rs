@@ -15,10 +15,10 @@ enum Change {
 
 fn change() -> impl Strategy<Value = Change> {
     let number = prop_oneof![Just(0), 1_u64..100, any::<u64>()].prop_map(|number| number.to_string());
-    let address =
+    let values: [&str; 8] =
         ["\"127.0.0.1:0\"", "\"[::1]:7400\"", "\"\"", "\"xdp\"", "\"final\"", "\"a/b\"", "true", "[\"10.0.0.0/8\"]"];
     let value =
-        prop_oneof![number, prop::sample::select(&address[..]).prop_map(String::from), "[-0-9a-z\"\\[\\]{}.]{0,9}"];
+        prop_oneof![number, prop::sample::select(values.to_vec()).prop_map(String::from), "[-0-9a-z\"\\[\\]{}.]{0,9}"];
     prop_oneof![
         1 => Just(Change::Remove),
         1 => Just(Change::Repeat),
