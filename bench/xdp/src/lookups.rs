@@ -199,7 +199,7 @@ impl Side {
 /// it says.
 fn fill(node: &Node, accounts: u32) -> Result<(), Failure> {
     let since = Instant::now();
-    while node.shared().durable() < accounts.into() || node.behind() > 0 || node.is_open() {
+    while node.shared().durable() < u64::from(accounts) || node.behind() > 0 || node.is_open() {
         if since.elapsed() > SETTLED {
             return Err(
                 format!("{} of {accounts} accounts are durable after {SETTLED:?}", node.shared().durable()).into()

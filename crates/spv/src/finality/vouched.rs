@@ -45,7 +45,7 @@ impl Vouched {
     pub fn encode(&self) -> Vec<u8> {
         let keys = self.replicas.keys();
         let mut bytes = vec![keys.len() as u8];
-        bytes.extend(keys.iter().flat_map(ChainKey::to_bytes));
+        bytes.extend(keys.iter().flat_map(|key| key.to_bytes()));
         bytes.extend(self.certificate.encode());
         bytes
     }
