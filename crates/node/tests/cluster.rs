@@ -160,7 +160,8 @@ fn a_configuration_that_makes_no_replica_is_refused() {
     let data = tempfile::tempdir().unwrap();
     let good = &configs(data.path(), |_| {})[0];
     let other = configs(&data.path().join("other"), |_| {}).remove(0);
-    let cases: [(fn(&mut Config, &Config), &str); 9] = [
+    type Change = fn(&mut Config, &Config);
+    let cases: [(Change, &str); 9] = [
         (|config, _| config.cluster.listen = None, "`cluster.listen` is empty"),
         (|config, _| config.cluster.key = Default::default(), "`cluster.key` is empty"),
         (|config, _| config.cluster.began = 0, "`cluster.began` is 0"),

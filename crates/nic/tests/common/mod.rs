@@ -126,7 +126,7 @@ impl StoreController for Toy {
                 Answer::Reply(datagram.len())
             }
             QueryKind::Proof => Answer::Refuse(Status::ReplyTooLarge, 1234),
-            QueryKind::Headers => Answer::Refuse(Status::NotFound, 0),
+            QueryKind::Headers | QueryKind::Finality => Answer::Refuse(Status::NotFound, 0),
             QueryKind::Verify => Answer::Defer,
         }
     }

@@ -17,7 +17,6 @@ mod standing;
 
 use std::{
     num::NonZeroU32,
-    path::Path,
     sync::{
         Arc,
         mpsc::{self, Receiver, Sender},
@@ -80,6 +79,30 @@ impl Identity {
             BlockHeader::genesis_of_replicas(&config.network, random, config.cluster.began * 1_000_000, &replicas);
         SealedHeader { header, seal: Seal::NONE }
     }
+
+    /// What its engine is to know, and where it is.
+    fn engine(self, config: &Config) -> (order::Config, Site) {
+        let network = self.genesis(config).header.hash();
+        let replicas = config.cluster.addresses(&self.committee);
+        let listen = config.cluster.listen.unwrap_or(replicas[self.number as usize]);
+        let order = order::Config {
+            network,
+            committee: self.committee,
+            key: self.key,
+            timing: config.cluster.timing(),
+            // Turns of one block: an idle leader holds up nobody for long, and each replica's clients get theirs.
+            term: NonZeroU32::MIN,
+            longest_body: body::LONGEST,
+            partition: "replica".to_owned(),
+        };
+        let directory = config.data.join(DIRECTORY);
+        (order, Site { addresses: Addresses { listen, replicas }, directory, threads: THREADS })
+    }
+}
+
+/// What the engine of a replica of this configuration is to know, and where it is: for programs that play a replica.
+pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
+    Ok(Identity::of(&config.cluster)?.engine(config))
 }
 
 /// What a replica's node is put together from, before its threads run.
@@ -130,28 +153,15 @@ impl<O: Observer + Send + 'static> Replica<O> {
         transmit: impl Transmit + 'static,
         shared: Arc<Shared>,
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
-        let Self { identity: Identity { committee, key, number }, ledger, chain, desk, jobs } = self;
+        let Self { identity, ledger, chain, desk, jobs } = self;
         let (sender, receiver) = jobs;
-        let network = chain.network_id();
-        let rules = Arc::new(Rules::of(config, network));
+        let rules = Arc::new(Rules::of(config, chain.network_id()));
         let judge = Judge { desk: desk.clone(), rules, chain: chain.clone(), jobs: sender.clone() };
-        let replicas = config.cluster.addresses(&committee);
-        let listen = config.cluster.listen.unwrap_or(replicas[number as usize]);
-        let set = committee.replicas().clone();
-        let order = order::Config {
-            network,
-            committee,
-            key,
-            timing: config.cluster.timing(),
-            // Turns of one block: an idle leader holds up nobody for long, and each replica's clients get theirs.
-            term: NonZeroU32::MIN,
-            longest_body: body::LONGEST,
-            partition: "replica".to_owned(),
-        };
-        let site =
-            Site { addresses: Addresses { listen, replicas }, directory: directory(&config.data), threads: THREADS };
+        let (number, replicas) = (identity.number, identity.committee.replicas().clone());
+        let (order, site) = identity.engine(config);
+        let patience = order.timing.leader;
         let process = Process::start(order, site, Arc::new(judge)).map_err(Error::Order)?;
-        shared.set_order(Standing::new(process.status().clone(), &set, number, config.cluster.timing().leader));
+        shared.set_order(Standing::new(process.status().clone(), &replicas, number, patience));
         let parts = Parts { desk: desk.clone(), outbox: process.outbox().clone(), jobs: sender.clone(), chain };
         let executor = Executor { ledger, desk, shared, transmit: Box::new(transmit), jobs: receiver };
         Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))
@@ -186,8 +196,4 @@ impl Running {
         // It may have failed.
         let _ = self.jobs.send(Job::Stop);
     }
-}
-
-fn directory(data: &Path) -> std::path::PathBuf {
-    data.join(DIRECTORY)
 }

@@ -12,7 +12,7 @@ use super::common::{NetworkArg, NodeArgs, PinArgs, seconds};
 #[derive(Subcommand)]
 pub enum ProofCommand {
     /// Fetch a proof, and verify it against headers that are synchronised from the node
-    Get(ProofGetArgs),
+    Get(Box<ProofGetArgs>),
     /// Verify a proof that was written to a file: one of `proof get --out`, or Bitcoin Core's gettxoutproof output
     Verify {
         /// The proof

@@ -2,6 +2,8 @@
 //!
 //! The node is the real program in a process of its own, so that it can be killed.
 
+mod cluster;
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -143,15 +145,20 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         return Err(Error::Failed("the node did not stop in order: its log above tells why".into()));
     }
     check(&data, output)?;
+    let final_lost = if args.io.is_none() { cluster::run(folder.path(), &mut rows, output)? } else { 0 };
 
     let report = DemoReport {
         rows,
         proofs_verified: proofs.verified,
         proofs_failed: proofs.failed,
         balances_differing: differing,
-        operations_lost: lost,
+        operations_lost: lost + final_lost,
         retries: calm.retries + report.retries,
-        passed: proofs.failed == 0 && proofs.verified > 0 && differing == 0 && lost == 0 && done == 2 * args.transfers,
+        passed: proofs.failed == 0
+            && proofs.verified > 0
+            && differing == 0
+            && lost + final_lost == 0
+            && done == 2 * args.transfers,
     };
     output.result(&report, describe);
     if report.passed { Ok(()) } else { Err(Error::Failed("the demo failed: see the table".into())) }

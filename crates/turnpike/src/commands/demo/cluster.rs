@@ -1,0 +1,208 @@
+//! The demo's replicas: four processes that order transfers, one of which is killed, and one that lies.
+
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Until};
+use client::{Client, Options, Pipeline};
+use node::Config;
+use order::{Answer, Application, Block, Final, Payload, Process, Refusal};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use wire::{BatchFormat, Promise};
+
+use super::{FUNDS, Row};
+use crate::error::Error;
+use crate::hex;
+use crate::output::{Output, thousands};
+
+/// Of four, one may be away or lie.
+const REPLICAS: usize = 4;
+/// The one that clients talk to, and that is killed.
+const KILLED: usize = 0;
+/// The one that lies.
+const LIAR: usize = 3;
+const ACCOUNTS: u32 = 1_000;
+/// Before the kill, and after it.
+const TRANSFERS: u64 = 50_000;
+/// Operations in a datagram: some hundred KiB of a block's one MiB.
+const BATCH: u16 = 1_000;
+const WINDOW: usize = 8;
+/// How long others may take to see that one lies: it leads every fourth view.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs it below a folder. Gives how many operations were lost.
+pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Error> {
+    let cluster = Cluster { dir: folder.join("cluster") };
+    let accounts = (ACCOUNTS + 16).to_string();
+    let options = ["--port", "0", "--trusted", "127.0.0.0/8", "--accounts", &accounts];
+    cluster.turnpike("init", &options)?;
+    let started = cluster.turnpike("start", &[])?;
+    let nodes = started.iter().map(|replica| replica["listen"].as_str()?.parse().ok());
+    let nodes: Vec<SocketAddr> =
+        nodes.collect::<Option<_>>().ok_or_else(|| failed("the replicas told no addresses"))?;
+    output.progress(format!("replicas   {REPLICAS} processes order blocks; {} serves", nodes[KILLED]));
+
+    let options = Options {
+        promise: Promise::Final,
+        others: nodes[KILLED + 1..].to_vec(),
+        window: WINDOW,
+        give_up_after: PATIENCE,
+        ..Options::default()
+    };
+    let mut pipeline = Pipeline::connect(nodes[KILLED], &options).map_err(Error::other)?;
+    let balances = load::prepare(&mut pipeline, 1, ACCOUNTS, FUNDS, Promise::Final, |_| ()).map_err(Error::other)?;
+    let choice = Choice::new(Distribution::Uniform, 1, ACCOUNTS, 1);
+    let mut workload =
+        Operations::new(Mix::Transfer, Format::Batch(BatchFormat::Compact), BATCH, Promise::Final, choice)
+            .map_err(Error::other)?
+            .following(balances)
+            .sampling(TRANSFERS);
+    let until = Until::operations(TRANSFERS);
+    let mut transfer = |pipeline: &mut Pipeline| {
+        load::run(pipeline, &mut workload, Pace::Closed, until, |_| ControlFlow::Continue(())).map_err(Error::other)
+    };
+    let calm = transfer(&mut pipeline)?;
+    rows.push(Row::of_load("TRANSFER, replicas", &calm, Promise::Final));
+    kill(&started[KILLED])?;
+    let killed = transfer(&mut pipeline)?;
+    rows.push(Row::of_load("TRANSFER, one killed", &killed, Promise::Final));
+    let differing = match workload.balances() {
+        Some(expected) => load::check(&mut pipeline, expected).map_err(Error::other)?,
+        None => 0,
+    };
+    output.progress(format!(
+        "kill -9    of the replica that serves; the client turned to another {} times; {differing} of {} balances differ",
+        pipeline.turns(),
+        thousands(ACCOUNTS.into())
+    ));
+    if differing > 0 || pipeline.turns() == 0 {
+        return Err(failed("the replicas did not go on where one was killed"));
+    }
+
+    cluster.turnpike("start", &[])?;
+    prove(nodes[1], &options, &workload, output)?;
+    cluster.lie(&started[LIAR], nodes[1], output)?;
+    Ok(calm.lost + killed.lost)
+}
+
+/// Proves a transfer by the signatures of a quorum.
+fn prove(node: SocketAddr, options: &Options, workload: &Operations, output: Output) -> Result<(), Error> {
+    let mut client = Client::connect(node, options).map_err(Error::other)?;
+    let mut chain = client.open_chain(None).map_err(Error::other)?;
+    let sample = workload.samples().last().ok_or_else(|| failed("no transfer was done"))?;
+    let proved = client.prove_transaction(&mut chain, sample.transaction, sample.source).map_err(Error::other)?;
+    let vouched = chain.vouched().ok_or_else(|| failed("no certificate covers the transfer"))?;
+    output.progress(format!(
+        "proof      a transfer is final in block {} of network {}...: {} of {REPLICAS} replicas signed",
+        proved.height,
+        &hex::encode(chain.network_id())[..16],
+        vouched.certificate.signers().count()
+    ));
+    Ok(())
+}
+
+fn kill(replica: &Value) -> Result<(), Error> {
+    let pid = replica["process"].as_i64().and_then(|pid| Pid::from_raw(pid as i32));
+    let pid = pid.ok_or_else(|| failed("a replica told no process"))?;
+    kill_process(pid, Signal::KILL).map_err(Error::other)
+}
+
+fn failed(text: &str) -> Error {
+    Error::Failed(text.to_owned())
+}
+
+/// Replicas that end with this.
+struct Cluster {
+    dir: PathBuf,
+}
+
+impl Cluster {
+    fn command(&self, command: &str, options: &[&str]) -> Result<Command, Error> {
+        let mut process = Command::new(std::env::current_exe().map_err(Error::other)?);
+        process.args(["--json", "cluster", command, "--dir"]).arg(&self.dir).args(options);
+        Ok(process)
+    }
+
+    /// Runs a command of the program, and gives its lines.
+    fn turnpike(&self, command: &str, options: &[&str]) -> Result<Vec<Value>, Error> {
+        let ran = self.command(command, options)?.output().map_err(Error::other)?;
+        if !ran.status.success() {
+            let text = String::from_utf8_lossy(&ran.stderr);
+            return Err(Error::Failed(format!("turnpike cluster {command}: {}", text.trim())));
+        }
+        let text = String::from_utf8_lossy(&ran.stdout);
+        text.lines().map(|line| serde_json::from_str(line).map_err(Error::other)).collect()
+    }
+
+    /// Plays a replica that states what is not so whenever it leads, until the others have evidence.
+    fn lie(&self, replica: &Value, witness: SocketAddr, output: Output) -> Result<(), Error> {
+        kill(replica)?;
+        let mut config = Config::load(&self.dir.join(format!("replica-{LIAR}/turnpike.toml"))).map_err(Error::other)?;
+        config.data = self.dir.join("liar");
+        let (order, site) = node::replica_engine(&config).map_err(Error::other)?;
+        let statuses = self.turnpike("status", &[])?;
+        let http = statuses.iter().find(|status| status["listen"].as_str() == Some(&witness.to_string()));
+        let http =
+            http.and_then(|status| status["http"].as_str()).ok_or_else(|| failed("a replica told no address"))?;
+        let liar = Process::start(order, site, Arc::new(Liar)).map_err(Error::other)?;
+        let since = Instant::now();
+        let evidence = loop {
+            let evidence = evidence_of(http)?;
+            if evidence > 0 {
+                break evidence;
+            }
+            if since.elapsed() > PATIENCE {
+                return Err(failed("no replica saw that one of them lies"));
+            }
+            sleep(Duration::from_millis(50));
+        };
+        drop(liar);
+        output.progress(format!("liar       refused, and evidence of {evidence} of its proposals is kept"));
+        Ok(())
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // Whatever became of the demo.
+        if let Ok(mut stop) = self.command("stop", &[]) {
+            let _ = stop.output();
+        }
+    }
+}
+
+/// How many pieces of evidence the replica has whose figures are there.
+fn evidence_of(http: &str) -> Result<u64, Error> {
+    let mut reply = ureq::get(format!("http://{http}/metrics")).call().map_err(Error::other)?;
+    let text = reply.body_mut().read_to_string().map_err(Error::other)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("turnpike_order_evidence "));
+    line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| failed("a replica does not tell of evidence"))
+}
+
+/// Agrees to everything, and proposes blocks that state a header that nobody has.
+struct Liar;
+
+impl Application for Liar {
+    fn propose(&self, _: Block, _: Vec<Block>) -> Answer<'_, Option<Payload>> {
+        Box::pin(async {
+            // The body of a block without operations: its time, and how far its proposer has executed.
+            let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
+            let body = [time.to_be_bytes(), [0; 8]].concat().into();
+            Some(Payload { statement: [0xff; 32], body })
+        })
+    }
+
+    fn verify(&self, _: Block, _: Vec<Block>) -> Answer<'_, Result<(), Refusal>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn finalized(&self, _: Final) -> Answer<'_, ()> {
+        Box::pin(async {})
+    }
+}
