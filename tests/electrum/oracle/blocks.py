@@ -1,4 +1,4 @@
-"""Bitcoin blocks of a file as Bitcoin Core writes them, without witnesses: those of mainnet's beginning have none."""
+"""Bitcoin blocks of a file as Bitcoin Core writes them."""
 
 import hashlib
 import struct
@@ -17,12 +17,13 @@ def shown(hash_):
 @dataclass
 class Transaction:
     raw: bytes
+    stripped: bytes  # without witnesses
     inputs: list  # hash of the transaction and number of the output
     outputs: list  # value and script
     id: str = field(init=False)
 
     def __post_init__(self):
-        self.id = shown(sha256d(self.raw))
+        self.id = shown(sha256d(self.stripped))
 
 
 @dataclass
@@ -52,16 +53,24 @@ class Reader:
 
     def transaction(self):
         start = self.at
-        self.take(4)
-        inputs, outputs = [], []
+        version = self.take(4)
+        has_witnesses = self.data[self.at] == 0
+        if has_witnesses:
+            self.take(2)
+        begin, inputs, outputs = self.at, [], []
         for _ in range(self.size()):
             inputs.append((shown(self.take(32)), self.number("<I")))
             self.take(self.size() + 4)
         for _ in range(self.size()):
             value = self.number("<q")
             outputs.append((value, self.take(self.size())))
-        self.take(4)
-        return Transaction(self.data[start:self.at], inputs, outputs)
+        middle = self.data[begin:self.at]
+        if has_witnesses:
+            for _ in inputs:
+                for _ in range(self.size()):
+                    self.take(self.size())
+        stripped = version + middle + self.take(4)
+        return Transaction(self.data[start:self.at], stripped, inputs, outputs)
 
 
 def block(raw):
@@ -71,15 +80,19 @@ def block(raw):
 
 
 def chain(path):
-    """The blocks of a file that has one chain of them, by height."""
+    """The blocks of the longest branch of a file, by height: of branches of the same length the one that was first."""
     with open(path, "rb") as file:
         data = file.read()
-    reader, by_parent = Reader(data), {}
+    reader, known, tip = Reader(data), {}, None
     while reader.at + 8 <= len(data) and reader.take(4) != bytes(4):
         raw = reader.take(reader.number("<I"))
-        by_parent[shown(raw[4:36])] = block(raw)
-    blocks, parent = [], "00" * 32
-    while parent in by_parent:
-        blocks.append(by_parent[parent])
-        parent = blocks[-1].hash
-    return blocks
+        one, parent = block(raw), shown(raw[4:36])
+        height = known[parent][1] + 1 if parent in known else 0
+        known[one.hash] = (one, height, parent)
+        if tip is None or height > known[tip][1]:
+            tip = one.hash
+    blocks = []
+    while tip in known:
+        one, _, tip = known[tip]
+        blocks.append(one)
+    return blocks[::-1]

@@ -16,12 +16,12 @@ electrumx_start_node() {
     electrumx_rpc=127.0.0.1:$(cat "$3/node.port")
 }
 
-# electrumx_start VENV DIRECTORY: sets `electrumx` to its address once it has indexed all blocks and serves, and electrumx_pid to its process,
+# electrumx_start VENV DIRECTORY [NETWORK]: sets `electrumx` to its address once it has indexed all blocks and serves, and electrumx_pid to its process,
 # which the caller ends. Gives false where it does not start. It has no limits: neither for the cost of sessions nor for replies.
 electrumx_start() {
     mkdir -p "$2"
     electrumx=127.0.0.1:$(python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
-    env COIN=Bitcoin NET=mainnet DB_DIRECTORY="$2" DB_ENGINE=leveldb DAEMON_URL="http://user:password@$electrumx_rpc/" \
+    env COIN=Bitcoin NET="${3:-mainnet}" DB_DIRECTORY="$2" DB_ENGINE=leveldb DAEMON_URL="http://user:password@$electrumx_rpc/" \
         SERVICES="tcp://$electrumx" PEER_DISCOVERY=off PEER_ANNOUNCE= BLACKLIST_URL= ALLOW_ROOT=1 COST_SOFT_LIMIT=0 COST_HARD_LIMIT=0 \
         MAX_SEND=20000000 MAX_RECV=20000000 INITIAL_CONCURRENT=1000 REQUEST_SLEEP=0 REQUEST_TIMEOUT=600 \
         "$1/bin/electrumx_server" >"$2.log" 2>&1 &
