@@ -8,6 +8,7 @@
 
 mod arguments;
 mod hex;
+mod kept;
 mod limits;
 mod methods;
 mod paths;
@@ -16,9 +17,12 @@ pub mod server;
 mod service;
 mod session;
 mod status;
+mod sums;
 mod version;
 
+pub use kept::Kept;
 pub use limits::{Limits, Share, Shares};
 pub use paths::Path;
 pub use service::{Announcement, Counts, Error, Service, Settings, State};
 pub use session::{Fed, Next, Session};
+pub use sums::{Sum, Sums};

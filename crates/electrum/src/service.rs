@@ -1,7 +1,7 @@
 //! What all sessions share.
 use std::{
     sync::{
-        Arc, Mutex, PoisonError, RwLock,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -12,13 +12,17 @@ use proof::{Cache, Refusal};
 use spv::Hash;
 
 use crate::{
+    kept::Kept,
     limits::{Limits, Shares},
     paths::{Path, Paths},
-    status::{self, Statuses},
+    status::{self, Status},
+    sums::Sums,
 };
 
 /// Scripts whose statuses are kept at least: 16 MB of them.
 const STATUSES: usize = 1 << 16;
+/// Scripts whose sums are kept at least: 8 MB of them.
+const SUMS: usize = 1 << 16;
 
 /// Why Electrum is not served.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +128,9 @@ pub struct Service {
     pub counts: Counts,
     shares: Arc<Shares>,
     state: RwLock<Arc<State>>,
-    statuses: Mutex<Statuses>,
+    statuses: Kept<Status>,
+    /// Sums of scripts, by who reads them.
+    pub sums: Kept<Sums>,
 }
 
 /// A change of the branch, for sessions to tell their clients of.
@@ -157,7 +163,8 @@ impl Service {
             shares: Arc::new(Shares::new(settings.limits.clone())),
             settings,
             state: RwLock::new(Arc::new(State { branch, edition: 0 })),
-            statuses: Mutex::new(Statuses::new(STATUSES)),
+            statuses: Kept::new(STATUSES),
+            sums: Kept::new(SUMS),
         })
     }
 
@@ -189,8 +196,9 @@ impl Service {
         let has_only_grown = changes.iter().all(|change| change.kind == ChangeKind::Connected);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let edition = state.edition + 1;
-        // Before the new state is seen: nobody goes on with a status of blocks that have left.
-        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).begin(edition, has_only_grown);
+        // Before the new state is seen: nobody goes on with what is known of blocks that have left.
+        self.statuses.begin(edition, has_only_grown);
+        self.sums.begin(edition, has_only_grown);
         *state = Arc::new(State { branch, edition });
         Arc::new(Announcement { scripts })
     }

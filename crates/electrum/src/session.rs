@@ -103,10 +103,7 @@ impl Session {
             let end = rest[self.scanned.min(rest.len())..].iter().position(|byte| *byte == b'\n');
             let end = end.map(|end| end + self.scanned);
             if end.unwrap_or(rest.len()) > limit {
-                Counts::add(&self.service.counts.refused_requests, 1);
-                let text = format!("request too large: at most {limit} bytes");
-                rpc::push_error(output, &RpcError::excessive(text), &Id::Null);
-                output.push(b'\n');
+                self.refuse_long(output);
                 return Fed { consumed: input.len(), next: Next::Close };
             }
             let Some(end) = end else {
@@ -117,6 +114,14 @@ impl Session {
             self.message(&rest[..end], output, now);
             consumed += end + 1;
         }
+    }
+
+    /// Tells the client that a request is longer than it may be. Nothing behind it is answered.
+    pub fn refuse_long(&mut self, output: &mut Vec<u8>) {
+        Counts::add(&self.service.counts.refused_requests, 1);
+        let text = format!("request too large: at most {} bytes", self.share.longest_request());
+        rpc::push_error(output, &RpcError::excessive(text), &Id::Null);
+        output.push(b'\n');
     }
 
     /// Answers one message, a request or a batch, without the line's end: for carriers that have messages of their own.

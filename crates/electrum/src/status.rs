@@ -2,19 +2,17 @@
 //!
 //! The text has `txid:height:` for each transaction, so a new one only adds to it. Of each script that was asked for the state of
 //! the hash is kept: what was there before is not hashed again, and neither is it read.
-use std::collections::HashMap;
-
 use chain::bitcoin::{Branch, Error};
 use sha2::{Digest, Sha256};
 use spv::{Hash, Locator};
 
-use crate::hex;
+use crate::{hex, kept::Kept};
 
 /// Transactions that are read at a time.
 const PIECE: usize = 1024;
 
 /// How far the status of a script is known.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Status {
     hash: Sha256,
     last: Option<Locator>,
@@ -22,10 +20,6 @@ pub struct Status {
 }
 
 impl Status {
-    fn new() -> Self {
-        Self { hash: Sha256::new(), last: None, count: 0 }
-    }
-
     /// Goes on with what is behind the last transaction known.
     fn follow(&mut self, branch: &Branch, script: &Hash) -> Result<(), Error> {
         loop {
@@ -51,70 +45,19 @@ impl Status {
     }
 }
 
-/// Statuses that were asked for, in two generations: what the younger one has no room for makes it the older one, and what
-/// nobody asks for in the time of a generation is forgotten.
-pub struct Statuses {
-    room: usize,
-    young: HashMap<Hash, Entry>,
-    old: HashMap<Hash, Entry>,
-    /// Number of the branch that statuses are as of.
-    edition: u64,
-}
-
-struct Entry {
-    status: Status,
-    edition: u64,
-}
-
-impl Statuses {
-    /// Keeps the statuses of `room` scripts at least, of twice as many at most: 250 bytes each.
-    pub fn new(room: usize) -> Self {
-        Self { room, young: HashMap::new(), old: HashMap::new(), edition: 0 }
-    }
-
-    /// The branch has another edition. Where it has only grown, what is known is the beginning of what there is.
-    pub fn begin(&mut self, edition: u64, has_only_grown: bool) {
-        self.edition = edition;
-        if !has_only_grown {
-            self.young.clear();
-            self.old.clear();
-        }
-    }
-
-    /// How far the status of a script is known, and whether that is all as of an edition.
-    fn get(&self, script: &Hash, edition: u64) -> (Status, bool) {
-        match self.young.get(script).or_else(|| self.old.get(script)) {
-            Some(entry) => (entry.status.clone(), entry.edition == edition),
-            None => (Status::new(), false),
-        }
-    }
-
-    fn put(&mut self, script: &Hash, status: Status, edition: u64) {
-        // What was computed before a reorganisation must not come behind it.
-        if edition != self.edition {
-            return;
-        }
-        if self.young.len() >= self.room && !self.young.contains_key(script) {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(*script, Entry { status, edition });
-    }
-}
-
 /// The status of a script as of a branch, and how many transactions were read for it.
 pub fn of(
-    statuses: &std::sync::Mutex<Statuses>,
+    statuses: &Kept<Status>,
     (branch, edition): (&Branch, u64),
     script: &Hash,
 ) -> Result<(Option<Hash>, u64), Error> {
-    let lock = || statuses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let (mut status, is_whole) = lock().get(script, edition);
+    let (mut status, is_whole) = statuses.get(script, edition);
     if is_whole {
         return Ok((status.digest(), 0));
     }
     let before = status.count;
     status.follow(branch, script)?;
     let (digest, read) = (status.digest(), status.count - before);
-    lock().put(script, status, edition);
+    statuses.put(script, status, edition);
     Ok((digest, read))
 }

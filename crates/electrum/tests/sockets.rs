@@ -16,7 +16,13 @@ use kv::tls::{Clients, Files, Tls, Version};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto::ring, pki_types::pem::PemObject};
 use serde_json::{Value, json};
 use skip::Ability;
-use tungstenite::{Message, WebSocket};
+use tungstenite::{
+    Message, WebSocket,
+    protocol::frame::{
+        Frame,
+        coding::{Data, OpCode},
+    },
+};
 use turnpike_electrum::{
     Limits, Settings,
     server::{Config, Server},
@@ -182,9 +188,20 @@ fn over_web_socket() {
     }
     let batch = json!([{"id": 3, "method": "server.ping"}, {"id": 4, "method": "none"}]).to_string();
     assert_eq!(exchange(&mut socket, &batch).as_array().unwrap().len(), 2);
-    // A message that is too long ends the connection, and so does what is no request for a WebSocket.
-    let long = Message::text("x".repeat(100_001));
-    assert!(socket.send(long).and_then(|()| socket.read()).is_err());
+    // A message that is too long ends the connection with a word why, however long it is, in one frame or in several.
+    for (length, frames) in [(100_001, 1), (15_000_000, 1), (60_000, 2)] {
+        let mut socket = connect();
+        assert_eq!(exchange(&mut socket, HELLO)["id"], 0);
+        for number in 1..=frames {
+            let (opcode, is_last) = (if number == 1 { Data::Text } else { Data::Continue }, number == frames);
+            let frame = Frame::message(vec![b'x'; length], OpCode::Data(opcode), is_last);
+            socket.send(Message::Frame(frame)).unwrap();
+        }
+        let refusal = read_message(&mut socket);
+        assert_eq!(refusal["error"], json!({"code": -101, "message": "request too large: at most 100000 bytes"}));
+        assert!(matches!(socket.read(), Ok(Message::Close(_))));
+    }
+    // What is no request for a WebSocket ends the connection, too.
     let mut plain = TcpStream::connect(server.web_socket()[0]).unwrap();
     plain.set_read_timeout(Some(PATIENCE)).unwrap();
     plain.write_all(format!("{HELLO}\r\n\r\n").as_bytes()).unwrap();

@@ -40,6 +40,8 @@ pub struct Api {
 struct Request<'a> {
     service: &'a Service,
     reader: Reader<'a>,
+    /// Number of the branch that is read.
+    edition: u64,
     network: Network,
     /// Bytes of the longest reply.
     longest: usize,
@@ -74,8 +76,8 @@ impl Api {
             spv::bitcoin::Network::Regtest => Network::Regtest,
             spv::bitcoin::Network::Signet => Network::Signet,
         };
-        let mut request =
-            Request { service: &self.service, reader: Reader::new(&state.branch, room), network, longest };
+        let reader = Reader::new(&state.branch, room);
+        let mut request = Request { service: &self.service, reader, edition: state.edition, network, longest };
         let reply = match request.answer(path) {
             Ok(reply) if reply.body.len() > longest => {
                 counts.refused_replies.fetch_add(1, Relaxed);
@@ -272,7 +274,7 @@ impl Request<'_> {
         };
         match *rest {
             [] => {
-                let chain_stats = scripts::stats(&mut self.reader, script)?;
+                let chain_stats = scripts::stats(&mut self.reader, &self.service.sums, self.edition, script)?;
                 json(&ScriptValue { address, chain_stats, mempool_stats: Stats::default(), scripthash })
             }
             ["txs"] | ["txs", "chain"] => page(None),

@@ -41,6 +41,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// How many entries of so many bytes may still be read.
+    pub fn entries(&self, bytes: usize) -> usize {
+        usize::try_from(self.room).unwrap_or(usize::MAX) / bytes
+    }
+
     /// Where a transaction is.
     pub fn locate(&mut self, transaction: &Hash) -> Result<Option<Locator>, Failure> {
         self.cost += READ_COST;

@@ -1,6 +1,7 @@
 //! Addresses and hashes of scripts: their histories, sums and outputs that are not spent.
 use bitcoin::{Address, Network, address::NetworkUnchecked};
-use chain::bitcoin::script_hash;
+use chain::bitcoin::{is_spendable, script_hash};
+use electrum::{Kept, Sums};
 use spv::{Hash, Locator};
 
 use crate::{
@@ -47,32 +48,51 @@ pub fn history(
     Ok(view.history(script, Some(seen), limit)?)
 }
 
-/// What was ever paid to a script, and what was spent of it.
-pub fn stats(reader: &mut Reader<'_>, script: &Hash) -> Result<Stats, Failure> {
-    let mut stats = Stats::default();
-    let mut last = None;
+/// What was ever paid to a script, and what was spent of it. Only what is new since somebody asked is read.
+pub fn stats(reader: &mut Reader<'_>, kept: &Kept<Sums>, edition: u64, script: &Hash) -> Result<Stats, Failure> {
+    let (mut sums, is_whole) = kept.get(script, edition);
+    if !is_whole {
+        read_sums(reader, script, &mut sums)?;
+        kept.put(script, sums, edition);
+    }
+    let Sums { transactions, funded, spent, .. } = sums;
+    Ok(Stats {
+        funded_txo_count: funded.count,
+        funded_txo_sum: funded.value,
+        spent_txo_count: spent.count,
+        spent_txo_sum: spent.value,
+        tx_count: transactions,
+    })
+}
+
+/// Goes on with what is behind the last transaction that was read.
+fn read_sums(reader: &mut Reader<'_>, script: &Hash, sums: &mut Sums) -> Result<(), Failure> {
     loop {
-        let piece = reader.branch.view().history_after(script, last, PIECE)?;
+        let piece = reader.branch.view().history_after(script, sums.last, PIECE)?;
         for locator in &piece {
             let (_, bytes) = reader.transaction(*locator)?;
             let Some(transaction) = parse(&bytes) else { continue };
-            stats.tx_count += 1;
-            let outputs = (0..).zip(transaction.outputs());
-            for (number, output) in outputs.filter(|(_, output)| script_hash(output.script) == *script) {
-                stats.funded_txo_count += 1;
-                stats.funded_txo_sum = stats.funded_txo_sum.saturating_add(output.amount);
-                reader.charge(ENTRY)?;
-                if reader.branch.view().spender(*locator, number)?.is_some() {
-                    stats.spent_txo_count += 1;
-                    stats.spent_txo_sum = stats.spent_txo_sum.saturating_add(output.amount);
-                }
+            sums.transactions += 1;
+            for output in transaction.outputs().filter(|output| script_hash(output.script) == *script) {
+                sums.funded.add(output.amount);
+                sums.is_unspendable = !is_spendable(output.script);
             }
         }
-        last = piece.last().copied();
+        sums.last = piece.last().copied().or(sums.last);
         if piece.len() < PIECE {
-            return Ok(stats);
+            break;
         }
     }
+    // What can be spent and is not among what is unspent was spent; what can never be is not there either.
+    if !sums.is_unspendable {
+        sums.spent = sums.funded;
+        for unspent in reader.branch.view().unspent(script, reader.entries(ENTRY).saturating_add(1))? {
+            reader.charge(ENTRY)?;
+            sums.spent.count = sums.spent.count.saturating_sub(1);
+            sums.spent.value = sums.spent.value.saturating_sub(unspent.value);
+        }
+    }
+    Ok(())
 }
 
 /// The outputs of a script that are not spent; more than `limit` are an error.

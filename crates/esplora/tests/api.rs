@@ -5,13 +5,13 @@
 mod fixture;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     net::{IpAddr, Ipv4Addr},
     sync::Arc,
     time::Instant,
 };
 
-use chain::bitcoin::Block;
+use chain::bitcoin::{Block, Branch, Change, Importer, Observer, Origin};
 use electrum::{Limits, Service, Settings};
 use fixture::Fixture;
 use serde_json::{Value, json};
@@ -33,12 +33,14 @@ impl Fixture {
         let cache = self.cache();
         let settings = Settings { limits, ..Settings::default() };
         let service = Service::new(self.chain.clone(), Some(Arc::clone(&cache)), settings).unwrap();
-        Client { api: Api::new(Arc::new(service)), cache, address: LOCAL }
+        let service = Arc::new(service);
+        Client { api: Api::new(Arc::clone(&service)), service, cache, address: LOCAL }
     }
 }
 
 struct Client {
     api: Api,
+    service: Arc<Service>,
     cache: Arc<proof::Cache>,
     address: IpAddr,
 }
@@ -327,6 +329,78 @@ fn errors(client: &Client) {
     assert_eq!(client.fail("/address/nonsense").0, "400");
     assert_eq!(client.json("/mempool"), json!({"count": 0, "vsize": 0, "total_fee": 0, "fee_histogram": []}));
     assert_eq!((client.json("/mempool/txids"), client.json("/fee-estimates")), (json!([]), json!({})));
+}
+
+/// What blocks tell of each script: transactions, outputs and spent ones with their values.
+#[derive(Default)]
+struct Model {
+    outputs: HashMap<[u8; 36], ([u8; 32], u64)>,
+    sums: HashMap<[u8; 32], [u64; 5]>,
+}
+
+impl Model {
+    fn add(&mut self, bytes: &[u8]) {
+        for transaction in Block::parse(bytes).unwrap().transactions() {
+            let mut touched = HashSet::new();
+            for input in transaction.inputs() {
+                let Some((script, amount)) = self.outputs.remove(input.outpoint) else { continue };
+                let sums = self.sums.get_mut(&script).unwrap();
+                (sums[2], sums[3]) = (sums[2] + 1, sums[3] + amount);
+                touched.insert(script);
+            }
+            for (output, number) in transaction.outputs().zip(0_u32..) {
+                let script = chain::bitcoin::script_hash(output.script);
+                let outpoint = [&transaction.hash()[..], &number.to_le_bytes()].concat().try_into().unwrap();
+                self.outputs.insert(outpoint, (script, output.amount));
+                let sums = self.sums.entry(script).or_default();
+                (sums[0], sums[1]) = (sums[0] + 1, sums[1] + output.amount);
+                touched.insert(script);
+            }
+            touched.iter().for_each(|script| self.sums.get_mut(script).unwrap()[4] += 1);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Seen(Vec<Change>);
+
+impl Observer for Seen {
+    fn changed(&mut self, change: &Change) {
+        self.0.push(change.clone());
+    }
+}
+
+#[test]
+fn sums_grow_with_the_chain() {
+    const FIRST: usize = 171;
+    let Some(fixture) = Fixture::new(FIRST) else { return };
+    let client = fixture.client(Limits::default());
+    let mut model = Model::default();
+    fixture.blocks[1..FIRST].iter().for_each(|block| model.add(block));
+    let agree = |model: &Model| {
+        for (script, [funded, paid, spent, left, transactions]) in &model.sums {
+            let found = client.json(&format!("/scripthash/{}", hex(script)));
+            let expected = json!({
+                "funded_txo_count": funded, "funded_txo_sum": paid, "spent_txo_count": spent, "spent_txo_sum": left,
+                "tx_count": transactions,
+            });
+            assert_eq!(found["chain_stats"], expected, "{}", hex(script));
+        }
+    };
+    agree(&model);
+    // What was asked for before is only added to. Block 181 spends from block 170, and so on.
+    for blocks in fixture.blocks[FIRST..500].chunks(11) {
+        let mut importer = Importer::new(&fixture.chain, Seen::default()).unwrap();
+        for block in blocks {
+            importer.add(block, &Origin { path: "blocks".into(), offset: 0 }).unwrap();
+            model.add(block);
+        }
+        importer.commit().unwrap();
+        client.service.follow(Branch::load(fixture.chain.view()).unwrap().unwrap(), &importer.observer().0);
+        agree(&model);
+        agree(&model);
+    }
+    assert!(model.sums.values().any(|sums| sums[2] > 0));
 }
 
 /// A prefix has so much work a second, whoever is trusted has no such limit; long replies are refused.

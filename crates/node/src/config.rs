@@ -350,6 +350,11 @@ impl Config {
         self.limits.rate == 0 && !self.listen.ip().to_canonical().is_loopback()
     }
 
+    /// Who has no share of the connections over HTTP: trusted prefixes, and this machine, where a proxy may be that others share.
+    pub(crate) fn http_trusted(&self) -> Vec<Prefix> {
+        self.trusted.iter().copied().chain(::kv::server::loopback()).collect()
+    }
+
     pub(crate) fn verify_threads(&self) -> usize {
         match self.io.verify_threads {
             0 => std::thread::available_parallelism().map_or(1, |all| all.get() - 1).clamp(1, 256),

@@ -141,8 +141,8 @@ impl InNic {
             move || refuse(&socket, selector, &shared, &stop)
         })?);
         if let Some(address) = config.http {
-            let http = Http::bind(address, NodeSite::new(shared, listings)).map_err(listening("http", address))?;
-            service.http = http.local_address().ok();
+            let http = Http::bind(address, config.http_trusted(), NodeSite::new(shared, listings))?;
+            service.http = Some(http.local_address());
             service.threads.push(spawn("http", None, move || http.run(&stop))?);
         }
         tracing::warn!(interface = interface.name, %mode, "accepted only: a crash loses what is not in the journal yet");

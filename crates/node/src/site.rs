@@ -61,12 +61,12 @@ impl NodeSite {
 }
 
 impl Site for NodeSite {
-    fn answer(&self, request: &Get<'_>) -> Reply {
-        if let (Some(api), Some(path)) = (&self.esplora, request.path.strip_prefix("/api")) {
-            let esplora::Reply { status, kind, max_age, body } = api.get(path, request.from, Instant::now());
+    fn answer(&self, get: &Get<'_>) -> Reply {
+        if let (Some(api), Some(path)) = (&self.esplora, get.path.strip_prefix("/api")) {
+            let esplora::Reply { status, kind, max_age, body } = api.get(path, get.from, Instant::now());
             return Reply::bytes(kind, body).with_status(status).with_max_age(max_age);
         }
-        match request.path {
+        match get.path {
             "/" => Reply::text(NODE),
             "/metrics" => Reply::metrics(metrics::of(&self.shared)),
             "/health" => Reply::text("ok\n"),
@@ -74,11 +74,15 @@ impl Site for NodeSite {
                 None => Reply::text("ready\n"),
                 Some(reason) => Reply::text(format!("{reason}\n")).with_status("503 Service Unavailable"),
             },
-            _ => match self.listings.answer(request.path, request.query) {
+            _ => match self.listings.answer(get.path, get.query) {
                 Ok(list) => Reply::json(list),
                 Err(refusal) => Reply::text(format!("{refusal}\n")).with_status(status(&refusal)),
             },
         }
+    }
+
+    fn is_slow(&self, path: &str) -> bool {
+        !matches!(path, "/" | "/metrics" | "/health" | "/ready")
     }
 }
 
@@ -94,12 +98,16 @@ fn status(refusal: &Refusal) -> &'static str {
 pub struct StoreSite(pub Arc<Service>);
 
 impl Site for StoreSite {
-    fn answer(&self, request: &Get<'_>) -> Reply {
-        match request.path {
+    fn answer(&self, get: &Get<'_>) -> Reply {
+        match get.path {
             "/" => Reply::text(STORE),
             "/metrics" => Reply::metrics(metrics::kv::of(&self.0)),
             "/health" => Reply::text("ok\n"),
             _ => Reply::text("there is /, /metrics and /health\n").with_status("404 Not Found"),
         }
+    }
+
+    fn is_slow(&self, _path: &str) -> bool {
+        false
     }
 }

@@ -4,13 +4,22 @@
 mod common;
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Release},
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use common::{account, config, connect};
-use turnpike_node::Node;
+use turnpike_node::{
+    Node,
+    http::{Get, Http, Reply, Site},
+};
 use wire::Promise;
 
 fn request(address: SocketAddr, text: &str) -> String {
@@ -23,7 +32,7 @@ fn request(address: SocketAddr, text: &str) -> String {
 }
 
 fn get(address: SocketAddr, path: &str) -> String {
-    request(address, &format!("GET {path} HTTP/1.1\r\nHost: node\r\n\r\n"))
+    request(address, &format!("GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n"))
 }
 
 #[test]
@@ -43,44 +52,230 @@ fn metrics_and_health_are_served() {
     assert!(get(address, "/ready?verbose").ends_with("\r\n\r\nready\n"));
     let root = get(address, "/");
     assert!(["/metrics", "/health", "The book"].iter().all(|part| root.contains(part)), "{root}");
-    let head = request(address, "HEAD /health HTTP/1.1\r\n\r\n");
+    let head = request(address, "HEAD /health HTTP/1.1\r\nConnection: close\r\n\r\n");
     assert!(head.contains("Content-Length: 3\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     assert!(get(address, "/etc/passwd").starts_with("HTTP/1.1 404 "));
     assert!(request(address, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
     assert!(request(address, "\u{1}\u{2} nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
     let endless = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(100_000));
-    assert!(!request(address, &endless).contains("200 OK"));
+    assert!(request(address, &endless).starts_with("HTTP/1.1 431 "));
     assert!(get(address, "/health").contains("200 OK"));
+}
+
+/// A site whose slow path is answered when the test says so.
+struct Gated {
+    started: Mutex<Sender<()>>,
+    opened: Mutex<Receiver<()>>,
+}
+
+impl Site for Gated {
+    fn answer(&self, get: &Get<'_>) -> Reply {
+        match get.path {
+            "/slow" => {
+                self.started.lock().unwrap().send(()).unwrap();
+                self.opened.lock().unwrap().recv().unwrap();
+                Reply::text("slow\n")
+            }
+            "/panic" => panic!("as the test wants"),
+            "/large" => Reply::bytes("application/octet-stream", vec![b'a'; 16 << 20]),
+            path => Reply::text(format!("{path}\n")),
+        }
+    }
+
+    fn is_slow(&self, path: &str) -> bool {
+        path != "/quick"
+    }
+}
+
+/// A server of a [`Gated`] site, which ends with it.
+struct Server {
+    address: SocketAddr,
+    /// Tells of each slow request that is begun.
+    started: Receiver<()>,
+    /// Has one answered.
+    open: Sender<()>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    fn start(trusted: &[&str]) -> Self {
+        let (tell, started) = channel();
+        let (open, opened) = channel();
+        let site = Gated { started: Mutex::new(tell), opened: Mutex::new(opened) };
+        let trusted = trusted.iter().map(|prefix| prefix.parse().unwrap()).collect();
+        let http = Http::bind("127.0.0.1:0".parse().unwrap(), trusted, site).unwrap();
+        let (address, stop) = (http.local_address(), Arc::new(AtomicBool::new(false)));
+        let stopped = Arc::clone(&stop);
+        Self { address, started, open, stop, thread: Some(thread::spawn(move || http.run(&stopped))) }
+    }
+
+    fn connect(&self) -> Client {
+        Client::connect(self.address)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Release);
+        // Whoever still waits in the site goes on.
+        (0..1000).for_each(|_| _ = self.open.send(()));
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+/// A connection that is kept.
+struct Client(BufReader<TcpStream>);
+
+impl Client {
+    fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    fn send(&mut self, text: &str) {
+        self.0.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    fn ask(&mut self, path: &str) {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: node\r\n\r\n"));
+    }
+
+    /// Head and body of the next reply.
+    fn reply(&mut self) -> (String, Vec<u8>) {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(self.0.read_line(&mut head).unwrap(), 0, "the connection ended after {head:?}");
+        }
+        let length = head.split_once("Content-Length: ").unwrap().1.split_once("\r\n").unwrap().0;
+        let mut body = vec![0; length.parse().unwrap()];
+        self.0.read_exact(&mut body).unwrap();
+        (head, body)
+    }
+
+    fn get(&mut self, path: &str) -> String {
+        self.ask(path);
+        String::from_utf8(self.reply().1).unwrap()
+    }
+
+    fn has_ended(&mut self) -> bool {
+        match self.0.read(&mut [0]) {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+}
+
+#[test]
+fn a_connection_is_kept_for_further_requests() {
+    let server = Server::start(&["127.0.0.0/8"]);
+    let mut client = server.connect();
+    for path in ["/a", "/quick", "/b"] {
+        assert_eq!(client.get(path), format!("{path}\n"));
+    }
+    // Many at once, in pieces: the replies come in their order.
+    let many: String =
+        (0..100).map(|n| format!("GET /{} HTTP/1.1\r\n\r\n", if n % 2 == 0 { "quick" } else { "b" })).collect();
+    let (one, other) = many.split_at(many.len() / 2 + 7);
+    client.send(one);
+    assert_eq!(client.reply().1, b"/quick\n");
+    client.send(other);
+    for n in 1..100 {
+        assert_eq!(client.reply().1, if n % 2 == 0 { b"/quick\n".to_vec() } else { b"/b\n".to_vec() }, "{n}");
+    }
+    // A large one whose client takes its time, and the next one behind it.
+    client.ask("/large");
+    client.ask("/quick");
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(client.reply().1.len(), 16 << 20);
+    assert_eq!(client.reply().1, b"/quick\n");
+    client.send("GET /quick HTTP/1.1\r\nConnection: close\r\n\r\nGET /quick HTTP/1.1\r\n\r\n");
+    let (head, _) = client.reply();
+    assert!(head.contains("Connection: close\r\n"), "{head}");
+    assert!(client.has_ended());
+    let mut old = server.connect();
+    old.send("GET /quick HTTP/1.0\r\n\r\n");
+    assert_eq!(old.reply().1, b"/quick\n");
+    assert!(old.has_ended());
+}
+
+#[test]
+fn what_is_refused_ends_the_connection_and_says_why() {
+    let server = Server::start(&["127.0.0.0/8"]);
+    for (text, status) in [
+        ("POST /quick HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "405 Method Not Allowed"),
+        ("GET /quick HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "413 Content Too Large"),
+        ("nonsense\r\n\r\n", "400 Bad Request"),
+        (&format!("GET /quick HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(100)), "431 Request Header Fields Too Large"),
+        (&format!("GET /{}", "a".repeat(8 << 10)), "431 Request Header Fields Too Large"),
+    ] {
+        let mut client = server.connect();
+        client.send(text);
+        let (head, body) = client.reply();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status}\r\n")) && head.contains("Connection: close"), "{head}");
+        assert!(!body.is_empty() && client.has_ended());
+    }
+    let mut client = server.connect();
+    client.ask("/panic");
+    assert!(client.reply().0.starts_with("HTTP/1.1 500 "));
+    assert_eq!(client.get("/quick"), "/quick\n", "it goes on behind what failed");
+}
+
+#[test]
+fn nothing_waits_for_what_is_slow() {
+    let server = Server::start(&["127.0.0.0/8"]);
+    // More than there are readers.
+    let mut slow: Vec<_> = (0..40).map(|_| server.connect()).collect();
+    slow.iter_mut().for_each(|client| client.ask("/slow"));
+    server.started.recv_timeout(Duration::from_secs(60)).unwrap();
+    let mut quick = server.connect();
+    for _ in 0..10 {
+        assert_eq!(quick.get("/quick"), "/quick\n");
+    }
+    // What a client asked that has left is not answered.
+    drop(slow.split_off(20));
+    (0..40).for_each(|_| server.open.send(()).unwrap());
+    for client in &mut slow {
+        assert_eq!(client.reply().1, b"slow\n");
+    }
+    assert_eq!(quick.get("/quick"), "/quick\n");
 }
 
 #[test]
 fn silent_clients_keep_nobody_waiting() {
-    let data = tempfile::tempdir().unwrap();
-    let mut config = config(data.path());
-    config.http = Some("127.0.0.1:0".parse().unwrap());
-    let node = Node::start(&config).unwrap();
-    let address = node.http_address().unwrap();
+    let server = Server::start(&["127.0.0.0/8"]);
     // More than there are places for, half of them with a request that never ends.
-    let mut silent = Vec::from_iter((0..150).map(|number| {
-        let mut stream = TcpStream::connect(address).unwrap();
+    let mut silent = Vec::from_iter((0..400).map(|number| {
+        let mut client = server.connect();
         if number % 2 == 0 {
-            stream.write_all(b"GET /health HT").unwrap();
+            client.send("GET /quick HT");
         }
-        stream
+        client
     }));
-    let start = Instant::now();
     for _ in 0..20 {
-        assert!(get(address, "/health").ends_with("ok\n"));
+        assert_eq!(server.connect().get("/quick"), "/quick\n");
     }
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     // The first ones are closed, and the last may still ask.
-    silent[0].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    assert!(matches!(silent[0].read(&mut [0; 1]), Ok(0) | Err(_)));
-    let last = silent.last_mut().unwrap();
-    last.write_all(b"GET /health HTTP/1.1\r\n\r\n").unwrap();
-    let mut reply = String::new();
-    last.read_to_string(&mut reply).unwrap();
-    assert!(reply.ends_with("ok\n"), "{reply}");
+    assert!(silent[0].has_ended());
+    assert_eq!(silent.last_mut().unwrap().get("/quick"), "/quick\n");
+}
+
+#[test]
+fn a_prefix_has_a_part_of_the_connections() {
+    // Those of 127.0.0.0/24 share what one has; 127.0.1.0/24 is trusted.
+    let server = Server::start(&["127.0.1.0/24"]);
+    let mut own: Vec<_> = (0..32).map(|_| server.connect()).collect();
+    own.iter_mut().for_each(|client| assert_eq!(client.get("/quick"), "/quick\n"));
+    own[0].ask("/slow");
+    server.started.recv_timeout(Duration::from_secs(60)).unwrap();
+    let mut further = server.connect();
+    assert_eq!(further.get("/quick"), "/quick\n");
+    // The one that was silent for longest has given its place, and not the one that waits.
+    assert!(own[1].has_ended());
+    server.open.send(()).unwrap();
+    assert_eq!(own[0].reply().1, b"slow\n");
+    assert_eq!(own[2].get("/quick"), "/quick\n");
 }
 
 #[test]

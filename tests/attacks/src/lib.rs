@@ -133,7 +133,7 @@ impl Victim {
     pub fn http(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.node().http_address().unwrap()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
         let mut reply = Vec::new();
         let _ = stream.read_to_end(&mut reply);
         String::from_utf8(reply).unwrap()

@@ -170,7 +170,7 @@ pub fn script_hash(script: &[u8]) -> Hash {
 }
 
 /// Whether an output can ever be spent, so that it has to be remembered.
-fn is_spendable(script: &[u8]) -> bool {
+pub fn is_spendable(script: &[u8]) -> bool {
     script.first() != Some(&OP_RETURN) && script.len() <= MAX_SCRIPT_SIZE
 }
 

@@ -32,7 +32,7 @@ pub use block::{Block, BlockError, Input, MAX_BLOCK_SIZE, Output, Transaction, T
 pub use branch::Branch;
 pub use claims::{Claim, Rules, Scheme, Signature, Unclaimed, claims};
 pub use coins::{Coin, Coins, CoinsError, OutpointBytes};
-pub use connect::script_hash;
+pub use connect::{is_spendable, script_hash};
 pub use error::{Error, InvalidBlock, Origin};
 pub use files::{BlockFiles, BlockReader, FileError, FrameError, Key, RawBlock};
 pub use header_tree::HeaderTree;

@@ -73,6 +73,8 @@ impl Method {
 const SCRIPT_HASH: &[&str] = &["scripthash"];
 const SCRIPT: &[&str] = &["spk"];
 const OUTPOINT: &[&str] = &["tx_hash", "txout_idx", "spk_hint"];
+/// Before 1.7 they are not looked at, as with ElectrumX.
+const PING: &[&str] = &["pong_len", "data"];
 
 /// All of them.
 static METHODS: [Method; 37] = [
@@ -112,8 +114,8 @@ static METHODS: [Method; 37] = [
     method("server.donation_address", &[], 0, server::donation_address),
     method("server.features", &[], 0, server::features),
     method("server.peers.subscribe", &[], 0, server::peers),
-    method("server.ping", &[], 0, server::ping).until(V1_7),
-    method("server.ping", &["pong_len", "data"], 0, server::padded_ping).since(V1_7),
+    method("server.ping", PING, 0, server::ping).until(V1_7),
+    method("server.ping", PING, 0, server::padded_ping).since(V1_7),
     method(VERSION, &["client_name", "protocol_version"], 0, server::version).lenient(),
 ];
 

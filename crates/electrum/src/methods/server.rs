@@ -105,11 +105,10 @@ pub fn padded_ping(session: &mut Session, call: &mut Call<'_>) -> Result {
 /// Nobody estimates fees here, which -1 tells. An error would make Electrum turn away.
 pub fn estimate_fee(_: &mut Session, call: &mut Call<'_>) -> Result {
     call.arguments.number(0, 0)?;
-    match call.arguments.value(1) {
-        Parameter::Null => {}
-        Parameter::Text(mode) if ["ECONOMICAL", "CONSERVATIVE"].contains(&&*mode.to_uppercase()) => {}
-        other => {
-            let mode = shown(other).to_uppercase();
+    // What is no text is as if it were not there, as with ElectrumX.
+    if let Parameter::Text(mode) = call.arguments.value(1) {
+        let mode = mode.to_uppercase();
+        if !["ECONOMICAL", "CONSERVATIVE"].contains(&mode.as_str()) {
             return Err(RpcError::bad_request(format!("unknown estimatefee mode: {mode}")));
         }
     }

@@ -15,6 +15,8 @@ use crate::{
 const READ: usize = 64 << 10;
 /// Times that a connection is read from before others have their turn.
 const TURNS: usize = 8;
+/// Bytes that a client may send after its last reply: a message that is too long, say.
+const DISCARDED: usize = 16 << 20;
 /// Bytes of notifications that may wait for a client who does not take them.
 const BEHIND: usize = 32 << 20;
 
@@ -44,7 +46,10 @@ pub struct Connection {
     /// Replies that the client did not take yet, from `sent` on.
     unsent: Vec<u8>,
     sent: usize,
+    /// The last reply is made.
     closing: bool,
+    /// Bytes that came since the last reply was sent.
+    discarded: Option<usize>,
     /// When a request was last whole, and when the client last took all replies.
     active: Instant,
     /// Since when there is half a request, or there are replies that are not taken.
@@ -61,6 +66,7 @@ impl Connection {
             unsent: Vec::new(),
             sent: 0,
             closing: false,
+            discarded: None,
             active: now,
             stuck: None,
         }
@@ -69,7 +75,7 @@ impl Connection {
     /// Sends, reads, answers, and sends again, as far as that goes without waiting. `room` is for what is read.
     pub fn turn(&mut self, room: &mut [u8; READ], now: Instant) -> Waits {
         let waits = self.try_turn(room, now).unwrap_or(Waits::Closed);
-        let is_stuck = !self.pending.is_empty() && waits == Waits::Read || waits == Waits::Write;
+        let is_stuck = waits == Waits::Read && (self.closing || !self.pending.is_empty()) || waits == Waits::Write;
         self.stuck = if is_stuck { self.stuck.or(Some(now)) } else { None };
         waits
     }
@@ -80,7 +86,7 @@ impl Connection {
                 return Ok(Waits::Write);
             }
             if self.closing {
-                return Ok(Waits::Closed);
+                return self.discard(room);
             }
             if !self.has_more {
                 match self.socket.read(room) {
@@ -92,6 +98,11 @@ impl Connection {
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
                         return Ok(if self.socket.has_unsent() { Waits::Write } else { Waits::Read });
+                    }
+                    Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                        self.session.refuse_long(&mut self.unsent);
+                        self.closing = true;
+                        continue;
                     }
                     Err(error) => return Err(error),
                 }
@@ -117,6 +128,22 @@ impl Connection {
             }
         }
         Ok(if self.send()? { Waits::Turn } else { Waits::Write })
+    }
+
+    /// Waits for the client to close. What it still sends is read: a socket that is closed with bytes unread takes back the last reply.
+    fn discard(&mut self, room: &mut [u8; READ]) -> io::Result<Waits> {
+        if self.discarded.is_none() {
+            self.socket.end()?;
+        }
+        let discarded = self.discarded.get_or_insert_default();
+        loop {
+            match self.socket.discard(room) {
+                Ok(count) if count > 0 && *discarded < DISCARDED => *discarded += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Waits::Read),
+                Ok(_) | Err(_) => return Ok(Waits::Closed),
+            }
+        }
     }
 
     /// Sends what the client did not take before. Tells whether that is all.

@@ -1,7 +1,7 @@
 //! The socket of a connection: lines as they are, or as messages of a WebSocket.
 use std::{
     io::{self, Read, Write},
-    net::TcpStream,
+    net::{Shutdown, TcpStream},
     os::fd::{AsFd, BorrowedFd},
     sync::Arc,
 };
@@ -31,6 +31,19 @@ impl Socket {
             Some(longest) => Carrier::Messages(Box::new(WebSocket::new(transport, longest)?)),
         };
         Ok(Self { stream, carrier })
+    }
+
+    /// Sends nothing more.
+    pub fn end(&mut self) -> io::Result<()> {
+        if let Carrier::Messages(socket) = &mut self.carrier {
+            socket.end();
+        }
+        self.stream.shutdown(Shutdown::Write)
+    }
+
+    /// Reads bytes that nobody looks at any more.
+    pub fn discard(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        (&*self.stream).read(room)
     }
 
     /// Whether bytes that were taken are not sent yet.

@@ -64,6 +64,15 @@ impl WebSocket {
         self.is_behind || matches!(&self.state, State::Open(open) if open.get_ref().has_unsent())
     }
 
+    /// Tells the client that nothing more comes.
+    pub fn end(&mut self) {
+        if let State::Open(open) = &mut self.state {
+            // The client may be gone.
+            let _ = open.close(None);
+            let _ = open.flush();
+        }
+    }
+
     /// The socket, once hands are shaken.
     fn open(&mut self) -> io::Result<&mut tungstenite::WebSocket<Transport>> {
         if let State::Handshake(_) = &self.state
@@ -87,10 +96,11 @@ impl WebSocket {
     }
 }
 
-/// The error of a stream. One that would block comes as itself.
+/// The error of a stream. One that would block comes as itself, and a message that is longer than it may be as a file that is too large.
 fn of(error: Error) -> io::Error {
     match error {
         Error::Io(error) => error,
+        Error::Capacity(error) => io::Error::new(ErrorKind::FileTooLarge, error),
         error => io::Error::new(ErrorKind::InvalidData, error),
     }
 }

@@ -184,8 +184,8 @@ impl Node {
         let service = self.shared.electrum().filter(|_| config.electrum.esplora);
         let esplora = service.map(|service| Api::new(service.clone()));
         let site = NodeSite::new(self.shared.clone(), listings).with_esplora(esplora);
-        let http = Http::bind(address, site).map_err(listening("http", address))?;
-        self.http = http.local_address().ok();
+        let http = Http::bind(address, config.http_trusted(), site)?;
+        self.http = Some(http.local_address());
         let stop = self.stop.clone();
         self.threads.push(spawn("http", None, move || http.run(&stop))?);
         Ok(())

@@ -75,12 +75,11 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
 
 /// Serves figures on a thread of its own. Gives the address, and what ends it.
 fn http(address: SocketAddr, site: StoreSite) -> Result<(SocketAddr, Arc<AtomicBool>), Error> {
-    let failed = |error| Error::Failed(format!("--http {address}: {error}; choose another address or port"));
-    let http = Http::bind(address, site).map_err(failed)?;
-    let address = http.local_address().map_err(failed)?;
+    let http = Http::bind(address, ::kv::server::loopback(), site).map_err(Error::other)?;
+    let address = http.local_address();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
-    std::thread::Builder::new().name("http".into()).spawn(move || http.run(&stopped)).map_err(failed)?;
+    std::thread::Builder::new().name("http".into()).spawn(move || http.run(&stopped)).map_err(Error::other)?;
     Ok((address, stop))
 }
 

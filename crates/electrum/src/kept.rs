@@ -1,0 +1,102 @@
+//! What is known of scripts, kept for who asks again.
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use spv::Hash;
+
+/// What is known of scripts that were asked for, as of an edition of the branch. There are two generations: what the younger one has no
+/// room for makes it the older one, and what nobody asks for in the time of a generation is forgotten.
+pub struct Kept<T>(Mutex<Generations<T>>);
+
+struct Generations<T> {
+    room: usize,
+    young: HashMap<Hash, Entry<T>>,
+    old: HashMap<Hash, Entry<T>>,
+    /// Number of the branch that is known last.
+    edition: u64,
+}
+
+struct Entry<T> {
+    known: T,
+    edition: u64,
+}
+
+impl<T: Clone + Default> Kept<T> {
+    /// Keeps what is known of `room` scripts at least, of twice as many at most.
+    pub fn new(room: usize) -> Self {
+        Self(Mutex::new(Generations { room, young: HashMap::new(), old: HashMap::new(), edition: 0 }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Generations<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The branch has another edition. Where it has only grown, what is known is the beginning of what there is.
+    pub(crate) fn begin(&self, edition: u64, has_only_grown: bool) {
+        let mut generations = self.lock();
+        generations.edition = edition;
+        if !has_only_grown {
+            generations.young.clear();
+            generations.old.clear();
+        }
+    }
+
+    /// What is known of a script, and whether that is all as of an edition.
+    pub fn get(&self, script: &Hash, edition: u64) -> (T, bool) {
+        let generations = self.lock();
+        match generations.young.get(script).or_else(|| generations.old.get(script)) {
+            Some(entry) => (entry.known.clone(), entry.edition == edition),
+            None => (T::default(), false),
+        }
+    }
+
+    /// Keeps what is known of a script as of an edition.
+    pub fn put(&self, script: &Hash, known: T, edition: u64) {
+        let mut generations = self.lock();
+        // What was computed before a reorganisation must not come behind it.
+        if edition != generations.edition {
+            return;
+        }
+        if generations.young.len() >= generations.room && !generations.young.contains_key(script) {
+            generations.old = std::mem::take(&mut generations.young);
+        }
+        generations.young.insert(*script, Entry { known, edition });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(number: u8) -> Hash {
+        [number; 32]
+    }
+
+    #[test]
+    fn what_nobody_asks_for_is_forgotten() {
+        let kept = Kept::new(2);
+        (0..3).for_each(|number| kept.put(&script(number), number, 0));
+        assert_eq!(
+            [0, 1, 2, 3].map(|number| kept.get(&script(number), 0)),
+            [(0, true), (1, true), (2, true), (0, false)]
+        );
+        kept.put(&script(1), 7, 0);
+        kept.put(&script(3), 3, 0);
+        assert_eq!([0, 1, 3].map(|number| kept.get(&script(number), 0)), [(0, false), (7, true), (3, true)]);
+    }
+
+    #[test]
+    fn what_grows_is_a_beginning_and_what_leaves_is_nothing() {
+        let kept = Kept::new(2);
+        kept.put(&script(1), 1, 0);
+        kept.begin(1, true);
+        assert_eq!(kept.get(&script(1), 1), (1, false));
+        // Too late.
+        kept.put(&script(1), 9, 0);
+        assert_eq!(kept.get(&script(1), 1), (1, false));
+        kept.begin(2, false);
+        assert_eq!(kept.get(&script(1), 2), (0, false));
+    }
+}

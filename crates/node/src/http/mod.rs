@@ -1,0 +1,209 @@
+//! A site over HTTP/1.1: connections that are kept, all of them on one thread, and none of them waited for.
+//!
+//! That thread answers what is at hand. What has to be read from disk is answered by [readers](Readers), so figures and health wait for
+//! nobody's reading. A connection has one request under way, so that no queue is longer than there are connections, and each step of it has
+//! its time. Where all places are taken, those of all or those of a prefix, the connection that was silent for longest goes.
+
+mod connection;
+mod readers;
+mod reply;
+mod request;
+
+use std::{
+    io::{self, ErrorKind},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Acquire},
+    },
+    time::{Duration, Instant},
+};
+
+use nic::{Prefix, Sharer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::{Error, sockets::listening};
+use connection::{Connection, Step};
+use readers::{Job, Readers};
+pub use reply::Reply;
+use request::Request;
+
+/// Connections at a time.
+const CONNECTIONS: usize = 256;
+/// Connections at a time of a prefix that is not trusted.
+const PREFIX_CONNECTIONS: usize = 32;
+/// Requests of a connection that are answered before others have their turn.
+const REQUESTS: usize = 16;
+/// How often the thread looks whether it is to stop, and whose time is over.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What is to be had at which path.
+pub trait Site: Send + Sync + 'static {
+    /// The answer to a GET.
+    fn answer(&self, get: &Get<'_>) -> Reply;
+
+    /// Whether what is at a path has to be read from disk, or takes long for another reason.
+    fn is_slow(&self, path: &str) -> bool;
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Get<'a> {
+    /// What is before the question mark.
+    pub path: &'a str,
+    /// What is behind it.
+    pub query: &'a str,
+    /// Who asks.
+    pub from: IpAddr,
+}
+
+/// The listener of a site.
+pub struct Http<S> {
+    listener: TcpListener,
+    local: SocketAddr,
+    trusted: Vec<Prefix>,
+    site: Arc<S>,
+    readers: Readers,
+    /// In the order in which they came.
+    connections: Vec<Connection>,
+    /// Number of the next connection.
+    next: u64,
+}
+
+impl<S: Site> Http<S> {
+    /// Listens on `address`, and starts what reads. Each prefix has a share of the connections, but for those in `trusted`.
+    pub fn bind(address: SocketAddr, trusted: Vec<Prefix>, site: S) -> Result<Self, Error> {
+        let listen = || {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            Ok((listener.local_addr()?, listener))
+        };
+        let (local, listener) = listen().map_err(listening("http", address))?;
+        let site = Arc::new(site);
+        let readers = Readers::start(&site)?;
+        Ok(Self { listener, local, trusted, site, readers, connections: Vec::new(), next: 0 })
+    }
+
+    /// The address that it listens on.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Serves until `stop` is set.
+    pub fn run(mut self, stop: &AtomicBool) {
+        while !stop.load(Acquire) {
+            let Ok(events) = self.wait() else {
+                // The want of memory, say: nothing was waited for.
+                std::thread::sleep(TICK);
+                continue;
+            };
+            let now = Instant::now();
+            for (number, reply) in self.readers.take() {
+                if let Ok(at) = self.connections.binary_search_by_key(&number, |connection| connection.number) {
+                    self.connections[at].send(reply, now);
+                }
+            }
+            let mut connections = std::mem::take(&mut self.connections);
+            let mut events = events.into_iter();
+            connections.retain_mut(|connection| {
+                let goes_on = self.turn(connection, events.next().unwrap_or(PollFlags::empty()), now);
+                if !goes_on {
+                    self.readers.forget(connection.number);
+                }
+                goes_on
+            });
+            self.connections = connections;
+            self.readers.set_held(self.connections.iter().map(Connection::held).sum());
+            self.accept(now);
+        }
+    }
+
+    /// Waits until something can be done. Gives what each connection is ready for.
+    fn wait(&self) -> io::Result<Vec<PollFlags>> {
+        let mut polled =
+            vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(self.readers.waker(), PollFlags::IN)];
+        let own = polled.len();
+        polled
+            .extend(self.connections.iter().map(|connection| PollFd::new(connection.stream(), connection.waits_for())));
+        let is_due = self.connections.iter().any(|connection| connection.is_due);
+        let tick = if is_due { Duration::ZERO } else { TICK };
+        match poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: i64::from(tick.subsec_nanos()) })) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(polled[own..].iter().map(PollFd::revents).collect())
+    }
+
+    /// Does for a connection what can be done at once. Whether it goes on.
+    fn turn(&self, connection: &mut Connection, events: PollFlags, now: Instant) -> bool {
+        if connection.is_over(now) || connection.has_left(events) {
+            return false;
+        }
+        if events.is_empty() && !connection.is_due {
+            return true;
+        }
+        for _ in 0..REQUESTS {
+            match connection.advance(now) {
+                Ok(Step::Asked(request)) => self.ask(connection, request, now),
+                Ok(Step::Waits) => {
+                    connection.is_due = false;
+                    return true;
+                }
+                Ok(Step::Done) | Err(_) => return false,
+            }
+        }
+        connection.is_due = true;
+        true
+    }
+
+    /// Has a request answered, here or by a reader.
+    fn ask(&self, connection: &mut Connection, request: Request, now: Instant) {
+        let job = Job { number: connection.number, from: connection.from, request };
+        if self.site.is_slow(job.get().path) {
+            self.readers.ask(job);
+        } else {
+            connection.send(job.answer(&*self.site), now);
+        }
+    }
+
+    fn accept(&mut self, now: Instant) {
+        for _ in 0..CONNECTIONS {
+            match self.listener.accept() {
+                Ok((stream, address)) => self.begin(stream, address.ip(), now),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                // The want of a descriptor, say: the longest silent gives its own.
+                Err(_) => {
+                    self.make_room(|_| true);
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, stream: TcpStream, from: IpAddr, now: Instant) {
+        let sharer = Sharer::of(from, self.trusted.iter().any(|prefix| prefix.contains(from)));
+        let own = self.connections.iter().filter(|connection| connection.sharer == sharer).count();
+        if own >= PREFIX_CONNECTIONS && sharer != Sharer::Trusted {
+            self.make_room(|connection| connection.sharer == sharer);
+        } else if self.connections.len() >= CONNECTIONS {
+            self.make_room(|_| true);
+        }
+        let Ok(mut connection) = Connection::new(stream, self.next, from, sharer, now) else { return };
+        self.next += 1;
+        // One that has asked already is answered before the next may need its place.
+        connection.is_due = true;
+        if self.turn(&mut connection, PollFlags::empty(), now) {
+            self.connections.push(connection);
+        }
+    }
+
+    /// Closes one of those connections: the longest silent one, or where none is silent the one with the oldest request.
+    fn make_room(&mut self, is_meant: impl Fn(&Connection) -> bool) {
+        let meant = self.connections.iter().enumerate().filter(|(_, connection)| is_meant(connection));
+        let longest = meant.min_by_key(|(_, connection)| (connection.is_busy(), connection.since));
+        if let Some((at, _)) = longest {
+            self.readers.forget(self.connections.remove(at).number);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The threads that answer what has to be read from disk.
+
+use std::{
+    collections::VecDeque,
+    net::IpAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, JoinHandle},
+};
+
+use nic::Waker;
+
+use super::{Get, Reply, Site, request::Request};
+use crate::{
+    Error,
+    threads::{join, spawn},
+};
+
+/// Bytes of replies that clients have yet to take: beyond, nothing more is read before some are taken. A reply that is being made comes on top.
+const HELD: usize = 256 << 20;
+
+/// What a connection asked.
+pub struct Job {
+    /// The connection's number.
+    pub number: u64,
+    /// Who asks.
+    pub from: IpAddr,
+    /// What.
+    pub request: Request,
+}
+
+impl Job {
+    /// What the site is asked.
+    pub fn get(&self) -> Get<'_> {
+        let target = self.request.target.as_str();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        Get { path, query, from: self.from }
+    }
+
+    /// What the site answers, as it is sent.
+    pub fn answer(&self, site: &impl Site) -> Vec<u8> {
+        site.answer(&self.get()).encode(self.request.with_body, self.request.is_last)
+    }
+}
+
+/// The threads, which end when this is dropped.
+pub struct Readers {
+    desk: Arc<Desk>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Where the threads take jobs, and leave replies.
+struct Desk {
+    state: Mutex<State>,
+    /// There may be something for a thread to do.
+    changed: Condvar,
+    /// Tells that there are replies.
+    waker: Waker,
+}
+
+#[derive(Default)]
+struct State {
+    /// One for each connection at most.
+    jobs: VecDeque<Job>,
+    replies: Vec<(u64, Vec<u8>)>,
+    /// Bytes of these, and of what clients take.
+    held: usize,
+    is_closed: bool,
+}
+
+impl Desk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, site: &impl Site) {
+        let mut state = self.state();
+        while !state.is_closed {
+            let job = if state.held < HELD { state.jobs.pop_front() } else { None };
+            let Some(job) = job else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            drop(state);
+            // The panic itself is reported by the panic hook.
+            let reply = catch_unwind(AssertUnwindSafe(|| job.answer(site))).unwrap_or_else(|_| {
+                let failed = Reply::text("the request failed: see the node's log\n");
+                failed.with_status("500 Internal Server Error").encode(job.request.with_body, job.request.is_last)
+            });
+            state = self.state();
+            state.held += reply.len();
+            state.replies.push((job.number, reply));
+            self.waker.wake();
+        }
+    }
+}
+
+impl Readers {
+    /// Starts the threads: as many as there are processors, and two at least, since they wait for the disk.
+    pub fn start<S: Site>(site: &Arc<S>) -> Result<Self, Error> {
+        let waker = Waker::new().map_err(|source| Error::System { what: "an event", source })?;
+        let desk = Arc::new(Desk { state: Mutex::default(), changed: Condvar::new(), waker });
+        // Dropping it, should a thread fail to start, ends those that did.
+        let mut readers = Self { desk, threads: Vec::new() };
+        for number in 0..thread::available_parallelism().map_or(2, usize::from).clamp(2, 8) {
+            let (desk, site) = (Arc::clone(&readers.desk), Arc::clone(site));
+            readers.threads.push(spawn(&format!("http-read-{number}"), None, move || desk.read(&*site))?);
+        }
+        Ok(readers)
+    }
+
+    /// What is readable when there are replies.
+    pub fn waker(&self) -> &Waker {
+        &self.desk.waker
+    }
+
+    /// Has a request answered.
+    pub fn ask(&self, job: Job) {
+        self.desk.state().jobs.push_back(job);
+        self.desk.changed.notify_one();
+    }
+
+    /// Forgets what a connection asked, which is over.
+    pub fn forget(&self, number: u64) {
+        self.desk.state().jobs.retain(|job| job.number != number);
+    }
+
+    /// The replies that were made, by the numbers of their connections.
+    pub fn take(&self) -> Vec<(u64, Vec<u8>)> {
+        // In this order one that is made meanwhile leaves the waker readable.
+        let _ = rustix::io::read(&self.desk.waker, &mut [0; 8]);
+        std::mem::take(&mut self.desk.state().replies)
+    }
+
+    /// Tells how many bytes the replies have that were taken from here and not yet by clients.
+    pub fn set_held(&self, bytes: usize) {
+        let mut state = self.desk.state();
+        state.held = bytes + state.replies.iter().map(|(_, reply)| reply.len()).sum::<usize>();
+        if state.held < HELD && !state.jobs.is_empty() {
+            self.desk.changed.notify_all();
+        }
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.desk.state().is_closed = true;
+        self.desk.changed.notify_all();
+        self.threads.drain(..).for_each(join);
+    }
+}
