@@ -60,6 +60,26 @@ fn operations_one_by_one() {
     assert_eq!(other.status, Status::TransactionIdReused);
 }
 
+/// Of three replicas' addresses nobody is at the first, and who is at the second is silent.
+#[test]
+fn a_client_turns_to_a_node_that_answers() {
+    let node = TestNode::start(FAULTS);
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let others = vec![silent.local_addr().unwrap(), node.address];
+    let options = Options { others, turn_after: Duration::from_millis(200), ..options() };
+    let mut client = Client::connect(gone, &options).unwrap();
+    client.create(account(1)).unwrap();
+    assert_eq!(client.node(), node.address);
+    assert_eq!(client.issue(account(1), 7).unwrap().value, 7);
+    assert!(client.turns() >= 2, "{}", client.turns());
+    assert_eq!(node.state.lock().unwrap().ledger.last_sequence(), 2);
+    assert!(silent.recv(&mut [0; 2048]).unwrap() > 0, "it was asked");
+
+    let tcp = Options { tcp: true, others: vec![gone], give_up_after: Duration::from_millis(300), ..options };
+    assert!(matches!(Client::connect(gone, &tcp), Err(Error::Socket { .. })), "nobody is there at all");
+}
+
 #[test]
 fn many_operations_keep_their_order() {
     let node = TestNode::start(FAULTS);

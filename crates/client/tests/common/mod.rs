@@ -14,8 +14,8 @@ use spv::bitcoin;
 use spv::hash::{index_leaf, transaction_leaf, transaction_node};
 use spv::{BlockHeader, SealingKey, account_path, tree_depth};
 use wire::{
-    BatchEntriesMut, BatchMut, Chain, Command, ErrorFrame, Frame, FrameMut, FullReply, HeadersFrame, IndexEntry,
-    IndexReply, InfoFrame, Operation, Promise, ProofReply, ProofRequest, Query, Status, U16, U32, U64,
+    BatchEntriesMut, BatchMut, Chain, Command, ErrorFrame, FinalityFrame, Frame, FrameMut, FullReply, HeadersFrame,
+    IndexEntry, IndexReply, InfoFrame, Operation, Promise, ProofReply, ProofRequest, Query, Status, U16, U32, U64,
 };
 use zerocopy::IntoBytes;
 
@@ -172,6 +172,11 @@ fn answer(datagram: &mut Vec<u8>, state: &mut NodeModel, busy: bool) -> usize {
             let reply = state.headers(*request, datagram.len());
             *datagram = reply;
             datagram.len()
+        }
+        Ok(FrameMut::Finality(request, _)) => {
+            // One key seals its blocks.
+            request.set_refusal(Status::NotFound);
+            FinalityFrame::LENGTH
         }
         Ok(FrameMut::Proof(request, _)) => {
             let reply = state.proof(*request, datagram.len());
