@@ -7,6 +7,7 @@ A library is a folder with a `lib.toml`, which names its testbenches, its formal
 
 import argparse
 import collections
+import functools
 import hashlib
 import json
 import os
@@ -175,18 +176,49 @@ def slang(library, name, parameters):
 # Simulation: verilator makes C++ of a module, which is compiled together with its testbench.
 
 
+COMPILER = ["g++", "-std=c++20"]
+
+
+def includes():
+    include = verilator_root() / "include"
+    return [f"-I{BUILD / 'verilated'}", f"-I{include}", f"-I{include}/vltstd", f"-I{RTL}/common/tb"]
+
+
+@functools.cache
 def runtime():
     """The library that every verilated model is linked with, compiled once."""
     archive = BUILD / "verilated" / "libverilated.a"
     if archive.exists():
         return archive
     archive.parent.mkdir(parents=True, exist_ok=True)
-    include = verilator_root() / "include"
     for name in ("verilated", "verilated_threads", "verilated_vcd_c"):
-        run(["g++", "-std=c++20", "-O1", "-fPIC", "-c", f"-I{include}", f"-I{include}/vltstd", include / f"{name}.cpp",
-             "-o", archive.parent / f"{name}.o"], "the verilator runtime")
+        run([*COMPILER, "-O1", "-fPIC", "-c", *includes(), verilator_root() / "include" / f"{name}.cpp", "-o", archive.parent / f"{name}.o"],
+            "the verilator runtime")
     run(["ar", "rcs", archive, *archive.parent.glob("*.o")], "the verilator runtime")
     return archive
+
+
+@functools.cache
+def precompiled(*options):
+    """The options, and what has the compiler take the common headers as they were compiled with the same ones."""
+    header = RTL / "common" / "tb" / "precompiled.hpp"
+    out = BUILD / "verilated" / "precompiled.hpp.gch" / "".join(options)
+    stamp = out.with_name(f"stamp{out.name}")
+    state = run([*COMPILER, "--version"], "the compiler") + header.read_text()
+    if not stamp.exists() or stamp.read_text() != state:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        run([*COMPILER, *options, *includes(), "-x", "c++-header", header, "-o", out], "the common headers")
+        stamp.write_text(state)
+    return [*options, "-include", header.name]
+
+
+@functools.cache
+def twin():
+    """The Rust engines, built as their tests are; with --workspace as those of the whole workspace, with which they are compiled already
+    where `make test` comes here."""
+    selection = ["--workspace"] if OPTIONS.workspace else ["--package", "turnpike-twin"]
+    text = run(["cargo", "test", "--quiet", "--locked", *selection, "--tests", "--no-run", "--message-format=json"], "the Rust engines", cwd=ROOT)
+    return re.findall(r'"([^"]+/libturnpike_twin[^"/]*\.a)"', text)[0]
 
 
 def simulation(library, name, parameters, trace):
@@ -224,17 +256,16 @@ def simulate(library, name, bench, parameters, seed, trace):
     run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "unique", "--x-initial", "unique", *tracing, "--top-module", top, "--prefix", "Vtop", "-Mdir",
                   folder, *generics(parameters), *library.files(), *[library.folder / path for path in bench.get("files", [])]),
         f"verilator of {title(name, parameters)}")
-    include = verilator_root() / "include"
-    flags = ["-std=c++20", "-O1", f"-I{include}", f"-I{include}/vltstd", f"-I{RTL}/common/tb", f"-I{folder}"]
+    flags = [*includes(), f"-I{folder}"]
     flags += [f"-D{key}={value}" for key, value in {**parameters, **bench.get("defines", {})}.items()]
     flags += ["-DTRACE=1"] if trace else []
-    linked = [ROOT / path for path in bench.get("link", [])]
+    linked = [twin()] if bench.get("twin") else []
     bench_file = library.folder / "tb" / bench.get("bench", name) / "tb.cpp"
     program = folder / "simulation"
     # What verilator calls slow runs once, so optimising it is not worth the time.
     slow, fast = together(folder)
-    run(["g++", *flags, "-O0", "-c", slow], f"compilation of {title(name, parameters)}", cwd=folder)
-    run(["g++", *flags, "-o", program, bench_file, fast, slow.with_suffix(".o"), *linked, runtime(), "-lpthread"],
+    run([*COMPILER, *precompiled("-O0"), *flags, "-c", slow], f"compilation of {title(name, parameters)}", cwd=folder)
+    run([*COMPILER, *precompiled("-O1"), *flags, "-o", program, bench_file, fast, slow.with_suffix(".o"), *linked, runtime(), "-lpthread"],
         f"compilation of {title(name, parameters)}")
     started = time.monotonic()
     arguments = [program, f"--seed={seed}", f"--vectors={ROOT}/vectors"]
@@ -258,14 +289,22 @@ def tested(library, name, bench, parameters):
         raise Failed(f"{library.name}/{title(name, parameters)}; `make rtl-wave NAMES={name} SEED={OPTIONS.seed}` shows the waveform") from failed
 
 
-def test(library, names):
-    chosen = [(name, bench) for name, bench in library.entries("tests") if not names or name in names]
-    for _, bench in chosen:
-        for command in bench.get("before", []):
-            run(command.split(), command, cwd=ROOT)
-    runtime()
-    side_by_side(tested, ((library, name, bench, parameters) for name, bench in chosen for parameters in bench.get("parameters", [{}])))
-    formal(library, names)
+def test(libraries, names):
+    """All testbenches and proofs, those of one library beside those of another."""
+    jobs = []
+    for library in libraries:
+        for name, bench in library.entries("tests"):
+            if not names or name in names:
+                jobs += [(tested, library, name, bench, parameters) for parameters in bench.get("parameters", [{}])]
+        jobs += [(prove, *proof) for proof in proofs(library, names)]
+    benches = [bench for _, _, _, bench, _ in jobs]
+    for command in dict.fromkeys(command for bench in benches for command in bench.get("before", [])):
+        run(command.split(), command, cwd=ROOT)
+    # What all of them take is made before they begin.
+    runtime(), precompiled("-O0"), precompiled("-O1")
+    if any(bench.get("twin") for bench in benches):
+        twin()
+    side_by_side(lambda work, *rest: work(*rest), jobs)
 
 
 def wave(library, names):
@@ -321,11 +360,13 @@ def model(library, names):
         tracing = ["--trace-vcd"] if OPTIONS.trace else []
         run(verilator("--cc", "--assert", "-Wno-fatal", "-O3", "--x-assign", "fast", "--x-initial", "unique", *tracing, "--top-module", entry.get("top", name), "--prefix", "Vtop",
                       "-Mdir", folder, *generics(parameters), *listed), f"verilator of {title(name, parameters)}")
-        include = verilator_root() / "include"
-        flags = ["-std=c++20", "-O2", "-fPIC", f"-I{include}", f"-I{include}/vltstd", f"-I{folder}"]
+        flags = [*includes(), f"-I{folder}"]
         flags += [f"-D{key}={value}" for key, value in defines.items()] + (["-DTRACE=1"] if OPTIONS.trace else [])
         fresh = built.with_suffix(".new")
-        run(["g++", *flags, "-shared", "-o", fresh, *files, *folder.glob("*.cpp"), runtime(), "-lpthread"], f"compilation of {title(name, parameters)}")
+        slow, fast = together(folder)
+        run([*COMPILER, *precompiled("-O0", "-fPIC"), *flags, "-c", slow], f"compilation of {title(name, parameters)}", cwd=folder)
+        run([*COMPILER, *precompiled("-O2", "-fPIC"), *flags, "-shared", "-o", fresh, *files, fast, slow.with_suffix(".o"), runtime(), "-lpthread"],
+            f"compilation of {title(name, parameters)}")
         # A program that has loaded the old one keeps it.
         fresh.replace(built)
         stamp.write_text(digest.hexdigest())
@@ -369,9 +410,13 @@ def cover(script, top, what):
     return names
 
 
-def formal(library, names):
+def proofs(library, names):
     chosen = [(name, proof) for name, proof in library.entries("formal") if not names or name in names]
-    side_by_side(prove, ((library, name, proof, parameters) for name, proof in chosen for parameters in proof.get("parameters", [{}])))
+    return [(library, name, proof, parameters) for name, proof in chosen for parameters in proof.get("parameters", [{}])]
+
+
+def formal(library, names):
+    side_by_side(prove, proofs(library, names))
 
 
 # Synthesis.
@@ -587,6 +632,7 @@ def main():
     parser.add_argument("action", choices=actions)
     parser.add_argument("names", nargs="*", help="testbenches, proofs or blocks; all where none are named")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workspace", action="store_true", help="test: the Rust engines as the tests of the whole workspace are built")
     parser.add_argument("--quick", action="store_true", help="test: no second run with a waveform")
     parser.add_argument("--trace", action="store_true", help="model: one that can write waveforms")
     parser.add_argument("--library")
@@ -594,8 +640,11 @@ def main():
     OPTIONS = parser.parse_args()
     try:
         check_names(OPTIONS.action, OPTIONS.names)
-        for library in libraries():
-            if OPTIONS.library in (None, library.name):
+        chosen = [library for library in libraries() if OPTIONS.library in (None, library.name)]
+        if OPTIONS.action == "test":
+            test(chosen, OPTIONS.names)
+        else:
+            for library in chosen:
                 actions[OPTIONS.action](library, OPTIONS.names)
     except Failed as failed:
         sys.exit(f"FAILED {failed}")

@@ -115,7 +115,7 @@ struct Model {
 
 }  // namespace table
 
-// The Rust table, crates/table/examples/table_c.rs.
+// The Rust table, rtl/twin/src/table.rs.
 extern "C" {
 struct Twin;
 Twin *table_new(size_t entries, uint32_t load, const uint8_t seed[16]);

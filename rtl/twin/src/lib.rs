@@ -5,6 +5,7 @@
 
 mod coprocessor;
 mod signatures;
+mod table;
 mod verification;
 mod verify_frame;
 

@@ -1,7 +1,6 @@
-//! The table with 16-byte keys and 8-byte values as a C library: the hardware's testbench (`rtl/table/tb`) runs it in lock step.
-#![allow(missing_docs, clippy::missing_safety_doc)]
+//! The table with 16-byte keys and 8-byte values: the testbenches of `rtl/table` run it in lock step. `table_tb.hpp` declares it.
 
-use turnpike_table::{Config, Table};
+use table::{Config, Table};
 
 type Twin = Table<16, 8>;
 
