@@ -63,7 +63,8 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    fn get(&self, place: usize) -> Option<&Parameter<'a>> {
+    /// The parameter, if there is one.
+    pub fn get(&self, place: usize) -> Option<&Parameter<'a>> {
         self.0.get(place)?.as_ref()
     }
 
