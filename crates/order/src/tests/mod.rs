@@ -94,6 +94,11 @@ fn one_of_four_may_be_away_and_two_may_not() {
             cluster.reach(stuck + 10).await;
             // Who was away gets what it missed from the others.
             cluster.start(1).await;
+            // It knows at once how far it was, and has a certificate to show.
+            let status = cluster.replica(1).status();
+            let resumed = status.snapshot().height;
+            assert!((1..=cluster.height(1)).contains(&resumed), "{resumed}");
+            assert!(status.certificate().is_some_and(|certificate| certificate.header.height.get() <= resumed));
             let height = cluster.height(0);
             cluster.reach(height + 5).await;
             cluster.agree();
