@@ -267,7 +267,12 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
     what_is_final_is_proved(&cluster, testers[0].account(0));
     let stopped = cluster.run("stop");
     assert!(stopped.iter().all(|replica| replica["process"].is_null()), "{stopped:?}");
-    for number in 0..REPLICAS {
-        turnpike(&["check", cluster.folder(number).join("data").to_str().unwrap()]);
-    }
+    let directories = (0..REPLICAS).map(|number| cluster.folder(number).join("data").to_str().unwrap().to_owned());
+    let directories = Vec::from_iter(directories);
+    let mut check = vec!["check", &directories[0], "--compare"];
+    check.extend(directories[1..].iter().map(String::as_str));
+    let checked = turnpike(&check);
+    let [.., compared] = &checked[..] else { panic!("{checked:?}") };
+    assert_eq!(compared["replicas"], REPLICAS, "{compared}");
+    assert!(compared["same_height"].as_u64() > Some(10), "{compared}");
 }

@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 
-use chain::own::{self, Levels};
+use chain::own::{self, Levels, OwnReader};
 use ledger::journal::Log;
 use ledger::{Limits, Secret};
 use node::signatures::{Place, Signatures};
@@ -34,14 +34,66 @@ struct Report {
     bitcoin_transactions: u64,
 }
 
+/// What is told of several replicas that were audited.
+#[derive(Serialize)]
+struct Compared {
+    replicas: usize,
+    /// Up to here all have the same blocks.
+    same_height: u64,
+    highest: u64,
+}
+
+/// The hashes of a chain's headers, by height.
+type Hashes = Vec<[u8; 32]>;
+
+/// Headers that are read at a time.
+const HEADERS: usize = 1024;
+
 /// Runs `turnpike check`.
 pub fn run(args: &CheckArgs, output: Output) -> Result<(), Error> {
-    let report = check(&args.directory)?;
+    let (report, hashes) = check(&args.directory)?;
     output.result(&report, describe);
+    if args.compare.is_empty() {
+        return Ok(());
+    }
+    let mut compared = Compared { replicas: 1, same_height: report.height, highest: report.height };
+    for directory in &args.compare {
+        let (report, others) = check(directory)?;
+        output.result(&report, describe);
+        if let Some(height) = hashes.iter().zip(&others).position(|(one, other)| one != other) {
+            let [one, other] = [&hashes, &others].map(|hashes| hex::encode(&hashes[height]));
+            return Err(Error::Failed(format!(
+                "{} and {} part at height {height}: they have blocks {one} and {other}. What is final is the same on all \
+                 replicas: they are of different networks, or more of them lied than a third",
+                args.directory.display(),
+                directory.display()
+            )));
+        }
+        compared.replicas += 1;
+        compared.same_height = compared.same_height.min(report.height);
+        compared.highest = compared.highest.max(report.height);
+    }
+    output.result(&compared, |compared| {
+        let Compared { replicas, same_height, highest } = compared;
+        let (same, highest) = (thousands(*same_height), thousands(*highest));
+        format!("compared   {replicas} replicas have the same blocks up to {same}; the highest of them has {highest}")
+    });
     Ok(())
 }
 
-fn check(directory: &Path) -> Result<Report, Error> {
+fn hashes(reader: &OwnReader, height: u64) -> Result<Hashes, Error> {
+    let mut hashes = Hashes::new();
+    while hashes.len() as u64 <= height {
+        let headers = reader.headers(hashes.len() as u64, HEADERS).map_err(Error::other)?;
+        if headers.is_empty() {
+            break;
+        }
+        hashes.extend(headers.iter().map(|sealed| sealed.header.hash()));
+    }
+    Ok(hashes)
+}
+
+fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
     if !directory.is_dir() {
         return Err(Error::Input(format!("{} is no data directory: there is no such folder", directory.display())));
     }
@@ -77,7 +129,8 @@ fn check(directory: &Path) -> Result<Report, Error> {
         }
         None => (None, 0),
     };
-    Ok(Report {
+    let hashes = hashes(&chain.reader(), audit.tip.height())?;
+    let report = Report {
         height: audit.tip.height(),
         tip: hex::encode(&audit.tip.hash),
         network: hex::encode(&chain.network_id()),
@@ -91,7 +144,8 @@ fn check(directory: &Path) -> Result<Report, Error> {
         signatures,
         bitcoin_height,
         bitcoin_transactions,
-    })
+    };
+    Ok((report, hashes))
 }
 
 /// Gives the signed operations of the journal that are in no block.
