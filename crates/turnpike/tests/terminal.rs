@@ -67,7 +67,9 @@ fn log_lines_have_colours_on_terminals_only() {
 /// The demo in small.
 fn demo(errors: impl Into<Stdio>) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
-    command.args(["demo", "--transfers", "200000", "--accounts", "3000", "--proofs", "50"]).env("TERM", "xterm");
+    command
+        .args(["demo", "--transfers", "200000", "--accounts", "3000", "--proofs", "50", "--no-replicas"])
+        .env("TERM", "xterm");
     let demo = command.stderr(errors).stdout(Stdio::piped()).spawn().unwrap();
     drop(command);
     let output = demo.wait_with_output().unwrap();

@@ -13,13 +13,15 @@ const WINDOW: u32 = 16;
 fn an_operation_is_executed_again_once_a_window_has_come_behind_it() {
     let twin = new(4, WINDOW as usize);
     assert!(!twin.is_null());
-    let issue = |transaction| {
-        let mut frame = CompactFrame::new(Command::Issue, transaction, 1, 0, 10);
+    let ask = |command, transaction, amount| {
+        let mut frame = CompactFrame::new(command, transaction, 1, 0, amount);
         // SAFETY: the twin is there until `free`, and the frame is a whole one.
         let value = unsafe { execute(twin, frame.as_mut_bytes().as_mut_ptr()) };
         assert_eq!(frame.status.get(), Status::Ok.code());
         value
     };
+    ask(Command::Create, 100, 0);
+    let issue = |transaction| ask(Command::Issue, transaction, 10);
     let first = issue(1);
     assert_eq!(issue(1), first, "a retry changes nothing");
     for transaction in 2..=WINDOW {
@@ -30,7 +32,7 @@ fn an_operation_is_executed_again_once_a_window_has_come_behind_it() {
     let before = issue(WINDOW + 1);
     assert_eq!(issue(1), before + 10, "it was forgotten");
     // SAFETY: as above.
-    assert_eq!(unsafe { remembered(twin) }, u64::from(WINDOW) + 2);
+    assert_eq!(unsafe { remembered(twin) }, u64::from(WINDOW) + 3);
     // SAFETY: nothing uses it any more.
     unsafe { free(twin) };
 }

@@ -24,4 +24,10 @@ pub struct DemoArgs {
     /// What carries datagrams to the node
     #[arg(long, value_enum)]
     pub io: Option<IoArg>,
+    /// Leave out the replicas
+    #[arg(long)]
+    pub no_replicas: bool,
+    /// Be the replica that lies, of the cluster in this directory
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub liar: Option<PathBuf>,
 }

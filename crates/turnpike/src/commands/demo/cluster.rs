@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -33,8 +33,14 @@ const TRANSFERS: u64 = 50_000;
 /// Operations in a datagram: some hundred KiB of a block's one MiB.
 const BATCH: u16 = 1_000;
 const WINDOW: usize = 8;
-/// How long others may take to see that one lies: it leads every fourth view.
+/// How long requests are tried.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long others may take to see that one lies, which leads every fourth view. It is started again after that: others may not have
+/// taken a connection so soon after the last one with its key.
+const EVIDENCE: Duration = Duration::from_secs(20);
+const LIARS: usize = 5;
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Runs it below a folder. Gives how many operations were lost.
 pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Error> {
@@ -87,7 +93,7 @@ pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Er
 
     cluster.turnpike("start", &[])?;
     prove(nodes[1], &options, &workload, output)?;
-    cluster.lie(&started[LIAR], nodes[1], output)?;
+    cluster.lie(&started[LIAR], output)?;
     Ok(calm.lost + killed.lost)
 }
 
@@ -140,31 +146,44 @@ impl Cluster {
         text.lines().map(|line| serde_json::from_str(line).map_err(Error::other)).collect()
     }
 
-    /// Plays a replica that states what is not so whenever it leads, until the others have evidence.
-    fn lie(&self, replica: &Value, witness: SocketAddr, output: Output) -> Result<(), Error> {
+    /// Has a replica's place taken by one that states what is not so whenever it leads, until another has evidence.
+    fn lie(&self, replica: &Value, output: Output) -> Result<(), Error> {
         kill(replica)?;
-        let mut config = Config::load(&self.dir.join(format!("replica-{LIAR}/turnpike.toml"))).map_err(Error::other)?;
-        config.data = self.dir.join("liar");
-        let (order, site) = node::replica_engine(&config).map_err(Error::other)?;
-        let statuses = self.turnpike("status", &[])?;
-        let http = statuses.iter().find(|status| status["listen"].as_str() == Some(&witness.to_string()));
-        let http =
-            http.and_then(|status| status["http"].as_str()).ok_or_else(|| failed("a replica told no address"))?;
-        let liar = Process::start(order, site, Arc::new(Liar)).map_err(Error::other)?;
         let since = Instant::now();
-        let evidence = loop {
-            let evidence = evidence_of(http)?;
-            if evidence > 0 {
-                break evidence;
-            }
+        while self.turnpike("status", &[])?[LIAR]["process"].is_i64() {
             if since.elapsed() > PATIENCE {
-                return Err(failed("no replica saw that one of them lies"));
+                return Err(failed("a replica that was killed does not end"));
             }
-            sleep(Duration::from_millis(50));
-        };
-        drop(liar);
-        output.progress(format!("liar       refused, and evidence of {evidence} of its proposals is kept"));
-        Ok(())
+            sleep(PAUSE);
+        }
+        for _ in 0..LIARS {
+            let mut liar = Command::new(std::env::current_exe().map_err(Error::other)?);
+            liar.args(["--log", "off", "demo", "--liar"]).arg(&self.dir).stdin(Stdio::null());
+            let mut liar = liar.spawn().map_err(Error::other)?;
+            let evidence = self.wait_for_evidence();
+            // It may have ended on its own, which evidence, or the want of it, tells.
+            let _ = (liar.kill(), liar.wait());
+            let evidence = evidence?;
+            if evidence > 0 {
+                output.progress(format!("liar       refused; {evidence} pieces of evidence are kept"));
+                return Ok(());
+            }
+        }
+        Err(failed("no replica saw that one of them lies"))
+    }
+
+    /// Waits until a replica has evidence, and tells how many pieces; 0 where none comes for long.
+    fn wait_for_evidence(&self) -> Result<u64, Error> {
+        let since = Instant::now();
+        loop {
+            let statuses = self.turnpike("status", &[])?;
+            let running = statuses.iter().filter(|status| status["process"].is_i64());
+            let evidence = running.filter_map(|status| evidence_of(status["http"].as_str()?)).max().unwrap_or(0);
+            if evidence > 0 || since.elapsed() > EVIDENCE {
+                return Ok(evidence);
+            }
+            sleep(PAUSE);
+        }
     }
 }
 
@@ -177,12 +196,21 @@ impl Drop for Cluster {
     }
 }
 
-/// How many pieces of evidence the replica has whose figures are there.
-fn evidence_of(http: &str) -> Result<u64, Error> {
-    let mut reply = ureq::get(format!("http://{http}/metrics")).call().map_err(Error::other)?;
-    let text = reply.body_mut().read_to_string().map_err(Error::other)?;
-    let line = text.lines().find_map(|line| line.strip_prefix("turnpike_order_evidence "));
-    line.and_then(|value| value.trim().parse().ok()).ok_or_else(|| failed("a replica does not tell of evidence"))
+/// How many pieces of evidence the replica has whose figures are there, if it answers.
+fn evidence_of(http: &str) -> Option<u64> {
+    let text = ureq::get(format!("http://{http}/metrics")).call().ok()?.body_mut().read_to_string().ok()?;
+    text.lines().find_map(|line| line.strip_prefix("turnpike_order_evidence "))?.trim().parse().ok()
+}
+
+/// Is the replica that lies, of the cluster in this directory, until it is killed.
+pub fn play_liar(dir: &Path) -> Result<(), Error> {
+    let mut config = Config::load(&dir.join(format!("replica-{LIAR}/turnpike.toml"))).map_err(Error::other)?;
+    config.data = dir.join("liar");
+    let (order, site) = node::replica_engine(&config).map_err(Error::other)?;
+    let _liar = Process::start(order, site, Arc::new(Liar)).map_err(Error::other)?;
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Agrees to everything, and proposes blocks that state a header that nobody has.
