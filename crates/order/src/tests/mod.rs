@@ -95,7 +95,8 @@ fn one_of_four_may_be_away_and_two_may_not() {
             // Who was away gets what it missed from the others.
             cluster.start(1).await;
             // It knows at once how far it was, and has a certificate to show.
-            let status = cluster.replica(1).status();
+            let replica = cluster.replica(1);
+            let status = replica.status();
             let resumed = status.snapshot().height;
             assert!((1..=cluster.height(1)).contains(&resumed), "{resumed}");
             assert!(status.certificate().is_some_and(|certificate| certificate.header.height.get() <= resumed));
