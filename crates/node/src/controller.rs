@@ -10,12 +10,10 @@ use ledger::{
     journal::{Due, Submission, Submitter},
     refuse_beyond,
 };
-use nic::{Answer, Held, Peer, QueryKind, Release, StoreController, extractor::signed_operations};
-use wire::{Command, Operation, Promise, SignedOperation, Status};
+use nic::{Answer, Held, Peer, QueryKind, Release, StoreController};
+use wire::{Operation, Promise, SignedOperation, Status};
 
-use crate::{
-    admission, completer::Completer, queries::Queries, shared::Shared, verification::Request, workers::Workers,
-};
+use crate::{admission, completer::Completer, queries::Queries, shared::Shared, workers::Workers};
 
 /// How long the data path sleeps, and how often, before operations for which the journal has no room are `BUSY`: long
 /// enough for a sync of a disk to end, which makes room, and short enough for reads.
@@ -85,23 +83,6 @@ impl Controller {
         }
     }
 
-    /// Refuses what would open accounts in the part of the table that is for trusted senders. Accounts that exist are not opened, so
-    /// a retry gets its first result.
-    fn keep_reserve(&self, held: &mut Held) {
-        let mut room = self.shared.accounts_unreserved.saturating_sub(self.ledger.accounts() as u64);
-        for signed in signed_operations(held).unwrap_or_default() {
-            let operation = &mut signed.operation;
-            let opens = operation.command() == Ok(Command::Create)
-                && operation.status.get() == 0
-                && self.ledger.balance(&operation.source).is_none();
-            if opens && room == 0 {
-                operation.status.set(Status::TableFull.code());
-            } else if opens {
-                room -= 1;
-            }
-        }
-    }
-
     /// Executes entries while the journal has room for them; refuses the others but for REFER.
     fn execute_entries<E: Executable>(
         &mut self,
@@ -167,13 +148,7 @@ impl StoreController for Controller {
     }
 
     fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
-        match query {
-            QueryKind::Verify => {
-                let request = Request::new(held, &self.shared.costs);
-                self.workers.verification.try_push(request).map_err(Request::into_held)
-            }
-            _ => self.workers.proofs.try_push(held),
-        }
+        self.workers.defer(query, held, &self.shared.costs)
     }
 
     fn verify(&mut self, held: Held) -> Result<(), Held> {
@@ -183,7 +158,8 @@ impl StoreController for Controller {
     fn verified(&mut self) -> Option<Held> {
         let mut held = self.workers.verified.try_recv().ok()?;
         if !held.trusted {
-            self.keep_reserve(&mut held);
+            let room = self.shared.accounts_unreserved.saturating_sub(self.ledger.accounts() as u64);
+            admission::keep_reserve(&mut held, room, |account| self.ledger.balance(account).is_some());
         }
         Some(held)
     }

@@ -48,6 +48,37 @@ pub struct Node {
 }
 
 impl Node {
+    /// A node without threads, over sockets.
+    fn new(
+        local: SocketAddr,
+        network: [u8; 32],
+        chain_key: [u8; 32],
+        shared: Arc<Shared>,
+        waker: Waker,
+        data: storage::DataDirectory,
+    ) -> Self {
+        Self {
+            local,
+            http: None,
+            network,
+            chain_key,
+            shared,
+            waker,
+            journal: None,
+            replica: None,
+            stop: Arc::new(AtomicBool::new(false)),
+            tier: None,
+            backend: Backend::Udp,
+            order: Arc::new(AtomicU8::new(blocks::BUILD)),
+            io: None,
+            builder: None,
+            kv: None,
+            electrum: None,
+            threads: Vec::new(),
+            _data: data,
+        }
+    }
+
     /// The address that the protocol is served on.
     pub fn local_address(&self) -> SocketAddr {
         self.local

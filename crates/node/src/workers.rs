@@ -9,7 +9,7 @@ use std::{
     vec::Drain,
 };
 
-use nic::{Backend, Class, Held, Reply, Transmit, cost::Work, held::PoolSize};
+use nic::{Backend, Class, Costs, Held, QueryKind, Reply, Transmit, cost::Work, held::PoolSize};
 use proof::Service;
 use verify::WorkQueue;
 
@@ -32,6 +32,16 @@ pub struct Workers {
     pub proofs: WorkQueue<Held>,
     /// Answer verify frames.
     pub verification: Turns<Request>,
+}
+
+impl Workers {
+    /// Hands a query that cannot be answered at once to whoever answers it. Gives it back where there is no room.
+    pub fn defer(&self, query: QueryKind, held: Held, costs: &Costs) -> Result<(), Held> {
+        match query {
+            QueryKind::Verify => self.verification.try_push(Request::new(held, costs)).map_err(Request::into_held),
+            _ => self.proofs.try_push(held),
+        }
+    }
 }
 
 /// Starts them; they reply through `backend`, and wake the data path there.

@@ -1,9 +1,6 @@
 //! Start-up of a node that is one of several replicas.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, AtomicU8},
-};
+use std::sync::{Arc, OnceLock};
 
 use nic::{
     Backend as _, Counters, DataPath, Either, Pools,
@@ -20,8 +17,7 @@ use super::{
 };
 use crate::{
     Config, Error,
-    blocks::{self, Announcer},
-    config::Backend,
+    blocks::Announcer,
     layout,
     listings::Listings,
     queries::Queries,
@@ -66,26 +62,8 @@ impl Node {
         let (parking, _) = parking(parking::Limits { bytes: 0, replies: 0 });
         let path = DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::of), counters, MESSAGES);
 
-        let mut node = Self {
-            local,
-            http: None,
-            network,
-            chain_key,
-            shared,
-            waker,
-            journal: None,
-            replica: Some(running),
-            stop: Arc::new(AtomicBool::new(false)),
-            tier: None,
-            backend: Backend::Udp,
-            order: Arc::new(AtomicU8::new(blocks::BUILD)),
-            io: None,
-            builder: None,
-            kv: None,
-            electrum: None,
-            threads: Vec::new(),
-            _data: data,
-        };
+        let mut node = Self::new(local, network, chain_key, shared, waker, data);
+        node.replica = Some(running);
         let pin = |at: usize| config.io.pin.get(at).copied();
         // From here on dropping the node ends the threads that were started.
         node.builder = Some(spawn(threads::EXECUTOR, pin(2), execute)?);

@@ -1,10 +1,7 @@
 //! Start-up of a node: its parts put together, and its threads.
 
 use std::{
-    sync::{
-        Arc, Mutex, OnceLock,
-        atomic::{AtomicBool, AtomicU8, Ordering::Release},
-    },
+    sync::{Arc, Mutex, OnceLock, atomic::Ordering::Release},
     thread::JoinHandle,
 };
 
@@ -107,26 +104,9 @@ impl Node {
         let selector = Selector::new(selection(config, shared.costs.clone()), local);
         let path = DataPath::new(backend, selector, controller, parking, Pools::default(), counters, MESSAGES);
 
-        let mut node = Self {
-            local,
-            http: None,
-            network,
-            chain_key,
-            shared,
-            waker,
-            journal: Some(submitter),
-            replica: None,
-            stop: Arc::new(AtomicBool::new(false)),
-            tier: None,
-            backend: choice.backend,
-            order: Arc::new(AtomicU8::new(blocks::BUILD)),
-            io: None,
-            builder: None,
-            kv: None,
-            electrum: None,
-            threads: Vec::new(),
-            _data: data,
-        };
+        let mut node = Self::new(local, network, chain_key, shared, waker, data);
+        node.journal = Some(submitter);
+        node.backend = choice.backend;
         let pin = |at: usize| config.io.pin.get(at).copied();
         // From here on dropping the node ends the threads that were started.
         node.threads.push(spawn(threads::JOURNAL, pin(1), move || completer::run(&work, &completer))?);

@@ -9,14 +9,14 @@ use std::sync::{
 use chain::own::OwnReader;
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController, extractor::signed_operations};
 use order::Outbox;
-use wire::{Command, Operation, Promise, SignedOperation, Status};
+use wire::{AccountId, Operation, Promise, SignedOperation, Status};
 
 use super::{
     body::{Entries, Group},
     desk::Desk,
     executor::{Job, extract, is_ordered},
 };
-use crate::{queries::Queries, shared::Shared, verification::Request, workers::Workers};
+use crate::{admission, queries::Queries, shared::Shared, workers::Workers};
 
 /// Takes frames of operations to the desk, and those that only ask to the executor.
 pub struct Controller {
@@ -30,22 +30,6 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Refuses what would open accounts in the part of the table that is for trusted senders. Accounts that exist are not opened.
-    fn keep_reserve(&self, held: &mut Held) {
-        let mut room = self.shared.accounts_unreserved.saturating_sub(self.shared.accounts.load(Relaxed));
-        for signed in signed_operations(held).unwrap_or_default() {
-            let operation = &mut signed.operation;
-            let opens = operation.command() == Ok(Command::Create)
-                && operation.status.get() == 0
-                && !self.chain.account(&operation.source).is_ok_and(|found| found.is_some());
-            if opens && room == 0 {
-                operation.status.set(Status::TableFull.code());
-            } else if opens {
-                room -= 1;
-            }
-        }
-    }
-
     fn submit(&self, held: Held, make: impl FnOnce(super::body::Key, &Held) -> Group) -> Result<(), Held> {
         if let Some(group) = self.desk.submit(held, make)? {
             // What others do not hear of waits for this replica's turn.
@@ -84,13 +68,7 @@ impl StoreController for Controller {
     }
 
     fn defer(&mut self, query: QueryKind, held: Held) -> Result<(), Held> {
-        match query {
-            QueryKind::Verify => {
-                let request = Request::new(held, &self.shared.costs);
-                self.workers.verification.try_push(request).map_err(Request::into_held)
-            }
-            _ => self.workers.proofs.try_push(held),
-        }
+        self.workers.defer(query, held, &self.shared.costs)
     }
 
     fn verify(&mut self, held: Held) -> Result<(), Held> {
@@ -100,7 +78,9 @@ impl StoreController for Controller {
     fn verified(&mut self) -> Option<Held> {
         let mut held = self.workers.verified.try_recv().ok()?;
         if !held.trusted {
-            self.keep_reserve(&mut held);
+            let room = self.shared.accounts_unreserved.saturating_sub(self.shared.accounts.load(Relaxed));
+            let exists = |account: &AccountId| self.chain.account(account).is_ok_and(|found| found.is_some());
+            admission::keep_reserve(&mut held, room, exists);
         }
         Some(held)
     }
