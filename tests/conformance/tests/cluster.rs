@@ -2,20 +2,16 @@
 //! follows while it runs.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "common/issuer.rs"]
+mod issuer;
+
 use std::net::TcpListener;
 use std::time::Duration;
 
+use issuer::{ISSUER, ISSUER_KEY};
 use node::config::Cluster;
 use node::{Config, Node};
 use turnpike_conformance::{Summary, Target, run};
-
-/// The issuer's secret key and its public key: the generator of the curve.
-const ISSUER: [u8; 32] = {
-    let mut key = [0; 32];
-    key[31] = 1;
-    key
-};
-const ISSUER_KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
 #[test]
 fn a_replica_conforms() {

@@ -1,18 +1,14 @@
 //! The suite against a node in this process, on loopback.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "common/issuer.rs"]
+mod issuer;
+
 use std::time::Duration;
 
+use issuer::{ISSUER, ISSUER_KEY};
 use node::{Config, Node};
 use turnpike_conformance::{SmallMemory, Summary, Target, run};
-
-/// The issuer's secret key and its public key: the generator of the curve.
-const ISSUER: [u8; 32] = {
-    let mut key = [0; 32];
-    key[31] = 1;
-    key
-};
-const ISSUER_KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
 /// Runs the cases whose name contains `filter` against a node. How many were skipped.
 fn conforms(filter: &str, retries: Option<SmallMemory>) -> usize {

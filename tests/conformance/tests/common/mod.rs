@@ -1,6 +1,7 @@
 //! What the tests of the NIC tier share.
 #![allow(unused_imports)]
 
+mod issuer;
 mod namespaces;
 pub mod setting;
 

@@ -13,15 +13,9 @@ use wire::CompactFrame;
 use xdp::{Arena, Interface, Link, Mode, Program};
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::issuer::{ISSUER, ISSUER_KEY};
 use super::{CABLE, CLIENT, NODE, Namespaces, address, enter, within};
 use skip::Ability;
-
-const ISSUER: [u8; 32] = {
-    let mut key = [0; 32];
-    key[31] = 1;
-    key
-};
-const ISSUER_KEY: &str = "0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
 
 /// A node in its namespace, and the client's end of the cable made ready for frames that XDP sends there.
 pub struct Setting {
