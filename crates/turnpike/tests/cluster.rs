@@ -2,23 +2,26 @@
 //! nothing is done twice, and all come to the same chain. `CLUSTER_KILLS=1000 cargo test --test cluster` kills more often.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "common/load.rs"]
+mod load;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, sleep};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use client::{Client, Options};
+use load::Load;
 use model::{Model, Outcome};
-use wire::{AccountId, Operation, Promise, Status, TransactionId};
+use wire::{AccountId, Operation, Promise, Status};
 
 /// Longest wait, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(60);
 const REPLICAS: u32 = 4;
 const ACCOUNTS: u32 = 20;
 const BATCH: u64 = 20;
-const ISSUED: u64 = 1_000;
 
 /// Runs a command of the program, and gives its lines of JSON.
 fn turnpike(arguments: &[&str]) -> Vec<serde_json::Value> {
@@ -114,35 +117,13 @@ impl Drop for Cluster {
 /// A client, and what its accounts have to be.
 struct Tester {
     client: Client,
-    first: u32,
+    load: Load,
     ledger: Model,
-    next: u64,
-    random: u64,
 }
 
 impl Tester {
     fn new(cluster: &Cluster, number: u32) -> Self {
-        let seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
-        let client = cluster.client(number);
-        Self { client, first: 1 + number * ACCOUNTS, ledger: Model::default(), next: 1, random: seed }
-    }
-
-    fn random(&mut self, below: u64) -> u64 {
-        // xorshift64: any even spread will do.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % below
-    }
-
-    fn account(&self, index: u64) -> AccountId {
-        (self.first + index as u32).into()
-    }
-
-    fn fresh(&mut self) -> TransactionId {
-        self.next += 1;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        TransactionId::timed(now.as_millis() as u64, self.next.into())
+        Self { client: cluster.client(number), load: Load::new(number, ACCOUNTS), ledger: Model::default() }
     }
 
     fn submit(&mut self, operations: &[Operation]) {
@@ -155,22 +136,15 @@ impl Tester {
     }
 
     fn open_accounts(&mut self) {
-        for index in 0..u64::from(ACCOUNTS) {
-            let create = Operation::create(self.fresh(), self.account(index)).timed();
-            let issue = Operation::issue(self.fresh(), self.account(index), ISSUED).timed();
-            self.submit(&[create, issue]);
+        for account in self.load.accounts() {
+            let operations = self.load.open(account);
+            self.submit(&operations);
         }
     }
 
-    /// Sends a batch of transfers, some beyond the balance, and checks every reply.
+    /// Sends a batch of transfers, and checks every reply.
     fn transfer(&mut self) {
-        let accounts = u64::from(ACCOUNTS);
-        let operations = Vec::from_iter((0..BATCH).map(|_| {
-            let source = self.random(accounts);
-            let destination = (source + 1 + self.random(accounts - 1)) % accounts;
-            let amount = 1 + self.random(ISSUED);
-            Operation::transfer(self.fresh(), self.account(source), self.account(destination), amount).timed()
-        }));
+        let operations = Vec::from_iter((0..BATCH).map(|_| self.load.transfer()));
         self.submit(&operations);
     }
 }
@@ -258,13 +232,13 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
     for number in 0..REPLICAS {
         let mut client = cluster.client(number);
         for tester in &testers {
-            for account in (0..u64::from(ACCOUNTS)).map(|index| tester.account(index)) {
+            for account in tester.load.accounts() {
                 let receipt = client.refer(account).unwrap();
                 assert_eq!((receipt.status, receipt.value), (Status::Ok, tester.ledger.balance(account)), "{account}");
             }
         }
     }
-    what_is_final_is_proved(&cluster, testers[0].account(0));
+    what_is_final_is_proved(&cluster, testers[0].load.accounts().next().unwrap());
     let stopped = cluster.run("stop");
     assert!(stopped.iter().all(|replica| replica["process"].is_null()), "{stopped:?}");
     let directories = (0..REPLICAS).map(|number| cluster.folder(number).join("data").to_str().unwrap().to_owned());

@@ -5,29 +5,29 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
+#[path = "common/load.rs"]
+mod load;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use client::{Client, Options, Receipt};
 use common::start;
+use load::{ISSUED, Load};
 use model::{Model, Outcome};
-use wire::{AccountId, Operation, Promise, Status, TransactionId};
+use wire::{Operation, Promise, Status};
 
 const CLIENTS: u32 = 4;
 const ACCOUNTS: u32 = 50;
 const BATCH: u64 = 40;
-const ISSUED: u64 = 1_000;
 
 /// A client, and what its accounts have to be.
 struct Tester {
     client: Client,
-    first: u32,
+    load: Load,
     ledger: Model,
-    next: u64,
-    random: u64,
 }
 
 impl Tester {
@@ -41,35 +41,12 @@ impl Tester {
             ..Options::default()
         };
         let client = Client::connect(node, &options).unwrap();
-        let seed = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
-        Self { client, first: 1 + number * ACCOUNTS, ledger: Model::default(), next: 1, random: seed }
-    }
-
-    fn random(&mut self, below: u64) -> u64 {
-        // xorshift64: any even spread will do.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % below
-    }
-
-    fn account(&self, index: usize) -> AccountId {
-        (self.first + index as u32).into()
-    }
-
-    fn fresh(&mut self) -> TransactionId {
-        self.next += 1;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        TransactionId::timed(now.as_millis() as u64, self.next.into())
+        Self { client, load: Load::new(number, ACCOUNTS), ledger: Model::default() }
     }
 
     fn open_accounts(&mut self) {
-        let mut operations = Vec::new();
-        for index in 0..ACCOUNTS as usize {
-            let (create, issue) = (self.fresh(), self.fresh());
-            operations.push(Operation::create(create, self.account(index)).timed());
-            operations.push(Operation::issue(issue, self.account(index), ISSUED).timed());
-        }
+        let accounts = self.load.accounts();
+        let operations = Vec::from_iter(accounts.flat_map(|account| self.load.open(account)));
         operations.iter().for_each(|operation| _ = self.ledger.execute(operation));
         for receipt in self.client.submit(&operations).unwrap() {
             assert_eq!(receipt.status, Status::Ok);
@@ -78,17 +55,8 @@ impl Tester {
 
     /// Sends a batch of transfers, some beyond the balance, and checks every reply.
     fn transfer(&mut self) -> (Vec<Operation>, Vec<Receipt>) {
-        let mut operations = Vec::new();
-        let mut expected = Vec::new();
-        for _ in 0..BATCH {
-            let source = self.random(ACCOUNTS.into()) as usize;
-            let destination = (source + 1 + self.random(u64::from(ACCOUNTS) - 1) as usize) % ACCOUNTS as usize;
-            let amount = 1 + self.random(ISSUED);
-            let transaction = self.fresh();
-            let transfer = Operation::transfer(transaction, self.account(source), self.account(destination), amount);
-            operations.push(transfer.timed());
-            expected.push(self.ledger.execute(&transfer.timed()));
-        }
+        let operations = Vec::from_iter((0..BATCH).map(|_| self.load.transfer()));
+        let expected = Vec::from_iter(operations.iter().map(|operation| self.ledger.execute(operation)));
         let receipts = self.client.submit(&operations).unwrap();
         assert_eq!(receipts.len(), expected.len());
         for (receipt, Outcome { status, value, .. }) in receipts.iter().zip(expected) {
@@ -98,9 +66,9 @@ impl Tester {
     }
 
     fn check_balances(&mut self) {
-        for index in 0..ACCOUNTS as usize {
-            let receipt = self.client.refer(self.account(index)).unwrap();
-            assert_eq!(receipt.value, self.ledger.balance(self.account(index)), "account {}", self.account(index));
+        for account in self.load.accounts() {
+            let receipt = self.client.refer(account).unwrap();
+            assert_eq!(receipt.value, self.ledger.balance(account), "account {account}");
         }
         assert_eq!(self.ledger.issued(), u128::from(ACCOUNTS) * u128::from(ISSUED));
     }
@@ -125,7 +93,7 @@ fn every_durable_reply_survives_kill_9() {
                 let mut last = tester.transfer();
                 while !done.load(Ordering::Relaxed) {
                     // A retry returns the first result and changes nothing, also across a crash.
-                    if tester.random(4) == 0 {
+                    if tester.load.random(4) == 0 {
                         assert_eq!(tester.client.submit(&last.0).unwrap(), last.1);
                     }
                     last = tester.transfer();

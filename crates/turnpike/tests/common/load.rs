@@ -1,0 +1,61 @@
+//! Transfers between accounts of a client's own, so that it knows what every reply has to be.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use wire::{AccountId, Operation, TransactionId};
+
+/// What each account is given.
+pub const ISSUED: u64 = 1_000;
+
+/// The accounts of a client, and what is done with them: the same in each run, but for the times in transaction ids.
+pub struct Load {
+    first: u32,
+    accounts: u32,
+    next: u64,
+    random: u64,
+}
+
+impl Load {
+    /// The load of the client of a number, which has so many accounts.
+    pub fn new(number: u32, accounts: u32) -> Self {
+        let random = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(u64::from(number) + 1);
+        Self { first: 1 + number * accounts, accounts, next: 1, random }
+    }
+
+    pub fn random(&mut self, below: u64) -> u64 {
+        // xorshift64: any even spread will do.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % below
+    }
+
+    pub fn accounts(&self) -> impl Iterator<Item = AccountId> + use<> {
+        (self.first..self.first + self.accounts).map(AccountId::from)
+    }
+
+    fn account(&self, index: u64) -> AccountId {
+        (self.first + index as u32).into()
+    }
+
+    fn fresh(&mut self) -> TransactionId {
+        self.next += 1;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        TransactionId::timed(now.as_millis() as u64, self.next.into())
+    }
+
+    /// CREATE and ISSUE of an account.
+    pub fn open(&mut self, account: AccountId) -> [Operation; 2] {
+        [Operation::create(self.fresh(), account), Operation::issue(self.fresh(), account, ISSUED)]
+            .map(Operation::timed)
+    }
+
+    /// A transfer, which may be beyond the balance.
+    pub fn transfer(&mut self) -> Operation {
+        let accounts = u64::from(self.accounts);
+        let source = self.random(accounts);
+        let destination = (source + 1 + self.random(accounts - 1)) % accounts;
+        let amount = 1 + self.random(ISSUED);
+        Operation::transfer(self.fresh(), self.account(source), self.account(destination), amount).timed()
+    }
+}
