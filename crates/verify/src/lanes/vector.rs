@@ -57,7 +57,13 @@ pub trait Vector:
     /// Does the work of a product.
     #[inline(always)]
     fn product<R>(self, work: impl FnOnce() -> R) -> R {
-        if Self::IS_LONG { self.call(work) } else { work() }
+        if Self::IS_LONG { self.call(work) } else { self.formula(work) }
+    }
+
+    /// Does the work of a formula, which is called in debug builds: they would take minutes to compile with all of them inlined.
+    #[inline(always)]
+    fn formula<R>(self, work: impl FnOnce() -> R) -> R {
+        if cfg!(debug_assertions) { self.call(work) } else { work() }
     }
 
     /// The same word in all lanes.

@@ -379,31 +379,41 @@ pub(super) fn square_limbs<V: Kernel>(a: &[V; 5], sum: &[V; 5]) -> [V; 5] {
 /// the exponent so far.
 #[inline(always)]
 pub(super) fn square_root<V: Kernel>(a: &Element<V>) -> Element<V> {
-    let x2 = a.square().multiply(a);
-    let x3 = x2.square().multiply(a);
-    let x6 = x3.squares(3).multiply(&x3);
-    let x9 = x6.squares(3).multiply(&x3);
-    let x11 = x9.squares(2).multiply(&x2);
-    let x22 = x11.squares(11).multiply(&x11);
-    let x44 = x22.squares(22).multiply(&x22);
-    let x88 = x44.squares(44).multiply(&x44);
-    let x176 = x88.squares(88).multiply(&x88);
-    let x220 = x176.squares(44).multiply(&x44);
-    let x223 = x220.squares(3).multiply(&x3);
-    x223.squares(23).multiply(&x22).squares(6).multiply(&x2).squares(2)
+    a.any().formula(
+        #[inline(always)]
+        || {
+            let x2 = a.square().multiply(a);
+            let x3 = x2.square().multiply(a);
+            let x6 = x3.squares(3).multiply(&x3);
+            let x9 = x6.squares(3).multiply(&x3);
+            let x11 = x9.squares(2).multiply(&x2);
+            let x22 = x11.squares(11).multiply(&x11);
+            let x44 = x22.squares(22).multiply(&x22);
+            let x88 = x44.squares(44).multiply(&x44);
+            let x176 = x88.squares(88).multiply(&x88);
+            let x220 = x176.squares(44).multiply(&x44);
+            let x223 = x220.squares(3).multiply(&x3);
+            x223.squares(23).multiply(&x22).squares(6).multiply(&x2).squares(2)
+        },
+    )
 }
 
 /// The inverse of a number, and zero for zero.
 #[inline(always)]
 pub(super) fn invert<V: Kernel>(a: &Element<V>) -> Element<V> {
-    let mut numbers = [[0; 4]; Mask::BITS as usize];
-    let numbers = &mut numbers[..V::LANES];
-    a.store(numbers);
-    invert_each(numbers);
-    Element::load(
-        a.any(),
+    a.any().formula(
         #[inline(always)]
-        |lane| numbers[lane],
+        || {
+            let mut numbers = [[0; 4]; Mask::BITS as usize];
+            let numbers = &mut numbers[..V::LANES];
+            a.store(numbers);
+            invert_each(numbers);
+            Element::load(
+                a.any(),
+                #[inline(always)]
+                |lane| numbers[lane],
+            )
+        },
     )
 }
 

@@ -42,26 +42,26 @@ fn plus<V: Kernel>(mut product: [V; 5], sum: &[V; 5]) -> [V; 5] {
 
 /// Products of limbs of 52 bits, which is what lanes have.
 macro_rules! in_limbs {
-    ($vector:ty, worth $worth:literal, $(#[$inline:meta])+) => {
+    ($vector:ty, worth $worth:literal) => {
         impl Kernel for $vector {
             const WORTH: usize = $worth;
 
-            $(#[$inline])+
+            #[inline(always)]
             fn multiply(a: &[Self; 5], b: &[Self; 5]) -> [Self; 5] {
                 multiply_limbs(a, b, &[a[0].with(0); 5])
             }
 
-            $(#[$inline])+
+            #[inline(always)]
             fn square(a: &[Self; 5]) -> [Self; 5] {
                 square_limbs(a, &[a[0].with(0); 5])
             }
 
-            $(#[$inline])+
+            #[inline(always)]
             fn multiply_plus(a: &[Self; 5], b: &[Self; 5], sum: &[Self; 5]) -> [Self; 5] {
                 multiply_limbs(a, b, sum)
             }
 
-            $(#[$inline])+
+            #[inline(always)]
             fn square_plus(a: &[Self; 5], sum: &[Self; 5]) -> [Self; 5] {
                 square_limbs(a, sum)
             }
@@ -69,13 +69,12 @@ macro_rules! in_limbs {
     };
 }
 
-// Unoptimised builds have them once, because they would take minutes to compile.
 #[cfg(target_arch = "x86_64")]
-in_limbs!(Ifma, worth 1, #[cfg_attr(debug_assertions, inline(never))] #[cfg_attr(not(debug_assertions), inline(always))]);
+in_limbs!(Ifma, worth 1);
 #[cfg(target_arch = "x86_64")]
-in_limbs!(Fma, worth 2, #[cfg_attr(debug_assertions, inline(never))] #[cfg_attr(not(debug_assertions), inline(always))]);
+in_limbs!(Fma, worth 2);
 #[cfg(any(test, fuzzing))]
-in_limbs!(Model, worth 1, #[inline(never)]);
+in_limbs!(Model, worth 1);
 
 impl<V: Kernel> Kernel for Pair<V> {
     const WORTH: usize = V::WORTH;

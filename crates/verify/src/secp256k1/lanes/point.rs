@@ -54,51 +54,71 @@ impl<V: Kernel> Jacobian<V> {
     /// The point in affine coordinates; (0, 0) where z is zero.
     #[inline(always)]
     pub(super) fn to_affine(self) -> Affine<V> {
-        let inverse = invert(&self.z);
-        let square = inverse.square();
-        Affine { x: self.x.multiply(&square), y: self.y.multiply(&square.multiply(&inverse)) }
+        self.z.any().formula(
+            #[inline(always)]
+            || {
+                let inverse = invert(&self.z);
+                let square = inverse.square();
+                Affine { x: self.x.multiply(&square), y: self.y.multiply(&square.multiply(&inverse)) }
+            },
+        )
     }
 
     /// 3 multiplications and 4 squarings.
     #[inline(always)]
     pub(super) fn double(&self) -> Self {
-        let a = self.x.square();
-        let b = self.y.square();
-        let c = b.square();
-        let d = self.x.multiply(&b);
-        let e = a.times::<1>().plus(&a).tight();
-        let x = e.square_plus(Sum::zero(d.any()).minus::<3>(&d));
-        let rest = d.times::<2>().minus::<0>(&x).tight();
-        let y = e.multiply_plus(&rest, Sum::zero(c.any()).minus::<3>(&c));
-        let z = self.y.multiply(&self.z).times::<1>().tight();
-        Self { x, y, z }
+        self.z.any().formula(
+            #[inline(always)]
+            || {
+                let a = self.x.square();
+                let b = self.y.square();
+                let c = b.square();
+                let d = self.x.multiply(&b);
+                let e = a.times::<1>().plus(&a).tight();
+                let x = e.square_plus(Sum::zero(d.any()).minus::<3>(&d));
+                let rest = d.times::<2>().minus::<0>(&x).tight();
+                let y = e.multiply_plus(&rest, Sum::zero(c.any()).minus::<3>(&c));
+                let z = self.y.multiply(&self.z).times::<1>().tight();
+                Self { x, y, z }
+            },
+        )
     }
 
     /// 8 multiplications and 3 squarings. Also returns what z was multiplied with.
     #[inline(always)]
     pub(super) fn add_affine(&self, other: &Affine<V>) -> (Self, Element<V>) {
-        let zz = self.z.square();
-        let u = other.x.multiply(&zz);
-        let s = other.y.multiply(&self.z.multiply(&zz));
-        let h = u.times::<0>().minus::<0>(&self.x).tight();
-        let r = s.times::<0>().minus::<0>(&self.y).tight();
-        let (x, y) = finish(&self.x, &self.y, &h, &r);
-        (Self { x, y, z: self.z.multiply(&h) }, h)
+        self.z.any().formula(
+            #[inline(always)]
+            || {
+                let zz = self.z.square();
+                let u = other.x.multiply(&zz);
+                let s = other.y.multiply(&self.z.multiply(&zz));
+                let h = u.times::<0>().minus::<0>(&self.x).tight();
+                let r = s.times::<0>().minus::<0>(&self.y).tight();
+                let (x, y) = finish(&self.x, &self.y, &h, &r);
+                (Self { x, y, z: self.z.multiply(&h) }, h)
+            },
+        )
     }
 
     /// 12 multiplications and 4 squarings.
     #[inline(always)]
     pub(super) fn add(&self, other: &Self) -> Self {
-        let zz1 = self.z.square();
-        let zz2 = other.z.square();
-        let u1 = self.x.multiply(&zz2);
-        let u2 = other.x.multiply(&zz1);
-        let s1 = self.y.multiply(&other.z.multiply(&zz2));
-        let s2 = other.y.multiply(&self.z.multiply(&zz1));
-        let h = u2.times::<0>().minus::<0>(&u1).tight();
-        let r = s2.times::<0>().minus::<0>(&s1).tight();
-        let (x, y) = finish(&u1, &s1, &h, &r);
-        Self { x, y, z: self.z.multiply(&other.z).multiply(&h) }
+        self.z.any().formula(
+            #[inline(always)]
+            || {
+                let zz1 = self.z.square();
+                let zz2 = other.z.square();
+                let u1 = self.x.multiply(&zz2);
+                let u2 = other.x.multiply(&zz1);
+                let s1 = self.y.multiply(&other.z.multiply(&zz2));
+                let s2 = other.y.multiply(&self.z.multiply(&zz1));
+                let h = u2.times::<0>().minus::<0>(&u1).tight();
+                let r = s2.times::<0>().minus::<0>(&s1).tight();
+                let (x, y) = finish(&u1, &s1, &h, &r);
+                Self { x, y, z: self.z.multiply(&other.z).multiply(&h) }
+            },
+        )
     }
 
     /// The points of all lanes.
