@@ -112,3 +112,21 @@ impl Status {
         self.numbers.height.load(Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_tell_the_latest_view_and_that_it_ended() {
+        let status = Status::default();
+        let other = status.clone();
+        status.entered(3, 1);
+        // A view is told of late.
+        status.entered(2, 0);
+        let StatusSnapshot { view, leader, ended, .. } = other.snapshot();
+        assert_eq!((view, leader, ended), (3, 1, false));
+        status.ended();
+        assert!(other.snapshot().ended);
+    }
+}
