@@ -2,10 +2,13 @@
 //! nothing is done twice, and all come to the same chain. `CLUSTER_KILLS=1000 cargo test --test cluster` kills more often.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "common/disk.rs"]
+mod disk;
 #[path = "common/load.rs"]
 mod load;
 
-use std::net::SocketAddr;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,8 +16,10 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use client::{Client, Options};
+use disk::Disk;
 use load::Load;
 use model::{Model, Outcome};
+use skip::Ability;
 use wire::{AccountId, Operation, Promise, Status};
 
 /// Longest wait, on a machine that does much else.
@@ -77,6 +82,23 @@ impl Cluster {
     fn kill(&self, number: u32) {
         let pid = self.run("status")[number as usize]["process"].as_i64().unwrap().to_string();
         assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+        // Until it is gone, it counts as one that runs.
+        let since = Instant::now();
+        while Path::new("/proc").join(&pid).exists() {
+            assert!(since.elapsed() < PATIENCE, "process {pid} does not end");
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Whether a replica says that it is ready, and what it says.
+    fn ready(&self, number: u32) -> (bool, String) {
+        let status = &self.run("status")[number as usize];
+        let Some(http) = status["http"].as_str() else { return (false, "it does not run".into()) };
+        let mut stream = TcpStream::connect(http).unwrap();
+        write!(stream, "GET /ready HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        (said.contains("200 OK"), said)
     }
 
     fn client(&self, number: u32) -> Client {
@@ -249,4 +271,64 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
     let [.., compared] = &checked[..] else { panic!("{checked:?}") };
     assert_eq!(compared["replicas"], REPLICAS, "{compared}");
     assert!(compared["same_height"].as_u64() > Some(10), "{compared}");
+}
+
+/// Writes a file until the disk is full, and gives back so many bytes of it.
+fn fill(path: &Path, left: u64) {
+    let mut file = std::fs::File::create(path).unwrap();
+    let mut length = 0;
+    while let Ok(written @ 1..) = file.write(&[1; 1 << 16]) {
+        length += written as u64;
+    }
+    file.set_len(length - left).unwrap();
+}
+
+#[test]
+fn a_replica_whose_disk_is_full_answers_reads_and_catches_up() {
+    const VICTIM: u32 = 3;
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init(data.path());
+    // Its folder as it is, on a disk of its own.
+    let (folder, copy) = (cluster.folder(VICTIM), data.path().join("copy"));
+    let copies = |from: &Path, to: &Path| {
+        let from = from.join(".");
+        assert!(Command::new("cp").arg("--archive").args([&from, to]).status().unwrap().success());
+    };
+    copies(&folder, &copy);
+    let Some(_disk) = Disk::mount(&folder, "size=1g,mode=700") else {
+        return skip::lacking(Ability::Root, "a file system can be mounted by root only");
+    };
+    copies(&copy, &folder);
+    cluster.run("start");
+    let mut tester = Tester::new(&cluster, 0);
+    tester.open_accounts();
+    cluster.settle();
+    let filler = folder.join("filler");
+    fill(&filler, 1 << 20);
+    let since = Instant::now();
+    let said = loop {
+        tester.transfer();
+        let (is_ready, said) = cluster.ready(VICTIM);
+        if !is_ready {
+            break said;
+        }
+        assert!(since.elapsed() < 2 * PATIENCE, "its disk is never full");
+    };
+    assert!(said.contains("stor") || said.contains("orders nothing"), "{said}");
+    // The others go on without it, and it answers as of the last block that it has.
+    for _ in 0..5 {
+        tester.transfer();
+    }
+    let account = tester.load.accounts().next().unwrap();
+    assert_eq!(cluster.client(VICTIM).refer(account).unwrap().status, Status::Ok);
+    std::fs::remove_file(filler).unwrap();
+    cluster.kill(VICTIM);
+    cluster.run("start");
+    cluster.settle();
+    let mut client = cluster.client(VICTIM);
+    for account in tester.load.accounts() {
+        let receipt = client.refer(account).unwrap();
+        assert_eq!((receipt.status, receipt.value), (Status::Ok, tester.ledger.balance(account)), "{account}");
+    }
+    assert!(cluster.ready(VICTIM).0);
 }

@@ -4,15 +4,17 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
+#[path = "common/disk.rs"]
+mod disk;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use client::{Client, Options};
 use common::start;
+use disk::Disk;
 use skip::Ability;
 use wire::{AccountId, Operation, Promise, Status, TransactionId};
 
@@ -27,32 +29,6 @@ const ISSUED: u64 = 1 << 40;
 const BATCH: u64 = 10_000;
 /// More operations than a segment holds.
 const LIMIT: u64 = 3_000_000;
-
-/// A file system in memory, gone when this is dropped.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn mount(path: &Path) -> Option<Self> {
-        let mounted = mount(path, SMALL);
-        mounted.then(|| Self(path.to_path_buf()))
-    }
-
-    fn grow(&self) {
-        assert!(mount(&self.0, &format!("remount,{LARGE}")));
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
-}
-
-fn mount(path: &Path, options: &str) -> bool {
-    let mut command = Command::new("mount");
-    command.args(["-t", "tmpfs", "-o", options, "turnpike-test"]).arg(path);
-    command.output().is_ok_and(|output| output.status.success())
-}
 
 /// A client with a plain model of its accounts.
 struct Model {
@@ -141,7 +117,7 @@ fn await_answer(address: SocketAddr, path: &str, words: &str) -> String {
 #[test]
 fn a_full_disk_stops_writes_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(disk) = Disk::mount(folder.path()) else {
+    let Some(disk) = Disk::mount(folder.path(), SMALL) else {
         return skip::lacking(Ability::Root, "a file system can be mounted by root only");
     };
     let data = folder.path().join("data");
@@ -166,7 +142,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     assert!(get(http, "/metrics").contains("turnpike_reads_only 1"));
 
     // Space comes back: the journal goes on, and a restart after a crash finds everything.
-    disk.grow();
+    disk.resize(LARGE);
     let deadline = Instant::now() + Duration::from_secs(60);
     while model.transfer().0 < BATCH as usize {
         assert!(Instant::now() < deadline, "nothing is written though there is room");
@@ -185,7 +161,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
 #[test]
 fn a_disk_that_is_full_at_start_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(_disk) = Disk::mount(folder.path()) else {
+    let Some(_disk) = Disk::mount(folder.path(), SMALL) else {
         return skip::lacking(Ability::Root, "a file system can be mounted by root only");
     };
     std::fs::write(folder.path().join("others"), vec![1; 60 << 20]).unwrap();
