@@ -249,6 +249,7 @@ def together(folder):
 
 
 def simulate(library, name, bench, parameters, seed, trace):
+    began = time.monotonic()
     folder = simulation(library, name, parameters, trace)
     emptied(folder)
     top = bench.get("top", name)
@@ -271,7 +272,8 @@ def simulate(library, name, bench, parameters, seed, trace):
     arguments = [program, f"--seed={seed}", f"--vectors={ROOT}/vectors"]
     arguments += [f"--trace={waveform(library, name, parameters)}"] if trace else []
     text = run(arguments, f"{library.name}/{title(name, parameters)} --seed {seed}").strip()
-    print(f"ok  test {library.name}/{title(name, parameters)}: seed {seed}, {text} ({time.monotonic() - started:.1f} s)", flush=True)
+    print(f"ok  test {library.name}/{title(name, parameters)}: seed {seed}, {text} "
+          f"({time.monotonic() - started:.1f} s after {started - began:.1f} s of building)", flush=True)
 
 
 def tested(library, name, bench, parameters):
