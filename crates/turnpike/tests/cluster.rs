@@ -287,17 +287,20 @@ fn fill(path: &Path, left: u64) {
 fn a_replica_whose_disk_is_full_answers_reads_and_catches_up() {
     const VICTIM: u32 = 3;
     let data = tempfile::tempdir().unwrap();
+    // Taken away once the replicas have ended.
+    let _disk;
     let cluster = Cluster::init(data.path());
-    // Its folder as it is, on a disk of its own.
+    // Its folder as it is, with its log, on a disk of its own.
     let (folder, copy) = (cluster.folder(VICTIM), data.path().join("copy"));
     let copies = |from: &Path, to: &Path| {
         let from = from.join(".");
         assert!(Command::new("cp").arg("--archive").args([&from, to]).status().unwrap().success());
     };
     copies(&folder, &copy);
-    let Some(_disk) = Disk::mount(&folder, "size=1g,mode=700") else {
+    let Some(mounted) = Disk::mount(&folder, "size=1g,mode=700") else {
         return skip::lacking(Ability::Root, "a file system can be mounted by root only");
     };
+    _disk = mounted;
     copies(&copy, &folder);
     cluster.run("start");
     let mut tester = Tester::new(&cluster, 0);
