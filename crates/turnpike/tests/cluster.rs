@@ -4,11 +4,13 @@
 
 #[path = "common/disk.rs"]
 mod disk;
+#[path = "common/http.rs"]
+mod http;
 #[path = "common/load.rs"]
 mod load;
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Write as _;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -94,10 +96,7 @@ impl Cluster {
     fn ready(&self, number: u32) -> (bool, String) {
         let status = &self.run("status")[number as usize];
         let Some(http) = status["http"].as_str() else { return (false, "it does not run".into()) };
-        let mut stream = TcpStream::connect(http).unwrap();
-        write!(stream, "GET /ready HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
+        let said = http::get(http.parse().unwrap(), "/ready");
         (said.contains("200 OK"), said)
     }
 

@@ -2,16 +2,19 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "common/http.rs"]
+mod http;
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
     process::Command,
     time::Duration,
 };
 
+use http::get;
 use serde_json::{Value, json};
 
 /// How long a reply may take before the test fails rather than hangs.
@@ -43,17 +46,6 @@ impl Wallet {
 /// An address that is free, as the configuration is written before the node starts.
 fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
-fn get(http: SocketAddr, path: &str) -> String {
-    let mut stream = TcpStream::connect(http).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-        .write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
-        .unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    text
 }
 
 #[test]

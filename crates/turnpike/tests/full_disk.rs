@@ -6,15 +6,17 @@
 mod common;
 #[path = "common/disk.rs"]
 mod disk;
+#[path = "common/http.rs"]
+mod http;
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use client::{Client, Options};
 use common::start;
 use disk::Disk;
+use http::get;
 use skip::Ability;
 use wire::{AccountId, Operation, Promise, Status, TransactionId};
 
@@ -90,15 +92,6 @@ impl Model {
 
 fn account(index: u64) -> AccountId {
     AccountId::from(u128::from(index) + 1)
-}
-
-/// Status line and body of an answer over HTTP.
-fn get(address: SocketAddr, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 /// Waits until an answer over HTTP has these words in it.

@@ -5,6 +5,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod common;
+#[path = "common/http.rs"]
+mod http;
 #[path = "../../../tests/conformance/tests/common/namespaces.rs"]
 mod namespaces;
 
@@ -17,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use client::{Client, Options};
 use common::{Process, start};
+use http::get;
 use namespaces::{CABLE, CLIENT, NODE, Namespaces, within};
 use skip::Ability;
 use wire::{AccountId, CompactFrame, Operation, Status, TransactionId};
@@ -84,13 +87,7 @@ fn refer(namespaces: &Namespaces, node: SocketAddr, account: u32) -> u32 {
 
 /// How many REFER the XDP program has answered.
 fn answered_by_xdp(namespaces: &Namespaces, node: &Process) -> u64 {
-    let metrics = within(&namespaces.node, || {
-        let mut stream = TcpStream::connect(node.http).unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        text
-    });
+    let metrics = within(&namespaces.node, || get(node.http, "/metrics"));
     let line = metrics.lines().find(|line| line.starts_with("turnpike_xdp_total") && line.contains("\"refer\""));
     line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap()
 }
