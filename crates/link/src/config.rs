@@ -46,7 +46,7 @@ impl Config {
     pub const MAX_SIGNAL_EVERY: u16 = 256;
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        // With one buffer, credits would never be worth a frame of their own.
+        // Half of one buffer is none: there would be frames of no credits.
         if !(2..=Self::MAX_BUFFERS).contains(&self.buffers) {
             return Err(Error::Config("a channel has 2 to 4,096 buffers in each direction"));
         }

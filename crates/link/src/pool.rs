@@ -235,7 +235,7 @@ struct FreeState {
     free: Vec<u16>,
     /// Indexes that users gave back since they were last asked for.
     given_back: u16,
-    /// How many of them are worth a notification.
+    /// How many of them are worth a notification and a frame of credits.
     worth: u16,
     notify: Option<Arc<Notify>>,
 }
@@ -269,6 +269,13 @@ impl FreeList {
         self.state().worth
     }
 
+    /// Changes that. Whoever waits is notified if so many were given back already.
+    pub(crate) fn set_worth(&self, worth: u16) {
+        let mut state = self.state();
+        state.worth = worth;
+        notify_if_due(state);
+    }
+
     /// How many indexes users gave back since this was last asked, where that is worth telling, or none.
     pub(crate) fn take_given_back(&self) -> u16 {
         let mut state = self.state();
@@ -291,12 +298,16 @@ impl Home for FreeList {
         debug_assert!(state.free.len() < state.free.capacity(), "more indexes come back than there are");
         state.free.push(index);
         state.given_back = state.given_back.saturating_add(1);
-        if state.given_back >= state.worth
-            && let Some(notify) = state.notify.clone()
-        {
-            drop(state);
-            notify.notify();
-        }
+        notify_if_due(state);
+    }
+}
+
+fn notify_if_due(state: MutexGuard<'_, FreeState>) {
+    if state.given_back >= state.worth
+        && let Some(notify) = state.notify.clone()
+    {
+        drop(state);
+        notify.notify();
     }
 }
 

@@ -7,6 +7,7 @@ mod common;
 
 use std::{
     cell::Cell,
+    collections::VecDeque,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -167,6 +168,23 @@ fn a_receiver_that_keeps_messages_stops_the_sender_and_nothing_is_lost() {
         wait_for(&mut selector, near, Operations::SEND);
         send(&mut selector, near, b"more");
         assert_eq!(receive(&mut selector, far).unwrap(), b"more");
+    });
+}
+
+#[test]
+fn a_receiver_that_keeps_all_buffers_but_one_gets_another_message() {
+    each(|address| {
+        let (mut selector, near, far) = selected_pair(address, &small());
+        let mut held = VecDeque::new();
+        for number in 0..20 {
+            send(&mut selector, near, &body(number, 1024));
+            wait_for(&mut selector, far, Operations::RECEIVE);
+            held.push_back(selector.channel(far).unwrap().receive().unwrap().unwrap());
+            if held.len() == 4 {
+                let oldest = held.pop_front();
+                thread::spawn(move || drop(oldest)).join().unwrap();
+            }
+        }
     });
 }
 

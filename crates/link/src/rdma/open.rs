@@ -22,7 +22,7 @@ use crate::{
     tcp::frame::Greeting,
 };
 
-/// Receives beyond those that credits are granted for: two frames of credits, each of which has half of all or more, and a close.
+/// Receives beyond those that credits are granted for: two frames of credits, see [`Open::worth`], and a close.
 const SPARE_RECEIVES: u16 = 3;
 
 /// How long a channel that is dropped waits for the device to send what is on the way, as nobody does later.
@@ -40,6 +40,9 @@ pub(super) struct Open {
     granted: u16,
     /// Credits to be sent with the next frame.
     to_grant: u16,
+    /// Credits that are worth a frame of their own: no less than half of the buffers, so that no more frames of credits come
+    /// than there are spare receives. For a peer that has none any more, and so has got all frames of credits, one is.
+    worth: u16,
     /// Sends that may not be done, in order, with the buffers that they keep.
     in_flight: VecDeque<Option<u16>>,
     /// The number of the first of them.
@@ -61,8 +64,8 @@ impl Open {
         let (buffers, bytes) = (config.buffers, config.buffer_bytes);
         // Sends behind the last one that was signalled keep their buffers until the next one is done: those come on top.
         let send_pool = private_pool(buffers + config.signal_every, bytes, 1)?;
-        // No less than half, so that no more frames of credits come than there are spare receives.
-        let receive_pool = private_pool(buffers + SPARE_RECEIVES, bytes, buffers.div_ceil(2))?;
+        let worth = buffers.div_ceil(2);
+        let receive_pool = private_pool(buffers + SPARE_RECEIVES, bytes, worth)?;
         // Bare frames have a period of signals, one of which tells that they are done, and the close has a place.
         let sends = buffers + config.signal_every + config.signal_every + 1;
         let mut queue = Queue::new(id, u32::from(sends), Arc::clone(&send_pool), Arc::clone(&receive_pool), bytes)?;
@@ -75,6 +78,7 @@ impl Open {
             credits: 0,
             granted: buffers,
             to_grant: 0,
+            worth,
             in_flight: VecDeque::with_capacity(usize::from(sends)),
             first: 0,
             bare: 0,
@@ -193,7 +197,10 @@ impl Open {
 
     fn post(&mut self, kind: Kind, message: Option<(Lease, usize)>, must_signal: bool) -> Result<(), Error> {
         let credits = std::mem::take(&mut self.to_grant);
-        self.granted += credits;
+        if credits > 0 {
+            self.granted += credits;
+            self.receive_pool.home().set_worth(self.worth);
+        }
         self.unsignalled += 1;
         let is_signalled = must_signal || self.unsignalled >= self.signal_every;
         if is_signalled {
@@ -252,7 +259,12 @@ impl Open {
     }
 
     pub(super) fn receive(&mut self) -> Option<Message> {
-        self.inbox.pop_front()
+        let message = self.inbox.pop_front()?;
+        // The peer can send no other, and a user that keeps most of the buffers may wait for one.
+        if self.granted == 0 && self.inbox.is_empty() {
+            self.receive_pool.home().set_worth(1);
+        }
+        Some(message)
     }
 
     pub(super) fn set_notify(&mut self, notify: Option<Arc<Notify>>) {

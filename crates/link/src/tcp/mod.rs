@@ -76,6 +76,8 @@ struct Open {
     granted: u16,
     /// Credits to be sent with the next frame.
     to_grant: u16,
+    /// Credits that are worth a frame of their own: half of the buffers. For a peer that has none any more, one is.
+    worth: u16,
     sequence: u32,
     outbox: VecDeque<Outgoing>,
     reader: Reader,
@@ -168,8 +170,8 @@ impl State {
 
 impl Open {
     fn new(config: &Config, theirs: Greeting) -> Result<Self, Error> {
-        // Credits are worth a frame of their own when half of the buffers are free again.
-        let receive_pool = private_pool(config.buffers, config.buffer_bytes, config.buffers / 2)?;
+        let worth = config.buffers / 2;
+        let receive_pool = private_pool(config.buffers, config.buffer_bytes, worth)?;
         Ok(Self {
             send_pool: private_pool(config.buffers, config.buffer_bytes, 1)?,
             reader: Reader::new(Arc::clone(&receive_pool), config.buffer_bytes),
@@ -179,6 +181,7 @@ impl Open {
             credits: theirs.buffers,
             granted: config.buffers,
             to_grant: 0,
+            worth,
             sequence: 0,
             outbox: VecDeque::with_capacity(usize::from(config.buffers) + 1),
             inbox: VecDeque::with_capacity(TURN),
@@ -205,7 +208,10 @@ impl Open {
     /// Puts a frame behind those that wait, with all credits that can be granted.
     fn enqueue(&mut self, kind: Kind, message: Option<(Lease, usize)>) {
         let credits = std::mem::take(&mut self.to_grant);
-        self.granted += credits;
+        if credits > 0 {
+            self.granted += credits;
+            self.receive_pool.home().set_worth(self.worth);
+        }
         let length = message.as_ref().map_or(0, |(_, length)| *length as u32);
         let header = Header { length, sequence: self.sequence, credits, kind }.encode();
         self.sequence = self.sequence.wrapping_add(1);
@@ -311,7 +317,12 @@ impl Transport for Tcp {
 
     fn receive(&mut self) -> Option<Message> {
         let State::Open(open) = &mut self.state else { return None };
-        open.inbox.pop_front()
+        let message = open.inbox.pop_front()?;
+        // The peer can send no other, and a user that keeps most of the buffers may wait for one.
+        if open.granted == 0 && open.inbox.is_empty() {
+            open.receive_pool.home().set_worth(1);
+        }
+        Some(message)
     }
 
     fn set_notify(&mut self, notify: Option<Arc<Notify>>) {
