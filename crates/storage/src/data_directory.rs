@@ -28,15 +28,29 @@ impl DataDirectory {
     pub fn open(path: impl Into<PathBuf>, format: u32) -> Result<Self, Error> {
         let directory = RealDirectory::create(path)?;
         let lock = directory.open_at(LOCK, OFlags::RDWR | OFlags::CREATE)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(Error::InUse { path: directory.path().into() }),
-            Err(error) => return Err(Error::from_io(&directory.path().join(LOCK), "locking", error.into())),
+        if !try_lock(&lock, FlockOperation::NonBlockingLockExclusive, directory.path())? {
+            return Err(Error::InUse { path: directory.path().into() });
         }
         check_format(&directory, format)?;
         // Not before, as the directory may be another program's.
         directory.make_private()?;
         Ok(Self { directory, lock })
+    }
+
+    /// Whether a process holds the data directory at a path: one that runs, or one that has not ended altogether. While this
+    /// looks, nobody can open it.
+    pub fn is_held(path: impl Into<PathBuf>) -> Result<bool, Error> {
+        let path = path.into();
+        let lock = RealDirectory::open(&path).and_then(|directory| directory.open_at(LOCK, OFlags::RDONLY));
+        let lock = match lock {
+            Err(Error::NotFound { .. }) => return Ok(false),
+            found => found?,
+        };
+        let is_free = try_lock(&lock, FlockOperation::NonBlockingLockShared, &path)?;
+        if is_free {
+            let _ = flock(&lock, FlockOperation::Unlock);
+        }
+        Ok(!is_free)
     }
 
     /// Where it is.
@@ -55,6 +69,15 @@ impl Drop for DataDirectory {
     /// and the lock with it.
     fn drop(&mut self) {
         let _ = flock(&self.lock, FlockOperation::Unlock);
+    }
+}
+
+/// Locks a directory's file, unless another process holds it.
+fn try_lock(lock: &fs::File, how: FlockOperation, directory: &Path) -> Result<bool, Error> {
+    match flock(lock, how) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(Error::from_io(&directory.join(LOCK), "locking", error.into())),
     }
 }
 
@@ -96,11 +119,14 @@ mod tests {
     fn held_by_one_at_a_time() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("a/b");
+        assert!(!DataDirectory::is_held(&path).unwrap() && !path.exists());
         let held = DataDirectory::open(&path, 1).unwrap();
         assert!(matches!(DataDirectory::open(&path, 1), Err(Error::InUse { .. })));
+        assert!(DataDirectory::is_held(&path).unwrap());
         // As a process has it that is being started beside.
         let inherited = held.lock.try_clone().unwrap();
         drop(held);
+        assert!(!DataDirectory::is_held(&path).unwrap());
         DataDirectory::open(&path, 1).unwrap();
         drop(inherited);
     }

@@ -8,35 +8,26 @@ mod disk;
 mod http;
 #[path = "common/load.rs"]
 mod load;
+#[path = "common/program.rs"]
+mod program;
+#[path = "common/testers.rs"]
+mod testers;
 
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
 
-use client::{Client, Options};
 use disk::Disk;
-use load::Load;
-use model::{Model, Outcome};
+use program::{compare, turnpike};
+use rustix::process::{Pid, Signal, kill_process};
 use skip::Ability;
-use wire::{AccountId, Operation, Promise, Status};
+use testers::{PATIENCE, Tester, Testers, connect, settle};
+use wire::{AccountId, Status};
 
-/// Longest wait, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
 const REPLICAS: u32 = 4;
-const ACCOUNTS: u32 = 20;
-const BATCH: u64 = 20;
-
-/// Runs a command of the program, and gives its lines of JSON.
-fn turnpike(arguments: &[&str]) -> Vec<serde_json::Value> {
-    let output = Command::new(env!("CARGO_BIN_EXE_turnpike")).arg("--json").args(arguments).output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
 
 /// Replicas that end with this.
 struct Cluster {
@@ -81,15 +72,13 @@ impl Cluster {
         turnpike(&["cluster", command, "--dir", self.dir.to_str().unwrap()])
     }
 
+    fn process(&self, number: u32) -> Pid {
+        let process = self.run("status")[number as usize]["process"].as_i64().unwrap();
+        Pid::from_raw(process.try_into().unwrap()).unwrap()
+    }
+
     fn kill(&self, number: u32) {
-        let pid = self.run("status")[number as usize]["process"].as_i64().unwrap().to_string();
-        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
-        // Until it is gone, it counts as one that runs.
-        let since = Instant::now();
-        while Path::new("/proc").join(&pid).exists() {
-            assert!(since.elapsed() < PATIENCE, "process {pid} does not end");
-            sleep(Duration::from_millis(5));
-        }
+        kill_process(self.process(number), Signal::KILL).unwrap();
     }
 
     /// Whether a replica says that it is ready, and what it says.
@@ -99,74 +88,20 @@ impl Cluster {
         let said = http::get(http.parse().unwrap(), "/ready");
         (said.contains("200 OK"), said)
     }
-
-    fn client(&self, number: u32) -> Client {
-        let options = Options {
-            promise: Promise::Final,
-            retry_after: Duration::from_millis(100),
-            give_up_after: 2 * PATIENCE,
-            ..Options::default()
-        };
-        Client::connect(self.listen[number as usize], &options).unwrap()
-    }
-
-    /// Waits until all have the same blocks.
-    fn settle(&self) {
-        let since = Instant::now();
-        loop {
-            let tips = Vec::from_iter((0..REPLICAS).map(|number| {
-                let info = self.client(number).info().unwrap();
-                (info.tip_height.get(), info.tip_hash, info.network, info.accounts.get())
-            }));
-            if tips.iter().all(|tip| *tip == tips[0]) {
-                return;
-            }
-            assert!(since.elapsed() < PATIENCE, "{tips:?}");
-            sleep(Duration::from_millis(50));
-        }
-    }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            for number in 0..REPLICAS {
+                let log = std::fs::read_to_string(self.folder(number).join("log")).unwrap_or_default();
+                let lines = Vec::from_iter(log.lines());
+                eprintln!("replica {number}:\n{}", lines[lines.len().saturating_sub(20)..].join("\n"));
+            }
+        }
         // Whatever became of the test. Those that it started know their configuration by its full path.
         let stop = ["cluster", "stop", "--dir", self.dir.to_str().unwrap()];
         let _ = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(stop).output();
-    }
-}
-
-/// A client, and what its accounts have to be.
-struct Tester {
-    client: Client,
-    load: Load,
-    ledger: Model,
-}
-
-impl Tester {
-    fn new(cluster: &Cluster, number: u32) -> Self {
-        Self { client: cluster.client(number), load: Load::new(number, ACCOUNTS), ledger: Model::default() }
-    }
-
-    fn submit(&mut self, operations: &[Operation]) {
-        let receipts = self.client.submit(operations).unwrap();
-        assert_eq!(receipts.len(), operations.len());
-        for (receipt, operation) in receipts.iter().zip(operations) {
-            let Outcome { status, value, .. } = self.ledger.execute(operation);
-            assert_eq!((receipt.status, receipt.value, receipt.promise), (status, value, Promise::Final));
-        }
-    }
-
-    fn open_accounts(&mut self) {
-        for account in self.load.accounts() {
-            let operations = self.load.open(account);
-            self.submit(&operations);
-        }
-    }
-
-    /// Sends a batch of transfers, and checks every reply.
-    fn transfer(&mut self) {
-        let operations = Vec::from_iter((0..BATCH).map(|_| self.load.transfer()));
-        self.submit(&operations);
     }
 }
 
@@ -211,63 +146,25 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
     let data = tempfile::tempdir().unwrap();
     let cluster = Cluster::init(data.path());
     assert_eq!(cluster.run("start").len(), REPLICAS as usize);
-    let (done, batches) = (AtomicBool::new(false), [const { AtomicU64::new(0) }; REPLICAS as usize]);
-    let testers = thread::scope(|scope| {
-        let testers = Vec::from_iter((0..REPLICAS).map(|number| {
-            let (cluster, done, batches) = (&cluster, &done, &batches[number as usize]);
-            scope.spawn(move || {
-                let mut tester = Tester::new(cluster, number);
-                tester.open_accounts();
-                while !done.load(Ordering::Relaxed) {
-                    tester.transfer();
-                    batches.fetch_add(1, Ordering::Relaxed);
-                }
-                tester
-            })
-        }));
-        // Each client gets so many answers more, but for that of one that is away.
-        let go_on = |away: Option<u32>| {
-            let before = batches.each_ref().map(|batches| batches.load(Ordering::Relaxed));
-            let since = Instant::now();
-            for number in (0..REPLICAS).filter(|number| Some(*number) != away) {
-                let number = number as usize;
-                while batches[number].load(Ordering::Relaxed) < before[number] + 5 {
-                    assert!(since.elapsed() < PATIENCE, "the client of replica {number} gets no answers");
-                    assert!(!testers[number].is_finished(), "the client of replica {number} got a wrong answer");
-                    sleep(Duration::from_millis(10));
-                }
-            }
-        };
-        go_on(None);
+    let testers = Testers::during(&cluster.listen, |testers| {
+        testers.go_on(None);
         for kill in 0..kills {
             let victim = kill % REPLICAS;
             cluster.kill(victim);
-            go_on(Some(victim));
+            testers.go_on(Some(victim));
             cluster.run("start");
-            go_on(None);
+            testers.go_on(None);
         }
-        done.store(true, Ordering::Relaxed);
-        testers.into_iter().map(|tester| tester.join().unwrap()).collect::<Vec<_>>()
     });
-    cluster.settle();
-    for number in 0..REPLICAS {
-        let mut client = cluster.client(number);
-        for tester in &testers {
-            for account in tester.load.accounts() {
-                let receipt = client.refer(account).unwrap();
-                assert_eq!((receipt.status, receipt.value), (Status::Ok, tester.ledger.balance(account)), "{account}");
-            }
-        }
+    settle(&cluster.listen);
+    for &replica in &cluster.listen {
+        testers.iter().for_each(|tester| tester.check(replica));
     }
     what_is_final_is_proved(&cluster, testers[0].load.accounts().next().unwrap());
     let stopped = cluster.run("stop");
     assert!(stopped.iter().all(|replica| replica["process"].is_null()), "{stopped:?}");
     let directories = (0..REPLICAS).map(|number| cluster.folder(number).join("data").to_str().unwrap().to_owned());
-    let directories = Vec::from_iter(directories);
-    let mut check = vec!["check", &directories[0], "--compare"];
-    check.extend(directories[1..].iter().map(String::as_str));
-    let checked = turnpike(&check);
-    let [.., compared] = &checked[..] else { panic!("{checked:?}") };
+    let compared = compare(&Vec::from_iter(directories));
     assert_eq!(compared["replicas"], REPLICAS, "{compared}");
     assert!(compared["same_height"].as_u64() > Some(10), "{compared}");
 }
@@ -302,9 +199,9 @@ fn a_replica_whose_disk_is_full_answers_reads_and_catches_up() {
     _disk = mounted;
     copies(&copy, &folder);
     cluster.run("start");
-    let mut tester = Tester::new(&cluster, 0);
+    let mut tester = Tester::new(cluster.listen[0], 0);
     tester.open_accounts();
-    cluster.settle();
+    settle(&cluster.listen);
     let filler = folder.join("filler");
     fill(&filler, 1 << 20);
     let since = Instant::now();
@@ -322,15 +219,60 @@ fn a_replica_whose_disk_is_full_answers_reads_and_catches_up() {
         tester.transfer();
     }
     let account = tester.load.accounts().next().unwrap();
-    assert_eq!(cluster.client(VICTIM).refer(account).unwrap().status, Status::Ok);
+    assert_eq!(connect(cluster.listen[VICTIM as usize]).refer(account).unwrap().status, Status::Ok);
     std::fs::remove_file(filler).unwrap();
     cluster.kill(VICTIM);
     cluster.run("start");
-    cluster.settle();
-    let mut client = cluster.client(VICTIM);
-    for account in tester.load.accounts() {
-        let receipt = client.refer(account).unwrap();
-        assert_eq!((receipt.status, receipt.value), (Status::Ok, tester.ledger.balance(account)), "{account}");
-    }
+    settle(&cluster.listen);
+    tester.check(cluster.listen[VICTIM as usize]);
     assert!(cluster.ready(VICTIM).0);
+}
+
+/// Starts what does not run, and gives what is told of it as it comes.
+struct Starting(Child);
+
+impl Starting {
+    fn of(cluster: &Cluster) -> Self {
+        let start = ["--json", "cluster", "start", "--dir", cluster.dir.to_str().unwrap()];
+        let start = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(start).stdout(Stdio::piped()).spawn();
+        Self(start.unwrap())
+    }
+
+    /// Waits until replicas serve but for the last one, does something, and then gives the last one's process.
+    fn last(mut self, act: impl FnOnce()) -> Option<i64> {
+        let mut lines = BufReader::new(self.0.stdout.take().unwrap()).lines();
+        for _ in 1..REPLICAS {
+            lines.next().unwrap().unwrap();
+        }
+        act();
+        let mut last = lines.map(|line| serde_json::from_str::<serde_json::Value>(&line.unwrap()).unwrap());
+        let process = last.next().and_then(|last| last["process"].as_i64());
+        assert_eq!(self.0.wait().unwrap().success(), process.is_some());
+        process
+    }
+}
+
+#[test]
+fn a_replica_that_is_still_ending_is_waited_for() {
+    const LAST: u32 = REPLICAS - 1;
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init(data.path());
+    cluster.run("start");
+    // It is there when others are looked at, and ends then.
+    kill_process(cluster.process(LAST), Signal::STOP).unwrap();
+    let second = Starting::of(&cluster).last(|| cluster.kill(LAST));
+    assert!(second.is_some(), "{second:?}");
+    // It is gone but for its lock, as where the system still frees its memory.
+    let lock = File::open(cluster.folder(LAST).join("data/LOCK")).unwrap();
+    cluster.kill(LAST);
+    lock.lock().unwrap();
+    let third = Starting::of(&cluster).last(|| drop(lock));
+    assert!(third.is_some() && third != second, "{third:?}");
+    // One that cannot start is told as such.
+    cluster.kill(LAST);
+    std::fs::remove_file(cluster.folder(LAST).join("replica.key")).unwrap();
+    let start = ["cluster", "start", "--dir", cluster.dir.to_str().unwrap()];
+    let output = Command::new(env!("CARGO_BIN_EXE_turnpike")).args(start).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("replica 3 ended before it served"), "{told}");
 }

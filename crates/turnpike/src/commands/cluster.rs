@@ -1,6 +1,8 @@
 //! `turnpike cluster`: replicas on this machine, each a process of its own.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ use node::Config;
 use node::config::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
-use storage::key_file;
+use storage::{DataDirectory, key_file};
 
 use crate::cli::{ClusterArgs, ClusterCommand, ClusterInitArgs};
 use crate::error::Error;
@@ -89,8 +91,31 @@ impl Home {
         is_ours.then_some(pid)
     }
 
-    fn start(&self) -> Result<(), Error> {
-        let path = self.folder.join("log");
+    fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// Whether a process holds its data: one that runs, or one that was killed and has not ended altogether.
+    fn is_held(&self) -> Result<bool, Error> {
+        DataDirectory::is_held(self.config()?.data).map_err(Error::other)
+    }
+
+    /// Starts a process, unless there is one, or one holds the data. Gives whether it did.
+    fn start(&self) -> Result<bool, Error> {
+        let path = self.folder.join("pid");
+        let file = |error| Error::file("write", &path, error);
+        let mut pid = File::options().create(true).truncate(false).write(true).open(&path).map_err(file)?;
+        // Of two commands that start replicas at once, one does.
+        if pid.try_lock().is_err() || self.process().is_some() || self.is_held()? {
+            return Ok(false);
+        }
+        let child = self.spawn()?;
+        pid.set_len(0).and_then(|()| writeln!(pid, "{child}")).map_err(file)?;
+        Ok(true)
+    }
+
+    fn spawn(&self) -> Result<u32, Error> {
+        let path = self.log();
         let file = |error| Error::file("write", &path, error);
         let log = File::options().create(true).append(true).open(&path).map_err(file)?;
         let program = std::env::current_exe().map_err(|error| Error::file("find", Path::new("turnpike"), error))?;
@@ -105,8 +130,19 @@ impl Home {
             .process_group(0)
             .spawn();
         let child = child.map_err(|error| Error::Failed(format!("replica {} does not start: {error}", self.number)))?;
-        let path = self.folder.join("pid");
-        fs::write(&path, format!("{}\n", child.id())).map_err(|error| Error::file("write", &path, error))
+        Ok(child.id())
+    }
+
+    /// It does not do in time what it was to do.
+    fn overdue(&self, what: &str) -> Result<(), Error> {
+        let why = match self.process() {
+            Some(pid) => format!("process {} is at it: see {}", pid.as_raw_nonzero(), self.log().display()),
+            None => {
+                let lock = self.config()?.data.join("LOCK");
+                format!("another process, or one that does not end, holds its data: see `fuser {}`", lock.display())
+            }
+        };
+        Err(Error::Failed(format!("replica {} does not {what} within {PATIENCE:?}; {why}", self.number)))
     }
 
     fn report(&self) -> Result<Report, Error> {
@@ -214,27 +250,44 @@ fn dir(args: &ClusterArgs) -> Result<PathBuf, Error> {
     args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))
 }
 
-fn start(args: &ClusterArgs, output: Output) -> Result<(), Error> {
-    let homes = Home::all(&dir(args)?)?;
-    for home in homes.iter().filter(|home| home.process().is_none()) {
-        home.start()?;
+/// A replica that is to serve.
+struct Launch {
+    home: Home,
+    has_started: bool,
+}
+
+impl Launch {
+    /// Starts it as soon as no process is left of it: one that ends is waited for.
+    fn go_on(&mut self) -> Result<(), Error> {
+        let home = &self.home;
+        if home.process().is_none() {
+            if self.has_started {
+                let text = format!("replica {} ended before it served: see {}", home.number, home.log().display());
+                return Err(Error::Failed(text));
+            }
+            self.has_started = home.start()?;
+        }
+        Ok(())
     }
+}
+
+fn start(args: &ClusterArgs, output: Output) -> Result<(), Error> {
+    let launches = Home::all(&dir(args)?)?.into_iter().map(|home| Launch { home, has_started: false });
+    let mut launches = VecDeque::from_iter(launches);
     let since = Instant::now();
-    for home in &homes {
-        loop {
-            let report = home.report()?;
-            if report.height.is_some() {
-                tell(&report, output);
-                break;
-            }
-            if report.process.is_none() || since.elapsed() > PATIENCE {
-                let log = home.folder.join("log");
-                return Err(Error::Failed(format!("replica {} does not serve: see {}", home.number, log.display())));
-            }
+    loop {
+        launches.iter_mut().try_for_each(Launch::go_on)?;
+        let Some(Launch { home, .. }) = launches.front() else { return Ok(()) };
+        let report = home.report()?;
+        if report.height.is_some() {
+            tell(&report, output);
+            launches.pop_front();
+        } else if since.elapsed() > PATIENCE {
+            return home.overdue("serve");
+        } else {
             sleep(NAP);
         }
     }
-    Ok(())
 }
 
 fn status(args: &ClusterArgs, output: Output) -> Result<(), Error> {
@@ -265,9 +318,9 @@ fn stop(args: &ClusterArgs, output: Output) -> Result<(), Error> {
     }
     let since = Instant::now();
     for home in &homes {
-        while home.process().is_some() {
+        while home.process().is_some() || home.is_held()? {
             if since.elapsed() > PATIENCE {
-                return Err(Error::Failed(format!("replica {} does not end: see its log", home.number)));
+                return home.overdue("end");
             }
             sleep(NAP);
         }
