@@ -6,6 +6,16 @@
 
 struct Machine;
 
+// A vector of EIP-2537 (rtl/twin/src/eip2537.rs).
+struct Vector {
+  char name[80];
+  // Which contract; the rule that the input breaks, 0 if none.
+  uint8_t contract, rule;
+  // Whether there is a program, and whether the model does what the vector says.
+  bool has_program, holds;
+  uint16_t instructions, slots;
+};
+
 extern "C" {
 Machine* turnpike_coprocessor_new();
 void turnpike_coprocessor_free(Machine* machine);
@@ -15,4 +25,5 @@ uint8_t* turnpike_coprocessor_slot(Machine* machine, size_t address);
 void turnpike_coprocessor_start(Machine* machine, uint16_t counter);
 size_t turnpike_coprocessor_step(Machine* machine, uint8_t* message);
 uint32_t turnpike_coprocessor_state(const Machine* machine);
+bool turnpike_eip2537_vector(size_t at, Machine* machine, Vector* vector);
 }

@@ -5,6 +5,7 @@
 //! - [`Program`]: what both memories begin with; an image of it in bytes.
 //! - [`assemble`] and [`disassemble`]: a program from text, and back.
 //! - [`Machine`]: runs a program, an instruction at a time.
+//! - [`eip2537`]: Ethereum's contracts as programs.
 //!
 //! ```
 //! use turnpike_coproc::{Machine, RunState, assemble};
@@ -22,6 +23,7 @@
 mod arithmetic;
 mod assembler;
 mod disassembler;
+pub mod eip2537;
 mod instruction;
 mod machine;
 mod program;

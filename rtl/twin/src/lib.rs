@@ -4,6 +4,7 @@
 //! in front of the ledger: an operation whose name is not among the last ones gets a transaction id that was never used.
 
 mod coprocessor;
+mod eip2537;
 mod signatures;
 mod table;
 mod verification;

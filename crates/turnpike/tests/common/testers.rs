@@ -10,7 +10,7 @@ use client::{Client, Options};
 use model::{Model, Outcome};
 use wire::{Operation, Promise, Status};
 
-use crate::load::Load;
+use crate::load::{ISSUED, Load};
 
 /// Longest wait, on a machine that does much else.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -63,13 +63,15 @@ impl Tester {
         self.submit(&operations);
     }
 
-    /// Checks all balances at a replica.
+    /// Checks all balances at a replica, and that no money was made or lost.
     pub fn check(&self, replica: SocketAddr) {
         let mut client = connect(replica);
-        for account in self.load.accounts() {
+        let balances = self.load.accounts().map(|account| {
             let receipt = client.refer(account).unwrap();
             assert_eq!((receipt.status, receipt.value), (Status::Ok, self.ledger.balance(account)), "{account}");
-        }
+            receipt.value
+        });
+        assert_eq!(balances.sum::<u64>(), u64::from(ACCOUNTS) * ISSUED);
     }
 }
 

@@ -39,6 +39,7 @@ class Model {
   bool assemble(const std::string& text) {
     return turnpike_coprocessor_assemble(machine_.get(), reinterpret_cast<const uint8_t*>(text.data()), text.size());
   }
+  bool load(size_t at, Vector& vector) { return turnpike_eip2537_vector(at, machine_.get(), &vector); }
   uint8_t* instruction(unsigned address) { return turnpike_coprocessor_instruction(machine_.get(), address); }
   uint8_t* slot(unsigned address) { return turnpike_coprocessor_slot(machine_.get(), address); }
   Kind kind(unsigned address) { return Kind(slot(address)[0] >> 5); }
@@ -369,11 +370,8 @@ std::string file(const std::string& path) {
   return text.str();
 }
 
-// A program as it is: its interrupts, all of data memory, its cycles.
-uint64_t run_program(Bench& bench, Driver& driver, const std::string& folder, const std::string& name) {
-  Model model, memory;
-  const std::string text = file(folder + "/" + name);
-  if (!model.assemble(text) || !memory.assemble(text)) throw std::runtime_error(name + " is no program");
+// A program as it is: its interrupts, its end, so many slots of data memory, its cycles. Both models hold it.
+uint64_t run_program(Bench& bench, Driver& driver, Model& model, Model& memory, unsigned slots = 1024) {
   driver.soft_reset();
   driver.load(memory);
   std::vector<Bytes> expected;
@@ -384,8 +382,47 @@ uint64_t run_program(Bench& bench, Driver& driver, const std::string& folder, co
   const uint64_t cycles = bench.cycle - began;
   driver.expect_state(model.status(), model.counter());
   driver.expect_messages(expected);
-  driver.compare(model, 0, 1024);
+  driver.compare(model, 0, slots);
   return cycles;
+}
+
+uint64_t run_file(Bench& bench, Driver& driver, const std::string& folder, const std::string& name) {
+  Model model, memory;
+  const std::string text = file(folder + "/" + name);
+  if (!model.assemble(text) || !memory.assemble(text)) throw std::runtime_error(name + " is no program");
+  return run_program(bench, driver, model, memory);
+}
+
+// Vectors of EIP-2537: how many there are, how many ran on the device, and of those how many were refused.
+struct Vectors {
+  unsigned all = 0, ran = 0, refused = 0;
+  uint64_t cycles = 0;
+};
+
+// All of them on the model. On the device all, or the short ones: one of each contract and rule, chosen by the seed, and what breaks none.
+Vectors run_vectors(Bench& bench, Driver& driver, Random& random, bool all) {
+  // A program with more is one of many points.
+  constexpr unsigned kShort = 40;
+  Vectors vectors;
+  std::map<std::pair<unsigned, unsigned>, std::vector<size_t>> classes;
+  Vector vector;
+  for (Model model; model.load(vectors.all, vector); vectors.all++) {
+    if (!vector.holds) harness::fail(bench, std::string("the model gives something else than ") + vector.name + " says");
+    if (vector.has_program && (all || vector.instructions < kShort)) classes[{vector.contract, vector.rule}].push_back(vectors.all);
+  }
+  for (const auto& [each, members] : classes) {
+    const size_t chosen = random.below(members.size());
+    for (size_t at = 0; at < members.size(); at++) {
+      if (!all && at != chosen) continue;
+      Model model, memory;
+      model.load(members[at], vector);
+      memory.load(members[at], vector);
+      vectors.cycles += run_program(bench, driver, model, memory, vector.slots);
+      vectors.ran++;
+      vectors.refused += vector.rule != 0;
+    }
+  }
+  return vectors;
 }
 
 // Starts an empty machine at an instruction that may not be there, and gives the fault.
@@ -466,8 +503,10 @@ int main(int argc, char** argv) {
     }
     std::string cycles;
     for (const char* name : {"pairing.s", "multi_exponentiation.s", "groth16.s"}) {
-      cycles += std::string("; ") + name + " " + std::to_string(run_program(bench, driver, options.vectors + "/../crates/coproc/programs", name)) + " cycles";
+      cycles += std::string("; ") + name + " " + std::to_string(run_file(bench, driver, options.vectors + "/../crates/coproc/programs", name)) + " cycles";
     }
+    const Vectors vectors = run_vectors(bench, driver, random, asked != nullptr);
+    if (vectors.all != 139) harness::fail(bench, std::to_string(vectors.all) + " vectors of EIP-2537 can be read");
     // The start and the end count: of many pairings, each takes less.
     const auto [each, busy] = back_to_back(bench, driver, random, asked ? 64 : 8);
     if (each > (asked ? 16000 : 16800) || busy < 85) harness::fail(bench, "pairings are too slow");
@@ -475,6 +514,8 @@ int main(int argc, char** argv) {
     std::snprintf(speed, sizeof speed, "; a pairing in %.0f cycles, multiplier busy %.1f %%", each, busy);
     std::string faults;
     for (unsigned fault = 1; fault < 7; fault++) faults += (fault > 1 ? ", " : "") + std::to_string(counts.faults[fault]);
+    cycles += "; " + std::to_string(vectors.ran) + " of " + std::to_string(vectors.all) + " vectors of EIP-2537, " + std::to_string(vectors.refused) +
+              " of them refused, " + std::to_string(vectors.cycles) + " cycles";
     std::printf("%llu instructions, faults 1 to 6: %s; %llu interrupts, %llu resets%s%s", static_cast<unsigned long long>(counts.instructions), faults.c_str(),
                 static_cast<unsigned long long>(counts.messages), static_cast<unsigned long long>(counts.resets), cycles.c_str(), speed);
   });
