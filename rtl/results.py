@@ -41,6 +41,15 @@ def cells(entry, unit):
     return ", ".join(part for part in parts if part)
 
 
+def rows(path):
+    """A table that a testbench has kept."""
+    head, *lines = [line.split("\t") for line in path.read_text().splitlines()]
+    table = [head, ["---"] * len(head)]
+    for text, *numbers in lines:
+        table.append([f"`{text}`", *(f"{int(number):,}" for number in numbers)])
+    return [f"| {' | '.join(cells)} |" if cells[0] != "---" else f"|{'|'.join(cells)}|" for cells in table]
+
+
 def page():
     results = json.loads(RESULTS.read_text())
     about = tomllib.loads((RTL / "cycles.toml").read_text())
@@ -66,8 +75,11 @@ def page():
         reached = "**missed**" if mhz < goal["goal"] else "both" if mhz >= goal.get("stretch", mhz + 1) else "the goal"
         made.append(f"| `{block}` | {goal['goal']} MHz{stretch} | {goal.get('papers', '')} | {mhz:.0f} MHz: {reached} |")
     for part in about["parts"]:
-        made += ["", f"## {part['title']}", ""] + part["text"].strip().split("\n") + [
-            "", "| figure | command | papers | goal | measured |", "|---|---|---|---|---|"]
+        made += ["", f"## {part['title']}", ""] + part["text"].strip().split("\n")
+        if "rows" in part:
+            made += [""] + rows(RTL / part["rows"])
+            continue
+        made += ["", "| figure | command | papers | goal | measured |", "|---|---|---|---|---|"]
         for figure in part["figures"]:
             made.append("| " + " | ".join(figure.get(name, "") for name in ("figure", "command", "papers", "goal", "measured")) + " |")
     return "\n".join(made) + "\n"

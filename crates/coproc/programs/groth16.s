@@ -29,33 +29,40 @@ input_5: scalar 0x113d13adcf06786cda583c268f91a8acc12fccaff7b86400b3dc07973daed8
 
 ; What is computed
 one: fp12 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-multiple: space 3
+; A place for each, so that none waits for another
+multiple_1: space 3
+multiple_2: space 3
+multiple_3: space 3
+multiple_4: space 3
+multiple_5: space 3
+loop_b: space 12
+loop_beta: space 12
+loop_gamma: space 12
+loop_delta: space 12
 sum: space 3
 inputs: space 2
-loop: space 12
 product: space 12
 
 .text
-    COPY_REG point_0, sum
-    POINT_MULT input_1, point_1, multiple
-    ADD_ELEMENT sum, multiple, sum
-    POINT_MULT input_2, point_2, multiple
-    ADD_ELEMENT sum, multiple, sum
-    POINT_MULT input_3, point_3, multiple
-    ADD_ELEMENT sum, multiple, sum
-    POINT_MULT input_4, point_4, multiple
-    ADD_ELEMENT sum, multiple, sum
-    POINT_MULT input_5, point_5, multiple
-    ADD_ELEMENT sum, multiple, sum
-    INV_ELEMENT sum, inputs
+    POINT_MULT input_1, point_1, multiple_1
+    POINT_MULT input_2, point_2, multiple_2
+    POINT_MULT input_3, point_3, multiple_3
+    POINT_MULT input_4, point_4, multiple_4
+    POINT_MULT input_5, point_5, multiple_5
+    MILLER_LOOP a, b, loop_b
+    MILLER_LOOP c, minus_delta, loop_delta
+    MILLER_LOOP alpha, minus_beta, loop_beta
+    MUL_ELEMENT loop_b, loop_delta, product
+    MUL_ELEMENT product, loop_beta, product
 
-    MILLER_LOOP a, b, product
-    MILLER_LOOP inputs, minus_gamma, loop
-    MUL_ELEMENT product, loop, product
-    MILLER_LOOP c, minus_delta, loop
-    MUL_ELEMENT product, loop, product
-    MILLER_LOOP alpha, minus_beta, loop
-    MUL_ELEMENT product, loop, product
+    ADD_ELEMENT point_0, multiple_1, sum
+    ADD_ELEMENT sum, multiple_2, sum
+    ADD_ELEMENT sum, multiple_3, sum
+    ADD_ELEMENT sum, multiple_4, sum
+    ADD_ELEMENT sum, multiple_5, sum
+    INV_ELEMENT sum, inputs
+    MILLER_LOOP inputs, minus_gamma, loop_gamma
+    MUL_ELEMENT product, loop_gamma, product
     FINAL_EXP product, product
 
     JUMP_IF_EQ holds, product, one

@@ -393,6 +393,92 @@ uint64_t run_file(Bench& bench, Driver& driver, const std::string& folder, const
   return run_program(bench, driver, model, memory);
 }
 
+// An instruction as it stands in a program's text: the cycle of the program in which it has begun; its cycles and products where it is alone.
+struct Row {
+  std::string text;
+  uint64_t begins = 0, alone = 0, products = 0;
+};
+
+// By their addresses.
+std::vector<std::string> instructions_of(const std::string& text) {
+  std::vector<std::string> found;
+  std::istringstream lines(text.substr(text.find(".text")));
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    const size_t first = line.find_first_not_of(' ');
+    if (first != std::string::npos && line.back() != ':') found.push_back(line.substr(first));
+  }
+  return found;
+}
+
+// Executes one instruction, on what the model has in memory before it.
+void run_alone(Bench& bench, Driver& driver, Model& model, Row& row) {
+  Model alone;
+  const unsigned at = model.counter();
+  for (unsigned slot = 0; slot < 1024; slot++) std::copy_n(model.slot(slot), 48, alone.slot(slot));
+  std::copy_n(model.instruction(at), 8, alone.instruction(at));
+  driver.soft_reset();
+  driver.load(alone);
+  driver.busy = 0;
+  const uint64_t began = bench.cycle;
+  driver.start(at);
+  while (driver.read(kStatus) == kRunning) {
+    if (bench.cycle > began + 1000000) harness::fail(bench, row.text + " alone does not come to its end");
+  }
+  row.alone = bench.cycle - began;
+  row.products = driver.busy;
+}
+
+// A program that executes nothing twice, told by instruction; alone, too, where that is asked for.
+std::vector<Row> run_rows(Bench& bench, Driver& driver, const std::string& text, bool alone) {
+  Model model, memory;
+  if (!model.assemble(text) || !memory.assemble(text)) throw std::runtime_error("it is no program");
+  const std::vector<std::string> texts = instructions_of(text);
+  std::vector<Bytes> expected;
+  std::vector<Row> rows;
+  std::vector<unsigned> path;
+  while (model.status() == kRunning) {
+    path.push_back(model.counter());
+    rows.push_back({texts.at(model.counter())});
+    if (alone) run_alone(bench, driver, model, rows.back());
+    model.step(expected);
+  }
+  driver.soft_reset();
+  driver.load(memory);
+  const uint64_t began = bench.cycle;
+  driver.start(0);
+  for (size_t row = 0; row < rows.size(); row++) {
+    // It has begun once the counter is at the next one; the last one once the machine waits.
+    while (row + 1 < rows.size() ? driver.read(kCounter) != path[row + 1] : driver.read(kStatus) == kRunning) {
+      if (bench.cycle > began + 20000000) harness::fail(bench, rows[row].text + " does not begin");
+    }
+    rows[row].begins = bench.cycle - began;
+  }
+  driver.expect_state(model.status(), model.counter());
+  driver.expect_messages(expected);
+  driver.compare(model, 0, 1024);
+  return rows;
+}
+
+// Compares rows with those that are kept, of which docs/rtl-results.md is made, or keeps them.
+void check_rows(Bench& bench, const std::vector<Row>& rows, const std::string& path, bool alone, bool keep) {
+  std::string found = "instruction\tit has begun in cycle\tcycles alone\tproducts alone\n";
+  for (const Row& row : rows) {
+    found += row.text + "\t" + std::to_string(row.begins) + "\t" + std::to_string(row.alone) + "\t" + std::to_string(row.products) + "\n";
+  }
+  if (keep) std::ofstream(path) << found;
+  const auto columns = [alone](const std::string& text) {
+    std::string kept;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) kept += (alone ? line : line.substr(0, line.find('\t', line.find('\t') + 1))) + "\n";
+    return kept;
+  };
+  if (columns(file(path)) != columns(found)) {
+    harness::fail(bench, "instructions take other cycles than " + path + " says; KEEP_CYCLES=1 writes it\n" + found);
+  }
+}
+
 // Vectors of EIP-2537: how many there are, how many ran on the device, and of those how many were refused.
 struct Vectors {
   unsigned all = 0, ran = 0, refused = 0;
@@ -502,9 +588,13 @@ int main(int argc, char** argv) {
       if (counts.faults[fault] == 0) harness::fail(bench, "fault " + std::to_string(fault) + " was not tested");
     }
     std::string cycles;
-    for (const char* name : {"pairing.s", "multi_exponentiation.s", "groth16.s"}) {
+    for (const char* name : {"pairing.s", "multi_exponentiation.s"}) {
       cycles += std::string("; ") + name + " " + std::to_string(run_file(bench, driver, options.vectors + "/../crates/coproc/programs", name)) + " cycles";
     }
+    const bool keep = std::getenv("KEEP_CYCLES") != nullptr, alone = asked || keep;
+    const std::vector<Row> rows = run_rows(bench, driver, file(options.vectors + "/../crates/coproc/programs/groth16.s"), alone);
+    check_rows(bench, rows, options.vectors + "/../rtl/verify/groth16.tsv", alone, keep);
+    cycles += "; groth16.s " + std::to_string(rows.back().begins) + " cycles";
     const Vectors vectors = run_vectors(bench, driver, random, asked != nullptr);
     if (vectors.all != 139) harness::fail(bench, std::to_string(vectors.all) + " vectors of EIP-2537 can be read");
     // The start and the end count: of many pairings, each takes less.
