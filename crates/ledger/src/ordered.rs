@@ -136,6 +136,12 @@ impl<O: Observer> OrderedLedger<O> {
         self.chain.tip()
     }
 
+    /// The time of the block that is executed, or was last, in microseconds since the Unix epoch. After an error of
+    /// [`OrderedLedger::close`] it is past that of the tip.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
     /// A handle for reading the chain.
     pub fn chain(&self) -> OwnReader {
         self.chain.reader()

@@ -179,15 +179,17 @@ fn fill(path: &Path, left: u64) {
     file.set_len(length - left).unwrap();
 }
 
-#[test]
-fn a_replica_whose_disk_is_full_answers_reads_and_catches_up() {
+/// Lets the disk of a replica's directory run full, of which so many bytes were free.
+fn a_full_disk_is_survived(directory: &str, left: u64) {
     const VICTIM: u32 = 3;
     let data = tempfile::tempdir().unwrap();
     // Taken away once the replicas have ended.
     let _disk;
     let cluster = Cluster::init(data.path());
-    // Its folder as it is, with its log, on a disk of its own.
-    let (folder, copy) = (cluster.folder(VICTIM), data.path().join("copy"));
+    cluster.run("start");
+    cluster.run("stop");
+    // The directory as it is, on a disk of its own.
+    let (folder, copy) = (cluster.folder(VICTIM).join(directory), data.path().join("copy"));
     let copies = |from: &Path, to: &Path| {
         let from = from.join(".");
         assert!(Command::new("cp").arg("--archive").args([&from, to]).status().unwrap().success());
@@ -203,7 +205,7 @@ fn a_replica_whose_disk_is_full_answers_reads_and_catches_up() {
     tester.open_accounts();
     settle(&cluster.listen);
     let filler = folder.join("filler");
-    fill(&filler, 1 << 20);
+    fill(&filler, left);
     let since = Instant::now();
     let said = loop {
         tester.transfer();
@@ -226,6 +228,17 @@ fn a_replica_whose_disk_is_full_answers_reads_and_catches_up() {
     settle(&cluster.listen);
     tester.check(cluster.listen[VICTIM as usize]);
     assert!(cluster.ready(VICTIM).0);
+}
+
+#[test]
+fn a_replica_whose_disk_is_full_answers_reads_and_catches_up() {
+    // With its log.
+    a_full_disk_is_survived("", 1 << 20);
+}
+
+#[test]
+fn a_replica_whose_chain_finds_no_room_answers_reads_and_catches_up() {
+    a_full_disk_is_survived("data/chain", 1 << 16);
 }
 
 /// Starts what does not run, and gives what is told of it as it comes.

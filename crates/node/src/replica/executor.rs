@@ -154,8 +154,7 @@ impl<O: Observer> Executor<O> {
 
     /// Answers a frame out of what is final: nothing of it is ordered. It has operations that would be only where storage failed.
     fn read(&mut self, held: Held) {
-        let time = self.ledger.tip().header.timestamp.get();
-        let answered = self.execute_frame(time, held, |operation| {
+        let answered = self.execute_frame(self.ledger.time(), held, |operation| {
             if is_ordered(operation) {
                 operation.status.set(Status::StorageFailed.code());
             }
