@@ -24,7 +24,7 @@ use disk::Disk;
 use program::{compare, turnpike};
 use rustix::process::{Pid, Signal, kill_process};
 use skip::Ability;
-use testers::{PATIENCE, Tester, Testers, connect, settle};
+use testers::{BATCH, PATIENCE, Tester, Testers, connect, settle};
 use wire::{AccountId, Status};
 
 const REPLICAS: u32 = 4;
@@ -155,6 +155,7 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
             cluster.run("start");
             testers.go_on(None);
         }
+        println!("{kills} kills, {} batches of {BATCH} transfers", testers.answered().iter().sum::<u64>());
     });
     settle(&cluster.listen);
     for &replica in &cluster.listen {

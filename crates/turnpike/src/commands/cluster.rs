@@ -6,7 +6,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -100,21 +100,20 @@ impl Home {
         DataDirectory::is_held(self.config()?.data).map_err(Error::other)
     }
 
-    /// Starts a process, unless there is one, or one holds the data. Gives whether it did.
-    fn start(&self) -> Result<bool, Error> {
+    /// Starts a process, unless there is one, or one holds the data, or another command is starting one.
+    fn start(&self) -> Result<Option<Started>, Error> {
         let path = self.folder.join("pid");
         let file = |error| Error::file("write", &path, error);
         let mut pid = File::options().create(true).truncate(false).write(true).open(&path).map_err(file)?;
-        // Of two commands that start replicas at once, one does.
         if pid.try_lock().is_err() || self.process().is_some() || self.is_held()? {
-            return Ok(false);
+            return Ok(None);
         }
         let child = self.spawn()?;
-        pid.set_len(0).and_then(|()| writeln!(pid, "{child}")).map_err(file)?;
-        Ok(true)
+        pid.set_len(0).and_then(|()| writeln!(pid, "{}", child.id())).map_err(file)?;
+        Ok(Some(Started { child, _lock: pid }))
     }
 
-    fn spawn(&self) -> Result<u32, Error> {
+    fn spawn(&self) -> Result<Child, Error> {
         let path = self.log();
         let file = |error| Error::file("write", &path, error);
         let log = File::options().create(true).append(true).open(&path).map_err(file)?;
@@ -129,8 +128,7 @@ impl Home {
             // What is typed at the terminal is not for it.
             .process_group(0)
             .spawn();
-        let child = child.map_err(|error| Error::Failed(format!("replica {} does not start: {error}", self.number)))?;
-        Ok(child.id())
+        child.map_err(|error| Error::Failed(format!("replica {} does not start: {error}", self.number)))
     }
 
     /// It does not do in time what it was to do.
@@ -250,29 +248,42 @@ fn dir(args: &ClusterArgs) -> Result<PathBuf, Error> {
     args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))
 }
 
+/// A process that this command started.
+struct Started {
+    child: Child,
+    /// Of the file with its number: no other command starts one meanwhile. Its command line, by which it is known to them, is
+    /// not there from the first moment on.
+    _lock: File,
+}
+
 /// A replica that is to serve.
 struct Launch {
     home: Home,
-    has_started: bool,
+    started: Option<Started>,
 }
 
 impl Launch {
     /// Starts it as soon as no process is left of it: one that ends is waited for.
     fn go_on(&mut self) -> Result<(), Error> {
-        let home = &self.home;
-        if home.process().is_none() {
-            if self.has_started {
-                let text = format!("replica {} ended before it served: see {}", home.number, home.log().display());
-                return Err(Error::Failed(text));
+        let Self { home, started } = self;
+        match started {
+            Some(Started { child, .. }) => {
+                if let Ok(Some(status)) = child.try_wait() {
+                    let log = home.log();
+                    let text =
+                        format!("replica {} ended before it served, {status}: see {}", home.number, log.display());
+                    return Err(Error::Failed(text));
+                }
             }
-            self.has_started = home.start()?;
+            None if home.process().is_none() => *started = home.start()?,
+            None => {}
         }
         Ok(())
     }
 }
 
 fn start(args: &ClusterArgs, output: Output) -> Result<(), Error> {
-    let launches = Home::all(&dir(args)?)?.into_iter().map(|home| Launch { home, has_started: false });
+    let launches = Home::all(&dir(args)?)?.into_iter().map(|home| Launch { home, started: None });
     let mut launches = VecDeque::from_iter(launches);
     let since = Instant::now();
     loop {

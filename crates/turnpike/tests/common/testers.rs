@@ -15,7 +15,8 @@ use crate::load::{ISSUED, Load};
 /// Longest wait, on a machine that does much else.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 const ACCOUNTS: u32 = 20;
-const BATCH: u64 = 20;
+/// Transfers of a batch.
+pub const BATCH: u64 = 20;
 
 /// A client of a replica that asks again until it has a final reply.
 pub fn connect(replica: SocketAddr) -> Client {
