@@ -139,6 +139,40 @@ class Maker {
     return packet;
   }
 
+  // Frames in which a message of each kind with fields has another length than these, some bytes more or less, and frames with bytes behind their last
+  // message.
+  std::vector<Packet> of_other_lengths(uint32_t& id) {
+    const auto drawn = [&](auto wanted, auto draw) {
+      Bytes next = draw();
+      while (!wanted(next)) next = draw();
+      return next;
+    };
+    const auto any_tree = [&] { return tree(random); };
+    const auto is_small = [](const Bytes& message) { return message.size() < 400; };
+    std::vector<Bytes> messages{drawn(is_small, any_tree)};
+    for (const uint32_t command : {kEcdsa, kSchnorr}) {
+      const auto is_wanted = [&](const Bytes& message) { return message[3] == (command & 0xff); };
+      messages.push_back(drawn(is_wanted, [&] { return next_signature(); }));
+    }
+    std::vector<Packet> packets;
+    const Bytes small = drawn(is_small, any_tree);
+    for (const Bytes& message : messages) {
+      for (const int more : {-32, -16, -8, -1, 1, 8, 16, 24, 32}) {
+        Bytes other = message;
+        other.resize(size_t(int(message.size()) + more));
+        frames::put(other, 4, other.size(), 4);
+        append(other, small);
+        packets.push_back(packet(id++, 2, other));
+      }
+    }
+    for (size_t more = 1; more <= 16; more++) {
+      packets.push_back(packet(id++, 1, small));
+      packets.back().resize(packets.back().size() + more, uint8_t(more & 1));
+      frames::seal(packets.back(), true);
+    }
+    return packets;
+  }
+
  private:
   Packet packet(uint32_t id, size_t count, const Bytes& messages) {
     Packet packet = random_bytes(random, frames::kHeaders);

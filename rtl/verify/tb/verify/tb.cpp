@@ -162,6 +162,9 @@ void body(const harness::Options& options) {
   while (!driver.idle()) driver.step(true, true, true);
   const uint64_t vector_frames = driver.counts.frames;
 
+  for (Packet& packet : maker.of_other_lengths(id)) driver.push(std::move(packet));
+  while (!driver.idle()) driver.step(true, true, true);
+
   for (int idle = 0; idle < Throttle::kKinds; idle++) {
     for (int pressure = 0; pressure < Throttle::kKinds; pressure++) {
       Throttle offer(Throttle::Kind(idle), maker.random.next()), reply(Throttle::Kind(pressure), maker.random.next()),
