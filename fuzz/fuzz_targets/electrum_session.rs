@@ -27,7 +27,7 @@ fn service() -> &'static Arc<Service> {
         let options = Options::new(Network::Mainnet);
         let chain = BitcoinChain::open(directory, &folder.join("index"), &options).expect("a new store");
         let mut importer = Importer::new(&chain, ()).expect("no other importer");
-        let origin = Origin { path: Path::new("genesis").into(), offset: 0 };
+        let origin = Origin::File { path: Path::new("genesis").into(), offset: 0 };
         importer.add(GENESIS, &origin).expect("genesis is a block");
         importer.commit().expect("a disk");
         drop(importer);

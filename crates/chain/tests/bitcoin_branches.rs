@@ -148,7 +148,7 @@ impl Observer for Follower {
 }
 
 fn origin() -> Origin {
-    Origin { path: "made up".into(), offset: 0 }
+    Origin::File { path: "made up".into(), offset: 0 }
 }
 
 fn open(directory: Arc<dyn Directory>, index: &Path, first: &Mined) -> Result<BitcoinChain, Error> {

@@ -142,7 +142,7 @@ fn an_import_goes_on_where_it_was_interrupted() {
     let Some(path) = blocks() else { return };
     let blocks = read_all(&path);
     let folder = tempfile::tempdir().unwrap();
-    let origin = Origin { path: path.clone(), offset: 0 };
+    let origin = Origin::File { path: path.clone(), offset: 0 };
     // Twice some blocks are committed, and some more are not.
     for round in 0..2 {
         let chain = open_mainnet(folder.path());
@@ -172,7 +172,7 @@ fn blocks_in_any_order_and_from_any_start() {
     let folder = tempfile::tempdir().unwrap();
     let chain = open(folder.path(), &options).unwrap();
     let mut importer = Importer::new(&chain, ()).unwrap();
-    let origin = Origin { path, offset: 0 };
+    let origin = Origin::File { path, offset: 0 };
     // Old blocks don't tell their height, genesis does not have to.
     assert_eq!(Start::first_of(&BlockFiles::find(&origin.path, Network::Mainnet).unwrap()).unwrap().height, 0);
     let block = folder.path().join("block.bin");

@@ -126,6 +126,17 @@ impl<'a> Arguments<'a> {
         };
         bytes.ok_or_else(|| RpcError::bad_request(format!("{} should be a hex string", shown(self.value(place)))))
     }
+
+    /// A list of texts, each of which is bytes in hexadecimal digits.
+    pub fn byte_texts(&self, place: usize) -> Result<&[Cow<'a, str>], RpcError> {
+        let Parameter::List(texts) = self.value(place) else {
+            return Err(RpcError::bad_request(format!("{} should be a list", shown(self.value(place)))));
+        };
+        match texts.iter().find(|text| hex::parse(text).is_none()) {
+            Some(other) => Err(RpcError::bad_request(format!("{} should be a hex string", shortened(other)))),
+            None => Ok(texts),
+        }
+    }
 }
 
 /// A parameter as Python shows it.

@@ -1,4 +1,4 @@
-//! The Electrum protocol, versions 1.4 to 1.7, over imported Bitcoin blocks.
+//! The Electrum protocol, versions 1.4 to 1.7, over imported Bitcoin blocks, and what waits at the node that they come from.
 //!
 //! A [`Session`] is one client: bytes in, bytes out, without a socket. [`Service`] is what all of them share: the active branch in
 //! memory, statuses of scripts, the cache of proofs, what a network prefix may use. [`server`] has the sockets and the threads.
@@ -7,10 +7,11 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;
-mod hex;
 mod kept;
 mod limits;
+mod mempool;
 mod methods;
+mod node;
 mod paths;
 mod rpc;
 pub mod server;
@@ -20,8 +21,11 @@ mod status;
 mod sums;
 mod version;
 
+use bitcoind::hex;
 pub use kept::Kept;
 pub use limits::{Limits, Share, Shares};
+pub use mempool::{Coin, Mempool, Outpoint, Unconfirmed, Update, outputs};
+pub use node::Node;
 pub use paths::Path;
 pub use service::{Announcement, Counts, Error, Service, Settings, State};
 pub use session::{Fed, Next, Session};

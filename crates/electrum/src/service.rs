@@ -1,7 +1,7 @@
 //! What all sessions share.
 use std::{
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     time::Duration,
@@ -14,6 +14,8 @@ use spv::Hash;
 use crate::{
     kept::Kept,
     limits::{Limits, Shares},
+    mempool::{Mempool, Update},
+    node::Node,
     paths::{Path, Paths},
     status::{self, Status},
     sums::Sums,
@@ -128,15 +130,19 @@ pub struct Service {
     pub counts: Counts,
     shares: Arc<Shares>,
     state: RwLock<Arc<State>>,
+    mempool: RwLock<Mempool>,
+    node: OnceLock<Node>,
     statuses: Kept<Status>,
     /// Sums of scripts, by who reads them.
     pub sums: Kept<Sums>,
 }
 
-/// A change of the branch, for sessions to tell their clients of.
+/// A change, for sessions to tell their clients of.
 #[derive(Debug)]
 pub struct Announcement {
-    /// Scripts that were paid or spent from, in order, each once.
+    /// Whether the branch has another tip.
+    pub is_of_branch: bool,
+    /// Scripts whose statuses changed, in order, each once.
     pub scripts: Vec<Hash>,
 }
 
@@ -163,6 +169,8 @@ impl Service {
             shares: Arc::new(Shares::new(settings.limits.clone())),
             settings,
             state: RwLock::new(Arc::new(State { branch, edition: 0 })),
+            mempool: RwLock::default(),
+            node: OnceLock::new(),
             statuses: Kept::new(STATUSES),
             sums: Kept::new(SUMS),
         })
@@ -188,9 +196,34 @@ impl Service {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Follows changes that were committed: sessions see `branch` from now on, and are to be given what is returned.
-    pub fn follow(&self, branch: Branch, changes: &[Change]) -> Arc<Announcement> {
-        let mut scripts: Vec<Hash> = changes.iter().flat_map(|change| change.scripts.iter().copied()).collect();
+    /// What waits to be in a block. Nobody keeps it for longer than a request takes, and nobody asks for it twice at once.
+    pub fn mempool(&self) -> RwLockReadGuard<'_, Mempool> {
+        self.mempool.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The node behind this server, if there is one.
+    pub fn node(&self) -> Option<&Node> {
+        self.node.get()
+    }
+
+    /// From now on a node is behind this server.
+    pub fn set_node(&self, node: Node) {
+        // A server has one.
+        let _ = self.node.set(node);
+    }
+
+    /// Follows changes of what waits to be in a block. Sessions are to be given what is returned, if anybody has to be told.
+    pub fn follow_mempool(&self, update: Update) -> Option<Arc<Announcement>> {
+        let scripts = self.mempool.write().unwrap_or_else(PoisonError::into_inner).apply(update);
+        (!scripts.is_empty()).then(|| Arc::new(Announcement { is_of_branch: false, scripts }))
+    }
+
+    /// Follows changes that were committed: sessions see `branch` from now on, and what waits beside it changes at once, so that
+    /// nothing is in both or in neither. Sessions are to be given what is returned.
+    pub fn follow(&self, branch: Branch, changes: &[Change], update: Update) -> Arc<Announcement> {
+        let mut mempool = self.mempool.write().unwrap_or_else(PoisonError::into_inner);
+        let mut scripts = mempool.apply(update);
+        scripts.extend(changes.iter().flat_map(|change| change.scripts.iter().copied()));
         scripts.sort_unstable();
         scripts.dedup();
         let has_only_grown = changes.iter().all(|change| change.kind == ChangeKind::Connected);
@@ -200,11 +233,15 @@ impl Service {
         self.statuses.begin(edition, has_only_grown);
         self.sums.begin(edition, has_only_grown);
         *state = Arc::new(State { branch, edition });
-        Arc::new(Announcement { scripts })
+        Arc::new(Announcement { is_of_branch: true, scripts })
     }
 
     /// The status of a script, and how many transactions were read for it.
     pub(crate) fn status(&self, state: &State, script: &Hash) -> Result<(Option<Hash>, u64), chain::bitcoin::Error> {
-        status::of(&self.statuses, (&state.branch, state.edition), script)
+        let (mut status, read) = status::of(&self.statuses, (&state.branch, state.edition), script)?;
+        for (waiting, height) in self.mempool().of_script(script) {
+            status.append(&waiting.hash, height.into());
+        }
+        Ok((status.digest(), read))
     }
 }

@@ -237,7 +237,7 @@ impl Session {
     pub fn notify(&mut self, announcement: &Announcement, output: &mut Vec<u8>, now: Instant) {
         let state = self.service.state();
         let begin = output.len();
-        if self.headers {
+        if self.headers && announcement.is_of_branch {
             begin_notification(output, "blockchain.headers.subscribe");
             if methods::push_tip(&state, output).is_err() {
                 self.closing = true;
@@ -277,7 +277,7 @@ impl Session {
     }
 
     fn notify_outpoint(&mut self, state: &State, scripts: &[Hash], outpoint: (Hash, u32), output: &mut Vec<u8>) {
-        match methods::outpoint_touched(state, outpoint, scripts) {
+        match methods::outpoint_touched(state, &self.service.mempool(), outpoint, scripts) {
             Ok(true) => {}
             Ok(false) | Err(_) => return,
         }
@@ -286,7 +286,7 @@ impl Session {
         output.push(b'"');
         hex::push_reversed(output, &outpoint.0);
         rpc::push_format(output, format_args!("\",{},", outpoint.1));
-        if methods::push_outpoint(state, outpoint, output).is_err() {
+        if methods::push_outpoint(state, &self.service.mempool(), outpoint, output).is_err() {
             return output.truncate(begin);
         }
         end_notification(output);

@@ -1,7 +1,8 @@
 //! Statuses of scripts: the SHA-256 of a text that grows with the history.
 //!
-//! The text has `txid:height:` for each transaction, so a new one only adds to it. Of each script that was asked for the state of
-//! the hash is kept: what was there before is not hashed again, and neither is it read.
+//! The text has `txid:height:` for each transaction, those that wait to be in a block at the end, so a new one only adds to it. Of
+//! each script that was asked for the state of the hash is kept, without what waits: what was there before is not hashed again,
+//! and neither is it read.
 use chain::bitcoin::{Branch, Error};
 use sha2::{Digest, Sha256};
 use spv::{Hash, Locator};
@@ -17,6 +18,7 @@ pub struct Status {
     hash: Sha256,
     last: Option<Locator>,
     count: u64,
+    has_waiting: bool,
 }
 
 impl Status {
@@ -27,8 +29,7 @@ impl Status {
             let mut text = Vec::with_capacity(new.len() * 80);
             for locator in &new {
                 let hash = branch.transaction_hash(*locator)?.unwrap_or_default();
-                hex::push_reversed(&mut text, &hash);
-                text.extend_from_slice(format!(":{}:", locator.height).as_bytes());
+                push_line(&mut text, &hash, locator.height.into());
             }
             self.hash.update(&text);
             self.count += new.len() as u64;
@@ -39,25 +40,34 @@ impl Status {
         }
     }
 
+    /// Adds a transaction that waits to be in a block, behind all that are in one.
+    pub fn append(&mut self, hash: &Hash, height: i64) {
+        let mut text = Vec::with_capacity(80);
+        push_line(&mut text, hash, height);
+        self.hash.update(&text);
+        self.has_waiting = true;
+    }
+
     /// The status; nothing for a script without a history.
-    pub fn digest(&self) -> Option<Hash> {
-        self.last.map(|_| self.hash.clone().finalize().into())
+    pub fn digest(self) -> Option<Hash> {
+        (self.last.is_some() || self.has_waiting).then(|| self.hash.finalize().into())
     }
 }
 
-/// The status of a script as of a branch, and how many transactions were read for it.
-pub fn of(
-    statuses: &Kept<Status>,
-    (branch, edition): (&Branch, u64),
-    script: &Hash,
-) -> Result<(Option<Hash>, u64), Error> {
+fn push_line(text: &mut Vec<u8>, hash: &Hash, height: i64) {
+    hex::push_reversed(text, hash);
+    text.extend_from_slice(format!(":{height}:").as_bytes());
+}
+
+/// The status of a script as of a branch, without what waits, and how many transactions were read for it.
+pub fn of(statuses: &Kept<Status>, (branch, edition): (&Branch, u64), script: &Hash) -> Result<(Status, u64), Error> {
     let (mut status, is_whole) = statuses.get(script, edition);
     if is_whole {
-        return Ok((status.digest(), 0));
+        return Ok((status, 0));
     }
     let before = status.count;
     status.follow(branch, script)?;
-    let (digest, read) = (status.digest(), status.count - before);
-    statuses.put(script, status, edition);
-    Ok((digest, read))
+    let read = status.count - before;
+    statuses.put(script, status.clone(), edition);
+    Ok((status, read))
 }

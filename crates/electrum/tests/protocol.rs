@@ -11,7 +11,7 @@ use proof::Source;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use spv::bitcoin::{BlockHeader, root_of_path, sha256d};
-use turnpike_electrum::{Error, Limits, Next, Service, Settings};
+use turnpike_electrum::{Error, Limits, Next, Service, Settings, Update};
 use wire::Query;
 
 /// The public key hash of the address that is paid most in these blocks, `12higDjoCCNXSA95xZMWUdPvXNmkAduhWv`.
@@ -355,10 +355,10 @@ fn clients_are_told_of_new_blocks() {
     assert_eq!(new.ask("blockchain.outpoint.subscribe", json!([funder, 0, ""])), json!({"funder_height": 9}));
 
     let mut importer = Importer::new(&fixture.chain, Seen::default()).unwrap();
-    importer.add(&fixture.blocks[170], &Origin { path: "block".into(), offset: 0 }).unwrap();
+    importer.add(&fixture.blocks[170], &Origin::File { path: "block".into(), offset: 0 }).unwrap();
     importer.commit().unwrap();
     let branch = Branch::load(fixture.chain.view()).unwrap().unwrap();
-    let announcement = service.follow(branch, &importer.observer().0);
+    let announcement = service.follow(branch, &importer.observer().0, Update::default());
     let told = |client: &mut Client| -> Vec<Value> {
         let mut output = Vec::new();
         client.session.notify(&announcement, &mut output, client.now);

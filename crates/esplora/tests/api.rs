@@ -392,11 +392,15 @@ fn sums_grow_with_the_chain() {
     for blocks in fixture.blocks[FIRST..500].chunks(11) {
         let mut importer = Importer::new(&fixture.chain, Seen::default()).unwrap();
         for block in blocks {
-            importer.add(block, &Origin { path: "blocks".into(), offset: 0 }).unwrap();
+            importer.add(block, &Origin::File { path: "blocks".into(), offset: 0 }).unwrap();
             model.add(block);
         }
         importer.commit().unwrap();
-        client.service.follow(Branch::load(fixture.chain.view()).unwrap().unwrap(), &importer.observer().0);
+        client.service.follow(
+            Branch::load(fixture.chain.view()).unwrap().unwrap(),
+            &importer.observer().0,
+            electrum::Update::default(),
+        );
         agree(&model);
         agree(&model);
     }

@@ -1,5 +1,6 @@
 //! The configuration: keys, defaults, and what values are allowed.
 
+mod bitcoin;
 mod cluster;
 mod electrum;
 mod kv;
@@ -15,6 +16,7 @@ use nic::{Prefix, StreamLimits, rate::RateLimit, selector::Audience};
 use serde::{Deserialize, Serialize};
 use wire::Promise;
 
+pub use bitcoin::Bitcoin;
 pub use cluster::{Cluster, Member};
 pub use electrum::Electrum;
 pub use kv::{ITEM_SIZES, Kv, KvIo, KvTls};
@@ -62,6 +64,8 @@ pub struct Config {
     pub io: Io,
     /// The key-value store.
     pub kv: Kv,
+    /// The Bitcoin node that is followed.
+    pub bitcoin: Bitcoin,
     /// The Electrum protocol.
     pub electrum: Electrum,
     /// The replicas that order together.
@@ -211,6 +215,7 @@ impl Default for Config {
             proofs: Proofs::default(),
             io: Io::default(),
             kv: Kv::default(),
+            bitcoin: Bitcoin::default(),
             electrum: Electrum::default(),
             cluster: Cluster::default(),
         }
@@ -321,6 +326,7 @@ impl Config {
         within("limits.prefix_connections", self.limits.prefix_connections as u64, 1, 16_384)?;
         within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000)?;
         self.kv.check()?;
+        self.bitcoin.check()?;
         self.electrum.check()?;
         if self.electrum.esplora && self.http.is_none() {
             let (value, allowed) = ("true".to_owned(), "false where there is no `http`".to_owned());

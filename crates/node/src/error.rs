@@ -25,6 +25,14 @@ pub enum Error {
     /// The Bitcoin blocks cannot be used.
     #[error(transparent)]
     Bitcoin(#[from] chain::bitcoin::Error),
+    /// There are no Bitcoin blocks yet, and the node that is followed does not say how they begin.
+    #[error("there are no Bitcoin blocks yet, and {0}")]
+    BitcoinNode(#[from] bitcoind::Error),
+    /// The node that is followed is of a network that is not known here.
+    #[error(
+        "the Bitcoin node is of a network that is not known here: follow one of mainnet, testnet, testnet4, signet or regtest"
+    )]
+    BitcoinNetwork,
     /// The chain cannot be used.
     #[error(transparent)]
     Chain(#[from] chain::own::Error),

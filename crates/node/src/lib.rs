@@ -9,6 +9,7 @@ mod controller;
 mod cycles;
 mod electrum_server;
 mod error;
+mod follower;
 pub mod http;
 mod in_nic;
 pub mod kv_server;

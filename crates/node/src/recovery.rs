@@ -7,7 +7,7 @@ use chain::{
 use ledger::{Ledger, Secret, journal::Journal};
 use storage::DataDirectory;
 
-use crate::{Config, Error, admission, layout, sealing};
+use crate::{Config, Error, admission, follower, layout, sealing};
 
 /// What was in the data directory.
 pub struct Recovered {
@@ -38,7 +38,7 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recove
         Ok(genesis)
     })?;
     let sealer = sealer.map_or_else(|| sealing::resume(config, chain.authority()), Ok)?;
-    let bitcoin = layout::find_bitcoin(&data)?;
+    let bitcoin = follower::open(&config.bitcoin, &data)?;
     let secret = Secret::from_seed(layout::random()?);
     let ledger = ledger::recover_within(memory, config.ledger.limits(), secret, &chain, journal.log())?;
     tell_clocks(&ledger, journal.log().timestamp());

@@ -19,7 +19,7 @@ use nic::{Costs, Counters, rtl::RtlCounters};
 use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{config, replica::Standing, retries::RetryFigures};
+use crate::{config, follower, replica::Standing, retries::RetryFigures};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -74,6 +74,7 @@ pub struct Shared {
     in_nic: OnceLock<Arc<Mutex<InNicLedger>>>,
     kv: OnceLock<Arc<kv::service::Service>>,
     electrum: OnceLock<Arc<electrum::Service>>,
+    following: OnceLock<Arc<follower::Standing>>,
     order: OnceLock<Standing>,
 }
 
@@ -113,6 +114,7 @@ impl Shared {
             in_nic: OnceLock::new(),
             kv: OnceLock::new(),
             electrum: OnceLock::new(),
+            following: OnceLock::new(),
             order: OnceLock::new(),
         }
     }
@@ -145,6 +147,16 @@ impl Shared {
     pub(crate) fn set_electrum(&self, service: Arc<electrum::Service>) {
         // A node has one.
         let _ = self.electrum.set(service);
+    }
+
+    /// How the Bitcoin node is followed, if one is.
+    pub(crate) fn following(&self) -> Option<&Arc<follower::Standing>> {
+        self.following.get()
+    }
+
+    pub(crate) fn set_following(&self, standing: Arc<follower::Standing>) {
+        // A node follows one.
+        let _ = self.following.set(standing);
     }
 
     /// How the replica stands, where the node is one.

@@ -2,6 +2,7 @@
 use super::block::Transaction;
 use super::error::{Error, damaged};
 use super::header_tree::HeaderTree;
+use super::import::Change;
 use super::records::{Span, read_array, read_start};
 use super::tree::node_count;
 use super::view::{Tip, View};
@@ -40,15 +41,34 @@ impl Branch {
     /// Loads the active branch. Nothing where the store does not begin with genesis, or has no blocks.
     pub fn load(view: View) -> Result<Option<Self>, Error> {
         let Some(tip) = view.tip().filter(|_| view.start().height == 0) else { return Ok(None) };
-        let mut places = Vec::with_capacity(tip.height as usize + 1);
-        let mut headers = HeaderTree::default();
-        for height in 0..=tip.height {
-            let (hash, record) = view.record(height)?.ok_or_else(|| damaged(format!("block {height} is missing")))?;
-            let (block_length, transactions) = (record.block_length.get(), record.transactions.get());
-            places.push(Place { offset: record.offset.get(), block_length, transactions });
-            headers.push(hash);
+        let mut branch =
+            Self { view, places: Vec::with_capacity(tip.height as usize + 1), headers: HeaderTree::default() };
+        branch.extend(tip.height)?;
+        Ok(Some(branch))
+    }
+
+    /// The branch of a later view, which differs by `changes`: only the blocks above the lowest of them are loaded.
+    pub fn follow(&self, view: View, changes: &[Change]) -> Result<Self, Error> {
+        let mut branch = Self { view, ..self.clone() };
+        let kept = changes.iter().map(|change| change.height as usize).min().unwrap_or(self.places.len());
+        branch.places.truncate(kept);
+        branch.headers.truncate(kept);
+        if let Some(tip) = branch.view.tip() {
+            branch.extend(tip.height)?;
         }
-        Ok(Some(Self { view, places, headers }))
+        Ok(branch)
+    }
+
+    /// Loads what is missing up to a height.
+    fn extend(&mut self, last: u32) -> Result<(), Error> {
+        for height in self.places.len() as u32..=last {
+            let (hash, record) =
+                self.view.record(height)?.ok_or_else(|| damaged(format!("block {height} is missing")))?;
+            let (block_length, transactions) = (record.block_length.get(), record.transactions.get());
+            self.places.push(Place { offset: record.offset.get(), block_length, transactions });
+            self.headers.push(hash);
+        }
+        Ok(())
     }
 
     /// The store as it was loaded.

@@ -10,16 +10,27 @@ use thiserror::Error;
 
 /// Where a block came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The file.
-    pub path: PathBuf,
-    /// Where in the file the block begins.
-    pub offset: u64,
+pub enum Origin {
+    /// A file of blocks.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Where in the file the block begins.
+        offset: u64,
+    },
+    /// A node that was asked for it.
+    Node {
+        /// The height that the node has it at.
+        height: u32,
+    },
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, byte {}", self.path.display(), self.offset)
+        match self {
+            Self::File { path, offset } => write!(f, "{}, byte {offset}", path.display()),
+            Self::Node { height } => write!(f, "the node's block {height}"),
+        }
     }
 }
 

@@ -11,7 +11,6 @@ use super::tree::{self, Tree};
 use super::view::{BitcoinChain, Tip};
 use spv::Hash;
 use spv::bitcoin::{BlockHeader, HeaderChain, HeaderError, Inserted, check_proof_of_work, display};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 use zerocopy::{FromBytes, IntoBytes};
@@ -154,16 +153,16 @@ impl<O: Observer> Importer<O> {
         &self.observer
     }
 
+    /// Who is told, to be told something else.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
     /// Imports all blocks of some files and commits. On an error what came before it is committed, if that can be.
     pub fn import(&mut self, files: &BlockFiles) -> Result<Summary, Error> {
         let mut progress = Progress { total_bytes: files.total_bytes(), ..Progress::default() };
-        let mut origin = Origin { path: PathBuf::new(), offset: 0 };
         let read = files.read(|path, block, bytes| {
-            if origin.path != path {
-                origin.path = path.to_path_buf();
-            }
-            origin.offset = block.offset;
-            self.add(block.bytes, &origin)?;
+            self.add(block.bytes, &Origin::File { path: path.to_path_buf(), offset: block.offset })?;
             progress.bytes = bytes;
             progress.blocks += 1;
             progress.height = self.tip.map_or(0, |tip| tip.height);

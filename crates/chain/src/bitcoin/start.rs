@@ -30,7 +30,7 @@ impl Start {
     /// 227,931 on.
     pub fn first_of(files: &BlockFiles) -> Result<Self, Error> {
         let read = files.read(|path, raw, _| -> Result<(), End> {
-            let origin = Origin { path: path.to_path_buf(), offset: raw.offset };
+            let origin = Origin::File { path: path.to_path_buf(), offset: raw.offset };
             let block = match Block::parse(raw.bytes) {
                 Ok(block) => block,
                 Err(error) => return Err(End::Failed(Error::Block { origin, error: error.into() })),

@@ -5,13 +5,11 @@ use spv::{Hash, Locator, bitcoin::Encoding};
 use super::{Call, Result, failed};
 use crate::{
     hex,
+    mempool::{Mempool, Outpoint},
     rpc::{RpcError, push_format},
     service::State,
     session::Session,
 };
-
-/// An output by the hash of its transaction and its number.
-type Outpoint = (Hash, u32);
 
 /// The outpoint that is asked for. A number beyond 32 bits is one that no transaction has.
 fn outpoint(call: &Call<'_>) -> std::result::Result<Outpoint, RpcError> {
@@ -19,27 +17,52 @@ fn outpoint(call: &Call<'_>) -> std::result::Result<Outpoint, RpcError> {
     Ok((transaction, u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
-/// Where an output is, and the hash of its script.
-fn funder(state: &State, (hash, number): Outpoint) -> std::result::Result<Option<(Locator, Hash)>, Error> {
-    let Some(locator) = state.branch.view().transaction(&hash)? else { return Ok(None) };
+/// The height of an output, and its script; as of a transaction that waits where it is in no block.
+fn funder(
+    state: &State,
+    mempool: &Mempool,
+    outpoint: Outpoint,
+) -> std::result::Result<Option<(i64, Option<Locator>, Hash)>, Error> {
+    let (hash, number) = outpoint;
+    let Some(locator) = state.branch.view().transaction(&hash)? else {
+        let waiting = mempool.get(&hash).zip(mempool.output(&outpoint));
+        return Ok(waiting.map(|(waiting, coin)| (mempool.height(waiting).into(), None, coin.script)));
+    };
     let Some((_, bytes)) = state.branch.transaction(locator)? else { return Ok(None) };
     // It was parsed without error when it was read.
     let transaction = Transaction::read(&mut Encoding::new(&bytes)).ok();
     let output = transaction.and_then(|transaction| transaction.outputs().nth(number as usize));
-    Ok(output.map(|output| (locator, script_hash(output.script))))
+    Ok(output.map(|output| (locator.height.into(), Some(locator), script_hash(output.script))))
+}
+
+/// Who spends an output, and at what height.
+fn spender(
+    state: &State,
+    mempool: &Mempool,
+    (outpoint, locator): (Outpoint, Option<Locator>),
+) -> std::result::Result<Option<(i64, Hash)>, Error> {
+    if let Some(locator) = locator
+        && let Some((spender, _)) = state.branch.view().spender(locator, outpoint.1)?
+    {
+        return Ok(state.branch.transaction_hash(spender)?.map(|hash| (spender.height.into(), hash)));
+    }
+    Ok(mempool.spender(&outpoint).map(|waiting| (mempool.height(waiting).into(), waiting.hash)))
 }
 
 /// Appends the status of an outpoint.
-pub fn push(state: &State, outpoint: Outpoint, output: &mut Vec<u8>) -> std::result::Result<(), Error> {
+pub fn push(
+    state: &State,
+    mempool: &Mempool,
+    outpoint: Outpoint,
+    output: &mut Vec<u8>,
+) -> std::result::Result<(), Error> {
     output.push(b'{');
-    if let Some((locator, _)) = funder(state, outpoint)? {
-        push_format(output, format_args!("\"funder_height\":{}", locator.height));
-        if let Some((spender, _)) = state.branch.view().spender(locator, outpoint.1)?
-            && let Some(hash) = state.branch.transaction_hash(spender)?
-        {
+    if let Some((height, locator, _)) = funder(state, mempool, outpoint)? {
+        push_format(output, format_args!("\"funder_height\":{height}"));
+        if let Some((height, hash)) = spender(state, mempool, (outpoint, locator))? {
             output.extend_from_slice(b",\"spender_txhash\":\"");
             hex::push_reversed(output, &hash);
-            push_format(output, format_args!("\",\"spender_height\":{}", spender.height));
+            push_format(output, format_args!("\",\"spender_height\":{height}"));
         }
     }
     output.push(b'}');
@@ -47,14 +70,19 @@ pub fn push(state: &State, outpoint: Outpoint, output: &mut Vec<u8>) -> std::res
 }
 
 /// Whether a change touched the script of an outpoint. One that is not there has gone with its block, perhaps.
-pub fn touched(state: &State, outpoint: Outpoint, scripts: &[Hash]) -> std::result::Result<bool, Error> {
-    Ok(funder(state, outpoint)?.is_none_or(|(_, script)| scripts.binary_search(&script).is_ok()))
+pub fn touched(
+    state: &State,
+    mempool: &Mempool,
+    outpoint: Outpoint,
+    scripts: &[Hash],
+) -> std::result::Result<bool, Error> {
+    Ok(funder(state, mempool, outpoint)?.is_none_or(|(_, _, script)| scripts.binary_search(&script).is_ok()))
 }
 
-pub fn get_status(_: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn get_status(session: &mut Session, call: &mut Call<'_>) -> Result {
     let outpoint = outpoint(call)?;
     call.arguments.bytes(2)?;
-    push(call.state, outpoint, call.output).map_err(failed)
+    push(call.state, &session.service.mempool(), outpoint, call.output).map_err(failed)
 }
 
 pub fn subscribe(session: &mut Session, call: &mut Call<'_>) -> Result {

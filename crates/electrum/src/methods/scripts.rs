@@ -5,6 +5,7 @@ use spv::Hash;
 use super::{Call, Result, failed};
 use crate::{
     hex,
+    mempool::{Coin, Outpoint, Unconfirmed},
     rpc::{RpcError, push_format},
     session::Session,
     version::V1_7,
@@ -46,9 +47,8 @@ fn in_dictionary(
     Ok(())
 }
 
-/// What is not spent of a script; more than a reply holds is an error.
-fn outputs(session: &Session, call: &mut Call<'_>) -> std::result::Result<Vec<Unspent>, RpcError> {
-    let script = script(session, call)?;
+/// What no block spends of a script; more than a reply holds is an error.
+fn outputs(session: &Session, call: &mut Call<'_>, script: Hash) -> std::result::Result<Vec<Unspent>, RpcError> {
     let limit = session.reply_limit() / UNSPENT_BYTES;
     let outputs = call.state.branch.view().unspent(&script, limit.saturating_add(1)).map_err(failed)?;
     *call.cost += outputs.len() as u64;
@@ -56,10 +56,18 @@ fn outputs(session: &Session, call: &mut Call<'_>) -> std::result::Result<Vec<Un
 }
 
 pub fn balance(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let outputs = outputs(session, call)?;
+    let script = script(session, call)?;
+    let outputs = outputs(session, call, script)?;
     // Values of made-up blocks may be anything.
     let sum = outputs.iter().fold(0_u64, |sum, output| sum.saturating_add(output.value));
-    push_format(call.output, format_args!("{{\"confirmed\":{sum},\"unconfirmed\":0}}"));
+    let mut unconfirmed = 0_i128;
+    for (waiting, _) in session.service.mempool().of_script(&script) {
+        let sum = |coin: &Coin| if coin.script == script { i128::from(coin.value) } else { 0 };
+        unconfirmed += waiting.paid.iter().map(sum).sum::<i128>();
+        unconfirmed -= waiting.spent.iter().map(|(_, coin)| sum(coin)).sum::<i128>();
+        *call.cost += 1;
+    }
+    push_format(call.output, format_args!("{{\"confirmed\":{sum},\"unconfirmed\":{unconfirmed}}}"));
     Ok(())
 }
 
@@ -69,7 +77,10 @@ pub fn history(session: &mut Session, call: &mut Call<'_>) -> Result {
     let branch = &call.state.branch;
     let history = branch.view().history_after(&script, None, limit.saturating_add(1)).map_err(failed)?;
     *call.cost += history.len() as u64;
-    if history.len() > limit {
+    let mempool = session.service.mempool();
+    let waiting = mempool.of_script(&script);
+    *call.cost += waiting.len() as u64;
+    if history.len() + waiting.len() > limit {
         return Err(RpcError::history_too_large());
     }
     in_dictionary(session, call, "history", |call| {
@@ -79,25 +90,52 @@ pub fn history(session: &mut Session, call: &mut Call<'_>) -> Result {
             hex::push_reversed(call.output, &hash);
             push_format(call.output, format_args!("\",\"height\":{}}},", locator.height));
         }
+        push_waiting(call.output, &waiting);
         Ok(())
     })
 }
 
-/// Nothing waits: there is no node behind this server.
+/// Appends transactions that wait, each with a comma.
+fn push_waiting(output: &mut Vec<u8>, waiting: &[(&Unconfirmed, i32)]) {
+    for (waiting, height) in waiting {
+        output.extend_from_slice(b"{\"tx_hash\":\"");
+        hex::push_reversed(output, &waiting.hash);
+        push_format(output, format_args!("\",\"height\":{height},\"fee\":{}}},", waiting.fee));
+    }
+}
+
 pub fn mempool(session: &mut Session, call: &mut Call<'_>) -> Result {
-    script(session, call)?;
-    in_dictionary(session, call, "history", |_| Ok(()))
+    let script = script(session, call)?;
+    let mempool = session.service.mempool();
+    let waiting = mempool.of_script(&script);
+    *call.cost += waiting.len() as u64;
+    in_dictionary(session, call, "history", |call| {
+        push_waiting(call.output, &waiting);
+        Ok(())
+    })
 }
 
 pub fn unspent(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let outputs = outputs(session, call)?;
+    let script = script(session, call)?;
+    let outputs = outputs(session, call, script)?;
+    let mempool = session.service.mempool();
     in_dictionary(session, call, "utxos", |call| {
+        let push = |output: &mut Vec<u8>, (hash, number): Outpoint, height: u32, value: u64| {
+            if mempool.spender(&(hash, number)).is_some() {
+                return;
+            }
+            output.extend_from_slice(b"{\"tx_hash\":\"");
+            hex::push_reversed(output, &hash);
+            push_format(output, format_args!("\",\"tx_pos\":{number},\"height\":{height},\"value\":{value}}},"));
+        };
         for Unspent { locator, output, value } in outputs {
             let hash = call.state.branch.transaction_hash(locator).map_err(failed)?.ok_or_else(RpcError::internal)?;
-            call.output.extend_from_slice(b"{\"tx_hash\":\"");
-            hex::push_reversed(call.output, &hash);
-            let height = locator.height;
-            push_format(call.output, format_args!("\",\"tx_pos\":{output},\"height\":{height},\"value\":{value}}},"));
+            push(call.output, (hash, output), locator.height, value);
+        }
+        for (waiting, _) in mempool.of_script(&script) {
+            for (number, coin) in (0..).zip(&waiting.paid).filter(|(_, coin)| coin.script == script) {
+                push(call.output, (waiting.hash, number), 0, coin.value);
+            }
         }
         Ok(())
     })

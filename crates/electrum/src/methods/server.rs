@@ -1,5 +1,7 @@
 //! `server.*`, and what a full node would know of fees.
-use super::{Call, Result};
+use bitcoind::Fees;
+
+use super::{Call, Result, transactions::NODE_COST};
 use crate::{
     arguments::shown,
     rpc::{Parameter, RpcError, push_format, push_text},
@@ -11,7 +13,7 @@ use crate::{
 const SOFTWARE: &str = concat!("Turnpike ", env!("CARGO_PKG_VERSION"));
 
 /// The least fee that Bitcoin Core relays by default, in bitcoins for 1,000 virtual bytes.
-const RELAY_FEE: &str = "0.00001";
+const RELAY_FEE: f64 = 0.00001;
 
 pub fn version(session: &mut Session, call: &mut Call<'_>) -> Result {
     if session.has_version {
@@ -102,41 +104,69 @@ pub fn padded_ping(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Nobody estimates fees here, which -1 tells. An error would make Electrum turn away.
-pub fn estimate_fee(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.arguments.number(0, 0)?;
+/// Without a node nobody estimates fees, which -1 tells. An error would make Electrum turn away.
+pub fn estimate_fee(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let blocks = call.arguments.number(0, 0)?;
     // What is no text is as if it were not there, as with ElectrumX.
-    if let Parameter::Text(mode) = call.arguments.value(1) {
-        let mode = mode.to_uppercase();
-        if !["ECONOMICAL", "CONSERVATIVE"].contains(&mode.as_str()) {
-            return Err(RpcError::bad_request(format!("unknown estimatefee mode: {mode}")));
-        }
+    let mode = match call.arguments.value(1) {
+        Parameter::Text(mode) => Some(mode.to_uppercase()),
+        _ => None,
+    };
+    if let Some(mode) = &mode
+        && !["ECONOMICAL", "CONSERVATIVE"].contains(&mode.as_str())
+    {
+        return Err(RpcError::bad_request(format!("unknown estimatefee mode: {mode}")));
     }
-    call.output.extend_from_slice(b"-1");
+    let mut fee = None;
+    if let Some(node) = session.service.node() {
+        let (estimated, was_asked) = node.estimate_fee(call.state.edition, blocks, mode)?;
+        *call.cost += if was_asked { NODE_COST } else { 0 };
+        fee = estimated;
+    }
+    match fee {
+        Some(fee) => push_format(call.output, format_args!("{fee}")),
+        None => call.output.extend_from_slice(b"-1"),
+    }
     Ok(())
 }
 
-pub fn relay_fee(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.output.extend_from_slice(RELAY_FEE.as_bytes());
+/// What transactions have to pay: without a node, Bitcoin Core's defaults.
+fn fees(session: &Session) -> Fees {
+    session.service.mempool().fees().unwrap_or(Fees { mempool: RELAY_FEE, relay: RELAY_FEE, increment: RELAY_FEE })
+}
+
+pub fn relay_fee(session: &mut Session, call: &mut Call<'_>) -> Result {
+    push_format(call.output, format_args!("{}", fees(session).relay));
     Ok(())
 }
 
-pub fn mempool_info(_: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn mempool_info(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let Fees { mempool, relay, increment } = fees(session);
     push_format(
         call.output,
-        format_args!(
-            "{{\"mempoolminfee\":{RELAY_FEE},\"minrelaytxfee\":{RELAY_FEE},\"incrementalrelayfee\":{RELAY_FEE}}}"
-        ),
+        format_args!("{{\"mempoolminfee\":{mempool},\"minrelaytxfee\":{relay},\"incrementalrelayfee\":{increment}}}"),
     );
     Ok(())
 }
 
-pub fn fee_histogram(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.output.extend_from_slice(b"[]");
+pub fn fee_histogram(session: &mut Session, call: &mut Call<'_>) -> Result {
+    call.output.push(b'[');
+    for (place, (rate, size)) in session.service.mempool().histogram().into_iter().enumerate() {
+        let comma = if place > 0 { "," } else { "" };
+        push_format(call.output, format_args!("{comma}[{}.{},{size}]", rate / 10, rate % 10));
+        *call.cost += 1;
+    }
+    call.output.push(b']');
     Ok(())
 }
 
-pub fn recent(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.output.extend_from_slice(b"[]");
+pub fn recent(session: &mut Session, call: &mut Call<'_>) -> Result {
+    call.output.push(b'[');
+    for (place, waiting) in session.service.mempool().recent().enumerate() {
+        call.output.extend_from_slice(if place == 0 { b"{\"txid\":\"" } else { b",{\"txid\":\"" });
+        crate::hex::push_reversed(call.output, &waiting.hash);
+        push_format(call.output, format_args!("\",\"fee\":{},\"vsize\":{}}}", waiting.fee, waiting.size));
+    }
+    call.output.push(b']');
     Ok(())
 }

@@ -6,7 +6,8 @@ use super::{Call, Result, failed};
 use crate::{
     arguments::grouped,
     hex,
-    rpc::{RpcError, push_format},
+    node::daemon_error,
+    rpc::{RpcError, push_format, push_text},
     session::Session,
 };
 
@@ -15,8 +16,10 @@ const UNKNOWN: &str = "daemon error: DaemonError({'code': -5, 'message': 'No suc
                        Use gettransaction for wallet transactions.'})";
 
 /// Why nothing can be broadcast.
-const NO_NODE: &str =
-    "the transaction was rejected by network rules.\n\nno node is behind this server: broadcast it by another one";
+const NO_NODE: &str = "no node is behind this server: broadcast it by another one";
+
+/// Microseconds that a question to the node takes.
+pub const NODE_COST: u64 = 200;
 
 /// Appends hashes as texts, with commas between.
 pub fn push_hashes(hashes: &[Hash], output: &mut Vec<u8>) {
@@ -27,17 +30,28 @@ pub fn push_hashes(hashes: &[Hash], output: &mut Vec<u8>) {
     }
 }
 
-pub fn get(_: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn get(session: &mut Session, call: &mut Call<'_>) -> Result {
     let hash = call.arguments.transaction(0)?;
     if call.arguments.boolean(1, "verbose")? {
-        return Err(RpcError::bad_request("verbose transactions are not served: ask for the raw one, and decode it"));
+        let none = "verbose transactions are not served: ask for the raw one, and decode it";
+        let node = session.service.node().ok_or_else(|| RpcError::bad_request(none))?;
+        *call.cost += NODE_COST;
+        call.output.extend_from_slice(node.verbose_transaction(&hash)?.as_bytes());
+        return Ok(());
     }
+    let push = |output: &mut Vec<u8>, bytes: &[u8]| {
+        output.push(b'"');
+        hex::push(output, bytes);
+        output.push(b'"');
+    };
     let unknown = || RpcError::daemon(UNKNOWN);
-    let locator = call.state.branch.view().transaction(&hash).map_err(failed)?.ok_or_else(unknown)?;
+    let Some(locator) = call.state.branch.view().transaction(&hash).map_err(failed)? else {
+        let mempool = session.service.mempool();
+        push(call.output, &mempool.get(&hash).ok_or_else(unknown)?.bytes);
+        return Ok(());
+    };
     let (_, bytes) = call.state.branch.transaction(locator).map_err(failed)?.ok_or_else(unknown)?;
-    call.output.push(b'"');
-    hex::push(call.output, &bytes);
-    call.output.push(b'"');
+    push(call.output, &bytes);
     Ok(())
 }
 
@@ -102,15 +116,76 @@ pub fn id_from_position(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn broadcast(_: &mut Session, call: &mut Call<'_>) -> Result {
-    call.arguments.bytes(0)?;
-    Err(RpcError::bad_request(NO_NODE))
+/// What is charged for the bytes of a transaction that the node has to check.
+fn check_cost(bytes: usize) -> u64 {
+    NODE_COST + bytes as u64 / 20
 }
 
-pub fn broadcast_package(_: &mut Session, _: &mut Call<'_>) -> Result {
-    Err(RpcError::bad_request(NO_NODE))
+pub fn broadcast(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let bytes = call.arguments.bytes(0)?;
+    let rejected = |message: &str, shown: String| {
+        RpcError::bad_request(format!("the transaction was rejected by network rules.\n\n{message}{shown}"))
+    };
+    let node = session.service.node().ok_or_else(|| rejected(NO_NODE, String::new()))?;
+    *call.cost += check_cost(bytes.len());
+    match node.broadcast(&bytes) {
+        Ok(hash) => push_text(call.output, &hash),
+        Err(bitcoind::Error::Refused(failure)) => {
+            return Err(rejected(&failure.message, format!("\n[{}]", hex::text(&bytes))));
+        }
+        Err(error) => return Err(daemon_error(error)),
+    }
+    Ok(())
 }
 
-pub fn test_accept(_: &mut Session, _: &mut Call<'_>) -> Result {
-    Err(RpcError::daemon("daemon error: no node is behind this server"))
+pub fn broadcast_package(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let transactions = call.arguments.byte_texts(0)?;
+    let is_verbose = call.arguments.boolean(1, "verbose")?;
+    let rejected =
+        |message: &str| RpcError::bad_request(format!("the tx package was rejected by network rules.\n\n{message}."));
+    let node = session.service.node().ok_or_else(|| rejected(NO_NODE))?;
+    *call.cost += transactions.iter().map(|text| check_cost(text.len() / 2)).sum::<u64>();
+    let sent = match node.broadcast_package(transactions.iter().map(|text| &**text)) {
+        Ok(sent) => sent,
+        Err(bitcoind::Error::Refused(failure)) => return Err(rejected(&failure.message)),
+        Err(error) => return Err(daemon_error(error)),
+    };
+    if is_verbose {
+        call.output.extend_from_slice(sent.whole.as_bytes());
+        return Ok(());
+    }
+    push_format(call.output, format_args!("{{\"success\":{}", sent.is_success));
+    for (place, (txid, error)) in sent.errors.iter().enumerate() {
+        call.output.extend_from_slice(if place == 0 { b",\"errors\":[{\"txid\":" } else { b",{\"txid\":" });
+        push_text(call.output, txid);
+        call.output.extend_from_slice(b",\"error\":");
+        push_text(call.output, error);
+        call.output.push(b'}');
+    }
+    call.output.extend_from_slice(if sent.errors.is_empty() { b"}" } else { b"]}" });
+    Ok(())
+}
+
+pub fn test_accept(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let transactions = call.arguments.byte_texts(0)?;
+    let node = session.service.node().ok_or_else(|| RpcError::daemon(format!("daemon error: {NO_NODE}")))?;
+    *call.cost += transactions.iter().map(|text| check_cost(text.len() / 2)).sum::<u64>();
+    let results = node.test(transactions.iter().map(|text| &**text))?;
+    call.output.push(b'[');
+    for (place, result) in results.iter().enumerate() {
+        call.output.extend_from_slice(if place == 0 { b"{\"txid\":" } else { b",{\"txid\":" });
+        push_text(call.output, &result.txid);
+        call.output.extend_from_slice(b",\"wtxid\":");
+        push_text(call.output, &result.wtxid);
+        if let Some(allowed) = result.allowed {
+            push_format(call.output, format_args!(",\"allowed\":{allowed}"));
+        }
+        if let Some(reason) = result.refusal() {
+            call.output.extend_from_slice(b",\"reason\":");
+            push_text(call.output, reason);
+        }
+        call.output.push(b'}');
+    }
+    call.output.push(b']');
+    Ok(())
 }

@@ -133,9 +133,20 @@ impl Server {
         &self.service
     }
 
-    /// Has all clients told of a change that the service follows.
+    /// How clients are told of changes.
+    pub fn announcer(&self) -> Announcer {
+        Announcer(self.inboxes.clone())
+    }
+}
+
+/// Has all clients told of changes that the service follows.
+#[derive(Clone, Default)]
+pub struct Announcer(Vec<Inbox>);
+
+impl Announcer {
+    /// Has all of them told.
     pub fn announce(&self, announcement: &Arc<Announcement>) {
-        self.inboxes.iter().for_each(|inbox| inbox.announce(announcement));
+        self.0.iter().for_each(|inbox| inbox.announce(announcement));
     }
 }
 

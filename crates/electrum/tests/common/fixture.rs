@@ -37,7 +37,7 @@ impl Fixture {
         let chain = BitcoinChain::open(directory, &folder.path().join("index"), &options).unwrap();
         let mut importer = Importer::new(&chain, ()).unwrap();
         for block in &blocks[first as usize..][..imported] {
-            importer.add(block, &Origin { path: path.clone(), offset: 0 }).unwrap();
+            importer.add(block, &Origin::File { path: path.clone(), offset: 0 }).unwrap();
         }
         importer.commit().unwrap();
         drop(importer);

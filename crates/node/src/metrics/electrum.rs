@@ -16,6 +16,11 @@ pub fn write(metrics: &mut Metrics, service: &Service) {
     metrics.counter("electrum_connections_total", "Connections accepted.", counts.connections.load(Relaxed));
     metrics.gauge("electrum_connections", "Connections.", shares.connections() as u64);
     metrics.gauge("electrum_subscriptions", "Subscriptions.", shares.subscriptions() as u64);
+    metrics.gauge(
+        "electrum_mempool_transactions",
+        "Transactions that wait to be in a block.",
+        service.mempool().len() as u64,
+    );
     let limited = [
         (["connections"], counts.refused_connections.load(Relaxed)),
         (["subscriptions"], counts.refused_subscriptions.load(Relaxed)),

@@ -1,5 +1,6 @@
 //! The figures of a node, as Prometheus reads them.
 
+mod bitcoin;
 mod electrum;
 mod in_nic;
 pub mod kv;
@@ -79,6 +80,9 @@ pub fn of(shared: &Shared) -> String {
     }
     if let Some(service) = shared.electrum() {
         electrum::write(&mut metrics, service);
+    }
+    if let Some(standing) = shared.following() {
+        bitcoin::write(&mut metrics, standing);
     }
     if let Some(standing) = shared.order() {
         order::write(&mut metrics, &standing.status);

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Config, Error,
     blocks::Announcer,
-    layout,
+    follower, layout,
     listings::Listings,
     queries::Queries,
     recovery,
@@ -36,7 +36,7 @@ impl Node {
         let data = layout::open(&config.data)?;
         let journal = recovery::open_journal(&data)?;
         let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
-        let bitcoin = layout::find_bitcoin(&data)?;
+        let bitcoin = follower::open(&config.bitcoin, &data)?;
         let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
         let cache = make_cache(config, None, &chain, bitcoin.as_ref())?;
         let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));

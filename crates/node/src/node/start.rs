@@ -5,6 +5,7 @@ use std::{
     thread::JoinHandle,
 };
 
+use ::electrum::server::Server;
 use chain::{bitcoin::BitcoinChain, own::OwnChain};
 use esplora::Api;
 use ledger::{builder::BlockBuilder, journal::group_commit};
@@ -25,6 +26,7 @@ use crate::{
     config::Backend,
     controller::Controller,
     electrum_server,
+    follower::Follower,
     http::Http,
     kv_server,
     listings::Listings,
@@ -130,12 +132,23 @@ impl Node {
             self.shared.set_kv(store.service().clone());
             self.kv = Some(store);
         }
+        let mut follower = match &bitcoin {
+            Some(chain) => Follower::new(&config.bitcoin, chain.clone(), self.shared.cache.clone(), self.stop.clone())?,
+            None => None,
+        };
         if config.electrum.is_wanted() {
             let service = electrum_server::service(&config.electrum, bitcoin, self.shared.cache.clone())?;
             self.shared.set_electrum(service.clone());
             if config.electrum.has_listeners() {
-                self.electrum = Some(electrum_server::start(&config.electrum, service)?);
+                self.electrum = Some(electrum_server::start(&config.electrum, service.clone())?);
             }
+            if let Some(follower) = &mut follower {
+                follower.serve(service, self.electrum.as_ref().map(Server::announcer).unwrap_or_default());
+            }
+        }
+        if let Some(follower) = follower {
+            self.shared.set_following(follower.standing().clone());
+            self.threads.extend(follower.start()?);
         }
         Ok(())
     }
@@ -213,7 +226,7 @@ pub(super) fn make_cache(
     let Some(cache) = tier::new_cache(config, memory)? else { return Ok(None) };
     cache.begin_own(&own.tip());
     if let Some(bitcoin) = bitcoin {
-        // Nothing is imported while a node runs, so this is the tip for as long.
+        // Who follows a Bitcoin node goes on from here.
         begin_bitcoin(&cache, bitcoin);
     }
     Ok(Some(Arc::new(cache)))

@@ -16,11 +16,18 @@ pub fn push_reversed(out: &mut Vec<u8>, hash: &Hash) {
     push(out, &reversed);
 }
 
+/// Text of bytes.
+pub fn text(bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    push(&mut text, bytes);
+    text.into_iter().map(char::from).collect()
+}
+
 /// Text of a hash, its last byte first.
 pub fn reversed(hash: &Hash) -> String {
-    let mut text = Vec::with_capacity(2 * hash.len());
-    push_reversed(&mut text, hash);
-    text.into_iter().map(char::from).collect()
+    let mut reversed = *hash;
+    reversed.reverse();
+    text(&reversed)
 }
 
 /// The bytes of a text: nothing if it is none.

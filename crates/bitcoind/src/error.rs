@@ -1,0 +1,69 @@
+//! Why a node gave no answer.
+
+use std::{io, path::PathBuf};
+
+use serde::Deserialize;
+
+/// What a node says of a call that it refuses.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, thiserror::Error)]
+#[error("the Bitcoin node refused: {message} ({code})")]
+pub struct Failure {
+    /// Bitcoin Core's `RPCErrorCode`.
+    pub code: i64,
+    /// Its text.
+    pub message: String,
+}
+
+impl Failure {
+    /// There is no such transaction or block.
+    pub const NOT_FOUND: i64 = -5;
+}
+
+/// Why a node gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is not one that can be asked.
+    #[error(
+        "the Bitcoin node's address {0:?} does not begin with `http://`: set `bitcoin.node` to one such as \"http://127.0.0.1:8332\""
+    )]
+    Address(String),
+    /// The cookie cannot be read.
+    #[error(
+        "cannot read the Bitcoin node's cookie {}: {source}; start the node, name the file by `bitcoin.cookie`, and let this user read it \
+         (bitcoind -rpccookieperms=group)",
+        path.display()
+    )]
+    Cookie {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody answers.
+    #[error("the Bitcoin node at {url} does not answer: {reason}; is it running, with -server=1?")]
+    Unreachable {
+        /// Where it was asked.
+        url: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// The node does not take the cookie.
+    #[error("the Bitcoin node at {url} does not take the cookie of {}: is it another node's?", cookie.display())]
+    Unauthorized {
+        /// Where it was asked.
+        url: String,
+        /// The file of the cookie.
+        cookie: PathBuf,
+    },
+    /// The node refused a call.
+    #[error(transparent)]
+    Refused(#[from] Failure),
+    /// The answer is not one to the call.
+    #[error("the Bitcoin node's answer to {method} is none: {reason}")]
+    Malformed {
+        /// What was called.
+        method: &'static str,
+        /// What is wrong with the answer.
+        reason: String,
+    },
+}

@@ -1,0 +1,392 @@
+//! Transactions that wait to be in a block.
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+};
+
+use bitcoind::Fees;
+use chain::bitcoin::{Transaction, TransactionError, script_hash};
+use spv::{Hash, bitcoin::Encoding};
+
+/// An output by the hash of its transaction and its number.
+pub type Outpoint = (Hash, u32);
+
+/// Transactions that are told as those that came last.
+const RECENT: usize = 10;
+/// Virtual bytes of the histogram's first step, at least; each further one is a tenth longer. As with ElectrumX.
+const HISTOGRAM_STEP: f64 = 30_000.0;
+
+/// A script and an amount: an output without its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coin {
+    /// What it is indexed by.
+    pub script: Hash,
+    /// Satoshis.
+    pub value: u64,
+}
+
+/// A transaction that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unconfirmed {
+    /// Its hash.
+    pub hash: Hash,
+    /// As it is encoded.
+    pub bytes: Vec<u8>,
+    /// Satoshis.
+    pub fee: u64,
+    /// Virtual bytes: a quarter of its weight.
+    pub size: u64,
+    /// What its inputs spend.
+    pub spent: Vec<(Outpoint, Coin)>,
+    /// What its outputs pay.
+    pub paid: Vec<Coin>,
+}
+
+impl Unconfirmed {
+    /// Reads a transaction. Returns nothing where `find` does not know an output that it spends.
+    pub fn read<E>(
+        bytes: Vec<u8>,
+        mut find: impl FnMut(&Outpoint) -> Result<Option<Coin>, E>,
+    ) -> Result<Result<Option<Self>, E>, TransactionError> {
+        let mut encoding = Encoding::new(&bytes);
+        let transaction = Transaction::read(&mut encoding)?;
+        encoding.finish()?;
+        let mut spent = Vec::new();
+        for input in transaction.inputs() {
+            let outpoint = outpoint(input.outpoint);
+            match find(&outpoint) {
+                Ok(Some(coin)) => spent.push((outpoint, coin)),
+                Ok(None) => return Ok(Ok(None)),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        let paid: Vec<Coin> = outputs(&transaction).collect();
+        // Values of what was not checked may be anything.
+        let sum = |coins: &mut dyn Iterator<Item = u64>| coins.fold(0_u64, u64::saturating_add);
+        let fee = sum(&mut spent.iter().map(|(_, coin)| coin.value))
+            .saturating_sub(sum(&mut paid.iter().map(|coin| coin.value)));
+        let size = (3 * transaction.stripped_size() + bytes.len()).div_ceil(4) as u64;
+        Ok(Ok(Some(Self { hash: transaction.hash(), fee, size, spent, paid, bytes })))
+    }
+
+    /// The scripts that it pays or spends from.
+    fn scripts(&self) -> impl Iterator<Item = Hash> {
+        self.spent.iter().map(|(_, coin)| coin.script).chain(self.paid.iter().map(|coin| coin.script))
+    }
+
+    /// Tenths of a satoshi for a virtual byte, rounded down.
+    fn rate(&self) -> u64 {
+        10 * self.fee / self.size.max(1)
+    }
+}
+
+/// What a transaction's outputs pay.
+pub fn outputs(transaction: &Transaction<'_>) -> impl Iterator<Item = Coin> {
+    transaction.outputs().map(|output| Coin { script: script_hash(output.script), value: output.amount })
+}
+
+fn outpoint(bytes: &[u8; 36]) -> Outpoint {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(&bytes[..32]);
+    let [.., a, b, c, d] = *bytes;
+    (hash, u32::from_le_bytes([a, b, c, d]))
+}
+
+/// What changes.
+#[derive(Debug, Default)]
+pub struct Update {
+    /// Transactions that wait no longer.
+    pub gone: Vec<Hash>,
+    /// Transactions that wait from now on.
+    pub come: Vec<Unconfirmed>,
+    /// What transactions have to pay, if it was asked for.
+    pub fees: Option<Fees>,
+}
+
+/// Transactions that wait to be in a block, by what they are asked for.
+#[derive(Debug, Default)]
+pub struct Mempool {
+    transactions: HashMap<Hash, Unconfirmed>,
+    /// By each script the transactions that pay to it or spend from it.
+    scripts: HashMap<Hash, BTreeSet<Hash>>,
+    /// Who spends an output.
+    spenders: HashMap<Outpoint, Hash>,
+    /// Virtual bytes by tenths of a satoshi for each.
+    rates: BTreeMap<Reverse<u64>, u64>,
+    recent: VecDeque<Hash>,
+    fees: Option<Fees>,
+}
+
+impl Mempool {
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.transactions.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.transactions.is_empty()
+    }
+
+    /// Virtual bytes of all, and the fees of all.
+    pub fn size_and_fees(&self) -> (u64, u64) {
+        self.transactions.values().fold((0, 0), |(size, fees), waiting| (size + waiting.size, fees + waiting.fee))
+    }
+
+    /// The hashes of all.
+    pub fn hashes(&self) -> impl Iterator<Item = &Hash> {
+        self.transactions.keys()
+    }
+
+    /// A transaction.
+    pub fn get(&self, hash: &Hash) -> Option<&Unconfirmed> {
+        self.transactions.get(hash)
+    }
+
+    /// An output of one.
+    pub fn output(&self, (hash, number): &Outpoint) -> Option<Coin> {
+        self.get(hash)?.paid.get(*number as usize).copied()
+    }
+
+    /// Who spends an output.
+    pub fn spender(&self, outpoint: &Outpoint) -> Option<&Unconfirmed> {
+        self.get(self.spenders.get(outpoint)?)
+    }
+
+    /// What the protocol tells as the height of one: -1 if it spends what waits itself, else 0.
+    pub fn height(&self, waiting: &Unconfirmed) -> i32 {
+        let spends_waiting = waiting.spent.iter().any(|((hash, _), _)| self.transactions.contains_key(hash));
+        -i32::from(spends_waiting)
+    }
+
+    /// The transactions of a script with their heights, in the order of the protocol: 0 before -1, then by the hash as Bitcoin
+    /// shows it.
+    pub fn of_script(&self, script: &Hash) -> Vec<(&Unconfirmed, i32)> {
+        let hashes = self.scripts.get(script).into_iter().flatten();
+        let mut found: Vec<_> =
+            hashes.filter_map(|hash| self.get(hash)).map(|waiting| (waiting, self.height(waiting))).collect();
+        found.sort_unstable_by(|(a, a_height), (b, b_height)| {
+            b_height.cmp(a_height).then_with(|| a.hash.iter().rev().cmp(b.hash.iter().rev()))
+        });
+        found
+    }
+
+    /// The transactions that came last, the last one first.
+    pub fn recent(&self) -> impl Iterator<Item = &Unconfirmed> {
+        self.recent.iter().rev().filter_map(|hash| self.get(hash))
+    }
+
+    /// What transactions have to pay, if it is known.
+    pub fn fees(&self) -> Option<Fees> {
+        self.fees
+    }
+
+    /// Tenths of a satoshi for a virtual byte, from above, each with the virtual bytes that pay so much and less than the one
+    /// before. What pays least is left out where it is less than a step.
+    pub fn histogram(&self) -> Vec<(u64, u64)> {
+        let mut histogram = Vec::new();
+        let (mut step, mut sum, mut before) = (HISTOGRAM_STEP, 0, None);
+        for (Reverse(rate), size) in &self.rates {
+            // What comes before a lump is told apart from it.
+            if *size as f64 > 2.0 * step
+                && sum > 0
+                && let Some(before) = before
+            {
+                histogram.push((before, sum));
+                sum = 0;
+                step *= 1.1;
+            }
+            sum += size;
+            if sum as f64 > step {
+                histogram.push((*rate, sum));
+                sum = 0;
+                step *= 1.1;
+            }
+            before = Some(*rate);
+        }
+        histogram
+    }
+
+    /// Changes it. Returns the scripts whose statuses change, in order, each once.
+    pub fn apply(&mut self, update: Update) -> Vec<Hash> {
+        let mut touched = Vec::new();
+        for hash in &update.gone {
+            if let Some(gone) = self.remove(hash) {
+                touched.extend(gone.scripts());
+                self.touch_spenders(&gone, &mut touched);
+            }
+        }
+        for come in update.come {
+            touched.extend(come.scripts());
+            self.touch_spenders(&come, &mut touched);
+            self.insert(come);
+        }
+        self.fees = update.fees.or(self.fees);
+        touched.sort_unstable();
+        touched.dedup();
+        touched
+    }
+
+    /// What spends outputs of a transaction has another height when that comes or goes.
+    fn touch_spenders(&self, waiting: &Unconfirmed, touched: &mut Vec<Hash>) {
+        let outpoints = (0..waiting.paid.len() as u32).map(|number| (waiting.hash, number));
+        touched.extend(outpoints.filter_map(|outpoint| self.spender(&outpoint)).flat_map(Unconfirmed::scripts));
+    }
+
+    fn insert(&mut self, come: Unconfirmed) {
+        // A transaction that is here already would be counted twice.
+        self.remove(&come.hash);
+        for script in come.scripts() {
+            self.scripts.entry(script).or_default().insert(come.hash);
+        }
+        self.spenders.extend(come.spent.iter().map(|(outpoint, _)| (*outpoint, come.hash)));
+        *self.rates.entry(Reverse(come.rate())).or_default() += come.size;
+        self.recent.push_back(come.hash);
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+        self.transactions.insert(come.hash, come);
+    }
+
+    fn remove(&mut self, hash: &Hash) -> Option<Unconfirmed> {
+        let gone = self.transactions.remove(hash)?;
+        for script in gone.scripts() {
+            if let Some(of_script) = self.scripts.get_mut(&script) {
+                of_script.remove(hash);
+                if of_script.is_empty() {
+                    self.scripts.remove(&script);
+                }
+            }
+        }
+        for (outpoint, _) in &gone.spent {
+            // Another transaction may spend it by now.
+            if self.spenders.get(outpoint) == Some(hash) {
+                self.spenders.remove(outpoint);
+            }
+        }
+        let rate = Reverse(gone.rate());
+        if let Some(size) = self.rates.get_mut(&rate) {
+            *size -= gone.size;
+            if *size == 0 {
+                self.rates.remove(&rate);
+            }
+        }
+        Some(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hash(number: u8) -> Hash {
+        [number; 32]
+    }
+
+    /// A transaction that spends outputs, each of 10,000 satoshis to the script of its number, and pays to scripts.
+    fn transaction(number: u8, spent: &[(u8, u32)], paid: &[u8], fee: u64) -> Unconfirmed {
+        let coin = |script: u8| Coin { script: hash(script), value: 10_000 };
+        Unconfirmed {
+            hash: hash(number),
+            bytes: vec![number],
+            fee,
+            size: 100,
+            spent: spent.iter().map(|(from, output)| ((hash(*from), *output), coin(200 + *output as u8))).collect(),
+            paid: paid.iter().map(|script| coin(*script)).collect(),
+        }
+    }
+
+    fn come(transactions: &[&Unconfirmed]) -> Update {
+        Update { come: transactions.iter().map(|&transaction| transaction.clone()).collect(), ..Update::default() }
+    }
+
+    fn gone(numbers: &[u8]) -> Update {
+        Update { gone: numbers.iter().map(|number| hash(*number)).collect(), ..Update::default() }
+    }
+
+    #[test]
+    fn chains_have_heights_that_follow_their_parents() {
+        let mut mempool = Mempool::default();
+        let (parent, child) = (transaction(1, &[(100, 0)], &[50, 51], 1000), transaction(2, &[(1, 0)], &[52], 1000));
+        // The child may come first.
+        assert_eq!(mempool.apply(come(&[&child])), [hash(52), hash(200)]);
+        assert_eq!(mempool.of_script(&hash(52)), [(&child, 0)]);
+        // Then the child's scripts are touched, though it was here before.
+        assert_eq!(mempool.apply(come(&[&parent])), [hash(50), hash(51), hash(52), hash(200)]);
+        assert_eq!(mempool.of_script(&hash(52)), [(&child, -1)]);
+        assert_eq!(mempool.of_script(&hash(200)), [(&parent, 0), (&child, -1)]);
+        assert_eq!(mempool.output(&(hash(1), 1)).unwrap().script, hash(51));
+        assert_eq!((mempool.output(&(hash(1), 2)), mempool.output(&(hash(3), 0))), (None, None));
+        assert_eq!(mempool.spender(&(hash(1), 0)), Some(&child));
+        assert_eq!(mempool.spender(&(hash(1), 1)), None);
+        assert_eq!(mempool.recent().map(|waiting| waiting.hash).collect::<Vec<_>>(), [hash(1), hash(2)]);
+        assert_eq!(mempool.size_and_fees(), (200, 2000));
+        assert_eq!(mempool.apply(gone(&[1, 7])), [hash(50), hash(51), hash(52), hash(200)]);
+        assert_eq!(mempool.of_script(&hash(52)), [(&child, 0)]);
+        mempool.apply(gone(&[2]));
+        assert!(
+            mempool.is_empty() && mempool.scripts.is_empty() && mempool.spenders.is_empty() && mempool.rates.is_empty()
+        );
+    }
+
+    #[test]
+    fn a_replacement_keeps_its_spends_when_what_it_replaced_goes_behind_it() {
+        let mut mempool = Mempool::default();
+        let (first, second) = (transaction(1, &[(100, 0)], &[50], 1000), transaction(2, &[(100, 0)], &[50], 2000));
+        mempool.apply(come(&[&first]));
+        mempool.apply(come(&[&second]));
+        mempool.apply(gone(&[1]));
+        assert_eq!(mempool.spender(&(hash(100), 0)), Some(&second));
+    }
+
+    #[test]
+    fn heights_come_before_hashes_as_they_are_shown() {
+        let mut mempool = Mempool::default();
+        let mut low = transaction(9, &[(100, 0)], &[50], 0);
+        low.hash = std::array::from_fn(|at| if at == 31 { 1 } else { 0xff });
+        let (high, child) = (transaction(8, &[(101, 0)], &[50], 0), transaction(1, &[(8, 0)], &[50], 0));
+        mempool.apply(come(&[&child, &high, &low]));
+        assert_eq!(mempool.of_script(&hash(50)), [(&low, 0), (&high, 0), (&child, -1)]);
+    }
+
+    #[test]
+    fn the_histogram_has_steps_that_grow() {
+        let mut mempool = Mempool::default();
+        let mut add = |number: u8, fee: u64, size: u64| {
+            let transaction = Unconfirmed { size, ..transaction(number, &[(100, number.into())], &[50], fee) };
+            mempool.apply(come(&[&transaction]));
+        };
+        // Below a step nothing is told.
+        add(1, 50 * 10_000, 10_000);
+        add(2, 40 * 25_000, 25_000);
+        // A lump pushes what is before it out.
+        add(3, 30 * 10_000, 10_000);
+        add(4, 20 * 100_000, 100_000);
+        add(5, 10_000, 10_000);
+        assert_eq!(mempool.histogram(), [(400, 35_000), (300, 10_000), (200, 100_000)]);
+        assert_eq!(Mempool::default().histogram(), []);
+    }
+
+    #[test]
+    fn transactions_are_read_with_what_they_spend() {
+        let block = bitcoin_test_data::blocks::mainnet_702861();
+        let block = chain::bitcoin::Block::parse(block).unwrap();
+        let transaction = &block.transactions()[1];
+        let end = block.offsets().get(2).map_or(block.bytes().len(), |end| *end as usize);
+        let bytes = block.bytes()[block.offsets()[1] as usize..end].to_vec();
+        let value = 1 + transaction.outputs().map(|output| output.amount).sum::<u64>();
+        let mut asked = Vec::new();
+        let read = Unconfirmed::read(bytes.clone(), |outpoint| {
+            asked.push(*outpoint);
+            Ok::<_, ()>(Some(Coin { script: hash(1), value }))
+        });
+        let read = read.unwrap().unwrap().unwrap();
+        assert_eq!((read.hash, read.spent.len()), (transaction.hash(), transaction.inputs().count()));
+        assert_eq!(read.fee, value * (read.spent.len() as u64 - 1) + 1);
+        assert_eq!(read.spent.iter().map(|(outpoint, _)| *outpoint).collect::<Vec<_>>(), asked);
+        assert_eq!(read.paid.len(), transaction.outputs().count());
+        assert_eq!(Unconfirmed::read(bytes.clone(), |_| Ok::<_, ()>(None)).unwrap(), Ok(None));
+        assert_eq!(Unconfirmed::read(bytes.clone(), |_| Err(())).unwrap(), Err(()));
+        assert!(Unconfirmed::read(bytes[1..].to_vec(), |_| Ok::<_, ()>(None)).is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! The node behind this server, for what only a node can do.
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError, mpsc::SyncSender},
+};
+
+use bitcoind::{Client, Error, PackageResult, TestResult};
+use spv::Hash;
+
+use crate::rpc::RpcError;
+
+/// Estimates that are kept: of all numbers of blocks that are asked for, in all modes.
+const ESTIMATES: usize = 4096;
+
+/// A node that is asked, on the thread of who asks.
+#[derive(Debug)]
+pub struct Node {
+    client: Client,
+    /// Has whoever follows the node look at it at once.
+    follower: SyncSender<()>,
+    estimates: Mutex<Estimates>,
+}
+
+/// Fees that the node told, as of an edition of the branch.
+#[derive(Debug, Default)]
+struct Estimates {
+    edition: u64,
+    fees: HashMap<(u64, Option<String>), Option<f64>>,
+}
+
+impl Node {
+    /// A node, and how whoever follows it is told to look at it.
+    pub fn new(client: Client, follower: SyncSender<()>) -> Self {
+        Self { client, follower, estimates: Mutex::default() }
+    }
+
+    /// Sends a transaction to the network. Returns its hash as Bitcoin shows it.
+    pub fn broadcast(&self, transaction: &[u8]) -> Result<String, Error> {
+        let sent = self.client.send(transaction)?;
+        self.nudge();
+        Ok(sent)
+    }
+
+    /// Sends transactions that only together pay enough.
+    pub(crate) fn broadcast_package<'a>(
+        &self,
+        transactions: impl IntoIterator<Item = &'a str>,
+    ) -> Result<PackageResult, Error> {
+        let sent = self.client.send_package(transactions)?;
+        self.nudge();
+        Ok(sent)
+    }
+
+    /// Whether transactions would be taken.
+    pub(crate) fn test<'a>(
+        &self,
+        transactions: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<TestResult>, RpcError> {
+        self.client.test(transactions).map_err(daemon_error)
+    }
+
+    /// What the node tells of a transaction, as JSON.
+    pub(crate) fn verbose_transaction(&self, hash: &Hash) -> Result<String, RpcError> {
+        self.client.verbose_transaction(hash).map_err(daemon_error)
+    }
+
+    /// The fee with which a transaction is in one of the next `blocks` blocks, and whether the node was asked.
+    pub(crate) fn estimate_fee(
+        &self,
+        edition: u64,
+        blocks: u64,
+        mode: Option<String>,
+    ) -> Result<(Option<f64>, bool), RpcError> {
+        let key = (distinct(blocks), mode);
+        let estimates = || self.estimates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fee) =
+            Some(estimates()).filter(|known| known.edition == edition).and_then(|known| known.fees.get(&key).copied())
+        {
+            return Ok((fee, false));
+        }
+        // While it is asked, others are not held back.
+        let fee = self.client.estimate_fee(key.0, key.1.as_deref()).map_err(daemon_error)?;
+        let mut known = estimates();
+        if known.edition != edition || known.fees.len() >= ESTIMATES {
+            *known = Estimates { edition, fees: HashMap::new() };
+        }
+        known.fees.insert(key, fee);
+        Ok((fee, true))
+    }
+
+    fn nudge(&self) {
+        // If there is no room, it is about to look.
+        let _ = self.follower.try_send(());
+    }
+}
+
+/// Numbers of blocks that Bitcoin Core tells apart: of more, the estimates are for days, not for blocks.
+fn distinct(blocks: u64) -> u64 {
+    match blocks {
+        0..=1 => 1,
+        2..=48 => blocks,
+        _ => (blocks - blocks % 24).min(1008),
+    }
+}
+
+/// What a client is told, as ElectrumX does; the operator is told where the node is not there.
+pub(crate) fn daemon_error(error: Error) -> RpcError {
+    match error {
+        Error::Refused(failure) => RpcError::daemon(format!(
+            "daemon error: DaemonError({{'code': {}, 'message': '{}'}})",
+            failure.code,
+            failure.message.replace('\\', "\\\\").replace('\'', "\\'")
+        )),
+        error => {
+            tracing::warn!(%error, "an Electrum client asked for what only the node can tell");
+            RpcError::daemon("daemon error: the node behind this server does not answer")
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The section of the Bitcoin node that is followed.
+
+use std::{env, path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, within};
+
+/// The Bitcoin node that is followed, if there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Bitcoin {
+    /// Address of its RPC; empty for none.
+    pub node: String,
+    /// The file of its cookie; empty for the usual place of a node on mainnet.
+    pub cookie: PathBuf,
+    /// How long it may take to answer, in milliseconds.
+    pub timeout: u64,
+    /// How often it is asked what waits to be in a block, in milliseconds.
+    pub interval: u64,
+}
+
+impl Default for Bitcoin {
+    /// The timeout is that of Bitcoin Core's own client, for one that validates many blocks meanwhile.
+    fn default() -> Self {
+        Self { node: String::new(), cookie: PathBuf::new(), timeout: 60_000, interval: 1000 }
+    }
+}
+
+impl Bitcoin {
+    /// How the node is asked, if there is one.
+    pub fn client(&self) -> Option<bitcoind::Settings> {
+        let home = || PathBuf::from(env::var_os("HOME").unwrap_or_default()).join(".bitcoin").join(".cookie");
+        let cookie = if self.cookie.as_os_str().is_empty() { home() } else { self.cookie.clone() };
+        let patience = Duration::from_millis(self.timeout);
+        (!self.node.is_empty()).then(|| bitcoind::Settings { url: self.node.clone(), cookie, patience })
+    }
+
+    /// Checks that every value is one that a node can run with.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !self.node.is_empty() && !self.node.starts_with("http://") {
+            let (value, allowed) = (format!("{:?}", self.node), "empty, or begin with \"http://\"".to_owned());
+            return Err(ConfigError::Value { key: "bitcoin.node", value, allowed });
+        }
+        within("bitcoin.timeout", self.timeout, 100, 3_600_000)?;
+        within("bitcoin.interval", self.interval, 10, 3_600_000)
+    }
+}

@@ -1,0 +1,387 @@
+//! Follows a Bitcoin node while this one serves: its blocks go into the store, and what waits there to Electrum's clients.
+//!
+//! One thread does all of it. It looks at the node at an interval, and at once when another thread, which waits for blocks, or
+//! who has broadcast a transaction tells it to. Whatever fails is tried again, where it was: blocks are committed one after the
+//! other, whenever either program is killed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        mpsc::{self, Receiver, SyncSender},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use ::electrum::{Coin, Outpoint, Service, Unconfirmed, Update, outputs, server::Announcer};
+use bitcoind::{BlockInfo, Client};
+use chain::bitcoin::{self, BitcoinChain, Branch, Change, Importer, Observer, Options, Origin, Transaction};
+use proof::{BitcoinAnnouncer, Cache};
+use spv::{
+    Hash,
+    bitcoin::{BlockHeader, Encoding},
+};
+use storage::DataDirectory;
+
+use crate::{config::Bitcoin, error::Error, layout, threads::spawn};
+
+/// Hashes of blocks that the node is asked for at once.
+const HASHES: u32 = 256;
+/// Bytes of blocks after which readers see them, while there are more to come.
+const PIECE: usize = 32 << 20;
+/// Transactions that the node is asked for at once: the longest have 800,000 digits.
+const TRANSACTIONS: usize = 64;
+/// Transactions that are kept of those that wait; Bitcoin Core keeps about as many in its 300 MB.
+const WAITING: usize = 500_000;
+/// How long the node is asked to wait for a block. It is as long as the end of the program may have to wait.
+const WAIT: Duration = Duration::from_secs(1);
+/// How long nothing is asked after the node did not answer.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How the following fares.
+#[derive(Debug, Default)]
+pub struct Standing {
+    /// Whether the node answered the last time.
+    pub is_up: AtomicBool,
+    /// The height that it told last.
+    pub node_height: AtomicU64,
+    /// The height of this node's branch.
+    pub height: AtomicU64,
+    /// Looks that failed.
+    pub failures: AtomicU64,
+}
+
+/// Why a look failed.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Node(#[from] bitcoind::Error),
+    #[error(transparent)]
+    Store(#[from] bitcoin::Error),
+    #[error(
+        "the Bitcoin node is of another network, or another chain: `bitcoin.node` has to be one of {0}, as the blocks in the data directory"
+    )]
+    OtherChain(&'static str),
+}
+
+/// What is to be followed, and into what.
+pub struct Follower {
+    client: Client,
+    chain: BitcoinChain,
+    /// Nothing after an error that leaves it in an unknown state.
+    importer: Option<Importer<Changes>>,
+    cache: Option<Arc<Cache>>,
+    service: Option<Arc<Service>>,
+    announcer: Announcer,
+    standing: Arc<Standing>,
+    stop: Arc<AtomicBool>,
+    interval: Duration,
+}
+
+/// Tells the cache of proofs of changes, before anybody else, and gathers them for the others.
+#[derive(Default)]
+struct Changes {
+    cache: Option<BitcoinAnnouncer>,
+    gathered: Vec<Change>,
+}
+
+impl Observer for Changes {
+    fn changed(&mut self, change: &Change) {
+        if let Some(cache) = &mut self.cache {
+            cache.changed(change);
+        }
+        self.gathered.push(change.clone());
+    }
+}
+
+/// Opens the Bitcoin blocks. Where there are none, the node that is followed tells what they begin with.
+pub fn open(config: &Bitcoin, data: &DataDirectory) -> Result<Option<BitcoinChain>, Error> {
+    let found = layout::find_bitcoin(data)?;
+    let Some(settings) = config.client() else { return Ok(found) };
+    if let Some(chain) = found.filter(|chain| chain.view().tip().is_some()) {
+        return Ok(Some(chain));
+    }
+    let client = Client::new(settings)?;
+    let network = client.block_info()?.network.ok_or(Error::BitcoinNetwork)?;
+    let chain = layout::open_bitcoin(data, &Options::new(network))?;
+    let mut importer = Importer::new(&chain, ())?;
+    let start = chain.start();
+    importer.add(&client.block(&start.hash)?, &Origin::Node { height: start.height })?;
+    importer.commit()?;
+    drop(importer);
+    Ok(Some(chain))
+}
+
+impl Follower {
+    /// Follows the node that is configured into a store. `cache` is told of all changes before they are seen.
+    pub fn new(
+        config: &Bitcoin,
+        chain: BitcoinChain,
+        cache: Option<Arc<Cache>>,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Option<Self>, Error> {
+        let Some(settings) = config.client() else { return Ok(None) };
+        Ok(Some(Self {
+            client: Client::new(settings)?,
+            chain,
+            importer: None,
+            cache,
+            service: None,
+            announcer: Announcer::default(),
+            standing: Arc::default(),
+            stop,
+            interval: Duration::from_millis(config.interval),
+        }))
+    }
+
+    /// Has Electrum's clients told of what changes.
+    pub fn serve(&mut self, service: Arc<Service>, announcer: Announcer) {
+        self.service = Some(service);
+        self.announcer = announcer;
+    }
+
+    /// How it fares.
+    pub fn standing(&self) -> &Arc<Standing> {
+        &self.standing
+    }
+
+    /// Starts the threads.
+    pub fn start(self) -> Result<[JoinHandle<()>; 2], Error> {
+        // One place is enough: who finds it taken knows that a look is due.
+        let (nudge, nudged) = mpsc::sync_channel(1);
+        if let Some(service) = &self.service {
+            service.set_node(::electrum::Node::new(self.client.clone(), nudge.clone()));
+        }
+        let (client, stop) = (self.client.clone(), self.stop.clone());
+        let waiting = spawn("blocks-wait", None, move || wait_for_blocks(&client, &nudge, &stop))?;
+        Ok([waiting, spawn("follower", None, move || self.run(&nudged))?])
+    }
+
+    fn run(mut self, nudged: &Receiver<()>) {
+        let mut failed = None;
+        while !self.stop.load(Relaxed) {
+            match self.look() {
+                Ok(()) if failed.take().is_some() => tracing::info!("the Bitcoin node is followed again"),
+                Ok(()) => {}
+                Err(error) => {
+                    self.standing.failures.fetch_add(1, Relaxed);
+                    self.standing.is_up.store(!matches!(error, Failure::Node(_)), Relaxed);
+                    let text = error.to_string();
+                    if failed.as_ref() != Some(&text) {
+                        tracing::warn!(%error, "cannot follow the Bitcoin node; it is tried again and again");
+                    }
+                    failed = Some(text);
+                }
+            }
+            // Nothing, or nobody who could tell: a look is due.
+            let _ = nudged.recv_timeout(self.interval);
+        }
+    }
+
+    /// Brings all up to what the node knows now.
+    fn look(&mut self) -> Result<(), Failure> {
+        loop {
+            let info = self.client.block_info()?;
+            if info.network != Some(self.chain.network()) {
+                return Err(Failure::OtherChain(self.chain.network().name()));
+            }
+            self.standing.is_up.store(true, Relaxed);
+            self.standing.node_height.store(info.height.into(), Relaxed);
+            let imported = self.import(&info);
+            // What was committed before an error is seen, too.
+            let published = self.publish(matches!(imported, Ok(true)));
+            if matches!(&imported, Err(Failure::Store(error)) if !matches!(error, bitcoin::Error::Block { .. })) {
+                self.importer = None;
+            }
+            let is_at_tip = imported?;
+            published?;
+            if is_at_tip || self.stop.load(Relaxed) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn importer(&mut self) -> Result<&mut Importer<Changes>, Failure> {
+        let importer = match self.importer.take() {
+            Some(importer) => importer,
+            None => {
+                let cache = self.cache.clone().map(|cache| BitcoinAnnouncer::new(cache, &self.chain));
+                Importer::new(&self.chain, Changes { cache, gathered: Vec::new() })?
+            }
+        };
+        Ok(self.importer.insert(importer))
+    }
+
+    /// Imports blocks up to the node's best one. Tells whether it came so far.
+    fn import(&mut self, info: &BlockInfo) -> Result<bool, Failure> {
+        let knows = |importer: &Importer<Changes>, hash: &Hash| {
+            importer.headers().is_some_and(|headers| headers.find(hash).is_some())
+        };
+        if knows(self.importer()?, &info.best) {
+            return Ok(true);
+        }
+        let mut height = self.fork(info)? + 1;
+        let (client, stop) = (self.client.clone(), self.stop.clone());
+        let importer = self.importer()?;
+        let mut bytes = 0;
+        while height <= info.height {
+            let hashes = client.block_hashes(height, HASHES)?;
+            if hashes.is_empty() {
+                break;
+            }
+            for hash in hashes {
+                if !knows(importer, &hash) {
+                    let block = client.block(&hash)?;
+                    // Where the node's branch has changed meanwhile, it does not follow: the next look finds the new fork.
+                    let follows = BlockHeader::parse(&block).is_some_and(|header| knows(importer, &header.previous));
+                    if !follows || bytes >= PIECE || stop.load(Relaxed) {
+                        importer.commit()?;
+                        return Ok(false);
+                    }
+                    importer.add(&block, &Origin::Node { height })?;
+                    bytes += block.len();
+                }
+                height += 1;
+            }
+        }
+        importer.commit()?;
+        Ok(true)
+    }
+
+    /// The last height at which the node has the block that the store's branch has.
+    fn fork(&self, info: &BlockInfo) -> Result<u32, Failure> {
+        let (view, start) = (self.chain.view(), self.chain.start().height);
+        let tip = view.tip().map_or(start, |tip| tip.height);
+        let (mut height, mut step) = (tip.min(info.height), 1);
+        loop {
+            let theirs = self.client.block_hash(height)?;
+            if view.block(height)?.is_some_and(|block| block.hash == theirs) {
+                return Ok(height);
+            }
+            if height <= start {
+                return Err(Failure::OtherChain(self.chain.network().name()));
+            }
+            height = height.saturating_sub(step).max(start);
+            step *= 2;
+        }
+    }
+
+    /// Shows what was imported, and with it what waits now, to Electrum's clients.
+    fn publish(&mut self, is_at_tip: bool) -> Result<(), Failure> {
+        let gathered = std::mem::take(&mut self.importer()?.observer_mut().gathered);
+        if let Some(tip) = self.chain.view().tip() {
+            self.standing.height.store(tip.height.into(), Relaxed);
+        }
+        let Some(service) = self.service.clone() else { return Ok(()) };
+        let state = service.state();
+        let branch = match gathered.is_empty() {
+            true => None,
+            false => Some(state.branch.follow(self.chain.view(), &gathered)?),
+        };
+        let update = if is_at_tip {
+            self.update(&service, branch.as_ref().unwrap_or(&state.branch))
+        } else {
+            Ok(Update::default())
+        };
+        // Of a block clients are told, though the node did not tell what waits.
+        let (update, told) = update.map_or_else(|error| (Update::default(), Err(error)), |update| (update, Ok(())));
+        let announcement = match branch {
+            Some(branch) => Some(service.follow(branch, &gathered, update)),
+            None => service.follow_mempool(update),
+        };
+        if let Some(announcement) = announcement {
+            self.announcer.announce(&announcement);
+        }
+        told
+    }
+
+    /// How what waits has changed.
+    fn update(&self, service: &Service, branch: &Branch) -> Result<Update, Failure> {
+        let waiting = self.client.mempool()?;
+        let fees = Some(self.client.fees()?);
+        let (gone, new) = {
+            let known = service.mempool();
+            let now: HashSet<&Hash> = waiting.iter().collect();
+            let gone: Vec<Hash> = known.hashes().filter(|hash| !now.contains(hash)).copied().collect();
+            let room = WAITING.saturating_sub(known.len() - gone.len());
+            let new = waiting.iter().filter(|hash| known.get(hash).is_none()).take(room);
+            (gone, new.copied().collect::<Vec<Hash>>())
+        };
+        let mut come = Arrivals::default();
+        for hashes in new.chunks(TRANSACTIONS) {
+            let unread = self.client.mempool_transactions(hashes)?;
+            come.read(unread, |outpoint| find(outpoint, service, branch))?;
+        }
+        Ok(Update { gone, come: come.complete, fees })
+    }
+}
+
+/// Transactions that come to those that wait. One may come before what it spends.
+#[derive(Default)]
+struct Arrivals {
+    complete: Vec<Unconfirmed>,
+    coins: HashMap<Outpoint, Coin>,
+    /// Those that spend what is not known yet.
+    incomplete: Vec<Vec<u8>>,
+}
+
+impl Arrivals {
+    /// Reads transactions, and again those that waited for one of them.
+    fn read(
+        &mut self,
+        unread: Vec<Vec<u8>>,
+        mut find: impl FnMut(&Outpoint) -> Result<Option<Coin>, bitcoin::Error>,
+    ) -> Result<(), Failure> {
+        self.incomplete.extend(unread);
+        loop {
+            let before = self.complete.len();
+            for bytes in std::mem::take(&mut self.incomplete) {
+                // A copy, for the case that it is put back.
+                let read = Unconfirmed::read(bytes.clone(), |outpoint| match self.coins.get(outpoint) {
+                    Some(coin) => Ok(Some(*coin)),
+                    None => find(outpoint),
+                });
+                match read {
+                    Ok(read) => match read? {
+                        Some(complete) => {
+                            let coins = (0..).zip(&complete.paid);
+                            self.coins.extend(coins.map(|(number, coin)| ((complete.hash, number), *coin)));
+                            self.complete.push(complete);
+                        }
+                        None => self.incomplete.push(bytes),
+                    },
+                    Err(error) => tracing::warn!(%error, "the Bitcoin node has a transaction that is none"),
+                }
+            }
+            if self.complete.len() == before || self.incomplete.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// An output: of a transaction that waits, or in a block.
+fn find(outpoint: &Outpoint, service: &Service, branch: &Branch) -> Result<Option<Coin>, bitcoin::Error> {
+    if let Some(coin) = service.mempool().output(outpoint) {
+        return Ok(Some(coin));
+    }
+    let Some(locator) = branch.view().transaction(&outpoint.0)? else { return Ok(None) };
+    let Some((_, bytes)) = branch.transaction(locator)? else { return Ok(None) };
+    // It was parsed without error when it was read.
+    let transaction = Transaction::read(&mut Encoding::new(&bytes)).ok();
+    Ok(transaction.and_then(|transaction| outputs(&transaction).nth(outpoint.1 as usize)))
+}
+
+/// Has the follower look whenever the node has another block.
+fn wait_for_blocks(client: &Client, nudge: &SyncSender<()>, stop: &AtomicBool) {
+    while !stop.load(Relaxed) {
+        match client.wait_for_new_block(WAIT) {
+            // If there is no room, it is about to look.
+            Ok(()) => drop(nudge.try_send(())),
+            // The follower tells the operator.
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+}

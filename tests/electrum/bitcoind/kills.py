@@ -1,0 +1,113 @@
+"""Kills a node that follows a real bitcoind, or that bitcoind, at any moment, while blocks come, are reorganised, and transactions are
+sent: it goes on where it was, and in the end both know the same.
+
+usage: kills.py BITCOIND TURNPIKE FOLDER [COUNT] [SEED]
+"""
+
+import http.client
+import random
+import sys
+import threading
+import time
+
+from programs import PATIENCE, Bitcoind, Client, RpcError, Turnpike, check, fail, main, wait_until
+
+
+class Load(threading.Thread):
+    """Sends transactions, mines blocks, and reorganises, for as long as bitcoind is there."""
+
+    def __init__(self, bitcoind, seed):
+        super().__init__(daemon=True)
+        self.bitcoind, self.random = bitcoind, random.Random(seed)
+        self.is_over = False
+        self.blocks = self.transactions = self.reorganisations = 0
+
+    def step(self):
+        what = self.random.random()
+        if what < 0.6:
+            self.bitcoind.rpc("sendtoaddress", self.bitcoind.address, 0.01)
+            self.transactions += 1
+        elif what < 0.95:
+            self.bitcoind.mine()
+            self.blocks += 1
+        else:
+            depth = self.random.randint(1, 4)
+            height = self.bitcoind.rpc("getblockcount")
+            self.bitcoind.rpc("invalidateblock", self.bitcoind.rpc("getblockhash", height - depth + 1))
+            self.bitcoind.mine(depth + 1)
+            self.reorganisations += 1
+
+    def run(self):
+        while not self.is_over:
+            try:
+                self.step()
+            except (OSError, RpcError, ValueError, http.client.HTTPException):
+                # It was killed.
+                time.sleep(0.05)
+
+
+def is_synced(bitcoind, turnpike):
+    best = bitcoind.rpc("getblockheader", bitcoind.rpc("getbestblockhash"), False)
+    at = Client(turnpike.address, "1.4").ask("blockchain.headers.subscribe")
+    waits = len(bitcoind.rpc("getrawmempool"))
+    return at["hex"] == best and turnpike.metric("electrum_mempool_transactions") == waits
+
+
+def compare(bitcoind, turnpike):
+    """Every coin of the scripts that bitcoind's wallet has coins of, and every block's hash."""
+    client = Client(turnpike.address, "1.7")
+    scripts = sorted({coin["scriptPubKey"] for coin in bitcoind.rpc("listunspent", 0)})
+    expected = {script: set() for script in scripts}
+    for coin in bitcoind.rpc("scantxoutset", "start", [f"raw({script})" for script in scripts])["unspents"]:
+        expected[coin["scriptPubKey"]].add((coin["txid"], coin["vout"], coin["height"]))
+    replies = client.replies([("blockchain.scriptpubkey.listunspent", script) for script in scripts])
+    for script, reply in zip(scripts, replies):
+        found = {(one["tx_hash"], one["tx_pos"], one["height"]) for one in reply["result"]["utxos"]}
+        if found != expected[script]:
+            fail(f"of {len(expected[script])} coins of {script} these differ: {sorted(found ^ expected[script])[:9]}")
+    heights = range(bitcoind.rpc("getblockcount") + 1)
+    replies = client.replies([("blockchain.block.header", height) for height in heights])
+    for height, reply in zip(heights, replies):
+        if reply["result"] != bitcoind.rpc("getblockheader", bitcoind.rpc("getblockhash", height), False):
+            fail(f"the header at height {height} is another")
+    return len(scripts), sum(map(len, expected.values()))
+
+
+def run(started, bitcoind_program, turnpike_program, folder, count="12", seed=None):
+    seed = int(seed or random.randrange(2**32))
+    print(f"seed {seed}", flush=True)
+    generator = random.Random(seed)
+    bitcoind = Bitcoind(bitcoind_program, f"{folder}/bitcoind")
+    started.append(bitcoind)
+    bitcoind.mine(120)
+    turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
+    started.append(turnpike)
+    load = Load(bitcoind, generator.random())
+    load.start()
+    for _ in range(int(count)):
+        time.sleep(generator.random() * 0.8)
+        before = turnpike.metric("bitcoin_height")
+        if generator.random() < 0.75:
+            turnpike.kill()
+            # The next heights that it tells begin where it was, but for a reorganisation of 4 blocks.
+            wait_until("it follows again", lambda: turnpike.metric("bitcoin_height") > 0)
+            after = turnpike.metric("bitcoin_height")
+            if after < before - 4:
+                fail(f"it was at height {before}, and begins again at {after}")
+        else:
+            # It writes down what it has; without, it would begin again far below, and no peer has its blocks.
+            bitcoind.rpc("gettxoutsetinfo")
+            bitcoind.kill()
+    load.is_over = True
+    load.join(PATIENCE)
+    # What bitcoind lost, the node may have: it leaves that for a branch with more work.
+    bitcoind.mine(20)
+    wait_until("both know the same", lambda: is_synced(bitcoind, turnpike))
+    check("nothing waits any more", bitcoind.rpc("getrawmempool"), [])
+    scripts, coins = compare(bitcoind, turnpike)
+    turnpike.stop()
+    print(f"ok: {count} kills, {load.blocks} blocks, {load.transactions} transactions, {load.reorganisations} reorganisations; "
+          f"{coins} coins of {scripts} scripts and all headers are bitcoind's; seed {seed}", flush=True)
+
+
+main(run, *sys.argv[1:])

@@ -1,0 +1,145 @@
+"""ElectrumX behind the same bitcoind: what waits there, and what was reorganised, both tell in the same way.
+
+usage: oracle.py BITCOIND TURNPIKE FOLDER ELECTRUMX_VENV
+"""
+
+import hashlib
+import os
+import random
+import subprocess
+import sys
+
+from programs import Bitcoind, Client, Turnpike, check, fail, free_port, main, wait_until
+
+VERSIONS = ("1.4", "1.4.2", "1.6", "1.7")
+# It wants a newer bitcoind, for an index that only `outpoint.*` needs: those methods are not compared.
+LAUNCHER = """
+import runpy, sys
+from electrumx.lib.coins import Bitcoin
+Bitcoin.MIN_REQUIRED_DAEMON_VERSION = None
+Bitcoin.REQUIRED_DAEMON_INDEXES = ("txindex",)
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+class ElectrumX:
+    def __init__(self, venv, folder, bitcoind):
+        os.makedirs(folder)
+        port = free_port()
+        self.address, self.log = f"127.0.0.1:{port}", open(f"{folder}/log", "w")
+        user = bitcoind.cookie.read_text()
+        environment = dict(
+            os.environ, COIN="Bitcoin", NET="regtest", DB_DIRECTORY=folder, DB_ENGINE="leveldb",
+            DAEMON_URL=f"http://{user}@127.0.0.1:{bitcoind.port}/", SERVICES=f"tcp://{self.address}", PEER_DISCOVERY="off", PEER_ANNOUNCE="",
+            BLACKLIST_URL="", ALLOW_ROOT="1", COST_SOFT_LIMIT="0", COST_HARD_LIMIT="0", INITIAL_CONCURRENT="1000", REQUEST_SLEEP="0")
+        self.process = subprocess.Popen([f"{venv}/bin/python", "-B", "-c", LAUNCHER, f"{venv}/bin/electrumx_server"],
+                                        env=environment, stdout=self.log, stderr=subprocess.STDOUT)
+
+        def serves():
+            if self.process.poll() is not None:
+                fail("ElectrumX ended: " + open(f"{folder}/log").read()[-3000:])
+            return "TCP server listening" in open(f"{folder}/log").read()
+
+        wait_until("ElectrumX serves", serves)
+
+
+def outcome(reply):
+    error = reply.get("error")
+    return ("error", error["code"], error["message"]) if error else ("result", reply["result"])
+
+
+class Compared:
+    def __init__(self, bitcoind, electrumx, turnpike):
+        self.bitcoind, self.servers = bitcoind, (electrumx, turnpike)
+        self.scripts, self.count = set(), 0
+
+    def new_address(self):
+        address = self.bitcoind.rpc("getnewaddress")
+        self.scripts.add(self.bitcoind.rpc("getaddressinfo", address)["scriptPubKey"])
+        return address
+
+    def requests(self, version):
+        for script in sorted(self.scripts):
+            key = script if version == "1.7" else hashlib.sha256(bytes.fromhex(script)).digest()[::-1].hex()
+            kind = "scriptpubkey" if version == "1.7" else "scripthash"
+            for method in ("get_balance", "get_history", "get_mempool", "listunspent", "subscribe"):
+                yield f"blockchain.{kind}.{method}", key
+        waiting = sorted(self.bitcoind.rpc("getrawmempool"))
+        for txid in waiting[:20]:
+            yield "blockchain.transaction.get", txid
+            yield "blockchain.transaction.get", txid, True
+        yield "blockchain.transaction.get", "11" * 32
+        yield "blockchain.relayfee",
+        yield "blockchain.estimatefee", 6
+        yield "mempool.get_info",
+        yield "blockchain.headers.subscribe",
+        raw = self.bitcoind.rpc("getrawtransaction", waiting[0]) if waiting else "00"
+        nonsense = self.bitcoind.rpc("createrawtransaction", [{"txid": "11" * 32, "vout": 0}], [{self.bitcoind.address: 1}])
+        for transaction in ("00", "zz", nonsense, raw):
+            yield "blockchain.transaction.broadcast", transaction
+            yield "blockchain.transaction.testmempoolaccept", [transaction]
+            yield "blockchain.transaction.broadcast_package", [transaction]
+            yield "blockchain.transaction.broadcast_package", [nonsense, transaction], True
+
+    def is_settled(self):
+        """Both have all that waits."""
+        best = self.bitcoind.rpc("getblockheader", self.bitcoind.rpc("getbestblockhash"), False)
+        waiting = self.bitcoind.rpc("getrawmempool")
+        for address in self.servers:
+            # ElectrumX takes a second for each reply that is waited for.
+            asked = [("blockchain.scriptpubkey.get_mempool", script) for script in self.scripts]
+            tip, *told = Client(address, "1.7").replies([("blockchain.headers.subscribe",), *asked])
+            told = {one["tx_hash"] for reply in told for one in reply["result"]["history"]}
+            if tip["result"]["hex"] != best or told != set(waiting):
+                return False
+        return True
+
+    def compare(self, what):
+        wait_until(f"both are settled: {what}", self.is_settled)
+        for version in VERSIONS:
+            theirs, ours = (Client(address, version) for address in self.servers)
+            requests = list(self.requests(version))
+            for request, *replies in zip(requests, theirs.replies(requests), ours.replies(requests)):
+                self.count += 1
+                if outcome(replies[0]) != outcome(replies[1]):
+                    fail(f"{what}: {version}: {request}\n  ElectrumX: {replies[0]}\n  Turnpike:  {replies[1]}")
+        print(f"ok: {what}: {self.count} replies so far are ElectrumX's", flush=True)
+
+
+def run(started, bitcoind_program, turnpike_program, folder, venv):
+    generator = random.Random(7)
+    bitcoind = Bitcoind(bitcoind_program, f"{folder}/bitcoind")
+    started.append(bitcoind)
+    bitcoind.mine(110)
+    turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
+    started.append(turnpike)
+    electrumx = ElectrumX(venv, f"{folder}/electrumx", bitcoind)
+    started.append(electrumx)
+    compared = Compared(bitcoind, electrumx.address, turnpike.address)
+    compared.new_address()
+    compared.compare("nothing waits")
+    first = compared.new_address()
+    bitcoind.rpc("sendtoaddress", first, 1)
+    bitcoind.rpc("sendmany", "", {compared.new_address(): 0.1 for _ in range(10)})
+    compared.compare("payments wait")
+    # Chains: each pays from what waits, to itself and others.
+    for _ in range(8):
+        coin = generator.choice([coin for coin in bitcoind.rpc("listunspent", 0) if coin["confirmations"] == 0 and coin["amount"] > 0.01])
+        inputs = [{"txid": coin["txid"], "vout": coin["vout"]}]
+        bitcoind.rpc("send", [{compared.new_address(): coin["amount"]}], None, "unset", generator.randint(2, 50),
+                     {"inputs": inputs, "add_inputs": False, "subtract_fee_from_outputs": [0]})
+    compared.compare("chains of them wait")
+    block = bitcoind.rpc("getrawmempool")
+    bitcoind.mine()
+    compared.compare("a block has them")
+    check("all of them", bitcoind.rpc("getrawmempool"), [])
+    bitcoind.rpc("sendtoaddress", first, 2)
+    bitcoind.rpc("invalidateblock", bitcoind.rpc("getbestblockhash"))
+    bitcoind.mine_empty()
+    bitcoind.mine_empty()
+    check("they wait again", len(bitcoind.rpc("getrawmempool")) > len(block) - 1, True)
+    compared.compare("they were reorganised away")
+    turnpike.stop()
+
+
+main(run, *sys.argv[1:])

@@ -1,0 +1,221 @@
+"""A real bitcoind on regtest, a node that follows it, and Electrum's protocol to ask that with."""
+
+import base64
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PATIENCE = 60
+
+
+def fail(text):
+    sys.exit(f"error: {text}")
+
+
+def check(what, found, expected):
+    if found != expected:
+        fail(f"{what}: {found!r}, and not {expected!r}")
+    print(f"ok: {what}", flush=True)
+
+
+def wait_until(what, condition):
+    """The first value of a condition that is true."""
+    deadline = time.monotonic() + PATIENCE
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            fail(f"{what}: not within {PATIENCE} s")
+        time.sleep(0.02)
+    return value
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+class RpcError(Exception):
+    pass
+
+
+class Bitcoind:
+    """A bitcoind of its own, which talks to no other. Its wallet has all coins."""
+
+    # As Bitcoin Core does, and Knots unless told to, a parent of version 3 is let off its fee.
+    OPTIONS = ["-regtest", "-server", "-listen=0", "-dnsseed=0", "-fallbackfee=0.0001", "-addresstype=bech32", "-txindex=1", "-mempooltruc=enforce",
+               "-printtoconsole=0"]
+
+    def __init__(self, program, folder):
+        self.program, self.folder, self.port = program, Path(folder), free_port()
+        self.folder.mkdir(parents=True)
+        self.start()
+        self.rpc("createwallet", "w")
+        self.address = self.rpc("getnewaddress")
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def cookie(self):
+        return self.folder / "regtest" / ".cookie"
+
+    def start(self):
+        self.process = subprocess.Popen([self.program, *self.OPTIONS, f"-datadir={self.folder}", f"-rpcport={self.port}"])
+
+        def answers():
+            if self.process.poll() is not None:
+                fail(f"bitcoind ended with {self.process.returncode}")
+            try:
+                return self.rpc("getblockcount") is not None
+            except (OSError, RpcError, json.JSONDecodeError, http.client.HTTPException):
+                return False
+
+        wait_until("bitcoind answers", answers)
+
+    def rpc(self, method, *params):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        authorization = base64.b64encode(self.cookie.read_bytes()).decode()
+        connection.request("POST", "/", json.dumps({"id": 0, "method": method, "params": params}), {"Authorization": f"Basic {authorization}"})
+        answer = json.loads(connection.getresponse().read())
+        connection.close()
+        if answer["error"]:
+            raise RpcError(answer["error"]["message"])
+        return answer["result"]
+
+    def mine(self, count=1):
+        return self.rpc("generatetoaddress", count, self.address)
+
+    def mine_empty(self):
+        """A block without what waits."""
+        return self.rpc("generateblock", self.address, [])
+
+    def kill(self):
+        """At once, as a loss of power does to programs, and starts again."""
+        self.process.kill()
+        self.process.wait()
+        self.start()
+        self.rpc("loadwallet", "w")
+
+    def stop(self):
+        """As asked to: it writes down what it has."""
+        self.rpc("stop")
+        self.process.wait(PATIENCE)
+
+
+class Turnpike:
+    """A node that follows a bitcoind."""
+
+    def __init__(self, program, folder, bitcoind):
+        self.program, self.folder = program, Path(folder)
+        self.folder.mkdir(parents=True)
+        self.port = free_port()
+        self.config = self.folder / "turnpike.toml"
+        self.config.write_text(
+            f'[bitcoin]\nnode = "{bitcoind.url}"\ncookie = "{bitcoind.cookie}"\ninterval = 200\n'
+            f'[electrum]\nlisten = ["127.0.0.1:{self.port}"]\nesplora = true\n')
+        self.start()
+
+    def start(self):
+        log = open(self.folder / "log", "a")
+        self.process = subprocess.Popen(
+            [self.program, "--json", "serve", "--config", self.config, "--data", self.folder / "data", "--listen", "127.0.0.1:0",
+             "--http", "127.0.0.1:0", "--accounts", "1000"], stdout=subprocess.PIPE, stderr=log)
+        line = self.process.stdout.readline()
+        if not line:
+            fail("the node does not start: " + (self.folder / "log").read_text()[-2000:])
+        self.http = json.loads(line)["http"]
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.port}"
+
+    def metric(self, name):
+        host, port = self.http.split(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
+        connection.request("GET", "/metrics")
+        lines = connection.getresponse().read().decode().splitlines()
+        connection.close()
+        return next(float(line.split()[1]) for line in lines if line.split()[0] == "turnpike_" + name)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.start()
+
+    def stop(self):
+        """As asked to: it has to end well."""
+        self.process.send_signal(signal.SIGTERM)
+        if self.process.wait(PATIENCE) != 0:
+            fail(f"the node ended with {self.process.returncode}")
+
+
+class Client:
+    """One client of Electrum's protocol."""
+
+    def __init__(self, address, version):
+        host, port = address.split(":")
+        self.socket = socket.create_connection((host, int(port)), timeout=PATIENCE)
+        self.lines = self.socket.makefile("rb")
+        self.number = 0
+        self.told = []
+        self.ask("server.version", "judge", version)
+
+    def replies(self, requests):
+        """Of requests, a list of methods with their parameters, that are all sent before the first reply is read."""
+        numbers = range(self.number, self.number + len(requests))
+        self.number += len(requests)
+        lines = [json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+                 for number, (method, *params) in zip(numbers, requests)]
+        self.socket.sendall("".join(line + "\n" for line in lines).encode())
+        replies = {}
+        while len(replies) < len(requests):
+            line = json.loads(self.lines.readline())
+            if "id" in line:
+                replies[line["id"]] = line
+            else:
+                self.told.append(line)
+        return [replies[number] for number in numbers]
+
+    def reply(self, method, *params):
+        return self.replies([(method, *params)])[0]
+
+    def ask(self, method, *params):
+        reply = self.reply(method, *params)
+        if "error" in reply:
+            fail(f"{method} {params}: {reply['error']}")
+        return reply["result"]
+
+    def error(self, method, *params):
+        return self.reply(method, *params)["error"]
+
+    def wait_told(self, method, of=None):
+        """The parameters of the next notification."""
+        while True:
+            for place, line in enumerate(self.told):
+                if line["method"] == method and (of is None or line["params"][0] == of):
+                    return self.told.pop(place)["params"]
+            self.told.append(json.loads(self.lines.readline()))
+
+
+def main(run, *arguments):
+    """Runs, and ends all that was started."""
+    started = []
+    code = 1
+    try:
+        run(started, *arguments)
+        code = 0
+    except SystemExit as error:
+        print(error, flush=True)
+    finally:
+        for program in started:
+            if program.process.poll() is None:
+                program.process.kill()
+                program.process.wait()
+        sys.stdout.flush()
+    os._exit(code)
