@@ -64,28 +64,24 @@ impl Node {
         self.client.verbose_transaction(hash).map_err(daemon_error)
     }
 
-    /// The fee with which a transaction is in one of the next `blocks` blocks, and whether the node was asked.
-    pub(crate) fn estimate_fee(
-        &self,
-        edition: u64,
-        blocks: u64,
-        mode: Option<String>,
-    ) -> Result<(Option<f64>, bool), RpcError> {
+    /// The fee with which a transaction is in one of the next `blocks` blocks, in bitcoins for 1,000 virtual bytes, as of an
+    /// edition of the branch.
+    pub fn estimate_fee(&self, edition: u64, blocks: u64, mode: Option<String>) -> Result<Option<f64>, Error> {
         let key = (distinct(blocks), mode);
         let estimates = || self.estimates.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fee) =
             Some(estimates()).filter(|known| known.edition == edition).and_then(|known| known.fees.get(&key).copied())
         {
-            return Ok((fee, false));
+            return Ok(fee);
         }
         // While it is asked, others are not held back.
-        let fee = self.client.estimate_fee(key.0, key.1.as_deref()).map_err(daemon_error)?;
+        let fee = self.client.estimate_fee(key.0, key.1.as_deref())?;
         let mut known = estimates();
         if known.edition != edition || known.fees.len() >= ESTIMATES {
             *known = Estimates { edition, fees: HashMap::new() };
         }
         known.fees.insert(key, fee);
-        Ok((fee, true))
+        Ok(fee)
     }
 
     fn nudge(&self) {

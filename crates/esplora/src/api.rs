@@ -12,15 +12,17 @@ use serde::Serialize;
 use spv::{Hash, Locator};
 
 use crate::{
-    blocks, merkle_block,
+    blocks, mempool, merkle_block,
     reader::Reader,
     reply::{Age, Failure, Reply},
     scripts, transactions,
-    values::{self, Id, MempoolValue, MerkleValue, ScriptValue, Stats, TransactionValue, hex},
+    values::{self, Id, MerkleValue, ScriptValue, Status, TransactionValue, hex},
 };
 
 /// Transactions of a page.
 const PAGE: usize = 25;
+/// Transactions of a script that wait to be in a block, at most.
+const WAITING: usize = 50;
 /// Blocks of a page.
 const BLOCKS: u32 = 10;
 /// Bytes of blocks and transactions that are read for one request.
@@ -76,7 +78,7 @@ impl Api {
             spv::bitcoin::Network::Regtest => Network::Regtest,
             spv::bitcoin::Network::Signet => Network::Signet,
         };
-        let reader = Reader::new(&state.branch, room);
+        let reader = Reader::new(&state.branch, &self.service, room);
         let mut request = Request { service: &self.service, reader, edition: state.edition, network, longest };
         let reply = match request.answer(path) {
             Ok(reply) if reply.body.len() > longest => {
@@ -111,7 +113,6 @@ fn json(value: &impl Serialize) -> Answer {
 impl Request<'_> {
     fn answer(&mut self, path: &str) -> Answer {
         let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
-        let nothing: [(); 0] = [];
         match parts[..] {
             ["blocks", "tip", "height"] => Ok(Reply::text(self.tip().to_string(), Age::Short)),
             ["blocks", "tip", "hash"] => self.hash_at(self.tip(), Age::Short),
@@ -134,10 +135,10 @@ impl Request<'_> {
             ["scripthash", script, ref rest @ ..] => {
                 self.script(&scripts::of_hash(script)?, (None, Some(script)), rest, path)
             }
-            ["mempool"] => json(&MempoolValue::default()),
-            ["mempool", "txids" | "recent"] => json(&nothing),
-            // There is no node to estimate them.
-            ["fee-estimates"] => json(&serde_json::Map::new()),
+            ["mempool"] => json(&mempool::value(self.service)),
+            ["mempool", "txids"] => json(&mempool::hashes(self.service)),
+            ["mempool", "recent"] => json(&mempool::recent(self.service)),
+            ["fee-estimates"] => json(&mempool::estimates(self.service, self.edition)?),
             ["address-prefix", _] => Err(Failure::bad_request("address search disabled")),
             ["broadcast"] => Err(Failure::bad_request("no node is behind this server: broadcast it by another one")),
             _ => Err(unknown(path)),
@@ -221,15 +222,20 @@ impl Request<'_> {
     fn transaction(&mut self, transaction: &Hash, rest: &[&str], path: &str) -> Answer {
         let found = self.reader.locate(transaction)?;
         let age = found.map_or(Age::Short, |locator| self.depth(locator.height));
-        let located = found.ok_or_else(|| Failure::not_found("Transaction not found"));
+        let status = found.map(|locator| self.reader.status(locator)).transpose()?.unwrap_or_default();
+        let mut bytes = || match found {
+            Some(locator) => Ok(self.reader.transaction(locator)?.1),
+            None => self.reader.waiting(transaction)?.ok_or_else(|| Failure::not_found("Transaction not found")),
+        };
         match *rest {
-            [] => Ok(Reply::json(&transactions::value(&mut self.reader, self.network, located?)?, age)),
-            ["status"] => {
-                let status = found.map(|locator| self.reader.status(locator)).transpose()?;
-                Ok(Reply::json(&status.unwrap_or_default(), age))
+            [] => {
+                let bytes = bytes()?;
+                let value = transactions::value_of(&mut self.reader, self.network, (transaction, &bytes), status)?;
+                Ok(Reply::json(&value, age))
             }
-            ["hex"] => Ok(Reply::text(hex(&self.reader.transaction(located?)?.1), age)),
-            ["raw"] => Ok(Reply::bytes(self.reader.transaction(located?)?.1, age)),
+            ["status"] => Ok(Reply::json(&status, age)),
+            ["hex"] => Ok(Reply::text(hex(&bytes()?), age)),
+            ["raw"] => Ok(Reply::bytes(bytes()?, age)),
             ["merkle-proof"] => {
                 let Path { locator, nodes, .. } = self.path(transaction)?;
                 let merkle = nodes.into_iter().map(Id).collect();
@@ -245,7 +251,10 @@ impl Request<'_> {
                 Ok(Reply::text(hex(&merkle_block::encode(&header, &proven)), age))
             }
             ["outspend", output] => json(&transactions::spending(&mut self.reader, transaction, number(output)?)?),
-            ["outspends"] => json(&transactions::spendings(&mut self.reader, located?)?),
+            ["outspends"] => {
+                let bytes = bytes()?;
+                json(&transactions::spendings(&mut self.reader, found, (transaction, &bytes))?)
+            }
             _ => Err(unknown(path)),
         }
     }
@@ -268,22 +277,41 @@ impl Request<'_> {
         rest: &[&str],
         path: &str,
     ) -> Answer {
-        let mut page = |last_seen: Option<&Hash>| {
-            let locators = scripts::history(&mut self.reader, script, last_seen, PAGE)?;
-            json(&self.values(&locators)?)
-        };
         match *rest {
             [] => {
                 let chain_stats = scripts::stats(&mut self.reader, &self.service.sums, self.edition, script)?;
-                json(&ScriptValue { address, chain_stats, mempool_stats: Stats::default(), scripthash })
+                let mempool_stats = scripts::waiting_stats(&mut self.reader, script);
+                json(&ScriptValue { address, chain_stats, mempool_stats, scripthash })
             }
-            ["txs"] | ["txs", "chain"] => page(None),
+            ["txs"] => {
+                let mut values = self.waiting(script)?;
+                values.extend(self.script_page(script, None)?);
+                json(&values)
+            }
+            ["txs", "chain"] => json(&self.script_page(script, None)?),
             // What is no hash is as if it were not there.
-            ["txs", "chain", last_seen] => page(hash(last_seen).ok().as_ref()),
-            ["txs", "mempool"] => json(&Vec::<TransactionValue>::new()),
+            ["txs", "chain", last_seen] => json(&self.script_page(script, hash(last_seen).ok().as_ref())?),
+            ["txs", "mempool"] => json(&self.waiting(script)?),
             ["utxo"] => json(&scripts::unspent(&mut self.reader, script, self.longest / UNSPENT_BYTES)?),
             _ => Err(unknown(path)),
         }
+    }
+
+    fn script_page(&mut self, script: &Hash, last_seen: Option<&Hash>) -> Result<Vec<TransactionValue>, Failure> {
+        let locators = scripts::history(&mut self.reader, script, last_seen, PAGE)?;
+        self.values(&locators)
+    }
+
+    /// The transactions of a script that wait to be in a block. One that goes meanwhile is left out.
+    fn waiting(&mut self, script: &Hash) -> Result<Vec<TransactionValue>, Failure> {
+        let mut values = Vec::new();
+        for hash in scripts::waiting(&mut self.reader, script, WAITING) {
+            if let Some(bytes) = self.reader.waiting(&hash)? {
+                let found = (&hash, &*bytes);
+                values.push(transactions::value_of(&mut self.reader, self.network, found, Status::default())?);
+            }
+        }
+        Ok(values)
     }
 }
 

@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 
 use chain::bitcoin::{Branch, Output, Transaction};
+use electrum::Service;
 use spv::{
     Hash, Locator,
     bitcoin::{BlockHeader, Encoding},
@@ -20,6 +21,8 @@ const COST_BYTES: u64 = 200;
 /// The branch, as one request reads it.
 pub struct Reader<'a> {
     pub branch: &'a Branch,
+    /// Has what waits to be in a block. Nobody holds it for longer than a look takes.
+    pub service: &'a Service,
     /// Bytes that may still be read.
     room: u64,
     /// About microseconds of work that were spent.
@@ -29,8 +32,8 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(branch: &'a Branch, room: u64) -> Self {
-        Self { branch, room, cost: READ_COST, spent_from: HashMap::new() }
+    pub fn new(branch: &'a Branch, service: &'a Service, room: u64) -> Self {
+        Self { branch, service, room, cost: READ_COST, spent_from: HashMap::new() }
     }
 
     /// Charges for what was read.
@@ -60,6 +63,13 @@ impl<'a> Reader<'a> {
         Ok((hash, bytes))
     }
 
+    /// A transaction that waits to be in a block.
+    pub fn waiting(&mut self, transaction: &Hash) -> Result<Option<Vec<u8>>, Failure> {
+        let bytes = self.service.mempool().get(transaction).map(|waiting| waiting.bytes.clone());
+        self.charge(bytes.as_ref().map_or(0, Vec::len))?;
+        Ok(bytes)
+    }
+
     /// Hands an output that is spent to `take`; nothing where the store does not have it.
     pub fn spent_output<T>(
         &mut self,
@@ -69,7 +79,10 @@ impl<'a> Reader<'a> {
         let (hash, number) = split(outpoint);
         if !self.spent_from.contains_key(&hash) {
             let locator = self.locate(&hash)?;
-            let bytes = locator.map(|locator| self.transaction(locator)).transpose()?.map(|(_, bytes)| bytes);
+            let bytes = match locator {
+                Some(locator) => Some(self.transaction(locator)?.1),
+                None => self.waiting(&hash)?,
+            };
             self.spent_from.insert(hash, bytes);
         }
         let bytes = self.spent_from.get(&hash).and_then(Option::as_deref);

@@ -7,7 +7,7 @@ use spv::{Hash, Locator};
 use crate::{
     reader::{Reader, parse},
     reply::Failure,
-    values::{self, Id, Stats, UnspentValue},
+    values::{self, Id, Stats, Status, UnspentValue},
 };
 
 /// Transactions of a history read at a time.
@@ -65,6 +65,28 @@ pub fn stats(reader: &mut Reader<'_>, kept: &Kept<Sums>, edition: u64, script: &
     })
 }
 
+/// The same of what waits to be in a block.
+pub fn waiting_stats(reader: &mut Reader<'_>, script: &Hash) -> Stats {
+    let mut stats = Stats::default();
+    for (waiting, _) in reader.service.mempool().of_script(script) {
+        stats.tx_count += 1;
+        for coin in waiting.paid.iter().filter(|coin| coin.script == *script) {
+            stats.funded_txo_count += 1;
+            stats.funded_txo_sum = stats.funded_txo_sum.saturating_add(coin.value);
+        }
+        for (_, coin) in waiting.spent.iter().filter(|(_, coin)| coin.script == *script) {
+            stats.spent_txo_count += 1;
+            stats.spent_txo_sum = stats.spent_txo_sum.saturating_add(coin.value);
+        }
+    }
+    stats
+}
+
+/// The transactions of a script that wait to be in a block, at most `limit`.
+pub fn waiting(reader: &mut Reader<'_>, script: &Hash, limit: usize) -> Vec<Hash> {
+    reader.service.mempool().of_script(script).iter().take(limit).map(|(waiting, _)| waiting.hash).collect()
+}
+
 /// Goes on with what is behind the last transaction that was read.
 fn read_sums(reader: &mut Reader<'_>, script: &Hash, sums: &mut Sums) -> Result<(), Failure> {
     loop {
@@ -105,8 +127,20 @@ pub fn unspent(reader: &mut Reader<'_>, script: &Hash, limit: usize) -> Result<V
     for unspent in found {
         reader.charge(ENTRY)?;
         let Some(hash) = reader.branch.transaction_hash(unspent.locator)? else { continue };
+        if reader.service.mempool().spender(&(hash, unspent.output)).is_some() {
+            continue;
+        }
         let status = reader.status(unspent.locator)?;
         values.push(UnspentValue { txid: Id(hash), vout: unspent.output, status, value: unspent.value });
+    }
+    let mempool = reader.service.mempool();
+    for (waiting, _) in mempool.of_script(script) {
+        for (vout, coin) in (0..).zip(&waiting.paid).filter(|(_, coin)| coin.script == *script) {
+            if mempool.spender(&(waiting.hash, vout)).is_none() {
+                let (txid, status) = (Id(waiting.hash), Status::default());
+                values.push(UnspentValue { txid, vout, status, value: coin.value });
+            }
+        }
     }
     Ok(values)
 }

@@ -1,18 +1,30 @@
 //! Transactions and what spends them, as JSON.
 use bitcoin::{Address, Network, Script, script::Instruction};
 use chain::bitcoin::{Input, Output, Transaction};
+use electrum::Outpoint;
 use spv::{Hash, Locator};
 
 use crate::{
     reader::{Reader, parse, split},
     reply::Failure,
-    values::{Id, InputValue, OutputValue, SpendingValue, TransactionValue, hex},
+    values::{Id, InputValue, OutputValue, SpendingValue, Status, TransactionValue, hex},
 };
 
 /// The transaction at a place, with what its inputs spend.
 pub fn value(reader: &mut Reader<'_>, network: Network, locator: Locator) -> Result<TransactionValue, Failure> {
     let (hash, bytes) = reader.transaction(locator)?;
-    let transaction = parse(&bytes).ok_or_else(|| Failure::not_found("Transaction not found"))?;
+    let status = reader.status(locator)?;
+    value_of(reader, network, (&hash, &bytes), status)
+}
+
+/// A transaction, with what its inputs spend.
+pub fn value_of(
+    reader: &mut Reader<'_>,
+    network: Network,
+    (hash, bytes): (&Hash, &[u8]),
+    status: Status,
+) -> Result<TransactionValue, Failure> {
+    let transaction = parse(bytes).ok_or_else(|| Failure::not_found("Transaction not found"))?;
     let mut witnesses = transaction.witnesses();
     let mut vin = Vec::new();
     for input in transaction.inputs() {
@@ -23,7 +35,7 @@ pub fn value(reader: &mut Reader<'_>, network: Network, locator: Locator) -> Res
     let paid = sum(&mut vout.iter().map(|output| output.value));
     let spent = sum(&mut vin.iter().filter_map(|input| input.prevout.as_ref()).map(|output| output.value));
     Ok(TransactionValue {
-        txid: Id(hash),
+        txid: Id(*hash),
         version: u32::from_le_bytes(*transaction.version()),
         locktime: u32::from_le_bytes(*transaction.lock_time()),
         // A coinbase spends nothing.
@@ -32,7 +44,7 @@ pub fn value(reader: &mut Reader<'_>, network: Network, locator: Locator) -> Res
         vout,
         size: bytes.len(),
         weight: weight(&transaction, bytes.len()),
-        status: reader.status(locator)?,
+        status,
     })
 }
 
@@ -115,29 +127,35 @@ fn kind(script: &Script) -> &'static str {
 
 /// Who spends an output. One that is not there is not spent.
 pub fn spending(reader: &mut Reader<'_>, transaction: &Hash, output: u32) -> Result<SpendingValue, Failure> {
-    match reader.locate(transaction)? {
-        Some(locator) => spending_at(reader, locator, output),
-        None => Ok(SpendingValue::default()),
-    }
+    let locator = reader.locate(transaction)?;
+    spending_at(reader, locator, (*transaction, output))
 }
 
 /// Who spends each output of a transaction.
-pub fn spendings(reader: &mut Reader<'_>, locator: Locator) -> Result<Vec<SpendingValue>, Failure> {
-    let (_, bytes) = reader.transaction(locator)?;
-    let count = parse(&bytes).map_or(0, |transaction| transaction.outputs().count());
-    (0..count as u32).map(|output| spending_at(reader, locator, output)).collect()
+pub fn spendings(
+    reader: &mut Reader<'_>,
+    locator: Option<Locator>,
+    (hash, bytes): (&Hash, &[u8]),
+) -> Result<Vec<SpendingValue>, Failure> {
+    let count = parse(bytes).map_or(0, |transaction| transaction.outputs().count());
+    (0..count as u32).map(|output| spending_at(reader, locator, (*hash, output))).collect()
 }
 
-fn spending_at(reader: &mut Reader<'_>, locator: Locator, output: u32) -> Result<SpendingValue, Failure> {
+fn spending_at(
+    reader: &mut Reader<'_>,
+    locator: Option<Locator>,
+    outpoint: Outpoint,
+) -> Result<SpendingValue, Failure> {
     // An entry of the index, the hash, the header.
     reader.charge(size_of::<Hash>())?;
-    let Some((spender, input)) = reader.branch.view().spender(locator, output)? else {
-        return Ok(SpendingValue::default());
-    };
-    Ok(SpendingValue {
-        spent: true,
-        txid: reader.branch.transaction_hash(spender)?.map(Id),
-        vin: Some(input),
-        status: Some(reader.status(spender)?),
-    })
+    if let Some(locator) = locator
+        && let Some((spender, input)) = reader.branch.view().spender(locator, outpoint.1)?
+    {
+        let (txid, status) = (reader.branch.transaction_hash(spender)?.map(Id), Some(reader.status(spender)?));
+        return Ok(SpendingValue { spent: true, txid, vin: Some(input), status });
+    }
+    let mempool = reader.service.mempool();
+    let Some(waiting) = mempool.spender(&outpoint) else { return Ok(SpendingValue::default()) };
+    let input = waiting.spent.iter().position(|(spent, _)| *spent == outpoint).map(|input| input as u32);
+    Ok(SpendingValue { spent: true, txid: Some(Id(waiting.hash)), vin: input, status: Some(Status::default()) })
 }

@@ -157,11 +157,21 @@ pub struct Stats {
     pub tx_count: u64,
 }
 
-/// What waits to be in a block, which is nothing.
+/// What waits to be in a block.
 #[derive(Debug, Default, Serialize)]
 pub struct MempoolValue {
-    pub count: u64,
+    pub count: usize,
     pub vsize: u64,
     pub total_fee: u64,
-    pub fee_histogram: [(); 0],
+    /// Satoshis for a virtual byte, and virtual bytes that pay so much.
+    pub fee_histogram: Vec<(f64, u64)>,
+}
+
+/// A transaction that came last to those that wait.
+#[derive(Debug, Serialize)]
+pub struct RecentValue {
+    pub txid: Id,
+    pub fee: u64,
+    pub vsize: u64,
+    pub value: u64,
 }

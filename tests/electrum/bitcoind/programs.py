@@ -135,12 +135,22 @@ class Turnpike:
     def address(self):
         return f"127.0.0.1:{self.port}"
 
-    def metric(self, name):
+    def get(self, path):
         host, port = self.http.split(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        text = answer.read().decode()
         connection.close()
+        if answer.status != 200:
+            fail(f"GET {path}: {answer.status}: {text}")
+        return text
+
+    def esplora(self, path):
+        return json.loads(self.get("/api" + path))
+
+    def metric(self, name):
+        lines = self.get("/metrics").splitlines()
         return next(float(line.split()[1]) for line in lines if line.split()[0] == "turnpike_" + name)
 
     def kill(self):

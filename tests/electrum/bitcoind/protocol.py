@@ -231,6 +231,45 @@ def fees(judge):
     check("which a block takes away", old.ask("mempool.get_fee_histogram"), [])
 
 
+def esplora(judge):
+    """The same by Esplora's API."""
+    bitcoind, get = judge.bitcoind, judge.turnpike.esplora
+    address, script = judge.new_script()
+    parent = judge.send(address, 0.5)
+    number = judge.output_of(parent, script)
+    other, _ = judge.new_script()
+    child = judge.send(other, 0.5, inputs=[{"txid": parent, "vout": number}], add_inputs=False, subtract_fee_from_outputs=[0])
+    judge.sync()
+    waits = {"confirmed": False}
+    entry, raw = bitcoind.rpc("getmempoolentry", child), bitcoind.rpc("getrawtransaction", child, True)
+    found = get(f"/tx/{child}")
+    check("Esplora: what waits has no status", [found["status"], get(f"/tx/{child}/status")], [waits, waits])
+    told = (found["txid"], found["fee"], found["weight"], found["vin"][0]["prevout"]["value"])
+    check("its fee and weight are bitcoind's", told, (child, int(Decimal(str(entry["fees"]["base"])) * COIN), entry["weight"], COIN // 2))
+    check("its bytes", judge.turnpike.get(f"/api/tx/{child}/hex"), raw["hex"])
+    spent = {"spent": True, "txid": child, "vin": 0, "status": waits}
+    check("who spends its parent", [get(f"/tx/{parent}/outspend/{number}"), get(f"/tx/{parent}/outspends")[number]], [spent, spent])
+    check("an address's transactions", {one["txid"] for one in get(f"/address/{address}/txs")}, {parent, child})
+    check("those that wait alone", {one["txid"] for one in get(f"/address/{address}/txs/mempool")}, {parent, child})
+    expected = {"funded_txo_count": 1, "funded_txo_sum": COIN // 2, "spent_txo_count": 1, "spent_txo_sum": COIN // 2, "tx_count": 2}
+    check("an address's sums", get(f"/address/{address}")["mempool_stats"], expected)
+    coins = [(one["txid"], one["status"]) for one in get(f"/address/{other}/utxo")]
+    check("its coins", [get(f"/address/{address}/utxo"), coins], [[], [(child, waits)]])
+    info = bitcoind.rpc("getmempoolinfo")
+    whole = get("/mempool")
+    check("the mempool", (whole["count"], whole["vsize"]), (info["size"], info["bytes"]))
+    check("its hashes", set(get("/mempool/txids")), set(bitcoind.rpc("getrawmempool")))
+    check("the last of them", {parent, child} <= {one["txid"] for one in get("/mempool/recent")}, True)
+    estimates = {str(blocks): bitcoind.rpc("estimatesmartfee", blocks).get("feerate") for blocks in (1, 6, 1008)}
+    told = {blocks: fee for blocks, fee in get("/fee-estimates").items() if blocks in estimates}
+    check("fees", told, {blocks: fee * 100_000 for blocks, fee in estimates.items() if fee})
+    bitcoind.mine()
+    judge.sync()
+    height = bitcoind.rpc("getblockcount")
+    check("a block has both", [get(f"/tx/{txid}/status")["block_height"] for txid in (parent, child)], [height, height])
+    check("and nothing waits", get("/mempool"), {"count": 0, "vsize": 0, "total_fee": 0, "fee_histogram": []})
+
+
 def gone_and_back(judge):
     """bitcoind ends, and comes back with another cookie."""
     bitcoind, old = judge.bitcoind, judge.old
@@ -255,7 +294,7 @@ def run(started, bitcoind_program, turnpike_program, folder):
     bitcoind.mine(5)
     judge = Judge(bitcoind, turnpike)
     judge.sync()
-    for scene in (waiting_and_confirmed, reorganised, broadcasts, replaced, fees, gone_and_back):
+    for scene in (waiting_and_confirmed, reorganised, broadcasts, replaced, fees, esplora, gone_and_back):
         scene(judge)
     turnpike.stop()
     turnpike.start()

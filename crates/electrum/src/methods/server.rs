@@ -4,6 +4,7 @@ use bitcoind::Fees;
 use super::{Call, Result, transactions::NODE_COST};
 use crate::{
     arguments::shown,
+    node::daemon_error,
     rpc::{Parameter, RpcError, push_format, push_text},
     session::Session,
     version::{V1_7, Version},
@@ -119,9 +120,8 @@ pub fn estimate_fee(session: &mut Session, call: &mut Call<'_>) -> Result {
     }
     let mut fee = None;
     if let Some(node) = session.service.node() {
-        let (estimated, was_asked) = node.estimate_fee(call.state.edition, blocks, mode)?;
-        *call.cost += if was_asked { NODE_COST } else { 0 };
-        fee = estimated;
+        *call.cost += NODE_COST;
+        fee = node.estimate_fee(call.state.edition, blocks, mode).map_err(daemon_error)?;
     }
     match fee {
         Some(fee) => push_format(call.output, format_args!("{fee}")),
