@@ -42,7 +42,7 @@ impl Node {
     }
 
     /// Sends transactions that only together pay enough.
-    pub(crate) fn broadcast_package<'a>(
+    pub fn broadcast_package<'a>(
         &self,
         transactions: impl IntoIterator<Item = &'a str>,
     ) -> Result<PackageResult, Error> {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use spv::{Hash, Locator};
 
 use crate::{
-    blocks, mempool, merkle_block,
+    blocks, broadcast, mempool, merkle_block,
     reader::Reader,
     reply::{Age, Failure, Reply},
     scripts, transactions,
@@ -30,7 +30,7 @@ const ROOM: u64 = 64 << 20;
 /// Bytes of an output in a list, at most.
 const UNSPENT_BYTES: usize = 300;
 
-type Answer = Result<Reply, Failure>;
+pub type Answer = Result<Reply, Failure>;
 
 /// Esplora's API over the blocks of a service, whose limits hold here, too.
 #[derive(Clone, Debug)]
@@ -55,8 +55,8 @@ impl Api {
         Self { service }
     }
 
-    /// Answers a GET of a path, such as `/blocks/tip/height`.
-    pub fn get(&self, path: &str, address: IpAddr, now: Instant) -> Reply {
+    /// Answers a GET of a path, such as `/blocks/tip/height`, or a POST of what is `posted`.
+    pub fn answer(&self, path: &str, posted: Option<&[u8]>, address: IpAddr, now: Instant) -> Reply {
         let counts = &self.service.counts;
         let Some(share) = self.service.shares().connect(address, now) else {
             counts.refused_connections.fetch_add(1, Relaxed);
@@ -80,7 +80,11 @@ impl Api {
         };
         let reader = Reader::new(&state.branch, &self.service, room);
         let mut request = Request { service: &self.service, reader, edition: state.edition, network, longest };
-        let reply = match request.answer(path) {
+        let answer = match posted {
+            Some(posted) => broadcast::post(&self.service, &mut request.reader, path, posted),
+            None => request.answer(path),
+        };
+        let reply = match answer {
             Ok(reply) if reply.body.len() > longest => {
                 counts.refused_replies.fetch_add(1, Relaxed);
                 Failure::bad_request(format!("the response has more than {longest} bytes")).into()
@@ -140,7 +144,6 @@ impl Request<'_> {
             ["mempool", "recent"] => json(&mempool::recent(self.service)),
             ["fee-estimates"] => json(&mempool::estimates(self.service, self.edition)?),
             ["address-prefix", _] => Err(Failure::bad_request("address search disabled")),
-            ["broadcast"] => Err(Failure::bad_request("no node is behind this server: broadcast it by another one")),
             _ => Err(unknown(path)),
         }
     }

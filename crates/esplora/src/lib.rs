@@ -6,6 +6,7 @@
 
 mod api;
 mod blocks;
+mod broadcast;
 mod mempool;
 mod merkle_block;
 mod reader;

@@ -58,6 +58,11 @@ impl Reply {
         }
     }
 
+    /// JSON as it is.
+    pub(crate) fn encoded_json(body: String) -> Self {
+        Self::of("application/json", body.into_bytes(), Age::Short)
+    }
+
     fn of(kind: &'static str, body: Vec<u8>, age: Age) -> Self {
         Self { status: "200 OK", kind, max_age: Some(age.seconds()), body }
     }
@@ -82,6 +87,12 @@ impl Failure {
     /// The prefix has spent what it had, or has too many connections.
     pub fn too_many(text: impl Into<String>) -> Self {
         Self { status: "429 Too Many Requests", text: text.into() }
+    }
+
+    /// The node behind this server does not answer: the operator is told why.
+    pub fn unavailable(error: &dyn std::error::Error) -> Self {
+        tracing::warn!(%error, "a client of Esplora's API asked for what only the node can do");
+        Self { status: "503 Service Unavailable", text: "the node behind this server does not answer".into() }
     }
 
     /// The store cannot be read: the operator is told why.

@@ -1,4 +1,5 @@
 //! What is written as JSON. The order of the fields is that of Blockstream's electrs.
+pub use bitcoind::hex::{parse as parse_all, text as hex};
 use serde::{Serialize, Serializer};
 use spv::{Hash, bitcoin::display};
 
@@ -12,25 +13,9 @@ impl Serialize for Id {
     }
 }
 
-/// Hexadecimal digits of bytes.
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
 /// The bytes of a text: nothing if it is not so many of them.
 pub fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if !rest.is_empty() || pairs.len() != N {
-        return None;
-    }
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let mut bytes = [0; N];
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = (digit(*high)? << 4 | digit(*low)?) as u8;
-    }
-    Some(bytes)
+    parse_all(text).and_then(|bytes| bytes.try_into().ok())
 }
 
 #[derive(Debug, Serialize)]

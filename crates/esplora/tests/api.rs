@@ -47,7 +47,7 @@ struct Client {
 
 impl Client {
     fn get(&self, path: &str) -> Reply {
-        self.api.get(path, self.address, Instant::now())
+        self.api.answer(path, None, self.address, Instant::now())
     }
 
     fn good(&self, path: &str, kind: &str) -> Vec<u8> {
@@ -416,7 +416,7 @@ fn limits(fixture: &Fixture) {
     client.address = STRANGER;
     assert!(client.fail(&page).1.contains("more than 2000 bytes"));
     let now = Instant::now();
-    let refused = (0..1000).map(|_| client.api.get("/blocks/tip/hash", STRANGER, now));
+    let refused = (0..1000).map(|_| client.api.answer("/blocks/tip/hash", None, STRANGER, now));
     let refused = refused.filter(|reply| reply.status == "429 Too Many Requests").count();
     assert!(refused > 500, "{refused}");
 }

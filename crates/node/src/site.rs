@@ -63,8 +63,11 @@ impl NodeSite {
 impl Site for NodeSite {
     fn answer(&self, get: &Get<'_>) -> Reply {
         if let (Some(api), Some(path)) = (&self.esplora, get.path.strip_prefix("/api")) {
-            let esplora::Reply { status, kind, max_age, body } = api.get(path, get.from, Instant::now());
+            let esplora::Reply { status, kind, max_age, body } = api.answer(path, get.posted, get.from, Instant::now());
             return Reply::bytes(kind, body).with_status(status).with_max_age(max_age);
+        }
+        if get.posted.is_some() {
+            return not_posted();
         }
         match get.path {
             "/" => Reply::text(NODE),
@@ -86,6 +89,12 @@ impl Site for NodeSite {
     }
 }
 
+fn not_posted() -> Reply {
+    Reply::text("there is nothing to POST here\n")
+        .with_status("405 Method Not Allowed")
+        .with_header("Allow", "GET, HEAD")
+}
+
 fn status(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::NoSuchList | Refusal::NoSuchAccount(_) => "404 Not Found",
@@ -99,6 +108,9 @@ pub struct StoreSite(pub Arc<Service>);
 
 impl Site for StoreSite {
     fn answer(&self, get: &Get<'_>) -> Reply {
+        if get.posted.is_some() {
+            return not_posted();
+        }
         match get.path {
             "/" => Reply::text(STORE),
             "/metrics" => Reply::metrics(metrics::kv::of(&self.0)),

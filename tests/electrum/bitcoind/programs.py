@@ -135,15 +135,19 @@ class Turnpike:
     def address(self):
         return f"127.0.0.1:{self.port}"
 
-    def get(self, path):
+    def request(self, method, path, body=None):
         host, port = self.http.split(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=PATIENCE)
-        connection.request("GET", path)
+        connection.request(method, path, body)
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
-        if answer.status != 200:
-            fail(f"GET {path}: {answer.status}: {text}")
+        return answer.status, text
+
+    def get(self, path):
+        status, text = self.request("GET", path)
+        if status != 200:
+            fail(f"GET {path}: {status}: {text}")
         return text
 
     def esplora(self, path):

@@ -5,6 +5,7 @@ usage: protocol.py BITCOIND TURNPIKE FOLDER
 """
 
 import hashlib
+import json
 import sys
 from decimal import Decimal
 
@@ -267,7 +268,20 @@ def esplora(judge):
     judge.sync()
     height = bitcoind.rpc("getblockcount")
     check("a block has both", [get(f"/tx/{txid}/status")["block_height"] for txid in (parent, child)], [height, height])
-    check("and nothing waits", get("/mempool"), {"count": 0, "vsize": 0, "total_fee": 0, "fee_histogram": []})
+    made = bitcoind.rpc("send", [{judge.new_script()[0]: 0.25}], None, "unset", 2, {"add_to_wallet": False})["hex"]
+    txid = bitcoind.rpc("decoderawtransaction", made)["txid"]
+    post = lambda path, body: judge.turnpike.request("POST", "/api" + path, body)
+    check("a transaction that is posted", post("/tx", made), (200, txid))
+    check("is at bitcoind", bitcoind.rpc("getrawmempool"), [txid])
+    nonsense = bitcoind.rpc("createrawtransaction", [{"txid": "11" * 32, "vout": 0}], [{address: 1}])
+    refused = (400, 'sendrawtransaction RPC error: {"code":-25,"message":"bad-txns-inputs-missingorspent"}')
+    check("what is refused says why", post("/tx", nonsense), refused)
+    check("what is no transaction, too", [post("/tx", "zz")[0], post("/block", "00")[0], post("/txs/package", "[1]")[0]], [400, 404, 400])
+    status, text = post("/txs/package", json.dumps([nonsense]))
+    check("a package", (status, json.loads(text)["package_msg"] != "success"), (200, True))
+    bitcoind.mine()
+    judge.sync()
+    check("then nothing waits", get("/mempool"), {"count": 0, "vsize": 0, "total_fee": 0, "fee_histogram": []})
 
 
 def gone_and_back(judge):

@@ -129,7 +129,8 @@ impl Connection {
                     }
                     Ok(None) => {
                         let was_empty = self.received.is_empty();
-                        match self.read(REQUEST_BYTES - self.received.len())? {
+                        // What is longer than a request can be is refused before more of it is read.
+                        match self.read()? {
                             None => return Ok(Step::Waits),
                             Some(bytes) if bytes.is_empty() => return Ok(Step::Done),
                             Some(bytes) => self.received.extend(bytes),
@@ -154,7 +155,7 @@ impl Connection {
                     }
                 }
                 State::Closing => {
-                    let has_ended = self.read(REQUEST_BYTES)?.is_some_and(|bytes| bytes.is_empty());
+                    let has_ended = self.read()?.is_some_and(|bytes| bytes.is_empty());
                     return Ok(if has_ended { Step::Done } else { Step::Waits });
                 }
             }
@@ -162,10 +163,10 @@ impl Connection {
     }
 
     /// Some bytes, none at the end of the stream; nothing where there are none yet.
-    fn read(&mut self, most: usize) -> io::Result<Option<Vec<u8>>> {
+    fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut room = [0; REQUEST_BYTES];
         loop {
-            return match self.stream.read(&mut room[..most]) {
+            return match self.stream.read(&mut room) {
                 Ok(count) => Ok(Some(room[..count].to_vec())),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,

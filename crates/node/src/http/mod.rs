@@ -39,7 +39,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What is to be had at which path.
 pub trait Site: Send + Sync + 'static {
-    /// The answer to a GET.
+    /// The answer to a GET or a POST.
     fn answer(&self, get: &Get<'_>) -> Reply;
 
     /// Whether what is at a path has to be read from disk, or takes long for another reason.
@@ -53,6 +53,8 @@ pub struct Get<'a> {
     pub path: &'a str,
     /// What is behind it.
     pub query: &'a str,
+    /// What is sent along with a POST.
+    pub posted: Option<&'a [u8]>,
     /// Who asks.
     pub from: IpAddr,
 }

@@ -34,7 +34,7 @@ impl Job {
     pub fn get(&self) -> Get<'_> {
         let target = self.request.target.as_str();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        Get { path, query, from: self.from }
+        Get { path, query, posted: self.request.posted.as_deref(), from: self.from }
     }
 
     /// What the site answers, as it is sent.

@@ -1,0 +1,46 @@
+//! Transactions that are sent to the network.
+use bitcoind::Error;
+use electrum::Service;
+
+use crate::{
+    api::Answer,
+    reader::Reader,
+    reply::{Age, Failure, Reply},
+    values,
+};
+
+/// Bytes that a transaction counts as beside its own: what the node does for it.
+const NODE_BYTES: usize = 40_000;
+
+/// Answers a POST: a transaction at `/tx`, or a list of them at `/txs/package`, in hexadecimal digits.
+pub fn post(service: &Service, reader: &mut Reader<'_>, path: &str, posted: &[u8]) -> Answer {
+    if !["/tx", "/txs/package"].contains(&path) {
+        return Err(Failure::not_found(format!("endpoint does not exist {path:?}")));
+    }
+    let none = "no node is behind this server: broadcast it by another one";
+    let node = service.node().ok_or_else(|| Failure::bad_request(none))?;
+    // Of what is posted a node has to check each signature.
+    reader.cost += (NODE_BYTES + 10 * posted.len()) as u64 / 200;
+    let text = str::from_utf8(posted).map_err(|_| Failure::bad_request("Invalid hex string"))?.trim();
+    if path == "/tx" {
+        let bytes = values::parse_all(text).ok_or_else(|| Failure::bad_request("Invalid hex string"))?;
+        let sent = node.broadcast(&bytes).map_err(|error| refused("sendrawtransaction", error))?;
+        return Ok(Reply::text(sent, Age::Short));
+    }
+    let transactions: Vec<String> =
+        serde_json::from_str(text).map_err(|error| Failure::bad_request(format!("Invalid JSON: {error}")))?;
+    let sent = node.broadcast_package(transactions.iter().map(String::as_str));
+    let sent = sent.map_err(|error| refused("submitpackage", error))?;
+    Ok(Reply::encoded_json(sent.whole))
+}
+
+/// As electrs tells it.
+fn refused(method: &str, error: Error) -> Failure {
+    match error {
+        Error::Refused(failure) => {
+            let error = serde_json::json!({ "code": failure.code, "message": failure.message });
+            Failure::bad_request(format!("{method} RPC error: {error}"))
+        }
+        error => Failure::unavailable(&error),
+    }
+}
