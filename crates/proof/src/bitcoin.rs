@@ -77,8 +77,7 @@ fn tip_of(chain: &BitcoinChain) -> Option<Tip> {
     chain.view().tip().map(|tip| Tip { hash: tip.hash, height: tip.height.into() })
 }
 
-/// Announces to a cache what an importer changes. Nodes import while they do not serve, so this is for programs that do
-/// both.
+/// Announces to a cache what an importer changes, while the cache is served from.
 #[derive(Debug)]
 pub struct BitcoinAnnouncer {
     cache: Arc<Cache>,
