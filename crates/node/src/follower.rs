@@ -227,7 +227,7 @@ impl Follower {
         let importer = self.importer()?;
         let mut bytes = 0;
         while height <= info.height {
-            let hashes = client.block_hashes(height, HASHES)?;
+            let hashes = client.block_hashes(height, HASHES.min(info.height - height + 1))?;
             if hashes.is_empty() {
                 break;
             }

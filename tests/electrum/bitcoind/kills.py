@@ -20,6 +20,8 @@ class Load(threading.Thread):
         super().__init__(daemon=True)
         self.bitcoind, self.random = bitcoind, random.Random(seed)
         self.is_over = False
+        # Whoever has it stops the load meanwhile.
+        self.turn = threading.Lock()
         self.blocks = self.transactions = self.reorganisations = 0
 
     def step(self):
@@ -40,7 +42,10 @@ class Load(threading.Thread):
     def run(self):
         while not self.is_over:
             try:
-                self.step()
+                with self.turn:
+                    self.step()
+                # Others have their turn.
+                time.sleep(0.005)
             except (OSError, RpcError, ValueError, http.client.HTTPException):
                 # It was killed.
                 time.sleep(0.05)
@@ -95,13 +100,14 @@ def run(started, bitcoind_program, turnpike_program, folder, count="12", seed=No
             if after < before - 4:
                 fail(f"it was at height {before}, and begins again at {after}")
         else:
-            # It writes down what it has; without, it would begin again far below, and no peer has its blocks.
-            bitcoind.rpc("gettxoutsetinfo")
-            bitcoind.kill()
+            # It writes down what it has, and is given nothing more: it would begin again below, where no peer has its blocks, and its
+            # wallet does not bear that.
+            with load.turn:
+                bitcoind.rpc("gettxoutsetinfo")
+                bitcoind.kill()
     load.is_over = True
     load.join(PATIENCE)
-    # What bitcoind lost, the node may have: it leaves that for a branch with more work.
-    bitcoind.mine(20)
+    bitcoind.mine(3)
     wait_until("both know the same", lambda: is_synced(bitcoind, turnpike))
     check("nothing waits any more", bitcoind.rpc("getrawmempool"), [])
     scripts, coins = compare(bitcoind, turnpike)
