@@ -138,7 +138,13 @@ class Nic {
     access(address, false, 0);
     return top.csr_read_data_o;
   }
-  void csr_write(uint32_t address, uint32_t value) { access(address, true, value); }
+  void csr_write(uint32_t address, uint32_t value) {
+    access(address, true, value);
+    // The data path ends in the next cycle, and what has left of a packet is not of the next one.
+    if (address == TURNPIKE_NIC_CONTROL && !(value & TURNPIKE_NIC_CONTROL_RUN)) {
+      for (Out& out : out_) out.begun.clear();
+    }
+  }
   uint64_t csr_counter(uint32_t address) {
     const uint64_t lower = csr_read(address);
     return uint64_t{csr_read(address + 4)} << 32 | lower;

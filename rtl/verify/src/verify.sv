@@ -1,8 +1,8 @@
 // The verification engines on the NIC: verify frames whose messages all have an engine here are answered, all others go to the host as they came.
 //
-//   packets -> queue --------------> verify_dispatch -> engines -> verify_replies -> checksum_writer -> replies
-//        +---> verify_check -> verdict     +-> host                     ^
-//                                                      heads of packets-+
+//   packets -> queue ---> queue ---------> verify_dispatch -> engines -> verify_replies -> checksum_writer -> replies
+//                  +---> verify_check -> verdict   +-> host                   ^
+//                                                            heads of packets-+
 //
 // Schemes work on the messages of up to eight frames at a time, and what has all its verdicts leaves.
 
@@ -50,16 +50,38 @@ module verify
 );
   `PARAMETER_CHECK(engines, SignatureEngines > 0 || Roots || EquihashN > 0, "verify: there has to be an engine")
 
-  // Words that wait: some packets, so that the engines have the next one's messages at once, and twice what the selector holds.
+  // Words that wait to be looked at, 8 bytes a cycle, while others come at the selector's pace: some packets, and twice what the selector holds.
   localparam int unsigned Depth = 128;
   localparam int unsigned SelectorWords = 64;
   localparam int unsigned CountWidth = $clog2(Depth + 8);
-  // A packet has three words at least.
-  localparam int unsigned Verdicts = Depth / 2;
+  // Words that wait for their verdict, and behind it for the engines: two of the longest packets, so that the engines have the next one's messages at
+  // once. A packet has three words at least.
+  localparam int unsigned CheckDepth = 64;
+  localparam int unsigned Verdicts = CheckDepth / 2;
 
-  logic enters, leaves, words_ready, check_ready, verdict, take, verdict_room;
-  assign ready_o = words_ready && check_ready;
-  assign enters  = valid_i && ready_o;
+  logic enters, arriving_valid, arriving_ready;
+  word_t arriving;
+  logic [PortWidth-1:0] arriving_port;
+  logic [CountWidth-1:0] words_q;
+  ram_fifo #(
+      .Width($bits(word_t) + PortWidth),
+      .Depth(Depth)
+  ) u_arriving (
+      .clk_i,
+      .rst_ni,
+      .valid_i,
+      .ready_o,
+      .data_i ({port_i, word_i}),
+      .valid_o(arriving_valid),
+      .ready_i(arriving_ready),
+      .data_o ({arriving_port, arriving})
+  );
+  assign enters = valid_i && ready_o;
+  `FF(words_q, words_q + CountWidth'(enters) - CountWidth'(arriving_valid && arriving_ready), '0)
+  assign room_o = words_q <= CountWidth'(Depth - SelectorWords);
+
+  logic leaves, words_ready, check_ready, verdict, take, verdict_room;
+  assign arriving_ready = words_ready && check_ready;
   verify_check #(
       .Signatures(SignatureEngines > 0),
       .Roots     (Roots),
@@ -68,9 +90,9 @@ module verify
   ) u_check (
       .clk_i,
       .rst_ni,
-      .valid_i(valid_i && words_ready),
+      .valid_i(arriving_valid && words_ready),
       .ready_o(check_ready),
-      .word_i,
+      .word_i (arriving),
       .valid_o(verdict),
       .take_o (take)
   );
@@ -78,17 +100,16 @@ module verify
   logic word_valid, taken_valid, taken;
   word_t word;
   logic [PortWidth-1:0] port;
-  logic [CountWidth-1:0] words_q;
   logic [$clog2(Verdicts+1)-1:0] unused_verdicts;
   ram_fifo #(
       .Width($bits(word_t) + PortWidth),
-      .Depth(Depth)
+      .Depth(CheckDepth)
   ) u_words (
       .clk_i,
       .rst_ni,
-      .valid_i(enters),
+      .valid_i(arriving_valid && check_ready),
       .ready_o(words_ready),
-      .data_i ({port_i, word_i}),
+      .data_i ({arriving_port, arriving}),
       .valid_o(word_valid),
       .ready_i(leaves),
       .data_o ({port, word})
@@ -108,8 +129,6 @@ module verify
       .count_o(unused_verdicts)
   );
   `ASSERT(verdicts_have_room, !verdict || verdict_room)
-  `FF(words_q, words_q + CountWidth'(enters) - CountWidth'(leaves), '0)
-  assign room_o = words_q <= CountWidth'(Depth - SelectorWords);
 
   // To the host, or to the engines, where a frame has a place from its first word on.
   logic moves, first_q, frame_ready, dispatch_ready, dispatches;
