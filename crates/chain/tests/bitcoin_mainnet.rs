@@ -137,6 +137,11 @@ fn the_first_blocks_of_mainnet() {
     assert_eq!((again.stored, again.known, again.commits), (0, BLOCKS.into(), 0));
 }
 
+/// Whether a block came from so far on in its file.
+fn begins_at(origin: &Origin, expected: usize) -> bool {
+    matches!(origin, Origin::File { offset, .. } if *offset == expected as u64)
+}
+
 #[test]
 fn an_import_goes_on_where_it_was_interrupted() {
     let Some(path) = blocks() else { return };
@@ -172,9 +177,9 @@ fn blocks_in_any_order_and_from_any_start() {
     let folder = tempfile::tempdir().unwrap();
     let chain = open(folder.path(), &options).unwrap();
     let mut importer = Importer::new(&chain, ()).unwrap();
-    let origin = Origin::File { path, offset: 0 };
     // Old blocks don't tell their height, genesis does not have to.
-    assert_eq!(Start::first_of(&BlockFiles::find(&origin.path, Network::Mainnet).unwrap()).unwrap().height, 0);
+    assert_eq!(Start::first_of(&BlockFiles::find(&path, Network::Mainnet).unwrap()).unwrap().height, 0);
+    let origin = Origin::File { path, offset: 0 };
     let block = folder.path().join("block.bin");
     std::fs::write(&block, &blocks[1000]).unwrap();
     let unknown = Start::first_of(&BlockFiles::find(&block, Network::Mainnet).unwrap());
@@ -244,7 +249,7 @@ fn faults_in_block_files() {
         bytes[offset + 7 + length] ^= 1;
     });
     assert!(
-        matches!(&error, Error::Block { error: InvalidBlock::Root { .. }, origin } if origin.offset == offset as u64),
+        matches!(&error, Error::Block { error: InvalidBlock::Root { .. }, origin } if begins_at(origin, offset)),
         "{error}"
     );
     assert_eq!(height, 99);
@@ -267,7 +272,8 @@ fn faults_in_block_files() {
         bytes.truncate(end);
     });
     let Error::Unlinked { count, origin, .. } = &error else { panic!("{error}") };
-    assert_eq!((origin.offset, height), (offset as u64, 99));
+    assert!(begins_at(origin, offset));
+    assert_eq!(height, 99);
     assert!(*count > 10);
 
     let chain = open_mainnet(&folder.path().join("waiting"));
