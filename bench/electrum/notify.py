@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/electrum/bitcoind"))
-from programs import Bitcoind, Client, Turnpike, main, wait_until  # noqa: E402
+from programs import Client, main, start_both, wait_until  # noqa: E402
 
 
 def fill(bitcoind, paid, megabytes):
@@ -45,11 +45,7 @@ def block(bitcoind, client):
 
 
 def run(started, bitcoind_program, turnpike_program, folder, count="20"):
-    bitcoind = Bitcoind(bitcoind_program, f"{folder}/bitcoind")
-    started.append(bitcoind)
-    bitcoind.mine(150)
-    turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
-    started.append(turnpike)
+    bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 150)
     client = Client(turnpike.address, "1.4")
     wait_until("it follows", lambda: client.ask("blockchain.headers.subscribe")["height"] == bitcoind.rpc("getblockcount"))
     # 25 KB each.

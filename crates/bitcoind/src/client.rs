@@ -111,24 +111,12 @@ impl fmt::Debug for Client {
 
 impl Client {
     /// A client of a node, which is asked nothing yet.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Address`].
-    pub fn new(settings: Settings) -> Result<Self, Error> {
-        if !settings.url.starts_with("http://") {
-            return Err(Error::Address(settings.url));
-        }
+    pub fn new(settings: Settings) -> Self {
         // A proxy of the environment is not for this. Errors come with bodies. Each call has a connection of its own: bitcoind
         // closes those that it had errors on, and who sends on such a one at that moment has it reset.
         let config = ureq::Agent::config_builder().proxy(None).http_status_as_error(false);
         let agent = config.max_idle_connections(0).max_idle_connections_per_host(0).build().into();
-        Ok(Self { settings, agent })
-    }
-
-    /// How it is asked.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
+        Self { settings, agent }
     }
 
     /// What the node knows of its blocks.
@@ -175,9 +163,7 @@ impl Client {
     /// Waits until there is another block, or `patience` is over.
     pub fn wait_for_new_block(&self, patience: Duration) -> Result<(), Error> {
         let milliseconds = patience.as_millis() as u64;
-        let answer: Answer<Value> =
-            self.post("waitfornewblock", &request(0, "waitfornewblock", &json!([milliseconds])), patience)?;
-        answer.error.map_or(Ok(()), |failure| Err(failure.into()))
+        self.call_for::<Value>("waitfornewblock", json!([milliseconds]), patience).map(drop)
     }
 
     /// The hashes of the transactions that wait to be in a block.
@@ -250,7 +236,17 @@ impl Client {
     }
 
     fn call<T: DeserializeOwned>(&self, method: &'static str, parameters: Value) -> Result<T, Error> {
-        let answer: Answer<T> = self.post(method, &request(0, method, &parameters), Duration::ZERO)?;
+        self.call_for(method, parameters, Duration::ZERO)
+    }
+
+    /// Calls what may take longer than usual.
+    fn call_for<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        parameters: Value,
+        longer: Duration,
+    ) -> Result<T, Error> {
+        let answer: Answer<T> = self.post(method, &request(0, method, &parameters), longer)?;
         match answer {
             Answer { error: Some(failure), .. } => Err(failure.into()),
             Answer { result: Some(result), .. } => Ok(result),

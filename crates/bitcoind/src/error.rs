@@ -22,11 +22,6 @@ impl Failure {
 /// Why a node gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address is not one that can be asked.
-    #[error(
-        "the Bitcoin node's address {0:?} does not begin with `http://`: set `bitcoin.node` to one such as \"http://127.0.0.1:8332\""
-    )]
-    Address(String),
     /// The cookie cannot be read.
     #[error(
         "cannot read the Bitcoin node's cookie {}: {source}; start the node, name the file by `bitcoin.cookie`, and let this user read it \

@@ -5,8 +5,8 @@ use std::{
 };
 
 use bitcoind::Fees;
-use chain::bitcoin::{Transaction, TransactionError, script_hash};
-use spv::{Hash, bitcoin::Encoding};
+use chain::bitcoin::{Branch, Error, Transaction, TransactionError, script_hash};
+use spv::{Hash, Locator, bitcoin::Encoding};
 
 /// An output by the hash of its transaction and its number.
 pub type Outpoint = (Hash, u32);
@@ -42,22 +42,29 @@ pub struct Unconfirmed {
     pub paid: Vec<Coin>,
 }
 
+/// What came of reading a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// All that it spends is known.
+    Whole(Unconfirmed),
+    /// This is not known, which it spends.
+    Misses(Outpoint),
+}
+
 impl Unconfirmed {
-    /// Reads a transaction. Returns nothing where `find` does not know an output that it spends.
-    pub fn read<E>(
-        bytes: Vec<u8>,
+    /// Reads a transaction. `find` gives the outputs that it spends.
+    pub fn read<E: From<TransactionError>>(
+        bytes: &[u8],
         mut find: impl FnMut(&Outpoint) -> Result<Option<Coin>, E>,
-    ) -> Result<Result<Option<Self>, E>, TransactionError> {
-        let mut encoding = Encoding::new(&bytes);
+    ) -> Result<Read, E> {
+        let mut encoding = Encoding::new(bytes);
         let transaction = Transaction::read(&mut encoding)?;
-        encoding.finish()?;
+        encoding.finish().map_err(TransactionError::from)?;
         let mut spent = Vec::new();
-        for input in transaction.inputs() {
-            let outpoint = outpoint(input.outpoint);
-            match find(&outpoint) {
-                Ok(Some(coin)) => spent.push((outpoint, coin)),
-                Ok(None) => return Ok(Ok(None)),
-                Err(error) => return Ok(Err(error)),
+        for outpoint in transaction.inputs().map(|input| input.spent()) {
+            match find(&outpoint)? {
+                Some(coin) => spent.push((outpoint, coin)),
+                None => return Ok(Read::Misses(outpoint)),
             }
         }
         let paid: Vec<Coin> = outputs(&transaction).collect();
@@ -66,7 +73,7 @@ impl Unconfirmed {
         let fee = sum(&mut spent.iter().map(|(_, coin)| coin.value))
             .saturating_sub(sum(&mut paid.iter().map(|coin| coin.value)));
         let size = (3 * transaction.stripped_size() + bytes.len()).div_ceil(4) as u64;
-        Ok(Ok(Some(Self { hash: transaction.hash(), fee, size, spent, paid, bytes })))
+        Ok(Read::Whole(Self { hash: transaction.hash(), bytes: bytes.to_vec(), fee, size, spent, paid }))
     }
 
     /// The scripts that it pays or spends from.
@@ -81,15 +88,18 @@ impl Unconfirmed {
 }
 
 /// What a transaction's outputs pay.
-pub fn outputs(transaction: &Transaction<'_>) -> impl Iterator<Item = Coin> {
+fn outputs(transaction: &Transaction<'_>) -> impl Iterator<Item = Coin> {
     transaction.outputs().map(|output| Coin { script: script_hash(output.script), value: output.amount })
 }
 
-fn outpoint(bytes: &[u8; 36]) -> Outpoint {
-    let mut hash = [0; 32];
-    hash.copy_from_slice(&bytes[..32]);
-    let [.., a, b, c, d] = *bytes;
-    (hash, u32::from_le_bytes([a, b, c, d]))
+/// An output of a transaction that is in a block, and where that is.
+pub fn output_in_block(branch: &Branch, outpoint: &Outpoint) -> Result<Option<(Locator, Coin)>, Error> {
+    let Some(locator) = branch.view().transaction(&outpoint.0)? else { return Ok(None) };
+    let Some((_, bytes)) = branch.transaction(locator)? else { return Ok(None) };
+    // It was parsed without error when it was read.
+    let transaction = Transaction::read(&mut Encoding::new(&bytes)).ok();
+    let coin = transaction.and_then(|transaction| outputs(&transaction).nth(outpoint.1 as usize));
+    Ok(coin.map(|coin| (locator, coin)))
 }
 
 /// What changes.
@@ -376,17 +386,18 @@ mod tests {
         let bytes = block.bytes()[block.offsets()[1] as usize..end].to_vec();
         let value = 1 + transaction.outputs().map(|output| output.amount).sum::<u64>();
         let mut asked = Vec::new();
-        let read = Unconfirmed::read(bytes.clone(), |outpoint| {
+        let read = Unconfirmed::read(&bytes, |outpoint| {
             asked.push(*outpoint);
-            Ok::<_, ()>(Some(Coin { script: hash(1), value }))
+            Ok::<_, TransactionError>(Some(Coin { script: hash(1), value }))
         });
-        let read = read.unwrap().unwrap().unwrap();
+        let Ok(Read::Whole(read)) = read else { panic!("{read:?}") };
         assert_eq!((read.hash, read.spent.len()), (transaction.hash(), transaction.inputs().count()));
         assert_eq!(read.fee, value * (read.spent.len() as u64 - 1) + 1);
         assert_eq!(read.spent.iter().map(|(outpoint, _)| *outpoint).collect::<Vec<_>>(), asked);
         assert_eq!(read.paid.len(), transaction.outputs().count());
-        assert_eq!(Unconfirmed::read(bytes.clone(), |_| Ok::<_, ()>(None)).unwrap(), Ok(None));
-        assert_eq!(Unconfirmed::read(bytes.clone(), |_| Err(())).unwrap(), Err(()));
-        assert!(Unconfirmed::read(bytes[1..].to_vec(), |_| Ok::<_, ()>(None)).is_err());
+        let missing = |_: &Outpoint| Ok::<_, TransactionError>(None);
+        assert_eq!(Unconfirmed::read(&bytes, missing), Ok(Read::Misses(asked[0])));
+        assert_eq!(Unconfirmed::read(&bytes, |_| Err(TransactionError::NoInputs)), Err(TransactionError::NoInputs));
+        assert!(Unconfirmed::read(&bytes[1..], missing).is_err());
     }
 }

@@ -69,11 +69,13 @@ impl Node {
     pub fn estimate_fee(&self, edition: u64, blocks: u64, mode: Option<String>) -> Result<Option<f64>, Error> {
         let key = (distinct(blocks), mode);
         let estimates = || self.estimates.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(fee) =
-            Some(estimates()).filter(|known| known.edition == edition).and_then(|known| known.fees.get(&key).copied())
+        let known = estimates();
+        if known.edition == edition
+            && let Some(fee) = known.fees.get(&key)
         {
-            return Ok(fee);
+            return Ok(*fee);
         }
+        drop(known);
         // While it is asked, others are not held back.
         let fee = self.client.estimate_fee(key.0, key.1.as_deref())?;
         let mut known = estimates();

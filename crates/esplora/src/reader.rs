@@ -2,7 +2,7 @@
 use std::collections::HashMap;
 
 use chain::bitcoin::{Branch, Output, Transaction};
-use electrum::Service;
+use electrum::{Outpoint, Service};
 use spv::{
     Hash, Locator,
     bitcoin::{BlockHeader, Encoding},
@@ -73,10 +73,9 @@ impl<'a> Reader<'a> {
     /// Hands an output that is spent to `take`; nothing where the store does not have it.
     pub fn spent_output<T>(
         &mut self,
-        outpoint: &[u8; 36],
+        (hash, number): Outpoint,
         take: impl FnOnce(Output<'_>) -> T,
     ) -> Result<Option<T>, Failure> {
-        let (hash, number) = split(outpoint);
         if !self.spent_from.contains_key(&hash) {
             let locator = self.locate(&hash)?;
             let bytes = match locator {
@@ -111,10 +110,4 @@ impl<'a> Reader<'a> {
 /// A transaction whose bytes were parsed without error when they were read.
 pub fn parse(bytes: &[u8]) -> Option<Transaction<'_>> {
     Transaction::read(&mut Encoding::new(bytes)).ok()
-}
-
-/// The hash of a transaction and the number of its output.
-pub fn split(outpoint: &[u8; 36]) -> (Hash, u32) {
-    let (hash, number) = outpoint.split_at(32);
-    (Hash::try_from(hash).unwrap_or_default(), number.try_into().map_or(u32::MAX, u32::from_le_bytes))
 }

@@ -1,7 +1,7 @@
 //! Addresses and hashes of scripts: their histories, sums and outputs that are not spent.
 use bitcoin::{Address, Network, address::NetworkUnchecked};
 use chain::bitcoin::{is_spendable, script_hash};
-use electrum::{Kept, Sums};
+use electrum::{Coin, Kept, Sums};
 use spv::{Hash, Locator};
 
 use crate::{
@@ -55,31 +55,31 @@ pub fn stats(reader: &mut Reader<'_>, kept: &Kept<Sums>, edition: u64, script: &
         read_sums(reader, script, &mut sums)?;
         kept.put(script, sums, edition);
     }
-    let Sums { transactions, funded, spent, .. } = sums;
-    Ok(Stats {
-        funded_txo_count: funded.count,
-        funded_txo_sum: funded.value,
-        spent_txo_count: spent.count,
-        spent_txo_sum: spent.value,
-        tx_count: transactions,
-    })
+    Ok(sums.into())
 }
 
 /// The same of what waits to be in a block.
 pub fn waiting_stats(reader: &mut Reader<'_>, script: &Hash) -> Stats {
-    let mut stats = Stats::default();
+    let mut sums = Sums::default();
     for (waiting, _) in reader.service.mempool().of_script(script) {
-        stats.tx_count += 1;
-        for coin in waiting.paid.iter().filter(|coin| coin.script == *script) {
-            stats.funded_txo_count += 1;
-            stats.funded_txo_sum = stats.funded_txo_sum.saturating_add(coin.value);
-        }
-        for (_, coin) in waiting.spent.iter().filter(|(_, coin)| coin.script == *script) {
-            stats.spent_txo_count += 1;
-            stats.spent_txo_sum = stats.spent_txo_sum.saturating_add(coin.value);
+        sums.transactions += 1;
+        let of_script = |coin: &&Coin| coin.script == *script;
+        waiting.paid.iter().filter(of_script).for_each(|coin| sums.funded.add(coin.value));
+        waiting.spent.iter().map(|(_, coin)| coin).filter(of_script).for_each(|coin| sums.spent.add(coin.value));
+    }
+    sums.into()
+}
+
+impl From<Sums> for Stats {
+    fn from(Sums { transactions, funded, spent, .. }: Sums) -> Self {
+        Self {
+            funded_txo_count: funded.count,
+            funded_txo_sum: funded.value,
+            spent_txo_count: spent.count,
+            spent_txo_sum: spent.value,
+            tx_count: transactions,
         }
     }
-    stats
 }
 
 /// The transactions of a script that wait to be in a block, at most `limit`.

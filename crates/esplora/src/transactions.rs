@@ -5,7 +5,7 @@ use electrum::Outpoint;
 use spv::{Hash, Locator};
 
 use crate::{
-    reader::{Reader, parse, split},
+    reader::{Reader, parse},
     reply::Failure,
     values::{Id, InputValue, OutputValue, SpendingValue, Status, TransactionValue, hex},
 };
@@ -62,14 +62,14 @@ fn input_value(
     let is_coinbase = input.is_null();
     let prevout = match is_coinbase {
         true => None,
-        false => reader.spent_output(input.outpoint, |output| {
+        false => reader.spent_output(input.spent(), |output| {
             let scripts = inner_scripts(Script::from_bytes(output.script), input.script, witness);
             (output_value(network, output), scripts)
         })?,
     };
     let (prevout, [redeem_script, witness_script]) =
         prevout.map(|(output, scripts)| (Some(output), scripts)).unwrap_or_default();
-    let (hash, number) = split(input.outpoint);
+    let (hash, number) = input.spent();
     Ok(InputValue {
         txid: Id(hash),
         vout: number,

@@ -15,14 +15,11 @@ use std::{
     time::Duration,
 };
 
-use ::electrum::{Coin, Outpoint, Service, Unconfirmed, Update, outputs, server::Announcer};
+use ::electrum::{Coin, Outpoint, Read, Service, Unconfirmed, Update, output_in_block, server::Announcer};
 use bitcoind::{BlockInfo, Client};
-use chain::bitcoin::{self, BitcoinChain, Branch, Change, Importer, Observer, Options, Origin, Transaction};
+use chain::bitcoin::{self, BitcoinChain, Branch, Change, Importer, Observer, Options, Origin, TransactionError};
 use proof::{BitcoinAnnouncer, Cache};
-use spv::{
-    Hash,
-    bitcoin::{BlockHeader, Encoding},
-};
+use spv::{Hash, bitcoin::BlockHeader};
 use storage::DataDirectory;
 
 use crate::{config::Bitcoin, error::Error, layout, threads::spawn};
@@ -60,6 +57,8 @@ enum Failure {
     Node(#[from] bitcoind::Error),
     #[error(transparent)]
     Store(#[from] bitcoin::Error),
+    #[error("the Bitcoin node has a transaction that is none: {0}")]
+    Transaction(#[from] TransactionError),
     #[error(
         "the Bitcoin node is of another network, or another chain: `bitcoin.node` has to be one of {0}, as the blocks in the data directory"
     )]
@@ -103,7 +102,7 @@ pub fn open(config: &Bitcoin, data: &DataDirectory) -> Result<Option<BitcoinChai
     if let Some(chain) = found.filter(|chain| chain.view().tip().is_some()) {
         return Ok(Some(chain));
     }
-    let client = Client::new(settings)?;
+    let client = Client::new(settings);
     let network = client.block_info()?.network.ok_or(Error::BitcoinNetwork)?;
     let chain = layout::open_bitcoin(data, &Options::new(network))?;
     let mut importer = Importer::new(&chain, ())?;
@@ -121,10 +120,10 @@ impl Follower {
         chain: BitcoinChain,
         cache: Option<Arc<Cache>>,
         stop: Arc<AtomicBool>,
-    ) -> Result<Option<Self>, Error> {
-        let Some(settings) = config.client() else { return Ok(None) };
-        Ok(Some(Self {
-            client: Client::new(settings)?,
+    ) -> Option<Self> {
+        let client = Client::new(config.client()?);
+        Some(Self {
+            client,
             chain,
             importer: None,
             cache,
@@ -133,7 +132,7 @@ impl Follower {
             standing: Arc::default(),
             stop,
             interval: Duration::from_millis(config.interval),
-        }))
+        })
     }
 
     /// Has Electrum's clients told of what changes.
@@ -311,8 +310,9 @@ impl Follower {
         };
         let mut come = Arrivals::default();
         for hashes in new.chunks(TRANSACTIONS) {
-            let unread = self.client.mempool_transactions(hashes)?;
-            come.read(unread, |outpoint| find(outpoint, service, branch))?;
+            for bytes in self.client.mempool_transactions(hashes)? {
+                come.add(bytes, |outpoint| find(outpoint, service, branch))?;
+            }
         }
         Ok(Update { gone, come: come.complete, fees })
     }
@@ -323,55 +323,45 @@ impl Follower {
 struct Arrivals {
     complete: Vec<Unconfirmed>,
     coins: HashMap<Outpoint, Coin>,
-    /// Those that spend what is not known yet.
-    incomplete: Vec<Vec<u8>>,
+    /// By the transactions that they wait for.
+    incomplete: HashMap<Hash, Vec<Vec<u8>>>,
 }
 
 impl Arrivals {
-    /// Reads transactions, and again those that waited for one of them.
-    fn read(
+    /// Reads a transaction, and those that waited for it.
+    fn add(
         &mut self,
-        unread: Vec<Vec<u8>>,
-        mut find: impl FnMut(&Outpoint) -> Result<Option<Coin>, bitcoin::Error>,
+        bytes: Vec<u8>,
+        find: impl Fn(&Outpoint) -> Result<Option<Coin>, bitcoin::Error>,
     ) -> Result<(), Failure> {
-        self.incomplete.extend(unread);
-        loop {
-            let before = self.complete.len();
-            for bytes in std::mem::take(&mut self.incomplete) {
-                // A copy, for the case that it is put back.
-                let read = Unconfirmed::read(bytes.clone(), |outpoint| match self.coins.get(outpoint) {
-                    Some(coin) => Ok(Some(*coin)),
-                    None => find(outpoint),
-                });
-                match read {
-                    Ok(read) => match read? {
-                        Some(complete) => {
-                            let coins = (0..).zip(&complete.paid);
-                            self.coins.extend(coins.map(|(number, coin)| ((complete.hash, number), *coin)));
-                            self.complete.push(complete);
-                        }
-                        None => self.incomplete.push(bytes),
-                    },
-                    Err(error) => tracing::warn!(%error, "the Bitcoin node has a transaction that is none"),
+        let mut due = vec![bytes];
+        while let Some(bytes) = due.pop() {
+            let read = Unconfirmed::read(&bytes, |outpoint| match self.coins.get(outpoint) {
+                Some(coin) => Ok(Some(*coin)),
+                None => find(outpoint).map_err(Failure::Store),
+            });
+            match read {
+                Ok(Read::Whole(complete)) => {
+                    due.extend(self.incomplete.remove(&complete.hash).unwrap_or_default());
+                    let coins = (0..).zip(&complete.paid);
+                    self.coins.extend(coins.map(|(number, coin)| ((complete.hash, number), *coin)));
+                    self.complete.push(complete);
                 }
-            }
-            if self.complete.len() == before || self.incomplete.is_empty() {
-                return Ok(());
+                Ok(Read::Misses((transaction, _))) => self.incomplete.entry(transaction).or_default().push(bytes),
+                Err(error @ Failure::Transaction(_)) => tracing::warn!(%error, "a transaction is left out"),
+                Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 }
 
 /// An output: of a transaction that waits, or in a block.
 fn find(outpoint: &Outpoint, service: &Service, branch: &Branch) -> Result<Option<Coin>, bitcoin::Error> {
-    if let Some(coin) = service.mempool().output(outpoint) {
-        return Ok(Some(coin));
+    match service.mempool().output(outpoint) {
+        Some(coin) => Ok(Some(coin)),
+        None => Ok(output_in_block(branch, outpoint)?.map(|(_, coin)| coin)),
     }
-    let Some(locator) = branch.view().transaction(&outpoint.0)? else { return Ok(None) };
-    let Some((_, bytes)) = branch.transaction(locator)? else { return Ok(None) };
-    // It was parsed without error when it was read.
-    let transaction = Transaction::read(&mut Encoding::new(&bytes)).ok();
-    Ok(transaction.and_then(|transaction| outputs(&transaction).nth(outpoint.1 as usize)))
 }
 
 /// Has the follower look whenever the node has another block.

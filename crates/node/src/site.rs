@@ -66,9 +66,6 @@ impl Site for NodeSite {
             let esplora::Reply { status, kind, max_age, body } = api.answer(path, get.posted, get.from, Instant::now());
             return Reply::bytes(kind, body).with_status(status).with_max_age(max_age);
         }
-        if get.posted.is_some() {
-            return not_posted();
-        }
         match get.path {
             "/" => Reply::text(NODE),
             "/metrics" => Reply::metrics(metrics::of(&self.shared)),
@@ -87,12 +84,10 @@ impl Site for NodeSite {
     fn is_slow(&self, path: &str) -> bool {
         !matches!(path, "/" | "/metrics" | "/health" | "/ready")
     }
-}
 
-fn not_posted() -> Reply {
-    Reply::text("there is nothing to POST here\n")
-        .with_status("405 Method Not Allowed")
-        .with_header("Allow", "GET, HEAD")
+    fn takes_posts(&self, path: &str) -> bool {
+        self.esplora.is_some() && path.starts_with("/api")
+    }
 }
 
 fn status(refusal: &Refusal) -> &'static str {
@@ -108,9 +103,6 @@ pub struct StoreSite(pub Arc<Service>);
 
 impl Site for StoreSite {
     fn answer(&self, get: &Get<'_>) -> Reply {
-        if get.posted.is_some() {
-            return not_posted();
-        }
         match get.path {
             "/" => Reply::text(STORE),
             "/metrics" => Reply::metrics(metrics::kv::of(&self.0)),

@@ -204,6 +204,7 @@ fn a_connection_is_kept_for_further_requests() {
 fn what_is_refused_ends_the_connection_and_says_why() {
     let server = Server::start(&["127.0.0.0/8"]);
     for (text, status) in [
+        ("POST /quick HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc", "405 Method Not Allowed"),
         ("PUT /quick HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "405 Method Not Allowed"),
         ("GET /quick HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "413 Content Too Large"),
         ("nonsense\r\n\r\n", "400 Bad Request"),

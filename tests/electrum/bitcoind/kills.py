@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from programs import PATIENCE, Bitcoind, Client, RpcError, Turnpike, check, fail, main, wait_until
+from programs import PATIENCE, Client, RpcError, check, fail, has_all_of, main, start_both, wait_until
 
 
 class Load(threading.Thread):
@@ -51,13 +51,6 @@ class Load(threading.Thread):
                 time.sleep(0.05)
 
 
-def is_synced(bitcoind, turnpike):
-    best = bitcoind.rpc("getblockheader", bitcoind.rpc("getbestblockhash"), False)
-    at = Client(turnpike.address, "1.4").ask("blockchain.headers.subscribe")
-    waits = len(bitcoind.rpc("getrawmempool"))
-    return at["hex"] == best and turnpike.metric("electrum_mempool_transactions") == waits
-
-
 def compare(bitcoind, turnpike):
     """Every coin of the scripts that bitcoind's wallet has coins of, and every block's hash."""
     client = Client(turnpike.address, "1.7")
@@ -82,11 +75,7 @@ def run(started, bitcoind_program, turnpike_program, folder, count="12", seed=No
     seed = int(seed or random.randrange(2**32))
     print(f"seed {seed}", flush=True)
     generator = random.Random(seed)
-    bitcoind = Bitcoind(bitcoind_program, f"{folder}/bitcoind")
-    started.append(bitcoind)
-    bitcoind.mine(120)
-    turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
-    started.append(turnpike)
+    bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 120)
     load = Load(bitcoind, generator.random())
     load.start()
     for _ in range(int(count)):
@@ -108,7 +97,7 @@ def run(started, bitcoind_program, turnpike_program, folder, count="12", seed=No
     load.is_over = True
     load.join(PATIENCE)
     bitcoind.mine(3)
-    wait_until("both know the same", lambda: is_synced(bitcoind, turnpike))
+    wait_until("both know the same", lambda: has_all_of(turnpike, bitcoind, Client(turnpike.address, "1.4")))
     check("nothing waits any more", bitcoind.rpc("getrawmempool"), [])
     scripts, coins = compare(bitcoind, turnpike)
     turnpike.stop()

@@ -3,13 +3,12 @@
 usage: oracle.py BITCOIND TURNPIKE FOLDER ELECTRUMX_VENV
 """
 
-import hashlib
 import os
 import random
 import subprocess
 import sys
 
-from programs import Bitcoind, Client, Turnpike, check, fail, free_port, main, wait_until
+from programs import Client, check, fail, free_port, main, script_hash, start_both, wait_until
 
 VERSIONS = ("1.4", "1.4.2", "1.6", "1.7")
 # It wants a newer bitcoind, for an index that only `outpoint.*` needs: those methods are not compared.
@@ -60,7 +59,7 @@ class Compared:
 
     def requests(self, version):
         for script in sorted(self.scripts):
-            key = script if version == "1.7" else hashlib.sha256(bytes.fromhex(script)).digest()[::-1].hex()
+            key = script if version == "1.7" else script_hash(script)
             kind = "scriptpubkey" if version == "1.7" else "scripthash"
             for method in ("get_balance", "get_history", "get_mempool", "listunspent", "subscribe"):
                 yield f"blockchain.{kind}.{method}", key
@@ -108,11 +107,7 @@ class Compared:
 
 def run(started, bitcoind_program, turnpike_program, folder, venv):
     generator = random.Random(7)
-    bitcoind = Bitcoind(bitcoind_program, f"{folder}/bitcoind")
-    started.append(bitcoind)
-    bitcoind.mine(110)
-    turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
-    started.append(turnpike)
+    bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 110)
     electrumx = ElectrumX(venv, f"{folder}/electrumx", bitcoind)
     started.append(electrumx)
     compared = Compared(bitcoind, electrumx.address, turnpike.address)

@@ -1,6 +1,7 @@
 """A real bitcoind on regtest, a node that follows it, and Electrum's protocol to ask that with."""
 
 import base64
+import hashlib
 import http.client
 import json
 import os
@@ -215,6 +216,28 @@ class Client:
                 if line["method"] == method and (of is None or line["params"][0] == of):
                     return self.told.pop(place)["params"]
             self.told.append(json.loads(self.lines.readline()))
+
+
+def script_hash(script):
+    return hashlib.sha256(bytes.fromhex(script)).digest()[::-1].hex()
+
+
+def has_all_of(turnpike, bitcoind, client):
+    """Whether a client is told of bitcoind's last block, and as many transactions wait as there."""
+    best = bitcoind.rpc("getblockheader", bitcoind.rpc("getbestblockhash"), False)
+    waits = len(bitcoind.rpc("getrawmempool"))
+    at = client.ask("blockchain.headers.subscribe")
+    return at["hex"] == best and turnpike.metric("electrum_mempool_transactions") == waits
+
+
+def start_both(started, bitcoind_program, turnpike_program, folder, blocks):
+    """A bitcoind that has blocks, and a node that follows it."""
+    bitcoind = Bitcoind(bitcoind_program, f"{folder}/bitcoind")
+    started.append(bitcoind)
+    bitcoind.mine(blocks)
+    turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
+    started.append(turnpike)
+    return bitcoind, turnpike
 
 
 def main(run, *arguments):

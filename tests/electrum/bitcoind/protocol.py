@@ -9,13 +9,9 @@ import json
 import sys
 from decimal import Decimal
 
-from programs import Bitcoind, Client, RpcError, Turnpike, check, main, wait_until
+from programs import Client, RpcError, check, has_all_of, main, script_hash, start_both, wait_until
 
 COIN = 100_000_000
-
-
-def script_hash(script):
-    return hashlib.sha256(bytes.fromhex(script)).digest()[::-1].hex()
 
 
 def status(history):
@@ -28,15 +24,8 @@ class Judge:
         self.bitcoind, self.turnpike = bitcoind, turnpike
         self.old, self.new = Client(turnpike.address, "1.4.2"), Client(turnpike.address, "1.7")
 
-    def is_synced(self):
-        tip = self.bitcoind.rpc("getbestblockhash")
-        header = self.bitcoind.rpc("getblockheader", tip, False)
-        at = self.old.ask("blockchain.headers.subscribe")
-        waits = len(self.bitcoind.rpc("getrawmempool"))
-        return at["hex"] == header and self.turnpike.metric("electrum_mempool_transactions") == waits
-
     def sync(self):
-        wait_until("the node has what bitcoind has", self.is_synced)
+        wait_until("the node has what bitcoind has", lambda: has_all_of(self.turnpike, self.bitcoind, self.old))
 
     def new_script(self):
         address = self.bitcoind.rpc("getnewaddress")
@@ -299,12 +288,8 @@ def gone_and_back(judge):
 
 
 def run(started, bitcoind_program, turnpike_program, folder):
-    bitcoind = Bitcoind(bitcoind_program, f"{folder}/bitcoind")
-    started.append(bitcoind)
     # Some blocks before, some while the node serves.
-    bitcoind.mine(105)
-    turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
-    started.append(turnpike)
+    bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 105)
     bitcoind.mine(5)
     judge = Judge(bitcoind, turnpike)
     judge.sync()

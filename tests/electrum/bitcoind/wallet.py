@@ -9,7 +9,7 @@ import subprocess
 import sys
 from decimal import Decimal
 
-from programs import PATIENCE, Bitcoind, Turnpike, check, fail, main, wait_until
+from programs import PATIENCE, check, fail, main, start_both, wait_until
 
 
 class Electrum:
@@ -55,11 +55,7 @@ class Electrum:
 
 
 def run(started, bitcoind_program, turnpike_program, folder):
-    bitcoind = Bitcoind(bitcoind_program, f"{folder}/bitcoind")
-    started.append(bitcoind)
-    bitcoind.mine(110)
-    turnpike = Turnpike(turnpike_program, f"{folder}/turnpike", bitcoind)
-    started.append(turnpike)
+    bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 110)
     electrum = Electrum(f"{folder}/electrum", turnpike.address)
     try:
         judge(bitcoind, electrum)

@@ -209,6 +209,12 @@ impl<'a> Transaction<'a> {
 }
 
 impl Input<'_> {
+    /// The output that it spends: the hash of its transaction, and its number.
+    pub fn spent(&self) -> (Hash, u32) {
+        let (hash, number) = self.outpoint.split_at(size_of::<Hash>());
+        (Hash::try_from(hash).unwrap_or_default(), number.try_into().map_or(u32::MAX, u32::from_le_bytes))
+    }
+
     /// Whether it spends nothing, which a coinbase's input does.
     pub fn is_null(&self) -> bool {
         self.outpoint[..32] == [0; 32] && self.outpoint[32..] == [0xff; 4]

@@ -1,11 +1,11 @@
 //! `blockchain.outpoint.*`: who pays an output, and who spends it.
-use chain::bitcoin::{Error, Transaction, script_hash};
-use spv::{Hash, Locator, bitcoin::Encoding};
+use chain::bitcoin::Error;
+use spv::{Hash, Locator};
 
 use super::{Call, Result, failed};
 use crate::{
     hex,
-    mempool::{Mempool, Outpoint},
+    mempool::{Mempool, Outpoint, output_in_block},
     rpc::{RpcError, push_format},
     service::State,
     session::Session,
@@ -23,16 +23,11 @@ fn funder(
     mempool: &Mempool,
     outpoint: Outpoint,
 ) -> std::result::Result<Option<(i64, Option<Locator>, Hash)>, Error> {
-    let (hash, number) = outpoint;
-    let Some(locator) = state.branch.view().transaction(&hash)? else {
-        let waiting = mempool.get(&hash).zip(mempool.output(&outpoint));
-        return Ok(waiting.map(|(waiting, coin)| (mempool.height(waiting).into(), None, coin.script)));
-    };
-    let Some((_, bytes)) = state.branch.transaction(locator)? else { return Ok(None) };
-    // It was parsed without error when it was read.
-    let transaction = Transaction::read(&mut Encoding::new(&bytes)).ok();
-    let output = transaction.and_then(|transaction| transaction.outputs().nth(number as usize));
-    Ok(output.map(|output| (locator.height.into(), Some(locator), script_hash(output.script))))
+    if let Some((locator, coin)) = output_in_block(&state.branch, &outpoint)? {
+        return Ok(Some((locator.height.into(), Some(locator), coin.script)));
+    }
+    let waiting = mempool.get(&outpoint.0).zip(mempool.output(&outpoint));
+    Ok(waiting.map(|(waiting, coin)| (mempool.height(waiting).into(), None, coin.script)))
 }
 
 /// Who spends an output, and at what height.

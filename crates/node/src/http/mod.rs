@@ -44,6 +44,11 @@ pub trait Site: Send + Sync + 'static {
 
     /// Whether what is at a path has to be read from disk, or takes long for another reason.
     fn is_slow(&self, path: &str) -> bool;
+
+    /// Whether something can be posted to a path.
+    fn takes_posts(&self, _path: &str) -> bool {
+        false
+    }
 }
 
 /// What is asked for.

@@ -39,7 +39,14 @@ impl Job {
 
     /// What the site answers, as it is sent.
     pub fn answer(&self, site: &impl Site) -> Vec<u8> {
-        site.answer(&self.get()).encode(self.request.with_body, self.request.is_last)
+        let get = self.get();
+        let reply = match get.posted.is_none() || site.takes_posts(get.path) {
+            true => site.answer(&get),
+            false => Reply::text("there is nothing to POST here\n")
+                .with_status("405 Method Not Allowed")
+                .with_header("Allow", "GET, HEAD"),
+        };
+        reply.encode(self.request.with_body, self.request.is_last)
     }
 }
 

@@ -48,7 +48,7 @@ impl Reply {
     }
 
     /// The same with another header.
-    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.extend([name, ": ", value, "\r\n"]);
         self
     }

@@ -132,10 +132,8 @@ impl Node {
             self.shared.set_kv(store.service().clone());
             self.kv = Some(store);
         }
-        let mut follower = match &bitcoin {
-            Some(chain) => Follower::new(&config.bitcoin, chain.clone(), self.shared.cache.clone(), self.stop.clone())?,
-            None => None,
-        };
+        let follow = |chain| Follower::new(&config.bitcoin, chain, self.shared.cache.clone(), self.stop.clone());
+        let mut follower = bitcoin.clone().and_then(follow);
         if config.electrum.is_wanted() {
             let service = electrum_server::service(&config.electrum, bitcoin, self.shared.cache.clone())?;
             self.shared.set_electrum(service.clone());
