@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop cluster-kill-loop bitcoin-kill-loop order-schedules fuzz python-wheel check-dependencies clean \
+.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop cluster-kill-loop bitcoin-kill-loop electrum-newest order-schedules fuzz python-wheel check-dependencies clean \
 	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr
 
 help: ## this list
@@ -79,6 +79,9 @@ cluster-kill-loop: ## CYCLES times one replica of four is killed under load, no 
 
 bitcoin-kill-loop: ## CYCLES times a node that follows a real bitcoind is killed under load, or that bitcoind
 	KILLS=$(or $(CYCLES),100) tests/electrum/run kills
+
+electrum-newest: ## the newest Electrum as a wallet, over real blocks and behind a real bitcoind
+	tests/electrum/run newest
 
 order-schedules: ## SCHEDULES of replicas with liars, crashes, partitions and loss, simulated
 	ORDER_SEEDS=$(or $(SCHEDULES),10000) $(CARGO) test --release --locked --package turnpike-order what_is_final_stays -- --nocapture

@@ -1,7 +1,7 @@
-"""Debian's Electrum behind a node that follows a real bitcoind: it is paid, the payment is confirmed, reorganised back to unconfirmed and
+"""An Electrum behind a node that follows a real bitcoind: it is paid, the payment is confirmed, reorganised back to unconfirmed and
 confirmed again, and it pays back.
 
-usage: wallet.py BITCOIND TURNPIKE FOLDER
+usage: wallet.py BITCOIND TURNPIKE FOLDER [ELECTRUM]      the command of an Electrum, by default Debian's
 """
 
 import json
@@ -15,8 +15,9 @@ from programs import PATIENCE, check, fail, main, start_both, wait_until
 class Electrum:
     """Electrum's own program, whose only server is the node."""
 
-    def __init__(self, folder, server):
-        self.folder, self.server = folder, server
+    def __init__(self, program, folder, server):
+        self.program, self.folder, self.server = program, folder, server
+        self.name = "Electrum " + self.run("version", "--offline")
         self.run("create", "--offline")
         for key, value in (("auto_connect", "false"), ("oneserver", "true"), ("check_updates", "false")):
             self.run("setconfig", "--offline", key, value)
@@ -27,7 +28,7 @@ class Electrum:
         self.run("load_wallet")
 
     def run(self, *arguments):
-        command = ["electrum", "--regtest", "-D", self.folder, *arguments]
+        command = [self.program, "--regtest", "-D", self.folder, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         if done.returncode:
             fail(f"electrum {' '.join(arguments)}: {done.stdout}{done.stderr}")
@@ -40,23 +41,28 @@ class Electrum:
 
     def wait_balance(self, what, confirmed, unconfirmed):
         expected = (Decimal(confirmed), Decimal(unconfirmed))
-        wait_until(f"Electrum: {what}", lambda: self.balance() == expected)
-        print(f"ok: Electrum: {what}", flush=True)
+        wait_until(f"{self.name}: {what}", lambda: self.balance() == expected)
+        print(f"ok: {self.name}: {what}", flush=True)
+
+    def history(self):
+        history = json.loads(self.run("onchain_history"))
+        # Electrum 4.8 gives a list.
+        return history if isinstance(history, list) else history["transactions"]
 
     def wait_height(self, height):
         def is_there():
             info = json.loads(self.run("getinfo"))
             return info["connected"] and info["blockchain_height"] == height
 
-        wait_until(f"Electrum is at height {height}", is_there)
+        wait_until(f"{self.name} is at height {height}", is_there)
 
     def stop(self):
         self.run("stop")
 
 
-def run(started, bitcoind_program, turnpike_program, folder):
+def run(started, bitcoind_program, turnpike_program, folder, electrum_program="electrum"):
     bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 110)
-    electrum = Electrum(f"{folder}/electrum", turnpike.address)
+    electrum = Electrum(electrum_program, f"{folder}/electrum", turnpike.address)
     try:
         judge(bitcoind, electrum)
     finally:
@@ -80,14 +86,13 @@ def judge(bitcoind, electrum):
     back = bitcoind.rpc("getnewaddress")
     transaction = electrum.run("payto", back, "0.2", "--feerate", "5")
     txid = electrum.run("broadcast", transaction)
-    check("Electrum: what it pays back is at bitcoind", txid in bitcoind.rpc("getrawmempool"), True)
+    check(f"{electrum.name}: what it pays back is at bitcoind", txid in bitcoind.rpc("getrawmempool"), True)
     bitcoind.mine()
-    check("Electrum: and in a block", bitcoind.rpc("getreceivedbyaddress", back), 0.2)
+    check(f"{electrum.name}: and in a block", bitcoind.rpc("getreceivedbyaddress", back), 0.2)
     fee = bitcoind.rpc("gettransaction", txid, True, True)["decoded"]["vout"]
     kept = Decimal("0.5") - sum(Decimal(str(one["value"])) for one in fee)
     electrum.wait_balance("the rest is its own", Decimal("0.3") - kept, "0")
-    history = json.loads(electrum.run("onchain_history"))["transactions"]
-    check("Electrum: each is verified", [one["confirmations"] > 0 for one in history], [True, True])
+    check(f"{electrum.name}: each is verified", [one["confirmations"] > 0 for one in electrum.history()], [True, True])
 
 
 main(run, *sys.argv[1:])
