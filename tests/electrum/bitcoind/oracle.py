@@ -3,43 +3,13 @@
 usage: oracle.py BITCOIND TURNPIKE FOLDER ELECTRUMX_VENV
 """
 
-import os
 import random
-import subprocess
 import sys
 
-from programs import Client, check, fail, free_port, main, script_hash, start_both, wait_until
+from electrumx import ElectrumX
+from programs import Client, check, fail, main, script_hash, start_both, wait_until
 
 VERSIONS = ("1.4", "1.4.2", "1.6", "1.7")
-# It wants a newer bitcoind, for an index that only `outpoint.*` needs: those methods are not compared.
-LAUNCHER = """
-import runpy, sys
-from electrumx.lib.coins import Bitcoin
-Bitcoin.MIN_REQUIRED_DAEMON_VERSION = None
-Bitcoin.REQUIRED_DAEMON_INDEXES = ("txindex",)
-runpy.run_path(sys.argv[1], run_name="__main__")
-"""
-
-
-class ElectrumX:
-    def __init__(self, venv, folder, bitcoind):
-        os.makedirs(folder)
-        port = free_port()
-        self.address, self.log = f"127.0.0.1:{port}", open(f"{folder}/log", "w")
-        user = bitcoind.cookie.read_text()
-        environment = dict(
-            os.environ, COIN="Bitcoin", NET="regtest", DB_DIRECTORY=folder, DB_ENGINE="leveldb",
-            DAEMON_URL=f"http://{user}@127.0.0.1:{bitcoind.port}/", SERVICES=f"tcp://{self.address}", PEER_DISCOVERY="off", PEER_ANNOUNCE="",
-            BLACKLIST_URL="", ALLOW_ROOT="1", COST_SOFT_LIMIT="0", COST_HARD_LIMIT="0", INITIAL_CONCURRENT="1000", REQUEST_SLEEP="0")
-        self.process = subprocess.Popen([f"{venv}/bin/python", "-B", "-c", LAUNCHER, f"{venv}/bin/electrumx_server"],
-                                        env=environment, stdout=self.log, stderr=subprocess.STDOUT)
-
-        def serves():
-            if self.process.poll() is not None:
-                fail("ElectrumX ended: " + open(f"{folder}/log").read()[-3000:])
-            return "TCP server listening" in open(f"{folder}/log").read()
-
-        wait_until("ElectrumX serves", serves)
 
 
 def outcome(reply):

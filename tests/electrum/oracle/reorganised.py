@@ -9,28 +9,9 @@ import struct
 import sys
 
 from blocks import sha256d
+from regtest import COIN, block, genesis, size, sized, write
 
-MAGIC = bytes.fromhex("fabfb5da")
-BITS = 0x207FFFFF
-TARGET = 0x7FFFFF << 8 * (0x20 - 3)
-GENESIS_TIME, GENESIS_NONCE = 1296688602, 2
 SCRIPTS = 60
-COIN = 100_000_000
-
-
-def size(count):
-    return bytes([count]) if count < 253 else b"\xfd" + struct.pack("<H", count)
-
-
-def sized(data):
-    return size(len(data)) + data
-
-
-def root_of(hashes):
-    while len(hashes) > 1:
-        hashes = hashes + hashes[-1:] * (len(hashes) % 2)
-        hashes = [sha256d(one + other) for one, other in zip(hashes[::2], hashes[1::2])]
-    return hashes[0]
 
 
 class Maker:
@@ -95,24 +76,12 @@ class Maker:
             raws.append(raw)
             ids.append(sha256d(stripped))
             self.keep(coins, ids[-1], outputs)
-        time = GENESIS_TIME + 600 * height
-        for nonce in range(2**32):
-            header = struct.pack("<I", 4) + parent + root_of(ids) + struct.pack("<III", time, BITS, nonce)
-            hash_ = sha256d(header)
-            if int.from_bytes(hash_, "little") <= TARGET:
-                return header + size(len(raws)) + b"".join(raws), hash_, coins
+        raw, hash_ = block(parent, height, raws, ids)
+        return raw, hash_, coins
 
     @staticmethod
     def keep(coins, id_, outputs):
         coins += [(id_, number, value) for number, (value, script) in enumerate(outputs) if script[:1] != b"\x6a" and len(script) <= 10_000]
-
-
-def genesis(mainnet):
-    with open(mainnet, "rb") as file:
-        file.read(8)
-        raw = file.read(285)
-    header = raw[:68] + struct.pack("<III", GENESIS_TIME, BITS, GENESIS_NONCE)
-    return header + raw[80:], sha256d(header)
 
 
 def main(mainnet, path, count, seed):
@@ -138,8 +107,7 @@ def main(mainnet, path, count, seed):
         else:
             extend(other, depth - 1)
     extend(branch, 1)
-    with open(path, "wb") as file:
-        file.writelines(MAGIC + struct.pack("<I", len(raw)) + raw for raw in written)
+    write(path, written)
 
 
 main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
