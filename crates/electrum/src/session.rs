@@ -233,16 +233,13 @@ impl Session {
         Err(RpcError::excessive("excessive resource usage: too many subscriptions of your network prefix, or of all"))
     }
 
-    /// Tells the client of a change, to the end of `output`.
-    pub fn notify(&mut self, announcement: &Announcement, output: &mut Vec<u8>, now: Instant) {
+    /// Tells the client of a change, to the end of `output`. After an error it was not told of all.
+    pub fn notify(&mut self, announcement: &Announcement, output: &mut Vec<u8>, now: Instant) -> Result<(), RpcError> {
         let state = self.service.state();
         let begin = output.len();
         if self.headers && announcement.is_of_branch {
             begin_notification(output, "blockchain.headers.subscribe");
-            if methods::push_tip(&state, output).is_err() {
-                self.closing = true;
-                return output.truncate(begin);
-            }
+            methods::push_tip(&state, output)?;
             end_notification(output);
         }
         // Whichever are fewer are looked up in the others.
@@ -252,21 +249,22 @@ impl Session {
             announcement.scripts.iter().filter(|script| self.scripts.contains(*script)).copied().collect()
         };
         for script in touched {
-            self.notify_script(&state, &script, output);
+            self.notify_script(&state, &script, output)?;
         }
         // Few clients have any, and those that have have few.
-        for (transaction, output_number) in self.outpoints.iter().copied().collect::<Vec<_>>() {
-            self.notify_outpoint(&state, &announcement.scripts, (transaction, output_number), output);
+        for outpoint in self.outpoints.iter().copied() {
+            self.notify_outpoint(&state, &announcement.scripts, outpoint, output)?;
         }
         self.share.charge((output.len() - begin) as u64 / COST_BYTES, now);
+        Ok(())
     }
 
-    fn notify_script(&mut self, state: &State, script: &Hash, output: &mut Vec<u8>) {
+    fn notify_script(&self, state: &State, script: &Hash, output: &mut Vec<u8>) -> Result<(), RpcError> {
         let method = match self.version() >= V1_7 {
             true => "blockchain.scriptpubkey.subscribe",
             false => "blockchain.scripthash.subscribe",
         };
-        let Ok((status, _)) = self.service.status(state, script) else { return };
+        let (status, _) = self.service.status(state, script).map_err(methods::failed)?;
         begin_notification(output, method);
         output.push(b'"');
         hex::push_reversed(output, script);
@@ -274,23 +272,28 @@ impl Session {
         methods::push_status(output, status);
         end_notification(output);
         Counts::add(&self.service.counts.notifications, 1);
+        Ok(())
     }
 
-    fn notify_outpoint(&mut self, state: &State, scripts: &[Hash], outpoint: (Hash, u32), output: &mut Vec<u8>) {
-        match methods::outpoint_touched(state, &self.service.mempool(), outpoint, scripts) {
-            Ok(true) => {}
-            Ok(false) | Err(_) => return,
+    fn notify_outpoint(
+        &self,
+        state: &State,
+        scripts: &[Hash],
+        outpoint: (Hash, u32),
+        output: &mut Vec<u8>,
+    ) -> Result<(), RpcError> {
+        let mempool = self.service.mempool();
+        if !methods::outpoint_touched(state, &mempool, outpoint, scripts).map_err(methods::failed)? {
+            return Ok(());
         }
-        let begin = output.len();
         begin_notification(output, "blockchain.outpoint.subscribe");
         output.push(b'"');
         hex::push_reversed(output, &outpoint.0);
         rpc::push_format(output, format_args!("\",{},", outpoint.1));
-        if methods::push_outpoint(state, &self.service.mempool(), outpoint, output).is_err() {
-            return output.truncate(begin);
-        }
+        methods::push_outpoint(state, &mempool, outpoint, output).map_err(methods::failed)?;
         end_notification(output);
         Counts::add(&self.service.counts.notifications, 1);
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 PATIENCE = 60
@@ -38,6 +39,12 @@ def wait_until(what, condition):
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
+
+
+def tell_end(log):
+    """Prints the last lines of a log."""
+    if log.exists():
+        print(f"the end of {log}:", *log.read_text().splitlines()[-40:], sep="\n", flush=True)
 
 
 class RpcError(Exception):
@@ -89,6 +96,14 @@ class Bitcoind:
             raise RpcError(answer["error"]["message"])
         return answer["result"]
 
+    def tell(self):
+        """Prints what may explain a failure."""
+        try:
+            print("bitcoind has", self.rpc("getblockcount"), "blocks;", self.rpc("getrawmempool"), "wait", flush=True)
+        except (OSError, RpcError) as error:
+            print(f"bitcoind does not tell: {error}", flush=True)
+        tell_end(self.folder / "regtest" / "debug.log")
+
     def mine(self, count=1):
         return self.rpc("generatetoaddress", count, self.address)
 
@@ -117,8 +132,9 @@ class Turnpike:
         self.folder.mkdir(parents=True)
         self.port = free_port()
         self.config = self.folder / "turnpike.toml"
+        # An answer of bitcoind's that does not come is asked for again before a judge gives up.
         self.config.write_text(
-            f'[bitcoin]\nnode = "{bitcoind.url}"\ncookie = "{bitcoind.cookie}"\ninterval = 200\n'
+            f'[bitcoin]\nnode = "{bitcoind.url}"\ncookie = "{bitcoind.cookie}"\ntimeout = 15000\ninterval = 200\n'
             f'[electrum]\nlisten = ["127.0.0.1:{self.port}"]\nesplora = true\n')
         self.start()
 
@@ -157,6 +173,15 @@ class Turnpike:
     def metric(self, name):
         lines = self.get("/metrics").splitlines()
         return next(float(line.split()[1]) for line in lines if line.split()[0] == "turnpike_" + name)
+
+    def tell(self):
+        """Prints what may explain a failure."""
+        try:
+            lines = self.get("/metrics").splitlines()
+            print(*(line for line in lines if line.startswith(("turnpike_bitcoin", "turnpike_electrum"))), sep="\n", flush=True)
+        except OSError as error:
+            print(f"the node does not tell: {error}", flush=True)
+        tell_end(self.folder / "log")
 
     def kill(self):
         self.process.kill()
@@ -215,7 +240,10 @@ class Client:
             for place, line in enumerate(self.told):
                 if line["method"] == method and (of is None or line["params"][0] == of):
                     return self.told.pop(place)["params"]
-            self.told.append(json.loads(self.lines.readline()))
+            try:
+                self.told.append(json.loads(self.lines.readline()))
+            except TimeoutError:
+                fail(f"{method} of {of}: not told within {PATIENCE} s")
 
 
 def script_hash(script):
@@ -247,8 +275,11 @@ def main(run, *arguments):
     try:
         run(started, *arguments)
         code = 0
-    except SystemExit as error:
-        print(error, flush=True)
+    except BaseException:
+        traceback.print_exc()
+        for program in started:
+            if hasattr(program, "tell"):
+                program.tell()
     finally:
         for program in started:
             if program.process.poll() is None:

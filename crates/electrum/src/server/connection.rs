@@ -169,10 +169,17 @@ impl Connection {
         }
     }
 
-    /// Has the client told of a change, with its next turn. Gives false where it is too far behind.
+    /// Has the client told of a change, with its next turn. Gives false where the connection is to be closed: it is too far behind,
+    /// or it cannot be told of all.
     pub fn announce(&mut self, announcement: &Arc<Announcement>, now: Instant) -> bool {
-        self.session.notify(announcement, &mut self.unsent, now);
-        self.unsent.len() - self.sent <= BEHIND
+        if self.session.notify(announcement, &mut self.unsent, now).is_err() {
+            // A client that connects again asks for all.
+            tracing::error!("a client cannot be told of a change; its connection is closed");
+            return false;
+        }
+        let keeps_up = self.unsent.len() - self.sent <= BEHIND;
+        Counts::add(&self.session.service.counts.timeouts, u64::from(!keeps_up));
+        keeps_up
     }
 
     /// Whether the client has been silent, or was stuck, for longer than is waited.

@@ -241,7 +241,6 @@ impl Worker {
                 if place.connection.announce(&announcement, now) {
                     self.turn(number, now);
                 } else {
-                    Counts::add(&self.service.counts.timeouts, 1);
                     self.close(number);
                 }
             }
