@@ -1,9 +1,9 @@
 //! Any bytes as a Bitcoin block: what is accepted encodes itself again, and its tree proves each transaction.
 #![no_main]
 
-use chain::bitcoin::{Block, Tree};
+use chain::bitcoin::{Block, Tree, WitnessTree};
 use libfuzzer_sys::fuzz_target;
-use spv::bitcoin::sha256d;
+use spv::bitcoin::{WitnessCoinbase, sha256d, transaction_hash};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(block) = Block::parse(bytes) else { return };
@@ -19,5 +19,10 @@ fuzz_target!(|bytes: &[u8]| {
     let leaves = block.transactions().iter().map(|transaction| transaction.hash()).collect();
     if let Ok(tree) = Tree::build(leaves) {
         assert_eq!(tree.nodes().last(), Some(&tree.root()));
+    }
+    if let Ok(tree) = WitnessTree::build(&block) {
+        let coinbase = WitnessCoinbase::parse(tree.coinbase()).expect("it was taken apart before");
+        assert_eq!(transaction_hash(&coinbase.stripped), block.transactions()[0].hash());
+        assert_eq!(coinbase.commitment.is_some(), tree.is_committed());
     }
 });

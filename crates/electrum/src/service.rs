@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use chain::bitcoin::{BitcoinChain, Branch, Change, ChangeKind};
+use chain::bitcoin::{BitcoinChain, Branch, Change, ChangeKind, WitnessTree};
 use proof::{Cache, Refusal};
 use spv::Hash;
 
@@ -25,6 +25,8 @@ use crate::{
 const STATUSES: usize = 1 << 16;
 /// Scripts whose sums are kept at least: 8 MB of them.
 const SUMS: usize = 1 << 16;
+/// Blocks whose trees of witnesses are kept at least: a tree has up to a megabyte, and who asks asks for what is new.
+const WITNESS_TREES: usize = 16;
 
 /// Why Electrum is not served.
 #[derive(Debug, thiserror::Error)]
@@ -135,6 +137,8 @@ pub struct Service {
     statuses: Kept<Status>,
     /// Sums of scripts, by who reads them.
     pub sums: Kept<Sums>,
+    /// By the hashes of their blocks.
+    witness_trees: Kept<Option<Arc<WitnessTree>>>,
 }
 
 /// A change, for sessions to tell their clients of.
@@ -173,6 +177,7 @@ impl Service {
             node: OnceLock::new(),
             statuses: Kept::new(STATUSES),
             sums: Kept::new(SUMS),
+            witness_trees: Kept::new(WITNESS_TREES),
         })
     }
 
@@ -232,8 +237,26 @@ impl Service {
         // Before the new state is seen: nobody goes on with what is known of blocks that have left.
         self.statuses.begin(edition, has_only_grown);
         self.sums.begin(edition, has_only_grown);
+        self.witness_trees.begin(edition, has_only_grown);
         *state = Arc::new(State { branch, edition });
         Arc::new(Announcement { is_of_branch: true, scripts })
+    }
+
+    /// The tree over the transactions of the block at a height of an edition's branch with their witnesses, and how many bytes were
+    /// read for it.
+    pub fn witness_tree(
+        &self,
+        (branch, edition): (&Branch, u64),
+        height: u32,
+    ) -> Result<Option<(Arc<WitnessTree>, usize)>, chain::bitcoin::Error> {
+        let Some(block) = branch.headers().hash(height) else { return Ok(None) };
+        if let (Some(tree), _) = self.witness_trees.get(block, edition) {
+            return Ok(Some((tree, 0)));
+        }
+        let Some((tree, read)) = branch.witness_tree(height)? else { return Ok(None) };
+        let tree = Arc::new(tree);
+        self.witness_trees.put(block, Some(Arc::clone(&tree)), edition);
+        Ok(Some((tree, read)))
     }
 
     /// The status of a script, and how many transactions were read for it.

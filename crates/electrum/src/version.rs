@@ -9,7 +9,7 @@ impl Version {
     /// The oldest that is spoken.
     pub const OLDEST: Self = V1_4;
     /// The newest that is spoken.
-    pub const NEWEST: Self = V1_7;
+    pub const NEWEST: Self = V1_8;
 
     /// Reads a version such as `1.4.2`.
     pub fn parse(text: &str) -> Option<Self> {
@@ -36,6 +36,8 @@ pub const V1_4_2: Version = Version([1, 4, 2]);
 pub const V1_6: Version = Version([1, 6, 0]);
 /// Scripts in place of their hashes, outpoints.
 pub const V1_7: Version = Version([1, 7, 0]);
+/// Proofs of witnesses. It is a draft: its authors may still change it.
+pub const V1_8: Version = Version([1, 8, 0]);
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,11 +59,11 @@ mod tests {
             ("1.4", "1.4", Some("1.4")),
             ("1.4", "1.4.2", Some("1.4.2")),
             ("1.2", "1.6", Some("1.6")),
-            ("1.7", "1.8", Some("1.7")),
-            ("1.8", "1.9", None),
+            ("1.7", "1.9", Some("1.8")),
+            ("1.9", "1.10", None),
             ("1.0", "1.3", None),
             ("1.6", "1.4", None),
-            ("0", "2", Some("1.7")),
+            ("0", "2", Some("1.8")),
         ] {
             let common = Version::negotiate(version(oldest), version(newest)).map(|version| version.to_string());
             assert_eq!(common.as_deref(), spoken, "{oldest} to {newest}");

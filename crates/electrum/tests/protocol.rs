@@ -116,7 +116,7 @@ fn fixture_script(service: &Arc<Service>) -> String {
 }
 
 fn transactions(fixture: &Fixture, service: &Arc<Service>) {
-    let mut client = Client::speaking(service, "1.4");
+    let [mut client, mut newest] = ["1.4", "1.8"].map(|version| Client::speaking(service, version));
     // Twice: proved, and out of the cache.
     for height in [0, 170, 728, 2812, 9535, 13_443].repeat(2) {
         let block = Block::parse(&fixture.blocks[height]).unwrap();
@@ -132,6 +132,16 @@ fn transactions(fixture: &Fixture, service: &Arc<Service>) {
             assert_eq!((&proved["pos"], &proved["block_height"]), (&json!(position), &json!(height)));
             let path: Vec<_> = proved["merkle"].as_array().unwrap().iter().map(hash).collect();
             assert_eq!(root_of_path(&leaf, position, count, &path), Ok(block.header().merkle_root));
+            // These blocks are of before witnesses, so there is the same path, with the coinbase's beside it.
+            let witness = newest.ask("blockchain.transaction.get_merkle_witness", json!([id]));
+            assert_eq!(witness, newest.ask("blockchain.transaction.get_merkle_witness", json!([id, height])));
+            let Value::Object(mut witness) = witness else { panic!("{witness}") };
+            let coinbase = sha256d(&[&bytes(&witness.remove("cb_tx").unwrap())]);
+            let cb_proof = witness.remove("cb_proof").unwrap();
+            let coinbase_path: Vec<_> = cb_proof.as_array().unwrap().iter().map(hash).collect();
+            assert_eq!(root_of_path(&coinbase, 0, count, &coinbase_path), Ok(block.header().merkle_root));
+            assert_eq!((witness.remove("wtxid"), witness.remove("block_hash").is_some()), (Some(json!(id)), true));
+            assert_eq!(Value::Object(witness), proved);
             let by_place = client.ask("blockchain.transaction.id_from_pos", json!([height, position, true]));
             assert_eq!(by_place, json!({"tx_hash": id, "merkle": proved["merkle"]}));
             assert_eq!(client.ask("blockchain.transaction.id_from_pos", json!([height, position])), id);
@@ -160,12 +170,12 @@ fn outpoints(fixture: &Fixture, service: &Arc<Service>) {
 }
 
 fn texts_and_fees(service: &Arc<Service>) {
-    for version in ["1.4", "1.4.2", "1.6", "1.7"] {
+    for version in ["1.4", "1.4.2", "1.6", "1.7", "1.8"] {
         let mut client = Client::speaking(service, version);
         let features = client.ask("server.features", json!([]));
         let genesis = "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f";
-        assert_eq!((&features["genesis_hash"], &features["protocol_max"]), (&json!(genesis), &json!("1.7")));
-        assert_eq!(features.get("hash_function").is_some(), version != "1.7");
+        assert_eq!((&features["genesis_hash"], &features["protocol_max"]), (&json!(genesis), &json!("1.8")));
+        assert_eq!(features.get("hash_function").is_some(), version < "1.7");
         assert_eq!(client.ask("server.banner", json!([])), "hello \"you\"");
         assert_eq!(client.ask("server.donation_address", json!([])), "");
         assert_eq!(client.ask("server.peers.subscribe", json!([])), json!([]));
@@ -182,10 +192,10 @@ fn texts_and_fees(service: &Arc<Service>) {
             assert_eq!(client.fail("blockchain.relayfee", json!([])), unknown("blockchain.relayfee"));
         }
         let unsubscribe = "blockchain.scripthash.unsubscribe";
-        if ["1.4", "1.7"].contains(&version) {
+        if ["1.4", "1.7", "1.8"].contains(&version) {
             assert_eq!(client.fail(unsubscribe, json!(["00".repeat(32)])), unknown(unsubscribe));
         }
-        if version == "1.7" {
+        if version >= "1.7" {
             assert_eq!(client.ask("server.ping", json!([5, "abc"])), json!({"data": "00000"}));
             assert_eq!(client.fail("server.ping", json!([100_000_000])).0, 1);
             assert_eq!(client.ask("mempool.recent", json!([])), json!([]));
@@ -216,6 +226,7 @@ fn errors(service: &Arc<Service>) {
         ("blockchain.transaction.get", json!(["11"]), 1, "11 should be a transaction hash"),
         ("blockchain.transaction.get_merkle", json!([id, 5]), 1, "not in block at height 5"),
         ("blockchain.transaction.get_merkle", json!([id, 20_000]), 1, "height 20,000 out of range"),
+        ("blockchain.transaction.get_merkle_witness", json!([id]), -32601, "unknown method"),
         ("blockchain.transaction.id_from_pos", json!([5, 1]), 1, "no tx at position 1 in block at height 5"),
         ("blockchain.transaction.id_from_pos", json!([5, 1, true]), 1, "no tx at position 1 in block at height 5"),
         ("blockchain.transaction.id_from_pos", json!([20_000, 1]), 1, "block 20,000 not on disk (>14,131)"),
@@ -233,7 +244,7 @@ fn errors(service: &Arc<Service>) {
     assert_eq!((replies.len(), next), (1, Next::Close));
     assert_eq!(replies[0]["error"]["message"], "use server.version to identify client");
     let mut client = Client::new(service, STRANGER);
-    let asked = json!({"id": 1, "method": "server.version", "params": ["x", ["1.8", "1.9"]]});
+    let asked = json!({"id": 1, "method": "server.version", "params": ["x", ["1.9", "1.10"]]});
     let (replies, next) = client.send(&format!("{asked}\n"));
     assert_eq!((&replies[0]["error"]["code"], next), (&json!(1), Next::Close));
     let mut client = Client::new(service, STRANGER);
@@ -361,7 +372,7 @@ fn clients_are_told_of_new_blocks() {
     let announcement = service.follow(branch, &importer.observer().0, Update::default());
     let told = |client: &mut Client| -> Vec<Value> {
         let mut output = Vec::new();
-        client.session.notify(&announcement, &mut output, client.now);
+        client.session.notify(&announcement, &mut output, client.now).unwrap();
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     };

@@ -16,7 +16,7 @@ use crate::{
     reader::Reader,
     reply::{Age, Failure, Reply},
     scripts, transactions,
-    values::{self, Id, MerkleValue, ScriptValue, Status, TransactionValue, hex},
+    values::{self, Id, MerkleValue, ScriptValue, Status, TransactionValue, WitnessMerkleValue, hex},
 };
 
 /// Transactions of a page.
@@ -244,6 +244,17 @@ impl Request<'_> {
                 let merkle = nodes.into_iter().map(Id).collect();
                 let value = MerkleValue { block_height: locator.height, merkle, pos: locator.position };
                 Ok(Reply::json(&value, age))
+            }
+            ["witness-merkle-proof"] => {
+                let locator = found.ok_or_else(unconfirmed)?;
+                let tree = self.service.witness_tree((self.reader.branch, self.edition), locator.height)?;
+                let (tree, read) = tree.ok_or_else(unconfirmed)?;
+                self.reader.charge(read)?;
+                let proved = tree.leaf_and_path(locator.position).filter(|_| tree.is_committed());
+                let (_, nodes) = proved.ok_or_else(|| Failure::not_found("The block commits to no witnesses"))?;
+                let merkle = nodes.into_iter().map(Id).collect();
+                let (block_height, pos, witness_root) = (locator.height, locator.position, Id(tree.root()));
+                Ok(Reply::json(&WitnessMerkleValue { block_height, merkle, pos, witness_root }, age))
             }
             ["merkleblock-proof"] => {
                 let Path { locator, nodes, .. } = self.path(transaction)?;

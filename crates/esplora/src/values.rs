@@ -114,6 +114,15 @@ pub struct MerkleValue {
     pub pos: u32,
 }
 
+/// A path in the tree of witnesses.
+#[derive(Debug, Serialize)]
+pub struct WitnessMerkleValue {
+    pub block_height: u32,
+    pub merkle: Vec<Id>,
+    pub pos: u32,
+    pub witness_root: Id,
+}
+
 #[derive(Debug, Serialize)]
 pub struct UnspentValue {
     pub txid: Id,

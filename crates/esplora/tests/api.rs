@@ -303,6 +303,8 @@ fn errors(client: &Client) {
         (format!("/tx/{none}/outspends"), "404", "Transaction not found"),
         (format!("/tx/{none}/merkle-proof"), "404", "Transaction not found or is unconfirmed"),
         (format!("/tx/{none}/merkleblock-proof"), "404", "Transaction not found or is unconfirmed"),
+        (format!("/tx/{none}/witness-merkle-proof"), "404", "Transaction not found or is unconfirmed"),
+        (format!("/tx/{PAYMENT}/witness-merkle-proof"), "404", "The block commits to no witnesses"),
         (format!("/block/{none}"), "404", "Block not found"),
         (format!("/block/{none}/txids"), "404", "Block not found"),
         (format!("/block-height/{}", TIP + 1), "404", "Block not found"),

@@ -14,6 +14,7 @@ mod proof;
 mod target;
 mod tree;
 mod uint;
+mod witness;
 
 pub use chain::{FUTURE_LIMIT, HeaderChain, HeaderError, Inserted, MAX_SIDE_HEADERS, check_proof_of_work};
 pub use coinbase::{CoinbaseError, check_coinbase};
@@ -26,3 +27,4 @@ pub use proof::{ProofError, TransactionProof};
 pub use target::{Compact, TargetError};
 pub use tree::{MAX_TRANSACTIONS, PathError, root_of_path};
 pub use uint::U256;
+pub use witness::{WitnessCoinbase, WitnessCommitment, WitnessProof, WitnessProofError};

@@ -287,13 +287,61 @@ def gone_and_back(judge):
     check("then it is followed again", judge.turnpike.metric("bitcoin_node_up"), 1)
 
 
+def sha256d(data):
+    return hashlib.sha256(hashlib.sha256(data).digest()).digest()
+
+
+def root_of(leaf, position, path):
+    """Where a path leads to. Hashes are as Bitcoin shows them."""
+    node = bytes.fromhex(leaf)[::-1]
+    for sibling in (bytes.fromhex(sibling)[::-1] for sibling in path):
+        node = sha256d(sibling + node if position & 1 else node + sibling)
+        position >>= 1
+    return node[::-1].hex()
+
+
+def witnesses(judge):
+    """Proofs of witnesses (protocol 1.8 as drafted) as a client checks them, with bitcoind to take the coinbase apart."""
+    bitcoind = judge.bitcoind
+    client = Client(judge.turnpike.address, "1.8")
+    for amount in (0.1, 0.2, 0.3, 0.4):
+        judge.send(judge.new_script()[0], amount)
+    block = bitcoind.rpc("getblock", bitcoind.mine()[0], 2)
+    judge.sync()
+    for position, transaction in enumerate(block["tx"]):
+        proof = client.ask("blockchain.transaction.get_merkle_witness", transaction["txid"])
+        assert proof == client.ask("blockchain.transaction.get_merkle_witness", transaction["txid"], block["height"])
+        told = (proof["wtxid"], proof["block_height"], proof["block_hash"], proof["pos"])
+        assert told == (transaction["hash"], block["height"], block["hash"], position), told
+        coinbase = bitcoind.rpc("decoderawtransaction", proof["cb_tx"])
+        assert root_of(coinbase["txid"], 0, proof["cb_proof"]) == block["merkleroot"], proof
+        if position == 0:
+            assert "wmerkle" not in proof and root_of(transaction["txid"], 0, proof["merkle"]) == block["merkleroot"], proof
+            continue
+        assert "merkle" not in proof and transaction["hash"] != transaction["txid"], proof
+        root = root_of(proof["wtxid"], position, proof["wmerkle"])
+        committed = [one["scriptPubKey"]["hex"][12:76] for one in coinbase["vout"] if one["scriptPubKey"]["hex"].startswith("6a24aa21a9ed")]
+        reserved = bytes.fromhex(coinbase["vin"][0]["txinwitness"][0])
+        assert sha256d(bytes.fromhex(root)[::-1] + reserved).hex() == committed[-1], proof
+        esplora = judge.turnpike.esplora(f"/tx/{transaction['txid']}/witness-merkle-proof")
+        expected = {"block_height": block["height"], "merkle": proof["wmerkle"], "pos": position, "witness_root": root}
+        assert esplora == expected, (esplora, expected)
+    print(f"ok: the witnesses of {len(block['tx']) - 1} transactions are proved", flush=True)
+    waiting = judge.send(judge.new_script()[0], 0.1)
+    judge.sync()
+    check("what waits is not", client.error("blockchain.transaction.get_merkle_witness", waiting)["code"], 1)
+    wrong = client.error("blockchain.transaction.get_merkle_witness", block["tx"][1]["txid"], 1)
+    check("nor at another height", "not in block at height 1" in wrong["message"], True)
+    check("before 1.8 nobody is told", judge.new.error("blockchain.transaction.get_merkle_witness", waiting)["code"], -32601)
+
+
 def run(started, bitcoind_program, turnpike_program, folder):
     # Some blocks before, some while the node serves.
     bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 105)
     bitcoind.mine(5)
     judge = Judge(bitcoind, turnpike)
     judge.sync()
-    for scene in (waiting_and_confirmed, reorganised, broadcasts, replaced, fees, esplora, gone_and_back):
+    for scene in (waiting_and_confirmed, reorganised, broadcasts, replaced, fees, esplora, witnesses, gone_and_back):
         scene(judge)
     turnpike.stop()
     turnpike.start()

@@ -1,11 +1,12 @@
 //! The active branch in memory, by height: where each block is, and the tree of headers.
-use super::block::Transaction;
+use super::block::{Block, Transaction};
 use super::error::{Error, damaged};
 use super::header_tree::HeaderTree;
 use super::import::Change;
 use super::records::{Span, read_array, read_start};
 use super::tree::node_count;
 use super::view::{Tip, View};
+use super::witness_tree::WitnessTree;
 use spv::bitcoin::{BlockHeader, Encoding, HEADER_SIZE};
 use spv::{Hash, Locator};
 
@@ -132,6 +133,16 @@ impl Branch {
             Ok(transaction) if encoding.finish().is_ok() && transaction.hash() == hash => Ok(Some((hash, bytes))),
             _ => Err(wrong()),
         }
+    }
+
+    /// The tree over the transactions of the block at a height with their witnesses, and how many bytes were read and hashed for
+    /// it: all of the block.
+    pub fn witness_tree(&self, height: u32) -> Result<Option<(WitnessTree, usize)>, Error> {
+        let Some(bytes) = self.view.block_bytes(height)? else { return Ok(None) };
+        let wrong = |reason: String| damaged(format!("block {height}: {reason}"));
+        let block = Block::parse(&bytes).map_err(|error| wrong(error.to_string()))?;
+        let tree = WitnessTree::build(&block).map_err(|error| wrong(error.to_string()))?;
+        Ok(Some((tree, bytes.len())))
     }
 
     fn place_of(&self, locator: Locator) -> Option<Place> {

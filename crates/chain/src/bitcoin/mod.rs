@@ -27,6 +27,7 @@ mod sighash;
 mod start;
 mod tree;
 mod view;
+mod witness_tree;
 
 pub use block::{Block, BlockError, Input, MAX_BLOCK_SIZE, Output, Transaction, TransactionError};
 pub use branch::Branch;
@@ -40,3 +41,4 @@ pub use import::{Change, ChangeKind, Importer, Observer, Progress, Summary};
 pub use start::Start;
 pub use tree::{Repeated, Tree};
 pub use view::{BitcoinChain, BlockInfo, DEFAULT_CACHE_SIZE, Options, Proof, Tip, Unspent, View};
+pub use witness_tree::{WitnessTree, WitnessTreeError};

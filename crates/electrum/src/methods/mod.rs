@@ -10,7 +10,7 @@ use crate::{
     rpc::RpcError,
     service::State,
     session::Session,
-    version::{V1_4, V1_4_2, V1_6, V1_7, Version},
+    version::{V1_4, V1_4_2, V1_6, V1_7, V1_8, Version},
 };
 
 pub use blocks::push_tip;
@@ -77,7 +77,7 @@ const OUTPOINT: &[&str] = &["tx_hash", "txout_idx", "spk_hint"];
 const PING: &[&str] = &["pong_len", "data"];
 
 /// All of them.
-static METHODS: [Method; 37] = [
+static METHODS: [Method; 38] = [
     method("blockchain.block.header", &["height", "cp_height"], 1, blocks::header),
     method("blockchain.block.headers", &["start_height", "count", "cp_height"], 2, blocks::headers),
     // npm's @mempool/electrum-client sends a parameter too many.
@@ -105,6 +105,8 @@ static METHODS: [Method; 37] = [
     method("blockchain.transaction.testmempoolaccept", &["raw_txs"], 1, transactions::test_accept).since(V1_7),
     method("blockchain.transaction.get", &["tx_hash", "verbose"], 1, transactions::get),
     method("blockchain.transaction.get_merkle", &["tx_hash", "height"], 2, transactions::merkle),
+    method("blockchain.transaction.get_merkle_witness", &["tx_hash", "height"], 1, transactions::merkle_witness)
+        .since(V1_8),
     method("blockchain.transaction.id_from_pos", &["height", "tx_pos", "merkle"], 2, transactions::id_from_position),
     method("mempool.get_fee_histogram", &[], 0, server::fee_histogram),
     method("mempool.get_info", &[], 0, server::mempool_info).since(V1_6),

@@ -1,6 +1,6 @@
 //! `blockchain.transaction.*`.
 use proof::Refusal;
-use spv::{Hash, Locator};
+use spv::{Hash, Locator, bitcoin::sha256d};
 
 use super::{Call, Result, failed};
 use crate::{
@@ -17,6 +17,9 @@ const UNKNOWN: &str = "daemon error: DaemonError({'code': -5, 'message': 'No suc
 
 /// Why nothing can be broadcast.
 const NO_NODE: &str = "no node is behind this server: broadcast it by another one";
+
+/// Bytes of a block that are read and hashed in a microsecond.
+const WITNESS_BYTES: u64 = 200;
 
 /// Microseconds that a question to the node takes.
 pub const NODE_COST: u64 = 200;
@@ -85,6 +88,49 @@ pub fn merkle(session: &mut Session, call: &mut Call<'_>) -> Result {
     push_format(call.output, format_args!("{{\"block_height\":{height},\"merkle\":["));
     push_hashes(&path.nodes, call.output);
     push_format(call.output, format_args!("],\"pos\":{}}}", path.locator.position));
+    Ok(())
+}
+
+/// As it is drafted for version 1.8: the path in the tree of witnesses, with the coinbase that commits to its root. Where there is
+/// nothing to prove of a witness, in a block without any and of the coinbase, it is the path in the tree of the header.
+pub fn merkle_witness(session: &mut Session, call: &mut Call<'_>) -> Result {
+    let hash = call.arguments.transaction(0)?;
+    let shown = || hex::reversed(&hash);
+    let not_in_block = || RpcError::bad_request(format!("tx {} not in any block", shown()));
+    let locator = call.state.branch.view().transaction(&hash).map_err(failed)?.ok_or_else(not_in_block)?;
+    let asked = call.arguments.number(1, locator.height.into())?;
+    if asked != u64::from(locator.height) {
+        return Err(RpcError::bad_request(format!("tx {} not in block at height {}", shown(), grouped(asked))));
+    }
+    let Locator { height, position } = locator;
+    let tree = session.service.witness_tree((&call.state.branch, call.state.edition), height).map_err(failed)?;
+    let (tree, read) = tree.ok_or_else(not_in_block)?;
+    *call.cost += read as u64 / WITNESS_BYTES;
+    let proved = tree.leaf_and_path(position).filter(|_| tree.is_committed() && position > 0);
+    let (kind, wtxid, nodes) = match proved {
+        Some((leaf, nodes)) => ("wmerkle", leaf, nodes),
+        None => {
+            let path = session.service.paths.of_locator(locator).map_err(|refusal| refused(refusal, not_in_block))?;
+            let bytes = call.state.branch.transaction(locator).map_err(failed)?.ok_or_else(not_in_block)?.1;
+            ("merkle", sha256d(&[&bytes]), path.nodes)
+        }
+    };
+    let coinbase_place = Locator { height, position: 0 };
+    let coinbase =
+        session.service.paths.of_locator(coinbase_place).map_err(|refusal| refused(refusal, not_in_block))?;
+    let block = call.state.branch.headers().hash(height).ok_or_else(not_in_block)?;
+    let output = &mut *call.output;
+    output.extend_from_slice(b"{\"wtxid\":");
+    push_hashes(&[wtxid], output);
+    push_format(output, format_args!(",\"block_height\":{height},\"block_hash\":"));
+    push_hashes(&[*block], output);
+    push_format(output, format_args!(",\"pos\":{position},\"{kind}\":["));
+    push_hashes(&nodes, output);
+    output.extend_from_slice(b"],\"cb_tx\":\"");
+    hex::push(output, tree.coinbase());
+    output.extend_from_slice(b"\",\"cb_proof\":[");
+    push_hashes(&coinbase.nodes, output);
+    output.extend_from_slice(b"]}");
     Ok(())
 }
 

@@ -1,0 +1,290 @@
+//! The proof that a transaction is in a Bitcoin block with its witness (BIP141).
+//!
+//! The tree of the block's header leaves witnesses out: whoever serves a transaction could give it another one. A second tree has the
+//! hashes of transactions with their witnesses as leaves, and an output of the coinbase commits to its root.
+use super::coinbase::{CoinbaseError, check_coinbase};
+use super::encoding::{Encoding, EncodingError};
+use super::hash::{sha256d, transaction_hash};
+use super::header::BlockHeader;
+use super::tree::{PathError, root_of_path};
+use crate::hash::Hash;
+use thiserror::Error;
+
+/// What the script of an output that commits to witnesses begins with: OP_RETURN, the length of what follows, BIP141's tag.
+const TAG: [u8; 6] = [0x6a, 0x24, 0xaa, 0x21, 0xa9, 0xed];
+
+/// A coinbase transaction with its witness, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WitnessCoinbase {
+    /// The transaction without its witness, which the header's tree has.
+    pub stripped: Vec<u8>,
+    /// The commitment to witnesses; a block whose transactions have none needs none.
+    pub commitment: Option<WitnessCommitment>,
+}
+
+/// What a coinbase commits to witnesses with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WitnessCommitment {
+    /// The double SHA-256 of the root and what is reserved.
+    pub hash: Hash,
+    /// The coinbase's own witness, which BIP141 reserves for commitments to come.
+    pub reserved: Hash,
+}
+
+impl WitnessCommitment {
+    /// Whether it is to a tree of this root.
+    pub fn is_to(&self, root: &Hash) -> bool {
+        sha256d(&[root, &self.reserved]) == self.hash
+    }
+}
+
+/// A claim that a transaction is at a position of a block with its witness, with all that is needed to check it against the block's
+/// header. There is none of a coinbase: its leaf is zero, whatever its witness is.
+#[derive(Clone, Copy, Debug)]
+pub struct WitnessProof<'a> {
+    /// The hash of the transaction with its witness.
+    pub leaf: &'a Hash,
+    /// Its position in the block.
+    pub position: u32,
+    /// Number of transactions in the block.
+    pub transactions: u32,
+    /// The nodes beside the way from the leaf to the root that the coinbase commits to.
+    pub path: &'a [Hash],
+    /// The block's coinbase transaction with its witness.
+    pub coinbase: &'a [u8],
+    /// The nodes beside the way from the coinbase to the root in the header.
+    pub coinbase_path: &'a [Hash],
+}
+
+/// Why a proof of a witness proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum WitnessProofError {
+    /// The transaction's path can't be one.
+    #[error("the transaction's path: {0}")]
+    Path(#[source] PathError),
+    /// The coinbase's path can't be one.
+    #[error("the coinbase's path: {0}")]
+    CoinbasePath(#[source] PathError),
+    /// The coinbase is none.
+    #[error("the coinbase transaction: {0}")]
+    Coinbase(#[from] CoinbaseError),
+    /// The coinbase's path leads elsewhere.
+    #[error("the coinbase's path does not lead to the root in the block's header")]
+    CoinbaseRoot,
+    /// A commitment without what is reserved beside it.
+    #[error("the coinbase's witness is not one item of 32 bytes, which a commitment needs beside it")]
+    Reserved,
+    /// The coinbase commits to no witnesses.
+    #[error("the coinbase commits to no witnesses, so no transaction of the block has any: prove it without")]
+    NoCommitment,
+    /// The coinbase's own witness is not under the commitment.
+    #[error("the coinbase's own witness can't be proved")]
+    IsCoinbase,
+    /// The transaction's path leads elsewhere.
+    #[error("the transaction's path does not lead to the root that the coinbase commits to")]
+    Root,
+}
+
+impl From<EncodingError> for WitnessProofError {
+    fn from(error: EncodingError) -> Self {
+        Self::Coinbase(error.into())
+    }
+}
+
+impl WitnessCoinbase {
+    /// Takes a coinbase apart. One of a block without witnesses has none itself.
+    pub fn parse(coinbase: &[u8]) -> Result<Self, WitnessProofError> {
+        let mut encoding = Encoding::new(coinbase);
+        let version = encoding.array::<4>()?;
+        let has_witness = encoding.rest().first() == Some(&0);
+        if has_witness && *encoding.array()? != [0, 1] {
+            return Err(CoinbaseError::Inputs(0).into());
+        }
+        let start = encoding.position();
+        let mut hash = None;
+        for _ in 0..encoding.count(41)? {
+            encoding.take(36)?;
+            encoding.string()?;
+            encoding.take(4)?;
+        }
+        for _ in 0..encoding.count(9)? {
+            encoding.take(8)?;
+            let script = encoding.string()?;
+            // Of several the last one counts.
+            hash = script.strip_prefix(&TAG).and_then(|rest| rest.first_chunk().copied()).or(hash);
+        }
+        let body = encoding.since(start);
+        let witness = match has_witness {
+            true => (encoding.count(1)?, encoding.string()?).1,
+            false => &[],
+        };
+        let lock_time = encoding.array::<4>()?;
+        encoding.finish()?;
+        let stripped = [&version[..], body, lock_time].concat();
+        check_coinbase(&stripped)?;
+        let commitment = match hash {
+            None => None,
+            Some(hash) => {
+                let reserved = witness.try_into().map_err(|_| WitnessProofError::Reserved)?;
+                Some(WitnessCommitment { hash, reserved })
+            }
+        };
+        Ok(Self { stripped, commitment })
+    }
+}
+
+impl WitnessProof<'_> {
+    /// Checks the proof against a header, which the caller takes from its own [`super::HeaderChain`].
+    pub fn verify(&self, header: &BlockHeader) -> Result<(), WitnessProofError> {
+        let coinbase = WitnessCoinbase::parse(self.coinbase)?;
+        let hash = transaction_hash(&coinbase.stripped);
+        let root = root_of_path(&hash, 0, self.transactions, self.coinbase_path);
+        if root.map_err(WitnessProofError::CoinbasePath)? != header.merkle_root {
+            return Err(WitnessProofError::CoinbaseRoot);
+        }
+        let commitment = coinbase.commitment.ok_or(WitnessProofError::NoCommitment)?;
+        if self.position == 0 {
+            return Err(WitnessProofError::IsCoinbase);
+        }
+        // Both trees have as many leaves, so the coinbase's path has fixed the depth.
+        let root = root_of_path(self.leaf, self.position, self.transactions, self.path);
+        match commitment.is_to(&root.map_err(WitnessProofError::Path)?) {
+            true => Ok(()),
+            false => Err(WitnessProofError::Root),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::network::Network;
+    use super::super::tree::model;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A coinbase whose outputs have these scripts, with a witness of these items, or without one.
+    fn coinbase(scripts: &[Vec<u8>], witness: Option<&[&[u8]]>) -> Vec<u8> {
+        let marker: &[u8] = if witness.is_some() { &[0, 1] } else { &[] };
+        let mut bytes = [&[1, 0, 0, 0], marker, &[1], &[0; 32], &[0xff; 4], &[2, 1, 2], &[0xff; 4]].concat();
+        bytes.push(scripts.len() as u8);
+        for script in scripts {
+            bytes.extend([0; 8]);
+            bytes.push(script.len() as u8);
+            bytes.extend(script);
+        }
+        if let Some(items) = witness {
+            bytes.push(items.len() as u8);
+            for item in items {
+                bytes.push(item.len() as u8);
+                bytes.extend(*item);
+            }
+        }
+        bytes.extend([0; 4]);
+        bytes
+    }
+
+    fn commitment(hash: &Hash) -> Vec<u8> {
+        [&TAG[..], hash].concat()
+    }
+
+    struct Block {
+        header: BlockHeader,
+        coinbase: Vec<u8>,
+        hashes: Vec<Hash>,
+        leaves: Vec<Hash>,
+    }
+
+    fn block(transactions: usize) -> Block {
+        let reserved = [7; 32];
+        let mut leaves: Vec<Hash> = model::leaves(transactions).iter().map(|hash| sha256d(&[hash])).collect();
+        leaves[0] = Hash::default();
+        let hash = sha256d(&[&model::root(&leaves), &reserved]);
+        let coinbase = coinbase(&[vec![0x51], commitment(&[1; 32]), commitment(&hash)], Some(&[&reserved]));
+        let mut hashes = model::leaves(transactions);
+        hashes[0] = transaction_hash(&WitnessCoinbase::parse(&coinbase).unwrap().stripped);
+        let header = BlockHeader { merkle_root: model::root(&hashes), ..Network::Regtest.genesis() };
+        Block { header, coinbase, hashes, leaves }
+    }
+
+    proptest! {
+        #[test]
+        fn proofs_hold_and_no_changed_one_does(transactions in 2..50_usize, position: prop::sample::Index, change: prop::sample::Index, bit in 0..8) {
+            let block = block(transactions);
+            let position = 1 + position.index(transactions - 1);
+            let (path, coinbase_path) = (model::path(&block.leaves, position), model::path(&block.hashes, 0));
+            let proof = WitnessProof {
+                leaf: &block.leaves[position],
+                position: position as u32,
+                transactions: transactions as u32,
+                path: &path,
+                coinbase: &block.coinbase,
+                coinbase_path: &coinbase_path,
+            };
+            prop_assert_eq!(proof.verify(&block.header), Ok(()));
+
+            let mut leaf = *proof.leaf;
+            leaf[change.index(32)] ^= 1_u8 << bit;
+            let mut coinbase = block.coinbase.clone();
+            coinbase[change.index(block.coinbase.len())] ^= 1_u8 << bit;
+            let mut changed = path.clone();
+            changed[change.index(path.len())][change.index(32)] ^= 1_u8 << bit;
+            let wrong = [
+                WitnessProof { leaf: &leaf, ..proof },
+                WitnessProof { coinbase: &coinbase, ..proof },
+                WitnessProof { path: &changed, ..proof },
+                WitnessProof { coinbase_path: &changed, ..proof },
+                WitnessProof { position: proof.position ^ 1, ..proof },
+            ];
+            for wrong in wrong {
+                prop_assert!(wrong.verify(&block.header).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_taken_apart_or_refused(bytes: Vec<u8>) {
+            let _ = WitnessCoinbase::parse(&bytes);
+        }
+    }
+
+    #[test]
+    fn every_rule_has_its_error() {
+        use WitnessProofError::*;
+        let block = block(3);
+        let paths = [model::path(&block.leaves, 0), model::path(&block.leaves, 1), model::path(&block.hashes, 0)];
+        let proof = WitnessProof {
+            leaf: &block.leaves[1],
+            position: 1,
+            transactions: 3,
+            path: &paths[1],
+            coinbase: &block.coinbase,
+            coinbase_path: &paths[2],
+        };
+        assert_eq!(proof.verify(&block.header), Ok(()));
+        let refused = |proof: WitnessProof<'_>| proof.verify(&block.header).unwrap_err();
+        let zero = Hash::default();
+        assert_eq!(refused(WitnessProof { leaf: &zero, position: 0, path: &paths[0], ..proof }), IsCoinbase);
+        assert_eq!(refused(WitnessProof { leaf: &[9; 32], ..proof }), Root);
+        assert_eq!(refused(WitnessProof { path: &[], ..proof }), Path(PathError::Depth { expected: 2, found: 0 }));
+        assert_eq!(refused(WitnessProof { coinbase_path: &paths[0], ..proof }), CoinbaseRoot);
+
+        let parsed = |scripts: &[Vec<u8>], witness| WitnessCoinbase::parse(&coinbase(scripts, witness));
+        let committed = [commitment(&[1; 32])];
+        assert_eq!(parsed(&committed, None), Err(Reserved));
+        assert_eq!(parsed(&committed, Some(&[&[0; 31]])), Err(Reserved));
+        assert!(parsed(&committed, Some(&[&[0; 32], &[0; 32]])).is_err());
+        // A script that is too short commits to nothing.
+        assert_eq!(parsed(&[commitment(&[1; 32])[..37].to_vec()], None).unwrap().commitment, None);
+        let bare = parsed(&[vec![0x51; 20]], None).unwrap();
+        assert_eq!(bare.commitment, None);
+        let header = BlockHeader { merkle_root: transaction_hash(&bare.stripped), ..block.header };
+        let alone = WitnessProof {
+            position: 0,
+            transactions: 1,
+            path: &[],
+            coinbase: &bare.stripped,
+            coinbase_path: &[],
+            ..proof
+        };
+        assert_eq!(alone.verify(&header), Err(NoCommitment));
+    }
+}
