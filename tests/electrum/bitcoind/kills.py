@@ -10,40 +10,25 @@ import sys
 import threading
 import time
 
+from events import Events
 from programs import PATIENCE, Client, RpcError, check, fail, has_all_of, main, start_both, wait_until
 
 
 class Load(threading.Thread):
     """Sends transactions, mines blocks, and reorganises, for as long as bitcoind is there."""
 
-    def __init__(self, bitcoind, seed):
+    def __init__(self, events):
         super().__init__(daemon=True)
-        self.bitcoind, self.random = bitcoind, random.Random(seed)
+        self.events = events
         self.is_over = False
         # Whoever has it stops the load meanwhile.
         self.turn = threading.Lock()
-        self.blocks = self.transactions = self.reorganisations = 0
-
-    def step(self):
-        what = self.random.random()
-        if what < 0.6:
-            self.bitcoind.rpc("sendtoaddress", self.bitcoind.address, 0.01)
-            self.transactions += 1
-        elif what < 0.95:
-            self.bitcoind.mine()
-            self.blocks += 1
-        else:
-            depth = self.random.randint(1, 4)
-            height = self.bitcoind.rpc("getblockcount")
-            self.bitcoind.rpc("invalidateblock", self.bitcoind.rpc("getblockhash", height - depth + 1))
-            self.bitcoind.mine(depth + 1)
-            self.reorganisations += 1
 
     def run(self):
         while not self.is_over:
             try:
                 with self.turn:
-                    self.step()
+                    self.events.step()
                 # Others have their turn.
                 time.sleep(0.005)
             except (OSError, RpcError, ValueError, http.client.HTTPException):
@@ -76,7 +61,7 @@ def run(started, bitcoind_program, turnpike_program, folder, count="12", seed=No
     print(f"seed {seed}", flush=True)
     generator = random.Random(seed)
     bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 120)
-    load = Load(bitcoind, generator.random())
+    load = Load(Events(bitcoind, random.Random(generator.random())))
     load.start()
     for _ in range(int(count)):
         time.sleep(generator.random() * 0.8)
@@ -101,7 +86,7 @@ def run(started, bitcoind_program, turnpike_program, folder, count="12", seed=No
     check("nothing waits any more", bitcoind.rpc("getrawmempool"), [])
     scripts, coins = compare(bitcoind, turnpike)
     turnpike.stop()
-    print(f"ok: {count} kills, {load.blocks} blocks, {load.transactions} transactions, {load.reorganisations} reorganisations; "
+    print(f"ok: {count} kills, {load.events}; "
           f"{coins} coins of {scripts} scripts and all headers are bitcoind's; seed {seed}", flush=True)
 
 

@@ -1,15 +1,24 @@
-"""ElectrumX behind the same bitcoind: what waits there, and what was reorganised, both tell in the same way.
+"""ElectrumX behind the same bitcoind: what waits there, and what was reorganised, both tell in the same way. Then both get random requests for
+each version of the protocol.
 
-usage: oracle.py BITCOIND TURNPIKE FOLDER ELECTRUMX_VENV
+usage: oracle.py BITCOIND TURNPIKE FOLDER ELECTRUMX_VENV COUNT [SEED]      requests for each version
 """
 
 import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from electrumx import ElectrumX
+from events import Events
 from programs import Client, check, fail, main, script_hash, start_both, wait_until
 
-VERSIONS = ("1.4", "1.4.2", "1.6", "1.7")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
+from blocks import Reader, block  # noqa: E402
+from random_requests import VERSIONS, compare  # noqa: E402
+
+# Transactions, blocks and reorganisations before the random requests.
+EVENTS = 100
 
 
 def outcome(reply):
@@ -65,18 +74,30 @@ class Compared:
 
     def compare(self, what):
         wait_until(f"both are settled: {what}", self.is_settled)
-        for version in VERSIONS:
-            theirs, ours = (Client(address, version) for address in self.servers)
-            requests = list(self.requests(version))
-            for request, *replies in zip(requests, theirs.replies(requests), ours.replies(requests)):
-                self.count += 1
-                if outcome(replies[0]) != outcome(replies[1]):
-                    fail(f"{what}: {version}: {request}\n  ElectrumX: {replies[0]}\n  Turnpike:  {replies[1]}")
+        # ElectrumX's replies take their time.
+        with ThreadPoolExecutor(len(VERSIONS)) as pool:
+            self.count += sum(pool.map(lambda version: self.compare_version(what, version), VERSIONS))
         print(f"ok: {what}: {self.count} replies so far are ElectrumX's", flush=True)
 
+    def compare_version(self, what, version):
+        theirs, ours = (Client(address, version) for address in self.servers)
+        requests = list(self.requests(version))
+        for request, *replies in zip(requests, theirs.replies(requests), ours.replies(requests)):
+            if outcome(replies[0]) != outcome(replies[1]):
+                fail(f"{what}: {version}: {request}\n  ElectrumX: {replies[0]}\n  Turnpike:  {replies[1]}")
+        return len(requests)
 
-def run(started, bitcoind_program, turnpike_program, folder, venv):
-    generator = random.Random(7)
+    def compare_random(self, count, seed):
+        rpc = self.bitcoind.rpc
+        blocks = [block(bytes.fromhex(rpc("getblock", rpc("getblockhash", height), 0))) for height in range(rpc("getblockcount") + 1)]
+        waiting = [Reader(bytes.fromhex(rpc("getrawtransaction", txid))).transaction() for txid in sorted(rpc("getrawmempool"))]
+        compare(blocks, waiting, self.servers, count, seed)
+
+
+def run(started, bitcoind_program, turnpike_program, folder, venv, count, seed=None):
+    seed = int(seed or random.randrange(2**32))
+    print(f"seed {seed}", flush=True)
+    generator = random.Random(seed)
     bitcoind, turnpike = start_both(started, bitcoind_program, turnpike_program, folder, 110)
     electrumx = ElectrumX(venv, f"{folder}/electrumx", bitcoind)
     started.append(electrumx)
@@ -94,7 +115,7 @@ def run(started, bitcoind_program, turnpike_program, folder, venv):
         bitcoind.rpc("send", [{compared.new_address(): coin["amount"]}], None, "unset", generator.randint(2, 50),
                      {"inputs": inputs, "add_inputs": False, "subtract_fee_from_outputs": [0]})
     compared.compare("chains of them wait")
-    block = bitcoind.rpc("getrawmempool")
+    waited = bitcoind.rpc("getrawmempool")
     bitcoind.mine()
     compared.compare("a block has them")
     check("all of them", bitcoind.rpc("getrawmempool"), [])
@@ -102,8 +123,18 @@ def run(started, bitcoind_program, turnpike_program, folder, venv):
     bitcoind.rpc("invalidateblock", bitcoind.rpc("getbestblockhash"))
     bitcoind.mine_empty()
     bitcoind.mine_empty()
-    check("they wait again", len(bitcoind.rpc("getrawmempool")) > len(block) - 1, True)
+    check("they wait again", len(bitcoind.rpc("getrawmempool")) > len(waited) - 1, True)
     compared.compare("they were reorganised away")
+    compared.scripts.add(bitcoind.rpc("getaddressinfo", bitcoind.address)["scriptPubKey"])
+    events = Events(bitcoind, generator)
+    for _ in range(EVENTS):
+        events.step()
+    # Fewer than `mempool.recent` tells.
+    bitcoind.mine()
+    for _ in range(8):
+        bitcoind.rpc("sendtoaddress", compared.new_address(), generator.randint(1, 9))
+    compared.compare(str(events))
+    compared.compare_random(int(count), seed)
     turnpike.stop()
 
 

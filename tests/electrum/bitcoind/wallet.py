@@ -95,4 +95,5 @@ def judge(bitcoind, electrum):
     check(f"{electrum.name}: each is verified", [one["confirmations"] > 0 for one in electrum.history()], [True, True])
 
 
-main(run, *sys.argv[1:])
+if __name__ == "__main__":
+    main(run, *sys.argv[1:])
