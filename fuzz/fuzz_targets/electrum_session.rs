@@ -57,6 +57,7 @@ fn replies(pieces: &[&[u8]]) -> (Vec<u8>, bool) {
                 Next::More => break,
                 Next::Send => assert!(!output.is_empty(), "it goes on without having done anything"),
                 Next::Wait(_) => panic!("nobody has spent so much"),
+                Next::Ask(_) => panic!("there is no node to ask"),
                 Next::Close => return (all, true),
             }
         }

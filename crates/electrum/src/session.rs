@@ -42,6 +42,9 @@ pub enum Next {
     Send,
     /// Time: the prefix has spent what it had.
     Wait(Duration),
+    /// That so many bytes are given to [`Session::message`] where it may take its time: the node behind this server has to be
+    /// asked. The line's end behind them comes next.
+    Ask(usize),
     /// The client is told what is written, and the connection is closed.
     Close,
 }
@@ -111,7 +114,11 @@ impl Session {
                 return more(consumed);
             };
             self.scanned = 0;
-            self.message(&rest[..end], output, now);
+            let message = Message::parse(&rest[..end]);
+            if self.asks_node(&message) {
+                return Fed { consumed, next: Next::Ask(end) };
+            }
+            self.answer(message, end, output, now);
             consumed += end + 1;
         }
     }
@@ -124,10 +131,31 @@ impl Session {
         output.push(b'\n');
     }
 
-    /// Answers one message, a request or a batch, without the line's end: for carriers that have messages of their own.
+    /// Answers one message, a request or a batch, without the line's end.
     pub fn message(&mut self, message: &[u8], output: &mut Vec<u8>, now: Instant) {
+        self.answer(Message::parse(message), message.len(), output, now);
+    }
+
+    /// Whether the node behind this server, if there is one, has to be asked for an answer.
+    fn asks_node(&self, message: &Result<Message<'_>, RpcError>) -> bool {
+        let asks = |request: &Request<'_>| match request {
+            Request::Call { method, parameters, .. } => {
+                methods::find(method, self.version()).is_some_and(|method| (method.asks_node)(parameters))
+            }
+            Request::Invalid { .. } => false,
+        };
+        self.service.node().is_some()
+            && match message {
+                Ok(Message::One(request)) => asks(request),
+                Ok(Message::Batch(requests)) => requests.iter().any(asks),
+                Err(_) => false,
+            }
+    }
+
+    /// Answers a message of so many bytes.
+    fn answer(&mut self, message: Result<Message<'_>, RpcError>, length: usize, output: &mut Vec<u8>, now: Instant) {
         let begin = output.len();
-        match Message::parse(message) {
+        match message {
             Ok(Message::One(request)) => self.request(request, output, now),
             Ok(Message::Batch(requests)) => self.batch(requests, output, now),
             Err(error) => {
@@ -138,7 +166,7 @@ impl Session {
         if output.len() > begin {
             output.push(b'\n');
         }
-        let bytes = (message.len() + output.len() - begin) as u64;
+        let bytes = (length + output.len() - begin) as u64;
         self.share.charge(bytes / COST_BYTES, now);
     }
 

@@ -206,21 +206,29 @@ class Client:
         self.told = []
         self.ask("server.version", "judge", version)
 
-    def replies(self, requests):
-        """Of requests, a list of methods with their parameters, that are all sent before the first reply is read."""
+    def send(self, requests):
+        """Sends requests, a list of methods with their parameters. Returns their numbers."""
         numbers = range(self.number, self.number + len(requests))
         self.number += len(requests)
         lines = [json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
                  for number, (method, *params) in zip(numbers, requests)]
         self.socket.sendall("".join(line + "\n" for line in lines).encode())
+        return numbers
+
+    def receive(self, numbers):
+        """The replies to requests that were sent."""
         replies = {}
-        while len(replies) < len(requests):
+        while len(replies) < len(numbers):
             line = json.loads(self.lines.readline())
             if "id" in line:
                 replies[line["id"]] = line
             else:
                 self.told.append(line)
         return [replies[number] for number in numbers]
+
+    def replies(self, requests):
+        """Of requests that are all sent before the first reply is read."""
+        return self.receive(self.send(requests))
 
     def reply(self, method, *params):
         return self.replies([(method, *params)])[0]

@@ -6,6 +6,9 @@ usage: protocol.py BITCOIND TURNPIKE FOLDER
 
 import hashlib
 import json
+import signal
+import socket
+import struct
 import sys
 from decimal import Decimal
 
@@ -273,6 +276,40 @@ def esplora(judge):
     check("then nothing waits", get("/mempool"), {"count": 0, "vsize": 0, "total_fee": 0, "fee_histogram": []})
 
 
+def takes_its_time(judge):
+    """bitcoind does not answer for a while: who asks what only it knows waits, and nobody else does."""
+    bitcoind = judge.bitcoind
+    address, script = judge.new_script()
+    made = bitcoind.rpc("send", [{address: 0.25}], None, "unset", 2, {"add_to_wallet": False})["hex"]
+    txid = bitcoind.rpc("decoderawtransaction", made)["txid"]
+    judge.new.ask("blockchain.scriptpubkey.subscribe", script)
+    asking = [Client(judge.turnpike.address, "1.7") for _ in range(12)]
+    bitcoind.process.send_signal(signal.SIGSTOP)
+    try:
+        ping, broadcast, estimate = ("server.ping", 3), ("blockchain.transaction.broadcast", made), ("blockchain.estimatefee", 40)
+        sent = [client.send([ping, broadcast, ping, estimate, ping]) for client in asking]
+        # The first reply is there, the others wait.
+        pings = [client.receive(numbers[:1])[0]["result"] for client, numbers in zip(asking, sent)]
+        check("what comes before is answered", pings, [{"data": "000"}] * len(asking))
+        for client in asking[:4]:
+            # As if the client's machine were gone: the answer comes to nobody.
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.lines.close()
+            client.socket.close()
+        served = [Client(judge.turnpike.address, "1.4.2").ask("blockchain.headers.subscribe")["height"] for _ in range(20)]
+        check("others are served meanwhile", len(set(served)), 1)
+    finally:
+        bitcoind.process.send_signal(signal.SIGCONT)
+    for client, numbers in zip(asking[4:], sent[4:]):
+        broadcast, *pings, last = client.receive(numbers[1:])
+        assert broadcast.get("result", txid) == txid and pings[0]["result"] == last["result"] == {"data": "000"}, (broadcast, pings, last)
+    print("ok: then who asked is answered, too", flush=True)
+    told = judge.new.wait_told("blockchain.scriptpubkey.subscribe", script_hash(script))
+    check("what was broadcast is told of", told[1], status([{"tx_hash": txid, "height": 0}]))
+    bitcoind.mine()
+    judge.sync()
+
+
 def gone_and_back(judge):
     """bitcoind ends, and comes back with another cookie."""
     bitcoind, old = judge.bitcoind, judge.old
@@ -341,7 +378,7 @@ def run(started, bitcoind_program, turnpike_program, folder):
     bitcoind.mine(5)
     judge = Judge(bitcoind, turnpike)
     judge.sync()
-    for scene in (waiting_and_confirmed, reorganised, broadcasts, replaced, fees, esplora, witnesses, gone_and_back):
+    for scene in (waiting_and_confirmed, reorganised, broadcasts, replaced, fees, esplora, witnesses, takes_its_time, gone_and_back):
         scene(judge)
     turnpike.stop()
     turnpike.start()

@@ -7,7 +7,7 @@ mod transactions;
 
 use crate::{
     arguments::{Arguments, Signature},
-    rpc::RpcError,
+    rpc::{Parameters, RpcError},
     service::State,
     session::Session,
     version::{V1_4, V1_4_2, V1_6, V1_7, V1_8, Version},
@@ -40,6 +40,8 @@ pub struct Method {
     /// The first version that does not have it.
     until: Version,
     pub run: for<'a> fn(&mut Session, &mut Call<'a>) -> Result,
+    /// Whether the node behind this server is asked for an answer, which may take as long as it likes.
+    pub asks_node: fn(&Parameters<'_>) -> bool,
 }
 
 /// A version that is not there yet.
@@ -52,7 +54,7 @@ const fn method(
     run: for<'a> fn(&mut Session, &mut Call<'a>) -> Result,
 ) -> Method {
     let signature = Signature { names, required, is_lenient: false };
-    Method { name, signature, since: V1_4, until: NEVER, run }
+    Method { name, signature, since: V1_4, until: NEVER, run, asks_node: |_| false }
 }
 
 impl Method {
@@ -62,6 +64,10 @@ impl Method {
 
     const fn until(self, until: Version) -> Self {
         Self { until, ..self }
+    }
+
+    const fn asks_node(self) -> Self {
+        Self { asks_node: |_| true, ..self }
     }
 
     /// Lets more parameters pass.
@@ -82,7 +88,7 @@ static METHODS: [Method; 38] = [
     method("blockchain.block.headers", &["start_height", "count", "cp_height"], 2, blocks::headers),
     // npm's @mempool/electrum-client sends a parameter too many.
     method("blockchain.headers.subscribe", &[], 0, blocks::subscribe).lenient(),
-    method("blockchain.estimatefee", &["number", "mode"], 1, server::estimate_fee),
+    method("blockchain.estimatefee", &["number", "mode"], 1, server::estimate_fee).asks_node(),
     method("blockchain.relayfee", &[], 0, server::relay_fee).until(V1_6),
     method("blockchain.scripthash.get_balance", SCRIPT_HASH, 1, scripts::balance).until(V1_7),
     method("blockchain.scripthash.get_history", SCRIPT_HASH, 1, scripts::history).until(V1_7),
@@ -99,11 +105,17 @@ static METHODS: [Method; 38] = [
     method("blockchain.outpoint.get_status", OUTPOINT, 3, outpoints::get_status).since(V1_7),
     method("blockchain.outpoint.subscribe", OUTPOINT, 3, outpoints::subscribe).since(V1_7),
     method("blockchain.outpoint.unsubscribe", &["tx_hash", "txout_idx"], 2, outpoints::unsubscribe).since(V1_7),
-    method("blockchain.transaction.broadcast", &["raw_tx"], 1, transactions::broadcast),
+    method("blockchain.transaction.broadcast", &["raw_tx"], 1, transactions::broadcast).asks_node(),
     method("blockchain.transaction.broadcast_package", &["raw_txs", "verbose"], 1, transactions::broadcast_package)
-        .since(V1_6),
-    method("blockchain.transaction.testmempoolaccept", &["raw_txs"], 1, transactions::test_accept).since(V1_7),
-    method("blockchain.transaction.get", &["tx_hash", "verbose"], 1, transactions::get),
+        .since(V1_6)
+        .asks_node(),
+    method("blockchain.transaction.testmempoolaccept", &["raw_txs"], 1, transactions::test_accept)
+        .since(V1_7)
+        .asks_node(),
+    Method {
+        asks_node: transactions::is_verbose,
+        ..method("blockchain.transaction.get", &["tx_hash", "verbose"], 1, transactions::get)
+    },
     method("blockchain.transaction.get_merkle", &["tx_hash", "height"], 2, transactions::merkle),
     method("blockchain.transaction.get_merkle_witness", &["tx_hash", "height"], 1, transactions::merkle_witness)
         .since(V1_8),

@@ -7,7 +7,7 @@ use crate::{
     arguments::grouped,
     hex,
     node::daemon_error,
-    rpc::{RpcError, push_format, push_text},
+    rpc::{Parameter, Parameters, RpcError, push_format, push_text},
     session::Session,
 };
 
@@ -31,6 +31,15 @@ pub fn push_hashes(hashes: &[Hash], output: &mut Vec<u8>) {
         hex::push_reversed(output, hash);
         output.push(b'"');
     }
+}
+
+/// Whether a transaction is asked for as the node tells it.
+pub fn is_verbose(parameters: &Parameters<'_>) -> bool {
+    let verbose = match parameters {
+        Parameters::Listed(listed, _) => listed.get(1),
+        Parameters::Named(named) => named.iter().find(|(name, _)| name == "verbose").map(|(_, value)| value),
+    };
+    verbose.is_some_and(|verbose| *verbose != Parameter::Boolean(false))
 }
 
 pub fn get(session: &mut Session, call: &mut Call<'_>) -> Result {

@@ -7,7 +7,7 @@ use std::{
 
 use super::socket::Socket;
 use crate::{
-    service::{Announcement, Counts},
+    service::{Announcement, Counts, Service},
     session::{Next, Session},
 };
 
@@ -20,6 +20,9 @@ const DISCARDED: usize = 16 << 20;
 /// Bytes of notifications that may wait for a client who does not take them.
 const BEHIND: usize = 32 << 20;
 
+/// Changes that a client may have to be told of after an answer: more than come while a node takes its time.
+const UNTOLD: usize = 4096;
+
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
@@ -31,6 +34,8 @@ pub enum Waits {
     Credit(Instant),
     /// Nothing: its turn is over, and there is more.
     Turn,
+    /// The answer to its question.
+    Answer,
     /// It is to be closed.
     Closed,
 }
@@ -38,7 +43,13 @@ pub enum Waits {
 /// A connection.
 pub struct Connection {
     pub socket: Socket,
-    session: Session,
+    /// Nothing while a question is under way.
+    session: Option<Session>,
+    /// What only the node can answer, with the session, until it is taken.
+    question: Option<(Session, Vec<u8>)>,
+    /// What the client is to be told after the answer.
+    untold: Vec<Arc<Announcement>>,
+    service: Arc<Service>,
     /// The start of a request, and what came behind it.
     pending: Vec<u8>,
     /// Whether `pending` may have a whole request.
@@ -60,7 +71,10 @@ impl Connection {
     pub fn new(socket: Socket, session: Session, now: Instant) -> Self {
         Self {
             socket,
-            session,
+            service: Arc::clone(&session.service),
+            session: Some(session),
+            question: None,
+            untold: Vec::new(),
             pending: Vec::new(),
             has_more: false,
             unsent: Vec::new(),
@@ -88,11 +102,12 @@ impl Connection {
             if self.closing {
                 return self.discard(room);
             }
+            let Some(session) = &mut self.session else { return Ok(Waits::Answer) };
             if !self.has_more {
                 match self.socket.read(room) {
                     Ok(0) => return Ok(Waits::Closed),
                     Ok(count) => {
-                        Counts::add(&self.session.service.counts.bytes_read, count as u64);
+                        Counts::add(&self.service.counts.bytes_read, count as u64);
                         self.pending.extend_from_slice(&room[..count]);
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -100,14 +115,14 @@ impl Connection {
                         return Ok(if self.socket.has_unsent() { Waits::Write } else { Waits::Read });
                     }
                     Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-                        self.session.refuse_long(&mut self.unsent);
+                        session.refuse_long(&mut self.unsent);
                         self.closing = true;
                         continue;
                     }
                     Err(error) => return Err(error),
                 }
             }
-            let fed = self.session.feed(&self.pending, &mut self.unsent, now);
+            let fed = session.feed(&self.pending, &mut self.unsent, now);
             if fed.consumed > 0 {
                 self.active = now;
                 self.stuck = None;
@@ -117,12 +132,19 @@ impl Connection {
                     self.pending = Vec::new();
                 }
             }
-            self.has_more = matches!(fed.next, Next::Send | Next::Wait(_));
+            self.has_more = matches!(fed.next, Next::Send | Next::Wait(_) | Next::Ask(_));
             match fed.next {
                 Next::More | Next::Send => {}
                 Next::Wait(debt) => {
                     self.send()?;
                     return Ok(Waits::Credit(now + debt));
+                }
+                Next::Ask(length) => {
+                    // The line's end goes with it.
+                    let message = self.pending.drain(..=length).take(length).collect();
+                    self.question = self.session.take().map(|session| (session, message));
+                    self.send()?;
+                    return Ok(Waits::Answer);
                 }
                 Next::Close => self.closing = true,
             }
@@ -152,7 +174,7 @@ impl Connection {
             match self.socket.write(&self.unsent[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
-                    Counts::add(&self.session.service.counts.bytes_written, count as u64);
+                    Counts::add(&self.service.counts.bytes_written, count as u64);
                     self.sent += count;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -169,16 +191,33 @@ impl Connection {
         }
     }
 
+    /// What only the node can answer: the session, and a message for it. Until the answer comes there is no session here.
+    pub fn take_question(&mut self) -> Option<(Session, Vec<u8>)> {
+        self.question.take()
+    }
+
+    /// Takes an answer, for the next turn. Gives false where the connection is to be closed.
+    pub fn answered(&mut self, session: Session, reply: &[u8], now: Instant) -> bool {
+        self.session = Some(session);
+        self.active = now;
+        self.unsent.extend_from_slice(reply);
+        std::mem::take(&mut self.untold).iter().all(|announcement| self.announce(announcement, now))
+    }
+
     /// Has the client told of a change, with its next turn. Gives false where the connection is to be closed: it is too far behind,
     /// or it cannot be told of all.
     pub fn announce(&mut self, announcement: &Arc<Announcement>, now: Instant) -> bool {
-        if self.session.notify(announcement, &mut self.unsent, now).is_err() {
+        let Some(session) = &mut self.session else {
+            self.untold.push(Arc::clone(announcement));
+            return self.untold.len() <= UNTOLD;
+        };
+        if session.notify(announcement, &mut self.unsent, now).is_err() {
             // A client that connects again asks for all.
             tracing::error!("a client cannot be told of a change; its connection is closed");
             return false;
         }
         let keeps_up = self.unsent.len() - self.sent <= BEHIND;
-        Counts::add(&self.session.service.counts.timeouts, u64::from(!keeps_up));
+        Counts::add(&self.service.counts.timeouts, u64::from(!keeps_up));
         keeps_up
     }
 

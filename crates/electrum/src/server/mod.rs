@@ -1,4 +1,5 @@
 //! The sockets and the threads: each thread accepts connections and serves those that it has accepted.
+mod asker;
 mod connection;
 mod socket;
 mod transport;
@@ -18,6 +19,7 @@ use std::{
 use kv::tls::Tls;
 
 use crate::service::{Announcement, Service};
+use asker::Asker;
 use worker::{Inbox, Listener, Worker};
 
 /// Where to serve.
@@ -97,7 +99,8 @@ impl Server {
             web_socket_tls = listen(&config.web_socket_tls, Some(spoken), true)?;
         }
         let stop = Arc::new(AtomicBool::new(false));
-        let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &listeners, &stop));
+        let asker = Asker::start()?;
+        let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &listeners, &asker, &stop));
         let workers = workers.collect::<io::Result<Vec<_>>>()?;
         let inboxes = workers.iter().map(Worker::inbox).collect();
         let mut server = Self { service, tcp, tls, web_socket, web_socket_tls, stop, inboxes, threads: Vec::new() };

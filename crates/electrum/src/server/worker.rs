@@ -22,6 +22,7 @@ use rustix::{
 };
 
 use super::{
+    asker::{Answer, Asked, Asker, Question},
     connection::{Connection, Waits},
     socket::Socket,
 };
@@ -51,10 +52,11 @@ pub struct Listener {
     pub is_web_socket: bool,
 }
 
-/// Where a worker is told of changes.
+/// Where a worker is told of changes, and of answers to what its clients asked the node.
 #[derive(Clone)]
 pub struct Inbox {
     announcements: Arc<Mutex<Vec<Arc<Announcement>>>>,
+    answers: Arc<Mutex<Vec<Answer>>>,
     waker: Waker,
 }
 
@@ -64,14 +66,21 @@ impl Inbox {
         self.wake();
     }
 
+    pub fn answer(&self, answer: Answer) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+        self.wake();
+    }
+
     pub fn wake(&self) {
         self.waker.wake();
     }
 
-    fn take(&self) -> Vec<Arc<Announcement>> {
+    fn take(&self) -> (Vec<Answer>, Vec<Arc<Announcement>>) {
         // In this order one that comes meanwhile leaves the waker readable.
         let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
-        std::mem::take(&mut self.announcements.lock().unwrap_or_else(PoisonError::into_inner))
+        let answers = std::mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner));
+        let announcements = std::mem::take(&mut *self.announcements.lock().unwrap_or_else(PoisonError::into_inner));
+        (answers, announcements)
     }
 }
 
@@ -79,6 +88,8 @@ impl Inbox {
 struct Place {
     connection: Connection,
     waits: Waits,
+    /// Tells it from others that had the place before.
+    connection_number: u64,
 }
 
 /// A worker.
@@ -87,6 +98,9 @@ pub struct Worker {
     listeners: Vec<Arc<Listener>>,
     stop: Arc<AtomicBool>,
     inbox: Inbox,
+    asker: Asker,
+    /// Connections so far.
+    accepted: u64,
     epoll: OwnedFd,
     places: Vec<Option<Place>>,
     free: Vec<usize>,
@@ -96,9 +110,14 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(service: &Arc<Service>, listeners: &[Arc<Listener>], stop: &Arc<AtomicBool>) -> io::Result<Self> {
+    pub fn new(
+        service: &Arc<Service>,
+        listeners: &[Arc<Listener>],
+        asker: &Asker,
+        stop: &Arc<AtomicBool>,
+    ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let inbox = Inbox { announcements: Arc::default(), waker: Waker::new()? };
+        let inbox = Inbox { announcements: Arc::default(), answers: Arc::default(), waker: Waker::new()? };
         epoll::add(&epoll, inbox.waker.as_fd(), EventData::new_u64(WAKER), EventFlags::IN)?;
         for (number, listener) in (1..).zip(listeners) {
             epoll::add(&epoll, &listener.listener, EventData::new_u64(WAKER - number), EventFlags::IN)?;
@@ -108,6 +127,8 @@ impl Worker {
             listeners: listeners.to_vec(),
             stop: Arc::clone(stop),
             inbox,
+            asker: asker.clone(),
+            accepted: 0,
             epoll,
             places: Vec::new(),
             free: Vec::new(),
@@ -136,10 +157,14 @@ impl Worker {
             }
             let now = Instant::now();
             for event in &events {
-                let number = event.data.u64();
+                let (number, flags) = (event.data.u64(), event.flags);
                 match WAKER - number {
-                    0 => self.announce(now),
+                    0 => self.told(now),
                     listener if listener <= self.listeners.len() as u64 => self.accept(listener as usize - 1, now),
+                    // Nothing else is told of one that waits for an answer.
+                    _ if flags.intersects(EventFlags::HUP | EventFlags::ERR) && self.is_asking(number as usize) => {
+                        self.close(number as usize);
+                    }
                     _ => self.turn(number as usize, now),
                 }
             }
@@ -196,7 +221,8 @@ impl Worker {
             let data = EventData::new_u64(number as u64);
             let added = epoll::add(&self.epoll, &socket, data, EventFlags::IN);
             let connection = Connection::new(socket, Session::new(&self.service, share), now);
-            self.places[number] = Some(Place { connection, waits: Waits::Read });
+            self.accepted += 1;
+            self.places[number] = Some(Place { connection, waits: Waits::Read, connection_number: self.accepted });
             if let Err(error) = added {
                 tracing::warn!("cannot serve a connection: {error}");
                 self.close(number);
@@ -207,8 +233,10 @@ impl Worker {
     fn turn(&mut self, number: usize, now: Instant) {
         // Another event of the same round may have closed it.
         let Some(place) = self.places.get_mut(number).and_then(Option::as_mut) else { return };
-        if matches!(place.waits, Waits::Credit(until) if now < until) {
-            return self.turns.push_back(number);
+        match place.waits {
+            Waits::Credit(until) if now < until => return self.turns.push_back(number),
+            Waits::Answer => return,
+            _ => {}
         }
         let before = place.waits;
         let waits = place.connection.turn(&mut self.room, now);
@@ -216,8 +244,8 @@ impl Worker {
         let flags = |waits| match waits {
             Waits::Read | Waits::Turn => EventFlags::IN,
             Waits::Write => EventFlags::OUT,
-            // Whoever waits for time is not read from.
-            Waits::Credit(_) | Waits::Closed => EventFlags::empty(),
+            // Whoever waits for time, or for an answer, is not read from.
+            Waits::Credit(_) | Waits::Answer | Waits::Closed => EventFlags::empty(),
         };
         if waits == Waits::Closed {
             return self.close(number);
@@ -228,17 +256,48 @@ impl Worker {
                 return self.close(number);
             }
         }
+        if let Some((session, message)) = place.connection.take_question() {
+            let asked_by = Asked { number, connection: place.connection_number };
+            self.asker.ask(Question { session, message, asked_by }, self.inbox.clone());
+        }
         if matches!(waits, Waits::Turn | Waits::Credit(_)) {
             self.turns.push_back(number);
         }
     }
 
+    fn is_asking(&self, number: usize) -> bool {
+        let place = self.places.get(number).and_then(Option::as_ref);
+        place.is_some_and(|place| place.waits == Waits::Answer)
+    }
+
+    /// Looks into the inbox.
+    fn told(&mut self, now: Instant) {
+        let (answers, announcements) = self.inbox.take();
+        for answer in answers {
+            self.answered(answer, now);
+        }
+        self.announce(&announcements, now);
+    }
+
+    /// Hands an answer to the connection that asked, if it is still there.
+    fn answered(&mut self, Answer { session, reply, to }: Answer, now: Instant) {
+        let place = self.places.get_mut(to.number).and_then(Option::as_mut);
+        let Some(place) = place.filter(|place| place.connection_number == to.connection) else { return };
+        if place.connection.answered(session, &reply, now) {
+            // Its turn is due, and the epoll is as it was told.
+            place.waits = Waits::Credit(now);
+            self.turn(to.number, now);
+        } else {
+            self.close(to.number);
+        }
+    }
+
     /// Has all clients told of changes.
-    fn announce(&mut self, now: Instant) {
-        for announcement in self.inbox.take() {
+    fn announce(&mut self, announcements: &[Arc<Announcement>], now: Instant) {
+        for announcement in announcements {
             for number in 0..self.places.len() {
                 let Some(place) = self.places[number].as_mut() else { continue };
-                if place.connection.announce(&announcement, now) {
+                if place.connection.announce(announcement, now) {
                     self.turn(number, now);
                 } else {
                     self.close(number);
