@@ -133,35 +133,42 @@ impl Pending {
     pub fn take_batch(&mut self, index: &Index) -> fjall::OwnedWriteBatch {
         let mut batch = fjall::OwnedWriteBatch::with_capacity(index.database.clone(), self.len() + 1);
         let pending = std::mem::take(self);
-        for (hash, record) in pending.blocks {
+        for (hash, record) in in_order(pending.blocks) {
             batch.insert(&index.blocks, hash, record.as_bytes());
         }
         for (height, hash) in pending.active {
             put(&mut batch, &index.active, height.to_be_bytes(), hash);
         }
-        for (height, undo) in pending.undo.into_iter() {
+        for (height, undo) in in_order(pending.undo.into_iter()) {
             put(&mut batch, &index.undo, height.to_be_bytes(), undo);
         }
-        for (hash, locator) in pending.transactions {
+        for (hash, locator) in in_order(pending.transactions) {
             put(&mut batch, &index.transactions, hash, locator);
         }
-        for (script, locator) in pending.latest {
+        for (script, locator) in in_order(pending.latest) {
             put(&mut batch, &index.latest, script, locator);
         }
-        for (key, is_there) in pending.history {
+        for (key, is_there) in in_order(pending.history) {
             put(&mut batch, &index.history, key, is_there.then_some([0; 0]));
         }
-        for (outpoint, output) in pending.outputs.into_iter() {
+        for (outpoint, output) in in_order(pending.outputs.into_iter()) {
             put(&mut batch, &index.outputs, outpoint, output.as_ref().map(IntoBytes::as_bytes));
         }
-        for (key, value) in pending.unspent.into_iter() {
+        for (key, value) in in_order(pending.unspent.into_iter()) {
             put(&mut batch, &index.unspent, key, value.map(u64::to_be_bytes));
         }
-        for (output, input) in pending.spenders {
+        for (output, input) in in_order(pending.spenders) {
             put(&mut batch, &index.spenders, output, input);
         }
         batch
     }
+}
+
+/// Changes by their keys, which is how the index finds the place of each fastest: near the one before.
+fn in_order<K: Ord, V>(changes: impl IntoIterator<Item = (K, V)>) -> Vec<(K, V)> {
+    let mut changes: Vec<_> = changes.into_iter().collect();
+    changes.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    changes
 }
 
 fn key_of(outpoint: &Outpoint, output: &OutputRecord) -> UnspentKey {
