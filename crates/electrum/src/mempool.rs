@@ -124,6 +124,8 @@ pub struct Mempool {
     /// Virtual bytes by tenths of a satoshi for each.
     rates: BTreeMap<Reverse<u64>, u64>,
     recent: VecDeque<Hash>,
+    /// Virtual bytes of all, and the fees of all.
+    sums: (u64, u64),
     fees: Option<Fees>,
 }
 
@@ -140,7 +142,7 @@ impl Mempool {
 
     /// Virtual bytes of all, and the fees of all.
     pub fn size_and_fees(&self) -> (u64, u64) {
-        self.transactions.values().fold((0, 0), |(size, fees), waiting| (size + waiting.size, fees + waiting.fee))
+        self.sums
     }
 
     /// The hashes of all.
@@ -251,6 +253,8 @@ impl Mempool {
         }
         self.spenders.extend(come.spent.iter().map(|(outpoint, _)| (*outpoint, come.hash)));
         *self.rates.entry(Reverse(come.rate())).or_default() += come.size;
+        // Fees of made-up values may be anything; what comes and goes leaves nothing.
+        self.sums = (self.sums.0 + come.size, self.sums.1.wrapping_add(come.fee));
         self.recent.push_back(come.hash);
         if self.recent.len() > RECENT {
             self.recent.pop_front();
@@ -274,6 +278,7 @@ impl Mempool {
                 self.spenders.remove(outpoint);
             }
         }
+        self.sums = (self.sums.0 - gone.size, self.sums.1.wrapping_sub(gone.fee));
         let rate = Reverse(gone.rate());
         if let Some(size) = self.rates.get_mut(&rate) {
             *size -= gone.size;
@@ -334,6 +339,7 @@ mod tests {
         assert_eq!(mempool.apply(gone(&[1, 7])), [hash(50), hash(51), hash(52), hash(200)]);
         assert_eq!(mempool.of_script(&hash(52)), [(&child, 0)]);
         mempool.apply(gone(&[2]));
+        assert_eq!(mempool.size_and_fees(), (0, 0));
         assert!(
             mempool.is_empty() && mempool.scripts.is_empty() && mempool.spenders.is_empty() && mempool.rates.is_empty()
         );
