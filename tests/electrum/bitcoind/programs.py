@@ -54,13 +54,15 @@ class RpcError(Exception):
 class Bitcoind:
     """A bitcoind of its own, which talks to no other. Its wallet has all coins."""
 
-    # As Bitcoin Core does, and Knots unless told to, a parent of version 3 is let off its fee.
-    OPTIONS = ["-regtest", "-server", "-listen=0", "-dnsseed=0", "-fallbackfee=0.0001", "-addresstype=bech32", "-txindex=1", "-mempooltruc=enforce",
-               "-printtoconsole=0"]
+    OPTIONS = ["-regtest", "-server", "-listen=0", "-dnsseed=0", "-fallbackfee=0.0001", "-addresstype=bech32", "-txindex=1", "-printtoconsole=0"]
+    # Has Knots take what Bitcoin Core takes, which knows no such options and passes over them in this file: parents of version 3 without a
+    # fee, and lock times of 21, of which it makes the transactions of its own wallet now and then.
+    CONFIGURATION = "[regtest]\nmempooltruc=enforce\nrejectparasites=0\n"
 
     def __init__(self, program, folder):
         self.program, self.folder, self.port = program, Path(folder), free_port()
         self.folder.mkdir(parents=True)
+        (self.folder / "bitcoin.conf").write_text(self.CONFIGURATION)
         self.start()
         self.rpc("createwallet", "w")
         self.address = self.rpc("getnewaddress")
@@ -89,7 +91,8 @@ class Bitcoind:
     def rpc(self, method, *params):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         authorization = base64.b64encode(self.cookie.read_bytes()).decode()
-        connection.request("POST", "/", json.dumps({"id": 0, "method": method, "params": params}), {"Authorization": f"Basic {authorization}"})
+        call = {"jsonrpc": "1.0", "id": 0, "method": method, "params": params}
+        connection.request("POST", "/", json.dumps(call), {"Authorization": f"Basic {authorization}"})
         answer = json.loads(connection.getresponse().read())
         connection.close()
         if answer["error"]:
