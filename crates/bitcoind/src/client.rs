@@ -17,7 +17,7 @@ const LONGEST: u64 = 64 << 20;
 pub struct Settings {
     /// Its address, such as `http://127.0.0.1:8332`.
     pub url: String,
-    /// The file in which it leaves what is asked for as a password.
+    /// The file in which it leaves what is asked for as a password, or any other with a user, a colon and a password.
     pub cookie: PathBuf,
     /// How long it may take to answer.
     pub patience: Duration,
@@ -53,6 +53,13 @@ pub struct Fees {
     /// To take the place of another, on top.
     #[serde(rename = "incrementalrelayfee")]
     pub increment: f64,
+}
+
+/// What a node tells of what waits. btcd has no fees in it.
+#[derive(Deserialize)]
+struct MempoolInfo {
+    #[serde(flatten)]
+    fees: Option<Fees>,
 }
 
 /// Whether a node would take a transaction.
@@ -130,8 +137,9 @@ impl Client {
         let method = "getblockchaininfo";
         let info: Info = self.call(method, json!([]))?;
         let network = match &*info.chain {
-            "main" => Some(Network::Mainnet),
-            "test" => Some(Network::Testnet),
+            // As Bitcoin Core names them, and as btcd does.
+            "main" | "mainnet" => Some(Network::Mainnet),
+            "test" | "testnet3" => Some(Network::Testnet),
             "testnet4" => Some(Network::Testnet4),
             "signet" => Some(Network::Signet),
             "regtest" => Some(Network::Regtest),
@@ -175,7 +183,7 @@ impl Client {
     /// Transactions that wait to be in a block. One that has gone meanwhile is left out.
     pub fn mempool_transactions(&self, hashes: &[Hash]) -> Result<Vec<Vec<u8>>, Error> {
         let method = "getrawtransaction";
-        let asked = hashes.iter().map(|hash| json!([hex::reversed(hash), false]));
+        let asked = hashes.iter().map(|hash| json!([hex::reversed(hash)]));
         let answers: Vec<Result<String, Failure>> = self.batch(method, asked)?;
         let there = answers.into_iter().filter_map(|answer| match answer {
             Ok(text) => Some(bytes(method, &text)),
@@ -187,7 +195,7 @@ impl Client {
 
     /// What the node tells of a transaction, as JSON.
     pub fn verbose_transaction(&self, transaction: &Hash) -> Result<String, Error> {
-        let value: Value = self.call("getrawtransaction", json!([hex::reversed(transaction), true]))?;
+        let value: Value = self.call("getrawtransaction", json!([hex::reversed(transaction), 1]))?;
         Ok(value.to_string())
     }
 
@@ -227,12 +235,16 @@ impl Client {
             feerate: Option<f64>,
         }
         let parameters = mode.map_or_else(|| json!([blocks]), |mode| json!([blocks, mode]));
-        Ok(self.call::<Estimate>("estimatesmartfee", parameters)?.feerate)
+        match self.call::<Estimate>("estimatesmartfee", parameters) {
+            Ok(estimate) => Ok(estimate.feerate),
+            Err(Error::Refused(Failure { code: Failure::UNKNOWN_METHOD, .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// What transactions have to pay.
-    pub fn fees(&self) -> Result<Fees, Error> {
-        self.call("getmempoolinfo", json!([]))
+    /// What transactions have to pay; nothing where the node does not tell.
+    pub fn fees(&self) -> Result<Option<Fees>, Error> {
+        Ok(self.call::<MempoolInfo>("getmempoolinfo", json!([]))?.fees)
     }
 
     fn call<T: DeserializeOwned>(&self, method: &'static str, parameters: Value) -> Result<T, Error> {
@@ -311,4 +323,20 @@ fn hash(method: &'static str, text: &str) -> Result<Hash, Error> {
 
 fn bytes(method: &'static str, text: &str) -> Result<Vec<u8>, Error> {
     hex::parse(text).ok_or_else(|| Error::Malformed { method, reason: "it is not hexadecimal".into() })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn fees_are_what_the_node_tells_or_nothing() {
+        let btcd: MempoolInfo = serde_json::from_str(r#"{"size":2,"bytes":500}"#).unwrap();
+        assert_eq!(btcd.fees, None);
+        let core = r#"{"size":2,"mempoolminfee":0.00002,"minrelaytxfee":0.00001,"incrementalrelayfee":0.000001}"#;
+        let core: MempoolInfo = serde_json::from_str(core).unwrap();
+        assert_eq!(core.fees, Some(Fees { mempool: 0.00002, relay: 0.00001, increment: 0.000_001 }));
+    }
 }

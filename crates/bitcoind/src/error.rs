@@ -17,6 +17,8 @@ pub struct Failure {
 impl Failure {
     /// There is no such transaction or block.
     pub const NOT_FOUND: i64 = -5;
+    /// The node has no such method.
+    pub const UNKNOWN_METHOD: i64 = -32601;
 }
 
 /// Why a node gave no answer.

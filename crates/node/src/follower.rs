@@ -299,7 +299,7 @@ impl Follower {
     /// How what waits has changed.
     fn update(&self, service: &Service, branch: &Branch) -> Result<Update, Failure> {
         let waiting = self.client.mempool()?;
-        let fees = Some(self.client.fees()?);
+        let fees = self.client.fees()?;
         let (gone, new) = {
             let known = service.mempool();
             let now: HashSet<&Hash> = waiting.iter().collect();

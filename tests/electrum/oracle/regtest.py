@@ -35,9 +35,9 @@ def genesis(mainnet):
     return header + raw[80:], sha256d(header)
 
 
-def block(parent, height, raws, ids):
+def block(parent, height, raws, ids, time=None):
     """A block of transactions, by their bytes and hashes: its bytes and hash."""
-    root, time = root_of(ids), GENESIS_TIME + 600 * height
+    root, time = root_of(ids), time or GENESIS_TIME + 600 * height
     for nonce in range(2**32):
         header = struct.pack("<I", 4) + parent + root + struct.pack("<III", time, BITS, nonce)
         hash_ = sha256d(header)

@@ -12,7 +12,7 @@ use super::{ConfigError, within};
 pub struct Bitcoin {
     /// Address of its RPC; empty for none.
     pub node: String,
-    /// The file of its cookie; empty for the usual place of a node on mainnet.
+    /// The file of its cookie, or of a user, a colon and a password; empty for the usual place of a node on mainnet.
     pub cookie: PathBuf,
     /// How long it may take to answer, in milliseconds.
     pub timeout: u64,
