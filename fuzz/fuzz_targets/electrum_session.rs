@@ -3,42 +3,11 @@
 #![no_main]
 
 use std::net::Ipv4Addr;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use chain::bitcoin::{BitcoinChain, Importer, Options, Origin};
-use electrum::{Limits, Next, Service, Session, Settings};
+use electrum::{Next, Session};
 use libfuzzer_sys::fuzz_target;
-use spv::bitcoin::Network;
-use storage::RealDirectory;
-
-/// Mainnet's first block: a chain to ask for.
-const GENESIS: &[u8] = include_bytes!("../seeds/bitcoin_block/block-0");
-/// Bytes of the longest reply, and of the longest request.
-const LONGEST: usize = 8192;
-
-/// A service over a store with genesis alone.
-fn service() -> &'static Arc<Service> {
-    static SERVICE: OnceLock<Arc<Service>> = OnceLock::new();
-    SERVICE.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("a folder").keep();
-        let directory = Arc::new(RealDirectory::create(&folder).expect("a folder that can be written"));
-        let options = Options::new(Network::Mainnet);
-        let chain = BitcoinChain::open(directory, &folder.join("index"), &options).expect("a new store");
-        let mut importer = Importer::new(&chain, ()).expect("no other importer");
-        let origin = Origin::File { path: Path::new("genesis").into(), offset: 0 };
-        importer.add(GENESIS, &origin).expect("genesis is a block");
-        importer.commit().expect("a disk");
-        drop(importer);
-        // A cost that is never spent: a client that has to wait gets no replies meanwhile.
-        let limits = Limits { prefix_cost: 1 << 40, reply: LONGEST, request: LONGEST, ..Limits::default() };
-        Arc::new(
-            Service::new(chain, None, Settings { limits, ..Settings::default() }).expect("a store from genesis on"),
-        )
-    })
-}
-
+use turnpike_fuzz::genesis::{LONGEST, service};
 /// What is answered to bytes that come in pieces, and how it ends.
 fn replies(pieces: &[&[u8]]) -> (Vec<u8>, bool) {
     let service = service();

@@ -1,5 +1,7 @@
 //! What fuzz targets of files share: a directory as it was written, and any damage to it.
 
+pub mod genesis;
+
 use std::path::Path;
 use std::sync::Arc;
 
