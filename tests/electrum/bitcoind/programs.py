@@ -86,7 +86,12 @@ class Bitcoind:
             except (OSError, RpcError, json.JSONDecodeError, http.client.HTTPException):
                 return False
 
-        wait_until("bitcoind answers", answers)
+        try:
+            wait_until("bitcoind answers", answers)
+        except BaseException:
+            # Nobody else knows of it yet.
+            self.process.kill()
+            raise
 
     def rpc(self, method, *params):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
