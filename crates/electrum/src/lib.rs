@@ -24,7 +24,7 @@ mod version;
 use bitcoind::hex;
 pub use kept::Kept;
 pub use limits::{Limits, Share, Shares};
-pub use mempool::{Coin, Mempool, Outpoint, Read, Unconfirmed, Update, output_in_block};
+pub use mempool::{Coin, Mempool, Outpoint, Read, Unconfirmed, Update};
 pub use node::Node;
 pub use paths::Path;
 pub use service::{Announcement, Counts, Error, Service, Settings, State};

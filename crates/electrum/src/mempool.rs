@@ -5,8 +5,8 @@ use std::{
 };
 
 use bitcoind::Fees;
-use chain::bitcoin::{Branch, Error, Transaction, TransactionError, script_hash};
-use spv::{Hash, Locator, bitcoin::Encoding};
+use chain::bitcoin::{Transaction, TransactionError, script_hash};
+use spv::{Hash, bitcoin::Encoding};
 
 /// An output by the hash of its transaction and its number.
 pub type Outpoint = (Hash, u32);
@@ -88,18 +88,8 @@ impl Unconfirmed {
 }
 
 /// What a transaction's outputs pay.
-fn outputs(transaction: &Transaction<'_>) -> impl Iterator<Item = Coin> {
+pub(crate) fn outputs(transaction: &Transaction<'_>) -> impl Iterator<Item = Coin> {
     transaction.outputs().map(|output| Coin { script: script_hash(output.script), value: output.amount })
-}
-
-/// An output of a transaction that is in a block, and where that is.
-pub fn output_in_block(branch: &Branch, outpoint: &Outpoint) -> Result<Option<(Locator, Coin)>, Error> {
-    let Some(locator) = branch.view().transaction(&outpoint.0)? else { return Ok(None) };
-    let Some((_, bytes)) = branch.transaction(locator)? else { return Ok(None) };
-    // It was parsed without error when it was read.
-    let transaction = Transaction::read(&mut Encoding::new(&bytes)).ok();
-    let coin = transaction.and_then(|transaction| outputs(&transaction).nth(outpoint.1 as usize));
-    Ok(coin.map(|coin| (locator, coin)))
 }
 
 /// What changes.

@@ -1,6 +1,6 @@
 //! One client: bytes in, bytes out.
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,6 +11,7 @@ use crate::{
     arguments::Arguments,
     hex,
     limits::Share,
+    mempool::Outpoint,
     methods::{self, Call},
     rpc::{self, Id, Message, Request, RpcError},
     service::{Announcement, Counts, Service, State},
@@ -60,7 +61,8 @@ pub struct Session {
     /// Whether headers are subscribed to.
     pub(crate) headers: bool,
     pub(crate) scripts: HashSet<Hash>,
-    pub(crate) outpoints: HashSet<(Hash, u32)>,
+    /// With their scripts, once somebody pays them.
+    pub(crate) outpoints: HashMap<Outpoint, Option<Hash>>,
     pub(crate) closing: bool,
     /// Bytes that were looked through for the end of a request before.
     scanned: usize,
@@ -76,7 +78,7 @@ impl Session {
             has_version: false,
             headers: false,
             scripts: HashSet::new(),
-            outpoints: HashSet::new(),
+            outpoints: HashMap::new(),
             closing: false,
             scanned: 0,
         }
@@ -279,9 +281,8 @@ impl Session {
         for script in touched {
             self.notify_script(&state, &script, output)?;
         }
-        // Few clients have any, and those that have have few.
-        for outpoint in self.outpoints.iter().copied() {
-            self.notify_outpoint(&state, &announcement.scripts, outpoint, output)?;
+        for outpoint in self.touched_outpoints(&state, &announcement.scripts)? {
+            self.notify_outpoint(&state, outpoint, output)?;
         }
         self.share.charge((output.len() - begin) as u64 / COST_BYTES, now);
         Ok(())
@@ -303,22 +304,27 @@ impl Session {
         Ok(())
     }
 
-    fn notify_outpoint(
-        &self,
-        state: &State,
-        scripts: &[Hash],
-        outpoint: (Hash, u32),
-        output: &mut Vec<u8>,
-    ) -> Result<(), RpcError> {
+    /// The outpoints that a change of scripts may be about.
+    fn touched_outpoints(&mut self, state: &State, scripts: &[Hash]) -> Result<Vec<Outpoint>, RpcError> {
         let mempool = self.service.mempool();
-        if !methods::outpoint_touched(state, &mempool, outpoint, scripts).map_err(methods::failed)? {
-            return Ok(());
+        let mut touched = Vec::new();
+        for (outpoint, script) in &mut self.outpoints {
+            if script.is_none() {
+                *script = methods::outpoint_script(state, &mempool, *outpoint).map_err(methods::failed)?;
+            }
+            if script.is_some_and(|script| scripts.binary_search(&script).is_ok()) {
+                touched.push(*outpoint);
+            }
         }
+        Ok(touched)
+    }
+
+    fn notify_outpoint(&self, state: &State, outpoint: Outpoint, output: &mut Vec<u8>) -> Result<(), RpcError> {
         begin_notification(output, "blockchain.outpoint.subscribe");
         output.push(b'"');
         hex::push_reversed(output, &outpoint.0);
         rpc::push_format(output, format_args!("\",{},", outpoint.1));
-        methods::push_outpoint(state, &mempool, outpoint, output).map_err(methods::failed)?;
+        methods::push_outpoint(state, &self.service.mempool(), outpoint, output).map_err(methods::failed)?;
         end_notification(output);
         Counts::add(&self.service.counts.notifications, 1);
         Ok(())

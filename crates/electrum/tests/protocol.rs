@@ -364,6 +364,8 @@ fn clients_are_told_of_new_blocks() {
     old.ask("blockchain.scripthash.subscribe", json!(["22".repeat(32)]));
     new.ask("blockchain.scriptpubkey.subscribe", json!([hex(&scripts[1])]));
     assert_eq!(new.ask("blockchain.outpoint.subscribe", json!([funder, 0, ""])), json!({"funder_height": 9}));
+    // Of one that nobody pays there is nothing to tell.
+    assert_eq!(new.ask("blockchain.outpoint.subscribe", json!(["33".repeat(32), 0, ""])), json!({}));
 
     let mut importer = Importer::new(&fixture.chain, Seen::default()).unwrap();
     importer.add(&fixture.blocks[170], &Origin::File { path: "block".into(), offset: 0 }).unwrap();

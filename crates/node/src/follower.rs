@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use ::electrum::{Coin, Outpoint, Read, Service, Unconfirmed, Update, output_in_block, server::Announcer};
+use ::electrum::{Coin, Outpoint, Read, Service, Unconfirmed, Update, server::Announcer};
 use bitcoind::{BlockInfo, Client};
 use chain::bitcoin::{self, BitcoinChain, Branch, Change, Importer, Observer, Options, Origin, TransactionError};
 use proof::{BitcoinAnnouncer, Cache};
@@ -356,11 +356,14 @@ impl Arrivals {
     }
 }
 
-/// An output: of a transaction that waits, or in a block.
+/// An output that can be spent: of a transaction that waits, or in a block.
 fn find(outpoint: &Outpoint, service: &Service, branch: &Branch) -> Result<Option<Coin>, bitcoin::Error> {
     match service.mempool().output(outpoint) {
         Some(coin) => Ok(Some(coin)),
-        None => Ok(output_in_block(branch, outpoint)?.map(|(_, coin)| coin)),
+        None => {
+            let found = branch.view().unspent_output(&outpoint.0, outpoint.1)?;
+            Ok(found.map(|(script, value)| Coin { script, value }))
+        }
     }
 }
 

@@ -186,7 +186,8 @@ fn output_number(outpoint: &Outpoint) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-fn outpoint(transaction: &Hash, number: usize) -> Outpoint {
+/// An output of a transaction, as it is serialised.
+pub(super) fn outpoint(transaction: &Hash, number: usize) -> Outpoint {
     let mut outpoint = [0; 36];
     outpoint[..32].copy_from_slice(transaction);
     outpoint[32..].copy_from_slice(&(number as u32).to_le_bytes());

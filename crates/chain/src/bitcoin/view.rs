@@ -1,10 +1,10 @@
 //! Reading the store: what the proof service asks for.
 use super::block::{Block, TransactionError, coinbase};
-use super::connect::script_hash;
+use super::connect::{outpoint, script_hash};
 use super::error::{Error, damaged};
 use super::index::{
-    BlockRecord, Catalog, Index, decode_locator, decode_point, encode_locator, encode_point, get, history_key,
-    locator_of_key, unspent_key,
+    BlockRecord, Catalog, Index, OutputRecord, decode_locator, decode_point, encode_locator, encode_point, get,
+    history_key, locator_of_key, unspent_key,
 };
 use super::records::{read_array, read_checked, read_start};
 use super::start::Start;
@@ -269,6 +269,13 @@ impl View {
             Ok(Unspent { locator, output, value: u64::from_be_bytes(value) })
         };
         entries.take(limit).map(read).collect()
+    }
+
+    /// The hash of an output's script, and its satoshis, if it is there and not spent.
+    pub fn unspent_output(&self, transaction: &Hash, output: u32) -> Result<Option<(Hash, u64)>, Error> {
+        let key = outpoint(transaction, output as usize);
+        let record = get::<OutputRecord>(&self.state.snapshot, &self.shared.index.outputs, &key)?;
+        Ok(record.map(|record| (record.script, record.value.get())))
     }
 
     /// Who spends an output of a transaction: its place, and the number of its input.

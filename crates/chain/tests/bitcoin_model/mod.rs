@@ -57,6 +57,11 @@ impl Model {
     pub fn check(&self, view: &View) {
         for (hash, locator) in &self.transactions {
             assert_eq!(view.transaction(hash).unwrap(), Some(*locator));
+            for number in 0..2_u32 {
+                let outpoint: [u8; 36] = [&hash[..], &number.to_le_bytes()].concat().try_into().unwrap();
+                let unspent = self.outputs.get(&outpoint).map(|(script, output)| (*script, output.value));
+                assert_eq!(view.unspent_output(hash, number).unwrap(), unspent);
+            }
         }
         let mut unspent: HashMap<Hash, Vec<Unspent>> = HashMap::new();
         for (script, output) in self.outputs.values() {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub use blocks::push_tip;
-pub use outpoints::{push as push_outpoint, touched as outpoint_touched};
+pub use outpoints::{push as push_outpoint, script as outpoint_script};
 pub use scripts::push_status;
 
 /// The method that comes before all others.

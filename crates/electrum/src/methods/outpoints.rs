@@ -1,11 +1,11 @@
 //! `blockchain.outpoint.*`: who pays an output, and who spends it.
-use chain::bitcoin::Error;
-use spv::{Hash, Locator};
+use chain::bitcoin::{Branch, Error, Transaction};
+use spv::{Hash, Locator, bitcoin::Encoding};
 
 use super::{Call, Result, failed};
 use crate::{
     hex,
-    mempool::{Mempool, Outpoint, output_in_block},
+    mempool::{Coin, Mempool, Outpoint, outputs},
     rpc::{RpcError, push_format},
     service::State,
     session::Session,
@@ -15,6 +15,16 @@ use crate::{
 fn outpoint(call: &Call<'_>) -> std::result::Result<Outpoint, RpcError> {
     let (transaction, number) = (call.arguments.transaction(0)?, call.arguments.number(1, 0)?);
     Ok((transaction, u32::try_from(number).unwrap_or(u32::MAX)))
+}
+
+/// An output of a transaction that is in a block, and where that is.
+fn output_in_block(branch: &Branch, outpoint: &Outpoint) -> std::result::Result<Option<(Locator, Coin)>, Error> {
+    let Some(locator) = branch.view().transaction(&outpoint.0)? else { return Ok(None) };
+    let Some((_, bytes)) = branch.transaction(locator)? else { return Ok(None) };
+    // It was parsed without error when it was read.
+    let transaction = Transaction::read(&mut Encoding::new(&bytes)).ok();
+    let coin = transaction.and_then(|transaction| outputs(&transaction).nth(outpoint.1 as usize));
+    Ok(coin.map(|coin| (locator, coin)))
 }
 
 /// The height of an output, and its script; as of a transaction that waits where it is in no block.
@@ -64,14 +74,9 @@ pub fn push(
     Ok(())
 }
 
-/// Whether a change touched the script of an outpoint. One that is not there has gone with its block, perhaps.
-pub fn touched(
-    state: &State,
-    mempool: &Mempool,
-    outpoint: Outpoint,
-    scripts: &[Hash],
-) -> std::result::Result<bool, Error> {
-    Ok(funder(state, mempool, outpoint)?.is_none_or(|(_, _, script)| scripts.binary_search(&script).is_ok()))
+/// The script of an outpoint; nothing where nobody pays it, in a block or in what waits.
+pub fn script(state: &State, mempool: &Mempool, outpoint: Outpoint) -> std::result::Result<Option<Hash>, Error> {
+    Ok(funder(state, mempool, outpoint)?.map(|(_, _, script)| script))
 }
 
 pub fn get_status(session: &mut Session, call: &mut Call<'_>) -> Result {
@@ -83,15 +88,16 @@ pub fn get_status(session: &mut Session, call: &mut Call<'_>) -> Result {
 pub fn subscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
     let outpoint = outpoint(call)?;
     get_status(session, call)?;
-    if !session.outpoints.contains(&outpoint) {
+    if !session.outpoints.contains_key(&outpoint) {
         session.subscribe()?;
-        session.outpoints.insert(outpoint);
+        let script = script(call.state, &session.service.mempool(), outpoint).map_err(failed)?;
+        session.outpoints.insert(outpoint, script);
     }
     Ok(())
 }
 
 pub fn unsubscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let was_subscribed = session.outpoints.remove(&outpoint(call)?);
+    let was_subscribed = session.outpoints.remove(&outpoint(call)?).is_some();
     session.share.unsubscribe(usize::from(was_subscribed));
     push_format(call.output, format_args!("{was_subscribed}"));
     Ok(())
