@@ -115,7 +115,8 @@ impl WitnessCoinbase {
         }
         let body = encoding.since(start);
         let witness = match has_witness {
-            true => (encoding.count(1)?, encoding.string()?).1,
+            true if encoding.compact_size()? != 1 => return Err(WitnessProofError::Reserved),
+            true => encoding.string()?,
             false => &[],
         };
         let lock_time = encoding.array::<4>()?;
@@ -271,7 +272,8 @@ mod tests {
         let committed = [commitment(&[1; 32])];
         assert_eq!(parsed(&committed, None), Err(Reserved));
         assert_eq!(parsed(&committed, Some(&[&[0; 31]])), Err(Reserved));
-        assert!(parsed(&committed, Some(&[&[0; 32], &[0; 32]])).is_err());
+        assert_eq!(parsed(&committed, Some(&[])), Err(Reserved));
+        assert_eq!(parsed(&committed, Some(&[&[0; 32], &[0; 32]])), Err(Reserved));
         // A script that is too short commits to nothing.
         assert_eq!(parsed(&[commitment(&[1; 32])[..37].to_vec()], None).unwrap().commitment, None);
         let bare = parsed(&[vec![0x51; 20]], None).unwrap();
