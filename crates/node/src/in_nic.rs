@@ -31,7 +31,6 @@ use crate::{
     Config, Error, admission, blocks,
     controller::BEHIND,
     http::Http,
-    layout,
     listings::Listings,
     memory,
     recovery::{self, Recovered},
@@ -84,11 +83,8 @@ impl InNic {
             retention: Duration::from_secs(config.ledger.retry_seconds),
             ..InNicConfig::default()
         };
-        let secret = layout::random::<16>()?;
-        let [low, high] = [0, 8].map(|at| u64::from_ne_bytes(std::array::from_fn(|byte| secret[at + byte])));
-        let mut ledger = InNicLedger::load(&size, [low, high]).map_err(|error| in_nic(error.to_string()))?;
         let log = journal.log().clone();
-        restore::restore(&mut ledger, &recovered, &log, size.retention, admission::now())?;
+        let ledger = restore::load(&size, &recovered, &log, admission::now())?;
         drop(recovered);
         let network = chain.network_id();
         let listings = Listings::new(chain.reader());

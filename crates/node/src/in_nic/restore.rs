@@ -7,25 +7,58 @@ use ledger::{
     journal::{Log, Record},
 };
 use wire::CompactFrame;
-use xdp::{Committed, InNicLedger};
+use xdp::{Committed, InNicConfig, InNicLedger};
 
-use crate::Error;
+use crate::{Error, layout};
 
-/// Puts the accounts of `recovered` into an empty store, and has the operations of its journal that are not older than `retention`
-/// recognised when they are sent again. `now` is in microseconds since the Unix epoch, as the journal has it.
-pub fn restore(
+/// Secrets that are tried. Under one in forty a memory of retries that is full to the last has no place for one of its operations.
+const SECRETS: usize = 4;
+
+/// Why a store is not as it was.
+enum Failure {
+    /// Under this secret there is no place for something.
+    NoPlace(xdp::Error),
+    Other(Error),
+}
+
+impl<E: Into<Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// Loads the program over a store with the accounts of `recovered`, which recognises the operations of its journal that are not older
+/// than the retention. `now` is in microseconds since the Unix epoch, as the journal has it.
+pub fn load(config: &InNicConfig, recovered: &Ledger, log: &Arc<Log>, now: u64) -> Result<InNicLedger, Error> {
+    let in_nic = |error: xdp::Error| Error::InNic(error.to_string());
+    let mut tried = 0;
+    loop {
+        let secret = layout::random::<16>()?;
+        let [low, high] = [0, 8].map(|at| u64::from_ne_bytes(std::array::from_fn(|byte| secret[at + byte])));
+        let mut nic = InNicLedger::load(config, [low, high]).map_err(in_nic)?;
+        tried += 1;
+        match restore(&mut nic, recovered, log, config.retention, now) {
+            Ok(()) => return Ok(nic),
+            Err(Failure::NoPlace(_)) if tried < SECRETS => {}
+            Err(Failure::NoPlace(error)) => return Err(in_nic(error)),
+            Err(Failure::Other(error)) => return Err(error),
+        }
+    }
+}
+
+fn restore(
     nic: &mut InNicLedger,
     recovered: &Ledger,
     log: &Arc<Log>,
     retention: Duration,
     now: u64,
-) -> Result<(), Error> {
+) -> Result<(), Failure> {
     let other = || {
         Error::InNic("this is the data directory of another ledger: it has what does not fit a compact frame".into())
     };
     for (account, balance) in recovered.iter() {
         let account = account.to_compact().ok_or_else(other)?;
-        nic.insert(account, balance).map_err(|error| Error::InNic(error.to_string()))?;
+        nic.insert(account, balance).map_err(Failure::NoPlace)?;
     }
     nic.begin_after(recovered.last_sequence());
     let horizon = now.min(log.timestamp()).saturating_sub(retention.as_micros() as u64);
@@ -38,7 +71,7 @@ pub fn restore(
         let age = Duration::from_micros(now.saturating_sub(batch.timestamp));
         for (sequence, record) in (batch.first_sequence..).zip(batch.records) {
             let committed = committed(sequence, record).ok_or_else(other)?;
-            nic.remember(&committed, age).map_err(|error| Error::InNic(error.to_string()))?;
+            nic.remember(&committed, age).map_err(Failure::NoPlace)?;
         }
     }
     Ok(())
