@@ -56,8 +56,12 @@ def processor_time(process, of=None):
     """Microseconds that its threads have used, or those of a name."""
     used = 0
     for task in Path(f"/proc/{process.pid}/task").iterdir():
-        if of is None or (task / "comm").read_text().strip() == of:
-            used += int((task / "schedstat").read_text().split()[0])
+        try:
+            if of is None or (task / "comm").read_text().strip() == of:
+                used += int((task / "schedstat").read_text().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            # A thread that has ended meanwhile is none that serves.
+            continue
     return used / 1000
 
 
