@@ -49,17 +49,24 @@ impl TransactionProof<'_> {
     /// The coinbase is known by its shape, so it is a leaf, and the first. The transaction is on its level, so it is a leaf too.
     pub fn verify(&self, header: &BlockHeader) -> Result<(), ProofError> {
         check_coinbase(self.coinbase)?;
-        let coinbase = transaction_hash(self.coinbase);
-        let coinbase_root = root_of_path(&coinbase, 0, self.transactions, self.coinbase_path);
-        if coinbase_root.map_err(ProofError::CoinbasePath)? != header.merkle_root {
-            return Err(ProofError::CoinbaseRoot);
-        }
+        check_coinbase_path(self.coinbase, self.transactions, self.coinbase_path, header)?;
         let root = root_of_path(self.leaf, self.position, self.transactions, self.path).map_err(ProofError::Path)?;
         if root != header.merkle_root {
             return Err(ProofError::Root);
         }
         Ok(())
     }
+}
+
+/// Checks that a coinbase, which is one by its shape and has no witness, is the first leaf of a block's tree. That fixes the depth.
+pub(super) fn check_coinbase_path(
+    coinbase: &[u8],
+    transactions: u32,
+    path: &[Hash],
+    header: &BlockHeader,
+) -> Result<(), ProofError> {
+    let root = root_of_path(&transaction_hash(coinbase), 0, transactions, path).map_err(ProofError::CoinbasePath)?;
+    if root == header.merkle_root { Ok(()) } else { Err(ProofError::CoinbaseRoot) }
 }
 
 #[cfg(test)]

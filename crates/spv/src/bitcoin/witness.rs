@@ -4,8 +4,9 @@
 //! hashes of transactions with their witnesses as leaves, and an output of the coinbase commits to its root.
 use super::coinbase::{CoinbaseError, check_coinbase};
 use super::encoding::{Encoding, EncodingError};
-use super::hash::{sha256d, transaction_hash};
+use super::hash::sha256d;
 use super::header::BlockHeader;
+use super::proof::{ProofError, check_coinbase_path};
 use super::tree::{PathError, root_of_path};
 use crate::hash::Hash;
 use thiserror::Error;
@@ -62,15 +63,9 @@ pub enum WitnessProofError {
     /// The transaction's path can't be one.
     #[error("the transaction's path: {0}")]
     Path(#[source] PathError),
-    /// The coinbase's path can't be one.
-    #[error("the coinbase's path: {0}")]
-    CoinbasePath(#[source] PathError),
-    /// The coinbase is none.
-    #[error("the coinbase transaction: {0}")]
-    Coinbase(#[from] CoinbaseError),
-    /// The coinbase's path leads elsewhere.
-    #[error("the coinbase's path does not lead to the root in the block's header")]
-    CoinbaseRoot,
+    /// The coinbase is none, or not in the block.
+    #[error(transparent)]
+    Coinbase(#[from] ProofError),
     /// A commitment without what is reserved beside it.
     #[error("the coinbase's witness is not one item of 32 bytes, which a commitment needs beside it")]
     Reserved,
@@ -85,9 +80,15 @@ pub enum WitnessProofError {
     Root,
 }
 
+impl From<CoinbaseError> for WitnessProofError {
+    fn from(error: CoinbaseError) -> Self {
+        Self::Coinbase(error.into())
+    }
+}
+
 impl From<EncodingError> for WitnessProofError {
     fn from(error: EncodingError) -> Self {
-        Self::Coinbase(error.into())
+        CoinbaseError::from(error).into()
     }
 }
 
@@ -138,11 +139,7 @@ impl WitnessProof<'_> {
     /// Checks the proof against a header, which the caller takes from its own [`super::HeaderChain`].
     pub fn verify(&self, header: &BlockHeader) -> Result<(), WitnessProofError> {
         let coinbase = WitnessCoinbase::parse(self.coinbase)?;
-        let hash = transaction_hash(&coinbase.stripped);
-        let root = root_of_path(&hash, 0, self.transactions, self.coinbase_path);
-        if root.map_err(WitnessProofError::CoinbasePath)? != header.merkle_root {
-            return Err(WitnessProofError::CoinbaseRoot);
-        }
+        check_coinbase_path(&coinbase.stripped, self.transactions, self.coinbase_path, header)?;
         let commitment = coinbase.commitment.ok_or(WitnessProofError::NoCommitment)?;
         if self.position == 0 {
             return Err(WitnessProofError::IsCoinbase);
@@ -158,6 +155,7 @@ impl WitnessProof<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hash::transaction_hash;
     use super::super::network::Network;
     use super::super::tree::model;
     use super::*;
@@ -266,7 +264,7 @@ mod tests {
         assert_eq!(refused(WitnessProof { leaf: &zero, position: 0, path: &paths[0], ..proof }), IsCoinbase);
         assert_eq!(refused(WitnessProof { leaf: &[9; 32], ..proof }), Root);
         assert_eq!(refused(WitnessProof { path: &[], ..proof }), Path(PathError::Depth { expected: 2, found: 0 }));
-        assert_eq!(refused(WitnessProof { coinbase_path: &paths[0], ..proof }), CoinbaseRoot);
+        assert_eq!(refused(WitnessProof { coinbase_path: &paths[0], ..proof }), Coinbase(ProofError::CoinbaseRoot));
 
         let parsed = |scripts: &[Vec<u8>], witness| WitnessCoinbase::parse(&coinbase(scripts, witness));
         let committed = [commitment(&[1; 32])];
