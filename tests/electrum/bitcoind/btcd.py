@@ -5,15 +5,12 @@ usage: btcd.py BTCD TURNPIKE FOLDER
 """
 
 import hashlib
-import http.client
-import json
 import struct
-import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
 
-from programs import Bitcoind, Client, RpcError, Turnpike, check, fail, free_port, main, tell_end, wait_until
+from programs import Bitcoind, Client, Turnpike, check, fail, free_port, main, tell_end
 from wallet import Electrum
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
@@ -54,24 +51,10 @@ class Btcd(Bitcoind):
 
     def start(self):
         user, password = self.cookie.read_text().split(":")
-        self.process = subprocess.Popen(
+        self.launch(
             [self.program, "--regtest", "--txindex", "--nolisten", "--notls", f"--rpclisten=127.0.0.1:{self.port}", f"--rpcuser={user}",
              f"--rpcpass={password}", f"--miningaddr={ADDRESS}", f"--configfile={self.folder}/btcd.conf", f"--datadir={self.folder}/data",
-             f"--logdir={self.folder}/logs"], stdout=subprocess.DEVNULL)
-
-        def answers():
-            if self.process.poll() is not None:
-                fail(f"btcd ended with {self.process.returncode}")
-            try:
-                return self.rpc("getblockcount") is not None
-            except (OSError, RpcError, json.JSONDecodeError, http.client.HTTPException):
-                return False
-
-        try:
-            wait_until("btcd answers", answers)
-        except SystemExit:
-            self.process.kill()
-            raise
+             f"--logdir={self.folder}/logs"])
 
     def tell(self):
         tell_end(self.folder / "logs" / "regtest" / "btcd.log")

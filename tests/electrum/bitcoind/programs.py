@@ -76,18 +76,22 @@ class Bitcoind:
         return self.folder / "regtest" / ".cookie"
 
     def start(self):
-        self.process = subprocess.Popen([self.program, *self.OPTIONS, f"-datadir={self.folder}", f"-rpcport={self.port}"])
+        self.launch([self.program, *self.OPTIONS, f"-datadir={self.folder}", f"-rpcport={self.port}"])
+
+    def launch(self, command):
+        """Starts the program, and waits until it answers."""
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
         def answers():
             if self.process.poll() is not None:
-                fail(f"bitcoind ended with {self.process.returncode}")
+                fail(f"{command[0]} ended with {self.process.returncode}")
             try:
                 return self.rpc("getblockcount") is not None
             except (OSError, RpcError, json.JSONDecodeError, http.client.HTTPException):
                 return False
 
         try:
-            wait_until("bitcoind answers", answers)
+            wait_until(f"{command[0]} answers", answers)
         except BaseException:
             # Nobody else knows of it yet.
             self.process.kill()

@@ -11,8 +11,12 @@ import socket
 import struct
 import sys
 from decimal import Decimal
+from pathlib import Path
 
 from programs import Client, RpcError, check, has_all_of, main, script_hash, start_both, wait_until
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
+from blocks import root_of_path, sha256d, shown  # noqa: E402
 
 COIN = 100_000_000
 
@@ -324,19 +328,6 @@ def gone_and_back(judge):
     check("then it is followed again", judge.turnpike.metric("bitcoin_node_up"), 1)
 
 
-def sha256d(data):
-    return hashlib.sha256(hashlib.sha256(data).digest()).digest()
-
-
-def root_of(leaf, position, path):
-    """Where a path leads to. Hashes are as Bitcoin shows them."""
-    node = bytes.fromhex(leaf)[::-1]
-    for sibling in (bytes.fromhex(sibling)[::-1] for sibling in path):
-        node = sha256d(sibling + node if position & 1 else node + sibling)
-        position >>= 1
-    return node[::-1].hex()
-
-
 def witnesses(judge):
     """Proofs of witnesses (protocol 1.8 as drafted) as a client checks them, with bitcoind to take the coinbase apart."""
     bitcoind = judge.bitcoind
@@ -351,17 +342,17 @@ def witnesses(judge):
         told = (proof["wtxid"], proof["block_height"], proof["block_hash"], proof["pos"])
         assert told == (transaction["hash"], block["height"], block["hash"], position), told
         coinbase = bitcoind.rpc("decoderawtransaction", proof["cb_tx"])
-        assert root_of(coinbase["txid"], 0, proof["cb_proof"]) == block["merkleroot"], proof
+        assert shown(root_of_path(coinbase["txid"], 0, proof["cb_proof"])) == block["merkleroot"], proof
         if position == 0:
-            assert "wmerkle" not in proof and root_of(transaction["txid"], 0, proof["merkle"]) == block["merkleroot"], proof
+            assert "wmerkle" not in proof and shown(root_of_path(transaction["txid"], 0, proof["merkle"])) == block["merkleroot"], proof
             continue
         assert "merkle" not in proof and transaction["hash"] != transaction["txid"], proof
-        root = root_of(proof["wtxid"], position, proof["wmerkle"])
+        root = root_of_path(proof["wtxid"], position, proof["wmerkle"])
         committed = [one["scriptPubKey"]["hex"][12:76] for one in coinbase["vout"] if one["scriptPubKey"]["hex"].startswith("6a24aa21a9ed")]
         reserved = bytes.fromhex(coinbase["vin"][0]["txinwitness"][0])
-        assert sha256d(bytes.fromhex(root)[::-1] + reserved).hex() == committed[-1], proof
+        assert sha256d(root + reserved).hex() == committed[-1], proof
         esplora = judge.turnpike.esplora(f"/tx/{transaction['txid']}/witness-merkle-proof")
-        expected = {"block_height": block["height"], "merkle": proof["wmerkle"], "pos": position, "witness_root": root}
+        expected = {"block_height": block["height"], "merkle": proof["wmerkle"], "pos": position, "witness_root": shown(root)}
         assert esplora == expected, (esplora, expected)
     print(f"ok: the witnesses of {len(block['tx']) - 1} transactions are proved", flush=True)
     waiting = judge.send(judge.new_script()[0], 0.1)

@@ -9,6 +9,15 @@ def sha256d(data):
     return hashlib.sha256(hashlib.sha256(data).digest()).digest()
 
 
+def root_of_path(leaf, position, path):
+    """The Merkle root that a path leads to. The leaf and the path are as Bitcoin shows them, the root is not."""
+    node = bytes.fromhex(leaf)[::-1]
+    for beside in (bytes.fromhex(beside)[::-1] for beside in path):
+        node = sha256d(beside + node if position & 1 else node + beside)
+        position >>= 1
+    return node
+
+
 def shown(hash_):
     """A hash as Bitcoin shows it."""
     return hash_[::-1].hex()

@@ -8,9 +8,13 @@ import asyncio
 import hashlib
 import struct
 import sys
+from pathlib import Path
 
 import bdkpython as bdk
 import electrum_client
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oracle"))
+from blocks import root_of_path  # noqa: E402
 
 TIP = 14131
 GENESIS = "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f"
@@ -27,16 +31,6 @@ def check(what, found, expected):
     if found != expected:
         sys.exit(f"error: {what}: {found!r}, and not {expected!r}")
     print(f"ok: {what}")
-
-
-def root_of(leaf, position, path):
-    """The Merkle root that a path leads to."""
-    node = bytes.fromhex(leaf)[::-1]
-    for beside in (bytes.fromhex(node)[::-1] for node in path):
-        pair = beside + node if position & 1 else node + beside
-        node = hashlib.sha256(hashlib.sha256(pair).digest()).digest()
-        position >>= 1
-    return node
 
 
 def scanned(client, *options):
@@ -69,7 +63,7 @@ def by_bdk(electrum, esplora):
     header = by_esplora.get_header_by_hash(by_esplora.get_block_hash(HEIGHT))
     proof = by_esplora.get_merkle_proof(txid)
     check("BDK: where the transaction is", (proof.block_height, proof.pos), (HEIGHT, 1))
-    root = root_of(PAYMENT, proof.pos, [str(node) for node in proof.merkle])
+    root = root_of_path(PAYMENT, proof.pos, [str(node) for node in proof.merkle])
     check("BDK: the path by Esplora leads to the root", root[::-1].hex(), str(header.merkle_root))
     spent = by_esplora.get_output_status(txid, 1)
     check("BDK: what was left over is spent", (spent.spent, spent.status.block_height), (True, 181))
@@ -94,7 +88,7 @@ async def by_electrum_client(electrum):
     for one in history:
         proof = await client.get_merkle(one.tx_hash, one.height)
         header = bytes.fromhex(await client.get_block_header(one.height))
-        if root_of(one.tx_hash, proof.pos, proof.merkle) != header[36:68]:
+        if root_of_path(one.tx_hash, proof.pos, proof.merkle) != header[36:68]:
             sys.exit(f"error: electrum-client: the path of {one.tx_hash} does not lead to the root")
     check("electrum-client: all paths lead to their roots", True, True)
     chunk = await client.get_block_headers(0, 2016)
