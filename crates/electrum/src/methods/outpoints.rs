@@ -54,15 +54,16 @@ fn spender(
     Ok(mempool.spender(&outpoint).map(|waiting| (mempool.height(waiting).into(), waiting.hash)))
 }
 
-/// Appends the status of an outpoint.
+/// Appends the status of an outpoint. Returns its script, if somebody pays it.
 pub fn push(
     state: &State,
     mempool: &Mempool,
     outpoint: Outpoint,
     output: &mut Vec<u8>,
-) -> std::result::Result<(), Error> {
+) -> std::result::Result<Option<Hash>, Error> {
     output.push(b'{');
-    if let Some((height, locator, _)) = funder(state, mempool, outpoint)? {
+    let funder = funder(state, mempool, outpoint)?;
+    if let Some((height, locator, _)) = funder {
         push_format(output, format_args!("\"funder_height\":{height}"));
         if let Some((height, hash)) = spender(state, mempool, (outpoint, locator))? {
             output.extend_from_slice(b",\"spender_txhash\":\"");
@@ -71,7 +72,7 @@ pub fn push(
         }
     }
     output.push(b'}');
-    Ok(())
+    Ok(funder.map(|(_, _, script)| script))
 }
 
 /// The script of an outpoint; nothing where nobody pays it, in a block or in what waits.
@@ -82,15 +83,15 @@ pub fn script(state: &State, mempool: &Mempool, outpoint: Outpoint) -> std::resu
 pub fn get_status(session: &mut Session, call: &mut Call<'_>) -> Result {
     let outpoint = outpoint(call)?;
     call.arguments.bytes(2)?;
-    push(call.state, &session.service.mempool(), outpoint, call.output).map_err(failed)
+    push(call.state, &session.service.mempool(), outpoint, call.output).map(drop).map_err(failed)
 }
 
 pub fn subscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
     let outpoint = outpoint(call)?;
-    get_status(session, call)?;
+    call.arguments.bytes(2)?;
+    let script = push(call.state, &session.service.mempool(), outpoint, call.output).map_err(failed)?;
     if !session.outpoints.contains_key(&outpoint) {
         session.subscribe()?;
-        let script = script(call.state, &session.service.mempool(), outpoint).map_err(failed)?;
         session.outpoints.insert(outpoint, script);
     }
     Ok(())
