@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 
 from chain_vectors import definitions, index_proofs, seals, signatures, transaction_proofs
 from delay_vectors import proofs
-from finality_vectors import certificates, evidence
+from finality_vectors import approvals, certificates, evidence, reconfigurations, vouched
 from frames import STATUS
 from ledger_vectors import conversation
 from wire_vectors import replies, requests
@@ -58,6 +58,15 @@ def files():
     yield "chain/evidence.txt", lines(
         "Two votes by a replica, which contradict each other or not. Keys as of certificates.",
         ("name", "verdict", "network id", "keys of the replicas", "evidence"), evidence())
+    yield "chain/approvals.txt", lines(
+        "Approvals of changes of the set of replicas: whether the signature is that of the signer. Keys as of certificates.",
+        ("name", "verdict", "network id", "keys of the replicas", "approval"), approvals())
+    yield "chain/reconfigurations.txt", lines(
+        "Changes of the set of replicas of generation 0 with approvals. Keys as of certificates.",
+        ("name", "verdict", "network id", "keys of the replicas", "reconfiguration", "keys after it"), reconfigurations())
+    yield "chain/vouched.txt", lines(
+        "Founders, changes of the set and a certificate: whether the founders lead to the present set. Keys as of certificates.",
+        ("name", "verdict", "network id", "what is kept", "keys of the present set"), vouched())
     yield "chain/transaction_proofs.txt", lines(
         "Replies to proof query 3 on the own chain.", ("name", "verdict", "header of the block", "reply"),
         transaction_proofs())
@@ -78,7 +87,9 @@ def seeds(directory):
         "wire_reply": ((record[0], record[3]) for record in replies() if not isinstance(record, str)),
         "own_proof": [*((record[0], bytes(16) + record[3]) for record in transaction_proofs()),
                       *((f"index_{record[0]}", record[2] + record[4]) for record in index_proofs())],
-        "certificate": [(record[0], record[2] + record[4]) for record in (*certificates(), *evidence())],
+        "certificate": [(record[0], record[2] + record[4]) for record in (*certificates(), *evidence())]
+        + [(f"change_{record[0]}", record[2] + record[4]) for record in (*approvals(), *reconfigurations())]
+        + [(f"vouched_{record[0]}", record[2] + record[3]) for record in vouched()],
         "delay_proof": ((record[0], record[2]) for record in proofs()),
     }
     for target, frames in starts.items():

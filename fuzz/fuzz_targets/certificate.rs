@@ -1,9 +1,13 @@
-//! Any bytes as a certificate of finality or as evidence: what is read is written the same, and nobody's keys made it.
+//! Any bytes as a certificate of finality, as evidence or as a change of members: what is read is written the same, and nobody's
+//! keys made it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use spv::SealingKey;
-use spv::finality::{Certificate, DoubleVote, MAX_CERTIFICATE_SIZE, ReplicaSet};
+use spv::finality::{
+    Approval, Certificate, DoubleVote, MAX_CERTIFICATE_SIZE, MAX_RECONFIGURATION_SIZE, MAX_RECONFIGURATIONS, Reconfiguration,
+    ReplicaSet, Vouched,
+};
 use std::sync::LazyLock;
 use zerocopy::FromBytes;
 
@@ -19,6 +23,26 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(certificate.encode(), bytes);
         assert!(bytes.len() <= MAX_CERTIFICATE_SIZE && certificate.signers().is_sorted());
         assert!(certificate.verify(network, &REPLICAS).is_err());
+    }
+    if let Ok(reconfiguration) = Reconfiguration::decode(bytes) {
+        assert_eq!(reconfiguration.encode(), bytes);
+        assert!(bytes.len() <= MAX_RECONFIGURATION_SIZE && reconfiguration.signers().is_sorted());
+        assert!(reconfiguration.verify(network, &REPLICAS, reconfiguration.change.generation.get()).is_err());
+        // What is applied changes the set by one member.
+        if let Ok(after) = reconfiguration.change.apply(&REPLICAS) {
+            assert!(after.keys().len().abs_diff(REPLICAS.keys().len()) == 1);
+        }
+    }
+    if let Ok(approval) = Approval::read_from_bytes(bytes) {
+        assert!(!approval.holds(network, &REPLICAS));
+    }
+    if let Ok(vouched) = Vouched::decode(bytes) {
+        assert_eq!(vouched.encode(), bytes);
+        assert!(vouched.reconfigurations.len() <= MAX_RECONFIGURATIONS);
+        // A change that holds is of the founders' own keys, as those of the golden vectors are.
+        if let Err(error) = vouched.replicas(network) {
+            assert!((error.generation as usize) < vouched.reconfigurations.len());
+        }
     }
     if let Ok(evidence) = DoubleVote::read_from_bytes(bytes) {
         assert!(!evidence.holds(network, &REPLICAS));

@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use spv::finality::{Certificate, Reconfiguration, ReplicaSet};
 use wire::{Frame, Reply};
 
 fuzz_target!(|data: &[u8]| {
@@ -26,7 +27,8 @@ fuzz_target!(|data: &[u8]| {
         Reply::Headers(headers) => assert!(headers.headers.len() < data.len()),
         Reply::Finality(finality) => {
             assert!(!finality.status.is_ok() || finality.fixed.frame_length() <= data.len());
-            let _ = spv::finality::Vouched::parse(finality.keys, finality.certificate);
+            let _ = ReplicaSet::from_bytes(finality.keys);
+            let _ = (Certificate::decode(finality.certificate), Reconfiguration::decode(finality.certificate));
         }
         Reply::Info(info) => assert!(info.program().len() <= 16),
         _ => {}

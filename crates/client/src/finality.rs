@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use spv::finality::Vouched;
+use spv::finality::{Certificate, ReplicaSet, Vouched, VouchedError};
 use spv::{HeaderChain, HeaderError};
 use wire::{FinalityFrame, Reply};
 use zerocopy::IntoBytes;
@@ -54,7 +54,11 @@ impl Client {
             },
             |reply, _| {
                 let Reply::Finality(reply) = reply else { return Err(Error::WrongReply) };
-                let parse = || Vouched::parse(reply.keys, reply.certificate);
+                let parse = || -> Result<_, VouchedError> {
+                    let founders = ReplicaSet::from_bytes(reply.keys)?;
+                    let certificate = Certificate::decode(reply.certificate)?;
+                    Ok(Vouched { founders, reconfigurations: vec![], certificate })
+                };
                 let vouched = (!reply.certificate.is_empty()).then(parse).transpose()?;
                 let FinalityFrame { replica, replicas, leader, view, height, hash, .. } = *reply.fixed;
                 let (view, height) = (view.get(), height.get());

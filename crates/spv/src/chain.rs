@@ -1,5 +1,5 @@
 //! The chain of headers that a light client keeps of the own chain.
-use crate::finality::{CertificateError, Vouched};
+use crate::finality::{CertificateError, SuccessionError, Vouched};
 use crate::hash::{Hash, ZERO_HASH};
 use crate::header::{BlockHeader, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, ORDERED_VERSION};
 use crate::seal::{Authority, ChainKey, CheckSeals, Equivocation, OneByOne, Seal, SealedHeader};
@@ -28,9 +28,14 @@ pub enum HeaderError {
     /// A genesis header that names no key.
     #[error("the genesis header names no key that could seal headers")]
     NoKey,
-    /// Other replicas than the genesis header names.
-    #[error("these are not the replicas that the genesis header names: they are of another network, or made up")]
+    /// Other founders than the genesis header names.
+    #[error(
+        "these are not the founding replicas that the genesis header names: they are of another network, or made up"
+    )]
     OtherReplicas,
+    /// The founders' set does not lead to the one that the certificate is of.
+    #[error(transparent)]
+    Succession(#[from] SuccessionError),
     /// The certificate does not hold.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -183,11 +188,11 @@ impl HeaderChain {
     /// Makes the headers final that a certificate vouches for: the one whose hash it states, and all before it. Gives the height
     /// of that one, which may be lower than that of an earlier certificate.
     pub fn certify(&mut self, vouched: &Vouched) -> Result<u64, HeaderError> {
-        let Vouched { replicas, certificate } = vouched;
-        if self.authority != Authority::Replicas(replicas.hash()) {
+        let Vouched { founders, certificate, .. } = vouched;
+        if self.authority != Authority::Replicas(founders.hash()) {
             return Err(HeaderError::OtherReplicas);
         }
-        certificate.verify(self.network_id(), replicas)?;
+        certificate.verify(self.network_id(), &vouched.replicas(self.network_id())?)?;
         // An ordered block states a header of a lower height than its own.
         let highest = certificate.header.height.get().min(self.height() + 1);
         let stated = |&height: &u64| self.hashes[height as usize] == certificate.header.statement;
@@ -388,6 +393,7 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::{genesis, key};
     use super::*;
+    use crate::finality::testing::{added, reconfigured_in};
     use crate::finality::{Certificate, OrderedHeader, ReplicaSet, Vote, VoteKind};
     use crate::seal::SealingKey;
 
@@ -437,14 +443,14 @@ mod tests {
         assert!(chain.trusted() == 0 && chain.key().is_none() && !is_found(&chain, 1), "links alone vouch for nothing");
         let of = |chain: &HeaderChain, height, stated: u64| {
             let certificate = certificate(&network, &keys[..3], height, *chain.hash(stated).unwrap());
-            Vouched { replicas: set.clone(), certificate }
+            Vouched { founders: set.clone(), reconfigurations: vec![], certificate }
         };
         assert_eq!(chain.certify(&of(&chain, 4, 3)), Ok(3));
         assert_eq!(chain.certify(&of(&chain, 3, 1)), Ok(1));
         assert_eq!([0, 1, 3, 4].map(|height| is_found(&chain, height)), [true, true, true, false]);
         // Not of a height that was executed before it, not of a header that is here, of too few, or of others.
         assert_eq!(chain.certify(&of(&chain, 4, 4)), Err(HeaderError::Statement));
-        let vouched = |certificate| Vouched { replicas: set.clone(), certificate };
+        let vouched = |certificate| Vouched { founders: set.clone(), reconfigurations: vec![], certificate };
         let stranger = vouched(certificate(&network, &keys, 9, [7; 32]));
         assert_eq!(chain.certify(&stranger), Err(HeaderError::Statement));
         let few = vouched(certificate(&network, &keys[..2], 9, *chain.hash(5).unwrap()));
@@ -452,7 +458,7 @@ mod tests {
         let mut keys = keys.clone();
         keys.swap(0, 1);
         let others = ReplicaSet::new(keys.iter().map(SealingKey::public).collect()).unwrap();
-        let of_others = Vouched { replicas: others, ..of(&chain, 5, 4) };
+        let of_others = Vouched { founders: others, ..of(&chain, 5, 4) };
         assert_eq!(chain.certify(&of_others), Err(HeaderError::OtherReplicas));
         assert_eq!(chain.trusted(), 3);
         // The one that reaches highest is kept, and makes a chain of its headers what it was.
@@ -467,6 +473,31 @@ mod tests {
         assert_eq!(chain.height(), 5);
         chain.forget_unvouched();
         assert_eq!((chain.height(), chain.all()), (3, restored.all()));
+    }
+
+    #[test]
+    fn the_present_replicas_certify_and_no_earlier_ones() {
+        let (mut chain, mut keys, founders) = ordered(5);
+        let network = *chain.network_id();
+        let change = added(0, 5);
+        let reconfiguration = reconfigured_in(&network, change, &founders, &keys, &[1, 2, 3]);
+        let of = |keys: &[SealingKey], stated: u64| Vouched {
+            founders: founders.clone(),
+            reconfigurations: vec![reconfiguration.clone()],
+            certificate: certificate(&network, keys, 5, *chain.hash(stated).unwrap()),
+        };
+        let (by_founders, cut) = (of(&keys, 3), of(&keys[..2], 3));
+        keys.insert(0, SealingKey::from_bytes(&[5; 32]).unwrap());
+        let by_present = of(&keys[..4], 3);
+        let forged = reconfigured_in(&[8; 32], change, &founders, &keys[1..], &[1, 2, 3]);
+        let forged = Vouched { reconfigurations: vec![forged], ..by_present.clone() };
+        assert!(matches!(chain.certify(&by_founders), Err(HeaderError::Certificate(CertificateError::Signature(0)))));
+        assert!(matches!(chain.certify(&cut), Err(HeaderError::Certificate(CertificateError::Quorum { .. }))));
+        assert!(matches!(chain.certify(&forged), Err(HeaderError::Succession(SuccessionError { generation: 0, .. }))));
+        let skipped = Vouched { reconfigurations: vec![], ..by_present.clone() };
+        assert!(matches!(chain.certify(&skipped), Err(HeaderError::Certificate(_))));
+        assert_eq!((chain.trusted(), chain.certify(&by_present)), (0, Ok(3)));
+        assert_eq!(Vouched::decode(&chain.vouched().unwrap().encode()), Ok(by_present));
     }
 
     #[test]

@@ -45,6 +45,7 @@ prepared!(REPLICAS, REPLICAS_TAG);
 prepared!(ORDERED, ORDERED_TAG);
 prepared!(BODY, BODY_TAG);
 prepared!(VOTE, VOTE_TAG);
+prepared!(MEMBER_CHANGE, MEMBER_CHANGE_TAG);
 prepared!(NETWORK, NETWORK_TAG);
 prepared!(TRANSACTION, TRANSACTION_TAG);
 prepared!(NODE, NODE_TAG);
@@ -84,6 +85,11 @@ pub fn body_hash(body: &[u8]) -> Hash {
 /// What a replica's vote is a signature of.
 pub fn vote_message(vote: &[u8]) -> Hash {
     VOTE.hash(&[vote])
+}
+
+/// What an approval of a change is a signature of: the change of the set of this hash, in this network.
+pub fn member_change_hash(network: &Hash, replicas: &Hash, change: &[u8]) -> Hash {
+    MEMBER_CHANGE.hash(&[network, replicas, change])
 }
 
 /// What a genesis header has in place of a previous hash.

@@ -18,6 +18,8 @@ pub const ORDERED_TAG: &str = "turnpike/ordered";
 pub const BODY_TAG: &str = "turnpike/ordered/body";
 /// Tag of what a replica's vote is a signature of.
 pub const VOTE_TAG: &str = "turnpike/vote";
+/// Tag of what a replica signs that approves a change of the set.
+pub const MEMBER_CHANGE_TAG: &str = "turnpike/member-change";
 /// Tag of the secret of a replica's connections, made of the secret of its votes.
 pub const REPLICA_IDENTITY_TAG: &str = "turnpike/replica/identity";
 /// Tag of the value that stands in for the previous hash in a genesis header.

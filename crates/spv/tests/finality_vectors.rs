@@ -1,63 +1,109 @@
-//! The golden vectors of certificates and evidence.
+//! The golden vectors of certificates, evidence and changes of members.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
-use turnpike_spv::ChainKey;
-use turnpike_spv::finality::{Certificate, DoubleVote, ReplicaSet};
+use turnpike_spv::finality::{Approval, Certificate, DoubleVote, Reconfiguration, ReplicaSet, Vouched};
 use zerocopy::{FromBytes, IntoBytes};
 
+/// A line: its name, its verdict, and the fields behind the two.
 struct Record {
     name: String,
     good: bool,
-    network: [u8; 32],
-    replicas: ReplicaSet,
-    bytes: Vec<u8>,
+    fields: Vec<Vec<u8>>,
 }
 
-fn records(file: &str) -> Vec<Record> {
+impl Record {
+    fn network(&self) -> [u8; 32] {
+        self.fields[0].as_slice().try_into().unwrap()
+    }
+
+    /// The keys in a field; nothing where the field is empty.
+    fn keys(&self, field: usize) -> Option<ReplicaSet> {
+        let keys = self.fields[field].as_chunks().0;
+        (!keys.is_empty()).then(|| ReplicaSet::from_bytes(keys).unwrap())
+    }
+}
+
+/// The records of a file, of which so many at least are good, and there are so many at least.
+fn records(file: &str, good: usize, all: usize) -> Vec<Record> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/chain").join(file);
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|line| {
-            let [name, verdict, network, keys, bytes] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
-            let keys = unhex(keys).as_chunks().0.iter().map(|key| ChainKey::from_bytes(key).unwrap()).collect();
-            let good = match verdict {
-                "good" => true,
-                "bad" => false,
-                verdict => panic!("{verdict}"),
-            };
-            let (network, bytes) = (unhex(network).try_into().unwrap(), unhex(bytes));
-            Record { name: name.into(), good, network, replicas: ReplicaSet::new(keys).unwrap(), bytes }
-        })
-        .collect()
+    let record = |line: &str| {
+        let mut fields = line.split(' ');
+        let name = fields.next().unwrap().into();
+        let good = match fields.next().unwrap() {
+            "good" => true,
+            "bad" => false,
+            verdict => panic!("{verdict}"),
+        };
+        Record { name, good, fields: fields.map(unhex).collect() }
+    };
+    let records: Vec<_> = lines.map(record).collect();
+    assert!(records.iter().filter(|record| record.good).count() >= good && records.len() >= all);
+    records
 }
 
 fn unhex(text: &str) -> Vec<u8> {
+    let text = text.trim_start_matches('-');
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
 }
 
 #[test]
 fn certificates() {
-    let records = records("certificates.txt");
-    assert!(records.iter().filter(|record| record.good).count() >= 3 && records.len() >= 15);
-    for Record { name, good, network, replicas, bytes } in records {
-        let certificate = Certificate::decode(&bytes);
-        let verdict = certificate.clone().and_then(|certificate| certificate.verify(&network, &replicas));
-        assert_eq!(verdict.is_ok(), good, "{name}: {verdict:?}");
+    for record in records("certificates.txt", 3, 15) {
+        let (name, bytes, replicas) = (&record.name, &record.fields[2], record.keys(1).unwrap());
+        let certificate = Certificate::decode(bytes);
+        let verdict = certificate.clone().and_then(|certificate| certificate.verify(&record.network(), &replicas));
+        assert_eq!(verdict.is_ok(), record.good, "{name}: {verdict:?}");
         if let Ok(certificate) = certificate {
-            assert_eq!(certificate.encode(), bytes, "{name}");
+            assert_eq!(&certificate.encode(), bytes, "{name}");
         }
     }
 }
 
 #[test]
 fn evidence() {
-    let records = records("evidence.txt");
-    assert!(records.iter().filter(|record| record.good).count() >= 3 && records.len() >= 7);
-    for Record { name, good, network, replicas, bytes } in records {
-        let evidence = DoubleVote::read_from_bytes(&bytes).unwrap();
-        assert_eq!(evidence.holds(&network, &replicas), good, "{name}");
-        assert_eq!(evidence.as_bytes(), bytes, "{name}");
+    for record in records("evidence.txt", 3, 7) {
+        let evidence = DoubleVote::read_from_bytes(&record.fields[2]).unwrap();
+        assert_eq!(evidence.holds(&record.network(), &record.keys(1).unwrap()), record.good, "{}", record.name);
+        assert_eq!(evidence.as_bytes(), record.fields[2], "{}", record.name);
+    }
+}
+
+#[test]
+fn approvals() {
+    for record in records("approvals.txt", 3, 14) {
+        let approval = Approval::read_from_bytes(&record.fields[2]).unwrap();
+        assert_eq!(approval.holds(&record.network(), &record.keys(1).unwrap()), record.good, "{}", record.name);
+        assert_eq!(approval.as_bytes(), record.fields[2], "{}", record.name);
+    }
+}
+
+#[test]
+fn reconfigurations() {
+    for record in records("reconfigurations.txt", 4, 20) {
+        let (name, bytes, before) = (&record.name, &record.fields[2], record.keys(1).unwrap());
+        let reconfiguration = Reconfiguration::decode(bytes);
+        let after = reconfiguration.as_ref().ok().map(|found| found.verify(&record.network(), &before, 0));
+        assert_eq!(after.clone().and_then(Result::ok), record.keys(3), "{name}: {after:?}");
+        assert_eq!(record.good, record.keys(3).is_some(), "{name}");
+        if let Ok(reconfiguration) = reconfiguration {
+            assert_eq!(&reconfiguration.encode(), bytes, "{name}");
+        }
+    }
+}
+
+#[test]
+fn vouched() {
+    for record in records("vouched.txt", 2, 7) {
+        let (name, bytes) = (&record.name, &record.fields[1]);
+        let vouched = Vouched::decode(bytes);
+        let present = vouched.as_ref().ok().map(|vouched| vouched.replicas(&record.network()));
+        assert_eq!(present.clone().and_then(Result::ok), record.keys(2), "{name}: {present:?}");
+        assert_eq!(record.good, record.keys(2).is_some(), "{name}");
+        if let Ok(vouched) = vouched {
+            assert_eq!(&vouched.encode(), bytes, "{name}");
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use client::{Client, Reorganised};
 use serde::Serialize;
-use spv::HeaderChain;
 use spv::finality::Vouched;
+use spv::{Hash, HeaderChain};
 
 use crate::error::Error;
 use crate::hex;
@@ -97,7 +97,7 @@ impl Against {
         Self {
             network: hex::encode(chain.network_id()),
             chain_key: hex::encode(&chain.authority().to_bytes()),
-            certificate: chain.vouched().map(Signed::of),
+            certificate: chain.vouched().and_then(|vouched| Signed::of(vouched, chain.network_id())),
             pinned: source == Source::Pinned,
             tip_height: chain.height(),
             tip: hex::encode(chain.tip_hash()),
@@ -128,9 +128,11 @@ impl Against {
 }
 
 impl Signed {
-    fn of(vouched: &Vouched) -> Self {
-        let Vouched { replicas, certificate } = vouched;
-        Self { view: certificate.view, signers: certificate.signers().collect(), replicas: replicas.keys().len() }
+    /// Who signed the certificate that a chain of this network keeps; the chain checked it.
+    fn of(vouched: &Vouched, network: &Hash) -> Option<Self> {
+        let replicas = vouched.replicas(network).ok()?.keys().len();
+        let certificate = &vouched.certificate;
+        Some(Self { view: certificate.view, signers: certificate.signers().collect(), replicas })
     }
 }
 

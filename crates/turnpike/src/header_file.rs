@@ -1,6 +1,6 @@
 //! Files of block headers, one after the other, as `turnpike headers` keeps them: 192 bytes each of the own chain, with
-//! their seals, and 80 bytes each of Bitcoin. Behind the headers of a chain that replicas order come the replicas' keys and the
-//! certificate that vouches for the last one. They are checked whenever they are read.
+//! their seals, and 80 bytes each of Bitcoin. Behind the headers of a chain that replicas order come the founding replicas' keys, the
+//! changes of their set, and the certificate that vouches for the last one. They are checked whenever they are read.
 
 use std::fs;
 use std::path::Path;

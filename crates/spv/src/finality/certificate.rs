@@ -1,5 +1,6 @@
 //! Certificates of finality.
-use super::replicas::{MAX_REPLICAS, ReplicaSet};
+use super::replicas::ReplicaSet;
+use super::signatures::{MAX_SIGNATURES_SIZE, Signatures};
 use super::vote::{Vote, VoteKind};
 use crate::hash::{Hash, body_hash, ordered_hash};
 use crate::seal::Seal;
@@ -9,7 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, byteorde
 /// Size of an encoded [`OrderedHeader`].
 pub const ORDERED_HEADER_SIZE: usize = size_of::<OrderedHeader>();
 /// Size of the longest certificate.
-pub const MAX_CERTIFICATE_SIZE: usize = FIXED_SIZE + MAX_REPLICAS * size_of::<Seal>();
+pub const MAX_CERTIFICATE_SIZE: usize = FIXED_SIZE + MAX_SIGNATURES_SIZE;
 
 /// The header of an ordered block: what its hash, and so each vote, covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -48,11 +49,10 @@ struct Fixed {
     epoch: U64,
     view: U64,
     parent_view: U64,
-    signers: U64,
 }
 
 const FIXED_SIZE: usize = size_of::<Fixed>();
-const _: () = assert!(FIXED_SIZE == 136);
+const _: () = assert!(FIXED_SIZE == 128);
 
 /// Why a certificate is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -92,76 +92,49 @@ pub struct Certificate {
     pub view: u64,
     /// The view of its parent.
     pub parent_view: u64,
-    /// The replicas that signed, ascending, and their signatures.
-    signatures: Vec<(u32, Seal)>,
+    signatures: Signatures,
 }
 
 impl Certificate {
     /// A certificate of these votes, in any order.
     ///
     /// # Panics
-    /// Where a replica has a number of [`MAX_REPLICAS`] or more, or is there twice.
-    pub fn new(
-        header: OrderedHeader,
-        epoch: u64,
-        view: u64,
-        parent_view: u64,
-        mut signatures: Vec<(u32, Seal)>,
-    ) -> Self {
-        signatures.sort_by_key(|(replica, _)| *replica);
-        assert!(signatures.windows(2).all(|pair| pair[0].0 < pair[1].0), "each replica signs once");
-        assert!(signatures.last().is_none_or(|(replica, _)| (*replica as usize) < MAX_REPLICAS), "no such replica");
-        Self { header, epoch, view, parent_view, signatures }
+    /// Where a replica has a number of [`MAX_REPLICAS`](super::MAX_REPLICAS) or more, or is there twice.
+    pub fn new(header: OrderedHeader, epoch: u64, view: u64, parent_view: u64, signatures: Vec<(u32, Seal)>) -> Self {
+        Self { header, epoch, view, parent_view, signatures: Signatures::new(signatures) }
     }
 
     /// The replicas that signed, ascending.
     pub fn signers(&self) -> impl Iterator<Item = u32> {
-        self.signatures.iter().map(|(replica, _)| *replica)
+        self.signatures.signers()
     }
 
     /// The certificate as it is stored and sent.
     pub fn encode(&self) -> Vec<u8> {
         let [epoch, view, parent_view] = [self.epoch, self.view, self.parent_view].map(U64::new);
-        let signers = self.signers().fold(0, |signers, replica| signers | 1 << replica).into();
-        let mut bytes = Fixed { header: self.header, epoch, view, parent_view, signers }.as_bytes().to_vec();
-        bytes.extend(self.signatures.iter().flat_map(|(_, signature)| signature.0));
+        let mut bytes = Fixed { header: self.header, epoch, view, parent_view }.as_bytes().to_vec();
+        self.signatures.encode_to(&mut bytes);
         bytes
     }
 
     /// Reads what [`Certificate::encode`] made. It is the only encoding of the certificate.
     pub fn decode(bytes: &[u8]) -> Result<Self, CertificateError> {
         let found = bytes.len();
-        let (fixed, rest) =
-            Fixed::read_from_prefix(bytes).map_err(|_| CertificateError::Length { expected: FIXED_SIZE, found })?;
-        let mut signers = fixed.signers.get();
-        let expected = FIXED_SIZE + signers.count_ones() as usize * size_of::<Seal>();
+        let (signatures, expected) = Signatures::decode_at(FIXED_SIZE, bytes)?;
+        let length = CertificateError::Length { expected, found };
+        let (fixed, _) = Fixed::read_from_prefix(bytes).map_err(|_| length)?;
         if found != expected {
-            return Err(CertificateError::Length { expected, found });
+            return Err(length);
         }
-        let mut signatures = Vec::with_capacity(signers.count_ones() as usize);
-        for signature in rest.as_chunks().0 {
-            signatures.push((signers.trailing_zeros(), Seal(*signature)));
-            signers &= signers - 1;
-        }
-        let Fixed { header, epoch, view, parent_view, .. } = fixed;
+        let Fixed { header, epoch, view, parent_view } = fixed;
         Ok(Self { header, epoch: epoch.get(), view: view.get(), parent_view: parent_view.get(), signatures })
     }
 
     /// Checks that a quorum of these replicas voted for the header as final in this network.
     pub fn verify(&self, network: &Hash, replicas: &ReplicaSet) -> Result<(), CertificateError> {
-        let (needed, found) = (replicas.quorum(), self.signatures.len());
-        if found < needed {
-            return Err(CertificateError::Quorum { needed, found });
-        }
         let block = self.header.hash();
         let vote = Vote::for_block(VoteKind::Finalize, *network, self.epoch, self.view, self.parent_view, block);
-        for (replica, signature) in &self.signatures {
-            let key = replicas.keys().get(*replica as usize).ok_or(CertificateError::NotAReplica(*replica))?;
-            if !vote.signed_by(key, signature) {
-                return Err(CertificateError::Signature(*replica));
-            }
-        }
-        Ok(())
+        self.signatures.verify(replicas, |key, signature| vote.signed_by(key, signature))
     }
 }
 
@@ -236,9 +209,9 @@ mod tests {
         #[test]
         fn whatever_decodes_encodes_the_same(bytes in proptest::collection::vec(any::<u8>(), 0..500), signers in 0u8..16) {
             let mut bytes = bytes;
-            if bytes.len() >= FIXED_SIZE {
+            if bytes.len() >= FIXED_SIZE + 8 {
                 bytes[128..136].copy_from_slice(&u64::from(signers).to_be_bytes());
-                bytes.truncate(FIXED_SIZE + signers.count_ones() as usize * 64);
+                bytes.truncate(FIXED_SIZE + 8 + signers.count_ones() as usize * 64);
             }
             if let Ok(certificate) = Certificate::decode(&bytes) {
                 prop_assert_eq!(certificate.encode(), bytes);

@@ -12,6 +12,9 @@ pub enum ReplicaSetError {
     /// No replica, or more than [`MAX_REPLICAS`].
     #[error("{0} replicas: a set has 1 to {MAX_REPLICAS}, and bears one liar from 4 on")]
     Number(usize),
+    /// One of the keys is none.
+    #[error("the key of replica {0} is no public key: it was damaged, or made up")]
+    Key(usize),
     /// Two replicas have one key.
     #[error("replicas {0} and {1} have the same key: give each its own")]
     SameKey(usize, usize),
@@ -33,6 +36,12 @@ impl ReplicaSet {
             }
         }
         Ok(Self(keys))
+    }
+
+    /// The set of keys of these bytes, as a finality frame has them.
+    pub fn from_bytes(keys: &[[u8; 32]]) -> Result<Self, ReplicaSetError> {
+        let key = |(number, key)| ChainKey::from_bytes(key).ok_or(ReplicaSetError::Key(number));
+        Self::new(keys.iter().enumerate().map(key).collect::<Result<_, _>>()?)
     }
 
     /// The keys, the first that of replica 0.
@@ -83,6 +92,14 @@ mod tests {
         assert_eq!(ReplicaSet::new(keys(65)), Err(ReplicaSetError::Number(65)));
         let twice = [keys(3), keys(2)].concat();
         assert_eq!(ReplicaSet::new(twice), Err(ReplicaSetError::SameKey(0, 3)));
+    }
+
+    #[test]
+    fn a_set_is_read_from_the_bytes_of_its_keys() {
+        let mut bytes: Vec<_> = keys(4).iter().map(|key| key.to_bytes()).collect();
+        assert_eq!(ReplicaSet::from_bytes(&bytes), ReplicaSet::new(keys(4)));
+        bytes[2] = [0; 32];
+        assert_eq!(ReplicaSet::from_bytes(&bytes), Err(ReplicaSetError::Key(2)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Info, headers and proofs.
 
-use spv::finality::Vouched;
+use spv::finality::{Certificate, ReplicaSet, Vouched, VouchedError};
 use spv::{HeaderChain, IndexProof, SEALED_HEADER_SIZE, SealedHeader, TransactionProof};
 use wire::{
     AccountId, Chain, ErrorFrame, FinalityFrame, HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query,
@@ -131,7 +131,10 @@ fn finality(session: &mut Session) -> Result<(FinalityFrame, Option<Vouched>), S
     };
     ensure_eq!(answer.status, Status::Ok, "status of a finality reply");
     ensure_eq!(answer.fixed.frame_length(), reply.len(), "length of a finality reply");
-    let parse = || Vouched::parse(answer.keys, answer.certificate);
+    let parse = || -> Result<_, VouchedError> {
+        let founders = ReplicaSet::from_bytes(answer.keys)?;
+        Ok(Vouched { founders, reconfigurations: vec![], certificate: Certificate::decode(answer.certificate)? })
+    };
     let vouched = (!answer.certificate.is_empty()).then(parse).transpose();
     let vouched = vouched.map_err(|error| Stop::Failed(format!("the certificate: {error}")))?;
     Ok((*answer.fixed, vouched))

@@ -1,0 +1,73 @@
+//! Signatures of replicas, as certificates have them.
+use super::certificate::CertificateError;
+use super::replicas::{MAX_REPLICAS, ReplicaSet};
+use crate::seal::{ChainKey, Seal};
+
+/// Bytes of the word whose bits name the signers.
+const SIGNERS: usize = size_of::<u64>();
+/// Bytes of the signatures of the largest set.
+pub const MAX_SIGNATURES_SIZE: usize = SIGNERS + MAX_REPLICAS * size_of::<Seal>();
+
+/// The numbers of the replicas that signed, ascending, and their signatures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signatures(Vec<(u32, Seal)>);
+
+impl Signatures {
+    /// These, in any order.
+    ///
+    /// # Panics
+    /// Where a replica has a number of [`MAX_REPLICAS`] or more, or is there twice.
+    pub fn new(mut signatures: Vec<(u32, Seal)>) -> Self {
+        signatures.sort_by_key(|(replica, _)| *replica);
+        assert!(signatures.windows(2).all(|pair| pair[0].0 < pair[1].0), "each replica signs once");
+        assert!(signatures.last().is_none_or(|(replica, _)| (*replica as usize) < MAX_REPLICAS), "no such replica");
+        Self(signatures)
+    }
+
+    /// The replicas that signed, ascending.
+    pub fn signers(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().map(|(replica, _)| *replica)
+    }
+
+    /// Appends a bit for each signer, and the signatures.
+    pub fn encode_to(&self, bytes: &mut Vec<u8>) {
+        let signers: u64 = self.signers().fold(0, |signers, replica| signers | 1 << replica);
+        bytes.extend(signers.to_be_bytes());
+        bytes.extend(self.0.iter().flat_map(|(_, signature)| signature.0));
+    }
+
+    /// Reads what is encoded at this place. Gives where it ends, too. It is the only encoding of the signatures.
+    pub fn decode_at(place: usize, bytes: &[u8]) -> Result<(Self, usize), CertificateError> {
+        let length = |expected| CertificateError::Length { expected, found: bytes.len() };
+        let start = place + SIGNERS;
+        let (word, rest) = bytes.get(place..).and_then(<[u8]>::split_first_chunk).ok_or(length(start))?;
+        let mut signers = u64::from_be_bytes(*word);
+        let size = signers.count_ones() as usize * size_of::<Seal>();
+        let end = start + size;
+        let mut signatures = Vec::with_capacity(signers.count_ones() as usize);
+        for signature in rest.get(..size).ok_or(length(end))?.as_chunks().0 {
+            signatures.push((signers.trailing_zeros(), Seal(*signature)));
+            signers &= signers - 1;
+        }
+        Ok((Self(signatures), end))
+    }
+
+    /// Checks that a quorum of these replicas signed, by what tells whether a signature is a key's.
+    pub fn verify(
+        &self,
+        replicas: &ReplicaSet,
+        is_signature: impl Fn(&ChainKey, &Seal) -> bool,
+    ) -> Result<(), CertificateError> {
+        let (needed, found) = (replicas.quorum(), self.0.len());
+        if found < needed {
+            return Err(CertificateError::Quorum { needed, found });
+        }
+        for (replica, signature) in &self.0 {
+            let key = replicas.keys().get(*replica as usize).ok_or(CertificateError::NotAReplica(*replica))?;
+            if !is_signature(key, signature) {
+                return Err(CertificateError::Signature(*replica));
+            }
+        }
+        Ok(())
+    }
+}
