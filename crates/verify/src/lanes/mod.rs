@@ -67,7 +67,7 @@ thread_local! {
 }
 
 /// Whether the tests run on an emulated processor that computes wrongly with ADX (`scripts/test-avx512`).
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) fn is_emulated() -> bool {
     static IS_EMULATED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var_os("EMULATED").is_some());
     cfg!(test) && *IS_EMULATED

@@ -29,6 +29,13 @@ impl Backend {
     /// All backends, the fastest first.
     pub const ALL: [Self; 4] = [Self::Avx512Ifma, Self::Avx2Fma, Self::Portable, Self::Model];
 
+    /// Those that this processor has to be tested with: an emulated one is for what the one that emulates lacks.
+    #[cfg(test)]
+    pub(super) fn tested() -> impl Iterator<Item = Self> {
+        let is_tested = |backend: &Self| *backend == Self::Avx512Ifma || !crate::lanes::is_emulated();
+        Self::ALL.into_iter().filter(|backend| backend.is_available()).filter(is_tested)
+    }
+
     /// Whether this processor has the instructions that it needs.
     pub fn is_available(self) -> bool {
         match self {

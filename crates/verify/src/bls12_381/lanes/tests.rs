@@ -1,5 +1,6 @@
 use ::blst::*;
 use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
 
 use super::fp::Fp;
 use super::fp2::Fp2;
@@ -20,12 +21,14 @@ use crate::lanes::{Mask, Model, Plain, Vector, has_ifma, is_emulated, mask};
 /// Runs a check on every vector that this processor has, and on the model of what it has not.
 macro_rules! on_all_vectors {
     ($check:ident $(::<$group:ty>)? ($($argument:expr),*)) => {{
-        // SAFETY: these need no special instructions.
-        unsafe {
-            Plain::start(|any| $check $(::<$group, _>)? (any, $($argument),*))?;
-            if !has_ifma() {
-                Model::start(|any| $check $(::<$group, _>)? (any, $($argument),*))?;
-            }
+        // An emulated processor is for what the one that emulates lacks.
+        if !is_emulated() {
+            // SAFETY: a plain word needs no special instructions.
+            unsafe { Plain::start(|any| $check $(::<$group, _>)? (any, $($argument),*))? };
+        }
+        if !has_ifma() {
+            // SAFETY: the model needs no special instructions.
+            unsafe { Model::start(|any| $check $(::<$group, _>)? (any, $($argument),*))? };
         }
         #[cfg(target_arch = "x86_64")]
         if has_ifma() {
@@ -321,9 +324,12 @@ fn values<V: Vector>(any: V, numbers: &[[Element; 6]]) -> Vec<blst_fp12> {
     values.flat_map(|(value, power)| [value, power]).collect()
 }
 
-/// This one needs no other library: blst is wrong on the processor that Bochs 2.7 emulates.
+/// The first bytes of the SHA-256 of what plain words make of the test's numbers: they take a minute on an emulated processor.
+const VALUES: u64 = 0xb5db_e7cc_8cc7_190b;
+
 #[test]
 fn eight_lanes_agree_with_one() {
+    blst_without_adx_where_emulated();
     let mut state = 0_u64;
     let mut word = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -335,14 +341,21 @@ fn eight_lanes_agree_with_one() {
         Element(blst_fp { l: words })
     };
     let numbers: Vec<[Element; 6]> = (0..8).map(|_| std::array::from_fn(|_| element())).collect();
-    // SAFETY: a plain word needs no special instructions.
-    let expected = unsafe { Plain::start(|any| values(any, &numbers)) };
+    let hash = |values: Vec<blst_fp12>| {
+        let numbers = values.iter().flat_map(|value| value.fp6).flat_map(|value| value.fp2).flat_map(|value| value.fp);
+        let bytes = Vec::from_iter(numbers.flat_map(|number| number.l).flat_map(u64::to_le_bytes));
+        u64::from_be_bytes(Sha256::digest(bytes).as_chunks().0[0])
+    };
+    if !is_emulated() {
+        // SAFETY: a plain word needs no special instructions.
+        assert_eq!(hash(unsafe { Plain::start(|any| values(any, &numbers)) }), VALUES);
+    }
     #[cfg(target_arch = "x86_64")]
     if has_ifma() {
         // SAFETY: the instructions are there.
-        assert_eq!(unsafe { Ifma::start(|any| values(any, &numbers)) }, expected);
+        assert_eq!(hash(unsafe { Ifma::start(|any| values(any, &numbers)) }), VALUES);
         return;
     }
     // SAFETY: the model needs no special instructions.
-    assert_eq!(unsafe { Model::start(|any| values(any, &numbers)) }, expected);
+    assert_eq!(hash(unsafe { Model::start(|any| values(any, &numbers)) }), VALUES);
 }

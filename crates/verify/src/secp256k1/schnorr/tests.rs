@@ -5,8 +5,8 @@ use super::*;
 /// The verdicts of all backends, which agree.
 fn verdicts(items: &[Signed<'_>]) -> Vec<Result<(), Rule>> {
     let single: Vec<_> = items.iter().map(verify).collect();
-    for backend in Backend::ALL {
-        let Some(mut verifier) = Verifier::on(backend) else { continue };
+    for backend in Backend::tested() {
+        let mut verifier = Verifier::on(backend).unwrap();
         items.iter().for_each(|item| verifier.push(*item));
         assert_eq!(verifier.verify_each(), single, "{backend:?}");
         assert!(verifier.is_empty());
