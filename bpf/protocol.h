@@ -30,6 +30,8 @@ enum frame_type {
 	TYPE_VERIFY = 6,
 	// Finality frame.
 	TYPE_FINALITY = 7,
+	// Member change frame.
+	TYPE_CHANGE = 8,
 };
 
 // What an operation does.
@@ -115,6 +117,9 @@ enum status {
 	STATUS_UNSUPPORTED_VERSION = 42,
 	// [opening a keyed account](#keyed-accounts) takes an issuer, a deposit or a trusted sender
 	STATUS_DEPOSIT_REQUIRED = 43,
+	// a [member change](#member-change-frame) of another generation than the present, or beside one that is
+	// decided
+	STATUS_STALE_GENERATION = 44,
 	// no such account, transaction or block
 	STATUS_NOT_FOUND = 64,
 	// the reply does not fit in the request's length; `detail` tells the length needed

@@ -59,10 +59,15 @@ def info(kind=INFO, status=0, promise=0, flags=0, datagram=0, network=bytes(32),
                                       bitcoin, accounts, sequence, program, retry)
 
 
-def finality(kind=FINALITY, length=64, status=0, size=0, replicas=0, replica=0, leader=0, reserved=0, view=0, height=0,
-             tip_hash=bytes(32)):
-    fixed = struct.pack(">HHBBBBQQ32s", status, size, replicas, replica, leader, reserved, view, height, tip_hash)
+def finality(kind=FINALITY, length=72, status=0, size=0, replicas=0, replica=0, leader=0, reserved=0, view=0, height=0,
+             tip_hash=bytes(32), generation=0, generations=0):
+    fixed = struct.pack(">HHBBBBQQ32sII", status, size, replicas, replica, leader, reserved, view, height, tip_hash,
+                        generation, generations)
     return (header(kind) + fixed).ljust(length, b"\0")
+
+
+def change(kind=CHANGE, status=0, reserved=bytes(6), approval=bytes(range(184))):
+    return header(kind) + struct.pack(">H", status) + reserved + approval
 
 
 def verify(messages, count=None, status=0, reserved=0, reserved_end=0, kind=VERIFY):
@@ -141,5 +146,7 @@ def refuse(frame, status):
     if kind == HEADERS:
         return frame[:10] + code + bytes(2) + frame[14:64]
     if kind == FINALITY:
-        return frame[:8] + code + bytes(54)
+        return frame[:8] + code + bytes(54) + frame[64:68] + bytes(4)
+    if kind == CHANGE:
+        return frame[:8] + code + bytes(6) + frame[16:200]
     return frame[:8] + code + frame[10:128]

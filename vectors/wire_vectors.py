@@ -53,7 +53,7 @@ def requests():
     yield other("version_0", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 0))
     yield other("version_2", "none", "UNSUPPORTED_VERSION", flip(info(), 2, 2))
     yield other("type_0", "none", "UNKNOWN_COMMAND", flip(info(), 3, 0))
-    yield other("type_8", "none", "UNKNOWN_COMMAND", flip(info(), 3, 8))
+    yield other("type_9", "none", "UNKNOWN_COMMAND", flip(info(), 3, 9))
     yield silent("type_info_reply", "none", info(INFO | REPLY))
     yield silent("type_batch_reply", "none", batch([operation(REFER, TRANSACTION, KEYED)], 1, kind=BATCH | REPLY))
     yield silent("type_error", "none", error("BUSY"))
@@ -152,14 +152,24 @@ def requests():
     yield "# Finality frames"
     yield good("finality", "finality", finality())
     yield good("finality_with_room", "finality", finality(length=1472))
+    yield good("finality_of_a_generation", "finality", finality(length=1472, generation=0x01020304))
     yield own("finality_status_set", "finality", "MALFORMED", finality(status=1))
     yield own("finality_size_set", "finality", "MALFORMED", finality(size=328))
     yield own("finality_replicas_set", "finality", "MALFORMED", finality(replicas=4))
     yield own("finality_reserved_set", "finality", "MALFORMED", finality(reserved=1))
     yield own("finality_view_set", "finality", "MALFORMED", finality(view=1))
     yield own("finality_hash_set", "finality", "MALFORMED", finality(tip_hash=HASHES[0]))
+    yield own("finality_generations_set", "finality", "MALFORMED", finality(generation=3, generations=5))
     yield own("finality_padding_set", "finality", "MALFORMED", finality(length=127) + b"\1")
-    yield other("finality_short", "finality", "MALFORMED", finality()[:63])
+    yield other("finality_short", "finality", "MALFORMED", finality()[:71])
+
+    yield "# Member change frames; the approval is for replicas to look at"
+    yield good("change", "change", change())
+    yield good("change_of_nothing", "change", change(approval=bytes(184)))
+    yield own("change_status_set", "change", "MALFORMED", change(status=44))
+    yield own("change_reserved_set", "change", "MALFORMED", change(reserved=bytes(5) + b"\1"))
+    yield other("change_short", "change", "MALFORMED", change()[:199])
+    yield other("change_long", "change", "MALFORMED", change() + b"\0")
 
     header_200_9 = equihash(200, 9, 1344)
     all_four = [header_200_9, ecdsa(), schnorr(), merkle(3)]
@@ -295,12 +305,20 @@ def replies():
     yield "info_version_2", "bad", "-", flip(told, 2, 2)
     yield "info_request", "bad", "-", info()
 
-    told = finality(FINALITY | REPLY, 64, 0, 328, 4, 2, 3, 0, 77, 41, HASHES[0]) + bytes(range(256)) + bytes(200)
+    told = finality(FINALITY | REPLY, 72, 0, 328, 4, 2, 3, 0, 77, 41, HASHES[0], 2, 5) + bytes(range(256)) + bytes(200)
     yield "# Finality frames"
     yield "finality", "finality", "OK", told
-    yield "finality_without_certificate", "finality", "OK", finality(FINALITY | REPLY, 64, replicas=1, view=1) + bytes(32)
-    yield "finality_not_found", "finality", "NOT_FOUND", finality(FINALITY | REPLY, status=64)
+    yield "finality_without_certificate", "finality", "OK", finality(FINALITY | REPLY, replicas=1, view=1) + bytes(32)
+    yield "finality_not_found", "finality", "NOT_FOUND", finality(FINALITY | REPLY, status=64, generation=9)
     yield "finality_short", "bad", "-", told[:-1]
+
+    told = change(CHANGE | REPLY)
+    yield "# Member change frames"
+    yield "change", "change", "OK", told
+    yield "change_stale", "change", "STALE_GENERATION", change(CHANGE | REPLY, status=44)
+    yield "change_short", "bad", "-", told[:-1]
+    yield "change_long", "bad", "-", told + b"\0"
+    yield "change_status_999", "bad", "-", change(CHANGE | REPLY, status=999)
 
     results = [result(EQUIHASH, 0, 60_000), result(ECDSA, 1 << 20, 20_000)]
     two = verify(results, kind=VERIFY | REPLY)
@@ -319,4 +337,5 @@ def replies():
     yield "error_short", "bad", "-", error("BUSY")[:-1]
     yield "error_status_7", "bad", "-", flip(error("BUSY"), 9, 7)
     yield "type_7", "bad", "-", error("BUSY", kind=0x87)
+    yield "type_9", "bad", "-", error("BUSY", kind=0x89)
     yield "empty", "bad", "-", b""

@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
                 assert!(count > 0);
                 generator::reply_signed(&mut datagram, &vec![1; count], Promise::Durable)
             }
-            Selection::Query(_) => generator::refuse(&mut datagram, Status::NotFound, 0),
+            Selection::Change | Selection::Query(_) => generator::refuse(&mut datagram, Status::NotFound, 0),
             Selection::Refuse(status) => generator::refuse(&mut datagram, status, 0),
             Selection::Error(error) => error.write_reply(&mut datagram),
             Selection::Drop => continue,

@@ -42,7 +42,8 @@ fn inspect(frame: Frame<'_>) {
         }
         Frame::Headers(headers) => assert!(headers.room >= 64),
         Frame::Info(_) => {}
-        Frame::Finality(finality) => assert!(finality.room >= 64),
+        Frame::Finality(finality) => assert!(finality.room >= 72),
+        Frame::Change(_) => {}
         Frame::Verify(verify) => assert_eq!(verify.messages().count(), verify.header.count.get().into()),
     }
 }
@@ -81,7 +82,11 @@ fn answer(frame: FrameMut<'_>) -> usize {
         }
         FrameMut::Finality(request, _) => {
             request.set_refusal(Status::NotFound);
-            64
+            72
+        }
+        FrameMut::Change(frame) => {
+            frame.set_reply(Status::StaleGeneration);
+            200
         }
         FrameMut::Verify(datagram) => {
             let length = wire::write_verify_reply(datagram, std::iter::repeat((u64::MAX, 1)));

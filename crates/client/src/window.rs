@@ -367,7 +367,10 @@ fn answers(request: &[u8], bytes: &[u8], reply: &Reply<'_>) -> bool {
         // Chain and first height.
         Reply::Headers(_) => kind(FrameType::Headers) && same(8..9) && same(16..24),
         Reply::Info(_) => kind(FrameType::Info),
-        Reply::Finality(_) => kind(FrameType::Finality),
+        // The generation.
+        Reply::Finality(_) => kind(FrameType::Finality) && same(64..68),
+        // The approval.
+        Reply::Change(_) => kind(FrameType::Change) && same(16..200),
         // Count; the client compares commands and indices itself.
         Reply::Verify(_) => kind(FrameType::Verify) && same(8..10),
         Reply::Error(..) => true,
@@ -398,6 +401,7 @@ pub(crate) fn refusal(reply: &Reply<'_>) -> Option<Status> {
         Reply::Headers(headers) => headers.status,
         Reply::Verify(verify) => verify.status,
         Reply::Finality(finality) => finality.status,
+        Reply::Change(change) => change.status().ok()?,
         Reply::Info(info) => info.status().ok()?,
         Reply::ProofRefused(_, status) | Reply::Error(_, status) => *status,
         Reply::Proof(_) | Reply::Index(_) => Status::Ok,

@@ -79,7 +79,8 @@ pub trait StoreController {
     fn verify(&mut self, held: Held) -> Result<(), Held>;
 
     /// Whether replicas order operations before they are executed. [`order`](Self::order) is called then, and none of
-    /// [`execute`](Self::execute), [`execute_signed`](Self::execute_signed) and [`release`](Self::release).
+    /// [`execute`](Self::execute), [`execute_signed`](Self::execute_signed) and [`release`](Self::release). So is
+    /// [`change`](Self::change): a node that is no replica refuses member change frames.
     fn orders(&self) -> bool {
         false
     }
@@ -87,6 +88,12 @@ pub trait StoreController {
     /// Takes a datagram of operations to be ordered; those that are signed have been verified. Whoever executes them replies.
     /// Gives the datagram back if there is no room; it is then answered `BUSY`.
     fn order(&mut self, held: Held) -> Result<(), Held> {
+        Err(held)
+    }
+
+    /// Takes a member change frame, whose approval nobody has looked at, and replies to it later. Gives the datagram back if there
+    /// is no room; it is then answered `BUSY`.
+    fn change(&mut self, held: Held) -> Result<(), Held> {
         Err(held)
     }
 

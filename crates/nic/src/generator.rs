@@ -3,8 +3,9 @@
 //! Writes replies over requests. A reply is never longer than its request.
 
 use wire::{
-    BatchEntriesMut, BatchHeader, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameMut, FrameType, FullFrame,
-    FullReply, HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest, REPLY_BIT, Status, U16, VerifyHeader,
+    BatchEntriesMut, BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameMut,
+    FrameType, FullFrame, FullReply, HeadersFrame, InfoFrame, MAGIC, Operation, Promise, ProofRequest, REPLY_BIT,
+    Status, U16, VerifyHeader,
 };
 use zerocopy::FromBytes;
 
@@ -119,6 +120,10 @@ pub fn refuse(frame: &mut [u8], status: Status, detail: u32) -> usize {
         Ok(FrameType::Finality) => FinalityFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
             reply.set_refusal(status);
             FinalityFrame::LENGTH
+        }),
+        Ok(FrameType::Change) => ChangeFrame::mut_from_prefix(frame).ok().map(|(reply, _)| {
+            reply.set_reply(status);
+            ChangeFrame::LENGTH
         }),
         Err(_) => None,
     };

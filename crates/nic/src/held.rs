@@ -10,7 +10,7 @@ use crate::prefix::{Prefix, Sharer};
 /// What a datagram waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The signatures of signed operations.
+    /// The signatures of signed operations, and of approvals of member changes.
     Signed,
     /// A proof that the cache does not hold.
     Proof,

@@ -135,8 +135,14 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
             Selection::Batch(_, promise) => return self.extract(memory, peer, place, promise),
             Selection::Signed => {
                 check_signed(datagram);
-                let held = self.pools.hold(Class::Signed, peer, self.selector.trusts(peer.address.ip()), datagram);
-                match held.and_then(|held| self.controller.verify(held).ok()) {
+                match self.hold_signed(peer, datagram).and_then(|held| self.controller.verify(held).ok()) {
+                    Some(()) => return,
+                    None => self.refuse_busy(datagram, Class::Signed),
+                }
+            }
+            Selection::Change if !self.controller.orders() => self.refuse(datagram, Status::NotFound, 0),
+            Selection::Change => {
+                match self.hold_signed(peer, datagram).and_then(|held| self.controller.change(held).ok()) {
                     Some(()) => return,
                     None => self.refuse_busy(datagram, Class::Signed),
                 }
@@ -155,6 +161,11 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         if length > 0 {
             self.replies.push((peer, place.start..place.start + length));
         }
+    }
+
+    /// Holds a datagram that has signatures for who checks them, if there is room.
+    fn hold_signed(&self, peer: Peer, datagram: &[u8]) -> Option<Held> {
+        self.pools.hold(Class::Signed, peer, self.selector.trusts(peer.address.ip()), datagram)
     }
 
     /// Puts the operations of a datagram on the list, if there is room for its reply to wait.

@@ -48,6 +48,8 @@ pub enum Selection {
     Batch(BatchFormat, Promise),
     /// A full transfer frame, or a batch of signed operations.
     Signed,
+    /// An approval of a change of the set of replicas.
+    Change,
     /// A question that changes nothing.
     Query(QueryKind),
     /// A frame that is refused.
@@ -132,6 +134,8 @@ impl Selector {
             }
             Frame::Compact(_) => (Selection::Refuse(Status::NotTrusted), 1),
             Frame::Full(_) => (Selection::Signed, 1),
+            // It has a signature, as a signed operation has.
+            Frame::Change(_) => (Selection::Change, 1),
             Frame::Proof(_) => (Selection::Query(QueryKind::Proof), 1),
             Frame::Headers(_) => (Selection::Query(QueryKind::Headers), 1),
             Frame::Info(_) => (Selection::Query(QueryKind::Info), 1),

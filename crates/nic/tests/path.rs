@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use common::{LOCAL, Memory, Toy};
 use proptest::prelude::*;
-use turnpike_nic::held::PoolSize;
+use turnpike_nic::held::{Class, PoolSize};
 use turnpike_nic::parking::{Limits, parking};
 use turnpike_nic::rate::RateLimit;
 use turnpike_nic::selector::{Selector, SelectorConfig};
 use turnpike_nic::{Backend, Counters, DataPath, Departures, Peer, Pools};
 use wire::{
-    AccountId, BatchFormat, BatchHeader, Chain, Command, CompactEntry, CompactFrame, FullFrame, HeadersFrame,
-    InfoFrame, Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status, TransactionId,
+    AccountId, BatchFormat, BatchHeader, Chain, ChangeFrame, Command, CompactEntry, CompactFrame, FullFrame,
+    HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query, Reply, SignedOperation, Status, TransactionId,
 };
 use zerocopy::IntoBytes;
 
@@ -177,6 +177,57 @@ fn queries_are_answered_deferred_or_refused() {
     let replies = bench.send(STRANGER, [info.as_bytes(); 3]);
     assert_eq!(replies.len(), 1, "two wait for a worker, and the queue is full");
     assert!(matches!(Reply::parse(&replies[0]).unwrap(), Reply::Info(reply) if reply.status() == Ok(Status::Busy)));
+}
+
+#[test]
+fn approvals_of_member_changes_get_to_replicas_whole() {
+    let frame = |id| ChangeFrame::new(id, [id as u8; ChangeFrame::APPROVAL]);
+    let status = |reply: &[u8]| match Reply::parse(reply).unwrap() {
+        Reply::Change(reply) => (reply.header.id.get(), reply.status().unwrap()),
+        other => panic!("{other:?}"),
+    };
+    let mut alone = Bench::new();
+    let replies = alone.send(STRANGER, [frame(1).as_bytes()]);
+    assert_eq!(status(&replies[0]), (1, Status::NotFound));
+    assert_eq!(alone.counters.refused(Status::NotFound), 1);
+
+    let toy = Toy { orders: true, ..Toy::default() };
+    let changes = toy.changes.clone();
+    let mut bench = Bench::with(toy, Limits::default(), PoolSize { small: 8, large: 0 }, None);
+    let frames = [1, 2, 3].map(frame);
+    let replies = bench.send(STRANGER, frames.iter().map(IntoBytes::as_bytes));
+    assert_eq!(replies.iter().map(|reply| status(reply)).collect::<Vec<_>>(), [(3, Status::Busy)]);
+    assert_eq!(bench.counters.busy(Class::Signed).get(), 1);
+    let held = std::mem::take(&mut *changes.lock().unwrap());
+    for (held, frame) in held.iter().zip(&frames) {
+        assert_eq!(
+            (&held[..], held.peer, held.trusted),
+            (frame.as_bytes(), Peer::new(STRANGER.parse().unwrap()), false)
+        );
+    }
+    assert_eq!(held.len(), 2);
+
+    // One that is malformed does not get there, nor one for which there is no buffer.
+    let mut malformed = frame(4);
+    malformed.reserved[5] = 1;
+    assert_eq!(status(&bench.send(PEER, [malformed.as_bytes()])[0]), (4, Status::Malformed));
+    let mut full =
+        Bench::with(Toy { orders: true, ..Toy::default() }, Limits::default(), PoolSize { small: 0, large: 0 }, None);
+    assert_eq!(status(&full.send(PEER, [frame(5).as_bytes()])[0]), (5, Status::Busy));
+}
+
+#[test]
+fn approvals_count_against_the_rate_of_a_prefix() {
+    let toy = Toy { orders: true, ..Toy::default() };
+    let changes = toy.changes.clone();
+    let limit = RateLimit { per_second: 1, burst: 1, prefixes: 16 };
+    let mut bench = Bench::with(toy, Limits::default(), PoolSize { small: 8, large: 0 }, Some(limit));
+    let frame = ChangeFrame::new(1, [0; ChangeFrame::APPROVAL]);
+    let replies = bench.send(STRANGER, [frame.as_bytes(); 2]);
+    assert!(
+        matches!(Reply::parse(&replies[0]).unwrap(), Reply::Change(reply) if reply.status() == Ok(Status::RateLimited))
+    );
+    assert_eq!(changes.lock().unwrap().len(), 1);
 }
 
 #[test]

@@ -277,7 +277,9 @@ fn refuse(socket: &UdpSocket, mut selector: Selector, shared: &Shared, stop: &At
             // The ring had no room, or a lock could not be had.
             Selection::Compact if shared.storage_failed.load(Acquire) => refused(Status::StorageFailed),
             Selection::Compact => refused(Status::Busy),
-            Selection::Batch(..) | Selection::Signed | Selection::Query(_) => refused(Status::UnknownCommand),
+            Selection::Batch(..) | Selection::Signed | Selection::Change | Selection::Query(_) => {
+                refused(Status::UnknownCommand)
+            }
             Selection::Refuse(status) => refused(status),
             Selection::Error(error) => {
                 counters.refuse(error.status);

@@ -36,6 +36,8 @@ codes! {
         Verify = 6 "verify",
         /// Finality frame.
         Finality = 7 "finality",
+        /// Member change frame.
+        Change = 8 "member change",
     }
 }
 
@@ -185,6 +187,8 @@ statuses! {
         "the node speaks another version of the protocol; use a client of its version";
     43 DepositRequired "DEPOSIT_REQUIRED"
         "opening an account takes an issuer's signature, a deposit of a funded account that is large enough, or a trusted address; have one of them open it";
+    44 StaleGeneration "STALE_GENERATION"
+        "the set of replicas has changed since, or a change of it is decided already; look at `turnpike info` and sign a change of the present generation";
     64 NotFound "NOT_FOUND"
         "there is no such account, transaction or block";
     65 ReplyTooLarge "REPLY_TOO_LARGE"

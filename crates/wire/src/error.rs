@@ -1,8 +1,8 @@
 //! The error frame, and the error of parsing a request.
 
 use crate::{
-    BatchHeader, CompactFrame, FinalityFrame, FrameHeader, FullFrame, FullReply, HeadersFrame, InfoFrame, Promise,
-    ProofRequest, Status, UnknownStatus, VerifyHeader,
+    BatchHeader, ChangeFrame, CompactFrame, FinalityFrame, FrameHeader, FullFrame, FullReply, HeadersFrame, InfoFrame,
+    Promise, ProofRequest, Status, UnknownStatus, VerifyHeader,
 };
 use core::fmt;
 use zerocopy::byteorder::big_endian::{U16, U32};
@@ -68,6 +68,7 @@ pub(crate) enum Shape {
     Info,
     Verify,
     Finality,
+    Change,
 }
 
 /// Why bytes are no request.
@@ -126,6 +127,10 @@ impl ParseError {
             Shape::Finality => FinalityFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
                 frame.set_refusal(status);
                 FinalityFrame::LENGTH
+            }),
+            Shape::Change => ChangeFrame::mut_from_prefix(datagram).ok().map(|(frame, _)| {
+                frame.set_reply(status);
+                ChangeFrame::LENGTH
             }),
         };
         done.unwrap_or(0)

@@ -2,9 +2,9 @@
 
 use crate::error::Shape;
 use crate::{
-    Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, CompactFrame, ErrorFrame, FinalityFrame,
-    FrameHeader, FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError, ProofRequest, REPLY_BIT, Status,
-    VERSION, Verify,
+    Batch, BatchEntries, BatchEntriesMut, BatchFormat, BatchHeader, BatchMut, ChangeFrame, CompactFrame, ErrorFrame,
+    FinalityFrame, FrameHeader, FrameType, FullFrame, HeadersFrame, InfoFrame, MAGIC, ParseError, ProofRequest,
+    REPLY_BIT, Status, VERSION, Verify,
 };
 use zerocopy::FromBytes;
 
@@ -29,6 +29,8 @@ pub enum Frame<'a> {
     Verify(Verify<'a>),
     /// Finality frame.
     Finality(Finality<'a>),
+    /// Member change frame.
+    Change(&'a ChangeFrame),
 }
 
 /// Request of a proof.
@@ -77,6 +79,8 @@ pub enum FrameMut<'a> {
     Verify(&'a mut [u8]),
     /// Finality frame, with its padding.
     Finality(&'a mut FinalityFrame, &'a mut [u8]),
+    /// Member change frame.
+    Change(&'a mut ChangeFrame),
 }
 
 impl<'a> Frame<'a> {
@@ -108,6 +112,7 @@ impl<'a> Frame<'a> {
                 let (request, _) = FinalityFrame::ref_from_prefix(bytes).ok()?;
                 Self::Finality(Finality { request, room: bytes.len() })
             }
+            Kind::Change => Self::Change(ChangeFrame::ref_from_bytes(bytes).ok()?),
         })
     }
 }
@@ -141,6 +146,7 @@ impl<'a> FrameMut<'a> {
                 let (request, padding) = FinalityFrame::mut_from_prefix(bytes).ok()?;
                 Self::Finality(request, padding)
             }
+            Kind::Change => Self::Change(ChangeFrame::mut_from_bytes(bytes).ok()?),
         })
     }
 }
@@ -156,6 +162,7 @@ enum Kind {
     Info,
     Verify,
     Finality,
+    Change,
 }
 
 impl Kind {
@@ -200,6 +207,9 @@ impl Kind {
             FrameType::Finality => FinalityFrame::ref_from_prefix(bytes)
                 .ok()
                 .map(|(frame, padding)| (padded(frame.check(), padding), Shape::Finality, Self::Finality)),
+            FrameType::Change => {
+                ChangeFrame::ref_from_bytes(bytes).ok().map(|frame| (frame.check(), Shape::Change, Self::Change))
+            }
         };
         match checked {
             Some((Status::Ok, _, kind)) => Ok(kind),

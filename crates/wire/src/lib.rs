@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batch;
+mod change;
 mod codes;
 mod command;
 mod compact;
@@ -27,6 +28,7 @@ mod status;
 mod verify;
 
 pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchHeader, BatchMut};
+pub use change::ChangeFrame;
 pub use codes::{
     BatchFormat, Chain, Command, ERROR_TYPE, FrameType, MAGIC, MESSAGE_REPLY_BIT, Promise, Query, REPLY_BIT, Status,
     VERSION, VerifyCommand, VerifyingKeyId,

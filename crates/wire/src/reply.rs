@@ -1,9 +1,9 @@
 //! The entry to all replies.
 
 use crate::{
-    BatchEntries, BatchHeader, Chain, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameType, FullReply,
-    HeadersFrame, IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply, ProofRequest, Query, REPLY_BIT, Status,
-    VERSION, VerifyHeader, VerifyResult,
+    BatchEntries, BatchHeader, Chain, ChangeFrame, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FrameType,
+    FullReply, HeadersFrame, IndexEntry, IndexReply, InfoFrame, MAGIC, ProofReply, ProofRequest, Query, REPLY_BIT,
+    Status, VERSION, VerifyHeader, VerifyResult,
 };
 use core::fmt;
 use zerocopy::FromBytes;
@@ -31,6 +31,8 @@ pub enum Reply<'a> {
     Verify(VerifyReply<'a>),
     /// To a finality frame.
     Finality(FinalityReply<'a>),
+    /// To a member change frame.
+    Change(&'a ChangeFrame),
     /// To anything else that was refused.
     Error(&'a ErrorFrame, Status),
 }
@@ -101,9 +103,9 @@ pub struct FinalityReply<'a> {
     pub fixed: &'a FinalityFrame,
     /// Its status.
     pub status: Status,
-    /// The keys of the replicas, by number; none where the status is not `OK`.
+    /// The keys of the generation's replicas, by number; none where the status is not `OK`.
     pub keys: &'a [[u8; FinalityFrame::KEY]],
-    /// The newest certificate; empty where there is none.
+    /// The newest certificate, empty where there is none; of a generation before the newest the change that ended it.
     pub certificate: &'a [u8],
 }
 
@@ -176,6 +178,11 @@ impl<'a> Reply<'a> {
             }
             Ok(FrameType::Verify) => VerifyReply::parse(bytes).map(Self::Verify),
             Ok(FrameType::Finality) => FinalityReply::parse(bytes).map(Self::Finality),
+            Ok(FrameType::Change) => {
+                let reply = ChangeFrame::ref_from_bytes(bytes).map_err(|_| ReplyError::WrongLength)?;
+                known(reply.status())?;
+                Ok(Self::Change(reply))
+            }
             Err(_) => Err(ReplyError::UnknownCode),
         }
     }
@@ -221,6 +228,7 @@ impl<'a> Reply<'a> {
             Self::Info(frame) => frame.header.id.get(),
             Self::Verify(frame) => frame.header.header.id.get(),
             Self::Finality(frame) => frame.fixed.header.id.get(),
+            Self::Change(frame) => frame.header.id.get(),
             Self::Error(frame, _) => frame.header.id.get(),
         }
     }

@@ -171,6 +171,7 @@ fn requests_parse() {
                         assert_eq!(finality.room, length, "{name}");
                         "finality"
                     }
+                    Frame::Change(_) => "change",
                 };
                 assert_eq!((found, "OK"), (kind.as_str(), status.as_str()), "{name}");
             }
@@ -238,8 +239,11 @@ fn requests_build() {
         ("headers_bitcoin", headers(Chain::Bitcoin, 0, 17, 1472)),
         ("headers_tip", headers(Chain::Own, 0, 0, 64)),
         ("info", InfoFrame::new(ID).as_bytes().to_vec()),
-        ("finality", FinalityFrame::new(ID).as_bytes().to_vec()),
-        ("finality_with_room", [FinalityFrame::new(ID).as_bytes(), &[0; 1408]].concat()),
+        ("finality", FinalityFrame::new(ID, 0).as_bytes().to_vec()),
+        ("finality_with_room", [FinalityFrame::new(ID, 0).as_bytes(), &[0; 1400]].concat()),
+        ("finality_of_a_generation", [FinalityFrame::new(ID, 0x0102_0304).as_bytes(), &[0; 1400]].concat()),
+        ("change", ChangeFrame::new(ID, std::array::from_fn(|i| i as u8)).as_bytes().to_vec()),
+        ("change_of_nothing", ChangeFrame::new(ID, [0; 184]).as_bytes().to_vec()),
         ("verify_equihash", verify(&[equihash(200, 9, 1344, 0)])),
         ("verify_equihash_small", verify(&[equihash(48, 5, 36, EquihashBody::SOLUTION_ONLY), equihash(96, 5, 68, 0)])),
         ("verify_ecdsa", verify(&[ecdsa(&key_33(), 0), ecdsa(&key_65(), EcdsaBody::LOW_S)])),
@@ -293,6 +297,7 @@ fn replies_parse() {
             Ok(Reply::Info(reply)) => ("info", reply.status().unwrap()),
             Ok(Reply::Verify(reply)) => ("verify", reply.status),
             Ok(Reply::Finality(reply)) => ("finality", reply.status),
+            Ok(Reply::Change(reply)) => ("change", reply.status().unwrap()),
             Ok(Reply::Error(_, status)) => ("error", status),
             Err(_) => {
                 assert_eq!((kind.as_str(), status.as_str()), ("bad", "-"), "{name}");
@@ -386,9 +391,14 @@ fn replies_build() {
     assert_eq!(info.program(), "0.1.0");
     same("info", info.as_bytes());
 
-    let mut finality = FinalityFrame::new(ID);
+    let mut finality = FinalityFrame::new(ID, 9);
     finality.set_refusal(Status::NotFound);
     same("finality_not_found", finality.as_bytes());
+    for (name, status) in [("change", Status::Ok), ("change_stale", Status::StaleGeneration)] {
+        let mut change = ChangeFrame::new(ID, std::array::from_fn(|i| i as u8));
+        change.set_reply(status);
+        same(name, change.as_bytes());
+    }
 
     let mut request = verify(&[equihash(200, 9, 1344, 0), ecdsa(&key_33(), 0)]);
     let length = write_verify_reply(&mut request, [(0, 60_000), (1 << 20, 20_000)]);

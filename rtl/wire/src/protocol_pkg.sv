@@ -19,6 +19,7 @@ package protocol_pkg;
   localparam logic [7:0] FrameTypeInfo = 8'd5;
   localparam logic [7:0] FrameTypeVerify = 8'd6;
   localparam logic [7:0] FrameTypeFinality = 8'd7;
+  localparam logic [7:0] FrameTypeChange = 8'd8;
 
   // What the entries of a batch are.
   localparam logic [7:0] BatchFormatCompact = 8'd0;
@@ -84,6 +85,7 @@ package protocol_pkg;
   localparam logic [15:0] StatusStorageFailed = 16'd41;
   localparam logic [15:0] StatusUnsupportedVersion = 16'd42;
   localparam logic [15:0] StatusDepositRequired = 16'd43;
+  localparam logic [15:0] StatusStaleGeneration = 16'd44;
   localparam logic [15:0] StatusNotFound = 16'd64;
   localparam logic [15:0] StatusReplyTooLarge = 16'd65;
   localparam logic [15:0] StatusNotProvable = 16'd66;

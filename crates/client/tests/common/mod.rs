@@ -14,8 +14,9 @@ use spv::bitcoin;
 use spv::hash::{index_leaf, transaction_leaf, transaction_node};
 use spv::{BlockHeader, SealingKey, account_path, tree_depth};
 use wire::{
-    BatchEntriesMut, BatchMut, Chain, Command, ErrorFrame, FinalityFrame, Frame, FrameMut, FullReply, HeadersFrame,
-    IndexEntry, IndexReply, InfoFrame, Operation, Promise, ProofReply, ProofRequest, Query, Status, U16, U32, U64,
+    BatchEntriesMut, BatchMut, Chain, ChangeFrame, Command, ErrorFrame, FinalityFrame, Frame, FrameMut, FullReply,
+    HeadersFrame, IndexEntry, IndexReply, InfoFrame, Operation, Promise, ProofReply, ProofRequest, Query, Status, U16,
+    U32, U64,
 };
 use zerocopy::IntoBytes;
 
@@ -35,12 +36,21 @@ pub struct Block {
     pub operations: Vec<Operation>,
 }
 
+/// The keys of a generation of replicas, and its certificate or what ended it.
+pub type Generation = (Vec<[u8; 32]>, Vec<u8>);
+
 /// What a node knows.
 #[derive(Default)]
 pub struct NodeModel {
     pub ledger: Model,
     pub blocks: Vec<Block>,
     pub bitcoin: Vec<BitcoinBlock>,
+    /// The generations of replicas; none where one key seals the blocks.
+    pub generations: Vec<Generation>,
+    /// The generations that were asked for.
+    pub asked: Vec<u32>,
+    /// The approvals that came, each once.
+    pub approvals: Vec<[u8; ChangeFrame::APPROVAL]>,
     /// Changes replies before they are sent.
     pub forge: Option<fn(&mut Vec<u8>)>,
 }
@@ -173,10 +183,18 @@ fn answer(datagram: &mut Vec<u8>, state: &mut NodeModel, busy: bool) -> usize {
             *datagram = reply;
             datagram.len()
         }
-        Ok(FrameMut::Finality(request, _)) => {
-            // One key seals its blocks.
-            request.set_refusal(Status::NotFound);
-            FinalityFrame::LENGTH
+        Ok(FrameMut::Finality(request, room)) => state.finality(request, room),
+        Ok(FrameMut::Change(frame)) => {
+            let status = match busy {
+                true => Status::Busy,
+                false if frame.approval[0] == 0 => Status::StaleGeneration,
+                false => Status::Ok,
+            };
+            if status.is_ok() && !state.approvals.contains(&frame.approval) {
+                state.approvals.push(frame.approval);
+            }
+            frame.set_reply(status);
+            ChangeFrame::LENGTH
         }
         Ok(FrameMut::Proof(request, _)) => {
             let reply = state.proof(*request, datagram.len());
@@ -205,6 +223,29 @@ impl NodeModel {
         reply.tip_hash = self.tip().hash();
         reply.program = InfoFrame::program_field("test");
         reply
+    }
+
+    fn finality(&mut self, request: &mut FinalityFrame, room: &mut [u8]) -> usize {
+        let generation = request.generation.get();
+        self.asked.push(generation);
+        let Some((keys, certificate)) = self.generations.get(generation as usize) else {
+            request.set_refusal(Status::NotFound);
+            return FinalityFrame::LENGTH;
+        };
+        let body = [keys.as_flattened(), certificate].concat();
+        let Some(room) = room.get_mut(..body.len()) else {
+            let needed = (FinalityFrame::LENGTH + body.len()) as u32;
+            let error = ErrorFrame::new(request.header.id.get(), Status::ReplyTooLarge, needed);
+            return error.write_over(request.as_mut_bytes());
+        };
+        room.copy_from_slice(&body);
+        request.certificate_size = U16::new(certificate.len() as u16);
+        request.replicas = keys.len() as u8;
+        request.leader = 1;
+        request.view = U64::new(7);
+        request.generations = U32::new(self.generations.len() as u32 - 1);
+        request.header.set_reply();
+        request.frame_length()
     }
 
     fn headers(&self, mut request: HeadersFrame, room: usize) -> Vec<u8> {

@@ -69,6 +69,9 @@ pub struct Toy {
     pub verified: VecDeque<Held>,
     pub deferred: Vec<Held>,
     pub defers: bool,
+    /// Replicas order, and two approvals wait at most.
+    pub orders: bool,
+    pub changes: Arc<Mutex<Vec<Held>>>,
 }
 
 impl Toy {
@@ -142,6 +145,19 @@ impl StoreController for Toy {
     fn verify(&mut self, mut held: Held) -> Result<(), Held> {
         assert!(signed_operations(&mut held).is_some());
         self.verified.push_back(held);
+        Ok(())
+    }
+
+    fn orders(&self) -> bool {
+        self.orders
+    }
+
+    fn change(&mut self, held: Held) -> Result<(), Held> {
+        let mut changes = self.changes.lock().unwrap();
+        if changes.len() == 2 {
+            return Err(held);
+        }
+        changes.push(held);
         Ok(())
     }
 

@@ -45,6 +45,10 @@ impl Standing {
 
     /// Answers a finality frame, as of this tip.
     pub fn answer(&self, request: &mut FinalityFrame, room: &mut [u8], tip: &Tip) -> Answer {
+        // There is no other generation than the founders'.
+        if request.generation.get() != 0 {
+            return Answer::Refuse(wire::Status::NotFound, 0);
+        }
         let status = self.status.snapshot();
         let certificate = self.status.certificate().map(|certificate| certificate.encode()).unwrap_or_default();
         *request = FinalityFrame {

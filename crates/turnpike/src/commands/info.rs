@@ -35,6 +35,8 @@ struct Order {
     replicas: u8,
     leader: u8,
     view: u64,
+    /// How often the set of replicas was changed.
+    generation: u32,
     /// Who signed the newest certificate.
     signers: Vec<u32>,
 }
@@ -62,9 +64,10 @@ pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
 }
 
 fn order(client: &mut Client) -> Result<Order, Error> {
-    let Finality { replica, replicas, leader, view, vouched, .. } = client.finality().map_err(Error::other)?;
+    let finality = client.finality().map_err(Error::other)?;
+    let Finality { replica, replicas, leader, view, generation, vouched, .. } = finality;
     let signers = vouched.map(|vouched| vouched.certificate.signers().collect()).unwrap_or_default();
-    Ok(Order { replica, replicas, leader, view, signers })
+    Ok(Order { replica, replicas, leader, view, generation, signers })
 }
 
 fn describe(report: &Report) -> String {
@@ -87,9 +90,10 @@ fn describe(report: &Report) -> String {
             bitcoin::Network::Mainnet.name()
         )),
     }
-    if let Some(Order { replica, replicas, leader, view, signers }) = &report.order {
+    if let Some(Order { replica, replicas, leader, view, generation, signers }) = &report.order {
         text.push_str(&format!(
-            "\nreplica           {replica} of {replicas}; {leader} leads view {}\ncertificate       {} of {replicas} signed",
+            "\nreplica           {replica} of {replicas}; {leader} leads view {}\ngeneration        {generation}\n\
+             certificate       {} of {replicas} signed",
             thousands(*view),
             signers.len()
         ));

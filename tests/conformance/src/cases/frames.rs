@@ -1,8 +1,8 @@
 //! What is no frame, and what gets no answer.
 
 use wire::{
-    AccountId, BatchFormat, BatchHeader, Chain, Command, CompactFrame, FinalityFrame, FrameType, HeadersFrame,
-    InfoFrame, Operation, Promise, ProofRequest, Query, Reply, Status,
+    AccountId, BatchFormat, BatchHeader, Chain, ChangeFrame, Command, CompactFrame, FinalityFrame, FrameType,
+    HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query, Reply, Status,
 };
 use zerocopy::IntoBytes;
 
@@ -47,7 +47,7 @@ fn no_frame(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn unknown_type(session: &mut Session) -> Result<(), Stop> {
-    for kind in [0, 8, 0x42, 0x7f] {
+    for kind in [0, 9, 0x42, 0x7f] {
         let mut frame = InfoFrame::new(session.fresh());
         frame.header.kind = kind;
         session.expect_error(frame.as_bytes(), Status::UnknownCommand)?;
@@ -104,7 +104,8 @@ fn no_amplification(session: &mut Session) -> Result<(), Stop> {
         ProofRequest::new(session.fresh(), Chain::Bitcoin, Query::Transaction, [0; 32]).as_bytes().to_vec(),
         HeadersFrame::new(session.fresh(), Chain::Own, 0, 3).as_bytes().to_vec(),
         InfoFrame::new(session.fresh()).as_bytes().to_vec(),
-        FinalityFrame::new(session.fresh()).as_bytes().to_vec(),
+        FinalityFrame::new(session.fresh(), 0).as_bytes().to_vec(),
+        ChangeFrame::new(session.fresh(), [1; ChangeFrame::APPROVAL]).as_bytes().to_vec(),
     ];
     let mut state = u64::from(session.fresh());
     let mut random = |below: usize| {

@@ -1,10 +1,13 @@
 //! Info, headers and proofs.
 
-use spv::finality::{Certificate, ReplicaSet, Vouched, VouchedError};
-use spv::{HeaderChain, IndexProof, SEALED_HEADER_SIZE, SealedHeader, TransactionProof};
+use spv::finality::{
+    Approval, Certificate, MAX_RECONFIGURATIONS, MemberAction, MemberChange, Reconfiguration, ReplicaSet, Vouched,
+    VouchedError,
+};
+use spv::{HeaderChain, IndexProof, SEALED_HEADER_SIZE, SealedHeader, SealingKey, TransactionProof};
 use wire::{
-    AccountId, Chain, ErrorFrame, FinalityFrame, HeadersFrame, InfoFrame, Operation, Promise, ProofRequest, Query,
-    Reply, Status, TransactionId, key_of_locator, key_of_transaction,
+    AccountId, Chain, ChangeFrame, ErrorFrame, FinalityFrame, HeadersFrame, InfoFrame, Operation, Promise,
+    ProofRequest, Query, Reply, Status, TransactionId, key_of_locator, key_of_transaction,
 };
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -22,6 +25,9 @@ cases! {
     "headers: Bitcoin" => headers_bitcoin,
     "finality: who leads and a certificate, or NOT_FOUND where one key seals the blocks" => finality_told,
     "finality: MALFORMED where anything is set" => finality_malformed,
+    "finality: NOT_FOUND of a generation that is not there" => finality_of_no_generation,
+    "member change: a stranger's approval is refused, and NOT_FOUND where one key seals the blocks" => change_refused,
+    "member change: MALFORMED where anything is set, or the length is wrong" => change_malformed,
     "proof: the latest transaction of both sides of a transfer" => latest,
     "proof: the latest transaction follows the next one" => latest_follows,
     "proof: by transaction id and by locator" => by_id,
@@ -122,22 +128,47 @@ fn chain_to(session: &mut Session, height: u64) -> Result<HeaderChain, Stop> {
     })
 }
 
-/// The fixed part of a reply to a finality frame, and the newest certificate.
+/// The fixed part of the reply about the newest generation, and the newest certificate with all that leads to its replicas.
 fn finality(session: &mut Session) -> Result<(FinalityFrame, Option<Vouched>), Stop> {
-    let request = FinalityFrame::new(session.fresh());
+    let (mut founders, mut reconfigurations) = (None, Vec::new());
+    for generation in 0..=MAX_RECONFIGURATIONS as u32 {
+        let (fixed, keys, certificate) = finality_of(session, generation)?;
+        ensure!(fixed.generations.get() >= generation, "{fixed:?}");
+        let invalid =
+            |error: VouchedError| Stop::Failed(format!("the certificate of generation {generation}: {error}"));
+        if generation == 0 {
+            founders = Some(ReplicaSet::from_bytes(&keys).map_err(|error| invalid(error.into()))?);
+        }
+        if generation < fixed.generations.get() {
+            reconfigurations.push(Reconfiguration::decode(&certificate).map_err(|error| invalid(error.into()))?);
+            continue;
+        }
+        let certificate = (!certificate.is_empty()).then(|| Certificate::decode(&certificate)).transpose();
+        let certificate = certificate.map_err(|error| invalid(error.into()))?;
+        let vouched = founders.zip(certificate).map(|(founders, certificate)| Vouched {
+            founders,
+            reconfigurations,
+            certificate,
+        });
+        return Ok((fixed, vouched));
+    }
+    Err(Stop::Failed(format!("there are more than {MAX_RECONFIGURATIONS} generations")))
+}
+
+/// What a replica tells of a generation: the fixed part, its keys, and its certificate or what ended it.
+type Told = (FinalityFrame, Vec<[u8; 32]>, Vec<u8>);
+
+/// What the replica tells of a generation.
+fn finality_of(session: &mut Session, generation: u32) -> Result<Told, Stop> {
+    let request = FinalityFrame::new(session.fresh(), generation);
     let reply = session.link.ask(&padded(request.as_bytes(), ROOM))?;
     let Ok(Reply::Finality(answer)) = Reply::parse(&reply) else {
         return Err(Stop::Failed(format!("finality was answered with {}", excerpt(&reply))));
     };
     ensure_eq!(answer.status, Status::Ok, "status of a finality reply");
     ensure_eq!(answer.fixed.frame_length(), reply.len(), "length of a finality reply");
-    let parse = || -> Result<_, VouchedError> {
-        let founders = ReplicaSet::from_bytes(answer.keys)?;
-        Ok(Vouched { founders, reconfigurations: vec![], certificate: Certificate::decode(answer.certificate)? })
-    };
-    let vouched = (!answer.certificate.is_empty()).then(parse).transpose();
-    let vouched = vouched.map_err(|error| Stop::Failed(format!("the certificate: {error}")))?;
-    Ok((*answer.fixed, vouched))
+    ensure_eq!(answer.fixed.generation.get(), generation, "the generation of a finality reply");
+    Ok((*answer.fixed, answer.keys.to_vec(), answer.certificate.to_vec()))
 }
 
 /// Waits until a transaction can be proved, and returns the proof with a chain that has its block.
@@ -252,7 +283,7 @@ fn headers_bitcoin(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn finality_told(session: &mut Session) -> Result<(), Stop> {
-    let request = FinalityFrame::new(session.fresh());
+    let request = FinalityFrame::new(session.fresh(), 0);
     if session.info()?.promise() != Ok(Promise::Final) {
         let reply = session.link.ask(request.as_bytes())?;
         ensure_eq!(reply.len(), FinalityFrame::LENGTH, "length of a refusal");
@@ -277,8 +308,8 @@ fn finality_told(session: &mut Session) -> Result<(), Stop> {
 }
 
 fn finality_malformed(session: &mut Session) -> Result<(), Stop> {
-    let right = padded(FinalityFrame::new(session.fresh()).as_bytes(), 500);
-    for offset in [8, 10, 12, 13, 14, 15, 16, 24, 32, 63, 64, 499] {
+    let right = padded(FinalityFrame::new(session.fresh(), 0).as_bytes(), 500);
+    for offset in [8, 10, 12, 13, 14, 15, 16, 24, 32, 63, 68, 71, 72, 499] {
         let mut request = right.clone();
         request[offset] = 1;
         let reply = session.link.ask(&request)?;
@@ -286,7 +317,70 @@ fn finality_malformed(session: &mut Session) -> Result<(), Stop> {
         let refused = matches!(Reply::parse(&reply), Ok(Reply::Finality(answer)) if answer.status == Status::Malformed);
         ensure!(refused, "byte {offset} set was answered with {}", excerpt(&reply));
     }
-    session.expect_error(&right[..63], Status::Malformed)
+    session.expect_error(&right[..71], Status::Malformed)
+}
+
+fn finality_of_no_generation(session: &mut Session) -> Result<(), Stop> {
+    for generation in [MAX_RECONFIGURATIONS as u32 + 1, u32::MAX] {
+        let request = padded(FinalityFrame::new(session.fresh(), generation).as_bytes(), ROOM);
+        let reply = session.link.ask(&request)?;
+        ensure_eq!(reply.len(), FinalityFrame::LENGTH, "length of a refusal");
+        let Ok(Reply::Finality(answer)) = Reply::parse(&reply) else {
+            return Err(Stop::Failed(format!("generation {generation} was answered with {}", excerpt(&reply))));
+        };
+        ensure_eq!(answer.status, Status::NotFound, "status of generation {generation}");
+        ensure_eq!(answer.fixed.generation.get(), generation, "the generation that is refused");
+    }
+    Ok(())
+}
+
+/// An approval by a key that is nobody's, which no replica takes.
+fn strange_approval(session: &mut Session) -> Result<ChangeFrame, Stop> {
+    let network = session.info()?.network;
+    let key = |byte| SealingKey::from_bytes(&[byte; 32]).ok_or(Stop::Failed("no key".into()));
+    let (signer, member) = (key(0x5a)?, key(0x5b)?.public());
+    let set = ReplicaSet::new(vec![member]).map_err(|error| Stop::Failed(error.to_string()))?;
+    let change = MemberChange {
+        action: MemberAction::Remove as u8,
+        number: 0,
+        port: 0.into(),
+        generation: 0.into(),
+        votes: member.to_bytes(),
+        identity: [0; 32],
+        address: [0; 16],
+    };
+    let approval = Approval::sign(change, &network, &set, &signer);
+    Ok(ChangeFrame::new(session.fresh(), zerocopy::transmute!(approval)))
+}
+
+fn change_refused(session: &mut Session) -> Result<(), Stop> {
+    let request = strange_approval(session)?;
+    let is_replica = session.info()?.promise() == Ok(Promise::Final);
+    let reply = session.link.ask(request.as_bytes())?;
+    let Ok(Reply::Change(answer)) = Reply::parse(&reply) else {
+        return Err(Stop::Failed(format!("a member change was answered with {}", excerpt(&reply))));
+    };
+    ensure_eq!(answer.approval, request.approval, "the approval in the reply");
+    ensure_eq!(answer.reserved, [0; 6], "what is reserved in the reply");
+    match answer.status() {
+        Ok(Status::NotFound) if !is_replica => Ok(()),
+        Ok(Status::BadSignature | Status::NotAuthorised | Status::StaleGeneration) if is_replica => Ok(()),
+        status => Err(Stop::Failed(format!("a stranger's approval was answered with {status:?}"))),
+    }
+}
+
+fn change_malformed(session: &mut Session) -> Result<(), Stop> {
+    let right = strange_approval(session)?;
+    for offset in 8..16 {
+        let mut request = right;
+        request.as_mut_bytes()[offset] = 1;
+        let reply = session.link.ask(request.as_bytes())?;
+        let refused =
+            matches!(Reply::parse(&reply), Ok(Reply::Change(answer)) if answer.status() == Ok(Status::Malformed));
+        ensure!(refused, "byte {offset} set was answered with {}", excerpt(&reply));
+    }
+    session.expect_error(&right.as_bytes()[..199], Status::Malformed)?;
+    session.expect_error(&padded(right.as_bytes(), 201), Status::Malformed)
 }
 
 fn latest(session: &mut Session) -> Result<(), Stop> {

@@ -1,0 +1,48 @@
+//! The member change frame.
+
+use crate::{FrameHeader, FrameType, Status, UnknownStatus};
+use zerocopy::byteorder::big_endian::U16;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// Request that hands a replica an approval of a change of the set, 200 bytes, and its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct ChangeFrame {
+    /// Header.
+    pub header: FrameHeader,
+    /// A [`Status`]; 0 in requests.
+    pub status: U16,
+    /// Zero.
+    pub reserved: [u8; 6],
+    /// The approval, whose layout is the matter of replicas.
+    pub approval: [u8; Self::APPROVAL],
+}
+
+impl ChangeFrame {
+    /// Bytes of the request and of the reply.
+    pub const LENGTH: usize = 200;
+
+    /// Bytes of an approval.
+    pub const APPROVAL: usize = 184;
+
+    /// A request.
+    pub const fn new(id: u32, approval: [u8; Self::APPROVAL]) -> Self {
+        Self { header: FrameHeader::new(FrameType::Change, id), status: U16::ZERO, reserved: [0; 6], approval }
+    }
+
+    /// The status in a reply.
+    pub fn status(&self) -> Result<Status, UnknownStatus> {
+        Status::try_from(self.status.get())
+    }
+
+    /// Makes the reply, in place.
+    pub fn set_reply(&mut self, status: Status) {
+        self.header.set_reply();
+        self.status = status.code().into();
+        self.reserved = [0; 6];
+    }
+
+    pub(crate) fn check(&self) -> Status {
+        if self.status == U16::ZERO && self.reserved == [0; 6] { Status::Ok } else { Status::Malformed }
+    }
+}
