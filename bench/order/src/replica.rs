@@ -1,6 +1,5 @@
 //! One replica as a process: it orders bodies that it makes itself, and writes down what is final.
 use bytes::Bytes;
-use order::network::Addresses;
 use order::{
     Answer, Application, Block, Committee, Config, Final, Payload, Process, Refusal, ReplicaKey, Site, Timing,
 };
@@ -11,7 +10,7 @@ use std::fs::{File, OpenOptions};
 use std::future::ready;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
@@ -19,6 +18,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The network that these replicas order for.
 pub const NETWORK: spv::Hash = [0x74; 32];
+/// Blocks of an epoch, as a node has it by default.
+const EPOCH: NonZeroU64 = NonZeroU64::new(1024).unwrap();
 /// Threads of a replica: its parts wait for each other more than for a processor, and four replicas share the machine.
 const THREADS: usize = 2;
 
@@ -84,6 +85,7 @@ impl Line {
 
 /// Orders bodies of one size.
 struct Bodies {
+    committee: Committee,
     state: Mutex<State>,
     size: usize,
 }
@@ -118,6 +120,10 @@ impl Application for Bodies {
         Box::pin(ready(if is_right { Ok(()) } else { Err(Refusal("a body of another size".into())) }))
     }
 
+    fn committee(&self, _: u64) -> Committee {
+        self.committee.clone()
+    }
+
     fn finalized(&self, found: Final) -> Answer<'_, ()> {
         let mut state = self.state.lock().expect("no thread panicked");
         let (header, at) = (found.block.header(), now());
@@ -140,15 +146,25 @@ pub fn run(arguments: Arguments) {
     let (committee, keys) = committee(ports.len());
     let log = OpenOptions::new().create(true).append(true).open(directory.join("final.log"));
     let state = State { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
-    let bodies = Bodies { state: Mutex::new(state), size: body };
+    let bodies = Bodies { committee: committee.clone(), state: Mutex::new(state), size: body };
     let replicas: Vec<_> = ports.iter().map(|&port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).collect();
-    let addresses = Addresses { listen: replicas[number], replicas };
+    let listen = replicas[number];
+    let places = keys.iter().map(ReplicaKey::name).zip(replicas).collect();
     let key = keys[number].clone();
     let patience = Duration::from_millis(patience);
     let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };
     let partition = "replica".to_owned();
-    let config = Config { network: NETWORK, committee, key, timing, term, longest_body: body, partition };
-    let site = Site { addresses, directory: directory.join("order"), threads: THREADS };
+    let config = Config {
+        network: NETWORK,
+        founders: committee,
+        key,
+        timing,
+        term,
+        epoch: EPOCH,
+        longest_body: body,
+        partition,
+    };
+    let site = Site { listen, places, directory: directory.join("order"), threads: THREADS };
     let replica = Process::start(config, site, Arc::new(bodies)).expect("the replica starts");
     // What a bystander sees of the replica, once a second.
     while !replica.status().snapshot().ended {

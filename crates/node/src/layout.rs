@@ -8,6 +8,8 @@
 //! chain/         flat files and snapshots of the own chain
 //! catalog/       key-value store with the catalog of the own chain
 //! chain.key      the chain's key, unless it is configured to be elsewhere
+//! order/         votes and blocks of a replica's engine
+//! cluster/       the sets of replicas
 //! bitcoin/       flat files of Bitcoin blocks, with their key-value store in index/
 //! ```
 

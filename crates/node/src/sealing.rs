@@ -51,16 +51,32 @@ pub enum Error {
         /// Where it is looked for.
         path: PathBuf,
     },
+    /// The founders are no set.
+    #[error("`cluster.replicas`: {0}")]
+    Founders(order::CommitteeError),
+    /// What is kept of changes of the set cannot be.
+    #[error(
+        "{} is damaged, or of another network: put the data directory back whole, or let the replica join anew",
+        path.display()
+    )]
+    Members {
+        /// The file.
+        path: PathBuf,
+    },
     /// The key is of none of the replicas.
-    #[error("{} is the key of none of `cluster.replicas`: name this replica's own key with `cluster.key`", path.display())]
+    #[error(
+        "{} is the key of none of the replicas: name this replica's own key with `cluster.key`, or, where it is to join them, \
+         those of the present set with `cluster.contacts`",
+        path.display()
+    )]
     NotAReplica {
         /// The key's file.
         path: PathBuf,
     },
     /// The chain is another one than that of these replicas.
     #[error(
-        "the data directory has another chain than `network`, `cluster.replicas` and `cluster.began` make: name another `data`, \
-         or put them back to what they were"
+        "the data directory has another chain than `network`, `cluster.replicas`, `cluster.began` and `cluster.epoch` make: \
+         name another `data`, or put them back to what they were"
     )]
     OtherCluster,
     /// The system gave no random bytes.

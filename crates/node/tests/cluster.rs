@@ -5,6 +5,7 @@ mod common;
 
 use std::{
     net::TcpListener,
+    num::NonZeroU64,
     path::Path,
     thread::sleep,
     time::{Duration, Instant},
@@ -12,7 +13,9 @@ use std::{
 
 use client::{Client, Options, Signer};
 use common::{account, id};
+use order::{Member, Membership};
 use secp256k1::SecretKey;
+use spv::finality::MemberChange;
 use turnpike_node::{
     Config, Node,
     config::{Cluster, PublicKey},
@@ -155,6 +158,104 @@ fn what_clients_send_to_any_replica_is_executed_by_all() {
     nodes.into_iter().for_each(Node::stop);
 }
 
+/// Approves a change at a node, as the replicas of these configurations.
+fn approve(configs: &[&Config], node: &Node, change: &MemberChange, membership: &Membership) -> Vec<Status> {
+    let before = membership.committee_of(change.generation.get()).unwrap().replicas();
+    let approve = |config: &&Config| {
+        let (order, _) = turnpike_node::replica_engine(config).unwrap();
+        let approval = order.key.approve(*change, node.network(), before);
+        connect(node).approve(&approval).map_or_else(|error| error.status().unwrap(), |()| Status::Ok)
+    };
+    configs.iter().map(approve).collect()
+}
+
+/// A fifth replica follows, joins, and stays so over a restart of all; a founder leaves. Clients follow the sets from the founders.
+#[test]
+fn the_set_of_replicas_changes() {
+    let data = tempfile::tempdir().unwrap();
+    let configs = configs(data.path(), |config| config.cluster.epoch = 32);
+    let mut nodes = Vec::from_iter(configs.iter().map(|config| Node::start(config).unwrap()));
+    let mut first = connect(&nodes[0]);
+    for number in 1..=2 {
+        first.create(account(number)).unwrap();
+        first.issue(account(number), 1000).unwrap();
+    }
+    let network = *nodes[0].network();
+    let epoch = NonZeroU64::new(32).unwrap();
+    let mut membership = Membership::new(network, epoch, configs[0].cluster.replicas.clone()).unwrap();
+
+    // Who is to join.
+    let other = self::configs(&data.path().join("other"), |_| {}).remove(0);
+    let (engine, _) = turnpike_node::replica_engine(&other).unwrap();
+    let address = other.cluster.listen.unwrap();
+    let member = Member { name: engine.key.name(), address };
+    let joining = Cluster {
+        key: other.cluster.key.clone(),
+        listen: Some(address),
+        contacts: configs[0].cluster.replicas.clone(),
+        ..configs[0].cluster.clone()
+    };
+    let joining = Config { data: other.data.clone(), listen: other.listen, cluster: joining, ..configs[0].clone() };
+    let change = membership.addition(&member).unwrap();
+    let approved = approve(&[&configs[0], &configs[1], &configs[0]], &nodes[2], &change, &membership);
+    assert_eq!(approved, [Status::Ok; 3]);
+    // Who has no say, and what does not hold.
+    let stranger = &self::configs(&data.path().join("stranger"), |_| {})[0];
+    assert_eq!(approve(&[stranger], &nodes[0], &change, &membership), [Status::NotAuthorised]);
+    let wrong = MemberChange { number: (change.number + 1) % 5, ..change };
+    assert_eq!(approve(&[&configs[2]], &nodes[0], &wrong, &membership), [Status::Malformed]);
+    let elsewhere = MemberChange { address: [7; 16], ..change };
+    let forged = engine.key.approve(elsewhere, &[1; 32], membership.committee_of(0).unwrap().replicas());
+    assert_eq!(first.approve(&forged).unwrap_err().status(), Some(Status::BadSignature));
+    assert_eq!(approve(&[&configs[3]], &nodes[3], &change, &membership), [Status::Ok]);
+
+    // It follows, and answers reads, before it is of the set.
+    nodes.push(Node::start(&joining).unwrap());
+    settle(&nodes);
+    assert_eq!(connect(&nodes[4]).refer(account(1)).unwrap().value, 1000);
+    assert_eq!(connect(&nodes[4]).finality().unwrap().replica, u8::MAX);
+    assert_eq!(first.finality().unwrap().generation, 0);
+    assert_eq!(approve(&[&joining], &nodes[1], &change, &membership), [Status::Ok]);
+    assert_eq!(approve(&[&configs[1]], &nodes[0], &change, &membership), [Status::StaleGeneration]);
+    let is_changed = |node: &Node| connect(node).finality().is_ok_and(|told| told.generation == 1);
+    wait("the fifth replica is of the set", || nodes.iter().all(is_changed));
+    assert_ne!(connect(&nodes[4]).finality().unwrap().replica, u8::MAX);
+    let told = first.finality().unwrap();
+    assert_eq!((told.generation, told.replicas), (1, 5));
+    // Its clients are answered, and one of five may be away.
+    assert_eq!(connect(&nodes[4]).transfer(account(1), account(2), 10).unwrap().status, Status::Ok);
+    nodes.remove(1).stop();
+    assert_eq!(connect(&nodes[3]).transfer(account(1), account(2), 10).unwrap().status, Status::Ok);
+    settle(&nodes);
+    nodes.into_iter().for_each(Node::stop);
+
+    // What was changed is known after a restart of all.
+    let all = [&configs[..], &[joining]].concat();
+    let nodes = Vec::from_iter(all.iter().map(|config| Node::start(config).unwrap()));
+    let mut last = connect(&nodes[4]);
+    assert_eq!(last.transfer(account(1), account(2), 10).unwrap().status, Status::Ok);
+    let vouched = last.finality().unwrap().vouched.unwrap();
+    let [reconfiguration] = <[_; 1]>::try_from(vouched.reconfigurations).unwrap();
+    membership.follow(reconfiguration, 1).unwrap();
+    let change = membership.removal(&configs[0].cluster.replicas[0].name).unwrap();
+    let approved = approve(&[&all[1], &all[2], &all[3], &all[4]], &nodes[2], &change, &membership);
+    assert_eq!(approved, [Status::Ok; 4]);
+    wait("a founder leaves", || connect(&nodes[0]).finality().is_ok_and(|told| told.replica == u8::MAX));
+    let mut nodes = nodes;
+    nodes.remove(0).stop();
+    assert_eq!(connect(&nodes[3]).transfer(account(1), account(2), 10).unwrap().status, Status::Ok);
+    settle(&nodes);
+    // A client that trusts the network's id alone takes what the new set vouches for.
+    let mut chain = connect(&nodes[3]).open_chain(Some(network)).unwrap();
+    wait("headers are vouched for", || {
+        connect(&nodes[3]).sync_headers(&mut chain).unwrap();
+        chain.vouched().is_some_and(|vouched| vouched.reconfigurations.len() == 2)
+    });
+    let vouched = chain.vouched().unwrap();
+    assert_eq!((vouched.certificate.epoch, vouched.replicas(&network).unwrap().keys().len()), (2, 4));
+    nodes.into_iter().for_each(Node::stop);
+}
+
 #[test]
 fn a_configuration_that_makes_no_replica_is_refused() {
     let data = tempfile::tempdir().unwrap();
@@ -169,7 +270,7 @@ fn a_configuration_that_makes_no_replica_is_refused() {
         (|config, _| config.cluster.replicas[1] = config.cluster.replicas[0].clone(), "same key"),
         (|config, _| config.ledger.retry_seconds = 9, "at least 10"),
         (|config, _| config.io.backend = turnpike_node::config::Backend::Xdp, "`io.backend` is xdp"),
-        (|config, other| config.cluster.key = other.cluster.key.clone(), "of none of `cluster.replicas`"),
+        (|config, other| config.cluster.key = other.cluster.key.clone(), "of none of the replicas"),
         (|config, _| config.cluster.key = "missing".into(), "is not there"),
     ];
     for (change, expected) in cases {

@@ -1,5 +1,6 @@
 //! What is ordered, and by whom it is judged.
 use crate::block::{Block, Payload};
+use crate::committee::{Committee, Identity};
 use crate::evidence::Evidence;
 use bytes::Bytes;
 use spv::finality::Certificate;
@@ -42,8 +43,12 @@ pub trait Application: Send + Sync + 'static {
     /// first whose call had not returned. What has to last is durable when it returns.
     fn finalized(&self, block: Final) -> Answer<'_, ()>;
 
+    /// The replicas of an epoch. It is asked for once the application has all blocks of the epochs before, on which it may
+    /// depend; after a restart again, that of the epoch before as well. All honest replicas have to come to the same.
+    fn committee(&self, epoch: u64) -> Committee;
+
     /// Another replica sent a message by its [`crate::Outbox`]. It is not to hold up others; what finds no room is dropped.
-    fn heard(&self, _replica: u32, _message: Bytes) {}
+    fn heard(&self, _replica: &Identity, _message: Bytes) {}
 
     /// A replica was found lying. The evidence is kept on disk already; by default nothing more happens.
     fn accused(&self, _evidence: &Evidence) {}

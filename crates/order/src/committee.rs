@@ -2,10 +2,13 @@
 use commonware_codec::{Copying, DecodeExt, Encode};
 use commonware_cryptography::{Signer as _, ed25519};
 use commonware_utils::ordered::Set;
-use spv::finality::{ReplicaSet, ReplicaSetError};
+use spv::finality::{Approval, MemberChange, ReplicaSet, ReplicaSetError};
 use spv::hash::{REPLICA_IDENTITY_TAG, TaggedHash};
-use spv::{ChainKey, SealingKey};
+use spv::{ChainKey, Hash, SealingKey};
 use thiserror::Error;
+
+/// A replica's key of connections, an Ed25519 public key.
+pub type Identity = [u8; 32];
 
 /// What a replica is known by: the key of its votes, and the key of its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +35,22 @@ impl ReplicaName {
         bytes
     }
 
+    /// The key of its connections.
+    pub fn connections(&self) -> Identity {
+        identity_bytes(&self.identity)
+    }
+
     /// The identity on the network, as the runtime knows it.
     pub fn identity(&self) -> &ed25519::PublicKey {
         &self.identity
     }
+}
+
+/// The bytes of a key of connections.
+pub(crate) fn identity_bytes(key: &ed25519::PublicKey) -> Identity {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(&key.encode());
+    bytes
 }
 
 /// The secret key of a replica. Its text form shows the public key only.
@@ -53,6 +68,11 @@ impl ReplicaKey {
     /// What the replica is known by.
     pub fn name(&self) -> ReplicaName {
         ReplicaName { votes: self.0.public(), identity: self.1.public_key() }
+    }
+
+    /// Approves a change of this set of this network.
+    pub fn approve(&self, change: MemberChange, network: &Hash, before: &ReplicaSet) -> Approval {
+        Approval::sign(change, network, before, &self.0)
     }
 
     /// The key of connections.

@@ -1,6 +1,7 @@
 //! Between the engine and the application: proposals, verdicts, and what is final.
 use crate::application::{Application, Final};
 use crate::block::Block;
+use crate::epochs::ends_epoch;
 use crate::evidence::Finding;
 use crate::scheme::Bip340;
 use crate::status::Status;
@@ -19,6 +20,7 @@ use commonware_utils::{Acknowledgement, acknowledgement::Exact};
 use futures::{StreamExt, channel::mpsc};
 use spv::Seal;
 use spv::finality::{Certificate, DoubleVote, SignedVote};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 /// Most blocks in a row that became final with a later one; it is sought no further than this for one with a certificate.
@@ -77,7 +79,8 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
             Ok(()) => true,
             Err(refusal) => {
                 tracing::warn!(height = block.height(), leader = %context.leader, %refusal, "a proposal is refused");
-                let finding = Finding::Refusal(context.round.view().get(), block.clone(), refusal.0);
+                let round = (context.round.epoch().get(), context.round.view().get());
+                let finding = Finding::Refusal(round, block.clone(), refusal.0);
                 // A full queue has enough evidence.
                 let _ = self.findings.try_send(finding);
                 false
@@ -97,7 +100,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     fn entered(&self, round: Round) {
-        self.status.entered(round.view().get(), self.elector.elect(round, ()).get());
+        self.status.entered(round.epoch().get(), round.view().get(), self.elector.elect(round, ()).get());
     }
 
     fn signed(&self, subject: &Subject<'_, Digest>, attestation: &Attestation<Bip340>) -> Option<(u32, SignedVote)> {
@@ -120,7 +123,8 @@ impl Watch {
             Activity::Notarize(notarize) => {
                 let (replica, signed) = self.notarize(notarize)?;
                 let leader = self.elector.elect(notarize.proposal.round, ());
-                return (leader == notarize.signer()).then_some(Finding::Proposal(replica, signed));
+                return (leader == notarize.signer())
+                    .then(|| Finding::Proposal(replica, signed, self.scheme.committee().clone()));
             }
             Activity::ConflictingNotarize(pair) => {
                 let mut bytes = pair.encode();
@@ -145,7 +149,7 @@ impl Watch {
         };
         let [(replica, first), (other, second)] = pair;
         let replica = u8::try_from(replica).ok().filter(|_| replica == other)?;
-        Some(Finding::DoubleVote(DoubleVote { replica, first, second }))
+        Some(Finding::DoubleVote(DoubleVote { replica, first, second }, self.scheme.committee().clone()))
     }
 }
 
@@ -192,22 +196,28 @@ impl Reporter for Inbox {
     }
 }
 
-/// Gives what is final to the application, block by block.
+/// Gives what is final to the application, block by block, and then those to `ends` that end an epoch of so many blocks.
 pub(crate) async fn deliver(
     mut inbox: mpsc::UnboundedReceiver<(Block, Exact)>,
     application: Arc<dyn Application>,
     marshal: Mailbox<Bip340, Standard<Block>>,
     status: Status,
+    epoch: NonZeroU64,
+    ends: mpsc::UnboundedSender<Block>,
 ) {
     while let Some((block, taken)) = inbox.next().await {
         let height = block.height();
         if height > 0 {
             let finalization = marshal.get_finalization(Height::new(height)).await;
             let certificate = finalization.and_then(|finalization| certificate(&block, &finalization));
-            application.finalized(Final { block, certificate: certificate.clone() }).await;
+            application.finalized(Final { block: block.clone(), certificate: certificate.clone() }).await;
             status.delivered(height);
             if let Some(certificate) = certificate {
                 status.certified(certificate);
+            }
+            if ends_epoch(height, epoch) {
+                // Nobody waits for it where the engine has ended.
+                let _ = ends.unbounded_send(block);
             }
         }
         taken.acknowledge();

@@ -2,20 +2,20 @@
 use crate::application::Application;
 use crate::block::Block;
 use crate::committee::{Committee, ReplicaKey};
-use crate::delivery::{Inbox, Judge, Watch, certificate_of, deliver, resume};
+use crate::delivery::{Inbox, certificate_of, deliver, resume};
+use crate::epochs::{Epochs, Schemes, epoch_of};
 use crate::evidence::{self, Evidence, Keeper};
+use crate::lane::Lane;
 use crate::scheme::Bip340;
 use crate::status::Status;
 use commonware_broadcast::buffered;
-use commonware_consensus::Reporters;
-use commonware_consensus::marshal::standard::{Inline, Standard};
+use commonware_consensus::marshal::standard::Standard;
 use commonware_consensus::marshal::{self, core::Actor, core::Mailbox, resolver::p2p as backfill};
-use commonware_consensus::simplex::elector::{self, RoundRobin};
-use commonware_consensus::simplex::types::Finalization;
-use commonware_consensus::simplex::{self, Floor, ForwardPolicy, SkipBudget, SkipPolicy};
-use commonware_consensus::types::{Epoch, FixedEpocher, Height, TermLength, ViewDelta};
-use commonware_cryptography::certificate::{ConstantProvider, Verifier as _};
-use commonware_cryptography::{Digested, Sha256, ed25519::PublicKey, sha256::Digest};
+use commonware_consensus::simplex::{self, types::Finalization};
+use commonware_consensus::types::{FixedEpocher, Height, ViewDelta};
+use commonware_cryptography::certificate::Verifier as _;
+use commonware_cryptography::{Digested, Digestible as _, ed25519::PublicKey, sha256::Digest};
+use commonware_p2p::utils::mux::prefixed;
 use commonware_p2p::{Blocker, Provider, Receiver, Sender};
 use commonware_parallel::Sequential;
 use commonware_runtime::buffer::paged::CacheRef;
@@ -25,7 +25,7 @@ use commonware_utils::{NZU16, NZU64, NZUsize, NonZeroDuration};
 use futures::channel::mpsc;
 use rand_core::CryptoRng;
 use spv::Hash;
-use spv::finality::Certificate;
+use spv::finality::{Certificate, MAX_REPLICAS};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,9 +34,9 @@ use thiserror::Error;
 /// The longest body that may be configured: a block and its certificate have to fit one message of 32 bits of length.
 pub const BODY_LIMIT: usize = 64 << 20;
 /// Messages that wait between the engine's parts, as its own examples have it: some hundred views of all replicas.
-const MAILBOX: NonZeroUsize = NZUsize!(1024);
+pub(crate) const MAILBOX: NonZeroUsize = NZUsize!(1024);
 /// Views behind what is final whose votes and blocks are kept for replicas that lag.
-const VIEWS_KEPT: u64 = 256;
+pub(crate) const VIEWS_KEPT: u64 = 256;
 /// Blocks that are final and with the application at once.
 const WITH_APPLICATION: NonZeroUsize = NZUsize!(16);
 /// Blocks that are fetched at once by a replica that lags.
@@ -46,9 +46,9 @@ const BLOCKS_OF_A_REPLICA: usize = 16;
 /// Blocks in a file of the archives.
 const SECTION: NonZeroU64 = NZU64!(4096);
 /// Buffers of the journals, in bytes: a vote is 200 bytes, and each is synced alone.
-const VOTE_BUFFER: NonZeroUsize = NZUsize!(64 << 10);
+pub(crate) const VOTE_BUFFER: NonZeroUsize = NZUsize!(64 << 10);
 /// Buffers of the archives, in bytes: some blocks of full size.
-const BLOCK_BUFFER: NonZeroUsize = NZUsize!(1 << 20);
+pub(crate) const BLOCK_BUFFER: NonZeroUsize = NZUsize!(1 << 20);
 /// Pages of the cache, in bytes, with the twelve of their checksum a divisor of the disk's.
 const PAGE: std::num::NonZeroU16 = NZU16!(4084);
 /// Pages of the cache: 4 MiB.
@@ -103,8 +103,8 @@ impl Default for Timing {
 pub struct Config {
     /// The network's id: no vote counts in another one.
     pub network: Hash,
-    /// All replicas.
-    pub committee: Committee,
+    /// The replicas of the first epoch, for what all blocks stand on. [`Application::committee`] tells those of each epoch.
+    pub founders: Committee,
     /// The replica's own key.
     pub key: ReplicaKey,
     /// How long it waits.
@@ -112,6 +112,9 @@ pub struct Config {
     /// Views that one leader leads in a row, the same on all replicas. More than one spares clients a change of leaders with
     /// each block; a leader that fails loses the rest of its views at once.
     pub term: NonZeroU32,
+    /// Blocks of an epoch, at least 2, the same on all replicas for ever. The set of replicas changes between two epochs only, and
+    /// each begins with some disk writes; what it takes to end one for a change of the set is as many empty blocks at most.
+    pub epoch: NonZeroU64,
     /// The longest body in bytes, the same on all replicas, and never less than before.
     pub longest_body: usize,
     /// The first part of the names of what it stores.
@@ -135,24 +138,31 @@ pub struct Channels<S, R> {
 /// Why a replica cannot start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// The key is not of the committee.
-    #[error("this key is of none of the replicas: use the one whose public parts are in the list of replicas")]
-    NotAReplica,
+    /// Epochs are too short.
+    #[error("epochs of {0} block: at least 2 are needed")]
+    Epoch(NonZeroU64),
     /// The limit of bodies is too high.
     #[error("bodies of {0} bytes: at most {BODY_LIMIT} can be ordered")]
     Body(usize),
     /// Times that make no sense together.
     #[error("the wait for a leader has to be shorter than that for votes, and both, and repetitions, than silence")]
     Timing,
+    /// The block that the epoch begins on is not stored.
+    #[error("the block that epoch {epoch} begins on is not stored: restore the replica's directory whole")]
+    Anchor {
+        /// The epoch.
+        epoch: u64,
+    },
     /// What is stored cannot be opened.
     #[error("the store of what is final cannot be opened: {0}")]
     Store(#[from] commonware_storage::archive::Error),
 }
 
-/// The length of the longest message that replicas send, for the network's configuration.
-pub fn message_limit(replicas: u32, longest_body: usize) -> u32 {
+/// The length of the longest message that replicas send, however many they become, for the network's configuration.
+pub fn message_limit(longest_body: usize) -> u32 {
+    let replicas = MAX_REPLICAS as u32;
     let blocks = marshal::max_payload_size::<Standard<Block>, Bip340>(replicas, &longest_body);
-    let votes = simplex::max_payload_size::<Bip340, Digest>(replicas);
+    let votes = prefixed(simplex::max_payload_size::<Bip340, Digest>(replicas));
     commonware_p2p::max_message_size(&[blocks, votes])
 }
 
@@ -182,23 +192,22 @@ impl Replica {
         P: Provider<PublicKey = PublicKey>,
         B: Blocker<PublicKey = PublicKey>,
     {
-        let Config { network, committee, key, timing, term, longest_body, partition } = config;
+        let Config { network, founders, key, timing, term, epoch: length, longest_body, partition } = config;
         if longest_body > BODY_LIMIT {
             return Err(StartError::Body(longest_body));
         }
         timing.check()?;
-        let committee = Arc::new(committee);
-        let scheme = Bip340::signer(network, committee.clone(), &key).ok_or(StartError::NotAReplica)?;
+        if length.get() < 2 {
+            return Err(StartError::Epoch(length));
+        }
         let me = key.name().identity().clone();
-        let genesis = Block::genesis(network, committee.replicas().hash());
+        let genesis = Block::genesis(network, founders.replicas().hash());
         let name = Digest(genesis.hash());
         let pages = CacheRef::new(PAGE, PAGES);
         let status = Status::default();
 
         // What is final: stored by height, given to the application in order, fetched from others where it is missing.
-        let provider = ConstantProvider::<_, Epoch>::new(scheme.clone());
-        // One epoch: changes of members are not there yet.
-        let epocher = FixedEpocher::new(NZU64!(u64::MAX));
+        let schemes = Schemes::default();
         let archive = |name: &str, codec_config| prunable_config(&partition, name, codec_config, pages.clone());
         let certificates: prunable::Archive<_, _, _, Finalization<Bip340, Digest>> = prunable::Archive::init(
             context.child("certificates"),
@@ -208,8 +217,8 @@ impl Replica {
         let blocks: prunable::Archive<_, _, _, Arc<Block>> =
             prunable::Archive::init(context.child("blocks"), archive("blocks", longest_body)).await?;
         let marshal_config = marshal::Config {
-            provider,
-            epocher: epocher.clone(),
+            provider: schemes.clone(),
+            epocher: FixedEpocher::new(length),
             start: marshal::Start::Genesis(Digested::precomputed(genesis, name)),
             partition_prefix: format!("{partition}-marshal"),
             mailbox_size: MAILBOX,
@@ -224,7 +233,14 @@ impl Replica {
             max_pending_acks: WITH_APPLICATION,
             strategy: Sequential,
         };
-        let (actor, marshal, _) = Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
+        let (actor, marshal, floor) = Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
+        // The epoch goes on, or begins, behind the last block that the application has for sure.
+        let processed = floor.processed().map_or(0, |processed| processed.height().get());
+        let epoch = epoch_of(processed + 1, length);
+        // Blocks of the epoch before may come again, with certificates of those who voted then.
+        for epoch in epoch.saturating_sub(1)..=epoch {
+            schemes.add(epoch, Bip340::new(network, application.committee(epoch).into(), &key));
+        }
         let fetch_timeout = NonZeroDuration::new_panic(timing.fetch);
         let resolver = backfill::init(
             context.child("backfill"),
@@ -257,70 +273,49 @@ impl Replica {
         actor.start(Inbox(sender), buffer, resolver);
         // The judge is not to take what the application has for pending.
         resume(&marshal, &status).await;
-        let deliveries = deliver(inbox, application.clone(), marshal.clone(), status.clone());
+        let begins_on = marshal.get_block(Height::new(epoch * length.get()).previous().unwrap_or(Height::zero())).await;
+        let begins_on = begins_on.ok_or(StartError::Anchor { epoch })?.digest();
+        let (ends, ended) = mpsc::unbounded();
+        let deliveries = deliver(inbox, application.clone(), marshal.clone(), status.clone(), length, ends);
         context.child("delivery").spawn(|_| deliveries);
 
         // Who lies.
         let (findings, found) = mpsc::channel(evidence::QUEUE);
-        let evidence_context = context.child("evidence");
         let partition_of_evidence = evidence_partition(&partition);
         let keeper = {
-            let (application, committee, status) = (application.clone(), committee.clone(), status.clone());
+            let (application, status) = (application.clone(), status.clone());
             move |context| Keeper {
                 context,
                 application,
                 partition: partition_of_evidence,
                 network,
-                committee,
                 longest_body,
                 status,
             }
         };
-        evidence_context.spawn(move |context| keeper(context).run(found));
+        context.child("evidence").spawn(move |context| keeper(context).run(found));
 
         // The votes.
-        let elector = match term.get() {
-            1 => RoundRobin::<Sha256>::default(),
-            _ => RoundRobin::default().with_term(TermLength::new(term), timing.silence, ViewDelta::zero()),
-        };
-        let judge = Judge { application, status: status.clone(), findings: findings.clone() };
-        let judge = Inline::new(context.child("judge"), judge, marshal.clone(), epocher);
-        let watch = Watch {
-            scheme: scheme.clone(),
-            elector: elector::Config::<Bip340>::build(elector.clone(), committee.identities()),
+        let epochs = Epochs {
+            network,
+            key,
+            timing,
+            term,
+            length,
+            partition,
+            pages,
+            application,
+            marshal: marshal.clone(),
+            schemes,
             status: status.clone(),
             findings,
+            blocker,
+            votes: Lane::new(context.child("votes"), channels.votes),
+            certificates: Lane::new(context.child("certified"), channels.certificates),
+            missed: Lane::new(context.child("missed"), channels.missed),
+            context: context.child("epochs"),
         };
-        let engine = simplex::Engine::new(
-            context.child("simplex"),
-            simplex::Config {
-                scheme,
-                elector,
-                blocker,
-                automaton: judge.clone(),
-                relay: judge.clone(),
-                reporter: Reporters::from((judge, watch)),
-                // Votes that come after their certificate may contradict what came before.
-                track_historical_votes: true,
-                strategy: Sequential,
-                partition: format!("{partition}-votes"),
-                mailbox_size: MAILBOX,
-                epoch: Epoch::zero(),
-                floor: Floor::Genesis(name),
-                replay_buffer: BLOCK_BUFFER,
-                write_buffer: VOTE_BUFFER,
-                page_cache: pages,
-                leader_timeout: timing.leader,
-                certification_timeout: timing.certification,
-                timeout_retry: timing.retry,
-                view_retention: ViewDelta::new(VIEWS_KEPT),
-                skip: SkipPolicy::Enabled { timeout: timing.silence, budget: SkipBudget::Participants },
-                fetch_timeout,
-                fetch_retry_delay: timing.fetch / 4,
-                forward: ForwardPolicy::SilentVoters,
-            },
-        );
-        let handle = engine.start(channels.votes, channels.certificates, channels.missed);
+        let handle = context.child("votes_of_epochs").spawn(move |_| epochs.run(epoch, begins_on, ended));
         Ok((Self { status, marshal }, handle))
     }
 

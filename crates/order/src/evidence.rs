@@ -44,7 +44,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// The number of the replica that lied.
+    /// The number of the replica that lied, in the epoch of its votes.
     pub fn replica(&self) -> u32 {
         match self {
             Self::DoubleVote(double) => double.replica.into(),
@@ -96,15 +96,18 @@ impl Evidence {
     }
 }
 
-/// What the keeper is told.
+/// What the keeper is told, with the replicas of its epoch.
 pub(crate) enum Finding {
     /// Two votes that contradict each other, or seem to: nobody checked the signatures.
-    DoubleVote(DoubleVote),
+    DoubleVote(DoubleVote, Arc<Committee>),
     /// A leader's vote for its block.
-    Proposal(u32, SignedVote),
-    /// The application refused a block of this view.
-    Refusal(u64, Block, String),
+    Proposal(u32, SignedVote, Arc<Committee>),
+    /// The application refused a block of this round.
+    Refusal(Round, Block, String),
 }
+
+/// An epoch and a view of it.
+type Round = (u64, u64);
 
 /// Joins proposals with refusals, checks what it is told, and keeps what holds.
 pub(crate) struct Keeper<E> {
@@ -112,7 +115,6 @@ pub(crate) struct Keeper<E> {
     pub(crate) application: Arc<dyn Application>,
     pub(crate) partition: String,
     pub(crate) network: Hash,
-    pub(crate) committee: Arc<Committee>,
     pub(crate) longest_body: usize,
     pub(crate) status: Status,
 }
@@ -120,32 +122,33 @@ pub(crate) struct Keeper<E> {
 impl<E: Storage> Keeper<E> {
     /// Works until nobody is left to tell anything.
     pub(crate) async fn run(mut self, mut findings: mpsc::Receiver<Finding>) {
-        let mut proposals: BTreeMap<u64, Vec<(u32, SignedVote)>> = BTreeMap::new();
-        let mut refusals: BTreeMap<u64, Vec<(Block, String)>> = BTreeMap::new();
+        let mut proposals: BTreeMap<Round, Vec<_>> = BTreeMap::new();
+        let mut refusals: BTreeMap<Round, Vec<_>> = BTreeMap::new();
         let mut pieces = read(&self.context, &self.partition, self.longest_body).await.len();
         self.status.keeps_evidence(pieces as u64);
         while let Some(finding) = findings.next().await {
-            let view = match finding {
-                Finding::DoubleVote(double) => {
-                    self.keep(Evidence::DoubleVote(double), &mut pieces).await;
+            let round = match finding {
+                Finding::DoubleVote(double, committee) => {
+                    self.keep(Evidence::DoubleVote(double), &committee, &mut pieces).await;
                     continue;
                 }
-                Finding::Proposal(replica, signed) => {
-                    let view = signed.vote.view.get();
-                    proposals.entry(view).or_default().push((replica, signed));
-                    view
+                Finding::Proposal(replica, signed, committee) => {
+                    let round = (signed.vote.epoch.get(), signed.vote.view.get());
+                    proposals.entry(round).or_default().push((replica, signed, committee));
+                    round
                 }
-                Finding::Refusal(view, block, reason) => {
-                    refusals.entry(view).or_default().push((block, reason));
-                    view
+                Finding::Refusal(round, block, reason) => {
+                    refusals.entry(round).or_default().push((block, reason));
+                    round
                 }
             };
-            for (block, reason) in refusals.get(&view).into_iter().flatten() {
-                let of_block = |(_, signed): &&(u32, SignedVote)| signed.vote.block == block.hash();
-                if let Some(&(replica, vote)) = proposals.get(&view).into_iter().flatten().find(of_block) {
-                    let (block, reason) = (block.clone(), reason.clone());
+            for (block, reason) in refusals.get(&round).into_iter().flatten() {
+                let mut votes = proposals.get(&round).into_iter().flatten();
+                if let Some((replica, vote, committee)) = votes.find(|(_, signed, _)| signed.vote.block == block.hash())
+                {
+                    let (replica, vote, block, reason) = (*replica, *vote, block.clone(), reason.clone());
                     let refused = RefusedProposal { replica, vote, block, reason };
-                    self.keep(Evidence::Refused(refused), &mut pieces).await;
+                    self.keep(Evidence::Refused(refused), committee, &mut pieces).await;
                 }
             }
             while proposals.len() > VIEWS {
@@ -158,16 +161,16 @@ impl<E: Storage> Keeper<E> {
     }
 
     /// Keeps a piece, if it holds, is new and there is room.
-    async fn keep(&mut self, evidence: Evidence, pieces: &mut usize) {
-        if *pieces >= PIECES || !evidence.holds(&self.network, &self.committee) {
+    async fn keep(&mut self, evidence: Evidence, committee: &Committee, pieces: &mut usize) {
+        if *pieces >= PIECES || !evidence.holds(&self.network, committee) {
             return;
         }
         let bytes = evidence.encode();
         // The same votes twice, in another order or with another reason, are the same piece.
         let name = match &evidence {
             Evidence::DoubleVote(double) => {
-                let view = double.first.vote.view.get().to_be_bytes();
-                [&view[..], &[double.replica, 1]].concat()
+                let vote = &double.first.vote;
+                [vote.epoch.as_bytes(), vote.view.as_bytes(), &[double.replica, 1]].concat()
             }
             Evidence::Refused(refused) => refused.block.hash().to_vec(),
         };

@@ -15,7 +15,11 @@ mod block;
 mod committee;
 mod delivery;
 mod engine;
+mod epochs;
 mod evidence;
+mod lane;
+mod member;
+mod membership;
 pub mod network;
 // Tests run replicas on the deterministic runtime. Each runtime has the whole engine compiled for it, which takes minutes.
 #[cfg(not(test))]
@@ -27,9 +31,12 @@ mod tests;
 
 pub use application::{Answer, Application, Final, Refusal};
 pub use block::{Block, Payload};
-pub use committee::{Committee, CommitteeError, ReplicaKey, ReplicaName};
+pub use committee::{Committee, CommitteeError, Identity, ReplicaKey, ReplicaName};
 pub use engine::{BODY_LIMIT, Channels, Config, Replica, StartError, Timing, channel, message_limit};
+pub use epochs::{ends_epoch, epoch_of};
 pub use evidence::{Evidence, RefusedProposal};
+pub use member::{Member, ParseMemberError};
+pub use membership::{ApprovalError, Membership};
 #[cfg(not(test))]
-pub use process::{Outbox, Process, ProcessError, Site};
+pub use process::{Outbox, Peers, Process, ProcessError, Site};
 pub use status::{Status, StatusSnapshot};

@@ -1,5 +1,5 @@
 //! Connections between replicas: authenticated and encrypted, over whatever network the runtime has.
-use crate::committee::{Committee, ReplicaKey};
+use crate::committee::{ReplicaKey, ReplicaName};
 use crate::engine::{Channels, channel, message_limit};
 use commonware_cryptography::{ChaCha20Poly1305, ed25519};
 use commonware_p2p::authenticated::lookup::{self, Network, Oracle};
@@ -14,8 +14,11 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// Messages of a replica on a channel in a second. A view takes some ten; thousands of views a second are more than disks sync.
-const RATE: Quota = Quota::per_second(NZU32!(16_384));
+/// Messages of a replica in a second on channels where there are some for each vote or each client's frame: thousands of views a
+/// second are more than disks sync. Room for as many is allocated for each place.
+const OFTEN: Quota = Quota::per_second(NZU32!(16_384));
+/// The same where there is one for each view, or less.
+const SELDOM: Quota = Quota::per_second(NZU32!(4096));
 /// Messages that wait in the network's own parts.
 const MAILBOX: NonZeroUsize = NZUsize!(1024);
 /// How far clocks may be apart, and how old a greeting may be: a replica whose clock is further off is not let in.
@@ -38,33 +41,30 @@ pub struct Messages<E: Clock> {
 /// Whom a replica is connected to, and whom it has cut off.
 pub type Peers = Oracle<ed25519::PublicKey>;
 
-/// Where replicas are.
-#[derive(Clone, Debug)]
-pub struct Addresses {
-    /// Where this one listens.
-    pub listen: SocketAddr,
-    /// Where others find each replica, by number.
-    pub replicas: Vec<SocketAddr>,
+/// Where replicas are, those that join included.
+pub type Places = Vec<(ReplicaName, SocketAddr)>;
+
+/// Places for those that join while a replica runs. Where more join, it has to be started again.
+const JOINING: usize = 4;
+
+/// How many replicas one can be connected to that starts with as many others.
+pub fn room(places: usize) -> NonZeroUsize {
+    NonZeroUsize::MIN.saturating_add(places + JOINING)
 }
 
 /// Connects a replica with the others, for [`crate::Replica::start`]. Who is away is tried again until it is there. The network
-/// ends with the runtime, or with the handle.
-///
-/// # Panics
-/// Where there is not an address for each replica.
+/// ends with the runtime, or with the handle. [`know`] tells it where the others are.
 pub fn connect<E>(
     context: E,
     network: Hash,
-    committee: &Committee,
     key: &ReplicaKey,
-    addresses: &Addresses,
+    listen: SocketAddr,
+    room: NonZeroUsize,
     longest_body: usize,
 ) -> (Channels<Sender<E>, Receiver>, Messages<E>, Peers, Handle<()>)
 where
     E: Spawner + Clock + CryptoRng + Sockets + Resolver + Metrics,
 {
-    let number = committee.identities().len();
-    assert_eq!(addresses.replicas.len(), number, "each replica has an address");
     let handshake = Sake {
         signer: key.connections().clone(),
         synchrony_bound: CLOCKS,
@@ -74,9 +74,9 @@ where
     let mut config = lookup::Config::local(
         Cups::<_, ChaCha20Poly1305>::new(handshake, cups::Version::V1),
         &network,
-        addresses.listen,
-        NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN),
-        message_limit(number as u32, longest_body),
+        listen,
+        room,
+        message_limit(longest_body),
         MAILBOX,
     );
     // Many replicas may be on one machine, and come back all at once.
@@ -85,16 +85,26 @@ where
     config.peer_connection_cooldown = DIAL;
     config.dial_frequency = DIAL;
     config.tracked_peer_sets = NZUsize!(1);
-    let (mut connections, mut peers) = Network::new(context, config);
-    let places = committee.identities().iter().cloned().zip(addresses.replicas.iter().map(|&at| Address::from(at)));
-    peers.track(0, Map::from_iter_dedup(places));
+    let (mut connections, peers) = Network::new(context, config);
     let channels = Channels {
-        votes: connections.register(channel::VOTES, RATE),
-        certificates: connections.register(channel::CERTIFICATES, RATE),
-        missed: connections.register(channel::MISSED, RATE),
-        blocks: connections.register(channel::BLOCKS, RATE),
-        backfill: connections.register(channel::BACKFILL, RATE),
+        votes: connections.register(channel::VOTES, OFTEN),
+        certificates: connections.register(channel::CERTIFICATES, SELDOM),
+        missed: connections.register(channel::MISSED, SELDOM),
+        blocks: connections.register(channel::BLOCKS, SELDOM),
+        backfill: connections.register(channel::BACKFILL, SELDOM),
     };
-    let (sender, receiver) = connections.register(channel::MESSAGES, RATE);
+    let (sender, receiver) = connections.register(channel::MESSAGES, OFTEN);
     (channels, Messages { sender, receiver }, peers, connections.start())
+}
+
+/// Tells the network where the replicas are, for the `time`th time. It is connected to no others from then on, and to none for
+/// which it has no [`room`].
+pub fn know(peers: &mut Peers, time: u64, room: NonZeroUsize, places: &Places) {
+    if places.len() > room.get() {
+        tracing::warn!(replicas = places.len(), %room, "there is no room for all replicas: restart this one");
+    }
+    let places = places.iter().take(room.get());
+    let places = places.map(|(name, at)| (name.identity().clone(), Address::from(*at)));
+    // The network has ended where it is not taken.
+    let _ = peers.track(time, Map::from_iter_dedup(places));
 }

@@ -2,8 +2,10 @@
 //!
 //! Nothing here has a type parameter. So the engine is compiled once, with this crate, whoever uses it.
 use crate::application::Application;
+use crate::committee::identity_bytes;
 use crate::engine::{Config, Replica, StartError};
-use crate::network::{Addresses, Messages, connect};
+use crate::member::Member;
+use crate::network::{Messages, Places, connect, know, room};
 use crate::status::Status;
 use bytes::Bytes;
 use commonware_p2p::{Receiver as _, Recipients, Sender as _};
@@ -12,6 +14,7 @@ use futures::channel::{mpsc, oneshot};
 use futures::future::{Either, select};
 use futures::{FutureExt, StreamExt};
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc as blocking};
 use std::thread::JoinHandle;
@@ -23,8 +26,10 @@ const OUTBOX: usize = 4096;
 /// Where a replica is.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Where it and others listen.
-    pub addresses: Addresses,
+    /// Where it listens for the others.
+    pub listen: SocketAddr,
+    /// Where the others are, as far as is known at the start. [`Process::peers`] tells of changes.
+    pub places: Places,
     /// What it stores is below this directory, which is made where it is not there.
     pub directory: PathBuf,
     /// Threads of the engine. Its parts wait for each other more than for a processor.
@@ -56,11 +61,24 @@ impl Outbox {
     }
 }
 
+/// Tells a replica's engine where the others are.
+#[derive(Clone, Debug)]
+pub struct Peers(mpsc::UnboundedSender<Places>);
+
+impl Peers {
+    /// Has the engine be connected to these from now on, and to no others.
+    pub fn know(&self, members: Vec<Member>) {
+        // The engine has ended where it is not taken.
+        let _ = self.0.unbounded_send(members.into_iter().map(Member::place).collect());
+    }
+}
+
 /// A replica that runs. Dropping it ends it.
 #[derive(Debug)]
 pub struct Process {
     status: Status,
     outbox: Outbox,
+    peers: Peers,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -72,19 +90,25 @@ impl Process {
         let (started, result) = blocking::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
         let (sender, outbox) = mpsc::channel(OUTBOX);
-        let run = Run { config, site, application, started, stopped, outbox };
+        let (places, moves) = mpsc::unbounded();
+        let run = Run { config, site, application, started, stopped, outbox, moves };
         let thread = std::thread::Builder::new().name("order".into()).spawn(move || run.run())?;
         let status = match result.recv() {
             Ok(Ok(status)) => status,
             Ok(Err(error)) => return Err(error.into()),
             Err(_) => return Err(ProcessError::Ended),
         };
-        Ok(Self { status, outbox: Outbox(sender), stop: Some(stop), thread: Some(thread) })
+        Ok(Self { status, outbox: Outbox(sender), peers: Peers(places), stop: Some(stop), thread: Some(thread) })
     }
 
     /// How it fares.
     pub fn status(&self) -> &Status {
         &self.status
+    }
+
+    /// What tells the engine where the replicas are.
+    pub fn peers(&self) -> &Peers {
+        &self.peers
     }
 
     /// What sends messages to the other replicas.
@@ -112,6 +136,7 @@ struct Run {
     started: blocking::SyncSender<Result<Status, StartError>>,
     stopped: oneshot::Receiver<()>,
     outbox: mpsc::Receiver<Bytes>,
+    moves: mpsc::UnboundedReceiver<Places>,
 }
 
 /// Tells that the replica has ended when it does, however that comes.
@@ -125,21 +150,21 @@ impl Drop for End {
 
 impl Run {
     fn run(self) {
-        let Self { config, site, application, started, stopped, outbox } = self;
-        let Site { addresses, directory, threads } = site;
+        let Self { config, site, application, started, stopped, outbox, mut moves } = self;
+        let Site { listen, places, directory, threads } = site;
         let runtime = tokio::Config::new()
             .with_worker_threads(threads)
             .with_tcp_nodelay(Some(true))
             .with_storage_directory(directory);
         let ended = tokio::Runner::new(runtime).start(|context| async move {
-            let Config { network, committee, key, longest_body, .. } = &config;
-            let connections = context.child("network");
-            let (channels, messages, peers, _connections) =
-                connect(connections, *network, committee, key, &addresses, *longest_body);
-            let committee = committee.clone();
+            let Config { network, key, longest_body, .. } = &config;
+            let (connections, room) = (context.child("network"), room(places.len()));
+            let (channels, messages, mut peers, _connections) =
+                connect(connections, *network, key, listen, room, *longest_body);
+            know(&mut peers, 0, room, &places);
             let heard = application.clone();
             let order = context.child("order");
-            let replica = Replica::start(order, config, application, channels, peers.clone(), peers).await;
+            let replica = Replica::start(order, config, application, channels, peers.clone(), peers.clone()).await;
             let (replica, ended) = match replica {
                 Ok(replica) => replica,
                 Err(error) => {
@@ -150,9 +175,7 @@ impl Run {
             let Messages { mut sender, mut receiver } = messages;
             let hear = move |_| async move {
                 while let Ok((from, message)) = receiver.recv().await {
-                    if let Some(number) = committee.identities().position(&from) {
-                        heard.heard(number as u32, message.into());
-                    }
+                    heard.heard(&identity_bytes(&from), message.into());
                 }
             };
             context.child("hear").spawn(hear);
@@ -164,6 +187,14 @@ impl Run {
                 }
             };
             context.child("tell").spawn(tell);
+            let follow = move |_| async move {
+                let mut time = 0;
+                while let Some(places) = moves.next().await {
+                    time += 1;
+                    know(&mut peers, time, room, &places);
+                }
+            };
+            context.child("places").spawn(follow);
             let _end = End(replica.status().clone());
             let _ = started.send(Ok(replica.status().clone()));
             match select(stopped, ended.boxed()).await {

@@ -92,10 +92,16 @@ pub(crate) struct Bip340 {
 }
 
 impl Bip340 {
-    /// The scheme of a member of the committee; nothing if the key is not of it.
-    pub(crate) fn signer(network: Hash, committee: Arc<Committee>, key: &ReplicaKey) -> Option<Self> {
-        let number = committee.number(&key.name())?;
-        Some(Self { network, committee, signer: Some((Participant::new(number), key.votes().clone())) })
+    /// The scheme of an epoch with this committee. Who is not of it checks votes, and makes none.
+    pub(crate) fn new(network: Hash, committee: Arc<Committee>, key: &ReplicaKey) -> Self {
+        let number = committee.number(&key.name());
+        let signer = number.map(|number| (Participant::new(number), key.votes().clone()));
+        Self { network, committee, signer }
+    }
+
+    /// The committee.
+    pub(crate) fn committee(&self) -> &Arc<Committee> {
+        &self.committee
     }
 
     /// The vote that a subject of the engine is.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Default)]
 struct Numbers {
-    view: AtomicU64,
+    round: AtomicU64,
     /// When it began, in milliseconds after the status was made.
     entered: AtomicU64,
     leader: AtomicU64,
@@ -18,6 +18,9 @@ struct Numbers {
     certificate: Mutex<Option<Arc<Certificate>>>,
 }
 
+/// Bits of a view in a number that has its epoch in the others: as many views of an epoch, and epochs, as centuries give.
+const VIEW_BITS: u32 = 40;
+
 /// How a replica fares. Clones show the same replica.
 #[derive(Clone, Debug)]
 pub struct Status {
@@ -28,7 +31,9 @@ pub struct Status {
 /// [`Status`] at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatusSnapshot {
-    /// The view that the replica is in.
+    /// The epoch that the replica is in.
+    pub epoch: u64,
+    /// The view that the replica is in: the first of an epoch is 1.
     pub view: u64,
     /// How long it has been in it. A view ends when its block is notarized or a quorum gives it up; so one that lasts tells that
     /// no quorum can be reached.
@@ -58,9 +63,11 @@ impl Status {
     pub fn snapshot(&self) -> StatusSnapshot {
         let numbers = &self.numbers;
         let entered = Duration::from_millis(numbers.entered.load(Relaxed));
+        let round = numbers.round.load(Relaxed);
         StatusSnapshot {
             in_view: self.since.elapsed().saturating_sub(entered),
-            view: numbers.view.load(Relaxed),
+            epoch: round >> VIEW_BITS,
+            view: round & ((1 << VIEW_BITS) - 1),
             leader: numbers.leader.load(Relaxed) as u32,
             height: numbers.height.load(Relaxed),
             votes: numbers.votes.load(Relaxed),
@@ -79,9 +86,10 @@ impl Status {
         *self.numbers.certificate.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificate.into());
     }
 
-    /// A view began, unless a later one has.
-    pub(crate) fn entered(&self, view: u64, leader: u32) {
-        if self.numbers.view.fetch_max(view, Relaxed) < view {
+    /// A view of an epoch began, unless a later one has.
+    pub(crate) fn entered(&self, epoch: u64, view: u64, leader: u32) {
+        let round = epoch << VIEW_BITS | view;
+        if self.numbers.round.fetch_max(round, Relaxed) < round {
             self.numbers.leader.store(leader.into(), Relaxed);
             self.numbers.entered.store(self.since.elapsed().as_millis() as u64, Relaxed);
         }
@@ -121,11 +129,14 @@ mod tests {
     fn clones_tell_the_latest_view_and_that_it_ended() {
         let status = Status::default();
         let other = status.clone();
-        status.entered(3, 1);
+        status.entered(0, 3, 1);
         // A view is told of late.
-        status.entered(2, 0);
-        let StatusSnapshot { view, leader, ended, .. } = other.snapshot();
-        assert_eq!((view, leader, ended), (3, 1, false));
+        status.entered(0, 2, 0);
+        let StatusSnapshot { epoch, view, leader, ended, .. } = other.snapshot();
+        assert_eq!((epoch, view, leader, ended), (0, 3, 1, false));
+        status.entered(1, 1, 2);
+        let StatusSnapshot { epoch, view, leader, .. } = other.snapshot();
+        assert_eq!((epoch, view, leader), (1, 1, 2));
         status.ended();
         assert!(other.snapshot().ended);
     }

@@ -37,8 +37,12 @@ struct Cluster {
 
 impl Cluster {
     fn init(dir: &Path) -> Self {
+        Self::init_with(dir, &[])
+    }
+
+    fn init_with(dir: &Path, options: &[&str]) -> Self {
         let text = dir.to_str().unwrap();
-        let made = turnpike(&[
+        let usual = [
             "cluster",
             "init",
             "--dir",
@@ -51,7 +55,8 @@ impl Cluster {
             "4096",
             "--patience",
             "1000",
-        ]);
+        ];
+        let made = turnpike(&[&usual[..], options].concat());
         let listen = made[0]["replicas"].as_array().unwrap().iter();
         let listen = listen.map(|address| address.as_str().unwrap().parse().unwrap()).collect();
         let cluster = Self { dir: dir.to_owned(), listen };
@@ -93,7 +98,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            for number in 0..REPLICAS {
+            for number in 0..=REPLICAS {
                 let log = std::fs::read_to_string(self.folder(number).join("log")).unwrap_or_default();
                 let lines = Vec::from_iter(log.lines());
                 eprintln!("replica {number}:\n{}", lines[lines.len().saturating_sub(20)..].join("\n"));
@@ -168,6 +173,54 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
     let compared = compare(&Vec::from_iter(directories));
     assert_eq!(compared["replicas"], REPLICAS, "{compared}");
     assert!(compared["same_height"].as_u64() > Some(10), "{compared}");
+}
+
+/// Under load a fifth replica joins, one of five is killed and started again, and a founder leaves: no final reply is lost, and a
+/// client that knows the founders takes proofs of the new set.
+#[test]
+fn replicas_join_and_leave_under_load() {
+    let data = tempfile::tempdir().unwrap();
+    let mut cluster = Cluster::init_with(data.path(), &["--epoch", "32"]);
+    cluster.run("start");
+    let staying = cluster.listen[1..].to_vec();
+    let dir = data.path().to_str().unwrap();
+    let testers = Testers::during(&staying, |testers| {
+        testers.go_on(None);
+        let added = turnpike(&["cluster", "add", "--dir", dir]);
+        assert_eq!(added.last().unwrap()["replica"], REPLICAS, "{added:?}");
+        cluster.listen.push(added[0]["listen"].as_str().unwrap().parse().unwrap());
+        testers.go_on(None);
+        for victim in [REPLICAS, 2] {
+            cluster.kill(victim);
+            // The tester's number is one less than its replica's.
+            testers.go_on(Some(victim - 1));
+            cluster.run("start");
+            testers.go_on(None);
+        }
+        let removed = turnpike(&["cluster", "remove", "--dir", dir, "--replica", "0"]);
+        assert!(removed.iter().any(|told| told["replicas"] == 4), "{removed:?}");
+        testers.go_on(None);
+        cluster.kill(REPLICAS);
+        testers.go_on(None);
+        cluster.run("start");
+    });
+    let present = [&staying[..], &cluster.listen[4..]].concat();
+    settle(&present);
+    for &replica in &present {
+        testers.iter().for_each(|tester| tester.check(replica));
+    }
+    let node = cluster.listen[4].to_string();
+    let info = &turnpike(&["info", "--node", &node])[0];
+    assert_eq!((&info["order"]["replicas"], &info["order"]["generation"]), (&4.into(), &2.into()), "{info}");
+    let account = testers[0].load.accounts().next().unwrap().to_string();
+    let network = info["network"].as_str().unwrap();
+    let found = turnpike(&["proof", "get", "--node", &node, "--final", "--latest", &account, "--network-id", network]);
+    let certificate = &found[0]["against"]["certificate"];
+    assert!(found[0]["verified"] == true && certificate["signers"].as_array().unwrap().len() >= 3, "{found:?}");
+    cluster.run("stop");
+    let directories = (1..=REPLICAS).map(|number| cluster.folder(number).join("data").to_str().unwrap().to_owned());
+    let compared = compare(&Vec::from_iter(directories));
+    assert_eq!(compared["replicas"], REPLICAS, "{compared}");
 }
 
 /// Writes a file until the disk is full, and gives back so many bytes of it.

@@ -1,7 +1,8 @@
 //! The section of the replicas that order together.
 
-use std::{fmt, net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
+use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf, time::Duration};
 
+pub use order::Member;
 use order::{Committee, ReplicaKey, ReplicaName, Timing};
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +11,19 @@ use super::{Backend, Config, ConfigError, optional_address, texts, within};
 /// The fewest seconds for which retries are recognised in a cluster: longer than an operation waits to be ordered.
 const LEAST_RETRY_SECONDS: u64 = 10;
 
+/// The fewest blocks of an epoch: more than the engine gives out at once.
+const SHORTEST_EPOCH: u64 = 32;
+
 /// The replicas that order together. A node alone has none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cluster {
-    /// Names and addresses of all replicas.
+    /// Names and addresses of the founding replicas, which the network id names.
     #[serde(with = "texts")]
     pub replicas: Vec<Member>,
+    /// Names and addresses of replicas of the present set, for one that is to join it.
+    #[serde(with = "texts")]
+    pub contacts: Vec<Member>,
     /// Where this one listens for the others.
     #[serde(with = "optional_address")]
     pub listen: Option<SocketAddr>,
@@ -26,29 +33,23 @@ pub struct Cluster {
     pub began: u64,
     /// How long replicas wait for a leader, in milliseconds.
     pub patience: u64,
+    /// Blocks of an epoch. The set of replicas changes between two epochs only. The network id names it.
+    pub epoch: u64,
 }
 
 impl Default for Cluster {
     fn default() -> Self {
-        Self { replicas: Vec::new(), listen: None, key: PathBuf::new(), began: 0, patience: 250 }
+        Self {
+            replicas: Vec::new(),
+            contacts: Vec::new(),
+            listen: None,
+            key: PathBuf::new(),
+            began: 0,
+            patience: 250,
+            epoch: 1024,
+        }
     }
 }
-
-/// A replica: its name, and where the others find it. Written as 128 hexadecimal digits, `@` and the address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
-    /// What it is known by.
-    pub name: ReplicaName,
-    /// Where it listens.
-    pub address: SocketAddr,
-}
-
-/// The text is not a replica.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a replica is 128 hexadecimal digits of its two public keys, @ and its address (`turnpike cluster init` prints them)"
-)]
-pub struct ParseMemberError;
 
 /// A new key of a replica, and what it is known by.
 fn new_key() -> Result<([u8; 32], ReplicaName), getrandom::Error> {
@@ -59,30 +60,6 @@ fn new_key() -> Result<([u8; 32], ReplicaName), getrandom::Error> {
         if let Some(key) = ReplicaKey::from_bytes(&secret) {
             return Ok((secret, key.name()));
         }
-    }
-}
-
-impl FromStr for Member {
-    type Err = ParseMemberError;
-
-    fn from_str(text: &str) -> Result<Self, ParseMemberError> {
-        let (digits, address) = text.split_once('@').ok_or(ParseMemberError)?;
-        if digits.len() != 128 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(ParseMemberError);
-        }
-        let mut bytes = [0; 64];
-        for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-            *byte = u8::from_str_radix(&digits[at..at + 2], 16).map_err(|_| ParseMemberError)?;
-        }
-        let name = ReplicaName::from_bytes(&bytes).ok_or(ParseMemberError)?;
-        Ok(Self { name, address: address.parse().map_err(|_| ParseMemberError)? })
-    }
-}
-
-impl fmt::Display for Member {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.name.to_bytes().iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
-        write!(formatter, "@{}", self.address)
     }
 }
 
@@ -120,20 +97,17 @@ impl Cluster {
         })
     }
 
-    /// Where the replicas are, by number.
-    pub(crate) fn addresses(&self, committee: &Committee) -> Vec<SocketAddr> {
-        let mut members: Vec<_> =
-            self.replicas.iter().map(|member| (committee.number(&member.name), member.address)).collect();
-        members.sort_unstable();
-        members.into_iter().map(|(_, address)| address).collect()
+    /// Blocks of an epoch.
+    pub(crate) fn epoch(&self) -> NonZeroU64 {
+        NonZeroU64::new(self.epoch).unwrap_or(NonZeroU64::MIN)
     }
 
     pub(super) fn check(&self, config: &Config) -> Result<(), ConfigError> {
         let refuse =
             |key, value: String, allowed: &str| Err(ConfigError::Value { key, value, allowed: allowed.to_owned() });
         if !self.is_wanted() {
-            let Self { listen, key, began, .. } = self;
-            if listen.is_some() || !key.as_os_str().is_empty() || *began != 0 {
+            let Self { listen, key, began, contacts, .. } = self;
+            if listen.is_some() || !key.as_os_str().is_empty() || *began != 0 || !contacts.is_empty() {
                 return refuse(
                     "cluster.replicas",
                     "empty".into(),
@@ -143,6 +117,7 @@ impl Cluster {
             return Ok(());
         }
         within("cluster.patience", self.patience, 10, 60_000)?;
+        within("cluster.epoch", self.epoch, SHORTEST_EPOCH, 1 << 20)?;
         self.committee()?;
         if self.listen.is_none() {
             return refuse("cluster.listen", "empty".into(), "the address where this replica listens for the others");

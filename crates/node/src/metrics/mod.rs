@@ -85,7 +85,7 @@ pub fn of(shared: &Shared) -> String {
         bitcoin::write(&mut metrics, standing);
     }
     if let Some(standing) = shared.order() {
-        order::write(&mut metrics, &standing.status);
+        order::write(&mut metrics, standing);
     }
     let refusals = Status::ALL.iter().copied().filter(|status| !status.is_journalled());
     let refused = refusals.map(|status| ([status.name()], counters.refused(status)));

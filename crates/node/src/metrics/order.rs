@@ -1,13 +1,20 @@
 //! The figures of a replica.
 
-use order::{Status, StatusSnapshot};
+use order::StatusSnapshot;
 
 use super::text::Metrics;
+use crate::replica::Standing;
 
 /// Writes them.
-pub fn write(metrics: &mut Metrics, status: &Status) {
-    let StatusSnapshot { view, leader, height, votes, abandoned, evidence, ended, in_view } = status.snapshot();
-    metrics.gauge("order_view", "The view that the replica is in.", view);
+pub fn write(metrics: &mut Metrics, standing: &Standing) {
+    let StatusSnapshot { epoch, view, leader, height, votes, abandoned, evidence, ended, in_view } =
+        standing.status.snapshot();
+    let (number, replicas) = standing.place();
+    metrics.gauge("order_replicas", "Replicas of the set that votes.", replicas as u64);
+    metrics.gauge("order_member", "1 if this replica is of it.", number.is_some().into());
+    metrics.gauge("order_generation", "How often the set was changed.", standing.generation().into());
+    metrics.gauge("order_epoch", "The epoch that the replica is in.", epoch);
+    metrics.gauge("order_view", "The view of the epoch that the replica is in.", view);
     metrics.gauge("order_view_seconds", "How long it has been in it.", in_view.as_secs());
     metrics.gauge("order_leader", "The number of the replica that leads it.", leader.into());
     metrics.gauge("order_height", "Height up to which what is final is executed.", height);

@@ -47,7 +47,7 @@ impl Node {
 
         let counters = Arc::new(Counters::default());
         let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), cache, &config.ledger));
-        let replica = Replica::open(config, identity, chain, journal, announcer)?;
+        let replica = Replica::open(config, identity, &data, chain, journal, announcer)?;
         let (sockets, streams) = sockets::bind(config, &counters, Vec::new())?;
         let backend = Either::First(sockets);
         let local = backend.local_address().map_err(listening("listen", config.listen))?;

@@ -2,6 +2,7 @@
 //! in one frame.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use spv::finality::{APPROVAL_SIZE, Approval};
 use wire::{Operation, SignedOperation, Status};
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
@@ -13,6 +14,9 @@ pub const LONGEST: usize = 1 << 20;
 
 /// Most signed operations of a block: what a processor verifies in some tens of milliseconds, while all wait for it.
 pub const MOST_SIGNED: usize = 1024;
+
+/// Most approvals of changes of the set of a block: their signatures are checked as they are executed, in some milliseconds.
+pub const MOST_APPROVALS: usize = 64;
 
 /// What a body begins with.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -30,7 +34,7 @@ struct Header {
 struct GroupHeader {
     /// The replica that the frame came to.
     origin: u8,
-    /// 1 for operations, 2 for signed ones.
+    /// 1 for operations, 2 for signed ones, 3 for approvals of a change of the set.
     format: u8,
     /// 1 where the frame came from a trusted prefix.
     trusted: u8,
@@ -42,6 +46,7 @@ struct GroupHeader {
 
 const PLAIN: u8 = 1;
 const SIGNED: u8 = 2;
+const APPROVALS: u8 = 3;
 
 /// What names a group: the replica that its frame came to, and the frame's number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,23 +55,25 @@ pub struct Key {
     pub number: u64,
 }
 
-/// The operations of a group.
+/// What is in a group.
 #[derive(Clone, Copy, Debug)]
 pub enum Entries<'a> {
     Plain(&'a [Operation]),
     Signed(&'a [SignedOperation]),
+    Approvals(&'a [Approval]),
 }
 
-/// The operations of one frame, as they travel. Its shape has been checked.
+/// What one frame had, as it travels. Its shape has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group(Bytes);
 
 impl Group {
-    /// A group of operations that are to be executed: none has a status.
+    /// A group of what is to be executed: no operation has a status.
     pub fn new(key: Key, trusted: bool, entries: Entries<'_>) -> Self {
         let (format, count, bytes) = match entries {
             Entries::Plain(entries) => (PLAIN, entries.len(), entries.as_bytes()),
             Entries::Signed(entries) => (SIGNED, entries.len(), entries.as_bytes()),
+            Entries::Approvals(entries) => (APPROVALS, entries.len(), entries.as_bytes()),
         };
         let header = GroupHeader {
             origin: key.origin,
@@ -85,6 +92,7 @@ impl Group {
         let size = match header.format {
             PLAIN => Operation::LENGTH,
             SIGNED => SignedOperation::LENGTH,
+            APPROVALS => APPROVAL_SIZE,
             _ => return None,
         };
         let length = size.checked_mul(header.count.get() as usize)?;
@@ -130,24 +138,39 @@ impl Group {
         let (header, entries) = self.parts();
         match header.format {
             SIGNED => Entries::Signed(<[SignedOperation]>::ref_from_bytes(entries).expect("the shape was checked")),
+            APPROVALS => Entries::Approvals(<[Approval]>::ref_from_bytes(entries).expect("the shape was checked")),
             _ => Entries::Plain(<[Operation]>::ref_from_bytes(entries).expect("the shape was checked")),
         }
     }
 
     /// How many operations it has.
-    pub fn len(&self) -> usize {
+    pub fn operations(&self) -> usize {
         match self.entries() {
             Entries::Plain(entries) => entries.len(),
             Entries::Signed(entries) => entries.len(),
+            Entries::Approvals(_) => 0,
         }
     }
 
-    /// Its signed operations; none where it has those without a signature.
+    /// Its signed operations; none where it has something else.
     pub fn signed(&self) -> &[SignedOperation] {
         match self.entries() {
-            Entries::Plain(_) => &[],
             Entries::Signed(entries) => entries,
+            Entries::Plain(_) | Entries::Approvals(_) => &[],
         }
+    }
+
+    /// Its approvals; none where it has operations.
+    pub fn approvals(&self) -> &[Approval] {
+        match self.entries() {
+            Entries::Approvals(entries) => entries,
+            Entries::Plain(_) | Entries::Signed(_) => &[],
+        }
+    }
+
+    /// The same under another name.
+    pub fn renamed(&self, key: Key) -> Self {
+        Self::new(key, self.is_trusted(), self.entries())
     }
 
     /// Whether each operation is as a node takes it from a client, but for signatures.
@@ -158,6 +181,7 @@ impl Group {
                 self.is_trusted() && entries.iter().all(|entry| entry.check() == Status::Ok && !entry.source.is_keyed())
             }
             Entries::Signed(entries) => entries.iter().all(|entry| entry.check() == Status::Ok),
+            Entries::Approvals(_) => !self.is_trusted(),
         }
     }
 }
@@ -210,7 +234,7 @@ mod tests {
         #[test]
         fn whatever_decodes_encodes_the_same(
             mut bytes in vec(prop_oneof![3 => 0..4_u8, 1 => any::<u8>()], 0..400),
-            (format, count) in (0..3_u8, 0..3_u8),
+            (format, count) in (0..4_u8, 0..3_u8),
             operations in any::<bool>(),
         ) {
             if operations && bytes.len() > 40 {
@@ -223,8 +247,11 @@ mod tests {
                 prop_assert_eq!(body.encode(), bytes.clone());
             }
             if let Some(group) = Group::decode(bytes.clone()) {
-                prop_assert_eq!((group.bytes(), group.len() > 0), (&bytes, true));
-                prop_assert!(group.signed().len() <= group.len());
+                prop_assert_eq!(group.bytes(), &bytes);
+                prop_assert_eq!(group.operations() > 0, group.approvals().is_empty());
+                prop_assert!(group.signed().len() <= group.operations());
+                let key = Key { number: group.key().number.wrapping_add(1), ..group.key() };
+                prop_assert_eq!(Group::decode(group.renamed(key).bytes().clone()), Some(group.renamed(key)));
             }
         }
     }

@@ -9,12 +9,15 @@ use std::sync::{
 use chain::own::OwnReader;
 use nic::{Answer, Held, Peer, QueryKind, Release, StoreController, extractor::signed_operations};
 use order::Outbox;
-use wire::{AccountId, Operation, Promise, SignedOperation, Status};
+use spv::finality::Approval;
+use wire::{AccountId, ChangeFrame, Operation, Promise, SignedOperation, Status};
+use zerocopy::FromBytes;
 
 use super::{
     body::{Entries, Group},
     desk::Desk,
     executor::{Job, extract, is_ordered},
+    roster::{self, Roster},
 };
 use crate::{admission, queries::Queries, shared::Shared, workers::Workers};
 
@@ -24,6 +27,7 @@ pub struct Controller {
     pub outbox: Outbox,
     pub jobs: Sender<Job>,
     pub chain: OwnReader,
+    pub roster: Arc<Roster>,
     pub queries: Queries,
     pub workers: Workers,
     pub shared: Arc<Shared>,
@@ -39,8 +43,12 @@ impl Controller {
     }
 
     fn read(&self, held: Held) -> Result<(), Held> {
-        self.jobs.send(Job::Read(held)).map_err(|SendError(job)| match job {
-            Job::Read(held) => held,
+        self.give(Job::Read(held))
+    }
+
+    fn give(&self, job: Job) -> Result<(), Held> {
+        self.jobs.send(job).map_err(|SendError(job)| match job {
+            Job::Read(held) | Job::Refuse(held, _) => held,
             Job::Block(_) | Job::Stop => unreachable!("it is what was sent"),
         })
     }
@@ -106,5 +114,20 @@ impl StoreController for Controller {
         }
         operations.retain(|operation| operation.status.get() == 0);
         self.submit(held, |key, _| Group::new(key, true, Entries::Plain(&operations)))
+    }
+
+    fn change(&mut self, held: Held) -> Result<(), Held> {
+        if self.shared.storage_failed.load(Relaxed) {
+            return self.give(Job::Refuse(held, Status::StorageFailed));
+        }
+        let approval =
+            ChangeFrame::ref_from_bytes(&held).ok().and_then(|frame| Approval::read_from_bytes(&frame.approval).ok());
+        let Some(approval) = approval else { return self.give(Job::Refuse(held, Status::Malformed)) };
+        // What does not hold now is not put to others.
+        let result = self.roster.membership().check(&approval, self.chain.tip().height() + 1);
+        match roster::status(result) {
+            Status::Ok => self.submit(held, |key, _| Group::new(key, false, Entries::Approvals(&[approval]))),
+            status => self.give(Job::Refuse(held, status)),
+        }
     }
 }

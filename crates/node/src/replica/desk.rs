@@ -14,7 +14,7 @@ use order::Payload;
 use spv::Hash;
 use wire::SignedOperation;
 
-use super::body::{Body, Group, Key, LONGEST, MOST_SIGNED};
+use super::body::{Body, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
 use crate::admission;
 
 /// Bytes of operations that wait to be ordered, shared out equally among the replicas that they come from.
@@ -80,6 +80,10 @@ pub struct State {
     /// Bytes of each replica's groups.
     taken: Vec<usize>,
     waiting: HashMap<u64, Waiting>,
+    /// This replica's number, and how many there are. Who is none orders nothing.
+    origin: Option<u8>,
+    /// A change of the set is decided: blocks are due until the epoch ends.
+    changing: bool,
     /// Frames that wait, by what is in them: a client that asks again is answered once.
     asked: HashMap<Bytes, u64>,
     next_number: u64,
@@ -93,14 +97,20 @@ pub struct State {
 /// The desk of a replica.
 #[derive(Debug)]
 pub struct Desk {
-    origin: u8,
     replay_window: u64,
     state: Mutex<State>,
 }
 
 impl Desk {
-    /// An empty desk of the replica of this number.
-    pub fn new(origin: u8, replicas: usize, replay_window: Duration, executed: Executed) -> Self {
+    /// An empty desk of the replica of this number, if it is one. Whether a change of the set is decided is as in
+    /// [`Self::executed`].
+    pub fn new(
+        origin: Option<u8>,
+        replicas: usize,
+        replay_window: Duration,
+        executed: Executed,
+        changing: bool,
+    ) -> Self {
         let state = State {
             pool: BTreeMap::new(),
             places: HashMap::new(),
@@ -108,6 +118,8 @@ impl Desk {
             taken: vec![0; replicas],
             waiting: HashMap::new(),
             asked: HashMap::new(),
+            origin,
+            changing,
             // Beyond those before a restart.
             next_number: admission::now(),
             executed,
@@ -115,7 +127,7 @@ impl Desk {
             operations: executed.height,
             wakers: Vec::new(),
         };
-        Self { origin, replay_window: replay_window.as_micros() as u64, state: Mutex::new(state) }
+        Self { replay_window: replay_window.as_micros() as u64, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -141,7 +153,9 @@ impl Desk {
     /// the frame back where there is no room.
     pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, Held> {
         let mut state = self.state();
-        let key = Key { origin: self.origin, number: state.next_number };
+        // Its client is to turn to a replica that orders.
+        let Some(origin) = state.origin else { return Ok(None) };
+        let key = Key { origin, number: state.next_number };
         let group = make(key, &held);
         let since = Instant::now();
         if let Some(number) = state.asked.get(&group.content()).copied()
@@ -189,7 +203,7 @@ impl Desk {
             0 => executed.height >= last,
             _ => since.elapsed() >= SETTLING,
         };
-        if groups.is_empty() && (parent.executed >= last || !is_due) {
+        if groups.is_empty() && !state.changing && (parent.executed >= last || !is_due) {
             return None;
         }
         let body = Body { time, executed: executed.height, groups };
@@ -202,10 +216,11 @@ impl Desk {
         (time.saturating_sub(self.replay_window).max(1)..=newest).contains(&signed.timestamp.get())
     }
 
-    /// Takes notice of a block that was executed, with these groups in it.
-    pub fn executed(&self, executed: Executed, groups: &[Group]) {
+    /// Takes notice of a block that was executed, with these groups in it, and whether a change of the set is decided.
+    pub fn executed(&self, executed: Executed, groups: &[Group], changing: bool) {
         let mut state = self.state();
         state.executed = executed;
+        state.changing = changing;
         if !groups.is_empty() {
             state.operations = executed.height;
         }
@@ -215,12 +230,39 @@ impl Desk {
         wake(state);
     }
 
+    /// Goes on as the replica of another number of another set, where all blocks of the set before are executed. What waits here
+    /// gets new names; gives the groups that others are to be told of.
+    pub fn renumber(&self, origin: Option<u8>, replicas: usize) -> Vec<Group> {
+        let mut state = self.state();
+        state.pool.clear();
+        state.places.clear();
+        state.taken = vec![0; replicas];
+        state.origin = origin;
+        let waiting = std::mem::take(&mut state.waiting);
+        state.asked.clear();
+        // Whose frames are dropped turn to another replica.
+        let Some(origin) = origin else { return Vec::new() };
+        let mut waiting: Vec<_> = waiting.into_iter().collect();
+        waiting.sort_unstable_by_key(|(number, _)| *number);
+        let mut groups = Vec::new();
+        for (number, Waiting { held, group, since }) in waiting {
+            let group = group.renamed(Key { origin, number });
+            if state.pool(&group, since) {
+                state.asked.insert(group.content(), number);
+                groups.push(group.clone());
+                state.waiting.insert(number, Waiting { held, group, since });
+            }
+        }
+        wake(state);
+        groups
+    }
+
     /// The frame that waits for a group, if it is the frame's.
     pub fn take(&self, group: &Group) -> Option<Held> {
         let Key { origin, number } = group.key();
         let mut state = self.state();
         // Another replica may have put other operations under the frame's name.
-        if origin != self.origin || state.waiting.get(&number)?.group != *group {
+        if Some(origin) != state.origin || state.waiting.get(&number)?.group != *group {
             return None;
         }
         let waiting = state.waiting.remove(&number)?;
@@ -264,6 +306,7 @@ impl State {
         let share = POOL / self.taken.len().max(1);
         let size = group.bytes().len() + OVERHEAD;
         let fits = Body::EMPTY + group.bytes().len() <= LONGEST && group.signed().len() <= MOST_SIGNED;
+        let fits = fits && group.approvals().len() <= MOST_APPROVALS;
         let Some(taken) = self.taken.get_mut(usize::from(key.origin)) else { return false };
         if !fits || *taken + size > share || self.places.contains_key(&key) {
             return false;
@@ -284,7 +327,7 @@ impl State {
     /// As many groups as fit a body, the oldest first. Those with operations that are too old or too new by now go.
     fn choose(&mut self, parent: &Parent, is_timely: impl Fn(&SignedOperation) -> bool) -> Vec<Group> {
         let (mut chosen, mut late) = (Vec::new(), Vec::new());
-        let (mut bytes, mut signed) = (Body::EMPTY, 0);
+        let (mut bytes, mut signed, mut approvals) = (Body::EMPTY, 0, 0);
         for Pooled { group, .. } in self.pool.values().filter(|pooled| !parent.pending.contains(&pooled.group.key())) {
             if !group.signed().iter().all(&is_timely) {
                 late.push(group.key());
@@ -292,7 +335,8 @@ impl State {
             }
             bytes += group.bytes().len();
             signed += group.signed().len();
-            if bytes > LONGEST || signed > MOST_SIGNED {
+            approvals += group.approvals().len();
+            if bytes > LONGEST || signed > MOST_SIGNED || approvals > MOST_APPROVALS {
                 break;
             }
             chosen.push(group.clone());

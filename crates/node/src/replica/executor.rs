@@ -20,13 +20,16 @@ use nic::{
     generator,
 };
 use order::Final;
-use wire::{Operation, Promise, Status};
+use wire::{ChangeFrame, Operation, Promise, Status};
+use zerocopy::FromBytes;
 
 use super::{
-    body::{Body, Entries},
+    body::{Body, Entries, Group},
     desk::{Desk, Executed},
+    neighbours::Neighbours,
+    roster::Roster,
 };
-use crate::shared::Shared;
+use crate::{Error, shared::Shared};
 
 /// How often those are woken who wait for time to pass.
 const TICK: Duration = Duration::from_millis(10);
@@ -37,6 +40,8 @@ pub enum Job {
     Block(Box<Final>),
     /// A frame whose operations change nothing.
     Read(Held),
+    /// A member change frame that is not ordered.
+    Refuse(Held, Status),
     /// The end.
     Stop,
 }
@@ -46,12 +51,15 @@ enum Answered {
     Plain(Held, Vec<Operation>, Vec<u64>),
     /// The statuses are in the frame.
     Signed(Held, Vec<u64>),
+    Change(Held, Status),
 }
 
 /// Executes, and replies.
 pub struct Executor<O> {
     pub ledger: OrderedLedger<O>,
     pub desk: Arc<Desk>,
+    pub roster: Arc<Roster>,
+    pub neighbours: Neighbours,
     pub shared: Arc<Shared>,
     pub transmit: Box<dyn Transmit>,
     pub jobs: Receiver<Job>,
@@ -69,6 +77,10 @@ impl<O: Observer> Executor<O> {
                 Ok(Job::Block(block)) => self.execute(&block),
                 Ok(Job::Read(held)) => {
                     self.read(held);
+                    Ok(())
+                }
+                Ok(Job::Refuse(held, status)) => {
+                    self.reply(Answered::Change(held, status));
                     Ok(())
                 }
                 Ok(Job::Stop) | Err(RecvTimeoutError::Disconnected) => break,
@@ -96,7 +108,7 @@ impl<O: Observer> Executor<O> {
     }
 
     /// Executes a block, unless it was executed before a restart.
-    fn execute(&mut self, found: &Final) -> Result<(), ledger::Error> {
+    fn execute(&mut self, found: &Final) -> Result<(), Error> {
         let (block, tip) = (&found.block, self.ledger.tip());
         if block.height() <= tip.height() {
             return Ok(());
@@ -111,17 +123,28 @@ impl<O: Observer> Executor<O> {
         let time = body.time;
         let mut executed = 0;
         let mut replies = Vec::new();
+        let approvals: Vec<_> = body.groups.iter().flat_map(Group::approvals).copied().collect();
+        let mut statuses = self.roster.execute(block.height(), &approvals)?.into_iter();
         for group in &body.groups {
             // Of a frame that waits here, what was refused before it was ordered is told in its place; it leaves no trace.
             match (self.desk.take(group), group.entries()) {
+                (held, Entries::Approvals(entries)) => {
+                    // A frame has one.
+                    let status = statuses.by_ref().take(entries.len()).last();
+                    replies.extend(held.zip(status).map(|(held, status)| Answered::Change(held, status)));
+                }
                 (Some(held), _) => replies.push(self.execute_frame(time, held, |_| {})),
                 (None, Entries::Plain(entries)) => self.execute_entries(time, entries.to_vec()),
                 (None, Entries::Signed(entries)) => self.execute_entries(time, entries.to_vec()),
             }
-            executed += group.len() as u64;
+            executed += group.operations() as u64;
         }
         let tip = self.ledger.close(time)?;
-        self.desk.executed(Executed { height: tip.height(), hash: tip.hash }, &body.groups);
+        let (height, hash) = (tip.height(), tip.hash);
+        self.neighbours.executed(&self.roster, &self.desk, height, !approvals.is_empty());
+        // Until a block of the new set is there, which it vouches for.
+        let is_changing = self.roster.membership().is_changing(height);
+        self.desk.executed(Executed { height, hash }, &body.groups, is_changing);
         self.tell(executed);
         replies.into_iter().for_each(|answered| self.reply(answered));
         Ok(())
@@ -170,6 +193,14 @@ impl<O: Observer> Executor<O> {
             }
             Answered::Signed(mut held, values) => {
                 let length = generator::reply_signed(&mut held, &values, Promise::Final);
+                (held, length)
+            }
+            Answered::Change(mut held, status) => {
+                let frame = ChangeFrame::mut_from_bytes(&mut held).ok();
+                let length = frame.map_or(0, |frame| {
+                    frame.set_reply(status);
+                    ChangeFrame::LENGTH
+                });
                 (held, length)
             }
         };

@@ -7,13 +7,14 @@ use std::{
 
 use bytes::Bytes;
 use chain::own::OwnReader;
-use order::{Answer, Application, Block, Final, Payload, Refusal};
+use order::{Answer, Application, Block, Committee, Final, Identity, Payload, Refusal};
 use wire::SignedOperation;
 
 use super::{
-    body::{Body, Group, MOST_SIGNED},
+    body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
     desk::{Desk, Parent},
     executor::Job,
+    roster::Roster,
 };
 use crate::admission::{self, Admission, Rules};
 
@@ -22,6 +23,7 @@ pub struct Judge {
     pub desk: Arc<Desk>,
     pub rules: Arc<Rules>,
     pub chain: OwnReader,
+    pub roster: Arc<Roster>,
     pub jobs: Sender<Job>,
 }
 
@@ -64,6 +66,9 @@ impl Judge {
         let groups = body.groups.iter();
         if groups.clone().map(|group| group.signed().len()).sum::<usize>() > MOST_SIGNED {
             return refuse("too many signed operations");
+        }
+        if groups.clone().map(|group| group.approvals().len()).sum::<usize>() > MOST_APPROVALS {
+            return refuse("too many approvals of changes of the set");
         }
         if !groups.clone().flat_map(Group::signed).all(|signed| self.desk.is_timely(signed, body.time)) {
             return refuse("a signed operation that is too old or too new");
@@ -129,10 +134,22 @@ impl Application for Judge {
         })
     }
 
-    fn heard(&self, replica: u32, message: Bytes) {
-        let Some(group) = Group::decode(message).filter(|group| u32::from(group.key().origin) == replica) else {
+    fn committee(&self, epoch: u64) -> Committee {
+        self.roster.membership().committee(epoch).clone()
+    }
+
+    fn heard(&self, replica: &Identity, message: Bytes) {
+        let Some(group) = Group::decode(message) else { return };
+        let height = self.chain.tip().height() + 1;
+        let is_its_own = self
+            .roster
+            .membership()
+            .members(height)
+            .get(usize::from(group.key().origin))
+            .is_some_and(|member| member.name.connections() == *replica);
+        if !is_its_own {
             return;
-        };
+        }
         if group.signed().len() <= MOST_SIGNED && self.admits(&[&group], admission::now()) {
             self.desk.hear(group);
         }

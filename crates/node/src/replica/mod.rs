@@ -13,6 +13,8 @@ mod controller;
 mod desk;
 mod executor;
 mod judge;
+mod neighbours;
+mod roster;
 mod standing;
 
 use std::{
@@ -32,8 +34,12 @@ use ledger::{
     ordered::{Options, OrderedLedger},
 };
 use nic::Transmit;
-use order::{Committee, Process, ReplicaKey, Site, network::Addresses};
-use spv::{BlockHeader, Seal, SealedHeader};
+use order::{Committee, Member, Process, ReplicaKey, Site};
+use spv::{
+    BlockHeader, Hash, Seal, SealedHeader,
+    hash::{NETWORK_TAG, TaggedHash},
+};
+use storage::DataDirectory;
 
 use crate::{Config, Error, admission::Rules, config::Cluster, layout, sealing, shared::Shared};
 
@@ -41,6 +47,8 @@ pub use controller::Controller;
 use desk::{Desk, Executed};
 use executor::{Executor, Job};
 use judge::Judge;
+use neighbours::Neighbours;
+use roster::Roster;
 pub use standing::Standing;
 
 /// Threads of the engine.
@@ -49,17 +57,16 @@ const THREADS: usize = 2;
 /// The folder of the engine's votes and blocks.
 const DIRECTORY: &str = "order";
 
-/// Whom this replica orders with, and as whom.
+/// Whom this replica orders with at the beginning, and as whom.
 pub struct Identity {
-    committee: Committee,
+    founders: Committee,
     key: ReplicaKey,
-    number: u32,
 }
 
 impl Identity {
     /// What is configured.
     pub fn of(cluster: &Cluster) -> Result<Self, Error> {
-        let committee = cluster.committee()?;
+        let founders = cluster.committee()?;
         let path = || cluster.key.clone();
         let secret = match storage::key_file::read(&cluster.key) {
             Err(storage::Error::NotFound { .. }) => return Err(sealing::Error::NoReplicaKey { path: path() }.into()),
@@ -67,42 +74,53 @@ impl Identity {
         };
         let key = secret.and_then(|secret| ReplicaKey::from_bytes(&secret));
         let key = key.ok_or_else(|| sealing::Error::NotAKey { path: path() })?;
-        let number = committee.number(&key.name()).ok_or_else(|| sealing::Error::NotAReplica { path: path() })?;
-        Ok(Self { committee, key, number })
+        // Who joined is known by the sets, and who is to join by whom it is to turn to.
+        let is_known = founders.number(&key.name()).is_some() || !cluster.contacts.is_empty();
+        if is_known { Ok(Self { founders, key }) } else { Err(sealing::Error::NotAReplica { path: path() }.into()) }
     }
 
     /// The header that the chain begins with: the same on all replicas.
     pub fn genesis(&self, config: &Config) -> SealedHeader {
-        let replicas = self.committee.replicas().hash();
-        let (random, _) = replicas.split_first_chunk().expect("a hash is longer");
+        let replicas = self.founders.replicas().hash();
+        // No two networks with epochs of other lengths are the same.
+        let seed = TaggedHash::new(NETWORK_TAG).hash(&[&replicas, &config.cluster.epoch.to_be_bytes()]);
+        let (random, _) = seed.split_first_chunk().expect("a hash is longer");
         let header =
             BlockHeader::genesis_of_replicas(&config.network, random, config.cluster.began * 1_000_000, &replicas);
         SealedHeader { header, seal: Seal::NONE }
     }
 
-    /// What its engine is to know, and where it is.
-    fn engine(self, config: &Config) -> (order::Config, Site) {
-        let network = self.genesis(config).header.hash();
-        let replicas = config.cluster.addresses(&self.committee);
-        let listen = config.cluster.listen.unwrap_or(replicas[self.number as usize]);
+    /// What its engine is to know, and where it is, which goes on behind the block of a height.
+    fn engine(self, config: &Config, places: order::network::Places) -> (order::Config, Site) {
+        let network = self.network(config);
+        let own = config.cluster.replicas.iter().find(|member| member.name == self.key.name());
+        let listen = config.cluster.listen.or(own.map(|member| member.address));
         let order = order::Config {
             network,
-            committee: self.committee,
+            founders: self.founders,
             key: self.key,
             timing: config.cluster.timing(),
             // Turns of one block: an idle leader holds up nobody for long, and each replica's clients get theirs.
             term: NonZeroU32::MIN,
+            epoch: config.cluster.epoch(),
             longest_body: body::LONGEST,
             partition: "replica".to_owned(),
         };
         let directory = config.data.join(DIRECTORY);
-        (order, Site { addresses: Addresses { listen, replicas }, directory, threads: THREADS })
+        let listen = listen.expect("the configuration was checked");
+        (order, Site { listen, places, directory, threads: THREADS })
+    }
+
+    fn network(&self, config: &Config) -> Hash {
+        self.genesis(config).header.hash()
     }
 }
 
-/// What the engine of a replica of this configuration is to know, and where it is: for programs that play a replica.
+/// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set: for
+/// programs that play a replica.
 pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
-    Ok(Identity::of(&config.cluster)?.engine(config))
+    let places = config.cluster.replicas.iter().map(|member| (member.name.clone(), member.address)).collect();
+    Ok(Identity::of(&config.cluster)?.engine(config, places))
 }
 
 /// What a replica's node is put together from, before its threads run.
@@ -111,6 +129,7 @@ pub struct Replica<O> {
     ledger: OrderedLedger<O>,
     chain: OwnReader,
     desk: Arc<Desk>,
+    roster: Arc<Roster>,
     jobs: (Sender<Job>, Receiver<Job>),
 }
 
@@ -126,14 +145,17 @@ impl<O: Observer + Send + 'static> Replica<O> {
     pub fn open(
         config: &Config,
         identity: Identity,
+        data: &DataDirectory,
         chain: OwnChain,
         journal: Journal,
         observer: O,
     ) -> Result<Self, Error> {
-        let expected = identity.genesis(config).header.hash();
-        if chain.network_id() != expected {
+        let network = identity.network(config);
+        if chain.network_id() != network {
             return Err(sealing::Error::OtherCluster.into());
         }
+        let Cluster { replicas, .. } = &config.cluster;
+        let roster = Arc::new(Roster::open(data, network, config.cluster.epoch(), replicas.clone())?);
         let options = Options { limits: config.ledger.limits(), snapshot: Duration::from_secs(config.blocks.snapshot) };
         let secret = Secret::from_seed(layout::random()?);
         let ledger = OrderedLedger::open(chain, journal, options, secret, None, observer)?;
@@ -141,9 +163,19 @@ impl<O: Observer + Send + 'static> Replica<O> {
         tracing::info!(accounts = ledger.ledger().accounts(), height = tip.height(), "recovered");
         let executed = Executed { height: tip.height(), hash: tip.hash };
         let replay_window = Duration::from_secs(config.ledger.replay_window);
-        let replicas = identity.committee.replicas().keys().len();
-        let desk = Arc::new(Desk::new(identity.number as u8, replicas, replay_window, executed));
-        Ok(Self { identity, chain: ledger.chain(), ledger, desk, jobs: mpsc::channel() })
+        let (number, replicas, changing) = {
+            let membership = roster.membership();
+            let members = membership.members(tip.height() + 1);
+            let number = neighbours::number(members, &identity.key.name().connections());
+            (number, members.len(), membership.is_changing(tip.height()))
+        };
+        if number.is_none() {
+            tracing::warn!(
+                "this replica is not of the set of replicas: it follows what they order, and orders nothing"
+            );
+        }
+        let desk = Arc::new(Desk::new(number, replicas, replay_window, executed, changing));
+        Ok(Self { identity, chain: ledger.chain(), ledger, desk, roster, jobs: mpsc::channel() })
     }
 
     /// Begins to order. The work that is left is the executor's, on a thread of its own.
@@ -153,17 +185,23 @@ impl<O: Observer + Send + 'static> Replica<O> {
         transmit: impl Transmit + 'static,
         shared: Arc<Shared>,
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
-        let Self { identity, ledger, chain, desk, jobs } = self;
+        let Self { identity, ledger, chain, desk, roster, jobs } = self;
         let (sender, receiver) = jobs;
         let rules = Arc::new(Rules::of(config, chain.network_id()));
-        let judge = Judge { desk: desk.clone(), rules, chain: chain.clone(), jobs: sender.clone() };
-        let (number, replicas) = (identity.number, identity.committee.replicas().clone());
-        let (order, site) = identity.engine(config);
+        let judge =
+            Judge { desk: desk.clone(), rules, chain: chain.clone(), roster: roster.clone(), jobs: sender.clone() };
+        let (me, contacts) = (identity.key.name().connections(), config.cluster.contacts.clone());
+        let places = neighbours::places(&roster, ledger.tip().height() + 1, &me, &contacts);
+        let (order, site) = identity.engine(config, places.into_iter().map(Member::place).collect());
         let patience = order.timing.leader;
         let process = Process::start(order, site, Arc::new(judge)).map_err(Error::Order)?;
-        shared.set_order(Standing::new(process.status().clone(), &replicas, number, patience));
-        let parts = Parts { desk: desk.clone(), outbox: process.outbox().clone(), jobs: sender.clone(), chain };
-        let executor = Executor { ledger, desk, shared, transmit: Box::new(transmit), jobs: receiver };
+        shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience));
+        let (outbox, peers) = (process.outbox().clone(), process.peers().clone());
+        let parts =
+            Parts { desk: desk.clone(), outbox: outbox.clone(), roster: roster.clone(), jobs: sender.clone(), chain };
+        let neighbours = Neighbours { me, contacts, peers, outbox };
+        let transmit = Box::new(transmit);
+        let executor = Executor { ledger, desk, roster, neighbours, shared, transmit, jobs: receiver };
         Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))
     }
 }
@@ -172,6 +210,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
 pub struct Parts {
     desk: Arc<Desk>,
     outbox: order::Outbox,
+    roster: Arc<Roster>,
     jobs: Sender<Job>,
     chain: OwnReader,
 }
@@ -184,8 +223,8 @@ impl Parts {
         workers: crate::workers::Workers,
         shared: Arc<Shared>,
     ) -> Controller {
-        let Self { desk, outbox, jobs, chain } = self;
-        Controller { desk, outbox, jobs, chain, queries, workers, shared }
+        let Self { desk, outbox, roster, jobs, chain } = self;
+        Controller { desk, outbox, roster, jobs, chain, queries, workers, shared }
     }
 }
 

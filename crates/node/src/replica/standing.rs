@@ -1,34 +1,48 @@
 //! What a replica tells of the order: who leads, what is final, and who vouches for it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use chain::own::Tip;
 use nic::Answer;
-use order::Status;
-use spv::finality::ReplicaSet;
+use order::{Identity, Status};
 use wire::FinalityFrame;
+
+use super::{neighbours::number, roster::Roster};
 
 /// Views end within `cluster.patience` and a vote, or else no quorum can be reached. As long as this passes without one before
 /// health tells so, beside [`WAITS`] of that patience: a replica that catches up, or syncs slowly, takes its time as well.
 const SLACK: Duration = Duration::from_secs(2);
 const WAITS: u32 = 8;
 
+/// What is said of a replica that votes in no set.
+const NO_MEMBER: u8 = u8::MAX;
+
 /// How a replica stands.
 #[derive(Debug)]
 pub struct Standing {
     /// How the order fares.
     pub status: Status,
-    keys: Vec<[u8; FinalityFrame::KEY]>,
-    number: u8,
+    roster: Arc<Roster>,
+    me: Identity,
     patience: Duration,
 }
 
 impl Standing {
-    /// Of the replica of this number, which waits so long for a leader.
-    pub fn new(status: Status, replicas: &ReplicaSet, number: u32, patience: Duration) -> Self {
-        let keys = replicas.keys().iter().map(|key| key.to_bytes()).collect();
-        // A set has at most 64.
-        Self { status, keys, number: number as u8, patience }
+    /// Of the replica of this key of connections, which waits so long for a leader.
+    pub fn new(status: Status, roster: Arc<Roster>, me: Identity, patience: Duration) -> Self {
+        Self { status, roster, me, patience }
+    }
+
+    /// Its number in the set that votes behind what it has executed, and how many replicas that has.
+    pub fn place(&self) -> (Option<u8>, usize) {
+        let membership = self.roster.membership();
+        let members = membership.members(self.status.snapshot().height + 1);
+        (number(members, &self.me), members.len())
+    }
+
+    /// The number of the set that votes behind what it has executed: how often it was changed.
+    pub fn generation(&self) -> u32 {
+        self.roster.membership().generation_at(self.status.snapshot().height + 1)
     }
 
     /// Why nothing becomes final, if that is so.
@@ -36,6 +50,9 @@ impl Standing {
         let status = self.status.snapshot();
         if status.ended {
             return Some("the replica orders nothing any more: see the log, and restart the node");
+        }
+        if self.place().0.is_none() {
+            return Some("the replica is not of the set of replicas: send operations to one that is, or have it join");
         }
         let is_stuck = status.in_view > SLACK + WAITS * self.patience;
         is_stuck.then_some(
@@ -45,30 +62,40 @@ impl Standing {
 
     /// Answers a finality frame, as of this tip.
     pub fn answer(&self, request: &mut FinalityFrame, room: &mut [u8], tip: &Tip) -> Answer {
-        // There is no other generation than the founders'.
-        if request.generation.get() != 0 {
-            return Answer::Refuse(wire::Status::NotFound, 0);
-        }
         let status = self.status.snapshot();
-        let certificate = self.status.certificate().map(|certificate| certificate.encode()).unwrap_or_default();
+        let newest_certificate = self.status.certificate();
+        let membership = self.roster.membership();
+        // A new set is told of when it has certified something: no certificate is of another set than it comes with.
+        let certified = newest_certificate.as_ref().map_or(1, |certificate| certificate.header.height.get());
+        let (asked, newest) = (request.generation.get(), membership.generation_at(certified));
+        let Some(committee) = membership.committee_of(asked).filter(|_| asked <= newest) else {
+            return Answer::Refuse(wire::Status::NotFound, 0);
+        };
+        let certificate = match membership.reconfiguration(asked).filter(|_| asked < newest) {
+            Some(reconfiguration) => reconfiguration.encode(),
+            None => newest_certificate.map(|certificate| certificate.encode()).unwrap_or_default(),
+        };
+        let keys = committee.replicas().keys();
         *request = FinalityFrame {
             header: request.header,
             // The longest has 4,232 bytes.
             certificate_size: (certificate.len() as u16).into(),
-            replicas: self.keys.len() as u8,
-            replica: self.number,
+            replicas: keys.len() as u8,
+            replica: number(membership.members(tip.height() + 1), &self.me).unwrap_or(NO_MEMBER),
             leader: status.leader as u8,
             view: status.view.into(),
             height: tip.height().into(),
             hash: tip.hash,
+            generation: asked.into(),
+            generations: newest.into(),
             ..FinalityFrame::default()
         };
         request.header.set_reply();
-        let keys = self.keys.as_flattened();
+        let keys: Vec<_> = keys.iter().flat_map(|key| key.to_bytes()).collect();
         let length = request.frame_length();
         match room.get_mut(..keys.len() + certificate.len()) {
             Some(room) => {
-                room[..keys.len()].copy_from_slice(keys);
+                room[..keys.len()].copy_from_slice(&keys);
                 room[keys.len()..].copy_from_slice(&certificate);
                 Answer::Reply(length)
             }

@@ -3,8 +3,9 @@ use crate::application::{Answer, Application, Final, Refusal};
 use crate::block::{Block, Payload};
 use crate::committee::{Committee, ReplicaKey};
 use crate::engine::{Channels, Config, Replica, Timing, message_limit};
+use crate::epochs::epoch_of;
 use crate::evidence::Evidence;
-use crate::network::{Addresses, connect};
+use crate::network::{connect, know, room};
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::simulated::{self, Link, Network, Oracle};
@@ -14,9 +15,10 @@ use commonware_utils::{NZU32, NZUsize, Probability, probability};
 use spv::Hash;
 use spv::finality::Certificate;
 use spv::hash::body_hash;
+use std::collections::BTreeSet;
 use std::future::ready;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -28,6 +30,9 @@ pub(super) type Receiver = simulated::Receiver<PublicKey>;
 const LONGEST_BODY: usize = 1 << 10;
 /// Messages of a channel in a second: more than any of these tests sends.
 const QUOTA: Quota = Quota::per_second(NZU32!(10_000));
+
+/// Blocks of an epoch: a test of some tens of blocks goes through several.
+pub(super) const EPOCH: NonZeroU64 = NonZeroU64::new(8).unwrap();
 
 /// How many schedules are run: `usual` of them, or a multiple by `ORDER_SEEDS`, in percent.
 pub(super) fn seeds(usual: u64) -> u64 {
@@ -68,9 +73,31 @@ fn after(state: &Hash, body: &[u8]) -> Hash {
     body_hash(&[&state[..], body].concat())
 }
 
+/// A change of the set of replicas that proposals ask for until it is final: a replica, by its place among all keys, joins or
+/// leaves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    Join(usize),
+    Leave(usize),
+}
+
+impl Change {
+    fn text(self) -> String {
+        match self {
+            Self::Join(number) => format!(" join {number}"),
+            Self::Leave(number) => format!(" leave {number}"),
+        }
+    }
+}
+
 /// An application that states with each block what its state is after the block's parent.
 #[derive(Clone)]
 pub(super) struct Journal {
+    /// Keys of all that are ever replicas, and how many of them begin.
+    pub(super) all: Arc<Vec<ReplicaKey>>,
+    pub(super) founders: usize,
+    /// What it asks for when it proposes.
+    pub(super) wish: Arc<Mutex<Option<Change>>>,
     pub(super) record: Arc<Mutex<Record>>,
     /// What it puts into its bodies, so that no two replicas propose the same.
     pub(super) name: String,
@@ -93,7 +120,8 @@ impl Application for Journal {
         if self.lies {
             statement[0] ^= 1;
         }
-        let body = format!("{} {number} {}", self.name, "x".repeat(number as usize % 64));
+        let wish = self.wish.lock().unwrap().map(Change::text).unwrap_or_default();
+        let body = format!("{} {number} {}{wish}", self.name, "x".repeat(number as usize % 64));
         Box::pin(ready(Some(Payload { statement, body: Bytes::from(body) })))
     }
 
@@ -106,6 +134,23 @@ impl Application for Journal {
     fn finalized(&self, found: Final) -> Answer<'_, ()> {
         self.record.lock().unwrap().take(found);
         Box::pin(ready(()))
+    }
+
+    fn committee(&self, epoch: u64) -> Committee {
+        let mut members: BTreeSet<usize> = (0..self.founders).collect();
+        let record = self.record.lock().unwrap();
+        for found in record.chain.iter().filter(|found| epoch_of(found.block.height(), EPOCH) < epoch) {
+            let body = std::str::from_utf8(found.block.body()).unwrap();
+            for number in 0..self.all.len() {
+                if body.ends_with(&Change::Join(number).text()) {
+                    members.insert(number);
+                }
+                if body.ends_with(&Change::Leave(number).text()) {
+                    members.remove(&number);
+                }
+            }
+        }
+        Committee::new(members.into_iter().map(|number| self.all[number].name()).collect()).unwrap()
     }
 
     fn accused(&self, evidence: &Evidence) {
@@ -129,17 +174,24 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Replicas that do not run yet, all connected.
     pub(super) async fn new(context: Context, number: u8, term: u32) -> Self {
+        Self::with_strangers(context, number, 0, term).await
+    }
+
+    /// Replicas that do not run yet, and some behind them that are none yet, all connected.
+    pub(super) async fn with_strangers(context: Context, founders: u8, strangers: u8, term: u32) -> Self {
+        let number = founders + strangers;
         let mut keys: Vec<_> = (1..=number).map(|byte| ReplicaKey::from_bytes(&[byte; 32]).unwrap()).collect();
-        let committee = Committee::new(keys.iter().map(ReplicaKey::name).collect()).unwrap();
-        keys.sort_by_key(|key| committee.number(&key.name()).unwrap());
+        let all = Committee::new(keys.iter().map(ReplicaKey::name).collect()).unwrap();
+        let committee = Committee::new(keys[..founders.into()].iter().map(ReplicaKey::name).collect()).unwrap();
+        keys[..founders.into()].sort_by_key(|key| committee.number(&key.name()).unwrap());
         let config = simulated::Config {
-            max_size: message_limit(number.into(), LONGEST_BODY),
+            max_size: message_limit(LONGEST_BODY),
             max_peers_per_set: NZUsize!(16),
             // Who lies may go on, so that it can do its worst.
             disconnect_on_block: false,
             tracked_peer_sets: NZUsize!(1),
         };
-        let identities = committee.identities().clone();
+        let identities = all.identities().clone();
         let (network, oracle) = Network::new_with_peers(context.child("network"), config, identities).await;
         network.start();
         let link = Link {
@@ -147,8 +199,16 @@ impl Cluster {
             jitter: Duration::from_millis(3),
             success_rate: probability!(1.0),
         };
+        let (all, wish) = (Arc::new(keys.clone()), Arc::default());
         let journals = (0..number)
-            .map(|number| Journal { record: Arc::default(), name: format!("replica {number}"), lies: false })
+            .map(|number| Journal {
+                all: Arc::clone(&all),
+                founders: founders.into(),
+                wish: Arc::clone(&wish),
+                record: Arc::default(),
+                name: format!("replica {number}"),
+                lies: false,
+            })
             .collect();
         let running = (0..number).map(|_| None).collect();
         let mut cluster = Self { context, network: [7; 32], committee, keys, term, oracle, link, journals, running };
@@ -220,13 +280,24 @@ impl Cluster {
         };
         Config {
             network: self.network,
-            committee: self.committee.clone(),
+            founders: self.committee.clone(),
             key: self.keys[number].clone(),
             timing,
             term: NonZeroU32::new(self.term).unwrap(),
+            epoch: EPOCH,
             longest_body: LONGEST_BODY,
             partition: format!("replica-{number}"),
         }
+    }
+
+    /// Has all that propose from now on ask for a change, or for none.
+    pub(super) fn wish(&self, change: Option<Change>) {
+        *self.journals[0].wish.lock().unwrap() = change;
+    }
+
+    /// The replicas of an epoch, as one of them knows them.
+    pub(super) fn committee_at(&self, number: usize, epoch: u64) -> Committee {
+        self.journals[number].committee(epoch)
     }
 
     /// Has a replica lie about its state whenever it proposes.
@@ -264,9 +335,9 @@ impl Cluster {
     pub(super) async fn start_connected(&mut self, number: usize, replicas: &[SocketAddr]) {
         let config = self.config(number);
         let context = self.context.child("connections").with_attribute("number", number);
-        let addresses = Addresses { listen: replicas[number], replicas: replicas.to_vec() };
-        let (committee, key) = (&self.committee, &self.keys[number]);
-        let (channels, _, peers, _) = connect(context, self.network, committee, key, &addresses, LONGEST_BODY);
+        let (listen, key) = (replicas[number], &self.keys[number]);
+        let (channels, _, mut peers, _) = connect(context, self.network, key, listen, room(4), LONGEST_BODY);
+        know(&mut peers, 0, room(4), &self.keys.iter().map(ReplicaKey::name).zip(replicas.iter().copied()).collect());
         let running = self.run_on(number, config, self.journal(number), channels, peers.clone(), peers).await;
         self.running[number] = Some(running);
     }
@@ -334,6 +405,13 @@ impl Cluster {
     pub(super) async fn reach(&self, height: u64) {
         let runs = |number: &usize| self.running[*number].is_some();
         while (0..self.number()).filter(runs).any(|number| self.height(number) < height) {
+            self.context.sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until the replica 0 is in an epoch of so many replicas.
+    pub(super) async fn change_of_set(&self, replicas: usize) {
+        while self.committee_at(0, epoch_of(self.height(0) + 1, EPOCH)).replicas().keys().len() != replicas {
             self.context.sleep(Duration::from_millis(20)).await;
         }
     }

@@ -1,13 +1,15 @@
 //! Replicas that lie: what they do has no effect but evidence.
-use super::cluster::{Cluster, Context, seeds};
+use super::cluster::{Cluster, Context, Sender, seeds};
 use super::runner;
 use crate::engine::{Channels, Replica};
 use crate::evidence::Evidence;
+use crate::lane::{Lane, Part};
 use crate::scheme::Bip340;
 use commonware_consensus::simplex::mocks::{conflicter, impersonator, nuller, outdated};
 use commonware_consensus::types::ViewDelta;
 use commonware_cryptography::{Sha256, ed25519::PublicKey};
 use commonware_p2p::simulated::{SplitOrigin, SplitTarget};
+use commonware_p2p::utils::mux::SubSender;
 use commonware_p2p::{Message, Recipients};
 use commonware_runtime::{Clock, IoBuf, Runner, Supervisor};
 use spv::finality::VoteKind;
@@ -137,11 +139,17 @@ pub(super) enum Liar {
 pub(super) const LIARS: [Liar; 6] =
     [Liar::Conflicter, Liar::Impersonator, Liar::Nuller, Liar::Outdated, Liar::Twins, Liar::Proposer];
 
+/// The channel of votes of the first epoch: the engine's liars know of no other.
+async fn first_epoch(cluster: &Cluster, number: usize) -> (SubSender<Sender>, Part) {
+    let votes = cluster.channels(number).await.votes;
+    Lane::new(cluster.context.child("lane").with_attribute("number", number), votes).open(0).await.unwrap()
+}
+
 /// Starts a liar in place of a replica.
 pub(super) async fn start(cluster: &mut Cluster, number: usize, liar: Liar) {
     let context: Context = cluster.context.child("liar");
     let committee = Arc::new(cluster.committee.clone());
-    let scheme = Bip340::signer(cluster.network, committee, &cluster.keys[number]).unwrap();
+    let scheme = Bip340::new(cluster.network, committee, &cluster.keys[number]);
     match liar {
         Liar::Twins => twins(cluster, number, None).await,
         Liar::Proposer => {
@@ -151,19 +159,19 @@ pub(super) async fn start(cluster: &mut Cluster, number: usize, liar: Liar) {
             cluster.run(number, config, journal, channels).await;
         }
         Liar::Conflicter => {
-            let votes = cluster.channels(number).await.votes;
+            let votes = first_epoch(cluster, number).await;
             conflicter::Conflicter::<_, _, Sha256>::new(context, conflicter::Config { scheme }).start(votes);
         }
         Liar::Impersonator => {
-            let votes = cluster.channels(number).await.votes;
+            let votes = first_epoch(cluster, number).await;
             impersonator::Impersonator::<_, _, Sha256>::new(context, impersonator::Config { scheme }).start(votes);
         }
         Liar::Nuller => {
-            let votes = cluster.channels(number).await.votes;
+            let votes = first_epoch(cluster, number).await;
             nuller::Nuller::<_, _, Sha256>::new(context, nuller::Config { scheme }).start(votes);
         }
         Liar::Outdated => {
-            let votes = cluster.channels(number).await.votes;
+            let votes = first_epoch(cluster, number).await;
             let config = outdated::Config { scheme, view_delta: ViewDelta::new(5) };
             outdated::Outdated::<_, _, Sha256>::new(context, config).start(votes);
         }

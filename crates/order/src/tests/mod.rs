@@ -3,7 +3,8 @@ mod cluster;
 mod lies;
 mod schedules;
 
-use cluster::{Cluster, seeds};
+use crate::epochs::epoch_of;
+use cluster::{Change, Cluster, EPOCH, seeds};
 use commonware_runtime::{Clock, Runner, Supervisor, deterministic};
 use spv::finality::{Certificate, CertificateError, ReplicaSet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -41,7 +42,12 @@ fn replicas_agree_and_anybody_can_check_it() {
             assert_eq!(replica.block(height).await.unwrap().hash(), certificates.last().unwrap().header.hash());
             assert!(replica.certificate(height).await.unwrap().verify(&cluster.network, replicas).is_ok());
             let status = replica.status().snapshot();
-            assert!(status.height >= 30 && status.view > 30 && status.votes > 90, "{status:?}");
+            assert!(status.height >= 30 && status.epoch >= 3 && status.votes > 90, "{status:?}");
+            // It goes on to check what was voted on in later epochs.
+            assert!(
+                certificates.iter().any(|certificate| certificate.epoch == 3),
+                "no block of epoch 3 has a certificate"
+            );
         });
     }
 }
@@ -57,6 +63,84 @@ fn a_block_without_an_own_certificate_is_vouched_for_by_a_later_one() {
             assert_eq!(pair[1].block.header().parent, pair[0].block.hash());
             assert_eq!(pair[1].block.height(), pair[0].block.height() + 1);
         }
+    });
+}
+
+/// A set of four becomes five, one of which may then be away; then a founder leaves, and the four that are left go on. Who joins
+/// has all blocks from the first on, and who left follows no more.
+#[test]
+fn replicas_join_and_leave() {
+    for (seed, term) in [(21, 1), (22, 5), (23, 1)] {
+        runner(seed).start(|context| async move {
+            let mut cluster = Cluster::with_strangers(context.child("cluster"), 4, 1, term).await;
+            for number in 0..4 {
+                cluster.start(number).await;
+            }
+            cluster.reach(20).await;
+            // Who is to join follows the order already, without a vote.
+            cluster.start(4).await;
+            cluster.reach(25).await;
+            cluster.wish(Some(Change::Join(4)));
+            cluster.change_of_set(5).await;
+            cluster.wish(None);
+            let of_all = |cluster: &Cluster| {
+                let height = cluster.height(0);
+                let found = cluster.certificates(4);
+                found
+                    .into_iter()
+                    .filter(|found| found.header.height.get() > height - 2 * EPOCH.get())
+                    .collect::<Vec<_>>()
+            };
+            let height = cluster.height(0);
+            cluster.reach(height + 3 * EPOCH.get()).await;
+            let epoch = epoch_of(cluster.height(0), EPOCH);
+            let set = cluster.committee_at(0, epoch).replicas().clone();
+            for certificate in of_all(&cluster) {
+                certificate.verify(&cluster.network, &set).unwrap();
+                assert!(certificate.signers().count() >= 4, "a quorum of five");
+            }
+            // One of five may be away, were it a founder.
+            cluster.stop(1);
+            let height = cluster.height(0);
+            cluster.reach(height + 2 * EPOCH.get()).await;
+            cluster.start(1).await;
+            cluster.reach(cluster.height(0) + 5).await;
+            cluster.wish(Some(Change::Leave(2)));
+            cluster.change_of_set(4).await;
+            cluster.wish(None);
+            let left = cluster.height(2);
+            let height = cluster.height(0);
+            cluster.stop(2);
+            cluster.reach(height + 3 * EPOCH.get()).await;
+            assert!(cluster.height(2) <= left + 1);
+            // All the time it was one chain.
+            cluster.agree();
+            assert_eq!(cluster.record(4).chain[0].block, cluster.record(0).chain[0].block);
+        });
+    }
+}
+
+/// A replica that was away while two epochs and more went by, one of which changed the set, comes back.
+#[test]
+fn who_was_away_while_the_set_changed_learns_of_it() {
+    runner(24).start(|context| async move {
+        let mut cluster = Cluster::with_strangers(context.child("cluster"), 4, 1, 1).await;
+        for number in [0, 1, 2, 4] {
+            cluster.start(number).await;
+        }
+        cluster.reach(10).await;
+        cluster.wish(Some(Change::Join(4)));
+        cluster.change_of_set(5).await;
+        cluster.wish(None);
+        let height = cluster.height(0);
+        cluster.reach(height + 4 * EPOCH.get()).await;
+        cluster.start(3).await;
+        let height = cluster.height(0);
+        cluster.reach(height + EPOCH.get()).await;
+        // Now that five are there, another one may go.
+        cluster.stop(0);
+        cluster.reach(height + 3 * EPOCH.get()).await;
+        cluster.agree();
     });
 }
 

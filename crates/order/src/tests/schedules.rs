@@ -1,5 +1,5 @@
-//! Schedules made of a seed: crashes, restarts, partitions, loss and one liar, and what is final stays.
-use super::cluster::{Cluster, seeds};
+//! Schedules made of a seed: crashes, restarts, partitions, loss, one liar and changes of the set, and what is final stays.
+use super::cluster::{Change, Cluster, seeds};
 use super::lies::{self, LIARS};
 use super::runner;
 use commonware_runtime::{Clock, Runner, Supervisor};
@@ -28,7 +28,7 @@ fn run(seed: u64) {
     runner(seed).start(|context| async move {
         let mut numbers = Numbers(seed);
         let term = [1, 4][numbers.below(2) as usize];
-        let mut cluster = Cluster::new(context.child("cluster"), 4, term).await;
+        let mut cluster = Cluster::with_strangers(context.child("cluster"), 4, 1, term).await;
         let loss = numbers.below(10);
         let kept = Probability::new(100 - loss, 100).unwrap();
         let latency = Duration::from_millis(1 + numbers.below(25));
@@ -43,10 +43,18 @@ fn run(seed: u64) {
             let kind = LIARS[numbers.below(LIARS.len() as u64) as usize];
             lies::start(&mut cluster, number, kind).await;
         }
+        // In some, one joins and may leave again; it is there from the beginning, and follows.
+        let changes = numbers.below(3) == 0;
+        if changes {
+            cluster.start(4).await;
+        }
         let mut away = None;
         for _ in 0..EVENTS {
             context.sleep(Duration::from_millis(50 + numbers.below(1500))).await;
             cluster.agree();
+            if changes {
+                cluster.wish([None, Some(Change::Join(4)), Some(Change::Leave(4))][numbers.below(3) as usize]);
+            }
             match numbers.below(4) {
                 0 => cluster.partition(&[numbers.below(4) as usize]).await,
                 1 => cluster.heal().await,

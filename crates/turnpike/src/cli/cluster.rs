@@ -1,8 +1,10 @@
 //! `turnpike cluster`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use order::Member;
 
 /// Replicas on this machine, in a directory with a folder for each: its configuration, its key, its data and its log.
 #[derive(Subcommand)]
@@ -15,6 +17,14 @@ pub enum ClusterCommand {
     Status(ClusterArgs),
     /// Stop the replicas that run, and wait until they have ended
     Stop(ClusterArgs),
+    /// Make one more replica, start it, and have it join the set with all others' approval
+    Add(ClusterAddArgs),
+    /// Have a replica leave the set with all others' approval, and stop it
+    Remove(ClusterRemoveArgs),
+    /// Make the key and configuration of a replica of this machine that is to join those of others
+    Join(ClusterJoinArgs),
+    /// Approve with one replica's key that another one joins or leaves
+    Approve(Box<ClusterApproveArgs>),
 }
 
 /// Options of `cluster init`.
@@ -41,6 +51,9 @@ pub struct ClusterInitArgs {
     /// How long replicas wait for a leader, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 250)]
     pub patience: u64,
+    /// Blocks of an epoch; the set of replicas changes between two epochs only
+    #[arg(long, value_name = "COUNT", default_value_t = 1024)]
+    pub epoch: u64,
     /// How many accounts each table holds
     #[arg(long, value_name = "COUNT")]
     pub accounts: Option<u64>,
@@ -52,4 +65,63 @@ pub struct ClusterArgs {
     /// The directory that `turnpike cluster init` made
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+}
+
+/// Options of `cluster add`.
+#[derive(Args)]
+pub struct ClusterAddArgs {
+    /// The directory that `turnpike cluster init` made
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+}
+
+/// Options of `cluster remove`.
+#[derive(Args)]
+pub struct ClusterRemoveArgs {
+    /// The directory that `turnpike cluster init` made
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// The number of the replica's folder
+    #[arg(long, value_name = "NUMBER")]
+    pub replica: usize,
+}
+
+/// Options of `cluster join`.
+#[derive(Args)]
+pub struct ClusterJoinArgs {
+    /// The configuration of a replica of the set
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub like: PathBuf,
+    /// The new replica's folder; must not have a key
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// A node of the cluster, which tells the present set
+    #[arg(long, value_name = "ADDRESS")]
+    pub node: SocketAddr,
+    /// Where it listens for clients
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
+    pub listen: SocketAddr,
+    /// Where it listens for HTTP
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480")]
+    pub http: SocketAddr,
+    /// Where it listens for the other replicas, which find it there
+    #[arg(long, value_name = "ADDRESS")]
+    pub others: SocketAddr,
+}
+
+/// Options of `cluster approve`.
+#[derive(Args)]
+pub struct ClusterApproveArgs {
+    /// The configuration of the replica that approves
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+    /// A node of the set; by default the replica's own, which has to be of it
+    #[arg(long, value_name = "ADDRESS")]
+    pub node: Option<SocketAddr>,
+    /// The replica that joins, as `turnpike cluster join` prints it
+    #[arg(long, value_name = "MEMBER", conflicts_with = "remove", required_unless_present = "remove")]
+    pub add: Option<Member>,
+    /// The replica that leaves, as it is in `cluster.replicas` or was printed when it joined
+    #[arg(long, value_name = "MEMBER")]
+    pub remove: Option<Member>,
 }

@@ -28,7 +28,10 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use account::{AccountCommand, ListArgs, OperationArgs, SponsorArgs};
 pub use check::CheckArgs;
-pub use cluster::{ClusterArgs, ClusterCommand, ClusterInitArgs};
+pub use cluster::{
+    ClusterAddArgs, ClusterApproveArgs, ClusterArgs, ClusterCommand, ClusterInitArgs, ClusterJoinArgs,
+    ClusterRemoveArgs,
+};
 pub use common::{ChainArg, IoArg, NodeArgs};
 pub use config::ConfigCommand;
 pub use coproc::{CoprocAssembleArgs, CoprocCommand, CoprocDisassembleArgs, CoprocRunArgs};

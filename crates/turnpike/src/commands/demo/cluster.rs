@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use client::load::{self, Choice, Distribution, Format, Mix, Operations, Pace, Until};
 use client::{Client, Options, Pipeline};
 use node::Config;
-use order::{Answer, Application, Block, Final, Payload, Process, Refusal};
+use order::{Answer, Application, Block, Committee, Final, Payload, Process, Refusal};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use wire::{BatchFormat, Promise};
@@ -207,14 +207,18 @@ pub fn play_liar(dir: &Path) -> Result<(), Error> {
     let mut config = Config::load(&dir.join(format!("replica-{LIAR}/turnpike.toml"))).map_err(Error::other)?;
     config.data = dir.join("liar");
     let (order, site) = node::replica_engine(&config).map_err(Error::other)?;
-    let _liar = Process::start(order, site, Arc::new(Liar)).map_err(Error::other)?;
+    let liar = Liar { founders: order.founders.clone() };
+    let _liar = Process::start(order, site, Arc::new(liar)).map_err(Error::other)?;
     loop {
         std::thread::park();
     }
 }
 
 /// Agrees to everything, and proposes blocks that state a header that nobody has.
-struct Liar;
+struct Liar {
+    /// The set, which nobody changes in the demo.
+    founders: Committee,
+}
 
 impl Application for Liar {
     fn propose(&self, _: Block, _: Vec<Block>) -> Answer<'_, Option<Payload>> {
@@ -232,5 +236,9 @@ impl Application for Liar {
 
     fn finalized(&self, _: Final) -> Answer<'_, ()> {
         Box::pin(async {})
+    }
+
+    fn committee(&self, _: u64) -> Committee {
+        self.founders.clone()
     }
 }

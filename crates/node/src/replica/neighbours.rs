@@ -1,0 +1,63 @@
+//! Which replicas this one is connected to, and which of a set it is.
+
+use order::{Identity, Member, Outbox, Peers};
+
+use super::{desk::Desk, roster::Roster};
+
+/// Follows the changes of the set for the engine's connections and the desk.
+pub struct Neighbours {
+    /// This replica's key of connections.
+    pub me: Identity,
+    /// Whom it is to be connected to as long as it is of no set.
+    pub contacts: Vec<Member>,
+    /// Tells the engine.
+    pub peers: Peers,
+    /// Tells the other replicas.
+    pub outbox: Outbox,
+}
+
+/// The number of a replica among these.
+pub fn number(members: &[Member], me: &Identity) -> Option<u8> {
+    let number = members.iter().position(|member| member.name.connections() == *me)?;
+    // A set has at most 64.
+    Some(number as u8)
+}
+
+/// Whom a replica is to be connected to from the block of a height on.
+pub fn places(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) -> Vec<Member> {
+    let mut places = roster.membership().places(height);
+    if number(&places, me).is_none() {
+        let known = places.len();
+        places.extend(contacts.iter().filter(|contact| contact.name.connections() != *me).cloned());
+        let (known, contacts) = places.split_at(known);
+        let new = contacts.iter().filter(|contact| known.iter().all(|member| member.name != contact.name));
+        let new: Vec<_> = new.cloned().collect();
+        places.truncate(known.len());
+        places.extend(new);
+    }
+    places
+}
+
+impl Neighbours {
+    /// Takes notice that the block of a height is executed, and whether it had approvals.
+    pub fn executed(&self, roster: &Roster, desk: &Desk, height: u64, approvals: bool) {
+        let renumbered = {
+            let membership = roster.membership();
+            let (before, after) = (membership.members(height), membership.members(height + 1));
+            (before != after).then(|| (number(after, &self.me), after.len()))
+        };
+        if approvals || renumbered.is_some() {
+            self.peers.know(places(roster, height + 1, &self.me, &self.contacts));
+        }
+        if let Some((number, replicas)) = renumbered {
+            match number {
+                Some(number) => tracing::info!(number, replicas, "the set of replicas has changed"),
+                None => tracing::warn!(replicas, "this replica is not of the set of replicas"),
+            }
+            for group in desk.renumber(number, replicas) {
+                // What others do not hear of waits for this replica's turn.
+                self.outbox.send(group.bytes().clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The sets of replicas up to what is executed, kept in a file.
+
+use std::{
+    num::NonZeroU64,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use order::{ApprovalError, Member, Membership};
+use spv::{Hash, finality::Approval};
+use storage::{DataDirectory, Directory};
+use wire::Status;
+
+use crate::{Error, sealing};
+
+/// The folder in the data directory, and the file in it. There is none before the first approval.
+const FOLDER: &str = "cluster";
+const FILE: &str = "members";
+
+/// All that is known of the sets. The executor alone changes it.
+#[derive(Debug)]
+pub struct Roster {
+    directory: Arc<dyn Directory>,
+    membership: Mutex<Membership>,
+}
+
+/// What a client is told of an approval.
+pub fn status(result: Result<(), ApprovalError>) -> Status {
+    match result {
+        Ok(()) => Status::Ok,
+        Err(ApprovalError::Stale) => Status::StaleGeneration,
+        Err(ApprovalError::Change) => Status::Malformed,
+        Err(ApprovalError::Signer) => Status::NotAuthorised,
+        Err(ApprovalError::Signature) => Status::BadSignature,
+    }
+}
+
+impl Roster {
+    /// The founders of a network, and what the file says of changes.
+    pub fn open(data: &DataDirectory, network: Hash, epoch: NonZeroU64, founders: Vec<Member>) -> Result<Self, Error> {
+        let directory = data.directory().directory(FOLDER)?;
+        let path = || directory.path().join(FILE);
+        let mut membership = Membership::new(network, epoch, founders).map_err(sealing::Error::Founders)?;
+        match directory.read(FILE) {
+            Ok(bytes) => {
+                let restored = membership.restore(&bytes);
+                membership = restored.ok_or_else(|| sealing::Error::Members { path: path() })?;
+            }
+            Err(storage::Error::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self { directory, membership: Mutex::new(membership) })
+    }
+
+    /// What is known now.
+    pub fn membership(&self) -> MutexGuard<'_, Membership> {
+        self.membership.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the approvals of the block of a height, durably. Tells what became of each. A block that was executed before a restart
+    /// changes nothing.
+    pub fn execute(&self, height: u64, approvals: &[Approval]) -> Result<Vec<Status>, storage::Error> {
+        let mut membership = self.membership();
+        if height <= membership.height() {
+            return Ok(vec![Status::Ok; approvals.len()]);
+        }
+        let mut after = membership.clone();
+        let mut take = |approval| {
+            let result = after.approve(approval, height);
+            if result == Ok(true) {
+                let generation = after.generation();
+                tracing::info!(generation, height, "the set of replicas changes with the next epoch");
+            }
+            status(result.map(drop))
+        };
+        let statuses: Vec<_> = approvals.iter().map(&mut take).collect();
+        if after.height() == height {
+            self.directory.replace(FILE, &after.encode())?;
+            *membership = after;
+        }
+        Ok(statuses)
+    }
+}

@@ -1,0 +1,217 @@
+//! Epochs: an engine of votes runs for each, with the set of replicas of that epoch.
+//!
+//! An epoch has a fixed number of blocks. Its last block is proposed again until it is final; then the engine ends, and that of the
+//! next epoch begins on it. So the set of replicas changes where all agree on what came before.
+use crate::application::Application;
+use crate::block::Block;
+use crate::committee::ReplicaKey;
+use crate::delivery::{Judge, Watch};
+use crate::engine::{BLOCK_BUFFER, MAILBOX, Timing, VIEWS_KEPT, VOTE_BUFFER};
+use crate::evidence::Finding;
+use crate::lane::Lane;
+use crate::scheme::Bip340;
+use crate::status::Status;
+use commonware_consensus::Reporters;
+use commonware_consensus::marshal::core::Mailbox;
+use commonware_consensus::marshal::standard::{Inline, Standard};
+use commonware_consensus::simplex::elector::{self, RoundRobin};
+use commonware_consensus::simplex::{self, Floor, ForwardPolicy, SkipBudget, SkipPolicy};
+use commonware_consensus::types::{Epoch, FixedEpocher, Height, TermLength, ViewDelta};
+use commonware_cryptography::certificate::{Provider, Scoped};
+use commonware_cryptography::{Sha256, ed25519::PublicKey, sha256::Digest};
+use commonware_p2p::{Blocker, Sender};
+use commonware_parallel::Sequential;
+use commonware_runtime::buffer::paged::CacheRef;
+use commonware_runtime::{Clock, Handle, Metrics, Spawner, Storage};
+use commonware_utils::{NonZeroDuration, vec::NonEmptyVec};
+use futures::channel::mpsc;
+use futures::{FutureExt, StreamExt, select_biased};
+use rand_core::CryptoRng;
+use spv::Hash;
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// Epochs whose certificates can be checked: the present one, and those of which something may still come.
+const SCHEMES: usize = 4;
+
+/// The epoch of a block, by the number of blocks in one.
+pub fn epoch_of(height: u64, length: NonZeroU64) -> u64 {
+    height / length
+}
+
+/// Whether a block is the last of its epoch.
+pub fn ends_epoch(height: u64, length: NonZeroU64) -> bool {
+    (height + 1).is_multiple_of(length.get())
+}
+
+/// Who may vote in which epoch, as far as is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Schemes(Arc<Mutex<BTreeMap<u64, Arc<Bip340>>>>);
+
+impl Schemes {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Bip340>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds the scheme of the epoch that begins.
+    pub(crate) fn add(&self, epoch: u64, scheme: Bip340) {
+        let mut schemes = self.all();
+        schemes.insert(epoch, Arc::new(scheme));
+        while schemes.len() > SCHEMES {
+            schemes.pop_first();
+        }
+    }
+}
+
+impl Provider for Schemes {
+    type Scope = Epoch;
+    type Scheme = Bip340;
+
+    fn scoped(&self, epoch: Epoch) -> Option<Scoped<Bip340>> {
+        self.all().get(&epoch.get()).cloned().map(Scoped::scheme)
+    }
+}
+
+/// What the engines of all epochs have in common.
+pub(crate) struct Epochs<E, S, B>
+where
+    S: Sender<PublicKey = PublicKey>,
+{
+    pub(crate) context: E,
+    pub(crate) network: Hash,
+    pub(crate) key: ReplicaKey,
+    pub(crate) timing: Timing,
+    pub(crate) term: NonZeroU32,
+    pub(crate) length: NonZeroU64,
+    pub(crate) partition: String,
+    pub(crate) pages: CacheRef,
+    pub(crate) application: Arc<dyn Application>,
+    pub(crate) marshal: Mailbox<Bip340, Standard<Block>>,
+    pub(crate) schemes: Schemes,
+    pub(crate) status: Status,
+    pub(crate) findings: mpsc::Sender<Finding>,
+    pub(crate) blocker: B,
+    pub(crate) votes: Lane<S>,
+    pub(crate) certificates: Lane<S>,
+    pub(crate) missed: Lane<S>,
+}
+
+impl<E, S, B> Epochs<E, S, B>
+where
+    E: Clock + CryptoRng + Spawner + Storage + Metrics,
+    S: Sender<PublicKey = PublicKey>,
+    B: Blocker<PublicKey = PublicKey>,
+{
+    /// Runs an engine for each epoch from this one on, which begins on a block of this name. `ended` gives each block that is
+    /// the last of its epoch, once the application has it.
+    pub(crate) async fn run(mut self, mut epoch: u64, mut genesis: Digest, mut ended: mpsc::UnboundedReceiver<Block>) {
+        loop {
+            let Some(engine) = self.start(epoch, genesis).await else { return };
+            let Some(last) = self.until_ended(epoch, engine, &mut ended).await else { return };
+            epoch += 1;
+            genesis = Digest(last.hash());
+            let committee = self.application.committee(epoch);
+            self.schemes.add(epoch, Bip340::new(self.network, committee.into(), &self.key));
+        }
+    }
+
+    /// Waits until the application has the last block of an epoch, and ends the engine. Nothing where the engine has ended before.
+    async fn until_ended(
+        &mut self,
+        epoch: u64,
+        mut engine: Handle<()>,
+        ended: &mut mpsc::UnboundedReceiver<Block>,
+    ) -> Option<Block> {
+        let last = Height::new((epoch + 1) * self.length.get() - 1);
+        let mut behind: Option<SystemTime> = None;
+        let block = loop {
+            let from = select_biased! {
+                block = ended.next() => break block?,
+                _ = (&mut engine).fuse() => return None,
+                from = self.votes.ahead(epoch).fuse() => from?,
+                from = self.certificates.ahead(epoch).fuse() => from?,
+            };
+            // Who is in a later epoch has what is missing here. At most times it is on its way.
+            let now = self.context.current();
+            let since = *behind.get_or_insert(now);
+            if now.duration_since(since).is_ok_and(|passed| passed > self.timing.fetch) {
+                self.marshal.hint_finalized(last, NonEmptyVec::new(from));
+                behind = None;
+            }
+        };
+        engine.abort();
+        // What it stores is closed then.
+        let _ = engine.await;
+        Some(block)
+    }
+
+    /// Starts the engine of an epoch.
+    async fn start(&mut self, epoch: u64, genesis: Digest) -> Option<Handle<()>> {
+        let scheme = self.schemes.all().get(&epoch).cloned().expect("who votes is learnt before");
+        let scheme = Bip340::clone(&scheme);
+        // Votes of an epoch are needed until it is sure that no restart goes back to it.
+        if let Some(over) = epoch.checked_sub(2) {
+            let partition = votes_partition(&self.partition, over);
+            // There is none where this replica was away.
+            let _ = self.context.remove(&partition, None).await;
+        }
+        let context = self.context.child("epoch").with_attribute("epoch", epoch);
+        let elector = match self.term.get() {
+            1 => RoundRobin::<Sha256>::default(),
+            _ => RoundRobin::default().with_term(TermLength::new(self.term), self.timing.silence, ViewDelta::zero()),
+        };
+        let judge = Judge {
+            application: self.application.clone(),
+            status: self.status.clone(),
+            findings: self.findings.clone(),
+        };
+        let epocher = FixedEpocher::new(self.length);
+        let judge = Inline::new(context.child("judge"), judge, self.marshal.clone(), epocher);
+        let watch = Watch {
+            scheme: scheme.clone(),
+            elector: elector::Config::<Bip340>::build(elector.clone(), scheme.committee().identities()),
+            status: self.status.clone(),
+            findings: self.findings.clone(),
+        };
+        let timing = &self.timing;
+        let engine = simplex::Engine::new(
+            context.child("simplex"),
+            simplex::Config {
+                scheme,
+                elector,
+                blocker: self.blocker.clone(),
+                automaton: judge.clone(),
+                relay: judge.clone(),
+                reporter: Reporters::from((judge, watch)),
+                // Votes that come after their certificate may contradict what came before.
+                track_historical_votes: true,
+                strategy: Sequential,
+                partition: votes_partition(&self.partition, epoch),
+                mailbox_size: MAILBOX,
+                epoch: Epoch::new(epoch),
+                floor: Floor::Genesis(genesis),
+                replay_buffer: BLOCK_BUFFER,
+                write_buffer: VOTE_BUFFER,
+                page_cache: self.pages.clone(),
+                leader_timeout: timing.leader,
+                certification_timeout: timing.certification,
+                timeout_retry: timing.retry,
+                view_retention: ViewDelta::new(VIEWS_KEPT),
+                skip: SkipPolicy::Enabled { timeout: timing.silence, budget: SkipBudget::Participants },
+                fetch_timeout: NonZeroDuration::new_panic(timing.fetch),
+                fetch_retry_delay: timing.fetch / 4,
+                forward: ForwardPolicy::SilentVoters,
+            },
+        );
+        let votes = self.votes.open(epoch).await?;
+        let certificates = self.certificates.open(epoch).await?;
+        let missed = self.missed.open(epoch).await?;
+        Some(engine.start(votes, certificates, missed))
+    }
+}
+
+fn votes_partition(partition: &str, epoch: u64) -> String {
+    format!("{partition}-votes-{epoch}")
+}

@@ -1,0 +1,151 @@
+//! The folder of a replica, and the process that runs it.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use client::{Client, Options};
+use node::Config;
+use rustix::process::Pid;
+use serde::Serialize;
+use storage::DataDirectory;
+
+use super::{ANSWER, PATIENCE};
+use crate::error::Error;
+use crate::hex;
+
+/// A replica's folder.
+pub struct Home {
+    pub number: usize,
+    pub folder: PathBuf,
+}
+
+/// What is told of a replica.
+#[derive(Serialize)]
+pub struct Report {
+    pub replica: usize,
+    pub listen: String,
+    pub http: Option<String>,
+    pub process: Option<i32>,
+    pub network: Option<String>,
+    pub height: Option<u64>,
+    pub accounts: Option<u64>,
+}
+
+impl Home {
+    pub fn new(dir: &Path, number: usize) -> Self {
+        Self { number, folder: dir.join(format!("replica-{number}")) }
+    }
+
+    /// Those that there are, by number.
+    pub fn all(dir: &Path) -> Result<Vec<Self>, Error> {
+        let found = fs::read_dir(dir).map_err(|error| Error::file("read", dir, error))?;
+        let number = |name: &str| name.strip_prefix("replica-")?.parse().ok();
+        let numbers = found.filter_map(|entry| number(entry.ok()?.file_name().to_str()?));
+        let mut numbers: Vec<usize> = numbers.collect();
+        numbers.sort_unstable();
+        let homes: Vec<_> = numbers.into_iter().map(|number| Self::new(dir, number)).collect();
+        if homes.is_empty() {
+            let text = format!("{} has no replicas: make them with `turnpike cluster init`", dir.display());
+            return Err(Error::Input(text));
+        }
+        Ok(homes)
+    }
+
+    pub fn config_file(&self) -> PathBuf {
+        self.folder.join("turnpike.toml")
+    }
+
+    pub fn config(&self) -> Result<Config, Error> {
+        Config::load(&self.config_file()).map_err(Error::other)
+    }
+
+    /// The process that runs it: the one whose number was written down, if it is still what was started.
+    pub fn process(&self) -> Option<Pid> {
+        let text = fs::read_to_string(self.folder.join("pid")).ok()?;
+        let pid = Pid::from_raw(text.trim().parse().ok()?)?;
+        let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
+        let file = self.config_file();
+        let is_ours = line.split(|&byte| byte == 0).any(|word| word == file.as_os_str().as_encoded_bytes());
+        is_ours.then_some(pid)
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// Whether a process holds its data: one that runs, or one that was killed and has not ended altogether.
+    pub fn is_held(&self) -> Result<bool, Error> {
+        DataDirectory::is_held(self.config()?.data).map_err(Error::other)
+    }
+
+    /// Starts a process, unless there is one, or one holds the data, or another command is starting one.
+    pub fn start(&self) -> Result<Option<Started>, Error> {
+        let path = self.folder.join("pid");
+        let file = |error| Error::file("write", &path, error);
+        let mut pid = File::options().create(true).truncate(false).write(true).open(&path).map_err(file)?;
+        if pid.try_lock().is_err() || self.process().is_some() || self.is_held()? {
+            return Ok(None);
+        }
+        let child = self.spawn()?;
+        pid.set_len(0).and_then(|()| writeln!(pid, "{}", child.id())).map_err(file)?;
+        Ok(Some(Started { child, _lock: pid }))
+    }
+
+    fn spawn(&self) -> Result<Child, Error> {
+        let path = self.log();
+        let file = |error| Error::file("write", &path, error);
+        let log = File::options().create(true).append(true).open(&path).map_err(file)?;
+        let program = std::env::current_exe().map_err(|error| Error::file("find", Path::new("turnpike"), error))?;
+        let child = Command::new(program)
+            .arg("serve")
+            .arg("--config")
+            .arg(self.config_file())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(file)?)
+            .stderr(log)
+            // What is typed at the terminal is not for it.
+            .process_group(0)
+            .spawn();
+        child.map_err(|error| Error::Failed(format!("replica {} does not start: {error}", self.number)))
+    }
+
+    /// It does not do in time what it was to do.
+    pub fn overdue(&self, what: &str) -> Result<(), Error> {
+        let why = match self.process() {
+            Some(pid) => format!("process {} is at it: see {}", pid.as_raw_nonzero(), self.log().display()),
+            None => {
+                let lock = self.config()?.data.join("LOCK");
+                format!("another process, or one that does not end, holds its data: see `fuser {}`", lock.display())
+            }
+        };
+        Err(Error::Failed(format!("replica {} does not {what} within {PATIENCE:?}; {why}", self.number)))
+    }
+
+    pub fn report(&self) -> Result<Report, Error> {
+        let config = self.config()?;
+        let process = self.process();
+        let options = Options { give_up_after: ANSWER, ..Options::default() };
+        let ask = || Client::connect(config.listen, &options).ok()?.info().ok();
+        let info = process.and_then(|_| ask());
+        Ok(Report {
+            replica: self.number,
+            listen: config.listen.to_string(),
+            http: config.http.map(|address| address.to_string()),
+            process: process.map(|pid| pid.as_raw_nonzero().get()),
+            network: info.map(|info| hex::encode(&info.network)),
+            height: info.map(|info| info.tip_height.get()),
+            accounts: info.map(|info| info.accounts.get()),
+        })
+    }
+}
+
+/// A process that this command started.
+pub struct Started {
+    pub child: Child,
+    /// Of the file with its number: no other command starts one meanwhile. Its command line, by which it is known to them, is
+    /// not there from the first moment on.
+    _lock: File,
+}

@@ -1,0 +1,104 @@
+//! `turnpike cluster init`: keys and configurations of replicas on this machine.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use node::Config;
+use node::config::Cluster;
+use storage::key_file;
+
+use super::home::Home;
+use crate::cli::ClusterInitArgs;
+use crate::error::Error;
+use crate::output::Output;
+
+/// Addresses of a replica on loopback.
+pub struct Place {
+    pub listen: SocketAddr,
+    pub http: SocketAddr,
+    pub others: SocketAddr,
+}
+
+/// Addresses for so many replicas: from a port on, or any that are free.
+pub fn places(replicas: u16, port: u16) -> Result<Vec<Place>, Error> {
+    let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    if port > 0 {
+        let ports = port.checked_add(3 * replicas - 1).map(|_| (0..replicas).map(|number| port + number));
+        let ports = ports.ok_or_else(|| Error::Input(format!("--port {port}: there are not as many above it")))?;
+        let place = |port| Place { listen: at(port), http: at(port + replicas), others: at(port + 2 * replicas) };
+        return Ok(ports.map(place).collect());
+    }
+    let taken = |error| Error::Failed(format!("no free port on loopback: {error}"));
+    // All are open at once, so that no two are the same.
+    let mut open = Vec::new();
+    let mut places = Vec::new();
+    for _ in 0..replicas {
+        // The protocol is on both.
+        let (udp, both, listen) = loop {
+            let udp = UdpSocket::bind(at(0)).map_err(taken)?;
+            let listen = udp.local_addr().map_err(taken)?;
+            if let Ok(tcp) = TcpListener::bind(listen) {
+                break (udp, tcp, listen);
+            }
+        };
+        let [http, others] = [TcpListener::bind(at(0)).map_err(taken)?, TcpListener::bind(at(0)).map_err(taken)?];
+        let [http_at, others_at] = [http.local_addr().map_err(taken)?, others.local_addr().map_err(taken)?];
+        places.push(Place { listen, http: http_at, others: others_at });
+        open.push((udp, [both, http, others]));
+    }
+    Ok(places)
+}
+
+/// Writes a replica's key and configuration into its folder, which is made.
+pub fn write(home: &Home, config: &Config, secret: &[u8; 32]) -> Result<(), Error> {
+    fs::create_dir_all(&home.folder).map_err(|error| Error::file("make", &home.folder, error))?;
+    key_file::create(&config.cluster.key, secret).map_err(Error::other)?;
+    let (text, path) = (toml::to_string(config).map_err(Error::other)?, home.config_file());
+    fs::write(&path, text).map_err(|error| Error::file("write", &path, error))
+}
+
+/// Runs `turnpike cluster init`.
+pub fn run(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
+    let make = |path: &Path| fs::create_dir_all(path).map_err(|error| Error::file("make", path, error));
+    make(&args.dir)?;
+    // Processes are known by the full path of their configuration.
+    let dir = args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))?;
+    if fs::read_dir(&dir).map_err(|error| Error::file("read", &dir, error))?.next().is_some() {
+        return Err(Error::Input(format!("{} is not empty: name another directory", dir.display())));
+    }
+    let places = places(args.replicas.into(), args.port)?;
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let addresses = Vec::from_iter(places.iter().map(|place| place.others));
+    let sections = Cluster::generate(&addresses, began).map_err(Error::other)?;
+    let input = |option: &'static str| move |error: &dyn std::fmt::Display| Error::Input(format!("{option}: {error}"));
+    let trusted = args.trusted.iter().map(|text| text.parse().map_err(|error| input("--trusted")(&error)));
+    let issuers = args.issuer.iter().map(|text| text.parse().map_err(|error| input("--issuer")(&error)));
+    let mut common = Config {
+        network: args.network.clone(),
+        trusted: trusted.collect::<Result<_, _>>()?,
+        issuers: issuers.collect::<Result<_, _>>()?,
+        ..Config::default()
+    };
+    if let Some(accounts) = args.accounts {
+        common.ledger.accounts = accounts;
+    }
+    let home = |number| Home::new(&dir, number);
+    let configs = places.iter().zip(&sections).enumerate().map(|(number, (place, (_, section)))| {
+        let folder = home(number).folder;
+        let key = folder.join("replica.key");
+        let cluster = Cluster { key, patience: args.patience, epoch: args.epoch, ..section.clone() };
+        Config { data: folder.join("data"), listen: place.listen, http: Some(place.http), cluster, ..common.clone() }
+    });
+    let configs = Vec::from_iter(configs);
+    configs.iter().try_for_each(|config| config.check().map_err(|error| Error::Input(error.to_string())))?;
+    for ((number, config), (secret, _)) in configs.iter().enumerate().zip(&sections) {
+        write(&home(number), config, secret)?;
+    }
+    let report = Vec::from_iter(places.iter().map(|place| place.listen.to_string()));
+    output.result(&serde_json::json!({ "dir": dir, "replicas": report }), |_| {
+        format!("{} replicas in {}, for clients at {}", report.len(), dir.display(), report.join(", "))
+    });
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! Changes of the set of replicas: one joins, or leaves, as a quorum of the others approves.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Instant;
+
+use client::{Client, Options};
+use node::Config;
+use node::config::Cluster;
+use order::{Member, Membership, ReplicaKey, ReplicaName};
+use spv::finality::{MemberAction, MemberChange};
+use wire::Status;
+
+use super::home::Home;
+use super::init::{places, write};
+use super::{NAP, PATIENCE, end, serve};
+use crate::cli::{ClusterAddArgs, ClusterApproveArgs, ClusterJoinArgs, ClusterRemoveArgs};
+use crate::error::Error;
+use crate::output::Output;
+
+/// What is said of a replica that votes in no set.
+const NO_MEMBER: u8 = u8::MAX;
+/// How many blocks a replica may be behind when it joins: those of some views, which are under way.
+const BEHIND: u64 = 16;
+
+/// A replica's own view of the set, by its configuration and what a node tells.
+struct View {
+    membership: Membership,
+    network: spv::Hash,
+    key: ReplicaKey,
+    client: Client,
+}
+
+fn options() -> Options {
+    Options { give_up_after: PATIENCE, ..Options::default() }
+}
+
+impl View {
+    /// By the configuration of a replica, asking a node of the cluster.
+    fn of(config: &Config, node: std::net::SocketAddr) -> Result<Self, Error> {
+        let (order, _) = node::replica_engine(config).map_err(Error::other)?;
+        let mut client = Client::connect(node, &options()).map_err(Error::other)?;
+        let founders = config.cluster.replicas.clone();
+        let mut membership = Membership::new(order.network, order.epoch, founders).map_err(Error::other)?;
+        let finality = client.finality().map_err(Error::other)?;
+        for change in finality.vouched.map(|vouched| vouched.reconfigurations).unwrap_or_default() {
+            // When it began does not matter for the next one.
+            if membership.follow(change, 0).is_none() {
+                let text = format!("what {node} tells of changes of the set does not hold: ask another node");
+                return Err(Error::Failed(text));
+            }
+        }
+        Ok(Self { membership, network: order.network, key: order.key, client })
+    }
+
+    /// Signs a change, and has it ordered. Whether it counts: not where the change, or another one, is decided already.
+    fn approve(&mut self, change: MemberChange) -> Result<bool, Error> {
+        let generation = self.membership.generation();
+        let before = self.membership.committee_of(generation).expect("it is the newest").replicas();
+        let approval = self.key.approve(change, &self.network, before);
+        match self.client.approve(&approval) {
+            Ok(()) => Ok(true),
+            Err(error) if error.status() == Some(Status::StaleGeneration) => Ok(false),
+            Err(error) => Err(Error::other(error)),
+        }
+    }
+}
+
+/// Makes the configuration of a replica that is to join, like that of another one.
+fn joining(like: &Config, home: &Home, place: &super::init::Place, contacts: Vec<Member>) -> Result<Member, Error> {
+    let sections = Cluster::generate(&[place.others], like.cluster.began).map_err(Error::other)?;
+    let (secret, section) = sections.into_iter().next().expect("one was asked for");
+    let [member] = <[Member; 1]>::try_from(section.replicas).expect("one was asked for");
+    let cluster =
+        Cluster { listen: Some(place.others), key: home.folder.join("replica.key"), contacts, ..like.cluster.clone() };
+    let config = Config {
+        data: home.folder.join("data"),
+        listen: place.listen,
+        http: Some(place.http),
+        cluster,
+        ..like.clone()
+    };
+    config.check().map_err(|error| Error::Input(error.to_string()))?;
+    write(home, &config, &secret)?;
+    Ok(member)
+}
+
+/// Waits until something is so.
+fn wait(what: &str, mut is_so: impl FnMut() -> Result<bool, Error>) -> Result<(), Error> {
+    let since = Instant::now();
+    while !is_so()? {
+        if since.elapsed() > PATIENCE {
+            return Err(Error::Failed(format!(
+                "{what} within {PATIENCE:?}: see `turnpike cluster status` and the logs"
+            )));
+        }
+        sleep(NAP);
+    }
+    Ok(())
+}
+
+/// The height of what a replica has executed, and its number in the set that votes; nothing where it does not answer.
+fn standing(node: std::net::SocketAddr) -> Option<(u64, u8)> {
+    let finality = Client::connect(node, &options()).ok()?.finality().ok()?;
+    Some((finality.height, finality.replica))
+}
+
+/// The key that a replica's configuration names.
+fn name(config: &Config) -> Result<ReplicaName, Error> {
+    let (order, _) = node::replica_engine(config).map_err(Error::other)?;
+    Ok(order.key.name())
+}
+
+/// Those that vote, of these.
+fn voting(homes: &[Home]) -> Result<Vec<Config>, Error> {
+    let configs = homes.iter().map(Home::config).collect::<Result<Vec<_>, _>>()?;
+    let votes = |config: &Config| standing(config.listen).is_some_and(|(_, number)| number != NO_MEMBER);
+    let voting: Vec<_> = configs.into_iter().filter(votes).collect();
+    if voting.is_empty() {
+        return Err(Error::Input("no replica answers: start them with `turnpike cluster start`".into()));
+    }
+    Ok(voting)
+}
+
+/// Runs `turnpike cluster add`.
+pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
+    let dir = args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))?;
+    let homes = Home::all(&dir)?;
+    let voting = voting(&homes)?;
+    let like = &voting[0];
+    let view = View::of(like, like.listen)?;
+    let members = view.membership.members(u64::MAX).to_vec();
+    let number = homes.last().map_or(0, |home| home.number + 1);
+    let home = Home::new(&dir, number);
+    let place = places(1, 0)?.pop().expect("one was asked for");
+    let member = joining(like, &home, &place, members)?;
+    let change = view.membership.addition(&member);
+    let change = change.ok_or_else(|| Error::Failed("the set has no room for one more replica".into()))?;
+    serve(vec![Home::new(&dir, number)], output)?;
+    output.progress(format!("replica {number} serves; the others approve that it joins"));
+    for config in &voting {
+        View::of(config, config.listen)?.approve(change)?;
+    }
+    let heights = || Some((standing(place.listen)?.0, standing(like.listen)?.0));
+    wait("the new replica does not get the others' blocks", || {
+        Ok(heights().is_some_and(|(own, of_others)| own + BEHIND >= of_others))
+    })?;
+    output.progress(format!("replica {number} has the blocks of the others, and approves"));
+    View::of(&home.config()?, like.listen)?.approve(change)?;
+    wait("the set does not change", || Ok(standing(place.listen).is_some_and(|(_, number)| number != NO_MEMBER)))?;
+    tell(&dir, number, &member, output);
+    Ok(())
+}
+
+fn tell(dir: &Path, number: usize, member: &Member, output: Output) {
+    let text = member.to_string();
+    output.result(&serde_json::json!({ "dir": dir, "replica": number, "member": text }), |_| {
+        format!("replica {number} is of the set of replicas: {text}")
+    });
+}
+
+/// Runs `turnpike cluster remove`.
+pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
+    let dir = args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))?;
+    let homes = Home::all(&dir)?;
+    let leaving = homes.iter().find(|home| home.number == args.replica);
+    let leaving = leaving.ok_or_else(|| Error::Input(format!("there is no replica {}", args.replica)))?;
+    let name = name(&leaving.config()?)?;
+    let others: Vec<_> =
+        homes.iter().filter(|home| home.number != args.replica).map(|home| Home::new(&dir, home.number)).collect();
+    let voting = voting(&others)?;
+    let view = View::of(&voting[0], voting[0].listen)?;
+    let change = view.membership.removal(&name);
+    let change =
+        change.ok_or_else(|| Error::Input(format!("replica {} is not of the set of replicas", args.replica)))?;
+    let count = view.membership.members(u64::MAX).len();
+    for config in &voting {
+        if !View::of(config, config.listen)?.approve(change)? {
+            // A quorum approved before.
+            break;
+        }
+    }
+    wait("the set does not change", || {
+        let finality = Client::connect(voting[0].listen, &options()).and_then(|mut client| client.finality());
+        Ok(finality.is_ok_and(|finality| usize::from(finality.replicas) < count))
+    })?;
+    output.result(&serde_json::json!({ "dir": dir, "replica": args.replica, "replicas": count - 1 }), |_| {
+        format!("replica {} is not of the set of replicas any more, which has {}", args.replica, count - 1)
+    });
+    end(&[Home::new(&dir, args.replica)], output)
+}
+
+/// Runs `turnpike cluster join`.
+pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
+    let like = Config::load(&args.like).map_err(Error::other)?;
+    let home = Home { number: 0, folder: args.folder.clone() };
+    let view = View::of(&like, args.node)?;
+    let place = super::init::Place { listen: args.listen, http: args.http, others: args.others };
+    let member = joining(&like, &home, &place, view.membership.members(u64::MAX).to_vec())?;
+    let (text, file) = (member.to_string(), home.config_file());
+    output.result(&serde_json::json!({ "config": file, "member": text }), |_| {
+        format!("{text}\nRun `turnpike serve --config {}`, and have a quorum approve it", file.display())
+    });
+    Ok(())
+}
+
+/// Runs `turnpike cluster approve`.
+pub fn approve(args: &ClusterApproveArgs, output: Output) -> Result<(), Error> {
+    let config = Config::load(&args.config).map_err(Error::other)?;
+    let mut view = View::of(&config, args.node.unwrap_or(config.listen))?;
+    let change = match (&args.add, &args.remove) {
+        (Some(member), _) => view.membership.addition(member).ok_or("it is of the set already"),
+        (_, Some(member)) => view.membership.removal(&member.name).ok_or("it is not of the set"),
+        (None, None) => Err("name the replica with --add or --remove"),
+    };
+    let change = change.map_err(|text| Error::Input(text.into()))?;
+    let joins = change.action() == Ok(MemberAction::Add) && change.votes == view.key.name().votes.to_bytes();
+    if joins {
+        let of_others = view.client.finality().map_err(Error::other)?.height;
+        let own = standing(config.listen).map_or(0, |(height, _)| height);
+        if own + BEHIND < of_others {
+            let text = format!("this replica has {own} blocks of {of_others}: approve when it has the others'");
+            return Err(Error::Failed(text));
+        }
+    }
+    if !view.approve(change)? {
+        let text =
+            "the set changes already, or has changed since: see `turnpike info`, and approve again if it is needed";
+        return Err(Error::Failed(text.into()));
+    }
+    let generation = change.generation.get();
+    output.result(&serde_json::json!({ "generation": generation, "approved": true }), |_| {
+        format!("the change of generation {generation} is approved by this replica")
+    });
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! `turnpike cluster`: replicas on this machine, each a process of its own, and changes of their set.
+
+mod home;
+mod init;
+mod members;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, kill_process};
+
+use crate::cli::{ClusterArgs, ClusterCommand};
+use crate::error::Error;
+use crate::output::Output;
+use home::{Home, Report, Started};
+
+/// How long replicas may take to start, and to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a replica may take to answer.
+const ANSWER: Duration = Duration::from_secs(2);
+/// Between two looks at whether it has.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Runs `turnpike cluster`.
+pub fn run(command: &ClusterCommand, output: Output) -> Result<(), Error> {
+    match command {
+        ClusterCommand::Init(args) => init::run(args, output),
+        ClusterCommand::Start(args) => start(args, output),
+        ClusterCommand::Status(args) => status(args, output),
+        ClusterCommand::Stop(args) => stop(args, output),
+        ClusterCommand::Add(args) => members::add(args, output),
+        ClusterCommand::Remove(args) => members::remove(args, output),
+        ClusterCommand::Join(args) => members::join(args, output),
+        ClusterCommand::Approve(args) => members::approve(args, output),
+    }
+}
+
+fn dir(args: &ClusterArgs) -> Result<PathBuf, Error> {
+    args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))
+}
+
+/// A replica that is to serve.
+struct Launch {
+    home: Home,
+    started: Option<Started>,
+}
+
+impl Launch {
+    /// Starts it as soon as no process is left of it: one that ends is waited for.
+    fn go_on(&mut self) -> Result<(), Error> {
+        let Self { home, started } = self;
+        match started {
+            Some(Started { child, .. }) => {
+                if let Ok(Some(status)) = child.try_wait() {
+                    let log = home.log();
+                    let text =
+                        format!("replica {} ended before it served, {status}: see {}", home.number, log.display());
+                    return Err(Error::Failed(text));
+                }
+            }
+            None if home.process().is_none() => *started = home.start()?,
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// Starts those of these that do not run, and waits until all serve.
+fn serve(homes: Vec<Home>, output: Output) -> Result<(), Error> {
+    let launches = homes.into_iter().map(|home| Launch { home, started: None });
+    let mut launches = VecDeque::from_iter(launches);
+    let since = Instant::now();
+    loop {
+        launches.iter_mut().try_for_each(Launch::go_on)?;
+        let Some(Launch { home, .. }) = launches.front() else { return Ok(()) };
+        let report = home.report()?;
+        if report.height.is_some() {
+            tell(&report, output);
+            launches.pop_front();
+        } else if since.elapsed() > PATIENCE {
+            return home.overdue("serve");
+        } else {
+            sleep(NAP);
+        }
+    }
+}
+
+fn start(args: &ClusterArgs, output: Output) -> Result<(), Error> {
+    serve(Home::all(&dir(args)?)?, output)
+}
+
+fn status(args: &ClusterArgs, output: Output) -> Result<(), Error> {
+    Home::all(&dir(args)?)?.iter().try_for_each(|home| {
+        tell(&home.report()?, output);
+        Ok(())
+    })
+}
+
+fn tell(report: &Report, output: Output) {
+    output.result(report, |report| {
+        let Report { replica, listen, process, height, accounts, .. } = report;
+        match (process, height, accounts) {
+            (Some(process), Some(height), Some(accounts)) => {
+                format!("replica {replica}  {listen}  process {process}  height {height}  accounts {accounts}")
+            }
+            (Some(process), ..) => format!("replica {replica}  {listen}  process {process}  does not answer"),
+            (None, ..) => format!("replica {replica}  {listen}  does not run"),
+        }
+    });
+}
+
+/// Ends the processes of these, and waits until all have ended.
+fn end(homes: &[Home], output: Output) -> Result<(), Error> {
+    for pid in homes.iter().filter_map(Home::process) {
+        // It may have ended since.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    let since = Instant::now();
+    for home in homes {
+        while home.process().is_some() || home.is_held()? {
+            if since.elapsed() > PATIENCE {
+                return home.overdue("end");
+            }
+            sleep(NAP);
+        }
+        tell(&home.report()?, output);
+    }
+    Ok(())
+}
+
+fn stop(args: &ClusterArgs, output: Output) -> Result<(), Error> {
+    end(&Home::all(&dir(args)?)?, output)
+}
