@@ -161,6 +161,7 @@ pub fn run(arguments: Arguments) {
         timing,
         term,
         epoch: EPOCH,
+        keep: None,
         longest_body: body,
         partition,
     };

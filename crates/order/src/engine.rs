@@ -43,7 +43,7 @@ const WITH_APPLICATION: NonZeroUsize = NZUsize!(16);
 const FETCHED: NonZeroUsize = NZUsize!(32);
 /// Blocks of a replica that wait for their turn. A leader sends one a view; a few more are forwarded.
 const BLOCKS_OF_A_REPLICA: usize = 16;
-/// Blocks in a file of the archives.
+/// Blocks in a file of what is not final yet.
 const SECTION: NonZeroU64 = NZU64!(4096);
 /// Buffers of the journals, in bytes: a vote is 200 bytes, and each is synced alone.
 pub(crate) const VOTE_BUFFER: NonZeroUsize = NZUsize!(64 << 10);
@@ -115,6 +115,9 @@ pub struct Config {
     /// Blocks of an epoch, at least 2, the same on all replicas for ever. The set of replicas changes between two epochs only, and
     /// each begins with some disk writes; what it takes to end one for a change of the set is as many empty blocks at most.
     pub epoch: NonZeroU64,
+    /// Blocks behind the present epoch that are kept for replicas that lag or join, and their certificates; none is given free
+    /// where it is not told. Local: replicas may differ.
+    pub keep: Option<u64>,
     /// The longest body in bytes, the same on all replicas, and never less than before.
     pub longest_body: usize,
     /// The first part of the names of what it stores.
@@ -192,7 +195,7 @@ impl Replica {
         P: Provider<PublicKey = PublicKey>,
         B: Blocker<PublicKey = PublicKey>,
     {
-        let Config { network, founders, key, timing, term, epoch: length, longest_body, partition } = config;
+        let Config { network, founders, key, timing, term, epoch: length, keep, longest_body, partition } = config;
         if longest_body > BODY_LIMIT {
             return Err(StartError::Body(longest_body));
         }
@@ -208,7 +211,7 @@ impl Replica {
 
         // What is final: stored by height, given to the application in order, fetched from others where it is missing.
         let schemes = Schemes::default();
-        let archive = |name: &str, codec_config| prunable_config(&partition, name, codec_config, pages.clone());
+        let archive = |name: &str, codec_config| prunable_config(&partition, name, codec_config, pages.clone(), length);
         let certificates: prunable::Archive<_, _, _, Finalization<Bip340, Digest>> = prunable::Archive::init(
             context.child("certificates"),
             archive("certificates", Bip340::certificate_codec_config_unbounded()),
@@ -302,6 +305,7 @@ impl Replica {
             timing,
             term,
             length,
+            keep,
             partition,
             pages,
             application,
@@ -353,7 +357,14 @@ fn evidence_partition(partition: &str) -> String {
     format!("{partition}-evidence")
 }
 
-fn prunable_config<C>(partition: &str, name: &str, codec_config: C, pages: CacheRef) -> prunable::Config<EightCap, C> {
+/// Archives have a file for each epoch, so that old ones can be given free.
+fn prunable_config<C>(
+    partition: &str,
+    name: &str,
+    codec_config: C,
+    pages: CacheRef,
+    section: NonZeroU64,
+) -> prunable::Config<EightCap, C> {
     prunable::Config {
         translator: EightCap,
         metadata_partition: format!("{partition}-{name}-metadata"),
@@ -362,7 +373,7 @@ fn prunable_config<C>(partition: &str, name: &str, codec_config: C, pages: Cache
         value_partition: format!("{partition}-{name}-values"),
         compression: None,
         codec_config,
-        items_per_section: SECTION,
+        items_per_section: section,
         key_write_buffer: VOTE_BUFFER,
         value_write_buffer: BLOCK_BUFFER,
         replay_buffer: BLOCK_BUFFER,

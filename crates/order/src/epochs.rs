@@ -85,6 +85,7 @@ where
     pub(crate) timing: Timing,
     pub(crate) term: NonZeroU32,
     pub(crate) length: NonZeroU64,
+    pub(crate) keep: Option<u64>,
     pub(crate) partition: String,
     pub(crate) pages: CacheRef,
     pub(crate) application: Arc<dyn Application>,
@@ -109,6 +110,11 @@ where
     pub(crate) async fn run(mut self, mut epoch: u64, mut genesis: Digest, mut ended: mpsc::UnboundedReceiver<Block>) {
         loop {
             let Some(engine) = self.start(epoch, genesis).await else { return };
+            // The block that the epoch begins on stays, so that it can begin again.
+            let begins_on = (epoch * self.length.get()).saturating_sub(1);
+            if let Some(older) = self.keep.and_then(|keep| begins_on.checked_sub(keep)) {
+                self.marshal.prune(Height::new(older));
+            }
             let Some(last) = self.until_ended(epoch, engine, &mut ended).await else { return };
             epoch += 1;
             genesis = Digest(last.hash());

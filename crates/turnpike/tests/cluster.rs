@@ -78,7 +78,8 @@ impl Cluster {
     }
 
     fn process(&self, number: u32) -> Pid {
-        let process = self.run("status")[number as usize]["process"].as_i64().unwrap();
+        let all = self.run("status");
+        let process = all.iter().find(|status| status["replica"] == number).unwrap()["process"].as_i64().unwrap();
         Pid::from_raw(process.try_into().unwrap()).unwrap()
     }
 
@@ -98,7 +99,7 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            for number in 0..=REPLICAS {
+            for number in 0..=REPLICAS + 1 {
                 let log = std::fs::read_to_string(self.folder(number).join("log")).unwrap_or_default();
                 let lines = Vec::from_iter(log.lines());
                 eprintln!("replica {number}:\n{}", lines[lines.len().saturating_sub(20)..].join("\n"));
@@ -175,8 +176,8 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
     assert!(compared["same_height"].as_u64() > Some(10), "{compared}");
 }
 
-/// Under load a fifth replica joins, one of five is killed and started again, and a founder leaves: no final reply is lost, and a
-/// client that knows the founders takes proofs of the new set.
+/// Under load a fifth replica joins, one of five is killed and started again, a founder leaves, and another one joins with a copy
+/// of a replica's data: no final reply is lost, and a client that knows the founders takes proofs of the new set.
 #[test]
 fn replicas_join_and_leave_under_load() {
     let data = tempfile::tempdir().unwrap();
@@ -203,6 +204,11 @@ fn replicas_join_and_leave_under_load() {
         cluster.kill(REPLICAS);
         testers.go_on(None);
         cluster.run("start");
+        let added = turnpike(&["cluster", "add", "--dir", dir, "--copy", "1"]);
+        assert_eq!(added.last().unwrap()["replica"], REPLICAS + 1, "{added:?}");
+        let listen = added.iter().rev().find_map(|told| told["listen"].as_str());
+        cluster.listen.push(listen.unwrap().parse().unwrap());
+        testers.go_on(None);
     });
     let present = [&staying[..], &cluster.listen[4..]].concat();
     settle(&present);
@@ -211,16 +217,16 @@ fn replicas_join_and_leave_under_load() {
     }
     let node = cluster.listen[4].to_string();
     let info = &turnpike(&["info", "--node", &node])[0];
-    assert_eq!((&info["order"]["replicas"], &info["order"]["generation"]), (&4.into(), &2.into()), "{info}");
+    assert_eq!((&info["order"]["replicas"], &info["order"]["generation"]), (&5.into(), &3.into()), "{info}");
     let account = testers[0].load.accounts().next().unwrap().to_string();
     let network = info["network"].as_str().unwrap();
     let found = turnpike(&["proof", "get", "--node", &node, "--final", "--latest", &account, "--network-id", network]);
     let certificate = &found[0]["against"]["certificate"];
-    assert!(found[0]["verified"] == true && certificate["signers"].as_array().unwrap().len() >= 3, "{found:?}");
+    assert!(found[0]["verified"] == true && certificate["signers"].as_array().unwrap().len() >= 4, "{found:?}");
     cluster.run("stop");
-    let directories = (1..=REPLICAS).map(|number| cluster.folder(number).join("data").to_str().unwrap().to_owned());
+    let directories = (1..=REPLICAS + 1).map(|number| cluster.folder(number).join("data").to_str().unwrap().to_owned());
     let compared = compare(&Vec::from_iter(directories));
-    assert_eq!(compared["replicas"], REPLICAS, "{compared}");
+    assert_eq!(compared["replicas"], REPLICAS + 1, "{compared}");
 }
 
 /// Writes a file until the disk is full, and gives back so many bytes of it.

@@ -35,6 +35,9 @@ pub struct Cluster {
     pub patience: u64,
     /// Blocks of an epoch. The set of replicas changes between two epochs only. The network id names it.
     pub epoch: u64,
+    /// Blocks of the engine that are kept for replicas that lag or join, beside those of the present epoch; 0 keeps all. The
+    /// ledger's own blocks are not touched.
+    pub keep: u64,
 }
 
 impl Default for Cluster {
@@ -47,6 +50,7 @@ impl Default for Cluster {
             began: 0,
             patience: 250,
             epoch: 1024,
+            keep: 0,
         }
     }
 }
@@ -88,6 +92,11 @@ impl Cluster {
         Timing { leader, certification: 2 * leader, retry: least.retry.max(leader), silence, ..least }
     }
 
+    /// How many blocks of the engine are kept.
+    pub(crate) fn keep(&self) -> Option<u64> {
+        (self.keep > 0).then_some(self.keep)
+    }
+
     /// The replicas as a committee.
     pub(crate) fn committee(&self) -> Result<Committee, ConfigError> {
         let names = self.replicas.iter().map(|member| member.name.clone()).collect();
@@ -118,6 +127,10 @@ impl Cluster {
         }
         within("cluster.patience", self.patience, 10, 60_000)?;
         within("cluster.epoch", self.epoch, SHORTEST_EPOCH, 1 << 20)?;
+        if self.keep != 0 && self.keep < 2 * self.epoch {
+            let allowed = format!("0, or at least two epochs, {}", 2 * self.epoch);
+            return Err(ConfigError::Value { key: "cluster.keep", value: self.keep.to_string(), allowed });
+        }
         self.committee()?;
         if self.listen.is_none() {
             return refuse("cluster.listen", "empty".into(), "the address where this replica listens for the others");

@@ -103,6 +103,7 @@ impl Identity {
             // Turns of one block: an idle leader holds up nobody for long, and each replica's clients get theirs.
             term: NonZeroU32::MIN,
             epoch: config.cluster.epoch(),
+            keep: config.cluster.keep(),
             longest_body: body::LONGEST,
             partition: "replica".to_owned(),
         };

@@ -165,6 +165,8 @@ pub(super) struct Cluster {
     /// By number.
     pub(super) keys: Vec<ReplicaKey>,
     pub(super) term: u32,
+    /// Blocks that are kept; all where it is not told.
+    pub(super) keep: Option<u64>,
     pub(super) oracle: Oracle<PublicKey, Context>,
     link: Link,
     journals: Vec<Journal>,
@@ -211,7 +213,8 @@ impl Cluster {
             })
             .collect();
         let running = (0..number).map(|_| None).collect();
-        let mut cluster = Self { context, network: [7; 32], committee, keys, term, oracle, link, journals, running };
+        let mut cluster =
+            Self { context, network: [7; 32], committee, keys, term, keep: None, oracle, link, journals, running };
         cluster.heal().await;
         cluster
     }
@@ -285,6 +288,7 @@ impl Cluster {
             timing,
             term: NonZeroU32::new(self.term).unwrap(),
             epoch: EPOCH,
+            keep: self.keep,
             longest_body: LONGEST_BODY,
             partition: format!("replica-{number}"),
         }

@@ -144,6 +144,33 @@ fn who_was_away_while_the_set_changed_learns_of_it() {
     });
 }
 
+/// What is older than is to be kept is given free. Who starts again needs it no more, and who lags by less than that gets the rest.
+#[test]
+fn old_blocks_are_given_free() {
+    runner(25).start(|context| async move {
+        let mut cluster = Cluster::new(context.child("cluster"), 4, 1).await;
+        cluster.keep = Some(2 * EPOCH.get());
+        cluster.start_all().await;
+        cluster.reach(6 * EPOCH.get()).await;
+        cluster.stop(3);
+        let height = cluster.height(0);
+        cluster.reach(height + EPOCH.get()).await;
+        let replica = cluster.replica(0);
+        assert!(replica.block(1).await.is_none() && replica.block(2 * EPOCH.get()).await.is_none());
+        let kept = cluster.height(0) - EPOCH.get();
+        assert_eq!(replica.block(kept).await.as_ref(), Some(&cluster.record(0).chain[kept as usize - 1].block));
+        for number in [0, 1] {
+            cluster.stop(number);
+            context.sleep(Duration::from_millis(100)).await;
+            cluster.start(number).await;
+        }
+        cluster.start(3).await;
+        let height = cluster.height(2);
+        cluster.reach(height + 2 * EPOCH.get()).await;
+        cluster.agree();
+    });
+}
+
 /// Authenticated and encrypted, over the sockets of the runtime.
 #[test]
 fn replicas_order_over_connections_of_their_own() {

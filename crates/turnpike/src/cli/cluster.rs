@@ -73,6 +73,9 @@ pub struct ClusterAddArgs {
     /// The directory that `turnpike cluster init` made
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
+    /// Begin with a copy of this replica's data, which is stopped meanwhile, instead of with the first block
+    #[arg(long, value_name = "NUMBER")]
+    pub copy: Option<usize>,
 }
 
 /// Options of `cluster remove`.
@@ -95,6 +98,9 @@ pub struct ClusterJoinArgs {
     /// The new replica's folder; must not have a key
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
+    /// Begin with a copy of this data directory, of a replica that does not run, instead of with the first block
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub copy: Option<PathBuf>,
     /// A node of the cluster, which tells the present set
     #[arg(long, value_name = "ADDRESS")]
     pub node: SocketAddr,

@@ -1,5 +1,7 @@
 //! Changes of the set of replicas: one joins, or leaves, as a quorum of the others approves.
 
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Instant;
@@ -9,6 +11,7 @@ use node::Config;
 use node::config::Cluster;
 use order::{Member, Membership, ReplicaKey, ReplicaName};
 use spv::finality::{MemberAction, MemberChange};
+use storage::DataDirectory;
 use wire::Status;
 
 use super::home::Home;
@@ -20,6 +23,8 @@ use crate::output::Output;
 
 /// What is said of a replica that votes in no set.
 const NO_MEMBER: u8 = u8::MAX;
+/// What the names of votes begin with in a replica's data: who copied them could vote twice with another's key.
+const VOTES: &[u8] = b"replica-votes";
 /// How many blocks a replica may be behind when it joins: those of some views, which are under way.
 const BEHIND: u64 = 16;
 
@@ -85,6 +90,35 @@ fn joining(like: &Config, home: &Home, place: &super::init::Place, contacts: Vec
     Ok(member)
 }
 
+/// Copies the data of a replica that does not run, for one that has never voted: all but the votes of the other one, and its lock.
+fn copy(from: &Path, to: &Path) -> Result<(), Error> {
+    if DataDirectory::is_held(from).map_err(Error::other)? {
+        let text = format!("a replica has {}: stop it, or name the directory of one that does not run", from.display());
+        return Err(Error::Input(text));
+    }
+    copy_below(from, to)
+}
+
+fn copy_below(from: &Path, to: &Path) -> Result<(), Error> {
+    // For its owner alone, as a data directory is.
+    DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(|error| Error::file("make", to, error))?;
+    let read = |error| Error::file("read", from, error);
+    for entry in fs::read_dir(from).map_err(read)? {
+        let entry = entry.map_err(read)?;
+        let (name, path) = (entry.file_name(), entry.path());
+        let is_left_out = name == "LOCK" || name.as_encoded_bytes().starts_with(VOTES);
+        if entry.file_type().map_err(read)?.is_dir() {
+            if !is_left_out {
+                copy_below(&path, &to.join(name))?;
+            }
+        } else if !is_left_out {
+            let copy = to.join(name);
+            fs::copy(&path, &copy).map_err(|error| Error::file("write", &copy, error))?;
+        }
+    }
+    File::open(to).and_then(|folder| folder.sync_all()).map_err(|error| Error::file("sync", to, error))
+}
+
 /// Waits until something is so.
 fn wait(what: &str, mut is_so: impl FnMut() -> Result<bool, Error>) -> Result<(), Error> {
     let since = Instant::now();
@@ -126,8 +160,10 @@ fn voting(homes: &[Home]) -> Result<Vec<Config>, Error> {
 pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
     let dir = args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))?;
     let homes = Home::all(&dir)?;
+    let copied_data = homes.iter().find(|home| Some(home.number) == args.copy).map(|home| home.config()).transpose()?;
+    let copied_data = copied_data.map(|config| config.data);
     let voting = voting(&homes)?;
-    let like = &voting[0];
+    let like = voting.iter().find(|config| Some(&config.data) != copied_data.as_ref()).unwrap_or(&voting[0]);
     let view = View::of(like, like.listen)?;
     let members = view.membership.members(u64::MAX).to_vec();
     let number = homes.last().map_or(0, |home| home.number + 1);
@@ -136,6 +172,15 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
     let member = joining(like, &home, &place, members)?;
     let change = view.membership.addition(&member);
     let change = change.ok_or_else(|| Error::Failed("the set has no room for one more replica".into()))?;
+    if let Some(copied) = args.copy {
+        let copied = homes.into_iter().find(|home| home.number == copied);
+        let copied = copied.ok_or_else(|| Error::Input(format!("there is no replica {}", args.copy.unwrap_or(0))))?;
+        end(std::slice::from_ref(&copied), output)?;
+        let result = copy(&copied.config()?.data, &home.config()?.data);
+        // Whatever became of the copy.
+        serve(vec![copied], output)?;
+        result?;
+    }
     serve(vec![Home::new(&dir, number)], output)?;
     output.progress(format!("replica {number} serves; the others approve that it joins"));
     for config in &voting {
@@ -187,7 +232,11 @@ pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
     output.result(&serde_json::json!({ "dir": dir, "replica": args.replica, "replicas": count - 1 }), |_| {
         format!("replica {} is not of the set of replicas any more, which has {}", args.replica, count - 1)
     });
-    end(&[Home::new(&dir, args.replica)], output)
+    end(std::slice::from_ref(leaving), output)?;
+    // Neither `start` nor `add` takes it for a replica of the cluster.
+    let names = (0..).map(|time| dir.join(format!("removed-{}-{time}", args.replica)));
+    let put_away = names.into_iter().find(|path| !path.exists()).expect("some name is free");
+    fs::rename(&leaving.folder, &put_away).map_err(|error| Error::file("rename", &leaving.folder, error))
 }
 
 /// Runs `turnpike cluster join`.
@@ -197,6 +246,9 @@ pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
     let view = View::of(&like, args.node)?;
     let place = super::init::Place { listen: args.listen, http: args.http, others: args.others };
     let member = joining(&like, &home, &place, view.membership.members(u64::MAX).to_vec())?;
+    if let Some(from) = &args.copy {
+        copy(from, &home.config()?.data)?;
+    }
     let (text, file) = (member.to_string(), home.config_file());
     output.result(&serde_json::json!({ "config": file, "member": text }), |_| {
         format!("{text}\nRun `turnpike serve --config {}`, and have a quorum approve it", file.display())
