@@ -22,8 +22,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// What a replica tells of the order.
 #[derive(Clone, Debug)]
 pub struct Finality {
-    /// Its number.
-    pub replica: u8,
+    /// Its number in the set that votes; none where it is to join, or has left.
+    pub replica: Option<u8>,
     /// How many replicas there are.
     pub replicas: u8,
     /// The number of the one that leads, as far as it knows.
@@ -99,6 +99,7 @@ impl Client {
             });
             let FinalityFrame { replica, replicas, leader, view, height, hash, .. } = *fixed;
             let (view, height) = (view.get(), height.get());
+            let replica = (replica != FinalityFrame::NO_REPLICA).then_some(replica);
             return Ok(Finality { replica, replicas, leader, view, height, hash, generation: asked as u32, vouched });
         }
     }

@@ -22,7 +22,7 @@ pub struct FinalityFrame {
     pub certificate_size: U16,
     /// How many replicas the generation has.
     pub replicas: u8,
-    /// The number of the one that answers.
+    /// The number of the one that answers in the set that votes, or [`Self::NO_REPLICA`].
     pub replica: u8,
     /// The number of the one that leads.
     pub leader: u8,
@@ -43,6 +43,9 @@ pub struct FinalityFrame {
 impl FinalityFrame {
     /// Bytes of the request without its padding.
     pub const LENGTH: usize = 72;
+
+    /// The number of who votes in no set: who is to join, or has left.
+    pub const NO_REPLICA: u8 = u8::MAX;
 
     /// Bytes of a replica's key.
     pub const KEY: usize = 32;

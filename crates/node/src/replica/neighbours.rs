@@ -27,13 +27,8 @@ pub fn number(members: &[Member], me: &Identity) -> Option<u8> {
 pub fn places(roster: &Roster, height: u64, me: &Identity, contacts: &[Member]) -> Vec<Member> {
     let mut places = roster.membership().places(height);
     if number(&places, me).is_none() {
-        let known = places.len();
-        places.extend(contacts.iter().filter(|contact| contact.name.connections() != *me).cloned());
-        let (known, contacts) = places.split_at(known);
-        let new = contacts.iter().filter(|contact| known.iter().all(|member| member.name != contact.name));
-        let new: Vec<_> = new.cloned().collect();
-        places.truncate(known.len());
-        places.extend(new);
+        let is_new = |contact: &&Member| places.iter().all(|member| member.name != contact.name);
+        places.extend(contacts.iter().filter(is_new).cloned().collect::<Vec<_>>());
     }
     places
 }

@@ -14,9 +14,6 @@ use super::{neighbours::number, roster::Roster};
 const SLACK: Duration = Duration::from_secs(2);
 const WAITS: u32 = 8;
 
-/// What is said of a replica that votes in no set.
-const NO_MEMBER: u8 = u8::MAX;
-
 /// How a replica stands.
 #[derive(Debug)]
 pub struct Standing {
@@ -81,7 +78,7 @@ impl Standing {
             // The longest has 4,232 bytes.
             certificate_size: (certificate.len() as u16).into(),
             replicas: keys.len() as u8,
-            replica: number(membership.members(tip.height() + 1), &self.me).unwrap_or(NO_MEMBER),
+            replica: number(membership.members(tip.height() + 1), &self.me).unwrap_or(FinalityFrame::NO_REPLICA),
             leader: status.leader as u8,
             view: status.view.into(),
             height: tip.height().into(),

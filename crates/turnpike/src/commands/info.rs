@@ -31,7 +31,8 @@ struct Report {
 /// What a replica tells of the order.
 #[derive(Serialize)]
 struct Order {
-    replica: u8,
+    /// None where it is of no set.
+    replica: Option<u8>,
     replicas: u8,
     leader: u8,
     view: u64,
@@ -91,6 +92,7 @@ fn describe(report: &Report) -> String {
         )),
     }
     if let Some(Order { replica, replicas, leader, view, generation, signers }) = &report.order {
+        let replica = replica.map_or("none".into(), |replica| replica.to_string());
         text.push_str(&format!(
             "\nreplica           {replica} of {replicas}; {leader} leads view {}\ngeneration        {generation}\n\
              certificate       {} of {replicas} signed",

@@ -21,8 +21,6 @@ use crate::cli::{ClusterAddArgs, ClusterApproveArgs, ClusterJoinArgs, ClusterRem
 use crate::error::Error;
 use crate::output::Output;
 
-/// What is said of a replica that votes in no set.
-const NO_MEMBER: u8 = u8::MAX;
 /// What the names of votes begin with in a replica's data: who copied them could vote twice with another's key.
 const VOTES: &[u8] = b"replica-votes";
 /// How many blocks a replica may be behind when it joins: those of some views, which are under way.
@@ -133,8 +131,8 @@ fn wait(what: &str, mut is_so: impl FnMut() -> Result<bool, Error>) -> Result<()
     Ok(())
 }
 
-/// The height of what a replica has executed, and its number in the set that votes; nothing where it does not answer.
-fn standing(node: std::net::SocketAddr) -> Option<(u64, u8)> {
+/// The height of what a replica has executed, and its number in the set that votes, if it does; nothing where it does not answer.
+fn standing(node: std::net::SocketAddr) -> Option<(u64, Option<u8>)> {
     let finality = Client::connect(node, &options()).ok()?.finality().ok()?;
     Some((finality.height, finality.replica))
 }
@@ -148,7 +146,7 @@ fn name(config: &Config) -> Result<ReplicaName, Error> {
 /// Those that vote, of these.
 fn voting(homes: &[Home]) -> Result<Vec<Config>, Error> {
     let configs = homes.iter().map(Home::config).collect::<Result<Vec<_>, _>>()?;
-    let votes = |config: &Config| standing(config.listen).is_some_and(|(_, number)| number != NO_MEMBER);
+    let votes = |config: &Config| standing(config.listen).is_some_and(|(_, number)| number.is_some());
     let voting: Vec<_> = configs.into_iter().filter(votes).collect();
     if voting.is_empty() {
         return Err(Error::Input("no replica answers: start them with `turnpike cluster start`".into()));
@@ -192,7 +190,7 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
     })?;
     output.progress(format!("replica {number} has the blocks of the others, and approves"));
     View::of(&home.config()?, like.listen)?.approve(change)?;
-    wait("the set does not change", || Ok(standing(place.listen).is_some_and(|(_, number)| number != NO_MEMBER)))?;
+    wait("the set does not change", || Ok(standing(place.listen).is_some_and(|(_, number)| number.is_some())))?;
     tell(&dir, number, &member, output);
     Ok(())
 }
