@@ -105,13 +105,10 @@ def number(value, unit):
     return (text.rstrip("0").rstrip(".") if "." in text else text) + f" {unit}".replace(" /s", "/s")
 
 
-def verdict(entry, goal):
+def verdict(entry, goal, is_ratio):
     """Whether a figure is as good as that, with all of its range."""
-    if "ratio" in entry["goal"]:
-        values = [entry.get("ratio", 0)]
-    else:
-        values = entry.get("range", [entry["value"]])
-    more = "ratio" in entry["goal"] or entry["unit"] in RATES
+    values = [entry.get("ratio", 0)] if is_ratio else entry.get("range", [entry["value"]])
+    more = is_ratio or entry["unit"] in RATES
     good = [value >= goal if more else value <= goal for value in values]
     return "reached" if all(good) else "reached in part" if any(good) else "**missed**"
 
@@ -119,10 +116,9 @@ def verdict(entry, goal):
 def verdicts(entry):
     """Of the goal and of the stretch goal, as far as there are any: what it is, and whether it is reached."""
     goal = entry.get("goal", {})
-    unit = "x" if "ratio" in goal else entry["unit"]
-    for name, value in (("", goal.get("ratio", goal.get("value"))), ("stretch ", goal.get("stretch"))):
-        if value is not None:
-            yield f"{name}{number(value, unit)}", verdict(entry, value)
+    for key, name, is_ratio in (("value", "", False), ("ratio", "", True), ("stretch", "stretch ", "ratio" in goal)):
+        if (value := goal.get(key)) is not None:
+            yield f"{name}{number(value, 'x' if is_ratio else entry['unit'])}", verdict(entry, value, is_ratio)
 
 
 def table(run):

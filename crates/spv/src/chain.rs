@@ -36,6 +36,15 @@ pub enum HeaderError {
     /// The founders' set does not lead to the one that the certificate is of.
     #[error(transparent)]
     Succession(#[from] SuccessionError),
+    /// A set of replicas was changed otherwise than this client followed.
+    #[error(
+        "the set of replicas of generation {generation} is said to have changed otherwise than this client knows: somebody has \
+         keys of replicas that left; ask another node"
+    )]
+    OtherChange {
+        /// The generation of the set.
+        generation: usize,
+    },
     /// The certificate does not hold.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -191,6 +200,12 @@ impl HeaderChain {
         let Vouched { founders, certificate, .. } = vouched;
         if self.authority != Authority::Replicas(founders.hash()) {
             return Err(HeaderError::OtherReplicas);
+        }
+        // What was followed is not followed otherwise: keys of replicas that left may be anybody's by now.
+        let held = self.vouched.iter().flat_map(|held| &held.reconfigurations);
+        let mut changes = held.zip(&vouched.reconfigurations);
+        if let Some(generation) = changes.position(|(held, told)| held.change != told.change) {
+            return Err(HeaderError::OtherChange { generation });
         }
         certificate.verify(self.network_id(), &vouched.replicas(self.network_id())?)?;
         // An ordered block states a header of a lower height than its own.
@@ -489,6 +504,9 @@ mod tests {
         let (by_founders, cut) = (of(&keys, 3), of(&keys[..2], 3));
         keys.insert(0, SealingKey::from_bytes(&[5; 32]).unwrap());
         let by_present = of(&keys[..4], 3);
+        keys[0] = SealingKey::from_bytes(&[6; 32]).unwrap();
+        let other = reconfigured_in(&network, added(0, 6), &founders, &keys[1..], &[0, 1, 2]);
+        let other = Vouched { reconfigurations: vec![other], ..of(&keys[..4], 4) };
         let forged = reconfigured_in(&[8; 32], change, &founders, &keys[1..], &[1, 2, 3]);
         let forged = Vouched { reconfigurations: vec![forged], ..by_present.clone() };
         assert!(matches!(chain.certify(&by_founders), Err(HeaderError::Certificate(CertificateError::Signature(0)))));
@@ -498,6 +516,10 @@ mod tests {
         assert!(matches!(chain.certify(&skipped), Err(HeaderError::Certificate(_))));
         assert_eq!((chain.trusted(), chain.certify(&by_present)), (0, Ok(3)));
         assert_eq!(Vouched::decode(&chain.vouched().unwrap().encode()), Ok(by_present));
+        // The founders that are left sign another change: whoever followed the first one does not follow that.
+        let mut new = HeaderChain::restore(&network, chain.all()).unwrap();
+        assert_eq!(new.certify(&other), Ok(4));
+        assert_eq!(chain.certify(&other), Err(HeaderError::OtherChange { generation: 0 }));
     }
 
     #[test]
