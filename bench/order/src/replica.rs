@@ -1,7 +1,7 @@
 //! One replica as a process: it orders bodies that it makes itself, and writes down what is final.
 use bytes::Bytes;
 use order::{
-    Answer, Application, Block, Committee, Config, Final, Payload, Process, Refusal, ReplicaKey, Site, Timing,
+    Answer, Application, Block, Committee, Config, Final, Member, Payload, Process, Refusal, ReplicaKey, Site, Timing,
 };
 use rustix::process::{Signal, set_parent_process_death_signal};
 use spv::hash::body_hash;
@@ -149,7 +149,8 @@ pub fn run(arguments: Arguments) {
     let bodies = Bodies { committee: committee.clone(), state: Mutex::new(state), size: body };
     let replicas: Vec<_> = ports.iter().map(|&port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).collect();
     let listen = replicas[number];
-    let places = keys.iter().map(ReplicaKey::name).zip(replicas).collect();
+    let place = |(key, address): (&ReplicaKey, _)| Member { name: key.name(), address };
+    let places = keys.iter().zip(replicas).map(place).collect();
     let key = keys[number].clone();
     let patience = Duration::from_millis(patience);
     let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };

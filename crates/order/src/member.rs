@@ -22,11 +22,6 @@ pub struct Member {
 pub struct ParseMemberError;
 
 impl Member {
-    /// Its name and its address.
-    pub fn place(self) -> (ReplicaName, SocketAddr) {
-        (self.name, self.address)
-    }
-
     /// The change of the set of this generation by which the replica joins, as its replica of this number.
     pub fn joins(&self, generation: u32, number: u8) -> MemberChange {
         let address = match self.address.ip() {

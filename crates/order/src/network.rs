@@ -1,6 +1,7 @@
 //! Connections between replicas: authenticated and encrypted, over whatever network the runtime has.
-use crate::committee::{ReplicaKey, ReplicaName};
+use crate::committee::ReplicaKey;
 use crate::engine::{Channels, channel, message_limit};
+use crate::member::Member;
 use commonware_cryptography::{ChaCha20Poly1305, ed25519};
 use commonware_p2p::authenticated::lookup::{self, Network, Oracle};
 use commonware_p2p::{Address, AddressableManager};
@@ -40,9 +41,6 @@ pub struct Messages<E: Clock> {
 
 /// Whom a replica is connected to, and whom it has cut off.
 pub type Peers = Oracle<ed25519::PublicKey>;
-
-/// Where replicas are, those that join included.
-pub type Places = Vec<(ReplicaName, SocketAddr)>;
 
 /// Places for those that join while a replica runs. Where more join, it has to be started again.
 const JOINING: usize = 4;
@@ -99,12 +97,12 @@ where
 
 /// Tells the network where the replicas are, for the `time`th time. It is connected to no others from then on, and to none for
 /// which it has no [`room`].
-pub fn know(peers: &mut Peers, time: u64, room: NonZeroUsize, places: &Places) {
+pub fn know(peers: &mut Peers, time: u64, room: NonZeroUsize, places: &[Member]) {
     if places.len() > room.get() {
         tracing::warn!(replicas = places.len(), %room, "there is no room for all replicas: restart this one");
     }
     let places = places.iter().take(room.get());
-    let places = places.map(|(name, at)| (name.identity().clone(), Address::from(*at)));
+    let places = places.map(|member| (member.name.identity().clone(), Address::from(member.address)));
     // The network has ended where it is not taken.
     let _ = peers.track(time, Map::from_iter_dedup(places));
 }

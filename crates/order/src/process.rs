@@ -5,7 +5,7 @@ use crate::application::Application;
 use crate::committee::identity_bytes;
 use crate::engine::{Config, Replica, StartError};
 use crate::member::Member;
-use crate::network::{Messages, Places, connect, know, room};
+use crate::network::{Messages, connect, know, room};
 use crate::status::Status;
 use bytes::Bytes;
 use commonware_p2p::{Receiver as _, Recipients, Sender as _};
@@ -29,7 +29,7 @@ pub struct Site {
     /// Where it listens for the others.
     pub listen: SocketAddr,
     /// Where the others are, as far as is known at the start. [`Process::peers`] tells of changes.
-    pub places: Places,
+    pub places: Vec<Member>,
     /// What it stores is below this directory, which is made where it is not there.
     pub directory: PathBuf,
     /// Threads of the engine. Its parts wait for each other more than for a processor.
@@ -63,13 +63,13 @@ impl Outbox {
 
 /// Tells a replica's engine where the others are.
 #[derive(Clone, Debug)]
-pub struct Peers(mpsc::UnboundedSender<Places>);
+pub struct Peers(mpsc::UnboundedSender<Vec<Member>>);
 
 impl Peers {
     /// Has the engine be connected to these from now on, and to no others.
     pub fn know(&self, members: Vec<Member>) {
         // The engine has ended where it is not taken.
-        let _ = self.0.unbounded_send(members.into_iter().map(Member::place).collect());
+        let _ = self.0.unbounded_send(members);
     }
 }
 
@@ -136,7 +136,7 @@ struct Run {
     started: blocking::SyncSender<Result<Status, StartError>>,
     stopped: oneshot::Receiver<()>,
     outbox: mpsc::Receiver<Bytes>,
-    moves: mpsc::UnboundedReceiver<Places>,
+    moves: mpsc::UnboundedReceiver<Vec<Member>>,
 }
 
 /// Tells that the replica has ended when it does, however that comes.

@@ -91,7 +91,7 @@ impl Identity {
     }
 
     /// What its engine is to know, and where it is, which goes on behind the block of a height.
-    fn engine(self, config: &Config, places: order::network::Places) -> (order::Config, Site) {
+    fn engine(self, config: &Config, places: Vec<Member>) -> (order::Config, Site) {
         let network = self.network(config);
         let own = config.cluster.replicas.iter().find(|member| member.name == self.key.name());
         let listen = config.cluster.listen.or(own.map(|member| member.address));
@@ -120,8 +120,7 @@ impl Identity {
 /// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set: for
 /// programs that play a replica.
 pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
-    let places = config.cluster.replicas.iter().map(|member| (member.name.clone(), member.address)).collect();
-    Ok(Identity::of(&config.cluster)?.engine(config, places))
+    Ok(Identity::of(&config.cluster)?.engine(config, config.cluster.replicas.clone()))
 }
 
 /// What a replica's node is put together from, before its threads run.
@@ -193,7 +192,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
             Judge { desk: desk.clone(), rules, chain: chain.clone(), roster: roster.clone(), jobs: sender.clone() };
         let (me, contacts) = (identity.key.name().connections(), config.cluster.contacts.clone());
         let places = neighbours::places(&roster, ledger.tip().height() + 1, &me, &contacts);
-        let (order, site) = identity.engine(config, places.into_iter().map(Member::place).collect());
+        let (order, site) = identity.engine(config, places);
         let patience = order.timing.leader;
         let process = Process::start(order, site, Arc::new(judge)).map_err(Error::Order)?;
         shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience));

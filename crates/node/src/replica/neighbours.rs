@@ -38,8 +38,9 @@ impl Neighbours {
     pub fn executed(&self, roster: &Roster, desk: &Desk, height: u64, approvals: bool) {
         let renumbered = {
             let membership = roster.membership();
-            let (before, after) = (membership.members(height), membership.members(height + 1));
-            (before != after).then(|| (number(after, &self.me), after.len()))
+            let is_new = membership.generation_at(height) != membership.generation_at(height + 1);
+            let members = membership.members(height + 1);
+            is_new.then(|| (number(members, &self.me), members.len()))
         };
         if approvals || renumbered.is_some() {
             self.peers.know(places(roster, height + 1, &self.me, &self.contacts));

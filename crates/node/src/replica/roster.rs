@@ -60,7 +60,8 @@ impl Roster {
     /// changes nothing.
     pub fn execute(&self, height: u64, approvals: &[Approval]) -> Result<Vec<Status>, storage::Error> {
         let mut membership = self.membership();
-        if height <= membership.height() {
+        // Most blocks have none.
+        if approvals.is_empty() || height <= membership.height() {
             return Ok(vec![Status::Ok; approvals.len()]);
         }
         let mut after = membership.clone();

@@ -5,6 +5,7 @@ use crate::committee::{Committee, ReplicaKey};
 use crate::engine::{Channels, Config, Replica, Timing, message_limit};
 use crate::epochs::epoch_of;
 use crate::evidence::Evidence;
+use crate::member::Member;
 use crate::network::{connect, know, room};
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
@@ -341,7 +342,9 @@ impl Cluster {
         let context = self.context.child("connections").with_attribute("number", number);
         let (listen, key) = (replicas[number], &self.keys[number]);
         let (channels, _, mut peers, _) = connect(context, self.network, key, listen, room(4), LONGEST_BODY);
-        know(&mut peers, 0, room(4), &self.keys.iter().map(ReplicaKey::name).zip(replicas.iter().copied()).collect());
+        let place = |(key, &address): (&ReplicaKey, _)| Member { name: key.name(), address };
+        let places: Vec<_> = self.keys.iter().zip(replicas).map(place).collect();
+        know(&mut peers, 0, room(4), &places);
         let running = self.run_on(number, config, self.journal(number), channels, peers.clone(), peers).await;
         self.running[number] = Some(running);
     }
