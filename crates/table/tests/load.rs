@@ -37,6 +37,17 @@ fn the_configured_number_of_entries_fits() {
     }
 }
 
+/// Under these secrets one bucket would be both buckets of nine keys or more, if there were no more buckets than entries need.
+#[test]
+fn a_few_entries_fit_under_any_secret() {
+    for (entries, seed) in [(10, 18_741_u128), (16, 10_776), (30, 2_136)] {
+        let mut table = Table::<16, 8>::with_capacity(&Config::new(entries).seed(seed.to_be_bytes())).unwrap();
+        for number in 0..entries as u64 {
+            assert!(table.insert(&key(number), [0; 8]).is_ok(), "full at {number} of {entries}");
+        }
+    }
+}
+
 #[test]
 fn ninety_nine_per_cent_of_the_slots_can_be_used() {
     for capacity in [20_000, 300_000] {
