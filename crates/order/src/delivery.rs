@@ -3,6 +3,7 @@ use crate::application::{Application, Final};
 use crate::block::Block;
 use crate::epochs::ends_epoch;
 use crate::evidence::Finding;
+use crate::pace::Pace;
 use crate::scheme::Bip340;
 use crate::status::Status;
 use commonware_actor::Feedback;
@@ -31,6 +32,7 @@ const WITHOUT_CERTIFICATE: usize = 256;
 pub(crate) struct Judge {
     pub(crate) application: Arc<dyn Application>,
     pub(crate) status: Status,
+    pub(crate) pace: Pace,
     pub(crate) findings: mpsc::Sender<Finding>,
 }
 
@@ -55,7 +57,7 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
 
     async fn propose(
         &mut self,
-        _: (E, Self::Context),
+        (_, context): (E, Self::Context),
         ancestry: impl Ancestry<Block>,
         (): (),
     ) -> Option<Digested<Block>> {
@@ -66,6 +68,8 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
             pending.insert(0, parent.clone());
         }
         let block = parent.child(self.application.propose(parent.clone(), pending).await?);
+        // It is known to propose even where its vote comes too late, as where the disk is slow.
+        self.pace.proposed(numbers(context.round));
         let digest = Digest(block.hash());
         Some(Digested::precomputed(block, digest))
     }
@@ -79,8 +83,7 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
             Ok(()) => true,
             Err(refusal) => {
                 tracing::warn!(height = block.height(), leader = %context.leader, %refusal, "a proposal is refused");
-                let round = (context.round.epoch().get(), context.round.view().get());
-                let finding = Finding::Refusal(round, block.clone(), refusal.0);
+                let finding = Finding::Refusal(numbers(context.round), block.clone(), refusal.0);
                 // A full queue has enough evidence.
                 let _ = self.findings.try_send(finding);
                 false
@@ -89,18 +92,30 @@ impl<E: Send> commonware_consensus::Application<E> for Judge {
     }
 }
 
+/// The epoch and the view of a round.
+fn numbers(round: Round) -> (u64, u64) {
+    (round.epoch().get(), round.view().get())
+}
+
 /// Watches what the engine sees: views, votes and lies.
 #[derive(Clone)]
 pub(crate) struct Watch {
     pub(crate) scheme: Bip340,
     pub(crate) elector: RoundRobinElector<Bip340>,
     pub(crate) status: Status,
+    pub(crate) pace: Pace,
     pub(crate) findings: mpsc::Sender<Finding>,
 }
 
 impl Watch {
     fn entered(&self, round: Round) {
         self.status.entered(round.epoch().get(), round.view().get(), self.elector.elect(round, ()).get());
+    }
+
+    /// The block of a view is certified, or final.
+    fn kept(&self, round: Round) {
+        self.pace.kept(numbers(round));
+        self.entered(Round::new(round.epoch(), round.view().next()));
     }
 
     fn signed(&self, subject: &Subject<'_, Digest>, attestation: &Attestation<Bip340>) -> Option<(u32, SignedVote)> {
@@ -161,13 +176,20 @@ impl Reporter for Watch {
             // A full queue has enough evidence.
             let _ = self.findings.try_send(finding);
         }
-        let next = |round: Round| Round::new(round.epoch(), round.view().next());
         match &activity {
-            Activity::Notarize(_) | Activity::Nullify(_) | Activity::Finalize(_) => self.status.voted(),
-            Activity::Certification(notarization) => self.entered(next(notarization.round())),
-            Activity::Finalization(finalization) => self.entered(next(finalization.round())),
+            Activity::Notarize(notarize) => {
+                self.status.voted();
+                let round = notarize.proposal.round;
+                if self.elector.elect(round, ()) == notarize.signer() {
+                    self.pace.proposed(numbers(round));
+                }
+            }
+            Activity::Nullify(_) | Activity::Finalize(_) => self.status.voted(),
+            Activity::Certification(notarization) => self.kept(notarization.round()),
+            Activity::Finalization(finalization) => self.kept(finalization.round()),
             Activity::Nullification(nullification) => {
                 self.status.abandoned();
+                self.pace.given_up(numbers(nullification.round));
                 let term: TermLength = self.elector.terms().length();
                 self.entered(Round::new(nullification.round.epoch(), nullification.view().next_term_start(term)));
             }

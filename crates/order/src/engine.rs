@@ -6,6 +6,7 @@ use crate::delivery::{Inbox, certificate_of, deliver, resume};
 use crate::epochs::{Epochs, Schemes, epoch_of};
 use crate::evidence::{self, Evidence, Keeper};
 use crate::lane::Lane;
+use crate::pace::Pace;
 use crate::scheme::Bip340;
 use crate::status::Status;
 use commonware_broadcast::buffered;
@@ -70,11 +71,14 @@ pub mod channel {
     pub const MESSAGES: u64 = 5;
 }
 
-/// How long a replica waits. All are local: replicas may differ.
+/// How long a replica waits. All are local: replicas may differ. What the engine of votes waits for grows as blocks are proposed
+/// and given up all the same, and shrinks again.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// For the leader's proposal, before it votes to go on without it.
     pub leader: Duration,
+    /// For it at most, as the wait grows; all others grow in proportion, and none to more than 64 times what is told here.
+    pub longest: Duration,
     /// For a quorum's votes on it; longer than that for the leader.
     pub certification: Duration,
     /// Between repetitions of a vote to go on.
@@ -90,6 +94,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             leader: Duration::from_millis(60),
+            longest: Duration::from_secs(16),
             certification: Duration::from_millis(120),
             retry: Duration::from_millis(250),
             silence: Duration::from_secs(2),
@@ -299,6 +304,7 @@ impl Replica {
         context.child("evidence").spawn(move |context| keeper(context).run(found));
 
         // The votes.
+        let pace = Pace::new(timing.leader, timing.longest, status.clone());
         let epochs = Epochs {
             network,
             key,
@@ -312,6 +318,7 @@ impl Replica {
             marshal: marshal.clone(),
             schemes,
             status: status.clone(),
+            pace,
             findings,
             blocker,
             votes: Lane::new(context.child("votes"), channels.votes),

@@ -9,6 +9,8 @@ use crate::delivery::{Judge, Watch};
 use crate::engine::{BLOCK_BUFFER, MAILBOX, Timing, VIEWS_KEPT, VOTE_BUFFER};
 use crate::evidence::Finding;
 use crate::lane::Lane;
+use crate::pace::Pace;
+use crate::patient::Patient;
 use crate::scheme::Bip340;
 use crate::status::Status;
 use commonware_consensus::Reporters;
@@ -92,6 +94,7 @@ where
     pub(crate) marshal: Mailbox<Bip340, Standard<Block>>,
     pub(crate) schemes: Schemes,
     pub(crate) status: Status,
+    pub(crate) pace: Pace,
     pub(crate) findings: mpsc::Sender<Finding>,
     pub(crate) blocker: B,
     pub(crate) votes: Lane<S>,
@@ -171,6 +174,7 @@ where
         let judge = Judge {
             application: self.application.clone(),
             status: self.status.clone(),
+            pace: self.pace.clone(),
             findings: self.findings.clone(),
         };
         let epocher = FixedEpocher::new(self.length);
@@ -179,11 +183,12 @@ where
             scheme: scheme.clone(),
             elector: elector::Config::<Bip340>::build(elector.clone(), scheme.committee().identities()),
             status: self.status.clone(),
+            pace: self.pace.clone(),
             findings: self.findings.clone(),
         };
         let timing = &self.timing;
         let engine = simplex::Engine::new(
-            context.child("simplex"),
+            Patient::new(context.child("simplex"), self.pace.clone()),
             simplex::Config {
                 scheme,
                 elector,

@@ -21,6 +21,8 @@ mod lane;
 mod member;
 mod membership;
 pub mod network;
+mod pace;
+mod patient;
 // Tests run replicas on the deterministic runtime. Each runtime has the whole engine compiled for it, which takes minutes.
 #[cfg(not(test))]
 mod process;

@@ -1,6 +1,6 @@
 //! How a replica fares, for metrics and health.
 use spv::finality::Certificate;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,8 @@ struct Numbers {
     height: AtomicU64,
     votes: AtomicU64,
     abandoned: AtomicU64,
+    /// How often what it waits for was doubled.
+    doublings: AtomicU32,
     evidence: AtomicU64,
     ended: AtomicBool,
     certificate: Mutex<Option<Arc<Certificate>>>,
@@ -46,6 +48,8 @@ pub struct StatusSnapshot {
     pub votes: u64,
     /// Views that a quorum gave up since the start: their leaders were away, slow or wrong.
     pub abandoned: u64,
+    /// How many times as long as configured it waits, as blocks were proposed and given up all the same: 1 to 64.
+    pub timeout_factor: u32,
     /// Pieces of evidence that are kept.
     pub evidence: u64,
     /// It has ended, on its own or as it was told to.
@@ -72,6 +76,7 @@ impl Status {
             height: numbers.height.load(Relaxed),
             votes: numbers.votes.load(Relaxed),
             abandoned: numbers.abandoned.load(Relaxed),
+            timeout_factor: self.timeout_factor(),
             evidence: numbers.evidence.load(Relaxed),
             ended: numbers.ended.load(Relaxed),
         }
@@ -101,6 +106,16 @@ impl Status {
 
     pub(crate) fn abandoned(&self) {
         self.numbers.abandoned.fetch_add(1, Relaxed);
+    }
+
+    /// What it waits for was doubled so often.
+    pub(crate) fn waits(&self, doublings: u32) {
+        self.numbers.doublings.store(doublings, Relaxed);
+    }
+
+    /// How many times as long as configured it waits.
+    pub(crate) fn timeout_factor(&self) -> u32 {
+        1 << self.numbers.doublings.load(Relaxed)
     }
 
     pub(crate) fn delivered(&self, height: u64) {

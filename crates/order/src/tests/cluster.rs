@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::future::ready;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -100,6 +101,8 @@ pub(super) struct Journal {
     /// What it asks for when it proposes.
     pub(super) wish: Arc<Mutex<Option<Change>>>,
     pub(super) record: Arc<Mutex<Record>>,
+    /// Whether there is nothing to propose.
+    pub(super) idle: Arc<AtomicBool>,
     /// What it puts into its bodies, so that no two replicas propose the same.
     pub(super) name: String,
     /// Whether it lies about its state when it proposes.
@@ -114,6 +117,9 @@ impl Journal {
 
 impl Application for Journal {
     fn propose(&self, parent: Block, pending: Vec<Block>) -> Answer<'_, Option<Payload>> {
+        if self.idle.load(Ordering::Relaxed) {
+            return Box::pin(std::future::pending());
+        }
         let mut statement = self.statement(parent.height(), &pending);
         let mut record = self.record.lock().unwrap();
         record.proposals += 1;
@@ -168,6 +174,8 @@ pub(super) struct Cluster {
     pub(super) term: u32,
     /// Blocks that are kept; all where it is not told.
     pub(super) keep: Option<u64>,
+    /// The longest wait for a leader.
+    pub(super) longest: Duration,
     pub(super) oracle: Oracle<PublicKey, Context>,
     link: Link,
     journals: Vec<Journal>,
@@ -202,20 +210,32 @@ impl Cluster {
             jitter: Duration::from_millis(3),
             success_rate: probability!(1.0),
         };
-        let (all, wish) = (Arc::new(keys.clone()), Arc::default());
+        let (all, wish, idle) = (Arc::new(keys.clone()), Arc::default(), Arc::default());
         let journals = (0..number)
             .map(|number| Journal {
                 all: Arc::clone(&all),
                 founders: founders.into(),
                 wish: Arc::clone(&wish),
+                idle: Arc::clone(&idle),
                 record: Arc::default(),
                 name: format!("replica {number}"),
                 lies: false,
             })
             .collect();
         let running = (0..number).map(|_| None).collect();
-        let mut cluster =
-            Self { context, network: [7; 32], committee, keys, term, keep: None, oracle, link, journals, running };
+        let mut cluster = Self {
+            context,
+            network: [7; 32],
+            committee,
+            keys,
+            term,
+            keep: None,
+            longest: Timing::default().longest,
+            oracle,
+            link,
+            journals,
+            running,
+        };
         cluster.heal().await;
         cluster
     }
@@ -277,6 +297,7 @@ impl Cluster {
         // Some ten times the way of a message, which is what the defaults are to a network in one building.
         let timing = Timing {
             leader: Duration::from_millis(300),
+            longest: self.longest,
             certification: Duration::from_millis(600),
             retry: Duration::from_millis(500),
             silence: Duration::from_secs(3),
@@ -298,6 +319,17 @@ impl Cluster {
     /// Has all that propose from now on ask for a change, or for none.
     pub(super) fn wish(&self, change: Option<Change>) {
         *self.journals[0].wish.lock().unwrap() = change;
+    }
+
+    /// Has leaders have nothing to propose from now on, or something again. A turn that began stays without.
+    pub(super) fn rest(&self, idle: bool) {
+        self.journals[0].idle.store(idle, Ordering::Relaxed);
+    }
+
+    /// How many times as long as configured replicas wait, of those that run.
+    pub(super) fn factors(&self) -> Vec<u32> {
+        let running = self.running.iter().flatten();
+        running.map(|(replica, _)| replica.status().snapshot().timeout_factor).collect()
     }
 
     /// The replicas of an epoch, as one of them knows them.

@@ -1,6 +1,7 @@
 //! Replicas on the deterministic runtime, with a simulated network and storage: what is final stays, whatever happens.
 mod cluster;
 mod lies;
+mod patience;
 mod schedules;
 
 use crate::epochs::epoch_of;

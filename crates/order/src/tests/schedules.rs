@@ -1,4 +1,4 @@
-//! Schedules made of a seed: crashes, restarts, partitions, loss, one liar and changes of the set, and what is final stays.
+//! Schedules made of a seed: crashes, restarts, partitions, loss, slow messages, one liar, changes of the set. What is final stays.
 use super::cluster::{Change, Cluster, seeds};
 use super::lies::{self, LIARS};
 use super::runner;
@@ -48,12 +48,19 @@ fn run(seed: u64) {
         if changes {
             cluster.start(4).await;
         }
+        // In some, messages are slower for a while than anybody waits at first.
+        let mut pace = Numbers(!seed);
+        let slows = pace.below(4) == 0;
         let mut away = None;
         for _ in 0..EVENTS {
             context.sleep(Duration::from_millis(50 + numbers.below(1500))).await;
             cluster.agree();
             if changes {
                 cluster.wish([None, Some(Change::Join(4)), Some(Change::Leave(4))][numbers.below(3) as usize]);
+            }
+            if slows {
+                let latency = latency * [1, 50][pace.below(2) as usize];
+                cluster.travel(latency, latency / 4, kept).await;
             }
             match numbers.below(4) {
                 0 => cluster.partition(&[numbers.below(4) as usize]).await,
@@ -69,7 +76,7 @@ fn run(seed: u64) {
                 },
             }
         }
-        cluster.heal().await;
+        cluster.travel(latency, latency / 4, kept).await;
         if let Some(number) = away {
             cluster.start(number).await;
         }

@@ -1,0 +1,200 @@
+//! The pace of views: what a replica waits for grows while views are lost, and shrinks while they are not.
+//!
+//! A view is lost where its leader proposed and a quorum gave it up all the same: votes take longer than replicas wait. A view
+//! whose leader proposed nothing, as there was nothing to order or the leader was away, tells nothing of that. Were it counted,
+//! an idle network would become one that waits long for a leader that fails.
+use crate::engine::VIEWS_KEPT;
+use crate::status::Status;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Doublings of what is waited for at most: 64 times as long.
+const MOST: u32 = 6;
+
+/// A step is half a doubling. A view that is lost is worth two that are kept, and more than two are kept for each that f leaders of
+/// 3f + 1 can spoil. So these cannot have waits grow for good.
+const LOST: u32 = 2;
+
+/// An epoch and a view of it.
+type Round = (u64, u64);
+
+/// How often the wait for a leader may double until it is longer than `longest`.
+fn most(leader: Duration, longest: Duration) -> u32 {
+    (0..MOST).take_while(|doublings| leader.saturating_mul(2 << doublings) <= longest).count() as u32
+}
+
+#[derive(Debug)]
+struct Views {
+    most: u32,
+    steps: u32,
+    /// Views whose leaders proposed, that have no outcome yet.
+    proposed: BTreeSet<Round>,
+    /// Views that were given up, of whose leaders no proposal was seen yet.
+    given_up: BTreeSet<Round>,
+    /// The latest view whose block was certified.
+    kept: Round,
+}
+
+fn insert(rounds: &mut BTreeSet<Round>, round: Round) {
+    rounds.insert(round);
+    if rounds.len() > VIEWS_KEPT as usize {
+        rounds.pop_first();
+    }
+}
+
+impl Views {
+    fn proposed(&mut self, round: Round) {
+        if self.given_up.remove(&round) {
+            self.lost();
+        } else if round > self.kept {
+            insert(&mut self.proposed, round);
+        }
+    }
+
+    fn given_up(&mut self, round: Round) {
+        if self.proposed.remove(&round) {
+            self.lost();
+        } else if round > self.kept {
+            insert(&mut self.given_up, round);
+        }
+    }
+
+    fn lost(&mut self) {
+        self.steps = (self.steps + LOST).min(LOST * self.most);
+    }
+
+    fn kept(&mut self, round: Round) {
+        if round > self.kept {
+            self.kept = round;
+            self.steps = self.steps.saturating_sub(1);
+            self.proposed = self.proposed.split_off(&round);
+            self.proposed.remove(&round);
+        }
+    }
+}
+
+/// The pace of a replica, through all epochs. Clones are of the same one.
+#[derive(Clone, Debug)]
+pub(crate) struct Pace {
+    views: Arc<Mutex<Views>>,
+    status: Status,
+}
+
+impl Pace {
+    /// Of a replica that waits so long for a leader, and may come to wait so long; it is told in the status.
+    pub(crate) fn new(leader: Duration, longest: Duration, status: Status) -> Self {
+        let views = Views {
+            most: most(leader, longest),
+            steps: 0,
+            proposed: BTreeSet::new(),
+            given_up: BTreeSet::new(),
+            kept: (0, 0),
+        };
+        Self { views: Arc::new(Mutex::new(views)), status }
+    }
+
+    fn see(&self, see: impl FnOnce(&mut Views)) {
+        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        see(&mut views);
+        self.status.waits(views.steps.div_ceil(LOST));
+    }
+
+    /// The leader of a view proposed a block. It is told once of each view, but may be told again by the leader itself.
+    pub(crate) fn proposed(&self, round: Round) {
+        self.see(|views| views.proposed(round));
+    }
+
+    /// A quorum gave a view up.
+    pub(crate) fn given_up(&self, round: Round) {
+        self.see(|views| views.given_up(round));
+    }
+
+    /// The block of a view is certified, or final.
+    pub(crate) fn kept(&self, round: Round) {
+        self.see(|views| views.kept(round));
+    }
+
+    /// How many times as long as configured is waited now.
+    pub(crate) fn factor(&self) -> u32 {
+        self.status.timeout_factor()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(longest: u64) -> Pace {
+        Pace::new(Duration::from_millis(250), Duration::from_millis(longest), Status::default())
+    }
+
+    #[test]
+    fn it_doubles_with_each_view_that_is_lost_and_halves_with_two_that_are_kept() {
+        let pace = pace(16_000);
+        for (view, factor) in [(1, 2), (2, 4), (3, 8)] {
+            pace.proposed((0, view));
+            pace.given_up((0, view));
+            assert_eq!(pace.factor(), factor);
+        }
+        for (view, factor) in [(4, 8), (5, 4), (6, 4), (7, 2), (8, 2), (9, 1), (10, 1)] {
+            pace.proposed((0, view));
+            pace.kept((0, view));
+            // What is certified is final next, which is told as well.
+            pace.kept((0, view));
+            assert_eq!(pace.factor(), factor);
+        }
+        // Views of the next epoch begin at 1 again.
+        pace.given_up((1, 1));
+        pace.proposed((1, 1));
+        assert_eq!(pace.factor(), 2);
+    }
+
+    #[test]
+    fn a_view_is_lost_once_and_only_where_its_leader_proposed() {
+        let pace = pace(16_000);
+        for view in 1..1000 {
+            pace.given_up((0, view));
+        }
+        assert_eq!(pace.factor(), 1, "leaders were idle or away");
+        pace.proposed((0, 1));
+        assert_eq!(pace.factor(), 1, "it is too long ago");
+        pace.proposed((0, 999));
+        pace.proposed((0, 999));
+        assert_eq!(pace.factor(), 2, "its leader's vote came late");
+        pace.proposed((0, 1000));
+        pace.kept((0, 1000));
+        pace.given_up((0, 1000));
+        pace.proposed((0, 1000));
+        pace.kept((0, 1001));
+        assert_eq!(pace.factor(), 1, "a quorum kept it, and others had given it up");
+    }
+
+    #[test]
+    fn leaders_that_spoil_all_their_turns_do_not_have_it_grow_for_good() {
+        for (replicas, liars) in [(4, 1), (7, 2), (64, 21)] {
+            let pace = pace(16_000);
+            for view in 1..100 * replicas {
+                pace.proposed((0, view));
+                match view % replicas < liars {
+                    true => pace.given_up((0, view)),
+                    false => pace.kept((0, view)),
+                }
+                let is_last_of_round = view % replicas == replicas - 1;
+                assert!(!is_last_of_round || pace.factor() == 1, "{replicas} replicas, view {view}");
+            }
+        }
+    }
+
+    #[test]
+    fn there_is_a_longest_wait() {
+        for (longest, factor) in [(0, 1), (250, 1), (499, 1), (500, 2), (3999, 8), (16_000, 64), (60_000, 64)] {
+            let pace = pace(longest);
+            for view in 1..10 {
+                pace.proposed((0, view));
+                pace.given_up((0, view));
+            }
+            assert_eq!(pace.factor(), factor, "{longest} ms");
+        }
+    }
+}
