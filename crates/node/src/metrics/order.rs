@@ -7,7 +7,7 @@ use crate::replica::Standing;
 
 /// Writes them.
 pub fn write(metrics: &mut Metrics, standing: &Standing) {
-    let StatusSnapshot { epoch, view, leader, height, votes, abandoned, evidence, ended, in_view } =
+    let StatusSnapshot { epoch, view, leader, height, votes, abandoned, timeout_factor, evidence, ended, in_view } =
         standing.status.snapshot();
     let (number, replicas) = standing.place();
     metrics.gauge("order_replicas", "Replicas of the set that votes.", replicas as u64);
@@ -20,6 +20,11 @@ pub fn write(metrics: &mut Metrics, standing: &Standing) {
     metrics.gauge("order_height", "Height up to which what is final is executed.", height);
     metrics.counter("order_votes_total", "Votes counted, its own too.", votes);
     metrics.counter("order_abandoned_total", "Views that a quorum gave up: idle, or their leaders away.", abandoned);
+    metrics.gauge(
+        "order_timeout_factor",
+        "How many times `cluster.patience` is waited for a leader.",
+        timeout_factor.into(),
+    );
     metrics.gauge("order_evidence", "Pieces of evidence that replicas lied.", evidence);
     metrics.gauge("order_ended", "1 if the replica orders nothing any more.", ended.into());
 }

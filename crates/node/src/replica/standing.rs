@@ -9,10 +9,15 @@ use wire::FinalityFrame;
 
 use super::{neighbours::number, roster::Roster};
 
-/// Views end within `cluster.patience` and a vote, or else no quorum can be reached. As long as this passes without one before
-/// health tells so, beside [`WAITS`] of that patience: a replica that catches up, or syncs slowly, takes its time as well.
+/// Views end within what a replica waits for a leader and a vote, or else no quorum can be reached. As long as this passes without
+/// one before health tells so, beside [`WAITS`] of that wait: a replica that catches up, or syncs slowly, takes its time as well.
 const SLACK: Duration = Duration::from_secs(2);
 const WAITS: u32 = 8;
+
+/// Whether a view that lasts so long can end no more, where so long is waited for a leader now.
+fn is_stuck(in_view: Duration, wait: Duration) -> bool {
+    in_view > SLACK + WAITS * wait
+}
 
 /// How a replica stands.
 #[derive(Debug)]
@@ -51,7 +56,7 @@ impl Standing {
         if self.place().0.is_none() {
             return Some("the replica is not of the set of replicas: send operations to one that is, or have it join");
         }
-        let is_stuck = status.in_view > SLACK + WAITS * self.patience;
+        let is_stuck = is_stuck(status.in_view, self.patience * status.timeout_factor);
         is_stuck.then_some(
             "the replica cannot reach a quorum: nothing becomes final; see that the others run and can be reached",
         )
@@ -98,5 +103,18 @@ impl Standing {
             }
             None => Answer::Refuse(wire::Status::ReplyTooLarge, length as u32),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_that_waits_longer_is_stuck_later() {
+        let (patience, in_view) = (Duration::from_millis(250), Duration::from_secs(10));
+        assert!(is_stuck(in_view, patience));
+        assert!(!is_stuck(in_view, 8 * patience));
+        assert!(is_stuck(2 * in_view, 8 * patience));
     }
 }
