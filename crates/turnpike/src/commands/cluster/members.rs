@@ -1,6 +1,7 @@
 //! Changes of the set of replicas: one joins, or leaves, as a quorum of the others approves.
 
 use std::fs::{self, DirBuilder, File};
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::thread::sleep;
@@ -9,7 +10,7 @@ use std::time::Instant;
 use client::{Client, Options};
 use node::Config;
 use node::config::Cluster;
-use order::{Member, Membership, ReplicaKey, ReplicaName};
+use order::{Member, Membership, ReplicaKey};
 use spv::finality::{MemberAction, MemberChange};
 use storage::DataDirectory;
 use wire::Status;
@@ -26,26 +27,30 @@ const VOTES: &[u8] = b"replica-votes";
 /// How many blocks a replica may be behind when it joins: those of some views, which are under way.
 const BEHIND: u64 = 16;
 
-/// A replica's own view of the set, by its configuration and what a node tells.
-struct View {
+/// The sets of replicas, as a node tells them.
+struct Sets {
     membership: Membership,
     network: spv::Hash,
-    key: ReplicaKey,
-    client: Client,
 }
 
-fn options() -> Options {
-    Options { give_up_after: PATIENCE, ..Options::default() }
+fn connect(node: SocketAddr) -> Result<Client, Error> {
+    let options = Options { give_up_after: PATIENCE, ..Options::default() };
+    Client::connect(node, &options).map_err(Error::other)
 }
 
-impl View {
-    /// By the configuration of a replica, asking a node of the cluster.
-    fn of(config: &Config, node: std::net::SocketAddr) -> Result<Self, Error> {
+/// The key that a replica's configuration names.
+fn key(config: &Config) -> Result<ReplicaKey, Error> {
+    let (order, _) = node::replica_engine(config).map_err(Error::other)?;
+    Ok(order.key)
+}
+
+impl Sets {
+    /// Of the network of a configuration, as a node of it tells them.
+    fn of(config: &Config, node: SocketAddr) -> Result<Self, Error> {
         let (order, _) = node::replica_engine(config).map_err(Error::other)?;
-        let mut client = Client::connect(node, &options()).map_err(Error::other)?;
         let founders = config.cluster.replicas.clone();
         let mut membership = Membership::new(order.network, order.epoch, founders).map_err(Error::other)?;
-        let finality = client.finality().map_err(Error::other)?;
+        let finality = connect(node)?.finality().map_err(Error::other)?;
         for change in finality.vouched.map(|vouched| vouched.reconfigurations).unwrap_or_default() {
             // When it began does not matter for the next one.
             if membership.follow(change, 0).is_none() {
@@ -53,15 +58,16 @@ impl View {
                 return Err(Error::Failed(text));
             }
         }
-        Ok(Self { membership, network: order.network, key: order.key, client })
+        Ok(Self { membership, network: order.network })
     }
 
-    /// Signs a change, and has it ordered. Whether it counts: not where the change, or another one, is decided already.
-    fn approve(&mut self, change: MemberChange) -> Result<bool, Error> {
+    /// Signs a change of the newest set, and has it ordered by a node. Whether it counts: not where the change, or another one, is
+    /// decided already.
+    fn approve(&self, change: MemberChange, key: &ReplicaKey, node: SocketAddr) -> Result<bool, Error> {
         let generation = self.membership.generation();
         let before = self.membership.committee_of(generation).expect("it is the newest").replicas();
-        let approval = self.key.approve(change, &self.network, before);
-        match self.client.approve(&approval) {
+        let approval = key.approve(change, &self.network, before);
+        match connect(node)?.approve(&approval) {
             Ok(()) => Ok(true),
             Err(error) if error.status() == Some(Status::StaleGeneration) => Ok(false),
             Err(error) => Err(Error::other(error)),
@@ -132,15 +138,9 @@ fn wait(what: &str, mut is_so: impl FnMut() -> Result<bool, Error>) -> Result<()
 }
 
 /// The height of what a replica has executed, and its number in the set that votes, if it does; nothing where it does not answer.
-fn standing(node: std::net::SocketAddr) -> Option<(u64, Option<u8>)> {
-    let finality = Client::connect(node, &options()).ok()?.finality().ok()?;
+fn standing(node: SocketAddr) -> Option<(u64, Option<u8>)> {
+    let finality = connect(node).ok()?.finality().ok()?;
     Some((finality.height, finality.replica))
-}
-
-/// The key that a replica's configuration names.
-fn name(config: &Config) -> Result<ReplicaName, Error> {
-    let (order, _) = node::replica_engine(config).map_err(Error::other)?;
-    Ok(order.key.name())
 }
 
 /// Those that vote, of these.
@@ -158,38 +158,40 @@ fn voting(homes: &[Home]) -> Result<Vec<Config>, Error> {
 pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
     let dir = args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))?;
     let homes = Home::all(&dir)?;
-    let copied_data = homes.iter().find(|home| Some(home.number) == args.copy).map(|home| home.config()).transpose()?;
-    let copied_data = copied_data.map(|config| config.data);
+    let find = |number| {
+        let found = homes.iter().find(|home| home.number == number);
+        found.ok_or_else(|| Error::Input(format!("there is no replica {number}")))
+    };
+    let copied = args.copy.map(find).transpose()?;
+    let copied_data = copied.map(Home::config).transpose()?.map(|config| config.data);
     let voting = voting(&homes)?;
     let like = voting.iter().find(|config| Some(&config.data) != copied_data.as_ref()).unwrap_or(&voting[0]);
-    let view = View::of(like, like.listen)?;
-    let members = view.membership.members(u64::MAX).to_vec();
+    let sets = Sets::of(like, like.listen)?;
+    let members = sets.membership.members(u64::MAX).to_vec();
     let number = homes.last().map_or(0, |home| home.number + 1);
     let home = Home::new(&dir, number);
     let place = places(1, 0)?.pop().expect("one was asked for");
     let member = joining(like, &home, &place, members)?;
-    let change = view.membership.addition(&member);
+    let change = sets.membership.addition(&member);
     let change = change.ok_or_else(|| Error::Failed("the set has no room for one more replica".into()))?;
-    if let Some(copied) = args.copy {
-        let copied = homes.into_iter().find(|home| home.number == copied);
-        let copied = copied.ok_or_else(|| Error::Input(format!("there is no replica {}", args.copy.unwrap_or(0))))?;
-        end(std::slice::from_ref(&copied), output)?;
-        let result = copy(&copied.config()?.data, &home.config()?.data);
+    if let (Some(copied), Some(data)) = (copied, &copied_data) {
+        end(std::slice::from_ref(copied), output)?;
+        let result = copy(data, &home.config()?.data);
         // Whatever became of the copy.
-        serve(vec![copied], output)?;
+        serve(vec![Home::new(&dir, copied.number)], output)?;
         result?;
     }
     serve(vec![Home::new(&dir, number)], output)?;
     output.progress(format!("replica {number} serves; the others approve that it joins"));
     for config in &voting {
-        View::of(config, config.listen)?.approve(change)?;
+        sets.approve(change, &key(config)?, config.listen)?;
     }
     let heights = || Some((standing(place.listen)?.0, standing(like.listen)?.0));
     wait("the new replica does not get the others' blocks", || {
         Ok(heights().is_some_and(|(own, of_others)| own + BEHIND >= of_others))
     })?;
     output.progress(format!("replica {number} has the blocks of the others, and approves"));
-    View::of(&home.config()?, like.listen)?.approve(change)?;
+    sets.approve(change, &key(&home.config()?)?, like.listen)?;
     wait("the set does not change", || Ok(standing(place.listen).is_some_and(|(_, number)| number.is_some())))?;
     tell(&dir, number, &member, output);
     Ok(())
@@ -208,24 +210,24 @@ pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
     let homes = Home::all(&dir)?;
     let leaving = homes.iter().find(|home| home.number == args.replica);
     let leaving = leaving.ok_or_else(|| Error::Input(format!("there is no replica {}", args.replica)))?;
-    let name = name(&leaving.config()?)?;
+    let name = key(&leaving.config()?)?.name();
     let others: Vec<_> =
         homes.iter().filter(|home| home.number != args.replica).map(|home| Home::new(&dir, home.number)).collect();
     let voting = voting(&others)?;
-    let view = View::of(&voting[0], voting[0].listen)?;
-    let change = view.membership.removal(&name);
+    let sets = Sets::of(&voting[0], voting[0].listen)?;
+    let change = sets.membership.removal(&name);
     let change =
         change.ok_or_else(|| Error::Input(format!("replica {} is not of the set of replicas", args.replica)))?;
-    let count = view.membership.members(u64::MAX).len();
+    let count = sets.membership.members(u64::MAX).len();
     for config in &voting {
-        if !View::of(config, config.listen)?.approve(change)? {
+        if !sets.approve(change, &key(config)?, config.listen)? {
             // A quorum approved before.
             break;
         }
     }
     wait("the set does not change", || {
-        let finality = Client::connect(voting[0].listen, &options()).and_then(|mut client| client.finality());
-        Ok(finality.is_ok_and(|finality| usize::from(finality.replicas) < count))
+        let finality = connect(voting[0].listen).ok().and_then(|mut client| client.finality().ok());
+        Ok(finality.is_some_and(|finality| usize::from(finality.replicas) < count))
     })?;
     output.result(&serde_json::json!({ "dir": dir, "replica": args.replica, "replicas": count - 1 }), |_| {
         format!("replica {} is not of the set of replicas any more, which has {}", args.replica, count - 1)
@@ -241,9 +243,9 @@ pub fn remove(args: &ClusterRemoveArgs, output: Output) -> Result<(), Error> {
 pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
     let like = Config::load(&args.like).map_err(Error::other)?;
     let home = Home { number: 0, folder: args.folder.clone() };
-    let view = View::of(&like, args.node)?;
+    let sets = Sets::of(&like, args.node)?;
     let place = super::init::Place { listen: args.listen, http: args.http, others: args.others };
-    let member = joining(&like, &home, &place, view.membership.members(u64::MAX).to_vec())?;
+    let member = joining(&like, &home, &place, sets.membership.members(u64::MAX).to_vec())?;
     if let Some(from) = &args.copy {
         copy(from, &home.config()?.data)?;
     }
@@ -257,23 +259,24 @@ pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
 /// Runs `turnpike cluster approve`.
 pub fn approve(args: &ClusterApproveArgs, output: Output) -> Result<(), Error> {
     let config = Config::load(&args.config).map_err(Error::other)?;
-    let mut view = View::of(&config, args.node.unwrap_or(config.listen))?;
+    let node = args.node.unwrap_or(config.listen);
+    let (sets, key) = (Sets::of(&config, node)?, key(&config)?);
     let change = match (&args.add, &args.remove) {
-        (Some(member), _) => view.membership.addition(member).ok_or("it is of the set already"),
-        (_, Some(member)) => view.membership.removal(&member.name).ok_or("it is not of the set"),
+        (Some(member), _) => sets.membership.addition(member).ok_or("it is of the set already"),
+        (_, Some(member)) => sets.membership.removal(&member.name).ok_or("it is not of the set"),
         (None, None) => Err("name the replica with --add or --remove"),
     };
     let change = change.map_err(|text| Error::Input(text.into()))?;
-    let joins = change.action() == Ok(MemberAction::Add) && change.votes == view.key.name().votes.to_bytes();
+    let joins = change.action() == Ok(MemberAction::Add) && change.votes == key.name().votes.to_bytes();
     if joins {
-        let of_others = view.client.finality().map_err(Error::other)?.height;
+        let of_others = connect(node)?.finality().map_err(Error::other)?.height;
         let own = standing(config.listen).map_or(0, |(height, _)| height);
         if own + BEHIND < of_others {
             let text = format!("this replica has {own} blocks of {of_others}: approve when it has the others'");
             return Err(Error::Failed(text));
         }
     }
-    if !view.approve(change)? {
+    if !sets.approve(change, &key, node)? {
         let text =
             "the set changes already, or has changed since: see `turnpike info`, and approve again if it is needed";
         return Err(Error::Failed(text.into()));
