@@ -142,12 +142,13 @@ INLINE enum counter answer_compact(struct packet *packet, memory_t state, u64 ha
 		return COUNT_CHECKSUM;
 
 	struct remembered result = { 0, 0 };
+	struct moment moment = moment_of(state);
 	enum counter counter = is_executed(operation.command) ? retry(state, &operation, &result) :
 								       refer(state, hash, &operation, &result);
 
 	if (counter != COUNT_REFER && counter != COUNT_RETRY)
 		return counter;
-	if (!may_be_told(state))
+	if (!may_be_told(state, &moment))
 		return COUNT_NOT_DURABLE;
 	compact_result(packet->payload, &result);
 	*sum = compact_sum(packet->payload);

@@ -44,7 +44,7 @@
 // Most trusted prefixes that the program knows; the host knows them all.
 #define MAX_PREFIXES 64
 
-// Flag: frames that ask for no promise are answered at `durable`.
+// Flag: frames that ask for no promise are answered at `durable`, or `final`.
 #define STATE_DURABLE 1
 
 // Flag: who is not trusted is rate-limited, which is for the host.

@@ -15,17 +15,32 @@ INLINE u32 widen(memory_t state, u32 number, u32 limit)
 	return (number + load64(state + STATE(zero))) & (limit - 1);
 }
 
-// Whether an answer that depends on what has been read just now may be given.
-INLINE bool may_be_told(memory_t state)
+// Up to where the tables may have been changed, and up to where all is durable: taken before the tables are read.
+struct moment {
+	u64 announced;
+	u64 durable;
+};
+
+INLINE struct moment moment_of(memory_t state)
+{
+	struct moment moment;
+
+	moment.announced = load64(state + STATE(announced));
+	read_barrier();
+	moment.durable = load64(state + STATE(durable));
+	read_barrier();
+	return moment;
+}
+
+// Whether an answer may be given that depends on what has been read since a moment: all that the tables had then was durable, and nothing was
+// changed meanwhile. So no answer is out of the midst of a batch.
+INLINE bool may_be_told(memory_t state, const struct moment *moment)
 {
 	if (!(load64(state + STATE(flags)) & STATE_DURABLE))
 		return true;
-	// In this order: the writer announces before it changes anything.
+	// The writer announces before it changes anything.
 	read_barrier();
-	u64 announced = load64(state + STATE(announced));
-
-	read_barrier();
-	return load64(state + STATE(durable)) >= announced;
+	return moment->durable >= moment->announced && load64(state + STATE(announced)) == moment->announced;
 }
 
 INLINE bool is_own(memory_t state, const struct address *address)

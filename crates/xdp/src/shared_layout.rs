@@ -10,7 +10,7 @@ pub const MAX_ADDRESSES: usize = 16;
 /// Most trusted prefixes that the program knows; the host knows them all.
 pub const MAX_PREFIXES: usize = 64;
 
-/// Flag: frames that ask for no promise are answered at `durable`.
+/// Flag: frames that ask for no promise are answered at `durable`, or `final`.
 pub const STATE_DURABLE: u64 = 1;
 
 /// Flag: who is not trusted is rate-limited, which is for the host.

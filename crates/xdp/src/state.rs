@@ -36,7 +36,7 @@ const _: () = assert!(prefix::NETWORK == 0 && prefix::MASK == address::BYTES);
 pub struct Flags(u64);
 
 impl Flags {
-    /// Frames that ask for no promise are answered at `durable`.
+    /// Frames that ask for no promise are answered at `durable`, or `final`.
     pub const DURABLE: Self = Self(STATE_DURABLE);
     /// Who is not trusted is rate-limited, which is for the host.
     pub const RATE_LIMITED: Self = Self(STATE_RATE_LIMITED);

@@ -11,7 +11,7 @@ use ledger::{Ledger, Limits, Secret, retries};
 use proof::Cache;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use rustix::param::page_size;
-use xdp::{Arena, Committed, Error, InNicConfig, InNicStore, Offsets, Tick};
+use xdp::{Arena, Committed, Error, InNicConfig, InNicStore, Offsets, State, Tick};
 
 use crate::reference::{MAC, PORT, own_addresses, trusted};
 
@@ -102,6 +102,11 @@ impl Engine {
     /// What the engine reads.
     pub fn tables(&self) -> &Tables {
         &self.tables
+    }
+
+    /// What the engine is told, in the first page of its memory.
+    pub fn state(&self) -> State {
+        self.arena.state()
     }
 
     /// The store of an in-NIC ledger, to put into it what was there before.

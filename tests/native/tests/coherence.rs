@@ -5,9 +5,11 @@
 
 use std::{cell::Cell, rc::Rc};
 
+use ledger::{Ledger, Limits, Now, retries};
 use proof::{Cache, Config, Tip};
-use turnpike_native::{Engine, datagram};
-use wire::{Chain, ProofRequest, Query};
+use turnpike_native::{Engine, datagram, frame};
+use wire::{Chain, Command, CompactFrame, ProofRequest, Query};
+use xdp::Flags;
 use zerocopy::IntoBytes;
 
 /// What is before the body: Ethernet, IPv4, UDP, the fixed part of a proof frame.
@@ -112,4 +114,63 @@ fn an_untouched_proof_names_one_tip() {
     let renamed = [&body(2, &ASKED)[..40], &body(1, &ASKED)[40..]].concat();
     let (_, refused) = check(announce, &[body(1, &ASKED), renamed]);
     assert!(refused >= 1);
+}
+
+fn execute(ledger: &mut Ledger, command: Command, transaction: u32, amount: u32) {
+    let mut operation = CompactFrame::new(command, transaction, 1, 0, amount).to_operation();
+    ledger.execute(std::slice::from_mut(&mut operation), &mut [0], Now::default(), |_, _| ());
+}
+
+/// The balance that is told beside a writer, and how many barriers it took. The writer has a batch of two operations, each of which
+/// adds one: it announces it, executes the first, then the second, which is the last that has to be durable. Each step is at one
+/// barrier.
+fn balance_beside(steps: [usize; 3]) -> (Option<u32>, usize) {
+    let limits = Limits { accounts: 16, retries: retries::Limits::of(1024) };
+    let (mut engine, mut ledger) = Engine::tier(limits, [3; 16]).unwrap();
+    let state = engine.state();
+    state.set_flags(Flags::DURABLE);
+    execute(&mut ledger, Command::Create, 1, 0);
+    state.durable(ledger.last_sequence());
+    let met = Rc::new(Cell::new(0));
+    let at = met.clone();
+    let refer = frame(&CompactFrame::new(Command::Refer, 9, 1, 0, 0));
+    let answer = engine.answer_beside(&refer, move || {
+        at.set(at.get() + 1);
+        let [announced, first, second] = steps.map(|step| step == at.get());
+        if announced {
+            state.announce(ledger.last_sequence() + 2);
+        }
+        if first {
+            execute(&mut ledger, Command::Issue, 2, 1);
+        }
+        if second {
+            execute(&mut ledger, Command::Issue, 3, 1);
+            state.durable(ledger.last_sequence());
+        }
+    });
+    let balance = |frame: Vec<u8>| u32::from_be_bytes(frame[14 + 20 + 8 + 16..][..4].try_into().unwrap());
+    (answer.map(balance), met.get())
+}
+
+/// Where answers wait for what is durable, none is out of the midst of a batch, wherever its steps come.
+#[test]
+fn a_batch_is_told_whole_or_not() {
+    let never = usize::MAX;
+    let (before, barriers) = balance_beside([never; 3]);
+    assert_eq!(before, Some(0));
+    let (mut told, mut left) = ([0; 3], 0);
+    // Behind the last barrier a step comes too late to matter.
+    let all = barriers + 1;
+    for announced in 1..=all {
+        for first in announced..=all {
+            for second in first..=all {
+                match balance_beside([announced, first, second]).0 {
+                    Some(balance) => told[balance as usize] += 1,
+                    None => left += 1,
+                }
+            }
+        }
+    }
+    assert_eq!(told[1], 0, "of {told:?} told, {left} left");
+    assert!(told[0] > 0 && left > 0, "{told:?} told, {left} left");
 }
