@@ -74,6 +74,11 @@ impl InNic {
     /// Recovers what is in the data directory, and starts to serve.
     pub fn start(config: &Config) -> Result<Self, Error> {
         let in_nic = |reason: String| Error::InNic(reason);
+        if config.cluster.is_wanted() {
+            let why = "it executes operations before they are ordered, and replicas would differ; use `turnpike serve --io xdp`, \
+                       where XDP answers reads of a replica";
+            return Err(in_nic(why.to_owned()));
+        }
         memory::set_up();
         let interface = tier::find_interface(&config.io.interface, config.listen).map_err(in_nic)?;
         let Recovered { data, chain, sealer, journal, ledger: recovered, .. } = recovery::recover(config, None)?;

@@ -167,7 +167,7 @@ impl Tier {
 
 fn flags(config: &Config, interface: &Interface, redirect: bool) -> Flags {
     [
-        (config.promise >= Promise::Durable, Flags::DURABLE),
+        (config.promise >= Promise::Durable || config.cluster.is_wanted(), Flags::DURABLE),
         (config.limits.rate != 0, Flags::RATE_LIMITED),
         (interface.is_loopback(), Flags::LOOPBACK),
         (redirect, Flags::REDIRECT),

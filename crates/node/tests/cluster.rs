@@ -17,7 +17,7 @@ use order::{Member, Membership};
 use secp256k1::SecretKey;
 use spv::finality::MemberChange;
 use turnpike_node::{
-    Config, Node,
+    Config, InNic, Node,
     config::{Cluster, PublicKey},
 };
 use wire::{Operation, Promise, Status};
@@ -269,7 +269,10 @@ fn a_configuration_that_makes_no_replica_is_refused() {
         (|config, _| config.cluster.replicas.clear(), "`cluster.replicas` is empty"),
         (|config, _| config.cluster.replicas[1] = config.cluster.replicas[0].clone(), "same key"),
         (|config, _| config.ledger.retry_seconds = 9, "at least 10"),
-        (|config, _| config.io.backend = turnpike_node::config::Backend::Xdp, "`io.backend` is xdp"),
+        (
+            |config, _| config.io.backend = turnpike_node::config::Backend::Rtl,
+            "executes operations before they are ordered",
+        ),
         (|config, other| config.cluster.key = other.cluster.key.clone(), "of none of the replicas"),
         (|config, _| config.cluster.key = "missing".into(), "is not there"),
     ];
@@ -279,6 +282,13 @@ fn a_configuration_that_makes_no_replica_is_refused() {
         let error = Node::start(&config).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+    // What executes by itself is no replica's, nor goes on with the data of one.
+    let error = InNic::start(good).unwrap_err().to_string();
+    assert!(error.contains("use `turnpike serve --io xdp`"), "{error}");
+    Node::start(good).unwrap().stop();
+    let alone = Config { cluster: Cluster::default(), listen: "127.0.0.1:0".parse().unwrap(), ..good.clone() };
+    let error = InNic::start(&alone).unwrap_err().to_string();
+    assert!(error.contains("replicas order the chain"), "{error}");
     let error = Config::parse("promise = \"final\"").unwrap_err().to_string();
     assert!(error.contains("\"accepted\" or \"durable\""), "{error}");
 }

@@ -145,9 +145,13 @@ impl Cluster {
                 "the second that the network began in, the same on all replicas",
             );
         }
-        if config.io.backend != Backend::Udp {
-            let value = format!("{:?}", config.io.backend).to_lowercase();
-            return refuse("io.backend", value, "\"udp\" where `cluster.replicas` are set");
+        if config.io.backend == Backend::Rtl {
+            return refuse(
+                "io.backend",
+                "\"rtl\"".into(),
+                "\"udp\", \"xdp\", \"af_xdp\" or \"auto\" where `cluster.replicas` are set: the simulated NIC executes \
+                 operations before they are ordered",
+            );
         }
         let sealing = [&config.chain_key, &config.chain_signer];
         if sealing.iter().any(|path| !path.as_os_str().is_empty()) {

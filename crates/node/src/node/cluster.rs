@@ -18,6 +18,7 @@ use super::{
 use crate::{
     Config, Error,
     blocks::Announcer,
+    config::Backend,
     follower, layout,
     listings::Listings,
     queries::Queries,
@@ -26,6 +27,7 @@ use crate::{
     shared::Shared,
     sockets::{self, MESSAGES, listening},
     threads::{self, spawn},
+    tier::{self, Tier},
     workers,
 };
 
@@ -33,12 +35,15 @@ impl Node {
     /// Recovers what is in the data directory, and orders and serves with the other replicas.
     pub(super) fn start_replica(config: &Config) -> Result<Self, Error> {
         let identity = Identity::of(&config.cluster)?;
+        let (choice, tier) = tier::choose(config)?;
+        let (mut tier, memory) = tier.unzip();
+        let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
         let data = layout::open(&config.data)?;
         let journal = recovery::open_journal(&data)?;
         let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
         let bitcoin = follower::open(&config.bitcoin, &data)?;
         let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
-        let cache = make_cache(config, None, &chain, bitcoin.as_ref())?;
+        let cache = make_cache(config, cache_memory.flatten(), &chain, bitcoin.as_ref())?;
         let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
         if let Some(bitcoin) = &bitcoin {
             proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone())));
@@ -47,8 +52,12 @@ impl Node {
 
         let counters = Arc::new(Counters::default());
         let shared = Arc::new(Shared::new(counters.clone(), journal.log().clone(), cache, &config.ledger));
-        let replica = Replica::open(config, identity, &data, chain, journal, announcer)?;
-        let (sockets, streams) = sockets::bind(config, &counters, Vec::new())?;
+        if let Some(tier) = &tier {
+            shared.set_tier(tier.state(), tier.program(), tier.gauges());
+        }
+        let replica = Replica::open(config, identity, &data, chain, journal, ledger_memory, announcer)?;
+        let frames = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
+        let (sockets, streams) = sockets::bind(config, &counters, frames)?;
         let backend = Either::First(sockets);
         let local = backend.local_address().map_err(listening("listen", config.listen))?;
         let transmitter = backend.transmitter().map_err(|source| Error::System { what: "a socket", source })?;
@@ -64,6 +73,7 @@ impl Node {
 
         let mut node = Self::new(local, network, chain_key, shared, waker, data);
         node.replica = Some(running);
+        node.backend = choice.backend;
         let pin = |at: usize| config.io.pin.get(at).copied();
         // From here on dropping the node ends the threads that were started.
         node.builder = Some(spawn(threads::EXECUTOR, pin(2), execute)?);
@@ -71,7 +81,8 @@ impl Node {
         node.start_services(config, bitcoin)?;
         node.start_http(config, Listings::new(reader))?;
         node.io = Some(node.start_io(path, pin(0))?);
-        tracing::info!(address = %local, "serving as a replica");
+        node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
+        tracing::info!(address = %local, backend = ?choice.backend, reason = choice.reason, "serving as a replica");
         Ok(node)
     }
 }

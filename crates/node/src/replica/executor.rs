@@ -68,6 +68,7 @@ pub struct Executor<O> {
 impl<O: Observer> Executor<O> {
     /// Works until it is told to stop. Where the disk fails it executes no further block, and answers reads only.
     pub fn run(mut self) {
+        self.settle();
         self.tell(0);
         let mut ticked = Instant::now();
         loop {
@@ -125,6 +126,7 @@ impl<O: Observer> Executor<O> {
         let mut replies = Vec::new();
         let approvals: Vec<_> = body.groups.iter().flat_map(Group::approvals).copied().collect();
         let mut statuses = self.roster.execute(block.height(), &approvals)?.into_iter();
+        self.unsettle(&body);
         for group in &body.groups {
             // Of a frame that waits here, what was refused before it was ordered is told in its place; it leaves no trace.
             match (self.desk.take(group), group.entries()) {
@@ -140,6 +142,7 @@ impl<O: Observer> Executor<O> {
             executed += group.operations() as u64;
         }
         let tip = self.ledger.close(time)?;
+        self.settle();
         let (height, hash) = (tip.height(), tip.hash);
         self.neighbours.executed(&self.roster, &self.desk, height, !approvals.is_empty());
         // Until a block of the new set is there, which it vouches for.
@@ -148,6 +151,25 @@ impl<O: Observer> Executor<O> {
         self.tell(executed);
         replies.into_iter().for_each(|answered| self.reply(answered));
         Ok(())
+    }
+
+    /// Has the NIC tier leave to this thread what depends on the ledger, as a block is about to change it: what it answers is as of a
+    /// whole block. Where the block cannot be closed, that stays so.
+    fn unsettle(&self, body: &Body) {
+        if let Some(tier) = self.shared.tier_state() {
+            let operations: usize = body.groups.iter().map(Group::operations).sum();
+            tier.announce(self.ledger.ledger().last_sequence() + operations as u64);
+        }
+    }
+
+    /// Lets the NIC tier answer: all that was executed is final and durable. A reply to who asked for it comes later, so nobody who has
+    /// one is told what was before.
+    fn settle(&self) {
+        if let Some(tier) = self.shared.tier_state() {
+            let last = self.ledger.ledger().last_sequence();
+            tier.durable(last);
+            tier.executed(last);
+        }
     }
 
     fn execute_entries<E: Ordered>(&mut self, time: u64, mut entries: Vec<E>) {

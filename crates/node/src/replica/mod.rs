@@ -28,7 +28,7 @@ use std::{
 
 use chain::own::{OwnChain, OwnReader};
 use ledger::{
-    Secret,
+    Memory, Secret,
     builder::Observer,
     journal::Journal,
     ordered::{Options, OrderedLedger},
@@ -141,13 +141,14 @@ pub struct Running {
 }
 
 impl<O: Observer + Send + 'static> Replica<O> {
-    /// Recovers the ledger of a replica.
+    /// Recovers the ledger of a replica, in `memory` if there is any.
     pub fn open(
         config: &Config,
         identity: Identity,
         data: &DataDirectory,
         chain: OwnChain,
         journal: Journal,
+        memory: Option<Memory>,
         observer: O,
     ) -> Result<Self, Error> {
         let network = identity.network(config);
@@ -158,7 +159,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let roster = Arc::new(Roster::open(data, network, config.cluster.epoch(), replicas.clone())?);
         let options = Options { limits: config.ledger.limits(), snapshot: Duration::from_secs(config.blocks.snapshot) };
         let secret = Secret::from_seed(layout::random()?);
-        let ledger = OrderedLedger::open(chain, journal, options, secret, None, observer)?;
+        let ledger = OrderedLedger::open(chain, journal, options, secret, memory, observer)?;
         let tip = ledger.tip();
         tracing::info!(accounts = ledger.ledger().accounts(), height = tip.height(), "recovered");
         let executed = Executed { height: tip.height(), hash: tip.hash };

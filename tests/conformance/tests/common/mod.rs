@@ -3,6 +3,7 @@
 
 mod issuer;
 mod namespaces;
+mod replicas;
 pub mod setting;
 
 pub use namespaces::*;

@@ -14,12 +14,15 @@ use xdp::{Arena, Interface, Link, Mode, Program};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::issuer::{ISSUER, ISSUER_KEY};
-use super::{CABLE, CLIENT, NODE, Namespaces, address, enter, within};
+use super::{CABLE, CLIENT, NODE, Namespaces, address, enter, replicas, within};
 use skip::Ability;
 
 /// A node in its namespace, and the client's end of the cable made ready for frames that XDP sends there.
 pub struct Setting {
     pub node: Node,
+    config: Config,
+    /// The other replicas, where the node is one.
+    pub others: Vec<Node>,
     /// What it remembers for retries, where that is little.
     pub retries: Option<SmallMemory>,
     // Before the namespaces.
@@ -46,6 +49,51 @@ pub fn config(listen: &str, backend: Backend) -> Config {
 
 /// Starts a node, or tells why it cannot have a tier here.
 pub fn set_up(mut config: Config) -> Option<Setting> {
+    let (namespaces, receiver) = cable()?;
+    let data = tempfile::tempdir().unwrap();
+    config.data = data.path().join("data");
+    let node = within(&namespaces.node, || Node::start(&config).unwrap());
+    assert!([node.backend(), Backend::Auto].contains(&config.io.backend), "the machine allows it");
+    Some(Setting { node, config, others: Vec::new(), retries: None, _receiver: receiver, _data: data, namespaces })
+}
+
+/// Starts four replicas, the second of which has this configuration of a node alone, or tells why it cannot have a tier here.
+pub fn set_up_replica(config: &Config) -> Option<Setting> {
+    let (namespaces, receiver) = cable()?;
+    let data = replicas::directory();
+    let configure = |number, replica: &mut Config| {
+        // The same on all.
+        replica.issuers.clone_from(&config.issuers);
+        replica.ledger.retry_operations = config.ledger.retry_operations;
+        if number == 1 {
+            (replica.listen, replica.trusted, replica.limits) =
+                (config.listen, config.trusted.clone(), config.limits.clone());
+            replica.io.clone_from(&config.io);
+        }
+    };
+    let (mut configs, mut others) = within(&namespaces.node, || {
+        let configs = replicas::configs(data.path(), configure);
+        let nodes = replicas::start(&configs);
+        (configs, nodes)
+    });
+    let (config, node) = (configs.remove(1), others.remove(1));
+    assert_eq!(node.backend(), config.io.backend, "the machine allows it");
+    Some(Setting { node, config, others, retries: None, _receiver: receiver, _data: data, namespaces })
+}
+
+impl Setting {
+    /// Stops the node and starts it again, at the same address.
+    pub fn restarted(self) -> Self {
+        let listen = self.node.local_address();
+        self.node.stop();
+        let config = Config { listen, ..self.config };
+        let node = within(&self.namespaces.node, || Node::start(&config).unwrap());
+        Self { node, config, ..self }
+    }
+}
+
+/// Two namespaces with a cable, whose client's end takes what XDP sends there; or tells why they cannot be had here.
+fn cable() -> Option<(Namespaces, Link)> {
     let without = |ability, why: String| {
         skip::lacking(ability, why);
         None
@@ -60,16 +108,12 @@ pub fn set_up(mut config: Config) -> Option<Setting> {
     if let Err(why) = Arena::with_room_for(&[1]) {
         return without(Ability::Bpf, why.to_string());
     }
-    let data = tempfile::tempdir().unwrap();
-    config.data = data.path().join("data");
     // A veth takes frames from XDP only while its own end has a program: any will do, this one answers nothing.
     let receiver = within(&namespaces.client, || {
         let program = Program::load(&Arena::with_room_for(&[1]).unwrap(), true).unwrap();
         Link::attach_as(&program, &Interface::named(CABLE).unwrap(), Mode::Native).unwrap()
     });
-    let node = within(&namespaces.node, || Node::start(&config).unwrap());
-    assert!([node.backend(), Backend::Auto].contains(&config.io.backend), "the machine allows it");
-    Some(Setting { node, retries: None, _receiver: receiver, _data: data, namespaces })
+    Some((namespaces, receiver))
 }
 
 pub fn conforms(setting: &Setting, trusted: &str, stranger: Option<&str>, filter: &str, rate_limited: bool) -> Summary {
@@ -139,7 +183,7 @@ impl Client {
 }
 
 /// Tells others to stop when it goes out of scope, by a panic too.
-struct StopAtEnd<'a>(&'a AtomicBool);
+pub struct StopAtEnd<'a>(pub &'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
     fn drop(&mut self) {
