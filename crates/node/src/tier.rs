@@ -36,27 +36,25 @@ pub struct Tier {
     sockets: Vec<Socket>,
 }
 
-/// Memory in an arena, for what is to lie there.
+/// Memory in an arena, for what is to lie there: none where there is no tier.
+#[derive(Default)]
 pub struct Memory {
     /// For the ledger.
-    pub ledger: ledger::Memory,
+    pub ledger: Option<ledger::Memory>,
     /// For the proof cache, if there is one.
     pub cache: Option<proof::Memory>,
 }
 
 /// Chooses what serves, and prepares the tier if it is to. Where the machine does not allow what was asked for, sockets serve.
-pub fn choose(config: &Config) -> Result<(Choice, Option<(Tier, Memory)>), Error> {
-    let udp = |reason: String| (Choice { backend: Backend::Udp, reason }, None);
-    if config.io.backend == Backend::Udp {
-        return Ok(udp("as configured".to_owned()));
-    }
-    if config.io.backend == Backend::Rtl {
-        return Ok((Choice { backend: Backend::Rtl, reason: "as configured".to_owned() }, None));
+pub fn choose(config: &Config) -> Result<(Choice, Option<Tier>, Memory), Error> {
+    let without = |backend, reason| (Choice { backend, reason }, None, Memory::default());
+    if let Backend::Udp | Backend::Rtl = config.io.backend {
+        return Ok(without(config.io.backend, "as configured".to_owned()));
     }
     let sizes = Sizes::of(config)?;
     match prepare(config, &sizes) {
-        Ok((choice, tier, memory)) => Ok((choice, Some((tier, memory)))),
-        Err(reason) => Ok(udp(reason)),
+        Ok((choice, tier, memory)) => Ok((choice, Some(tier), memory)),
+        Err(reason) => Ok(without(Backend::Udp, reason)),
     }
 }
 
@@ -202,7 +200,7 @@ impl Sizes {
         let retries = ledger::retries::Memory { header, index, ring };
         let mut offsets =
             Offsets { accounts: accounts_at, window: window_at, index: index_at, ring: ring_at, ..Offsets::default() };
-        let mut memory = Memory { ledger: ledger::Memory { accounts, retries }, cache: None };
+        let mut memory = Memory { ledger: Some(ledger::Memory { accounts, retries }), cache: None };
         if let Some(([table, values, tips], value_lines)) = self.cache {
             let (table, proofs) = arena.take(table)?;
             let (values, values_at) = arena.take(values)?;

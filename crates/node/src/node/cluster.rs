@@ -8,12 +8,10 @@ use nic::{
     parking::{self, parking},
     selector::Selector,
 };
-use proof::{BitcoinSource, OwnSource, Service};
-use wire::Chain;
 
 use super::{
     Node,
-    start::{make_cache, selection},
+    start::{make_cache, make_proofs, selection},
 };
 use crate::{
     Config, Error,
@@ -35,19 +33,14 @@ impl Node {
     /// Recovers what is in the data directory, and orders and serves with the other replicas.
     pub(super) fn start_replica(config: &Config) -> Result<Self, Error> {
         let identity = Identity::of(&config.cluster)?;
-        let (choice, tier) = tier::choose(config)?;
-        let (mut tier, memory) = tier.unzip();
-        let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
+        let (choice, mut tier, memory) = tier::choose(config)?;
         let data = layout::open(&config.data)?;
         let journal = recovery::open_journal(&data)?;
         let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
         let bitcoin = follower::open(&config.bitcoin, &data)?;
         let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
-        let cache = make_cache(config, cache_memory.flatten(), &chain, bitcoin.as_ref())?;
-        let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
-        if let Some(bitcoin) = &bitcoin {
-            proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone())));
-        }
+        let cache = make_cache(config, memory.cache, &chain, bitcoin.as_ref())?;
+        let proofs = make_proofs(&cache, &reader, bitcoin.as_ref());
         let announcer = Announcer { cache: cache.clone(), nic: Arc::new(OnceLock::new()) };
 
         let counters = Arc::new(Counters::default());
@@ -55,7 +48,7 @@ impl Node {
         if let Some(tier) = &tier {
             shared.set_tier(tier.state(), tier.program(), tier.gauges());
         }
-        let replica = Replica::open(config, identity, &data, chain, journal, ledger_memory, announcer)?;
+        let replica = Replica::open(config, identity, &data, chain, journal, memory.ledger, announcer)?;
         let frames = tier.as_mut().map(Tier::take_sockets).unwrap_or_default();
         let (sockets, streams) = sockets::bind(config, &counters, frames)?;
         let backend = Either::First(sockets);

@@ -6,7 +6,10 @@ use std::{
 };
 
 use ::electrum::server::Server;
-use chain::{bitcoin::BitcoinChain, own::OwnChain};
+use chain::{
+    bitcoin::BitcoinChain,
+    own::{OwnChain, OwnReader},
+};
 use esplora::Api;
 use ledger::{builder::BlockBuilder, journal::group_commit};
 use nic::{
@@ -56,16 +59,11 @@ impl Node {
         if config.cluster.is_wanted() {
             return Self::start_replica(config);
         }
-        let (choice, tier) = tier::choose(config)?;
-        let (mut tier, memory) = tier.unzip();
-        let (ledger_memory, cache_memory) = memory.map(|memory| (memory.ledger, memory.cache)).unzip();
-        let Recovered { data, chain, sealer, bitcoin, journal, ledger } = recovery::recover(config, ledger_memory)?;
+        let (choice, mut tier, memory) = tier::choose(config)?;
+        let Recovered { data, chain, sealer, bitcoin, journal, ledger } = recovery::recover(config, memory.ledger)?;
         let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
-        let cache = make_cache(config, cache_memory.flatten(), &chain, bitcoin.as_ref())?;
-        let mut proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(reader.clone())));
-        if let Some(bitcoin) = &bitcoin {
-            proofs = proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone())));
-        }
+        let cache = make_cache(config, memory.cache, &chain, bitcoin.as_ref())?;
+        let proofs = make_proofs(&cache, &reader, bitcoin.as_ref());
         let announcer = Announcer { cache: cache.clone(), nic: Arc::new(OnceLock::new()) };
         let nic = announcer.nic.clone();
         let builder = blocks::builder(config, chain, sealer, journal.log().clone(), announcer)?;
@@ -228,6 +226,15 @@ pub(super) fn make_cache(
         begin_bitcoin(&cache, bitcoin);
     }
     Ok(Some(Arc::new(cache)))
+}
+
+/// What proves, of each chain that there is.
+pub(super) fn make_proofs(cache: &Option<Arc<Cache>>, own: &OwnReader, bitcoin: Option<&BitcoinChain>) -> Service {
+    let proofs = Service::new(cache.clone()).with(Chain::Own, Arc::new(OwnSource::new(own.clone())));
+    match bitcoin {
+        Some(bitcoin) => proofs.with(Chain::Bitcoin, Arc::new(BitcoinSource::new(bitcoin.clone()))),
+        None => proofs,
+    }
 }
 
 /// What the data path takes, from whom, and how much of it.
