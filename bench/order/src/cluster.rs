@@ -3,7 +3,7 @@ use crate::replica::Line;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -31,15 +31,10 @@ pub struct Cluster {
 impl Cluster {
     /// Starts all, with their data in directories of `directory`.
     pub fn start(program: &Path, directory: &Path, shape: Shape) -> std::io::Result<Self> {
-        // All are open at once, so that no two are the same.
-        let listeners =
-            (0..shape.replicas).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect::<Result<Vec<_>, _>>()?;
-        let ports = listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect::<Result<_, _>>();
+        let ports = order::free_addresses(shape.replicas)?.iter().map(SocketAddr::port).collect();
         let running = (0..shape.replicas).map(|_| None).collect();
         let (program, directory) = (program.to_owned(), directory.to_owned());
-        let mut cluster =
-            Self { program, directory, shape, ports: ports.map_err(|error: std::io::Error| error)?, running };
-        drop(listeners);
+        let mut cluster = Self { program, directory, shape, ports, running };
         (0..shape.replicas).try_for_each(|number| cluster.restart(number))?;
         Ok(cluster)
     }

@@ -4,7 +4,6 @@
 mod common;
 
 use std::{
-    net::TcpListener,
     num::NonZeroU64,
     path::Path,
     thread::sleep,
@@ -26,9 +25,7 @@ use wire::{Operation, Promise, Status};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn configs(data: &Path, change: impl Fn(&mut Config)) -> Vec<Config> {
-    // All are open at once, so that no two are the same.
-    let listeners = Vec::from_iter((0..4).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()));
-    let addresses = Vec::from_iter(listeners.iter().map(|listener| listener.local_addr().unwrap()));
+    let addresses = order::free_addresses(4).unwrap();
     let sections = Cluster::generate(&addresses, 1_700_000_000).unwrap().into_iter().enumerate();
     let config = sections.map(|(number, (secret, section))| {
         let folder = data.join(number.to_string());
@@ -282,6 +279,12 @@ fn a_configuration_that_makes_no_replica_is_refused() {
         let error = Node::start(&config).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
+    // Another one listens where it is to hear from the others.
+    let listen = good.cluster.listen.unwrap();
+    let taken = std::net::TcpListener::bind(listen).unwrap();
+    let error = Node::start(good).unwrap_err().to_string();
+    assert!(error.contains(&format!("cannot listen on {listen} for the other replicas")), "{error}");
+    drop(taken);
     // What executes by itself is no replica's, nor goes on with the data of one.
     let error = InNic::start(good).unwrap_err().to_string();
     assert!(error.contains("use `turnpike serve --io xdp`"), "{error}");

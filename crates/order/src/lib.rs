@@ -23,6 +23,7 @@ mod membership;
 pub mod network;
 mod pace;
 mod patient;
+mod ports;
 // Tests run replicas on the deterministic runtime. Each runtime has the whole engine compiled for it, which takes minutes.
 #[cfg(not(test))]
 mod process;
@@ -39,6 +40,7 @@ pub use epochs::{ends_epoch, epoch_of};
 pub use evidence::{Evidence, RefusedProposal};
 pub use member::{Member, ParseMemberError};
 pub use membership::{ApprovalError, Membership};
+pub use ports::free_addresses;
 #[cfg(not(test))]
 pub use process::{Outbox, Peers, Process, ProcessError, Site};
 pub use status::{Status, StatusSnapshot};

@@ -14,7 +14,7 @@ use futures::channel::{mpsc, oneshot};
 use futures::future::{Either, select};
 use futures::{FutureExt, StreamExt};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc as blocking};
 use std::thread::JoinHandle;
@@ -45,8 +45,18 @@ pub enum ProcessError {
     /// The directory or a thread cannot be had.
     #[error("the replica's directory or threads: {0}")]
     System(#[from] io::Error),
-    /// The runtime ended, as where its address is taken.
-    #[error("the replica's engine ended as it started: see that its address for replicas is free")]
+    /// Its address cannot be listened on.
+    #[error(
+        "cannot listen on {at} for the other replicas: {source}; free the port, or give the replica another address"
+    )]
+    Listen {
+        /// The address.
+        at: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The runtime ended.
+    #[error("the replica's engine ended as it started: see its log")]
     Ended,
 }
 
@@ -87,6 +97,8 @@ impl Process {
     /// Starts a replica; it goes on where it was when it ended.
     pub fn start(config: Config, site: Site, application: Arc<dyn Application>) -> Result<Self, ProcessError> {
         std::fs::create_dir_all(&site.directory)?;
+        // The runtime's network ends the whole runtime where it cannot listen, and does not tell why.
+        TcpListener::bind(site.listen).map_err(|source| ProcessError::Listen { at: site.listen, source })?;
         let (started, result) = blocking::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
         let (sender, outbox) = mpsc::channel(OUTBOX);

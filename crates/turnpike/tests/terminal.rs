@@ -86,6 +86,7 @@ fn the_demo_shows_its_progress_on_terminals_only() {
     let errors = std::fs::read_to_string(&file).unwrap();
     for text in [&report, &errors] {
         assert!(!text.contains(ESCAPE) && !text.contains('\r') && !text.contains("eta"), "{text:?}");
+        assert!(!text.contains("WARN") && !text.contains("panicked"), "{text:?}");
     }
 
     let (user, program) = terminal();

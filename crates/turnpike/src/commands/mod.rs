@@ -31,7 +31,11 @@ use crate::output::Output;
 
 /// Runs a command.
 pub fn run(command: Command, output: Output) -> Result<(), Error> {
-    if matches!(command, Command::Serve(_) | Command::InNic(_) | Command::Import(_) | Command::Check(_)) {
+    let opens_stores = matches!(
+        command,
+        Command::Serve(_) | Command::InNic(_) | Command::Import(_) | Command::Check(_) | Command::Demo(_)
+    );
+    if opens_stores {
         // For the files that key-value stores make in a data directory; everything else there has its mode by itself.
         rustix::process::umask(Mode::RWXG | Mode::RWXO);
     }

@@ -1,7 +1,6 @@
 //! Four replicas in this process.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use std::net::TcpListener;
 use std::path::Path;
 
 use node::config::Cluster;
@@ -10,10 +9,7 @@ use node::{Config, Node};
 /// The configurations of four replicas with data in a directory. They listen for each other and for clients on the loopback of the
 /// namespace; `change` completes that of each, whose number it is told.
 pub fn configs(directory: &Path, change: impl Fn(usize, &mut Config)) -> Vec<Config> {
-    // All are open at once, so that no two are the same.
-    let listeners = Vec::from_iter((0..4).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()));
-    let addresses = Vec::from_iter(listeners.iter().map(|listener| listener.local_addr().unwrap()));
-    drop(listeners);
+    let addresses = order::free_addresses(4).unwrap();
     let sections = Cluster::generate(&addresses, 1_700_000_000).unwrap().into_iter().enumerate();
     let config = |(number, (secret, section)): (usize, (_, Cluster))| {
         let folder = directory.join(number.to_string());

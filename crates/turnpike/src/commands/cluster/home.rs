@@ -69,7 +69,7 @@ impl Home {
         let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).ok()?;
         let file = self.config_file();
         let is_ours = line.split(|&byte| byte == 0).any(|word| word == file.as_os_str().as_encoded_bytes());
-        is_ours.then_some(pid)
+        (is_ours || (line.is_empty() && is_ending(pid)?)).then_some(pid)
     }
 
     pub fn log(&self) -> PathBuf {
@@ -140,6 +140,19 @@ impl Home {
             accounts: info.map(|info| info.accounts.get()),
         })
     }
+}
+
+/// Whether a process was killed and has files and sockets still: the kernel takes its memory first, and with it its command line.
+fn is_ending(pid: Pid) -> Option<bool> {
+    /// Of the flags of a task: it ends (Linux, include/linux/sched.h).
+    const EXITING: u64 = 4;
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    // Behind the name, which may have anything in it, the state comes first (proc_pid_stat(5)).
+    let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let (state, flags, threads) = (*fields.first()?, fields.get(6)?, fields.get(17)?);
+    // The last thread to end closes the files; the first one is a zombie until then.
+    let has_ended = matches!(state, "Z" | "X") && threads.parse::<u32>().ok()? <= 1;
+    Some(flags.parse::<u64>().ok()? & EXITING != 0 && !has_ended)
 }
 
 /// A process that this command started.

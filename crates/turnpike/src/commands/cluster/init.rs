@@ -1,7 +1,7 @@
 //! `turnpike cluster init`: keys and configurations of replicas on this machine.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -30,25 +30,10 @@ pub fn places(replicas: u16, port: u16) -> Result<Vec<Place>, Error> {
         let place = |port| Place { listen: at(port), http: at(port + replicas), others: at(port + 2 * replicas) };
         return Ok(ports.map(place).collect());
     }
-    let taken = |error| Error::Failed(format!("no free port on loopback: {error}"));
-    // All are open at once, so that no two are the same.
-    let mut open = Vec::new();
-    let mut places = Vec::new();
-    for _ in 0..replicas {
-        // The protocol is on both.
-        let (udp, both, listen) = loop {
-            let udp = UdpSocket::bind(at(0)).map_err(taken)?;
-            let listen = udp.local_addr().map_err(taken)?;
-            if let Ok(tcp) = TcpListener::bind(listen) {
-                break (udp, tcp, listen);
-            }
-        };
-        let [http, others] = [TcpListener::bind(at(0)).map_err(taken)?, TcpListener::bind(at(0)).map_err(taken)?];
-        let [http_at, others_at] = [http.local_addr().map_err(taken)?, others.local_addr().map_err(taken)?];
-        places.push(Place { listen, http: http_at, others: others_at });
-        open.push((udp, [both, http, others]));
-    }
-    Ok(places)
+    let free = order::free_addresses(3 * usize::from(replicas));
+    let free = free.map_err(|error| Error::Failed(format!("not enough free ports on loopback: {error}")))?;
+    let places = free.chunks_exact(3).map(|at| Place { listen: at[0], http: at[1], others: at[2] });
+    Ok(places.collect())
 }
 
 /// Writes a replica's key and configuration into its folder, which is made.
