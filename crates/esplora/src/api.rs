@@ -14,7 +14,7 @@ use spv::{Hash, Locator};
 use crate::{
     blocks, broadcast, mempool, merkle_block,
     reader::Reader,
-    reply::{Age, Failure, Reply},
+    reply::{Age, Answer, Failure, Reply},
     scripts, transactions,
     values::{self, Id, MerkleValue, ScriptValue, Status, TransactionValue, WitnessMerkleValue, hex},
 };
@@ -29,8 +29,6 @@ const BLOCKS: u32 = 10;
 const ROOM: u64 = 64 << 20;
 /// Bytes of an output in a list, at most.
 const UNSPENT_BYTES: usize = 300;
-
-pub type Answer = Result<Reply, Failure>;
 
 /// Esplora's API over the blocks of a service, whose limits hold here, too.
 #[derive(Clone, Debug)]

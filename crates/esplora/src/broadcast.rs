@@ -3,9 +3,8 @@ use bitcoind::Error;
 use electrum::Service;
 
 use crate::{
-    api::Answer,
     reader::Reader,
-    reply::{Age, Failure, Reply},
+    reply::{Age, Answer, Failure, Reply},
     values,
 };
 

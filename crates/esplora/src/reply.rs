@@ -102,6 +102,9 @@ impl Failure {
     }
 }
 
+/// What a request is answered with.
+pub type Answer = Result<Reply, Failure>;
+
 impl From<chain::bitcoin::Error> for Failure {
     fn from(error: chain::bitcoin::Error) -> Self {
         Self::internal(&error)

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use super::worker::Inbox;
+use super::inbox::{Answer, Asked, Inbox};
 use crate::session::Session;
 
 /// Bitcoin Core answers as many calls at once.
@@ -19,22 +19,6 @@ pub struct Question {
     /// Without the line's end.
     pub message: Vec<u8>,
     pub asked_by: Asked,
-}
-
-/// Where an answer goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// The place of the connection.
-    pub number: usize,
-    /// Tells connections apart that had the same place.
-    pub connection: u64,
-}
-
-/// An answer, with the session that the question came with.
-pub struct Answer {
-    pub session: Session,
-    pub reply: Vec<u8>,
-    pub to: Asked,
 }
 
 /// Where questions are left. The threads end after the last one is dropped.

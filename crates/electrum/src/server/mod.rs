@@ -1,6 +1,7 @@
 //! The sockets and the threads: each thread accepts connections and serves those that it has accepted.
 mod asker;
 mod connection;
+mod inbox;
 mod socket;
 mod transport;
 mod web_socket;
@@ -20,7 +21,8 @@ use kv::tls::Tls;
 
 use crate::service::{Announcement, Service};
 use asker::Asker;
-use worker::{Inbox, Listener, Worker};
+use inbox::Inbox;
+use worker::{Listener, Worker};
 
 /// Where to serve.
 #[derive(Debug, Default)]

@@ -5,14 +5,13 @@ use std::{
     net::TcpListener,
     os::fd::{AsFd, OwnedFd},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::Acquire},
     },
     time::{Duration, Instant},
 };
 
 use kv::tls::Tls;
-use nic::Waker;
 use rustix::{
     buffer::spare_capacity,
     event::{
@@ -22,8 +21,9 @@ use rustix::{
 };
 
 use super::{
-    asker::{Answer, Asked, Asker, Question},
+    asker::{Asker, Question},
     connection::{Connection, Waits},
+    inbox::{Answer, Asked, Inbox},
     socket::Socket,
 };
 use crate::{
@@ -50,38 +50,6 @@ pub struct Listener {
     pub tls: Option<Arc<Tls>>,
     /// Whether clients speak WebSocket.
     pub is_web_socket: bool,
-}
-
-/// Where a worker is told of changes, and of answers to what its clients asked the node.
-#[derive(Clone)]
-pub struct Inbox {
-    announcements: Arc<Mutex<Vec<Arc<Announcement>>>>,
-    answers: Arc<Mutex<Vec<Answer>>>,
-    waker: Waker,
-}
-
-impl Inbox {
-    pub fn announce(&self, announcement: &Arc<Announcement>) {
-        self.announcements.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(announcement));
-        self.wake();
-    }
-
-    pub fn answer(&self, answer: Answer) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
-        self.wake();
-    }
-
-    pub fn wake(&self) {
-        self.waker.wake();
-    }
-
-    fn take(&self) -> (Vec<Answer>, Vec<Arc<Announcement>>) {
-        // In this order one that comes meanwhile leaves the waker readable.
-        let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
-        let answers = std::mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner));
-        let announcements = std::mem::take(&mut *self.announcements.lock().unwrap_or_else(PoisonError::into_inner));
-        (answers, announcements)
-    }
 }
 
 /// A place for a connection, with what it waits for.
@@ -117,8 +85,8 @@ impl Worker {
         stop: &Arc<AtomicBool>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let inbox = Inbox { announcements: Arc::default(), answers: Arc::default(), waker: Waker::new()? };
-        epoll::add(&epoll, inbox.waker.as_fd(), EventData::new_u64(WAKER), EventFlags::IN)?;
+        let inbox = Inbox::new()?;
+        epoll::add(&epoll, inbox.as_fd(), EventData::new_u64(WAKER), EventFlags::IN)?;
         for (number, listener) in (1..).zip(listeners) {
             epoll::add(&epoll, &listener.listener, EventData::new_u64(WAKER - number), EventFlags::IN)?;
         }
