@@ -150,13 +150,14 @@ def parameter_checks(files):
 
 
 def stopped(library, name, parameters):
-    """The messages with which parameters stop elaboration, as they have to."""
-    command = verilator("--lint-only", "--top-module", name, *generics(parameters), *library.files())
-    try:
-        run(command, "")
-    except Failed as failed:
-        if messages := set(re.findall(r'%\w+-USER(?:FATAL|ERROR): \S+ "?(\w+: [^"\n]+)', str(failed))):
-            return messages
+    """The messages with which parameters stop elaboration, as they have to: the module's own, or else those of what is in it."""
+    packages_and_module = [path for path in library.files() if path.endswith(("_pkg.sv", f"/{name}.sv"))]
+    for files in ["-Wno-MODMISSING", *packages_and_module], library.files():
+        try:
+            run(verilator("--lint-only", "--top-module", name, *generics(parameters), *files), "")
+        except Failed as failed:
+            if messages := set(re.findall(r'%\w+-USER(?:FATAL|ERROR): \S+ "?(\w+: [^"\n]+)', str(failed))):
+                return messages
     raise Failed(f"{library.name}: elaboration of {title(name, parameters)} should have stopped with a message")
 
 
