@@ -453,29 +453,54 @@ def synthesise(library, name, block, parameters, synthesis, keep=""):
     return json.loads(Path(f"{out}.stat").read_text())["design"]["num_cells_by_type"]
 
 
+def kinds(text):
+    """The modules of a design as elaborated, which names them for what they are and where they are, \\fifo$top.gen_port[1].u_part.u_queue: which of them
+    are equal but for that, the modules in them too. A kind for each module, and the design with a module for each kind, named for it."""
+    bodies = dict(re.findall(r"^module \\(\S+)$(.*?)^end$", text, re.MULTILINE | re.DOTALL))
+    found, known, kept = {}, {}, []
+
+    def kind(module):
+        if module not in found:
+            body = re.sub(r"^  cell \\(\S+)", lambda cell: f"  cell \\{kind(cell[1]) if cell[1] in bodies else cell[1]}", bodies[module], flags=re.MULTILINE)
+            # Nor do they differ by their places in files, and by names that are numbered through all modules: $procmux$270_Y.
+            numbers = collections.defaultdict(lambda: len(numbers))
+            compared = re.sub(r"^ *attribute \\src .*\n", "", body, flags=re.MULTILINE)
+            compared = re.sub(r"\$(\d+)", lambda number: f"${numbers[number[1]]}", compared)
+            if compared not in known:
+                known[compared] = f"part_{len(known)}"
+                kept.append(f"module \\{known[compared]}{body}end\n")
+            found[module] = known[compared]
+        return found[module]
+
+    for module in bodies:
+        kind(module)
+    return found, "".join(kept)
+
+
 def synthesise_parts(library, name, block, parameters, synthesis):
-    """The cells of each part of a block by kind: each module by itself, with empty ones in it, so that nothing is optimised across their borders."""
+    """The cells of each part of a block by kind: each module by itself, with empty ones in it, so that nothing is optimised across their borders. Of
+    equal modules one is synthesised, and counted as often as it is there."""
     whole, top = BUILD / f"{name}.il", block.get("top", name)
     BUILD.mkdir(parents=True, exist_ok=True)
     yosys(f"{read(library, top, parameters, FOR_SYNTHESIS)}; hierarchy -top {top}; write_rtlil {whole}",
           f"elaboration of {title(name, parameters)}")
-    # They are named for what they are and where, \\fifo$top.gen_port[1].u_part.u_queue, and yosys takes brackets for patterns.
-    text = whole.read_text()
-    modules = re.findall(r"^module \\(\S+)$", text, re.MULTILINE)
-    numbers = {module: f"part_{number}" for number, module in enumerate(modules)}
-    whole.write_text(re.sub(r"^(module|  cell) \\(\S+)", lambda found: f"{found[1]} \\{numbers.get(found[2], found[2])}", text, flags=re.MULTILINE))
+    modules, text = kinds(whole.read_text())
+    whole.write_text(text)
 
-    def count(module):
-        part, stat = numbers[module], BUILD / f"{name}.{numbers[module]}.stat"
+    def count(part):
+        stat = BUILD / f"{name}.{part}.stat"
+        module = next(module for module, kind in modules.items() if kind == part)
         yosys(f"read_rtlil {whole}; blackbox part_* {part} %d; {synthesis} -top {part}; tee -q -o {stat} stat -json -top {part}", f"synthesis of {module}")
         return json.loads(stat.read_text())["modules"][f"\\{part}"]["num_cells_by_type"]
 
+    different = sorted(set(modules.values()))
+    cells = dict(zip(different, side_by_side(count, zip(different))))
     parts = {}
-    for module, cells in zip(modules, side_by_side(count, zip(modules))):
+    for module, kind in modules.items():
         # Those of all ports are one part.
         path = re.sub(r"\[\d+\]", "", module.partition("$")[2]).split(".")[1:]
         part = parts.setdefault(".".join(path[: 2 if path[0].startswith("gen_") else 1]) if path else top, collections.Counter())
-        part.update({kind: number for kind, number in cells.items() if not kind.startswith("part_")})
+        part.update({cell: number for cell, number in cells[kind].items() if not cell.startswith("part_")})
     return parts
 
 
