@@ -5,6 +5,7 @@
 
 mod coprocessor;
 mod eip2537;
+mod multiples;
 mod signatures;
 mod table;
 mod verification;

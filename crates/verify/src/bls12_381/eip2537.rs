@@ -4,7 +4,8 @@
 //! is x and y, or zeros at infinity; a scalar is any number of 32 big-endian bytes.
 
 use super::{
-    Backend, CurvePoint, Fp, Fp2, G1, G2, Group, Pair, Rule, Scalar, is_product_one, map_to_curve, multiply_and_add,
+    Backend, CurvePoint, Fp, Fp2, G1, G2, Group, Pair, Point, Rule, Scalar, is_product_one, map_to_curve,
+    multiply_and_add,
 };
 
 /// Bytes of a field element.
@@ -63,6 +64,12 @@ pub fn add<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
 
 /// `BLS12_G1MSM` and `BLS12_G2MSM`: the sum of points, each multiplied by the scalar behind it; at least one.
 pub fn multi_scalar_multiply<G: Group<Element: Word>>(input: &[u8]) -> Result<Vec<u8>, Rule> {
+    let (points, scalars) = multiples::<G>(input)?;
+    Ok(write_point(&multiply_and_add(&points, &scalars).on_curve()))
+}
+
+/// The points and the scalars of `BLS12_G1MSM` and `BLS12_G2MSM`; at least one of each.
+pub fn multiples<G: Group<Element: Word>>(input: &[u8]) -> Result<(Vec<Point<G>>, Vec<Scalar>), Rule> {
     let length = point_length::<G>();
     let mut points = Vec::new();
     let mut scalars = Vec::new();
@@ -74,8 +81,7 @@ pub fn multi_scalar_multiply<G: Group<Element: Word>>(input: &[u8]) -> Result<Ve
     });
     // The first item that breaks a rule counts: points before one that could not be read come first.
     let points = CurvePoint::in_subgroup_each(&points).into_iter().collect::<Result<Vec<_>, _>>()?;
-    read?;
-    Ok(write_point(&multiply_and_add(&points, &scalars).on_curve()))
+    read.map(|()| (points, scalars))
 }
 
 /// The points of `BLS12_PAIRING_CHECK`: pairs of a point of G1 and one of G2; at least one.

@@ -39,6 +39,7 @@ mod portable;
 pub mod products;
 mod rule;
 pub mod signature;
+mod windows;
 mod words;
 
 pub use backend::Backend;
@@ -48,6 +49,7 @@ pub use multiple::{multiply_and_add, multiply_each, multiply_each_on, multiply_s
 pub use pairing::{Pair, Product, is_product_one, miller_loop, multi_pairing, pairing, pairings};
 pub use point::{CurvePoint, G1, G2, Group, Point};
 pub use rule::Rule;
+pub use windows::{Addition, Windows};
 
 #[cfg(test)]
 mod tests;

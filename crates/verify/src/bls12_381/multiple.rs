@@ -89,7 +89,7 @@ fn sum<G: Group, const N: usize>(
     }
 }
 
-fn limbs<const N: usize>(scalar: &[u8; N]) -> [u64; 4] {
+pub(super) fn limbs<const N: usize>(scalar: &[u8; N]) -> [u64; 4] {
     let mut limbs = [0; 4];
     limbs.iter_mut().zip(scalar.as_chunks().0).for_each(|(limb, bytes)| *limb = u64::from_le_bytes(*bytes));
     limbs

@@ -1,8 +1,9 @@
 // Points added to buckets against a model of the group: any points, few buckets and many, the same point again and again and its negative, under
-// patterns of idle, with a reset in mid-work. At the end, how many cycles a point takes.
+// patterns of idle, with a reset in mid-work. Then how many cycles a point takes, and whole sums of multiples beside crates/verify.
 
 #include <map>
 
+#include "../../../twin/multiples.hpp"
 #include "../primes.hpp"
 
 using harness::Bench;
@@ -181,6 +182,96 @@ class Driver {
   unsigned bucket_ = 0, point_ = 0;
 };
 
+// A number of the twin's, big-endian, as a port has it, and back.
+Field from_bytes(const uint8_t* bytes) {
+  Field number;
+  for (size_t at = 0; at < 48; at++) number.word[at / 4] |= static_cast<uint32_t>(bytes[47 - at]) << (at % 4 * 8);
+  return number;
+}
+
+// Whole sums of multiples: the engine adds points to the buckets of as many windows at a time as it has room for, and the host joins the windows.
+class Sums {
+ public:
+  Sums(Bench& bench, uint64_t seed) : bench_(bench), sum_(turnpike_sum_new(seed), turnpike_sum_free) {}
+
+  uint64_t compared = 0, additions = 0, cycles = 0;
+
+  void vector(unsigned bits, size_t at) {
+    const std::string name = "vector " + std::to_string(at);
+    if (!turnpike_sum_vector(sum_.get(), bits, at)) harness::fail(bench_, name + " is not what crates/verify says");
+    add_up(bits, name, 1);
+  }
+  void draw(twin::Kind kind, unsigned bits, size_t count) {
+    turnpike_sum_draw(sum_.get(), kind, bits, count);
+    add_up(bits, std::to_string(count) + " points of kind " + std::to_string(static_cast<int>(kind)), count);
+  }
+
+  Throttle throttle{Throttle::kAlways, 0};
+
+ private:
+  void add_up(unsigned bits, const std::string& name, size_t most) {
+    size_t windows, buckets;
+    turnpike_sum_size(sum_.get(), &windows, &buckets);
+    if (buckets > kBuckets) harness::fail(bench_, "digits of " + std::to_string(bits) + " bits are more than the engine has buckets for");
+    const size_t together = kBuckets / buckets;
+    std::vector<twin::Term> terms(together * std::max<size_t>(most, 7));
+    for (size_t first = 0; first < windows; first += together) {
+      const size_t end = std::min(windows, first + together);
+      const uint64_t began = bench_.cycle;
+      clear();
+      const size_t count = turnpike_sum_terms(sum_.get(), first, end, terms.data());
+      for (size_t at = 0; at < count; at++) add(terms[at]);
+      bench_.top.valid_i = 0;
+      for (bench_.settle(); !bench_.top.idle_o; bench_.settle()) {
+        if (bench_.cycle > began + 600 * (count + kBuckets)) harness::fail(bench_, "it does not come to an end");
+        bench_.step();
+      }
+      read(first * buckets, (end - first) * buckets);
+      cycles += bench_.cycle - began;
+      additions += count;
+    }
+    if (!turnpike_sum_holds(sum_.get())) harness::fail(bench_, name + ", digits of " + std::to_string(bits) + " bits: another sum");
+    compared++;
+  }
+  void clear() {
+    bench_.top.clear_i = 1;
+    bench_.step();
+    bench_.top.clear_i = 0;
+    for (unsigned each = 0; each < kBuckets + 2; each++) bench_.step();
+  }
+  void add(const twin::Term& term) {
+    bench_.top.bucket_i = term.bucket;
+    bench_.top.negate_i = term.negate;
+    number::set(bench_.top.x_i, from_bytes(term.x));
+    number::set(bench_.top.y_i, from_bytes(term.y));
+    for (bool taken = false; !taken; bench_.step()) {
+      bench_.top.valid_i = bench_.top.valid_i || throttle.open();
+      bench_.settle();
+      taken = bench_.top.valid_i && bench_.top.ready_o;
+    }
+    bench_.top.valid_i = 0;
+  }
+  // A bucket a cycle, each two cycles later.
+  void read(size_t first, size_t count) {
+    for (size_t cycle = 0; cycle < count + 2; cycle++) {
+      bench_.settle();
+      if (cycle >= 2 && bench_.top.read_full_o) {
+        uint8_t point[3][48] = {};
+        for (unsigned bit = 0; bit < 3 * 381; bit++) {
+          const unsigned place = bit % 381;
+          point[bit / 381][47 - place / 8] |= (bench_.top.read_point_o[bit / 32] >> (bit % 32) & 1) << (place % 8);
+        }
+        if (!turnpike_sum_put(sum_.get(), first + cycle - 2, point[0])) harness::fail(bench_, "a coordinate is not below the prime");
+      }
+      bench_.top.read_bucket_i = std::min(cycle, count - 1);
+      bench_.step();
+    }
+  }
+
+  Bench& bench_;
+  std::unique_ptr<twin::Sum, void (*)(twin::Sum*)> sum_;
+};
+
 int main(int argc, char** argv) {
   return harness::run(argc, argv, [](const harness::Options& options) {
     Bench bench(options);
@@ -226,7 +317,33 @@ int main(int argc, char** argv) {
     };
     const std::string in_turn = measure(false, 11, 98), at_random = measure(true, 11.5, 95);
     driver.compare(4);
-    std::printf("%llu points, %llu buckets compared; in turn: %s; at random in %u buckets: %s", static_cast<unsigned long long>(driver.taken),
-                static_cast<unsigned long long>(driver.compared), in_turn.c_str(), kBuckets, at_random.c_str());
+
+    // Sums of multiples: all published vectors and a larger sum where more is asked for, else some.
+    Sums sums(bench, random.next());
+    const size_t vectors = turnpike_sum_vectors();
+    if (vectors == 0) harness::fail(bench, "there are no vectors");
+    for (size_t at = asked ? 0 : random.below(vectors / 2); at < vectors; at += asked ? 1 : vectors / 2) sums.vector(3 + at % 3, at);
+    const std::vector<size_t> sizes = asked ? std::vector<size_t>{1, 2, 3, 5, 8, 31, 32, 33, 100} : std::vector<size_t>{1, 6};
+    for (const twin::Kind kind : {twin::Kind::kAny, twin::Kind::kSame, twin::Kind::kOpposite, twin::Kind::kSpecial}) {
+      for (const size_t size : sizes) {
+        sums.throttle = Throttle(static_cast<Throttle::Kind>(random.below(Throttle::kKinds)), random.next());
+        sums.draw(kind, 3 + (asked ? random.below(7) : 0), size);
+      }
+    }
+    // As many as the Rust engine has its own method for.
+    sums.draw(twin::Kind::kSpecial, 4, 33);
+    char large[100] = "";
+    if (asked) {
+      const uint64_t additions = sums.additions, cycles = sums.cycles;
+      sums.throttle = Throttle(Throttle::kAlways, 0);
+      sums.draw(twin::Kind::kAny, 9, 1024);
+      const double each = static_cast<double>(sums.cycles - cycles) / (sums.additions - additions);
+      std::snprintf(large, sizeof large, "; one of 1,024 in %llu cycles, %.2f for each of its additions",
+                    static_cast<unsigned long long>(sums.cycles - cycles), each);
+      if (each > 14) harness::fail(bench, std::string("too slow") + large);
+    }
+    std::printf("%llu points, %llu buckets compared; in turn: %s; at random in %u buckets: %s; %llu sums of multiples, %llu additions%s",
+                static_cast<unsigned long long>(driver.taken), static_cast<unsigned long long>(driver.compared), in_turn.c_str(), kBuckets, at_random.c_str(),
+                static_cast<unsigned long long>(sums.compared), static_cast<unsigned long long>(sums.additions), large);
   });
 }

@@ -36,12 +36,12 @@ fn bytes(value: &Value) -> Vec<u8> {
     from_hex(value.as_str().unwrap())
 }
 
-fn scalars() -> impl Strategy<Value = Scalar> {
+pub(super) fn scalars() -> impl Strategy<Value = Scalar> {
     let corners =
         prop::sample::select(vec![Scalar::from(0_u64), Scalar::from(1_u64), -Scalar::from(1_u64), Scalar::from(2_u64)]);
     prop_oneof![1 => corners, 4 => any::<[u8; 32]>().prop_map(|bytes| Scalar::reduce(&bytes))]
 }
 
-fn points<G: Group>() -> impl Strategy<Value = Point<G>> {
+pub(super) fn points<G: Group>() -> impl Strategy<Value = Point<G>> {
     scalars().prop_map(|scalar| Point::generator().multiply(&scalar))
 }
