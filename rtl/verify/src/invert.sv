@@ -35,10 +35,11 @@ module invert #(
   // Below twice the modulus.
   logic [Width:0] r_q, s_q;
 
-  logic [Width:0] difference, less, even;
-  assign difference = {1'b0, u_q} - {1'b0, v_q};
-  logic [Width-1:0] negative;
-  assign negative = v_q - u_q;
+  // Which of them is larger is told by a sign: whether a difference is zero would be known later.
+  logic [Width:0] negative, less, even;
+  logic [Width-1:0] difference;
+  assign difference = u_q - v_q;
+  assign negative = {1'b0, v_q} - {1'b0, u_q};
   assign less = r_q - {1'b0, modulus_q};
   assign even = r_q + (r_q[0] ? {1'b0, modulus_q} : '0);
 
@@ -80,12 +81,12 @@ module invert #(
         end else if (!v_q[0]) begin
           v_q <= v_q >> 1;
           r_q <= r_q << 1;
-        end else if (!difference[Width] && difference != '0) begin
-          u_q <= difference[Width-1:0] >> 1;
+        end else if (negative[Width]) begin
+          u_q <= difference >> 1;
           r_q <= r_q + s_q;
           s_q <= s_q << 1;
         end else begin
-          v_q <= negative >> 1;
+          v_q <= negative[Width-1:0] >> 1;
           s_q <= s_q + r_q;
           r_q <= r_q << 1;
         end

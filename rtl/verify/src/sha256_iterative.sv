@@ -24,12 +24,22 @@ module sha256_iterative
   localparam int unsigned CountWidth = $clog2(Cycles + 1);
 
   logic busy_q, takes, ends;
-  logic [CountWidth-1:0] cycle_q;
+  logic [CountWidth-1:0] cycle_q, cycle;
   assign ready_o = !busy_q;
   assign takes = valid_i && ready_o;
   assign ends = busy_q && cycle_q == CountWidth'(Cycles);
   `FF(busy_q, takes || (busy_q && !ends), 1'b0)
-  `FF(cycle_q, takes ? '0 : cycle_q + 1'b1, '0)
+  assign cycle = takes ? '0 : cycle_q + 1'b1;
+  `FF(cycle_q, cycle, '0)
+
+  // Read a cycle before: a sum with what is just being looked up would take as long as all others of a round.
+  word_t [RoundsPerCycle-1:0] constants_q, constants;
+  always_comb begin
+    for (int unsigned step = 0; step < RoundsPerCycle; step++) begin
+      constants[step] = constant(32'(cycle) * RoundsPerCycle + step);
+    end
+  end
+  `FFN(constants_q, constants)
 
   state_t state_q, state;
   block_t words_q, words;
@@ -37,7 +47,7 @@ module sha256_iterative
     state = state_q;
     words = words_q;
     for (int unsigned step = 0; step < RoundsPerCycle; step++) begin
-      state = one_round(state, words[15] + constant(32'(cycle_q) * RoundsPerCycle + step));
+      state = one_round(state, words[15] + constants_q[step]);
       words = next_words(words);
     end
   end
