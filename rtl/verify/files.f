@@ -58,4 +58,7 @@ src/bls12_381_linear.sv
 src/bls12_381_engine.sv
 src/bls12_381_scalar.sv
 src/bls12_381_judge.sv
+src/bls12_381_host.sv
+src/bls12_381_under_way.sv
+src/bls12_381_convert.sv
 src/bls12_381_coprocessor.sv

@@ -1,4 +1,4 @@
-// The pairing coprocessor of docs/coprocessor.md: memories, the host's map of them, faults and interrupts. Products are the engine's.
+// The pairing coprocessor of docs/coprocessor.md: its program and memories, faults and interrupts. Products are the engine's.
 //
 // Instructions begin in their order, and one that the engine executes is not waited for: the next begins once its own operands are there. What they
 // read and write is compared with the results that are under way, slot by slot. No instruction begins before all that can be wrong with those
@@ -83,59 +83,57 @@ module bls12_381_coprocessor
   logic [2:0] word_q;
   logic loading_q;
 
-  // Results that are under way.
-  typedef struct packed {
-    logic [15:0] base;
-    kind_e kind;
-    logic dropped;
-  } result_t;
-  logic [Contexts-1:0] working_q;
-  result_t result_of_q[Contexts];
-
   logic running;
   assign running = state_q != Stopped;
 
-  // Host: accepted where nothing else uses what it is about.
-  logic request, of_data, of_instructions, reads_slot;
-  logic [9:0] host_slot;
-  logic [3:0] host_word;
-  assign of_data = request_address_i[16];
-  assign of_instructions = request_address_i[16:13] == 4'd1;
-  assign host_slot = request_address_i[15:6];
-  assign host_word = request_address_i[5:2];
-  assign request_ready_o = state_q != Clear && !reset_q && !(of_data && reads_slot)
-      && !(of_instructions && state_q == Fetch);
-  assign request = request_valid_i && request_ready_o;
-  logic writes, starts, stops;
-  assign writes = request && request_write_i;
-  typedef enum logic [14:0] {
-    RegisterIdentification = 15'd0,
-    RegisterControl = 15'd1,
-    RegisterStatus = 15'd2,
-    RegisterCounter = 15'd3
-  } register_e;
-  logic [14:0] word_number;
-  assign word_number = request_address_i[16:2];
-  assign starts = writes && word_number == RegisterControl && request_data_i[1] && !running;
-  assign stops = writes && word_number == RegisterControl && request_data_i[2] && running;
+  // The host.
+  logic reads_slot, resets, starts, stops, writes_counter, host_reads_instruction, host_reads_slot;
+  logic [ 1:0] host_writes_instruction;
+  logic [11:0] host_writes_slot;
+  logic [9:0] host_instruction, host_slot;
+  logic [ 63:0] instruction_data;
+  logic [383:0] slot;
+  bls12_381_host u_host (
+      .clk_i,
+      .rst_ni,
+      .request_valid_i,
+      .request_ready_o,
+      .request_write_i,
+      .request_address_i,
+      .request_control_i    (request_data_i[2:0]),
+      .response_valid_o,
+      .response_data_o,
+      .busy_i               (state_q == Clear || reset_q),
+      .instructions_busy_i  (state_q == Fetch),
+      .slots_busy_i         (reads_slot),
+      .running_i            (running),
+      .fault_i              (fault_q),
+      .counter_i            (counter_q),
+      .reset_o              (resets),
+      .start_o              (starts),
+      .stop_o               (stops),
+      .counter_write_o      (writes_counter),
+      .instruction_read_o   (host_reads_instruction),
+      .instruction_write_o  (host_writes_instruction),
+      .instruction_address_o(host_instruction),
+      .instruction_i        (instruction_data),
+      .slot_read_o          (host_reads_slot),
+      .slot_write_o         (host_writes_slot),
+      .slot_address_o       (host_slot),
+      .slot_i               (slot)
+  );
 
   // Instruction memory.
-  logic [63:0] instruction_data;
-  logic [ 1:0] instruction_write;
-  logic [ 9:0] host_instruction;
-  assign host_instruction = request_address_i[12:3];
-  assign instruction_write = state_q == Clear ? 2'b11 :
-      writes && of_instructions && !running ? (request_address_i[2] ? 2'b01 : 2'b10) : 2'b00;
   ram_1r1w #(
       .Width(64),
       .Depth(1024),
       .Parts(2)
   ) u_instructions (
       .clk_i,
-      .write_i        (instruction_write),
+      .write_i        (state_q == Clear ? 2'b11 : host_writes_instruction),
       .write_address_i(state_q == Clear ? sweep_q : host_instruction),
       .write_data_i   (state_q == Clear ? '0 : {2{request_data_i}}),
-      .read_i         (state_q == Fetch || (request && !request_write_i && of_instructions)),
+      .read_i         (state_q == Fetch || host_reads_instruction),
       .read_address_i (state_q == Fetch ? counter_q[9:0] : host_instruction),
       .read_data_o    (instruction_data)
   );
@@ -146,17 +144,16 @@ module bls12_381_coprocessor
   logic [3:0] store_place;
   number_t store_number;
   result_t store_result;
-  assign store_result = result_of_q[store_context];
   logic own_write;
   logic [9:0] own_address;
-  logic [383:0] own_data, slot;
-  logic [ 11:0] data_write;
-  logic [  9:0] data_address;
+  logic [383:0] own_data;
+  logic [11:0] data_write;
+  logic [9:0] data_address;
   logic [383:0] data_in;
-  logic [ 15:0] read_address;
+  logic [15:0] read_address;
   assign read_address = base_q + 16'(index_q);
   always_comb begin
-    data_write = '0;
+    data_write = host_writes_slot;
     data_address = host_slot;
     data_in = {12{request_data_i}};
     if (state_q == Clear) begin
@@ -171,8 +168,6 @@ module bls12_381_coprocessor
       data_write = '1;
       data_address = own_address;
       data_in = own_data;
-    end else if (writes && of_data && !running) begin
-      for (int unsigned word = 0; word < 12; word++) data_write[11-word] = host_word == 4'(word);
     end
   end
   ram_1r1w #(
@@ -184,31 +179,39 @@ module bls12_381_coprocessor
       .write_i        (data_write),
       .write_address_i(data_address),
       .write_data_i   (data_in),
-      .read_i         (reads_slot || (request && !request_write_i && of_data)),
+      .read_i         (reads_slot || host_reads_slot),
       .read_address_i (reads_slot ? read_address[9:0] : host_slot),
       .read_data_o    (slot)
   );
 
-  // Whether a result that is under way lies over so many slots.
-  function automatic logic overlaps(input logic [15:0] base, input logic [3:0] count, input result_t result);
-    return 17'(base) < 17'(result.base) + 17'(kind_slots(result.kind)) && 17'(result.base) < 17'(base) + 17'(count);
-  endfunction
-  logic result_under_way, slot_under_way;
+  // Results that are under way.
+  logic engine_ready, engine_finish, behind_memory, result_under_way, slot_under_way, none_under_way;
+  context_t engine_context, finish_context;
   kind_e result_kind;
   logic [15:0] result_base;
-  always_comb begin
-    result_under_way = 1'b0;
-    slot_under_way   = 1'b0;
-    for (int unsigned each = 0; each < Contexts; each++) begin
-      result_under_way |= working_q[each] && overlaps(result_base, kind_slots(result_kind), result_of_q[each]);
-      slot_under_way |= working_q[each] && overlaps(read_address, 4'd1, result_of_q[each]);
-    end
-  end
+  bls12_381_under_way u_under_way (
+      .clk_i,
+      .rst_ni,
+      .clear_i         (state_q == Clear),
+      .begin_i         (engine_ready),
+      .begin_context_i (engine_context),
+      .dropped_i       (behind_memory),
+      .finish_i        (engine_finish),
+      .finish_context_i(finish_context),
+      .result_i        (result_base),
+      .result_kind_i   (result_kind),
+      .result_o        (result_under_way),
+      .slot_i          (read_address),
+      .slot_o          (slot_under_way),
+      .none_o          (none_under_way),
+      .store_context_i (store_context),
+      .store_o         (store_result)
+  );
   assign reads_slot = state_q == Read && !slot_under_way;
 
   // A slot that was read.
   kind_e slot_kind;
-  number_t number, buffered_q;
+  number_t number, kept;
   logic below;
   assign slot_kind = kind_e'(slot[383:381]);
   assign number = slot[380:0];
@@ -218,33 +221,20 @@ module bls12_381_coprocessor
   logic operand_write;
   logic [4:0] operand_place;
   number_t operand;
-  number_t buffer_q[32];
-  always_ff @(posedge clk_i) begin
-    if (operand_write) buffer_q[operand_place] <= operand;
-    buffered_q <= buffer_q[{1'b0, index_q}];
-  end
-
-  // To Jacobian coordinates: what comes behind x and y of an affine point, and infinity.
-  logic convert_which, convert_second, convert_third, convert_high;
-  logic [2:0] convert_index;
-  assign convert_which = index_q >= 4'd6;
-  assign convert_index = 3'(index_q - (convert_which ? 4'd6 : 4'd0));
-  assign convert_second = kind_q[convert_which] == KindG2Affine;
-  assign convert_third = convert_second ? convert_index >= 3'd4 : convert_index == 3'd2;
-  assign convert_high = convert_second && convert_index[0];
-  always_comb begin
-    operand_write = 1'b0;
-    operand_place = (which_q ? bls12_381_program_pkg::OperandB : '0) + 5'(index_q);
-    operand = number;
-    if (state_q == Take) begin
-      operand_write = 1'b1;
-    end else if (state_q == Convert) begin
-      operand_place = (convert_which ? bls12_381_program_pkg::OperandB : '0) + 5'(convert_index);
-      operand = number_t'(!convert_high && convert_third != zero_q[convert_which]);
-      operand_write = (convert_second || (kind_q[convert_which] == KindG1Affine && convert_index < 3'd3))
-          && (convert_third || zero_q[convert_which]);
-    end
-  end
+  bls12_381_convert u_convert (
+      .clk_i,
+      .take_i   (state_q == Take),
+      .convert_i(state_q == Convert),
+      .which_i  (which_q),
+      .index_i  (index_q),
+      .number_i (number),
+      .kind_i   (kind_q),
+      .zero_i   (zero_q),
+      .write_o  (operand_write),
+      .place_o  (operand_place),
+      .operand_o(operand),
+      .kept_o   (kept)
+  );
 
   // What it does.
   logic wrong_type, divides, has_result, for_engine;
@@ -262,7 +252,6 @@ module bls12_381_coprocessor
       .engine_o     (for_engine),
       .entry_o      (entry)
   );
-  logic behind_memory;
   assign behind_memory = 17'(result_base) + 17'(kind_slots(result_kind)) > 17'd1024;
 
   // A pairing's Miller loop is zero where a line is, and no line is zero where a coordinate x is not: the coefficients of the line at (x, y) are
@@ -270,8 +259,7 @@ module bls12_381_coprocessor
   logic may_divide;
   assign may_divide = opcode == AtePairing && &x_zero_q;
 
-  logic engine_ready, engine_loaded, engine_finish, engine_fault, inverse_valid;
-  context_t engine_context, finish_context;
+  logic engine_loaded, engine_fault, inverse_valid;
   number_t inverse;
   work_t   work;
   assign work.entry = entry;
@@ -323,7 +311,7 @@ module bls12_381_coprocessor
 
   assign own_write = state_q inside {CopyWrite, ScalarWrite} && !store;
   assign own_address = result_base[9:0] + (state_q == CopyWrite ? 10'(index_q) : '0);
-  assign own_data = state_q == CopyWrite ? {kind_q[0], buffered_q} : {KindScalar, number_t'(result_q)};
+  assign own_data = state_q == CopyWrite ? {kind_q[0], kept} : {KindScalar, number_t'(result_q)};
 
   // Interrupts, big-endian.
   logic send_valid, send_ready, send_last;
@@ -335,7 +323,7 @@ module bls12_381_coprocessor
   assign send_valid = state_q inside {SendCommand, SendIndex, SendWord};
   assign send_last = state_q == SendWord && last_slot && word_q == 3'd5;
   logic [5:0][63:0] words;
-  assign words = {kind_q[0], buffered_q};
+  assign words = {kind_q[0], kept};
   always_comb begin
     unique case (state_q)
       SendCommand: send_data = {32'h8000_0200, 32'd16 + 32'd48 * 32'(slots)};
@@ -444,7 +432,7 @@ module bls12_381_coprocessor
         Taken: state_q <= two_operands && !which_q ? Read : Judge;
         Judge: begin
           if (opcode == SendInterrupt) state_q <= SendCommand;
-          else if (may_divide ? working_q == '0 : !result_under_way) begin
+          else if (may_divide ? none_under_way : !result_under_way) begin
             state_q <= opcode == CopyReg ? Copy : for_engine ? Convert : Scalar;
           end
         end
@@ -458,7 +446,7 @@ module bls12_381_coprocessor
         SendIndex: if (send_ready) state_q <= SendLoad;
         SendLoad: state_q <= SendWord;
         SendWord: if (send_ready && word_q == 3'd5) state_q <= SendLoad;
-        Drain: if (working_q == '0) state_q <= Stopped;
+        Drain: if (none_under_way) state_q <= Stopped;
         default: ;
       endcase
     end
@@ -472,7 +460,6 @@ module bls12_381_coprocessor
       reset_q   <= 1'b0;
       sweep_q   <= '0;
       loading_q <= 1'b0;
-      working_q <= '0;
     end else if (state_q == Clear) begin
       counter_q <= '0;
       fault_q   <= FaultNone;
@@ -480,26 +467,20 @@ module bls12_381_coprocessor
       reset_q   <= 1'b0;
       sweep_q   <= sweep_q + 1'b1;
       loading_q <= 1'b0;
-      working_q <= '0;
     end else begin
-      if (writes && word_number == RegisterControl && request_data_i[0]) reset_q <= 1'b1;
+      if (resets) reset_q <= 1'b1;
       stop_q <= (stop_q || stops) && running;
       if (starts) fault_q <= FaultNone;
       if (fault != FaultNone) fault_q <= fault;
-      if (writes && word_number == RegisterCounter && !running) counter_q <= request_data_i[15:0];
+      if (writes_counter) counter_q <= request_data_i[15:0];
       if (ends) counter_q <= counter_q + 1'b1;
       if (jumps) counter_q <= instruction_q.a;
       loading_q <= (loading_q || (state_q == Begin && engine_ready)) && !engine_loaded;
-      for (int unsigned each = 0; each < Contexts; each++) begin
-        if (engine_ready && engine_context == context_t'(each)) working_q[each] <= 1'b1;
-        if (engine_finish && finish_context == context_t'(each)) working_q[each] <= 1'b0;
-      end
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (state_q == Fetched) instruction_q <= instruction_data;
-    if (engine_ready) result_of_q[engine_context] <= '{base: result_base, kind: result_kind, dropped: behind_memory};
     unique case (state_q)
       Decode: begin
         which_q <= 1'b0;
@@ -524,7 +505,7 @@ module bls12_381_coprocessor
           if (index_q == '0 || (which_q && index_q == 4'd1)) x_zero_q[which_q] <= 1'b0;
         end
         // The second operand is compared with the first.
-        if (which_q) equal_q <= equal_q && number == buffered_q && slot_kind == kind_q[0];
+        if (which_q) equal_q <= equal_q && number == kept && slot_kind == kind_q[0];
         index_q <= index_q + 1'b1;
       end
       Taken: begin
@@ -547,37 +528,6 @@ module bls12_381_coprocessor
         end
       end
       default: ;
-    endcase
-  end
-
-  // Answers.
-  typedef enum logic [1:0] {
-    FromRegisters,
-    FromInstructions,
-    FromData
-  } source_e;
-  source_e source_q;
-  logic [31:0] register_q;
-  logic [3:0] word_asked_q;
-  `FF(response_valid_o, request && !request_write_i, 1'b0)
-  always_ff @(posedge clk_i) begin
-    source_q <= of_data ? FromData : of_instructions ? FromInstructions : FromRegisters;
-    word_asked_q <= host_word;
-    unique case (word_number)
-      RegisterIdentification: register_q <= 32'h54504350;
-      RegisterStatus: register_q <= running ? 32'd1 : {21'd0, fault_q, 6'd0, fault_q != FaultNone, 1'b0};
-      RegisterCounter: register_q <= {16'd0, counter_q};
-      default: register_q <= '0;
-    endcase
-  end
-  logic [15:0][31:0] slot_words;
-  always_comb begin
-    slot_words = '0;
-    for (int unsigned word = 0; word < 12; word++) slot_words[word] = slot[32*(11-word)+:32];
-    unique case (source_q)
-      FromData: response_data_o = slot_words[word_asked_q];
-      FromInstructions: response_data_o = word_asked_q[0] ? instruction_data[31:0] : instruction_data[63:32];
-      default: response_data_o = register_q;
     endcase
   end
 

@@ -74,6 +74,13 @@ package bls12_381_coprocessor_pkg;
     logic [255:0] scalar;
   } work_t;
 
+  // Where a result goes that is under way; it is dropped where it would lie behind the memory.
+  typedef struct packed {
+    logic [15:0] base;
+    kind_e kind;
+    logic dropped;
+  } result_t;
+
   // A register of a bank: 0 products, 1 and 2 sums, 3 constants or operands.
   typedef struct packed {
     logic [1:0] bank;
