@@ -66,6 +66,7 @@ def page():
         clock = entry.get("clock", {})
         kept = clock or entry.get("ecp5", {})
         mhz = f"{clock['mhz']:.0f} MHz" if clock else ""
+        mhz += "".join(f", {parameter} {value}" for parameter, value in clock.get("parameters", {}).items())
         made.append(f"| `{block}` | {mhz} | {clock.get('placer', '')} | {clock.get('path', '')} | "
                     f"{cells(entry.get('ecp5'), 'LUT4')} | {cells(entry.get('xcup'), 'LUT6')} | {kept.get('date', '')}, `{kept.get('commit', '')}` |")
     made += ["", "## Goals of clocks", "", "| block | goal | papers | reached |", "|---|---|---|---|"]

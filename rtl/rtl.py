@@ -633,7 +633,8 @@ def timing(library, names):
         print(f"{library.name}/{title(name, parameters)}: {', '.join(clocks) or 'no clock'}")
         for clock, path in zip(result["fmax"].values(), result["critical_paths"]):
             ends = [path["path"][end][side]["cell"].split("$")[0] for end, side in ((0, "from"), (-1, "to"))]
-            keep(name, "clock", {"mhz": round(clock["achieved"], 1), "seed": OPTIONS.seed, "placer": block.get("placer", "heap"), "path": ", to ".join(ends)})
+            found = {"mhz": round(clock["achieved"], 1), "seed": OPTIONS.seed, "placer": block.get("placer", "heap"), "path": ", to ".join(ends)}
+            keep(name, "clock", {**found, "parameters": block["timing"]} if "timing" in block else found)
         if OPTIONS.path:
             for path in result["critical_paths"][:1]:
                 # The links of a carry chain, and what else is as quick, are not worth a line each.
