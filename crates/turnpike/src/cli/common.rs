@@ -144,13 +144,24 @@ pub struct ServerOptions {
     /// Talk to it over TCP instead of UDP
     #[arg(long, requires = "server")]
     pub tcp: bool,
+    /// Bytes of the longest datagram; by default the most that there can be, 65507. Engines of a NIC take those of up to 1750
+    #[arg(long, value_name = "BYTES", requires = "server", conflicts_with = "tcp")]
+    pub datagram: Option<usize>,
 }
 
 impl ServerOptions {
     /// The node that is to verify, and how to talk to it.
     pub fn get(&self) -> Option<(SocketAddr, client::Options)> {
         // The longest datagrams, as a header with its solution does not fit one that passes an Ethernet undivided.
-        let datagram = Some(wire::MAX_DATAGRAM);
-        Some((self.server?, client::Options { tcp: self.tcp, datagram, ..client::Options::default() }))
+        let datagram = Some(self.datagram.unwrap_or(wire::MAX_DATAGRAM));
+        let options = client::Options {
+            tcp: self.tcp,
+            datagram,
+            // A node does all of the work again for a frame that comes again, and a full one may take it that long.
+            retry_after: Duration::from_secs(1),
+            retry_at_most: Duration::from_secs(4),
+            ..client::Options::default()
+        };
+        Some((self.server?, options))
     }
 }
