@@ -3,6 +3,9 @@
 //!
 //! Scalars are cut as in [`multiply_and_add`](super::multiply_and_add): into halves by the groups' endomorphism, and halves into signed
 //! digits. So there are two windows for each digit of a half, and both take the points as they are; the endomorphism is for the sums.
+//!
+//! The last digit may have few bits. Its points would go to few buckets, of which each adds one after the other. So each digit has as many
+//! buckets there as there is room for, and points go to them in turn.
 
 use std::iter;
 
@@ -23,7 +26,7 @@ pub struct Windows {
 pub struct Addition {
     /// Which of the points.
     pub point: usize,
-    /// Which of the window's buckets: one less than how often its sum counts.
+    /// Which of the window's buckets.
     pub bucket: usize,
     /// Whether it is the point's negative.
     pub negate: bool,
@@ -54,11 +57,18 @@ impl Windows {
         self.plan.buckets()
     }
 
+    /// How many digits of a window differ, but for their sign and those that are zero.
+    fn digits(&self, window: usize) -> usize {
+        if window / 2 + 1 == self.plan.windows { self.plan.last() } else { self.buckets() }
+    }
+
     /// What goes to the buckets of a window.
     pub fn additions(&self, window: usize) -> impl Iterator<Item = Addition> {
+        let digits = self.digits(window);
+        let each = self.buckets() / digits;
         self.halves.iter().enumerate().filter_map(move |(point, half)| {
             let digit = self.plan.digit(half[window % 2], window / 2);
-            let bucket = (digit.unsigned_abs() as usize).checked_sub(1)?;
+            let bucket = (digit.unsigned_abs() as usize).checked_sub(1)? + point % each * digits;
             Some(Addition { point, bucket, negate: digit < 0 })
         })
     }
@@ -74,7 +84,8 @@ impl Windows {
     /// If it is not all buckets of all windows.
     pub fn join<G: Group>(&self, sums: &[Option<[G::Element; 3]>]) -> Result<Point<G>, Rule> {
         assert_eq!(sums.len(), self.count() * self.buckets(), "each bucket has a sum");
-        let windows = Vec::from_iter(sums.chunks_exact(self.buckets()).map(window::<G>));
+        let windows = sums.chunks_exact(self.buckets()).enumerate();
+        let windows = Vec::from_iter(windows.map(|(at, buckets)| window::<G>(buckets, self.digits(at))));
         let (pairs, _) = windows.as_chunks();
         let sum = pairs.iter().rev().fold(G::Jacobian::default(), |sum, [first, second]| {
             let doubled = (0..self.plan.bits).fold(sum, |sum, _| G::add(&sum, &sum));
@@ -88,10 +99,11 @@ impl Windows {
     }
 }
 
-/// Each bucket as often as it counts: the sum of the sums from the last bucket down to each.
-fn window<G: Group>(buckets: &[Option<[G::Element; 3]>]) -> G::Jacobian {
-    let (_, sum) = buckets.iter().rev().fold(Default::default(), |(last, sum), bucket| {
-        let last = bucket.map_or(last, |bucket| G::add(&last, &G::from_jacobian(bucket.map(Into::into))));
+/// Each bucket as often as its digit says: the sum of the sums from those of the last digit down to those of each.
+fn window<G: Group>(buckets: &[Option<[G::Element; 3]>], digits: usize) -> G::Jacobian {
+    let (_, sum) = (0..digits).rev().fold(Default::default(), |(last, sum), digit| {
+        let of_digit = buckets[digit..].iter().step_by(digits).flatten();
+        let last = of_digit.fold(last, |last, bucket| G::add(&last, &G::from_jacobian(bucket.map(Into::into))));
         (last, G::add(&sum, &last))
     });
     sum

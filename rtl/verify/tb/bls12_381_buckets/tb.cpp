@@ -315,7 +315,7 @@ int main(int argc, char** argv) {
       if (each > most || busy < least) harness::fail(bench, std::string(text) + ": too slow");
       return std::string(text);
     };
-    const std::string in_turn = measure(false, 11, 98), at_random = measure(true, 11.5, 95);
+    const std::string in_turn = measure(false, 11, 98), at_random = measure(true, 11.5, 93);
     driver.compare(4);
 
     // Sums of multiples: all published vectors and a larger sum where more is asked for, else some.
