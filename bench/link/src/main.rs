@@ -1,10 +1,13 @@
-//! Channels beside raw sockets and `memcpy`: round trips and rates at each size of message, many channels on one thread.
+//! Channels beside raw sockets, `memcpy` and what others have for the same: round trips and rates at each size of message,
+//! what encryption costs, many channels on one thread.
 //!
-//! usage: turnpike-bench-link [--rounds NUMBER]      `bench/link/run` starts it
+//! usage: turnpike-bench-link [--rounds NUMBER] [--fabric PROGRAM] [--iceoryx2 PROGRAM]      `bench/link/run` starts it
 //!
 //! The other side is a process of its own. Each figure is the median of the rounds; in a round all ways take their turn, so
 //! that what else the machine does meets all of them.
 #![allow(clippy::unwrap_used, reason = "a benchmark that fails has nothing else to tell")]
+
+mod foreign;
 
 use std::{
     env,
@@ -12,7 +15,7 @@ use std::{
     net::{TcpListener, TcpStream},
     process::{Child, Command, Stdio},
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Release},
     },
     thread,
@@ -20,8 +23,9 @@ use std::{
 };
 
 use figures::Figure;
+use foreign::Foreign;
 use link::{
-    Address, Channel, Config, Operations, Selector,
+    Address, Channel, Config, Identity, KEY_BYTES, Operations, SecretKey, Selector,
     measure::{Prober, Responder, Role},
 };
 
@@ -195,21 +199,69 @@ fn median(figures: &mut [f64]) -> f64 {
 
 fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let options: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match options[..] {
         ["raw"] => serve_raw(),
         ["serve", address] => serve(address, &Config::default()),
+        ["encrypted", address] => serve(address, &encrypted()),
         ["many", address] => serve(address, &small()),
-        ["--rounds", rounds] => measure(rounds.parse().unwrap()),
-        _ => measure(7),
+        _ => {
+            let option = |name: &str| {
+                options.chunks_exact(2).find_map(|pair| (pair[0] == format!("--{name}")).then(|| pair[1].to_owned()))
+            };
+            let rounds = option("rounds").map_or(7, |rounds| rounds.parse().unwrap());
+            measure(rounds, option("fabric"), option("iceoryx2"));
+            measure_many(rounds);
+        }
     }
 }
 
-fn measure(rounds: usize) {
+/// Both sides have the same key, and talk to nobody else.
+fn encrypted() -> Config {
+    let secret = SecretKey::from_bytes([7; KEY_BYTES]);
+    let identity = Identity::new(secret.clone(), [secret.public().unwrap()]).unwrap();
+    Config { identity: Some(Arc::new(identity)), ..Config::default() }
+}
+
+/// What is measured in each round: microseconds of a round trip, and MiB in a second.
+#[derive(Default)]
+struct Way {
+    trips: Vec<f64>,
+    rates: Vec<f64>,
+}
+
+impl Way {
+    /// The medians.
+    fn medians(&mut self) -> (f64, f64) {
+        (median(&mut self.trips), median(&mut self.rates))
+    }
+}
+
+/// A channel of each role to a process of its own.
+struct Probed {
+    _peer: Peer,
+    echo: Prober,
+    copy: Prober,
+}
+
+impl Probed {
+    fn new(arguments: &[&str], config: &Config) -> Self {
+        let peer = Peer::start(arguments);
+        let connect = |role| Prober::connect(&peer.address(), config, role).unwrap();
+        let (echo, copy) = (connect(Role::Echo), connect(Role::Copy));
+        Self { _peer: peer, echo, copy }
+    }
+}
+
+fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
+    let tcp = "tcp://127.0.0.1:0";
+    let mut channels = [
+        Probed::new(&["serve", "shm://"], &Config::default()),
+        Probed::new(&["serve", tcp], &Config::default()),
+        Probed::new(&["encrypted", tcp], &encrypted()),
+    ];
+    let mut foreign = [fabric, iceoryx2].map(|program| program.map(|program| Foreign::start(&program)));
     let raw = Peer::start(&["raw"]);
-    let peers = ["shm://", "tcp://127.0.0.1:0"].map(|address| Peer::start(&["serve", address]));
-    let connect =
-        |role| peers.each_ref().map(|peer| Prober::connect(&peer.address(), &Config::default(), role).unwrap());
-    let (mut echoes, mut copies) = (connect(Role::Echo), connect(Role::Copy));
     let socket = TcpStream::connect(&raw.1).unwrap();
     socket.set_nodelay(true).unwrap();
     let mut raw = Raw(socket, vec![7; 4 + LONGEST]);
@@ -217,41 +269,58 @@ fn measure(rounds: usize) {
     for kilobytes in KILOBYTES {
         let bytes = kilobytes << 10;
         let messages = STREAMED_BYTES / bytes;
-        let mut times: [Vec<f64>; 3] = Default::default();
-        let mut rates: [Vec<f64>; 4] = Default::default();
         let rate = |time: Duration| (messages * bytes) as f64 / time.as_secs_f64() / (1 << 20) as f64;
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        let [mut shm, mut tcp, mut encrypted, mut sockets, mut fabric, mut iceoryx2] =
+            [const { Vec::new() }; 6].map(|_: Vec<f64>| Way::default());
+        let mut memcpy = Vec::new();
         for _ in 0..rounds {
-            for (at, echo) in echoes.iter_mut().enumerate() {
+            for (channel, way) in channels.iter_mut().zip([&mut shm, &mut tcp, &mut encrypted]) {
                 let mut trips: Vec<_> =
-                    (0..ROUND_TRIPS).map(|_| echo.round_trip(bytes).unwrap().as_secs_f64() * 1e6).collect();
-                times[at].push(median(&mut trips));
+                    (0..ROUND_TRIPS).map(|_| micros(channel.echo.round_trip(bytes).unwrap())).collect();
+                way.trips.push(median(&mut trips));
+                way.rates.push(rate(channel.copy.stream(&message[..bytes], messages as u64).unwrap()));
             }
-            let mut trips: Vec<_> = (0..ROUND_TRIPS).map(|_| raw.round_trip(bytes).as_secs_f64() * 1e6).collect();
-            times[2].push(median(&mut trips));
-            for (at, copy) in copies.iter_mut().enumerate() {
-                rates[at].push(rate(copy.stream(&message[..bytes], messages as u64).unwrap()));
+            let mut trips: Vec<_> = (0..ROUND_TRIPS).map(|_| micros(raw.round_trip(bytes))).collect();
+            sockets.trips.push(median(&mut trips));
+            sockets.rates.push(rate(raw.stream(bytes, messages)));
+            memcpy.push(rate(copy_twice(bytes, messages)));
+            for (program, way) in foreign.iter_mut().zip([&mut fabric, &mut iceoryx2]) {
+                if let Some(program) = program {
+                    way.trips.push(program.round_trip(bytes, ROUND_TRIPS));
+                    way.rates.push(rate(program.stream(bytes, messages)));
+                }
             }
-            rates[2].push(rate(raw.stream(bytes, messages)));
-            rates[3].push(rate(copy_twice(bytes, messages)));
         }
-        let [shm, tcp, sockets] = times.each_mut().map(|times| median(times));
-        let [shm_rate, tcp_rate, sockets_rate, memcpy] = rates.each_mut().map(|rates| median(rates));
-        let figure = |name: &str, value, unit, peer| {
-            Figure { name: &format!("{name}, {kilobytes} KB"), value, unit, peer: Some(peer) }.record();
+        let memcpy = ("memcpy between threads", median(&mut memcpy));
+        let [(shm, shm_rate), (tcp, tcp_rate), (encrypted, encrypted_rate), (sockets, sockets_rate)] =
+            [shm, tcp, encrypted, sockets].each_mut().map(Way::medians);
+        let figure = |name: &str, value, unit, peer: (&str, f64)| {
+            let name = &format!("{name}, {kilobytes} KB");
+            Figure { name, value, unit, peer: Some(peer) }.record();
+            let ratio = if unit == "us" { peer.1 / value } else { value / peer.1 };
+            println!("{name}: {value:.1} {unit}, {} {:.1}: {ratio:.2}", peer.0, peer.1);
         };
         figure("shm, round trip", shm, "us", ("raw sockets", sockets));
         figure("tcp, round trip", tcp, "us", ("raw sockets", sockets));
-        figure("shm, rate in MiB", shm_rate, "/s", ("memcpy between threads", memcpy));
+        figure("tcp encrypted, round trip", encrypted, "us", ("tcp", tcp));
+        figure("shm, rate in MiB", shm_rate, "/s", memcpy);
         figure("tcp, rate in MiB", tcp_rate, "/s", ("raw sockets", sockets_rate));
-        println!(
-            "{kilobytes:>3} KB  round trip us: shm {shm:.2}, tcp {tcp:.2}, raw {sockets:.2} (raw/shm {:.2}, tcp/raw {:.2})  \
-             MiB/s: shm {shm_rate:.0}, memcpy {memcpy:.0} (memcpy/shm {:.2}), tcp {tcp_rate:.0}, raw {sockets_rate:.0}",
-            sockets / shm,
-            tcp / sockets,
-            memcpy / shm_rate
-        );
+        figure("tcp encrypted, rate in MiB", encrypted_rate, "/s", ("tcp", tcp_rate));
+        for (is_there, mut theirs, name, peer, ours) in [
+            (foreign[0].is_some(), fabric, "tcp", "libfabric", (tcp, tcp_rate)),
+            (foreign[1].is_some(), iceoryx2, "shm", "iceoryx2", (shm, shm_rate)),
+        ] {
+            if is_there {
+                let theirs = theirs.medians();
+                figure(&format!("{name}, round trip beside {peer}"), ours.0, "us", (peer, theirs.0));
+                figure(&format!("{name}, rate in MiB beside {peer}"), ours.1, "/s", (peer, theirs.1));
+            }
+        }
     }
-    drop((echoes, copies));
+}
+
+fn measure_many(rounds: usize) {
     for address in ["shm://", "tcp://127.0.0.1:0"] {
         let scheme = &address[..3];
         let (mut few, mut all) = (Vec::new(), Vec::new());

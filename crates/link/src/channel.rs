@@ -18,6 +18,8 @@ pub struct Channel {
     failure: Option<Error>,
     /// A selector watches the descriptor. Else the channel tries whatever it is asked for.
     is_watched: bool,
+    /// Whoever watches flushes what waits: messages may go together.
+    is_flushed: bool,
 }
 
 impl Channel {
@@ -43,7 +45,7 @@ impl Channel {
     }
 
     pub(crate) fn new(transport: Box<dyn Transport>) -> Self {
-        Self { transport, failure: None, is_watched: false }
+        Self { transport, failure: None, is_watched: false, is_flushed: false }
     }
 
     /// Whether the channel has its peer.
@@ -82,6 +84,9 @@ impl Channel {
 
     /// Sends a message. A buffer is the right to send one, so there is always room for it.
     ///
+    /// Where a [`Selector`](crate::Selector) has the channel, the first message goes at once. Short ones behind it may wait
+    /// for each other, until the next selection at most: [`flush`](Self::flush) is for who does something else before.
+    ///
     /// # Errors
     ///
     /// Why the channel failed, if it did.
@@ -93,7 +98,14 @@ impl Channel {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
-        self.transport.send(buffer).inspect_err(|error| self.failure = Some(error.clone()))
+        self.transport.send(buffer, self.is_flushed).inspect_err(|error| self.failure = Some(error.clone()))
+    }
+
+    /// Sends what waits for others.
+    pub fn flush(&mut self) {
+        if self.failure.is_none() {
+            self.transport.flush();
+        }
     }
 
     /// Sends a copy of `bytes`, where a buffer can be had. Tells whether it was.
@@ -177,9 +189,13 @@ impl Channel {
         self.failure.is_none() && self.transport.is_polled()
     }
 
-    /// From now on the descriptor tells of what is in `interest`. False if it is there already.
+    /// From now on the descriptor tells of what is in `interest`. False if it may be there already.
     pub(crate) fn rest(&mut self, interest: Operations) -> bool {
-        self.failure.is_some() || self.transport.rest(interest)
+        let rests = self.failure.is_some() || self.transport.rest(interest);
+        if !rests {
+            self.progress();
+        }
+        rests
     }
 
     pub(crate) fn has_failed(&self) -> bool {
@@ -200,6 +216,11 @@ impl Channel {
 
     pub(crate) fn set_watched(&mut self, is_watched: bool) {
         self.is_watched = is_watched;
+    }
+
+    pub(crate) fn set_flushed(&mut self, is_flushed: bool) {
+        self.is_flushed = is_flushed;
+        self.flush();
     }
 
     pub(crate) fn set_notify(&mut self, notify: Option<Arc<Notify>>) {

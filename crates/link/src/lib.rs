@@ -14,6 +14,7 @@ mod channel;
 pub mod commonware;
 mod config;
 mod counters;
+mod credits;
 mod error;
 mod events;
 pub mod future;

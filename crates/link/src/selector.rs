@@ -43,6 +43,8 @@ pub struct Selector {
     servers: Vec<usize>,
     /// Places that may be ready though nothing happens to them any more.
     hot: Vec<usize>,
+    /// Places whose channels a user had since the last selection, and may have sent something.
+    used: Vec<usize>,
     selected: Vec<(SelectionKey, Operations)>,
     /// Room for the tokens of a turn.
     tokens: Vec<usize>,
@@ -63,6 +65,7 @@ struct Entry {
     /// The channel knows whom to tell of buffers that come back, which it can only when it is connected.
     is_notifying: bool,
     is_hot: bool,
+    is_used: bool,
     is_selected: bool,
     /// How often it was looked at in vain.
     idle: u32,
@@ -90,6 +93,7 @@ impl Selector {
             free: Vec::new(),
             servers: Vec::new(),
             hot: Vec::new(),
+            used: Vec::new(),
             selected: Vec::new(),
             tokens: Vec::new(),
             unasked: 0,
@@ -129,6 +133,7 @@ impl Selector {
         match &mut endpoint {
             Endpoint::Channel(channel) => {
                 channel.set_watched(true);
+                channel.set_flushed(true);
                 // What happened before is told to nobody.
                 channel.signalled(true);
             }
@@ -136,8 +141,16 @@ impl Selector {
         }
         let notify = Notify::new(Arc::clone(&self.doorbell), token);
         let place = &mut self.places[token];
-        place.entry =
-            Some(Entry { endpoint, interest, notify, is_notifying: false, is_hot: false, is_selected: false, idle: 0 });
+        place.entry = Some(Entry {
+            endpoint,
+            interest,
+            notify,
+            is_notifying: false,
+            is_hot: false,
+            is_used: false,
+            is_selected: false,
+            idle: 0,
+        });
         let generation = place.generation;
         self.heat(token);
         Ok(SelectionKey { token, generation })
@@ -154,6 +167,7 @@ impl Selector {
             Endpoint::Channel(mut channel) => {
                 channel.set_notify(None);
                 channel.set_watched(false);
+                channel.set_flushed(false);
                 Ok(*channel)
             }
             Endpoint::Server(_) => Err(Error::StaleKey),
@@ -175,7 +189,7 @@ impl Selector {
         let entry = place.entry.take().ok_or(Error::StaleKey)?;
         place.generation = place.generation.wrapping_add(1);
         self.free.push(key.token);
-        for tokens in [&mut self.hot, &mut self.servers] {
+        for tokens in [&mut self.hot, &mut self.used, &mut self.servers] {
             tokens.retain(|token| *token != key.token);
         }
         self.selected.retain(|(selected, _)| *selected != key);
@@ -189,10 +203,16 @@ impl Selector {
     ///
     /// [`Error::StaleKey`], also for the key of a server channel.
     pub fn channel(&mut self, key: SelectionKey) -> Result<&mut Channel, Error> {
-        match &mut self.entry(key)?.endpoint {
-            Endpoint::Channel(channel) => Ok(channel),
-            Endpoint::Server(_) => Err(Error::StaleKey),
+        let place = self.places.get_mut(key.token).filter(|place| place.generation == key.generation);
+        let Some(Entry { endpoint: Endpoint::Channel(channel), is_used, .. }) =
+            place.and_then(|place| place.entry.as_mut())
+        else {
+            return Err(Error::StaleKey);
+        };
+        if !std::mem::replace(is_used, true) {
+            self.used.push(key.token);
         }
+        Ok(channel)
     }
 
     /// The server channel of a key.
@@ -255,6 +275,7 @@ impl Selector {
                 entry.is_selected = false;
             }
         }
+        self.flush();
         for round in 1_u32.. {
             self.look_at_hot();
             // The system is asked rarely where there is something to do, and seldom where something is polled for.
@@ -282,6 +303,18 @@ impl Selector {
             }
         }
         Ok(self.selected.len())
+    }
+
+    /// Sends what waits in channels that a user had.
+    fn flush(&mut self) {
+        for token in self.used.drain(..) {
+            if let Some(entry) = self.places[token].entry.as_mut() {
+                entry.is_used = false;
+                if let Endpoint::Channel(channel) = &mut entry.endpoint {
+                    channel.flush();
+                }
+            }
+        }
     }
 
     /// How long may be slept.

@@ -28,8 +28,12 @@ pub(crate) trait Transport: Send {
     /// A buffer, if one is free and the peer has room for its message.
     fn buffer(&mut self) -> Option<Buffer>;
 
-    /// Sends a buffer that [`buffer`](Self::buffer) gave.
-    fn send(&mut self, buffer: Buffer) -> Result<(), Error>;
+    /// Sends a buffer that [`buffer`](Self::buffer) gave. `may_wait`: the next [`flush`](Self::flush) or
+    /// [`progress`](Self::progress) is near, so it may wait for others that go with it.
+    fn send(&mut self, buffer: Buffer, may_wait: bool) -> Result<(), Error>;
+
+    /// Sends what waits for others, as far as it can go now.
+    fn flush(&mut self) {}
 
     /// The next message, if it is here.
     fn receive(&mut self) -> Option<Message>;
@@ -52,7 +56,8 @@ pub(crate) trait Transport: Send {
         false
     }
 
-    /// From now on the descriptor tells of what is in `interest`, and nobody looks before. False if it is there already.
+    /// From now on the descriptor tells of what is in `interest`, and nobody looks before. False if it may be there already:
+    /// then comes another [`progress`](Self::progress).
     fn rest(&mut self, _interest: Operations) -> bool {
         true
     }

@@ -33,7 +33,7 @@ use turnpike_link::{
 /// Where things are in the memory of either side, for the buffers of [`config`] (docs/link.md).
 const MESSAGES: usize = 128;
 const GIVEN_BACK: usize = 256;
-const FIRST_BUFFER: usize = 4096;
+const FIRST_BUFFER: usize = 4096 + 128;
 const BYTES: usize = 8192;
 
 fn config() -> Config {

@@ -18,15 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-fn each<F: Future<Output = ()> + Send + 'static>(test: impl Fn(Context, Network) -> F) {
-    for network in
-        [Network::new(Driver::new().unwrap(), Config { buffers: 8, buffer_bytes: 1 << 10, ..Config::default() })]
-    {
-        Runner::default().start(|context| {
-            let test = test(context.child("test"), network);
-            async move { context.timeout(PATIENCE, test).await.expect("the test waits for ever") }
-        });
-    }
+fn run<F: Future<Output = ()> + Send + 'static>(test: impl FnOnce(Context, Network) -> F) {
+    let network =
+        Network::new(Driver::new().unwrap(), Config { buffers: 8, buffer_bytes: 1 << 10, ..Config::default() });
+    Runner::default().start(|context| {
+        let test = test(context.child("test"), network);
+        async move { context.timeout(PATIENCE, test).await.expect("the test waits for ever") }
+    });
 }
 
 /// Both ends of a connection.
@@ -44,7 +42,7 @@ async fn receive(stream: &mut Stream, length: usize) -> Vec<u8> {
 
 #[test]
 fn bytes_come_as_they_were_sent_however_they_are_cut() {
-    each(|context, network| async move {
+    run(|context, network| async move {
         let [(mut near, mut from_far), (mut far, mut from_near)] = pair(&network).await;
         // More than all buffers together, in pieces of all sizes; sent back by the other side.
         let sent: Vec<u8> = (0..100_000_u32).map(|at| (at * 7 + at / 251) as u8).collect();
@@ -82,7 +80,7 @@ fn place(bytes: &[u8]) -> std::ops::Range<usize> {
 
 #[test]
 fn what_is_received_is_the_registered_buffer_itself() {
-    each(|_, network| async move {
+    run(|_, network| async move {
         let [(mut near, _near), (_far, mut from_near)] = pair(&network).await;
         near.send(vec![7; 600]).await.unwrap();
         let first = from_near.recv(100).await.unwrap().coalesce();
@@ -98,7 +96,7 @@ fn what_is_received_is_the_registered_buffer_itself() {
 
 #[test]
 fn who_keeps_what_was_received_does_not_stop_the_peer() {
-    each(|_, network| async move {
+    run(|_, network| async move {
         let [(mut near, _near), (_far, mut from_near)] = pair(&network).await;
         let mut kept = Vec::new();
         for number in 0..100 {
@@ -113,7 +111,7 @@ fn who_keeps_what_was_received_does_not_stop_the_peer() {
 
 #[test]
 fn a_half_that_ends_leaves_the_other_one() {
-    each(|_, network| async move {
+    run(|_, network| async move {
         let [(mut near, mut from_far), (mut far, mut from_near)] = pair(&network).await;
         near.send(vec![1; 50]).await.unwrap();
         drop(near);
@@ -126,7 +124,7 @@ fn a_half_that_ends_leaves_the_other_one() {
 
 #[test]
 fn what_is_dropped_in_the_middle_is_unusable() {
-    each(|context, network| async move {
+    run(|context, network| async move {
         let [(mut near, mut from_far), (mut far, mut from_near)] = pair(&network).await;
         let receiving = from_near.recv(1);
         assert!(tokio::time::timeout(Duration::from_millis(5), receiving).await.is_err());
@@ -142,7 +140,7 @@ fn what_is_dropped_in_the_middle_is_unusable() {
 
 #[test]
 fn a_peer_that_goes_is_told_behind_what_it_sent() {
-    each(|context, network| async move {
+    run(|context, network| async move {
         let [(mut near, mut from_far), (mut far, from_near)] = pair(&network).await;
         far.send(b"okay").await.unwrap();
         assert_eq!(receive(&mut from_far, 2).await, b"ok");
@@ -162,7 +160,7 @@ fn a_peer_that_goes_is_told_behind_what_it_sent() {
 
 #[test]
 fn addresses_that_cannot_be_had_are_told() {
-    each(|_, network| async move {
+    run(|_, network| async move {
         assert!(matches!(network.dial(SocketAddr::from(([127, 0, 0, 1], 1))).await, Err(Error::ConnectionFailed)));
         let mut listener = network.bind(ANY).await.unwrap();
         let taken = listener.local_addr().unwrap();

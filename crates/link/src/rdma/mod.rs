@@ -184,7 +184,7 @@ impl Transport for Rdma {
         if let State::Open(open) = &mut self.state { open.buffer() } else { None }
     }
 
-    fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
+    fn send(&mut self, buffer: Buffer, _may_wait: bool) -> Result<(), Error> {
         if let State::Open(open) = &mut self.state { open.send(buffer) } else { Err(Error::NotConnected) }
     }
 
@@ -196,6 +196,14 @@ impl Transport for Rdma {
         if let State::Open(open) = &mut self.state {
             open.set_notify(notify);
         }
+    }
+
+    fn is_polled(&self) -> bool {
+        if let State::Open(open) = &self.state { open.is_polled() } else { false }
+    }
+
+    fn rest(&mut self, _interest: Operations) -> bool {
+        if let State::Open(open) = &mut self.state { open.rest() } else { true }
     }
 
     fn peer(&self) -> Option<SocketAddr> {

@@ -17,12 +17,13 @@ use super::{
 };
 use crate::{
     Buffer, Config, Counters, Error, Message, Operations,
+    credits::Credits,
     notify::Notify,
     pool::{FreeList, Lease, Pool, lease, private_pool},
     tcp::frame::Greeting,
 };
 
-/// Receives beyond those that credits are granted for: two frames of credits, see [`Open::worth`], and a close.
+/// Receives beyond those that credits are granted for: two frames of credits, and a close.
 const SPARE_RECEIVES: u16 = 3;
 
 /// How long a channel that is dropped waits for the device to send what is on the way, as nobody does later.
@@ -33,16 +34,7 @@ pub(super) struct Open {
     send_pool: Arc<Pool<FreeList>>,
     receive_pool: Arc<Pool<FreeList>>,
     room: u32,
-    /// Buffers of the peer, and those of them that no message or buffer of ours is meant for.
-    peer_buffers: u16,
-    credits: u16,
-    /// Messages that the peer may still send.
-    granted: u16,
-    /// Credits to be sent with the next frame.
-    to_grant: u16,
-    /// Credits that are worth a frame of their own: no less than half of the buffers, so that no more frames of credits come
-    /// than there are spare receives. For a peer that has none any more, and so has got all frames of credits, one is.
-    worth: u16,
+    credits: Credits,
     /// Sends that may not be done, in order, with the buffers that they keep.
     in_flight: VecDeque<Option<u16>>,
     /// The number of the first of them.
@@ -64,6 +56,8 @@ impl Open {
         let (buffers, bytes) = (config.buffers, config.buffer_bytes);
         // Sends behind the last one that was signalled keep their buffers until the next one is done: those come on top.
         let send_pool = private_pool(buffers + config.signal_every, bytes, 1)?;
+        // What is worth a frame of credits: no less than half of the buffers, so that no more of them come than there are spare
+        // receives. A peer that has no credit any more has got all frames of credits, and one is worth it.
         let worth = buffers.div_ceil(2);
         let receive_pool = private_pool(buffers + SPARE_RECEIVES, bytes, worth)?;
         // Bare frames have a period of signals, one of which tells that they are done, and the close has a place.
@@ -74,11 +68,7 @@ impl Open {
             queue,
             send_pool,
             room: bytes,
-            peer_buffers: 0,
-            credits: 0,
-            granted: buffers,
-            to_grant: 0,
-            worth,
+            credits: Credits::new(buffers, worth),
             in_flight: VecDeque::with_capacity(usize::from(sends)),
             first: 0,
             bare: 0,
@@ -95,7 +85,7 @@ impl Open {
     /// What the peer says about itself.
     pub(super) fn greet(&mut self, theirs: Greeting) {
         self.room = self.room.min(theirs.buffer_bytes);
-        (self.peer_buffers, self.credits) = (theirs.buffers, theirs.buffers);
+        self.credits.greet(theirs.buffers);
     }
 
     /// Takes what the completion channel told.
@@ -120,10 +110,10 @@ impl Open {
 
     /// What users gave back: buffers they did not send, with their credits, and messages, whose buffers are free again.
     fn collect(&mut self) -> Result<(), Error> {
-        self.credits += self.send_pool.home().take_all_given_back();
+        self.credits.unspend(self.send_pool.home().take_all_given_back());
         let given_back = self.receive_pool.home().take_given_back();
         self.receive_again(given_back)?;
-        if self.to_grant >= self.receive_pool.home().worth() && self.bare < self.signal_every {
+        if self.credits.is_frame_due(self.receive_pool.home()) && self.bare < self.signal_every {
             self.post(Kind::Credits, None, false)?;
         }
         Ok(())
@@ -134,7 +124,7 @@ impl Open {
         if count > 0 {
             let pool = &self.receive_pool;
             self.queue.post_receives(iter::from_fn(|| lease(pool)).take(usize::from(count)))?;
-            self.to_grant += count;
+            self.credits.returned(count);
         }
         Ok(())
     }
@@ -145,13 +135,7 @@ impl Open {
         loop {
             let count = self.queue.poll()?;
             if count == 0 {
-                if self.is_armed || failure.is_some() {
-                    return failure.map_or(Ok(()), Err);
-                }
-                self.queue.arm()?;
-                self.is_armed = true;
-                // What completed before is not told.
-                continue;
+                return failure.map_or(Ok(()), Err);
             }
             for at in 0..count {
                 match self.queue.completion(at) {
@@ -162,6 +146,24 @@ impl Open {
                 }
             }
         }
+    }
+
+    /// Whether nobody is told of completions, so that they have to be looked for.
+    pub(super) fn is_polled(&self) -> bool {
+        !self.is_armed
+    }
+
+    /// From now on the completion channel tells of the next completion. False if it did not before: one that is there already
+    /// it does not tell.
+    pub(super) fn rest(&mut self) -> bool {
+        if self.is_armed || self.end.is_some() {
+            return true;
+        }
+        match self.queue.arm() {
+            Ok(()) => self.is_armed = true,
+            Err(error) => self.end = Some(error),
+        }
+        false
     }
 
     /// All sends up to a number are done: the device does them in order.
@@ -179,13 +181,10 @@ impl Open {
     fn received(&mut self, lease: Lease, bytes: u32, immediate: Option<u32>) -> Result<(), Error> {
         let immediate = immediate.ok_or(Error::BadFrame("without the word that goes beside each"))?;
         let Immediate { credits, kind } = Immediate::decode(immediate, bytes)?;
-        self.credits = self.credits.checked_add(credits).ok_or(Error::CreditForged)?;
-        if self.credits > self.peer_buffers {
-            return Err(Error::CreditForged);
-        }
+        self.credits.earn(credits.into())?;
         match kind {
             Kind::Message => {
-                self.granted = self.granted.checked_sub(1).ok_or(Error::CreditExceeded)?;
+                self.credits.received()?;
                 self.inbox.push_back(Message::new(lease, bytes as usize));
                 self.counters.received += 1;
                 Ok(())
@@ -196,11 +195,7 @@ impl Open {
     }
 
     fn post(&mut self, kind: Kind, message: Option<(Lease, usize)>, must_signal: bool) -> Result<(), Error> {
-        let credits = std::mem::take(&mut self.to_grant);
-        if credits > 0 {
-            self.granted += credits;
-            self.receive_pool.home().set_worth(self.worth);
-        }
+        let credits = self.credits.grant(self.receive_pool.home());
         self.unsignalled += 1;
         let is_signalled = must_signal || self.unsignalled >= self.signal_every;
         if is_signalled {
@@ -230,7 +225,7 @@ impl Open {
             if left.is_zero() {
                 return;
             }
-            if self.first <= last && self.end.is_none() {
+            if self.first <= last && self.end.is_none() && self.rest() {
                 let mut descriptor = [PollFd::new(&self.queue, PollFlags::IN)];
                 let _ = poll(&mut descriptor, Timespec::try_from(left).ok().as_ref());
             }
@@ -239,15 +234,15 @@ impl Open {
 
     pub(super) fn ready(&self) -> Operations {
         Operations::RECEIVE.when(!self.inbox.is_empty())
-            | Operations::SEND.when(self.credits > 0 && self.send_pool.home().len() > 0)
+            | Operations::SEND.when(self.credits.may_send() && self.send_pool.home().len() > 0)
     }
 
     pub(super) fn buffer(&mut self) -> Option<Buffer> {
-        if self.credits == 0 {
+        if !self.credits.may_send() {
             return None;
         }
         let lease = lease(&self.send_pool)?;
-        self.credits -= 1;
+        self.credits.spend();
         Some(Buffer::new(lease, self.room as usize))
     }
 
@@ -260,9 +255,8 @@ impl Open {
 
     pub(super) fn receive(&mut self) -> Option<Message> {
         let message = self.inbox.pop_front()?;
-        // The peer can send no other, and a user that keeps most of the buffers may wait for one.
-        if self.granted == 0 && self.inbox.is_empty() {
-            self.receive_pool.home().set_worth(1);
+        if self.inbox.is_empty() {
+            self.credits.took_last(self.receive_pool.home());
         }
         Some(message)
     }

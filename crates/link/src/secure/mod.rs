@@ -113,7 +113,7 @@ impl Secure {
         buffer.set_len(HANDSHAKE_BYTES);
         let length = handshake.write_message(&[], &mut buffer);
         buffer.set_len(length.map_err(|_| Error::Handshake("its next message cannot be made"))?);
-        self.inner.send(buffer)?;
+        self.inner.send(buffer, false)?;
         if handshake.is_handshake_finished() {
             self.state = State::Sealed { ciphers: ciphers(handshake)?, is_confirmed: false };
         }
@@ -146,7 +146,7 @@ impl Secure {
             let mut ciphers = ciphers(handshake)?;
             // The peer has room for it, as this side has sent one message.
             let Some(buffer) = self.inner.buffer() else { return Err(Error::Handshake("the peer has no room for it")) };
-            seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Ready, buffer)?;
+            seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Ready, buffer, false)?;
             self.state = State::Sealed { ciphers, is_confirmed: true };
         }
         Ok(true)
@@ -202,10 +202,16 @@ fn ciphers(handshake: &mut HandshakeState) -> Result<Box<Ciphers>, Error> {
 }
 
 /// Seals a message in its buffer, and sends it.
-fn seal(inner: &mut dyn Transport, cipher: &mut Cipher, kind: Kind, mut buffer: Buffer) -> Result<(), Error> {
+fn seal(
+    inner: &mut dyn Transport,
+    cipher: &mut Cipher,
+    kind: Kind,
+    mut buffer: Buffer,
+    may_wait: bool,
+) -> Result<(), Error> {
     let tag = cipher.seal(kind, &mut buffer)?;
     buffer.append(tag.as_ref());
-    inner.send(buffer)
+    inner.send(buffer, may_wait)
 }
 
 impl Transport for Secure {
@@ -247,9 +253,13 @@ impl Transport for Secure {
         Some(buffer)
     }
 
-    fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
+    fn send(&mut self, buffer: Buffer, may_wait: bool) -> Result<(), Error> {
         let State::Sealed { ciphers, is_confirmed: true } = &mut self.state else { return Err(Error::NotConnected) };
-        seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Message, buffer)
+        seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Message, buffer, may_wait)
+    }
+
+    fn flush(&mut self) {
+        self.inner.flush();
     }
 
     fn receive(&mut self) -> Option<Message> {
@@ -291,7 +301,7 @@ impl Transport for Secure {
             self.inner.signalled(false);
             if self.inner.progress().is_ok() {
                 let Some(buffer) = self.inner.buffer() else { return false };
-                let _ = seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Close, buffer);
+                let _ = seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Close, buffer, false);
             }
             self.end = Some(Error::Closed);
         }

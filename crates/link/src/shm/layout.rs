@@ -1,13 +1,13 @@
 //! Where things are in the memory that one side writes and the other one reads.
 
-use crate::{Config, pool::stride, tcp::frame::Greeting};
+use crate::{
+    Config,
+    pool::{FIRST, LINES, stride},
+    tcp::frame::Greeting,
+};
 
 use super::ring::capacity;
 
-/// Two cache lines, which processors fetch together: what different sides wait for is not within them.
-const LINES: usize = 128;
-
-/// Buffers begin at a page.
 const PAGE: usize = 4096;
 
 /// Sizes that both sides agreed on. In order: what the writer wants to be rung for, its ring of messages, its ring of the
@@ -37,7 +37,7 @@ impl Layout {
     }
 
     pub(super) const fn first_buffer(self) -> usize {
-        (self.given_back() + self.ring_bytes()).next_multiple_of(PAGE)
+        (self.given_back() + self.ring_bytes()).next_multiple_of(PAGE) + FIRST
     }
 
     pub(super) fn bytes(self) -> usize {

@@ -76,7 +76,7 @@ struct Open {
     /// Where messages are copied to from a peer whose memory is not handed out.
     copies: Option<Arc<Pool<FreeList>>>,
 
-    /// A rule that the peer broke, to be told once all messages from before were received.
+    /// A rule that the peer broke: from then on nothing is received or sent, and the next progress tells it.
     broken: Option<Error>,
 }
 
@@ -304,6 +304,9 @@ impl Transport for Shm {
 
     fn buffer(&mut self) -> Option<Buffer> {
         let State::Open(open) = &mut self.state else { return None };
+        if open.broken.is_some() {
+            return None;
+        }
         let lease = lease(&open.send_pool).or_else(|| {
             let collected = open.collect().map(|()| None::<()>);
             open.note(collected);
@@ -312,9 +315,12 @@ impl Transport for Shm {
         Some(Buffer::new(lease, open.layout.buffer_bytes as usize))
     }
 
-    fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
+    fn send(&mut self, buffer: Buffer, _may_wait: bool) -> Result<(), Error> {
         let State::Open(open) = &mut self.state else { return Err(Error::NotConnected) };
         assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that gave it");
+        if let Some(broken) = &open.broken {
+            return Err(broken.clone());
+        }
         let (lease, length) = buffer.into_parts();
         let index = lease.into_index();
         open.is_sent[usize::from(index)] = true;
@@ -329,6 +335,7 @@ impl Transport for Shm {
 
     fn receive(&mut self) -> Option<Message> {
         let State::Open(open) = &mut self.state else { return None };
+        // Neither what stands where the rule was broken nor what comes behind it, whatever the peer makes of it meanwhile.
         if open.broken.is_some() {
             return None;
         }

@@ -196,3 +196,38 @@ fn zero_is_an_entry_once_the_stamp_is() {
     assert_eq!(words.load(3), 0, "the word of buffer 0, given back at a stamp of zero");
     assert_eq!(reader.pop(&words), Ok(Some(entry(0))));
 }
+
+#[test]
+fn messages_pass_between_threads_in_mapped_memory() {
+    const MESSAGES: u64 = 30;
+    let memory = &crate::memory::Memory::private(4096).unwrap();
+    let ring = |offset| Mapped { memory, offset };
+    let buffer = |index: u16| 1024 + 64 * usize::from(index);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut sent, mut returns) = (Writer::new(2), Reader::new(2));
+            for number in 0..MESSAGES {
+                let index = if number < 2 { number as u16 } else { next(&mut returns, &ring(128)).index };
+                // SAFETY: the buffer is here: in the beginning, and after it was given back.
+                unsafe { memory.slice_mut(buffer(index), 8) }.copy_from_slice(&number.to_le_bytes());
+                sent.push(&ring(0), entry(index));
+            }
+        });
+        let (mut received, mut given_back) = (Reader::new(2), Writer::new(2));
+        for number in 0..MESSAGES {
+            let got = next(&mut received, &ring(0));
+            // SAFETY: the entry says that the buffer is here.
+            assert_eq!(unsafe { memory.slice(buffer(got.index), 8) }, number.to_le_bytes());
+            given_back.push(&ring(128), entry(got.index));
+        }
+    });
+}
+
+fn next(reader: &mut Reader, words: &impl Words) -> Entry {
+    loop {
+        match reader.pop(words).unwrap() {
+            Some(entry) => return entry,
+            None => std::thread::yield_now(),
+        }
+    }
+}

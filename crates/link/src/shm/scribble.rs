@@ -55,13 +55,18 @@ pub fn scribbled(steps: &[Step], buffers: u16, buffer_bytes: u32, is_copied: boo
             Step::Scribble(at, word) => scribbler.store(usize::from(at) % words, word),
             Step::Message(word) => messages.put(&scribbler, word),
             Step::GiveBack(index) => returns.put(&scribbler, u64::from(index) << 32),
-            Step::Receive => held.extend(channel.receive()),
+            Step::Receive => {
+                let received = channel.receive();
+                assert!(received.is_none() || failure.is_none(), "a message behind a rule that was broken");
+                held.extend(received);
+            }
             Step::Release if held.is_empty() => {}
             Step::Release => drop(held.remove(0)),
             Step::Send => {
                 if let Some(buffer) = channel.buffer() {
+                    assert_eq!(failure, None, "a buffer behind a rule that was broken");
                     sent += 1;
-                    channel.send(buffer)?;
+                    channel.send(buffer, false)?;
                 }
             }
             Step::Rest => {

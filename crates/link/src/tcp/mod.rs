@@ -27,6 +27,7 @@ use reader::{Reader, Source, Step};
 use self::frame::{Greeting, Header, Kind};
 use crate::{
     Address, Buffer, Config, Error, Message, Operations,
+    credits::Credits,
     error::Tried,
     notify::Notify,
     pool::{FreeList, Lease, Pool, lease, private_pool},
@@ -38,6 +39,12 @@ const TURN: usize = 32;
 
 /// Bytes after which a turn ends as well, so that messages are in a core's cache yet when their user has them.
 const TURN_BYTES: usize = 128 << 10;
+
+/// Messages that one system call takes at most.
+const BATCH: usize = 32;
+
+/// Bytes that wait for more at most: the peer may have nothing else to do.
+const BATCH_BYTES: usize = 32 << 10;
 
 /// A connection.
 pub(crate) struct Tcp {
@@ -69,17 +76,13 @@ struct Open {
     send_pool: Arc<Pool<FreeList>>,
     receive_pool: Arc<Pool<FreeList>>,
     room: u32,
-    /// Buffers of the peer, and those of them that no message or buffer of ours is meant for.
-    peer_buffers: u16,
-    credits: u16,
-    /// Messages that the peer may still send.
-    granted: u16,
-    /// Credits to be sent with the next frame.
-    to_grant: u16,
-    /// Credits that are worth a frame of their own: half of the buffers. For a peer that has none any more, one is.
-    worth: u16,
+    credits: Credits,
     sequence: u32,
     outbox: VecDeque<Outgoing>,
+    /// Bytes of the messages that came to the outbox since it was last written.
+    waiting: usize,
+    /// Something was sent since the last progress: what comes now may wait for more.
+    has_sent: bool,
     reader: Reader,
     inbox: VecDeque<Message>,
 }
@@ -89,6 +92,14 @@ struct Outgoing {
     header: [u8; Header::BYTES],
     message: Option<(Lease, usize)>,
     sent: usize,
+}
+
+impl Outgoing {
+    /// What the socket has not taken, of the header and of the message.
+    fn unsent(&self) -> [&[u8]; 2] {
+        let body = self.message.as_ref().map_or(&[][..], |(lease, length)| lease.bytes(*length));
+        [&self.header[self.sent.min(Header::BYTES)..], &body[self.sent.saturating_sub(Header::BYTES)..]]
+    }
 }
 
 impl Tcp {
@@ -170,71 +181,73 @@ impl State {
 
 impl Open {
     fn new(config: &Config, theirs: Greeting) -> Result<Self, Error> {
+        // Credits for half of the buffers are worth a frame of their own.
         let worth = config.buffers / 2;
+        let mut credits = Credits::new(config.buffers, worth);
+        credits.greet(theirs.buffers);
         let receive_pool = private_pool(config.buffers, config.buffer_bytes, worth)?;
         Ok(Self {
             send_pool: private_pool(config.buffers, config.buffer_bytes, 1)?,
             reader: Reader::new(Arc::clone(&receive_pool), config.buffer_bytes),
             receive_pool,
             room: config.buffer_bytes.min(theirs.buffer_bytes),
-            peer_buffers: theirs.buffers,
-            credits: theirs.buffers,
-            granted: config.buffers,
-            to_grant: 0,
-            worth,
+            credits,
             sequence: 0,
             outbox: VecDeque::with_capacity(usize::from(config.buffers) + 1),
+            waiting: 0,
+            has_sent: false,
             inbox: VecDeque::with_capacity(TURN),
         })
     }
 
     /// What users gave back: buffers they did not send, with their credits, and messages, whose buffers are free again.
     fn collect(&mut self) -> Result<(), Error> {
-        self.credits += self.send_pool.home().take_all_given_back();
-        self.to_grant += self.receive_pool.home().take_given_back();
-        if self.to_grant >= self.receive_pool.home().worth() {
+        self.credits.unspend(self.send_pool.home().take_all_given_back());
+        self.credits.returned(self.receive_pool.home().take_given_back());
+        if self.credits.is_frame_due(self.receive_pool.home()) {
             self.enqueue(Kind::Credits, None);
         }
         // In use by nobody but messages of the peer: what came with its frames was sent to it before.
-        let credits = std::mem::take(&mut self.reader.credits);
-        let credits = u16::try_from(credits).map_err(|_| Error::CreditForged)?;
-        self.credits = self.credits.checked_add(credits).ok_or(Error::CreditForged)?;
-        if self.credits > self.peer_buffers {
-            return Err(Error::CreditForged);
-        }
-        Ok(())
+        self.credits.earn(std::mem::take(&mut self.reader.credits))
     }
 
     /// Puts a frame behind those that wait, with all credits that can be granted.
     fn enqueue(&mut self, kind: Kind, message: Option<(Lease, usize)>) {
-        let credits = std::mem::take(&mut self.to_grant);
-        if credits > 0 {
-            self.granted += credits;
-            self.receive_pool.home().set_worth(self.worth);
-        }
+        let credits = self.credits.grant(self.receive_pool.home());
         let length = message.as_ref().map_or(0, |(_, length)| *length as u32);
         let header = Header { length, sequence: self.sequence, credits, kind }.encode();
         self.sequence = self.sequence.wrapping_add(1);
         self.outbox.push_back(Outgoing { header, message, sent: 0 });
     }
 
-    /// Writes what the socket takes. Tells whether it takes more.
+    /// Writes what the socket takes, many frames with a call. Tells whether it takes more.
     fn flush(&mut self, socket: &OwnedFd) -> Result<bool, Error> {
-        while let Some(frame) = self.outbox.front_mut() {
-            let body = frame.message.as_ref().map_or(&[][..], |(lease, length)| lease.bytes(*length));
-            let whole = Header::BYTES + body.len();
-            let head = &frame.header[frame.sent.min(Header::BYTES)..];
-            let body = &body[frame.sent.saturating_sub(Header::BYTES)..];
-            match rustix::io::writev(socket, &[IoSlice::new(head), IoSlice::new(body)]) {
-                Ok(count) => frame.sent += count,
+        self.waiting = 0;
+        while !self.outbox.is_empty() {
+            let mut slices = [IoSlice::new(&[]); 2 * BATCH];
+            let mut count = 0;
+            for (frame, slices) in self.outbox.iter().zip(slices.chunks_mut(2)) {
+                let [head, body] = frame.unsent();
+                slices[0] = IoSlice::new(head);
+                slices[1] = IoSlice::new(body);
+                count += 2;
+            }
+            let mut written = match rustix::io::writev(socket, &slices[..count]) {
+                Ok(written) => written,
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => continue,
                 Err(errno) => return Err(gone(errno)),
-            }
-            if frame.sent == whole
-                && let Some((lease, _)) = self.outbox.pop_front().and_then(|frame| frame.message)
-            {
-                self.send_pool.home().put(lease.into_index());
+            };
+            while let Some(frame) = self.outbox.front_mut() {
+                let unsent: usize = frame.unsent().map(<[u8]>::len).iter().sum();
+                frame.sent += unsent.min(written);
+                if written < unsent {
+                    break;
+                }
+                written -= unsent;
+                if let Some((lease, _)) = self.outbox.pop_front().and_then(|frame| frame.message) {
+                    self.send_pool.home().put(lease.into_index());
+                }
             }
         }
         Ok(true)
@@ -243,10 +256,11 @@ impl Open {
     /// Reads messages until the socket is dry or its turn is over. Tells whether there may be more.
     fn fill(&mut self, socket: &OwnedFd, may_be_over: bool) -> Result<bool, Error> {
         let mut bytes = 0;
+        let mut socket = Socket { socket, is_dry: false, may_be_over };
         while self.inbox.len() < TURN && bytes < TURN_BYTES {
-            match self.reader.step(&mut Socket { socket, is_dry: false, may_be_over })? {
+            match self.reader.step(&mut socket)? {
                 Step::Message(message) => {
-                    self.granted = self.granted.checked_sub(1).ok_or(Error::CreditExceeded)?;
+                    self.credits.received()?;
                     bytes += message.len();
                     self.inbox.push_back(message);
                 }
@@ -282,6 +296,7 @@ impl Transport for Tcp {
             })?;
             open.collect()?;
         }
+        open.has_sent = false;
         self.flush();
         Ok(())
     }
@@ -293,34 +308,41 @@ impl Transport for Tcp {
     fn ready(&self) -> Operations {
         let State::Open(open) = &self.state else { return Operations::NONE };
         Operations::RECEIVE.when(!open.inbox.is_empty())
-            | Operations::SEND.when(open.credits > 0 && open.send_pool.home().len() > 0)
+            | Operations::SEND.when(open.credits.may_send() && open.send_pool.home().len() > 0)
     }
 
     fn buffer(&mut self) -> Option<Buffer> {
         let State::Open(open) = &mut self.state else { return None };
-        if open.credits == 0 {
+        if !open.credits.may_send() {
             return None;
         }
         let lease = lease(&open.send_pool)?;
-        open.credits -= 1;
+        open.credits.spend();
         Some(Buffer::new(lease, open.room as usize))
     }
 
-    fn send(&mut self, buffer: Buffer) -> Result<(), Error> {
+    fn send(&mut self, buffer: Buffer, may_wait: bool) -> Result<(), Error> {
         let State::Open(open) = &mut self.state else { return Err(Error::NotConnected) };
         assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that gave it");
-        open.to_grant += open.receive_pool.home().take_all_given_back();
+        open.credits.returned(open.receive_pool.home().take_all_given_back());
+        open.waiting += buffer.len();
         open.enqueue(Kind::Message, Some(buffer.into_parts()));
-        self.flush();
+        let is_first = !std::mem::replace(&mut open.has_sent, true);
+        if is_first || !may_wait || open.waiting >= BATCH_BYTES || open.outbox.len() >= BATCH {
+            self.flush();
+        }
         Ok(())
+    }
+
+    fn flush(&mut self) {
+        Self::flush(self);
     }
 
     fn receive(&mut self) -> Option<Message> {
         let State::Open(open) = &mut self.state else { return None };
         let message = open.inbox.pop_front()?;
-        // The peer can send no other, and a user that keeps most of the buffers may wait for one.
-        if open.granted == 0 && open.inbox.is_empty() {
-            open.receive_pool.home().set_worth(1);
+        if open.inbox.is_empty() {
+            open.credits.took_last(open.receive_pool.home());
         }
         Some(message)
     }
