@@ -9,7 +9,7 @@
 namespace twin {
 
 struct Sum;
-enum class Kind : int { kAny, kSame, kOpposite, kSpecial };
+enum class Kind : size_t { kAny, kSame, kOpposite, kSpecial };
 
 // Coordinates are times 2^381, big-endian.
 struct Term {
@@ -25,7 +25,7 @@ twin::Sum* turnpike_sum_new(uint64_t seed);
 void turnpike_sum_free(twin::Sum* sum);
 size_t turnpike_sum_vectors();
 bool turnpike_sum_vector(twin::Sum* sum, uint32_t bits, size_t at);
-void turnpike_sum_draw(twin::Sum* sum, twin::Kind kind, uint32_t bits, size_t count);
+bool turnpike_sum_draw(twin::Sum* sum, twin::Kind kind, uint32_t bits, size_t count);
 void turnpike_sum_size(const twin::Sum* sum, size_t* windows, size_t* buckets);
 size_t turnpike_sum_terms(const twin::Sum* sum, size_t first, size_t end, twin::Term* terms);
 bool turnpike_sum_put(twin::Sum* sum, size_t bucket, const uint8_t* point);

@@ -57,8 +57,8 @@ impl Sum {
 
     /// The published vector of this number; none where there are not so many, or crates/verify says otherwise.
     fn set_vector(&mut self, bits: u32, at: usize) -> Option<()> {
-        let cases = VECTORS.iter().flat_map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default());
-        let case = cases.skip(at).next()?;
+        let mut cases = VECTORS.iter().flat_map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default());
+        let case = cases.nth(at)?;
         let (points, scalars) = multiples::<G1>(&from_hex(case["Input"].as_str()?)?).ok()?;
         let expected = from_hex(case["Expected"].as_str()?)?;
         self.set(bits, points, &scalars);
@@ -142,10 +142,9 @@ impl Sum {
     }
 }
 
-/// What kind of points and scalars is drawn. The testbench numbers them.
-#[repr(C)]
+/// What kind of points and scalars is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+enum Kind {
     /// Random ones.
     Any,
     /// One point.
@@ -155,6 +154,9 @@ pub enum Kind {
     /// All that is special, infinity, zero and the order less one among them.
     Special,
 }
+
+/// As the testbench numbers them.
+const KINDS: [Kind; 4] = [Kind::Any, Kind::Same, Kind::Opposite, Kind::Special];
 
 /// Of no points. `turnpike_sum_free` frees it.
 #[unsafe(no_mangle)]
@@ -189,15 +191,17 @@ pub extern "C" fn turnpike_sum_vectors() -> usize {
     VECTORS.iter().map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default().len()).sum()
 }
 
-/// Becomes one of so many points of a kind, with digits of so many bits.
+/// Becomes one of so many points of a kind, with digits of so many bits. False where there is no such kind.
 ///
 /// # Safety
 ///
 /// The sum is one of `turnpike_sum_new`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn turnpike_sum_draw(sum: *mut Sum, kind: Kind, bits: u32, count: usize) {
+pub unsafe extern "C" fn turnpike_sum_draw(sum: *mut Sum, kind: usize, bits: u32, count: usize) -> bool {
+    let Some(kind) = KINDS.get(kind) else { return false };
     // SAFETY: the caller's promise.
-    unsafe { &mut *sum }.draw(kind, bits, count);
+    unsafe { &mut *sum }.draw(*kind, bits, count);
+    true
 }
 
 /// How many windows it has, and how many buckets each of them.

@@ -202,7 +202,7 @@ class Sums {
     add_up(bits, name, 1);
   }
   void draw(twin::Kind kind, unsigned bits, size_t count) {
-    turnpike_sum_draw(sum_.get(), kind, bits, count);
+    if (!turnpike_sum_draw(sum_.get(), kind, bits, count)) harness::fail(bench_, "there is no such kind");
     add_up(bits, std::to_string(count) + " points of kind " + std::to_string(static_cast<int>(kind)), count);
   }
 
