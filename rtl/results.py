@@ -71,10 +71,14 @@ def page():
                     f"{cells(entry.get('ecp5'), 'LUT4')} | {cells(entry.get('xcup'), 'LUT6')} | {kept.get('date', '')}, `{kept.get('commit', '')}` |")
     made += ["", "## Goals of clocks", "", "| block | goal | papers | reached |", "|---|---|---|---|"]
     for block, goal in about["goals"].items():
-        mhz = results[block]["clock"]["mhz"]
+        mhz = results.get(block, {}).get("clock", {}).get("mhz")
         stretch = f", stretch {goal['stretch']} MHz" if "stretch" in goal else ""
-        reached = "**missed**" if mhz < goal["goal"] else "both" if mhz >= goal.get("stretch", mhz + 1) else "the goal"
-        made.append(f"| `{block}` | {goal['goal']} MHz{stretch} | {goal.get('papers', '')} | {mhz:.0f} MHz: {reached} |")
+        if mhz is None:
+            reached = "not placed"
+        else:
+            verdict = "**missed**" if mhz < goal["goal"] else "both" if mhz >= goal.get("stretch", mhz + 1) else "the goal"
+            reached = f"{mhz:.0f} MHz: {verdict}"
+        made.append(f"| `{block}` | {goal['goal']} MHz{stretch} | {goal.get('papers', '')} | {reached} |")
     for part in about["parts"]:
         made += ["", f"## {part['title']}", ""] + part["text"].strip().split("\n")
         if "rows" in part:
