@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from plot import bars  # noqa: E402
+from plot import bars, panels  # noqa: E402
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
@@ -143,6 +143,26 @@ def plot(bench, runs):
     return path, bars(f"{BENCHES[bench]['title']}: times the peer", rows)
 
 
+def curves(bench, run):
+    """What a run measured by size, as the benchmark's panels name it: figures whose names end with `, N KB`, and their peers."""
+    parts = []
+    for panel in BENCHES[bench].get("panels", []):
+        lines = {}
+        for wanted in panel["figures"]:
+            for entry in run["figures"]:
+                name, _, size = entry["figure"].rpartition(", ")
+                if name == wanted and size.endswith(" KB"):
+                    kilobytes = int(size.removesuffix(" KB"))
+                    # A name of several figures has the first one's line.
+                    lines.setdefault(name.partition(",")[0], {}).setdefault(kilobytes, entry["value"])
+                    lines.setdefault(entry["peer"], {}).setdefault(kilobytes, entry["peer_value"])
+        if lines:
+            parts.append((panel["title"], [(name, sorted(points.items())) for name, points in lines.items()]))
+    if not parts:
+        return None
+    return PLOTS / f"{bench}-curves.svg", panels(parts, "KB", "")
+
+
 def wrap(text):
     """Prose in lines of 120 columns, words as they come."""
     made, line = [], ""
@@ -188,6 +208,10 @@ def page():
             path, svg = drawn
             files[path] = svg
             made += ["", f"![{text['title']}: ratios to the peers]({path.relative_to(PAGE.parent)})"]
+        if chosen and (drawn := curves(bench, chosen[0])):
+            path, svg = drawn
+            files[path] = svg
+            made += ["", f"![{text['title']} by size on {chosen[0]['machine']}]({path.relative_to(PAGE.parent)})"]
         for run in chosen:
             made += ["", f"### {text['title']} on {run['machine']}, {run['date']}", ""]
             made += wrap(f"`{run['command']}`, promise **{text['promise']}**, {run['load']}, commit `{run['commit']}`"

@@ -20,7 +20,8 @@ const DOORBELL: u64 = u64::MAX;
 /// messages of a polled channel.
 const UNASKED: u32 = 16;
 
-/// The same for rounds that find nothing: some microseconds.
+/// The same for rounds that find nothing: some microseconds. More than the least looks, so that a selector that spins as little
+/// as that sleeps before it lets others have the processor.
 const UNASKED_ROUNDS: u32 = 64;
 
 /// Names a channel that a selector has. A key whose channel was taken out names nothing, even if its place is taken again.
@@ -299,7 +300,9 @@ impl Selector {
             }
             if !is_idle {
                 // Whom this waits for may have no other processor.
+                let begun = Instant::now();
                 std::thread::yield_now();
+                self.spinning.yielded(begun.elapsed());
             }
         }
         Ok(self.selected.len())

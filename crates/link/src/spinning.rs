@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// A number of looks that adapts: it is full when sleeps turn out shorter than it takes to fall asleep and wake, and halves with
-/// each longer one, so an idle selector costs next to nothing.
+/// A number of looks that adapts: it doubles with each sleep that turns out shorter than it takes to fall asleep and wake, and
+/// halves with each longer one, so an idle selector costs next to nothing. It is least where others want the processor: who
+/// spins then loses it for milliseconds, while who sleeps is woken at once.
 #[derive(Debug)]
 pub(crate) struct Spinning {
     looks: u32,
@@ -12,9 +13,9 @@ pub(crate) struct Spinning {
 /// Looks at one channel, together some tens of microseconds: about what a sleep costs both sides.
 const FULL: u32 = 1024;
 
-/// However many channels there are and however idle they were, each is looked at a few times: what is answered at once is worth
-/// no system call.
-const LEAST: u32 = 8;
+/// However many channels there are and however idle they were, each is looked at so often: together about what a bell costs both
+/// sides. A peer that goes through 1,000 channels answers within so many looks.
+const LEAST: u32 = 48;
 
 /// A sleep that was shorter was not worth it.
 const SHORT: Duration = Duration::from_micros(50);
@@ -31,7 +32,14 @@ impl Spinning {
 
     /// The selector slept so long.
     pub(crate) fn slept(&mut self, time: Duration) {
-        self.looks = if time < SHORT { FULL } else { self.looks / 2 };
+        self.looks = if time < SHORT { self.looks * 2 } else { self.looks / 2 }.clamp(LEAST, FULL);
+    }
+
+    /// The selector let others have the processor for so long.
+    pub(crate) fn yielded(&mut self, time: Duration) {
+        if time >= SHORT {
+            self.looks = LEAST;
+        }
     }
 }
 
@@ -40,14 +48,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_sleeps_end_spinning_and_a_short_one_begins_it_again() {
+    fn long_sleeps_end_spinning_as_others_do_and_short_ones_begin_it_again() {
         let mut spinning = Spinning::new();
-        assert_eq!((spinning.looks(1), spinning.looks(64), spinning.looks(1000)), (FULL, FULL / 64, LEAST));
+        assert_eq!((spinning.looks(1), spinning.looks(8), spinning.looks(1000)), (FULL, FULL / 8, LEAST));
         for _ in 0..20 {
             spinning.slept(Duration::from_millis(1));
         }
         assert_eq!(spinning.looks(1), LEAST);
-        spinning.slept(Duration::from_micros(20));
+        for _ in 0..5 {
+            spinning.slept(Duration::from_micros(20));
+        }
         assert_eq!(spinning.looks(1), FULL);
+        spinning.yielded(Duration::from_micros(2));
+        assert_eq!(spinning.looks(1), FULL);
+        spinning.yielded(Duration::from_millis(4));
+        assert_eq!(spinning.looks(1), LEAST);
     }
 }

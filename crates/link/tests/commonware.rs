@@ -91,6 +91,11 @@ fn what_is_received_is_the_registered_buffer_itself() {
         assert_eq!(place(first.as_ref()).end, place(second.as_ref()).start);
         assert_eq!(place(second.as_ref()), peeked);
         assert!(from_near.peek(1).is_empty());
+        // It is one of the buffers of 1 KiB that lie side by side, as is that of another message. Copies are as long as messages.
+        near.send(vec![8; 600]).await.unwrap();
+        let other = from_near.recv(600).await.unwrap().coalesce();
+        assert_eq!(place(other.as_ref()).start.abs_diff(place(first.as_ref()).start), 1 << 10);
+        assert!(place(first.as_ref()).start.is_multiple_of(128));
     });
 }
 

@@ -107,6 +107,39 @@ fn messages_come_whole_and_in_order_both_ways() {
 }
 
 #[test]
+fn what_was_sent_together_goes_with_a_flush_or_the_next_selection() {
+    each(|address| {
+        let (near, far) = pair(address, &usual(), &usual());
+        // Each side in a selector of its own, so that none moves the other one.
+        let (mut ours, mut theirs) = (Selector::new().unwrap(), Selector::new().unwrap());
+        let near = ours.register(near, Operations::NONE).unwrap();
+        let far = theirs.register(far, Operations::NONE).unwrap();
+        for is_flushed in [true, false] {
+            for number in 0..20 {
+                assert!(ours.channel(near).unwrap().send_copy(&body(number, 100)).unwrap());
+            }
+            if is_flushed {
+                ours.channel(near).unwrap().flush();
+            } else {
+                ours.select(Some(Duration::ZERO)).unwrap();
+            }
+            for number in 0..20 {
+                assert_eq!(receive(&mut theirs, far).unwrap(), body(number, 100));
+            }
+        }
+        // A channel that is taken out keeps nothing back.
+        for number in 0..5 {
+            assert!(ours.channel(near).unwrap().send_copy(&body(number, 100)).unwrap());
+        }
+        let near = ours.deregister(near).unwrap();
+        for number in 0..5 {
+            assert_eq!(receive(&mut theirs, far).unwrap(), body(number, 100));
+        }
+        drop(near);
+    });
+}
+
+#[test]
 fn a_close_is_one_though_credits_are_on_the_way() {
     each(|address| {
         let (mut near, mut far) = pair(address, &small(), &small());

@@ -294,6 +294,10 @@ impl Transport for Tcp {
                 (Error::Closed, Some(broken)) => broken.clone(),
                 (end, _) => end,
             })?;
+            if !self.is_readable {
+                // Where the end could have been there, nothing less than a read without bytes has ended the turn.
+                self.may_be_over = false;
+            }
             open.collect()?;
         }
         open.has_sent = false;
