@@ -198,14 +198,6 @@ impl Transport for Rdma {
         }
     }
 
-    fn is_polled(&self) -> bool {
-        if let State::Open(open) = &self.state { open.is_polled() } else { false }
-    }
-
-    fn rest(&mut self, _interest: Operations) -> bool {
-        if let State::Open(open) = &mut self.state { open.rest() } else { true }
-    }
-
     fn peer(&self) -> Option<SocketAddr> {
         Some(self.id.peer())
     }

@@ -135,7 +135,13 @@ impl Open {
         loop {
             let count = self.queue.poll()?;
             if count == 0 {
-                return failure.map_or(Ok(()), Err);
+                if self.is_armed || failure.is_some() {
+                    return failure.map_or(Ok(()), Err);
+                }
+                self.queue.arm()?;
+                self.is_armed = true;
+                // What completed before is not told.
+                continue;
             }
             for at in 0..count {
                 match self.queue.completion(at) {
@@ -146,24 +152,6 @@ impl Open {
                 }
             }
         }
-    }
-
-    /// Whether nobody is told of completions, so that they have to be looked for.
-    pub(super) fn is_polled(&self) -> bool {
-        !self.is_armed
-    }
-
-    /// From now on the completion channel tells of the next completion. False if it did not before: one that is there already
-    /// it does not tell.
-    pub(super) fn rest(&mut self) -> bool {
-        if self.is_armed || self.end.is_some() {
-            return true;
-        }
-        match self.queue.arm() {
-            Ok(()) => self.is_armed = true,
-            Err(error) => self.end = Some(error),
-        }
-        false
     }
 
     /// All sends up to a number are done: the device does them in order.
@@ -225,7 +213,7 @@ impl Open {
             if left.is_zero() {
                 return;
             }
-            if self.first <= last && self.end.is_none() && self.rest() {
+            if self.first <= last && self.end.is_none() {
                 let mut descriptor = [PollFd::new(&self.queue, PollFlags::IN)];
                 let _ = poll(&mut descriptor, Timespec::try_from(left).ok().as_ref());
             }
