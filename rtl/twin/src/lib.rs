@@ -6,6 +6,7 @@
 mod coprocessor;
 mod eip2537;
 mod multiples;
+mod random;
 mod signatures;
 mod table;
 mod verification;

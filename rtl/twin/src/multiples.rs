@@ -8,6 +8,7 @@ use verify::bls12_381::eip2537::multiples;
 use verify::bls12_381::{Addition, Fp, G1, Point, Scalar, Windows, multiply_and_add};
 
 use crate::eip2537::from_hex;
+use crate::random::Random;
 
 const VECTORS: [&str; 2] = [
     include_str!("../../../vectors/bls12_381/eip2537/multiexp_G1.json"),
@@ -30,7 +31,7 @@ pub struct Term {
 /// A sum of multiples, and what is known of its buckets.
 #[derive(Debug)]
 pub struct Sum {
-    random: u64,
+    random: Random,
     points: Vec<Point<G1>>,
     windows: Windows,
     buckets: Vec<Option<[Fp; 3]>>,
@@ -45,7 +46,7 @@ fn radix() -> Fp {
 impl Sum {
     fn new(seed: u64) -> Self {
         let windows = Windows::new::<G1>(3, &[], &[]);
-        Self { random: seed, points: Vec::new(), windows, buckets: Vec::new(), expected: Point::default() }
+        Self { random: Random(seed), points: Vec::new(), windows, buckets: Vec::new(), expected: Point::default() }
     }
 
     fn set(&mut self, bits: u32, points: Vec<Point<G1>>, scalars: &[Scalar]) {
@@ -66,31 +67,19 @@ impl Sum {
         (expected == found.map(|number| [&[0; 16][..], &number].concat()).concat()).then_some(())
     }
 
-    /// SplitMix64, as in the testbenches.
-    fn next(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
     fn scalar(&mut self) -> Scalar {
-        let words: [u64; 4] = std::array::from_fn(|_| self.next());
+        let words: [u64; 4] = std::array::from_fn(|_| self.random.next());
         let mut bytes = [0; 32];
         bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_be_bytes());
         Scalar::reduce(&bytes)
     }
 
     fn special_scalar(&mut self) -> Scalar {
-        match self.below(6) {
+        match self.random.below(6) {
             0 => Scalar::default(),
             1 => Scalar::from(1_u64),
             2 => -Scalar::from(1_u64),
-            3 => -Scalar::from(self.next() % 100),
+            3 => -Scalar::from(self.random.next() % 100),
             4 => Scalar::from(u128::MAX),
             _ => self.scalar(),
         }
@@ -105,10 +94,10 @@ impl Sum {
             points.push(match (kind, before) {
                 (Kind::Same, Some(point)) => point,
                 (Kind::Opposite, Some(point)) if at % 2 == 1 => point.negate(),
-                (Kind::Special, Some(point)) => match self.below(6) {
+                (Kind::Special, Some(point)) => match self.random.below(6) {
                     0 => Point::default(),
                     1 => point.negate(),
-                    2 => points[self.below(at)],
+                    2 => points[self.random.below(at as u64) as usize],
                     3 => point.add(&point),
                     4 => Point::generator(),
                     _ => any(self),

