@@ -57,7 +57,7 @@ impl<H: ?Sized> Pool<H> {
 /// Two cache lines, which processors fetch together: two holders never share them.
 pub(crate) const LINES: usize = 128;
 
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// Where the first buffer begins behind the start of a page. Processors copy slowly from there: the kernel took twice as long
 /// to take a message of 100 KB from a buffer at the start of a page (Zen 3).

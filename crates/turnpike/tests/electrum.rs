@@ -8,7 +8,7 @@ mod http;
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::Path,
     process::Command,
     time::Duration,
@@ -43,11 +43,6 @@ impl Wallet {
     }
 }
 
-/// An address that is free, as the configuration is written before the node starts.
-fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
 #[test]
 fn a_wallet_is_served_from_imported_blocks() {
     let Some(file) = skip::blocks("blk_0_to_14131.dat") else { return };
@@ -58,7 +53,8 @@ fn a_wallet_is_served_from_imported_blocks() {
         let output = command.args(["import", "bitcoin"]).arg(&file).arg("--data").arg(data).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
-    let [address, web_socket] = [(); 2].map(|()| free_address());
+    // The configuration is written before the node starts.
+    let [address, web_socket] = order::free_addresses(2).unwrap().try_into().unwrap();
     fs::write(
         &config,
         format!("[electrum]\nlisten = [\"{address}\"]\nlisten_ws = [\"{web_socket}\"]\nesplora = true\n"),

@@ -2,13 +2,11 @@
 
 use crate::{
     Config,
-    pool::{FIRST, LINES, stride},
+    pool::{FIRST, LINES, PAGE, stride},
     tcp::frame::Greeting,
 };
 
 use super::ring::capacity;
-
-const PAGE: usize = 4096;
 
 /// Sizes that both sides agreed on. In order: what the writer wants to be rung for, its ring of messages, its ring of the
 /// peer's buffers that it gives back, and its buffers.
