@@ -63,7 +63,7 @@ impl Side {
     fn send(&self, length: usize, fill: impl FnOnce(&mut [MaybeUninit<u8>])) -> Of<()> {
         let mut sample = self.to.loan_slice_uninit(length)?;
         fill(sample.payload_mut());
-        // SAFETY: each caller fills all of it, or what was there of messages before is good enough: memory of the service.
+        // SAFETY: it is memory that was mapped, whose bytes all have a value, by whomever it was written last; any is a u8.
         unsafe { sample.assume_init() }.send()?;
         Ok(())
     }
