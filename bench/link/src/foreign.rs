@@ -32,14 +32,14 @@ impl Foreign {
         line(&mut self.answers).parse().unwrap()
     }
 
-    /// The median of so many round trips, in microseconds.
-    pub(crate) fn round_trip(&mut self, bytes: usize, count: u32) -> f64 {
-        self.ask("trip", bytes, count as usize)
+    /// The median of so many round trips, in seconds.
+    pub(crate) fn round_trip(&mut self, bytes: usize, count: usize) -> f64 {
+        self.ask("trip", bytes, count) / 1e6
     }
 
-    /// The time of so many messages in one direction.
-    pub(crate) fn stream(&mut self, bytes: usize, messages: usize) -> Duration {
-        Duration::from_secs_f64(self.ask("rate", bytes, messages))
+    /// The time of a message, of so many in one direction, in seconds.
+    pub(crate) fn stream(&mut self, bytes: usize, count: usize) -> f64 {
+        self.ask("rate", bytes, count) / count as f64
     }
 }
 

@@ -34,10 +34,12 @@ const KILOBYTES: [usize; 11] = [1, 2, 4, 8, 16, 20, 32, 40, 64, 80, 100];
 
 const LONGEST: usize = 100 << 10;
 
-/// Of a round: some ten milliseconds each.
-const ROUND_TRIPS: u32 = 500;
-const STREAMED_BYTES: usize = 32 << 20;
-const MANY_MESSAGES: usize = 20_000;
+/// What each way is measured for in a round, in seconds: long enough that the scheduler has given both sides a processor,
+/// for which it takes some of its ticks of four milliseconds.
+const SPAN: f64 = 0.05;
+
+/// With so many messages it is found out how many fill the span.
+const FIRST: usize = 500;
 
 /// For the channels of which there are many.
 fn small() -> Config {
@@ -152,7 +154,7 @@ fn copy_twice(length: usize, messages: usize) -> Duration {
     })
 }
 
-/// Time of a message where each of so many channels always has one on the way, all on one thread.
+/// Time of a message in seconds where each of so many channels always has one on the way, all on one thread.
 fn many(address: &Address, channels: usize) -> f64 {
     let mut selector = Selector::new().unwrap();
     let mut keys = Vec::new();
@@ -167,7 +169,7 @@ fn many(address: &Address, channels: usize) -> f64 {
         selector.set_interest(key, Operations::RECEIVE).unwrap();
         keys.push(key);
     }
-    let mut run = |messages: usize| {
+    settled(|messages| {
         let begun = Instant::now();
         let mut answered = 0;
         let mut ready = Vec::new();
@@ -186,10 +188,14 @@ fn many(address: &Address, channels: usize) -> f64 {
                 }
             }
         }
-        begun.elapsed().as_secs_f64() / answered as f64 * 1e9
-    };
-    run(4 * channels);
-    run(MANY_MESSAGES)
+        begun.elapsed().as_secs_f64() / answered as f64
+    })
+}
+
+/// The time of one message, by as many as fill the span, of what measures it by so many.
+fn settled(mut measure: impl FnMut(usize) -> f64) -> f64 {
+    let first = measure(FIRST);
+    measure(((SPAN / first) as usize).max(FIRST))
 }
 
 fn median(figures: &mut [f64]) -> f64 {
@@ -223,7 +229,12 @@ fn encrypted() -> Config {
     Config { identity: Some(Arc::new(identity)), ..Config::default() }
 }
 
-/// What is measured in each round: microseconds of a round trip, and MiB in a second.
+/// The median of so many times, in seconds.
+fn median_of(count: usize, mut time: impl FnMut() -> Duration) -> f64 {
+    median(&mut (0..count).map(|_| time().as_secs_f64()).collect::<Vec<_>>())
+}
+
+/// What is measured in each round: seconds of a round trip, and MiB in a second.
 #[derive(Default)]
 struct Way {
     trips: Vec<f64>,
@@ -231,9 +242,9 @@ struct Way {
 }
 
 impl Way {
-    /// The medians.
+    /// The medians: microseconds, and MiB in a second.
     fn medians(&mut self) -> (f64, f64) {
-        (median(&mut self.trips), median(&mut self.rates))
+        (median(&mut self.trips) * 1e6, median(&mut self.rates))
     }
 }
 
@@ -268,27 +279,24 @@ fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
     let message = vec![7; LONGEST];
     for kilobytes in KILOBYTES {
         let bytes = kilobytes << 10;
-        let messages = STREAMED_BYTES / bytes;
-        let rate = |time: Duration| (messages * bytes) as f64 / time.as_secs_f64() / (1 << 20) as f64;
-        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        let mibs = |message: f64| bytes as f64 / message / (1 << 20) as f64;
         let [mut shm, mut tcp, mut encrypted, mut sockets, mut fabric, mut iceoryx2] =
             [const { Vec::new() }; 6].map(|_: Vec<f64>| Way::default());
         let mut memcpy = Vec::new();
         for _ in 0..rounds {
             for (channel, way) in channels.iter_mut().zip([&mut shm, &mut tcp, &mut encrypted]) {
-                let mut trips: Vec<_> =
-                    (0..ROUND_TRIPS).map(|_| micros(channel.echo.round_trip(bytes).unwrap())).collect();
-                way.trips.push(median(&mut trips));
-                way.rates.push(rate(channel.copy.stream(&message[..bytes], messages as u64).unwrap()));
+                way.trips.push(settled(|count| median_of(count, || channel.echo.round_trip(bytes).unwrap())));
+                way.rates.push(mibs(settled(|count| {
+                    channel.copy.stream(&message[..bytes], count as u64).unwrap().as_secs_f64() / count as f64
+                })));
             }
-            let mut trips: Vec<_> = (0..ROUND_TRIPS).map(|_| micros(raw.round_trip(bytes))).collect();
-            sockets.trips.push(median(&mut trips));
-            sockets.rates.push(rate(raw.stream(bytes, messages)));
-            memcpy.push(rate(copy_twice(bytes, messages)));
+            sockets.trips.push(settled(|count| median_of(count, || raw.round_trip(bytes))));
+            sockets.rates.push(mibs(settled(|count| raw.stream(bytes, count).as_secs_f64() / count as f64)));
+            memcpy.push(mibs(settled(|count| copy_twice(bytes, count).as_secs_f64() / count as f64)));
             for (program, way) in foreign.iter_mut().zip([&mut fabric, &mut iceoryx2]) {
                 if let Some(program) = program {
-                    way.trips.push(program.round_trip(bytes, ROUND_TRIPS));
-                    way.rates.push(rate(program.stream(bytes, messages)));
+                    way.trips.push(settled(|count| program.round_trip(bytes, count)));
+                    way.rates.push(mibs(settled(|count| program.stream(bytes, count))));
                 }
             }
         }
@@ -329,7 +337,7 @@ fn measure_many(rounds: usize) {
             few.push(many(&peer.address(), 10));
             all.push(many(&peer.address(), 1000));
         }
-        let (few, all) = (median(&mut few), median(&mut all));
+        let [few, all] = [few, all].map(|mut times| median(&mut times) * 1e9);
         Figure {
             name: &format!("{scheme}, a message of 1,000 channels"),
             value: all,
