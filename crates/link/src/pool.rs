@@ -3,6 +3,7 @@
 //! A pool hands out each index once, until it is given back. That is what makes the slices of [`Buffer`] and [`Message`] sound.
 
 use std::{
+    collections::VecDeque,
     fmt,
     ops::{Deref, DerefMut},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -237,13 +238,25 @@ impl fmt::Debug for Message {
     }
 }
 
-/// Indexes that are free, the one that was used last on top: its bytes are still in the cache.
+/// Which of the free indexes is taken next.
+#[derive(Clone, Copy)]
+pub(crate) enum Next {
+    /// The one that was used last: its bytes are still in this processor's cache.
+    Hottest,
+    /// The one that was used first, where another processor read it last: that one's own cache gives lines up slowly, and by then they
+    /// are in the cache that both share.
+    Coldest,
+}
+
+/// Indexes that are free.
 pub(crate) struct FreeList {
     state: Mutex<FreeState>,
 }
 
 struct FreeState {
-    free: Vec<u16>,
+    /// In the order in which they were used.
+    free: VecDeque<u16>,
+    next: Next,
     /// Indexes that users gave back since they were last asked for.
     given_back: u16,
     /// How many of them are worth a notification and a frame of credits.
@@ -253,8 +266,8 @@ struct FreeState {
 
 impl FreeList {
     /// All of `count` are free. Once users gave `worth` of them back, whoever waits is notified.
-    pub(crate) fn new(count: u16, worth: u16) -> Self {
-        let state = FreeState { free: (0..count).rev().collect(), given_back: 0, worth, notify: None };
+    pub(crate) fn new(count: u16, worth: u16, next: Next) -> Self {
+        let state = FreeState { free: (0..count).rev().collect(), next, given_back: 0, worth, notify: None };
         Self { state: Mutex::new(state) }
     }
 
@@ -263,7 +276,11 @@ impl FreeList {
     }
 
     pub(crate) fn take(&self) -> Option<u16> {
-        self.state().free.pop()
+        let mut state = self.state();
+        match state.next {
+            Next::Hottest => state.free.pop_back(),
+            Next::Coldest => state.free.pop_front(),
+        }
     }
 
     pub(crate) fn len(&self) -> u16 {
@@ -272,7 +289,7 @@ impl FreeList {
 
     /// Gives an index back without a notification: the channel itself does, and knows.
     pub(crate) fn put(&self, index: u16) {
-        self.state().free.push(index);
+        self.state().free.push_back(index);
     }
 
     /// How many indexes are worth a notification.
@@ -307,7 +324,7 @@ impl Home for FreeList {
     fn give_back(&self, index: u16) {
         let mut state = self.state();
         debug_assert!(state.free.len() < state.free.capacity(), "more indexes come back than there are");
-        state.free.push(index);
+        state.free.push_back(index);
         state.given_back = state.given_back.saturating_add(1);
         notify_if_due(state);
     }
@@ -325,7 +342,7 @@ fn notify_if_due(state: MutexGuard<'_, FreeState>) {
 /// A pool whose memory is this process's own.
 pub(crate) fn private_pool(count: u16, buffer_bytes: u32, worth: u16) -> Result<Arc<Pool<FreeList>>, Error> {
     let memory = Arc::new(Memory::private(FIRST + stride(buffer_bytes) * usize::from(count))?);
-    Ok(Pool::new(memory, FIRST, buffer_bytes, count, FreeList::new(count, worth)))
+    Ok(Pool::new(memory, FIRST, buffer_bytes, count, FreeList::new(count, worth, Next::Hottest)))
 }
 
 /// Takes a buffer of such a pool.
