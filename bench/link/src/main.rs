@@ -13,6 +13,7 @@ use std::{
     env,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
+    os::fd::OwnedFd,
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -27,6 +28,10 @@ use foreign::Foreign;
 use link::{
     Address, Channel, Config, Identity, KEY_BYTES, Operations, SecretKey, Selector,
     measure::{Prober, Responder, Role},
+};
+use rustix::{
+    buffer::spare_capacity,
+    event::epoll::{CreateFlags, EventData, EventFlags, add, create, delete, wait},
 };
 
 /// As the figures of RUBIN's paper have them.
@@ -169,7 +174,9 @@ fn many(address: &Address, channels: usize) -> f64 {
         selector.set_interest(key, Operations::RECEIVE).unwrap();
         keys.push(key);
     }
-    settled(|messages| {
+    // The first message in each buffer has pages mapped.
+    let first = 2 * usize::from(small().buffers) * channels;
+    settled(first, |messages| {
         let begun = Instant::now();
         let mut answered = 0;
         let mut ready = Vec::new();
@@ -192,10 +199,75 @@ fn many(address: &Address, channels: usize) -> f64 {
     })
 }
 
-/// The time of one message, by as many as fill the span, of what measures it by so many.
-fn settled(mut measure: impl FnMut(usize) -> f64) -> f64 {
-    let first = measure(FIRST);
-    measure(((SPAN / first) as usize).max(FIRST))
+/// The time of one message, by as many as fill the span, of what measures it by so many; `first` are measured to know how many.
+fn settled(first: usize, mut measure: impl FnMut(usize) -> f64) -> f64 {
+    let time = measure(first);
+    measure(((SPAN / time) as usize).max(first))
+}
+
+/// What a plain program does with many sockets: one thread asks `epoll` which can be read, and sends back what it reads.
+struct ManyRaw {
+    epoll: OwnedFd,
+    sockets: Vec<TcpStream>,
+    message: [u8; 1 << 10],
+}
+
+impl ManyRaw {
+    fn new() -> Self {
+        Self { epoll: create(CreateFlags::CLOEXEC).unwrap(), sockets: Vec::new(), message: [7; 1 << 10] }
+    }
+
+    fn add(&mut self, socket: TcpStream) {
+        socket.set_nodelay(true).unwrap();
+        add(&self.epoll, &socket, EventData::new_u64(self.sockets.len() as u64), EventFlags::IN).unwrap();
+        self.sockets.push(socket);
+    }
+
+    /// Answers whoever has sent a message, and tells how many that were. What else can be read is told by its number.
+    fn turn(&mut self, mut other: impl FnMut(&mut Self, u64)) -> usize {
+        let mut ready = Vec::with_capacity(1024);
+        wait(&self.epoll, spare_capacity(&mut ready), None).unwrap();
+        for event in &ready {
+            let number = event.data.u64();
+            match self.sockets.get_mut(number as usize) {
+                // A peer that is gone has been killed: that is how a measurement ends.
+                Some(socket) => match socket.read_exact(&mut self.message) {
+                    Ok(()) => socket.write_all(&self.message).unwrap(),
+                    Err(_) => delete(&self.epoll, socket).unwrap(),
+                },
+                None => other(self, number),
+            }
+        }
+        ready.len()
+    }
+}
+
+fn serve_many_raw() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    println!("{}", listener.local_addr().unwrap());
+    let mut many = ManyRaw::new();
+    add(&many.epoll, &listener, EventData::new_u64(u64::MAX), EventFlags::IN).unwrap();
+    loop {
+        many.turn(|many, _| many.add(listener.accept().unwrap().0));
+    }
+}
+
+/// As [`many`], over plain sockets.
+fn many_raw(address: &str, channels: usize) -> f64 {
+    let mut many = ManyRaw::new();
+    for _ in 0..channels {
+        let mut socket = TcpStream::connect(address).unwrap();
+        socket.write_all(&many.message).unwrap();
+        many.add(socket);
+    }
+    settled(8 * channels, |messages| {
+        let begun = Instant::now();
+        let mut answered = 0;
+        while answered < messages {
+            answered += many.turn(|_, _| {});
+        }
+        begun.elapsed().as_secs_f64() / answered as f64
+    })
 }
 
 fn median(figures: &mut [f64]) -> f64 {
@@ -208,6 +280,7 @@ fn main() {
     let options: Vec<_> = arguments.iter().map(String::as_str).collect();
     match options[..] {
         ["raw"] => serve_raw(),
+        ["many-raw"] => serve_many_raw(),
         ["serve", address] => serve(address, &Config::default()),
         ["encrypted", address] => serve(address, &encrypted()),
         ["many", address] => serve(address, &small()),
@@ -285,18 +358,18 @@ fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
         let mut memcpy = Vec::new();
         for _ in 0..rounds {
             for (channel, way) in channels.iter_mut().zip([&mut shm, &mut tcp, &mut encrypted]) {
-                way.trips.push(settled(|count| median_of(count, || channel.echo.round_trip(bytes).unwrap())));
-                way.rates.push(mibs(settled(|count| {
+                way.trips.push(settled(FIRST, |count| median_of(count, || channel.echo.round_trip(bytes).unwrap())));
+                way.rates.push(mibs(settled(FIRST, |count| {
                     channel.copy.stream(&message[..bytes], count as u64).unwrap().as_secs_f64() / count as f64
                 })));
             }
-            sockets.trips.push(settled(|count| median_of(count, || raw.round_trip(bytes))));
-            sockets.rates.push(mibs(settled(|count| raw.stream(bytes, count).as_secs_f64() / count as f64)));
-            memcpy.push(mibs(settled(|count| copy_twice(bytes, count).as_secs_f64() / count as f64)));
+            sockets.trips.push(settled(FIRST, |count| median_of(count, || raw.round_trip(bytes))));
+            sockets.rates.push(mibs(settled(FIRST, |count| raw.stream(bytes, count).as_secs_f64() / count as f64)));
+            memcpy.push(mibs(settled(FIRST, |count| copy_twice(bytes, count).as_secs_f64() / count as f64)));
             for (program, way) in foreign.iter_mut().zip([&mut fabric, &mut iceoryx2]) {
                 if let Some(program) = program {
-                    way.trips.push(settled(|count| program.round_trip(bytes, count)));
-                    way.rates.push(mibs(settled(|count| program.stream(bytes, count))));
+                    way.trips.push(settled(FIRST, |count| program.round_trip(bytes, count)));
+                    way.rates.push(mibs(settled(FIRST, |count| program.stream(bytes, count))));
                 }
             }
         }
@@ -329,22 +402,26 @@ fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
 }
 
 fn measure_many(rounds: usize) {
-    for address in ["shm://", "tcp://127.0.0.1:0"] {
-        let scheme = &address[..3];
-        let (mut few, mut all) = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
+    let (shm, tcp) = ("shm://", "tcp://127.0.0.1:0");
+    let mut times = [const { (Vec::new(), Vec::new()) }; 3];
+    for _ in 0..rounds {
+        let [over_shm, over_tcp, over_sockets] = &mut times;
+        for (address, (few, all)) in [(shm, over_shm), (tcp, over_tcp)] {
             let peer = Peer::start(&["many", address]);
             few.push(many(&peer.address(), 10));
             all.push(many(&peer.address(), 1000));
         }
-        let [few, all] = [few, all].map(|mut times| median(&mut times) * 1e9);
-        Figure {
-            name: &format!("{scheme}, a message of 1,000 channels"),
-            value: all,
-            unit: "ns",
-            peer: Some(("10 channels", few)),
-        }
-        .record();
-        println!("{scheme}: a message of 10 channels {few:.0} ns, of 1,000 {all:.0} ns: {:.2}", all / few);
+        let peer = Peer::start(&["many-raw"]);
+        over_sockets.0.push(many_raw(&peer.1, 10));
+        over_sockets.1.push(many_raw(&peer.1, 1000));
     }
+    let [shm, tcp, sockets] = times.map(|(mut few, mut all)| (median(&mut few) * 1e9, median(&mut all) * 1e9));
+    let figure = |name: &str, value: f64, peer: (&str, f64)| {
+        Figure { name, value, unit: "ns", peer: Some(peer) }.record();
+        println!("{name}: {value:.0} ns, {} {:.0}: {:.2}", peer.0, peer.1, peer.1 / value);
+    };
+    for (name, (few, all)) in [("shm", shm), ("tcp", tcp), ("raw sockets", sockets)] {
+        figure(&format!("{name}, a message of 1,000 channels"), all, ("10 channels", few));
+    }
+    figure("tcp, a message of 1,000 channels beside raw sockets", tcp.1, ("raw sockets", sockets.1));
 }

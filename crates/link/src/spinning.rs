@@ -13,8 +13,12 @@ pub(crate) struct Spinning {
 /// Looks at one channel, together some tens of microseconds: about what a sleep costs both sides.
 const FULL: u32 = 1024;
 
-/// However many channels there are and however idle they were, each is looked at so often: together about what a bell costs both
-/// sides. A peer that goes through 1,000 channels answers within so many looks.
+/// Looks at each channel where there are many, unless sleeps are long: some microseconds, as long as a bell takes both sides. So
+/// who goes through all of its channels is done with them before the peer's fall asleep, even where it rings a bell for each.
+/// With fewer looks bells bring about bells, and do not end.
+const EACH: u32 = 256;
+
+/// However idle channels were, each is looked at so often.
 const LEAST: u32 = 48;
 
 /// A sleep that was shorter was not worth it.
@@ -27,7 +31,7 @@ impl Spinning {
 
     /// Looks at each of so many channels.
     pub(crate) fn looks(&self, channels: usize) -> u32 {
-        (self.looks / u32::try_from(channels.max(1)).unwrap_or(u32::MAX)).max(LEAST)
+        (self.looks / u32::try_from(channels.max(1)).unwrap_or(u32::MAX)).max(self.looks.min(EACH))
     }
 
     /// The selector slept so long.
@@ -50,11 +54,11 @@ mod tests {
     #[test]
     fn long_sleeps_end_spinning_as_others_do_and_short_ones_begin_it_again() {
         let mut spinning = Spinning::new();
-        assert_eq!((spinning.looks(1), spinning.looks(8), spinning.looks(1000)), (FULL, FULL / 8, LEAST));
+        assert_eq!((spinning.looks(1), spinning.looks(2), spinning.looks(1000)), (FULL, FULL / 2, EACH));
         for _ in 0..20 {
             spinning.slept(Duration::from_millis(1));
         }
-        assert_eq!(spinning.looks(1), LEAST);
+        assert_eq!((spinning.looks(1), spinning.looks(1000)), (LEAST, LEAST));
         for _ in 0..5 {
             spinning.slept(Duration::from_micros(20));
         }
