@@ -1,6 +1,7 @@
 """Plots as SVG: those of the page of results, and curves in panels."""
 
 from html import escape
+from math import ceil, floor, log10
 
 ROW = 18
 # Room for the names of rows, for the bars, and for what stands behind them.
@@ -32,6 +33,13 @@ COLOURS = ["#1560bd", "#b22222", "#2e8b57", "#8b5a2b", "#6a3d9a"]
 PANEL, HEIGHT, LEFT, TOP, PLOT, TALL = 400, 280, 50, 34, 330, 190
 
 
+def ticks(most):
+    """Some five round numbers from 0 on, the last of them at least the most."""
+    power = 10 ** floor(log10(most / 4))
+    step = next(step for step in (1, 2, 2.5, 5, 10) if 4 * step * power >= most) * power
+    return [number * step for number in range(ceil(most / step) + 1)]
+
+
 def panels(parts, across, up):
     """Curves, two panels a row. Parts are name and curves, which are name and points; all have the same axes, from 0."""
     right = max(x for _, curves in parts for _, points in curves for x, _ in points)
@@ -39,14 +47,13 @@ def panels(parts, across, up):
     made = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">',
             f'<rect width="{width}" height="{height}" fill="white"/>']
     for at, (name, curves) in enumerate(parts):
-        most = max(y for _, points in curves for _, y in points) or 1
+        up_ticks = ticks(max(y for _, points in curves for _, y in points) or 1)
         made.append(f'<g transform="translate({at % 2 * PANEL},{at // 2 * HEIGHT})">')
         made.append(f'<text x="{LEFT + PLOT / 2}" y="20" font-size="13" text-anchor="middle">{escape(name)}</text>')
         made.append(f'<path d="M{LEFT},{TOP}V{TOP + TALL}H{LEFT + PLOT}" fill="none" stroke="black"/>')
-        x, y = (lambda value: LEFT + PLOT * value / right), (lambda value: TOP + TALL - TALL * value / most)
-        for part in range(5):
-            made.append(f'<text x="{x(right * part / 4):.0f}" y="{TOP + TALL + 14}" text-anchor="middle">{right * part / 4:g}</text>')
-            made.append(f'<text x="{LEFT - 5}" y="{y(most * part / 4) + 4:.0f}" text-anchor="end">{most * part / 4:.3g}</text>')
+        x, y = (lambda value: LEFT + PLOT * value / right), (lambda value: TOP + TALL - TALL * value / up_ticks[-1])
+        made += [f'<text x="{x(tick):.0f}" y="{TOP + TALL + 14}" text-anchor="middle">{tick:g}</text>' for tick in ticks(right) if tick <= right]
+        made += [f'<text x="{LEFT - 5}" y="{y(tick) + 4:.0f}" text-anchor="end">{tick:,.10g}</text>' for tick in up_ticks]
         made.append(f'<text x="{LEFT + PLOT / 2}" y="{TOP + TALL + 30}" text-anchor="middle" fill="#555">{escape(across)}</text>')
         made.append(f'<text x="12" y="{TOP + TALL / 2}" text-anchor="middle" fill="#555" '
                     f'transform="rotate(-90 12 {TOP + TALL / 2})">{escape(up)}</text>')

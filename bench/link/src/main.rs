@@ -326,14 +326,15 @@ struct Probed {
     _peer: Peer,
     echo: Prober,
     copy: Prober,
+    drop: Prober,
 }
 
 impl Probed {
     fn new(arguments: &[&str], config: &Config) -> Self {
         let peer = Peer::start(arguments);
         let connect = |role| Prober::connect(&peer.address(), config, role).unwrap();
-        let (echo, copy) = (connect(Role::Echo), connect(Role::Copy));
-        Self { _peer: peer, echo, copy }
+        let (echo, copy, drop) = (connect(Role::Echo), connect(Role::Copy), connect(Role::Drop));
+        Self { _peer: peer, echo, copy, drop }
     }
 }
 
@@ -355,7 +356,7 @@ fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
         let mibs = |message: f64| bytes as f64 / message / (1 << 20) as f64;
         let [mut shm, mut tcp, mut encrypted, mut sockets, mut fabric, mut iceoryx2] =
             [const { Vec::new() }; 6].map(|_: Vec<f64>| Way::default());
-        let mut memcpy = Vec::new();
+        let (mut memcpy, mut in_place) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             for (channel, way) in channels.iter_mut().zip([&mut shm, &mut tcp, &mut encrypted]) {
                 way.trips.push(settled(FIRST, |count| median_of(count, || channel.echo.round_trip(bytes).unwrap())));
@@ -363,6 +364,9 @@ fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
                     channel.copy.stream(&message[..bytes], count as u64).unwrap().as_secs_f64() / count as f64
                 })));
             }
+            in_place.push(mibs(settled(FIRST, |count| {
+                channels[1].drop.stream_in_place(bytes, count as u64).unwrap().as_secs_f64() / count as f64
+            })));
             sockets.trips.push(settled(FIRST, |count| median_of(count, || raw.round_trip(bytes))));
             sockets.rates.push(mibs(settled(FIRST, |count| raw.stream(bytes, count).as_secs_f64() / count as f64)));
             memcpy.push(mibs(settled(FIRST, |count| copy_twice(bytes, count).as_secs_f64() / count as f64)));
@@ -387,6 +391,7 @@ fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
         figure("tcp encrypted, round trip", encrypted, "us", ("tcp", tcp));
         figure("shm, rate in MiB", shm_rate, "/s", memcpy);
         figure("tcp, rate in MiB", tcp_rate, "/s", ("raw sockets", sockets_rate));
+        figure("tcp in place, rate in MiB", median(&mut in_place), "/s", ("raw sockets", sockets_rate));
         figure("tcp encrypted, rate in MiB", encrypted_rate, "/s", ("tcp", tcp_rate));
         for (is_there, mut theirs, name, peer, ours) in [
             (foreign[0].is_some(), fabric, "tcp", "libfabric", (tcp, tcp_rate)),

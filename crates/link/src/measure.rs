@@ -204,10 +204,27 @@ impl Prober {
     ///
     /// If the message is empty, or longer than a buffer.
     pub fn stream(&mut self, bytes: &[u8], messages: u64) -> Result<Duration, Error> {
-        assert!(!bytes.is_empty(), "an empty message is the last one");
+        self.stream_of(bytes.len(), messages, |buffer| buffer.copy_from_slice(bytes))
+    }
+
+    /// The same with messages that are sent as they lie in their buffers: nothing is copied.
+    ///
+    /// # Errors
+    ///
+    /// Why the channel failed.
+    ///
+    /// # Panics
+    ///
+    /// If the message is empty, or longer than a buffer.
+    pub fn stream_in_place(&mut self, length: usize, messages: u64) -> Result<Duration, Error> {
+        self.stream_of(length, messages, |_| {})
+    }
+
+    fn stream_of(&mut self, length: usize, messages: u64, mut fill: impl FnMut(&mut [u8])) -> Result<Duration, Error> {
+        assert!(length > 0, "an empty message is the last one");
         let begun = Instant::now();
         for _ in 0..messages {
-            self.send(bytes.len(), |buffer| buffer.copy_from_slice(bytes))?;
+            self.send(length, &mut fill)?;
         }
         self.send(0, |_| {})?;
         while self.channel()?.receive()?.is_none() {
