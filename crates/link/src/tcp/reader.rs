@@ -39,6 +39,9 @@ pub(super) struct Reader {
     stage: Box<[u8]>,
     start: usize,
     end: usize,
+    /// How much is read ahead: behind a message that is longer than the stage, only a header, since what is read to the stage is
+    /// copied once more, and the next message may be as long.
+    ahead: usize,
     /// The message that is being read, and how much of it is here.
     partial: Option<(Lease, usize, usize)>,
     /// Credits that frames brought, to be taken.
@@ -48,7 +51,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(pool: Arc<Pool<FreeList>>, limit: u32) -> Self {
         let stage = vec![0; STAGE].into_boxed_slice();
-        Self { pool, limit, sequence: 0, stage, start: 0, end: 0, partial: None, credits: 0 }
+        Self { pool, limit, sequence: 0, stage, start: 0, end: 0, ahead: STAGE, partial: None, credits: 0 }
     }
 
     /// Reads on, to the next message at most.
@@ -57,7 +60,7 @@ impl Reader {
             let staged = self.end - self.start;
             if let Some((mut lease, length, have)) = self.partial.take() {
                 if have < length {
-                    let (rest, ahead) = (&mut lease.bytes_mut(length)[have..], &mut self.stage[..]);
+                    let (rest, ahead) = (&mut lease.bytes_mut(length)[have..], &mut self.stage[..self.ahead]);
                     debug_assert_eq!(staged, 0, "bytes behind a message that is not whole");
                     let wanted = rest.len();
                     let read = match source.read(rest, ahead) {
@@ -80,8 +83,10 @@ impl Reader {
                 // What is left goes to the front: it is less than a header.
                 self.stage.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, staged);
-                // The header and, behind it, what fits the stage. A longer message is read to its buffer from there on.
-                let Some(read) = source.read(&mut self.stage[staged..], &mut [])? else { return Ok(Step::Dry) };
+                // The header and, behind it, what is read ahead. A longer message is read to its buffer from there on.
+                let Some(read) = source.read(&mut self.stage[staged..self.ahead], &mut [])? else {
+                    return Ok(Step::Dry);
+                };
                 if read == 0 {
                     return Err(if staged == 0 { Error::Closed } else { Error::Truncated });
                 }
@@ -100,6 +105,7 @@ impl Reader {
                     let Some(mut lease) = lease(&self.pool) else { return Ok(Step::NoBuffer) };
                     self.take(header);
                     let length = header.length as usize;
+                    self.ahead = if length > STAGE { Header::BYTES } else { STAGE };
                     let have = length.min(self.end - self.start);
                     lease.bytes_mut(have).copy_from_slice(&self.stage[self.start..][..have]);
                     self.start += have;
