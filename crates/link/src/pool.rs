@@ -267,7 +267,12 @@ struct FreeState {
 impl FreeList {
     /// All of `count` are free. Once users gave `worth` of them back, whoever waits is notified.
     pub(crate) fn new(count: u16, worth: u16, next: Next) -> Self {
-        let state = FreeState { free: (0..count).rev().collect(), next, given_back: 0, worth, notify: None };
+        // The first one that is taken is 0.
+        let free = match next {
+            Next::Hottest => (0..count).rev().collect(),
+            Next::Coldest => (0..count).collect(),
+        };
+        let state = FreeState { free, next, given_back: 0, worth, notify: None };
         Self { state: Mutex::new(state) }
     }
 
