@@ -49,9 +49,10 @@ module merkle_root #(
     return 32'(tree) == Trees - 1 ? '0 : tree + 1'b1;
   endfunction
 
-  logic done;
-  logic [255:0] digest;
-  node_t done_node;
+  // What leaves the hash, and the same a cycle later.
+  logic hashed, done_q;
+  logic [255:0] hashed_digest, digest_q;
+  node_t hashed_node, done_node_q;
 
   // Leaves enter where no pair does.
   logic hash_valid, hash_ready, pair_valid_q, leaf_enters, pair_enters;
@@ -66,7 +67,7 @@ module merkle_root #(
   logic has_place, sole;
   assign sole = begins_q && single_i && last_i;
   assign has_place = !begins_q || 32'(trees_q) < Trees;
-  assign ready_o = has_place && !pair_valid_q && (sole ? !done : hash_ready);
+  assign ready_o = has_place && !pair_valid_q && (sole ? !done_q : hash_ready);
   assign leaf_enters = valid_i && ready_o && !sole;
   assign pair_enters = pair_valid_q && hash_ready;
   assign leaf = '{tree: entering_q, level: LevelWidth'(1), first: begins_q, last: last_i};
@@ -92,9 +93,9 @@ module merkle_root #(
       .header_i (1'b0),
       .message_i({right, left}),
       .tag_i    (node),
-      .valid_o  (done),
-      .digest_o (digest),
-      .tag_o    (done_node)
+      .valid_o  (hashed),
+      .digest_o (hashed_digest),
+      .tag_o    (hashed_node)
   );
 
   // A node that comes out of the hash: the root, a right node, one without a right node, or a left node, which waits.
@@ -102,32 +103,39 @@ module merkle_root #(
   localparam int unsigned PlaceWidth = $clog2(Places);
   (* ram_style = "distributed" *) logic [256:0] left_q[Places];
   logic [Places-1:0] waits_q;
-  logic [PlaceWidth-1:0] place;
-  logic is_root, is_right, is_pair, left_first;
+  logic [PlaceWidth-1:0] hashed_place, place_q;
+  logic waits_here_q, waits_past, is_root, is_right, is_pair, left_first;
   logic [255:0] waiting;
-  assign place = PlaceWidth'({done_node.tree, done_node.level});
-  assign {left_first, waiting} = left_q[place];
-  assign is_root = done && done_node.first && done_node.last;
-  assign is_right = done && waits_q[place];
-  assign is_pair = is_right || (done && done_node.last && !is_root);
+  assign hashed_place = PlaceWidth'({hashed_node.tree, hashed_node.level});
+  // Whether a left node waits there is looked up a cycle ahead, past what the node before is about to change.
+  assign waits_past = done_q && !is_root && place_q == hashed_place;
+  `FF(done_q, hashed, 1'b0)
+  `FFN(digest_q, hashed_digest)
+  `FFN(done_node_q, hashed_node)
+  `FFN(place_q, hashed_place)
+  `FFN(waits_here_q, waits_past ? !is_pair : waits_q[hashed_place])
+  assign {left_first, waiting} = left_q[place_q];
+  assign is_root = done_q && done_node_q.first && done_node_q.last;
+  assign is_right = done_q && waits_here_q;
+  assign is_pair = is_right || (done_q && done_node_q.last && !is_root);
   always_ff @(posedge clk_i) begin
-    if (done) left_q[place] <= {done_node.first, digest};
+    if (done_q) left_q[place_q] <= {done_node_q.first, digest_q};
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) waits_q <= '0;
-    else if (done && !is_root) waits_q[place] <= !is_pair;
+    else if (done_q && !is_root) waits_q[place_q] <= !is_pair;
   end
   `FF(pair_valid_q, is_pair || (pair_valid_q && !pair_enters), 1'b0)
   always_ff @(posedge clk_i) begin
     if (is_pair) begin
-      pair_left_q  <= is_right ? waiting : digest;
-      pair_right_q <= digest;
+      pair_left_q  <= is_right ? waiting : digest_q;
+      pair_right_q <= digest_q;
       pair_alone_q <= !is_right;
       pair_q <= '{
-          tree: done_node.tree,
-          level: done_node.level + 1'b1,
+          tree: done_node_q.tree,
+          level: done_node_q.level + 1'b1,
           first: is_right && left_first,
-          last: done_node.last
+          last: done_node_q.last
       };
     end
   end
@@ -160,7 +168,7 @@ module merkle_root #(
   logic sole_enters;
   assign sole_enters = valid_i && ready_o && sole;
   always_ff @(posedge clk_i) begin
-    if (is_root || sole_enters) root_q[is_root?done_node.tree : entering_q] <= is_root ? digest : data_i[255:0];
+    if (is_root || sole_enters) root_q[is_root?done_node_q.tree : entering_q] <= is_root ? digest_q : data_i[255:0];
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -170,12 +178,12 @@ module merkle_root #(
       if (leaves) ended_q[leaving_q] <= 1'b0;
       if (begins) repeated_q[entering_q] <= 1'b0;
       if (compared_q && same_q) repeated_q[compared_tree_q] <= 1'b1;
-      if (is_root) ended_q[done_node.tree] <= 1'b1;
+      if (is_root) ended_q[done_node_q.tree] <= 1'b1;
       if (sole_enters) ended_q[entering_q] <= 1'b1;
     end
   end
 
   `ASSUME(one_leaf_is_last, !valid_i || !single_i || last_i)
   `ASSERT(pairs_have_room, !is_pair || !pair_valid_q || pair_enters)
-  `ASSERT(levels, !is_pair || 32'(done_node.level) < Levels)
+  `ASSERT(levels, !is_pair || 32'(done_node_q.level) < Levels)
 endmodule
