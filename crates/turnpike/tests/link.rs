@@ -39,6 +39,8 @@ fn channels_are_measured_between_processes() {
         let times =
             ["min_us", "p50_us", "p90_us", "p99_us", "p999_us", "max_us"].map(|key| ping[key].as_f64().unwrap());
         assert!(times[0] > 0.0 && times.is_sorted(), "{times:?}");
+        let mean = 1e6 / ping["round_trips_per_second"].as_f64().unwrap();
+        assert!((times[0]..=times[5]).contains(&mean), "a mean of {mean} us, and {times:?}");
         let rate = report(&["link", "throughput", "--address", &at, "--bytes", "20000", "--count", "300"]);
         assert_eq!((&rate["bytes"], &rate["count"]), (&20_000.into(), &300.into()));
         assert!(rate["megabytes_per_second"].as_f64().unwrap() > 0.0);

@@ -111,7 +111,7 @@ package sha256_pkg;
   function automatic state_t one_round(input state_t state, input word_t addend);
     word_t a, b, c, d, e, f, g, h, first;
     {a, b, c, d, e, f, g, h} = state;
-    first = h + mix_e(e, f, g) + addend;
+    first = mix_e(e, f, g) + (h + addend);
     return {first + mix_a(a, b, c), a, b, c, d + first, e, f, g};
   endfunction
 

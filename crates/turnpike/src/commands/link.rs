@@ -22,6 +22,9 @@ use crate::commands::key::not_a_key;
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
+/// Longer round trips count as this, a minute: the histogram keeps what it needs for that, and does not grow.
+const LONGEST_NANOSECONDS: u64 = 60_000_000_000;
+
 /// What `link serve` prints when it is ready.
 #[derive(Serialize)]
 struct Serving {
@@ -130,7 +133,7 @@ fn connect(args: &LinkChannelArgs, bytes: u32, role: Role) -> Result<Prober, Err
 fn ping(args: &LinkPingArgs, output: Output) -> Result<(), Error> {
     let mut prober = connect(&args.channel, args.bytes, Role::Echo)?;
     let bar = output.bar("pings", args.count);
-    let mut times = Histogram::<u64>::new(3).map_err(Error::other)?;
+    let mut times = Histogram::<u64>::new_with_max(LONGEST_NANOSECONDS, 3).map_err(Error::other)?;
     let mut all = Duration::ZERO;
     for number in 0..args.count {
         let time = prober.round_trip(args.bytes as usize).map_err(Error::other)?;
