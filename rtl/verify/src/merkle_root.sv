@@ -141,15 +141,20 @@ module merkle_root #(
   end
 
   // Equal nodes, a cycle behind the hash: two in a row never belong to a tree that has ended, whose root passes the hash first.
-  logic same, same_q, compared_q;
+  // Parts are compared before, and their results a cycle later.
+  localparam int unsigned Parts = 8;
+  logic [Parts-1:0] same, same_q;
+  logic compared_q;
   tree_t compared_tree_q;
-  equal #(
-      .Width(256)
-  ) u_same (
-      .a_i    (left),
-      .b_i    (right),
-      .equal_o(same)
-  );
+  for (genvar part = 0; part < Parts; part++) begin : gen_same
+    equal #(
+        .Width(256 / Parts)
+    ) u_same (
+        .a_i    (left[part*(256/Parts)+:256/Parts]),
+        .b_i    (right[part*(256/Parts)+:256/Parts]),
+        .equal_o(same[part])
+    );
+  end
   `FF(compared_q, hash_valid && hash_ready && !is_alone, 1'b0)
   `FFN(same_q, same)
   `FFN(compared_tree_q, node.tree)
@@ -177,7 +182,7 @@ module merkle_root #(
     end else begin
       if (leaves) ended_q[leaving_q] <= 1'b0;
       if (begins) repeated_q[entering_q] <= 1'b0;
-      if (compared_q && same_q) repeated_q[compared_tree_q] <= 1'b1;
+      if (compared_q && &same_q) repeated_q[compared_tree_q] <= 1'b1;
       if (is_root) ended_q[done_node_q.tree] <= 1'b1;
       if (sole_enters) ended_q[entering_q] <= 1'b1;
     end

@@ -30,7 +30,7 @@ module secp256k1_linear
   assign ones = 2'(x_negate_i) + 2'(y_negate_i);
   `FFN(sum1_q, term(x_i, x_double_i, x_negate_i) + term(y_i, y_double_i, y_negate_i) + 259'(ones))
 
-  // 2: what is above 2^256 folded. Three sums of constants make q c.
+  // 2: what is above 2^256 folded.
   logic [2:0][1:0] modulus_q;
   logic [3:0] half_q;
   `FFN(modulus_q, {modulus_q[1:0], modulus_i})
@@ -44,13 +44,24 @@ module secp256k1_linear
     endcase
   endfunction
 
-  logic [2:0] above;
-  assign above = sum1_q[258:256];
+  // q c, by the bits of q: constants, as a sum of three of them would take as long as the sum that they are added in.
+  function automatic logic [7:0][131:0] folds_of(input logic [128:0] lack);
+    logic [7:0][131:0] folds;
+    for (int unsigned q = 0; q < 8; q++) begin
+      folds[q] = (q[0] ? 132'(lack) : '0) + (q[1] ? {2'b0, lack, 1'b0} : '0) - (q[2] ? {1'b0, lack, 2'b0} : '0);
+    end
+    return folds;
+  endfunction
+  localparam logic [7:0][131:0] PrimeFolds = folds_of(129'(PrimeLack));
+  localparam logic [7:0][131:0] OrderFolds = folds_of(OrderLack);
+
   logic [131:0] folds;
   always_comb begin
-    folds = above[0] ? 132'(lack(modulus_q[0])) : '0;
-    if (above[1]) folds += {2'b0, lack(modulus_q[0]), 1'b0};
-    if (above[2]) folds -= {1'b0, lack(modulus_q[0]), 2'b0};
+    unique case (modulus_e'(modulus_q[0]))
+      ModulusPrime: folds = PrimeFolds[sum1_q[258:256]];
+      ModulusOrder: folds = OrderFolds[sum1_q[258:256]];
+      default: folds = '0;
+    endcase
   end
   logic [257:0] folded2_q;
   `FFN(folded2_q, 258'(sum1_q[255:0]) + {{126{folds[131]}}, folds})

@@ -18,54 +18,50 @@ module sha256_iterative
     // Of the block before, while ready_o is set.
     output state_t state_o
 );
-  // The words of a cycle's rounds are all there before it.
-  `PARAMETER_CHECK(rounds, RoundsPerCycle > 0 && RoundsPerCycle <= 16 && Rounds % RoundsPerCycle == 0,
-                   "sha256_iterative: RoundsPerCycle has to divide 64, and is at most 16")
+  `PARAMETER_CHECK(rounds, RoundsPerCycle > 0 && Rounds % RoundsPerCycle == 0,
+                   "sha256_iterative: RoundsPerCycle has to divide 64")
   localparam int unsigned Cycles = Rounds / RoundsPerCycle;
   localparam int unsigned CountWidth = $clog2(Cycles + 1);
 
   logic busy_q, takes, ends;
-  logic [CountWidth-1:0] cycle_q;
+  logic [CountWidth-1:0] cycle_q, cycle;
   assign ready_o = !busy_q;
   assign takes = valid_i && ready_o;
   assign ends = busy_q && cycle_q == CountWidth'(Cycles);
   `FF(busy_q, takes || (busy_q && !ends), 1'b0)
-  `FF(cycle_q, busy_q ? cycle_q + 1'b1 : '0, '0)
+  // Whether a block comes is known late, and nothing has to wait for it.
+  assign cycle = busy_q ? cycle_q + 1'b1 : '0;
+  `FF(cycle_q, cycle, '0)
 
-  // Those of the cycle after this one, and before a block those of its first: a sum with what is just being looked up would take as long as all
-  // others of a round.
+  // Read a cycle before: a sum with what is just being looked up would take as long as all others of a round.
   word_t [RoundsPerCycle-1:0] constants_q, constants;
   always_comb begin
     for (int unsigned step = 0; step < RoundsPerCycle; step++) begin
-      constants[step] = constant((busy_q && !ends ? 32'(cycle_q) + 32'd2 : '0) * RoundsPerCycle + step);
-      if (takes) constants[step] = constant(RoundsPerCycle + step);
+      constants[step] = constant(32'(cycle) * RoundsPerCycle + step);
     end
   end
   `FFN(constants_q, constants)
 
-  // The sum of constant and word is made a cycle ahead as well.
-  word_t [RoundsPerCycle-1:0] addends_q, addends;
   state_t state_q, state;
   block_t words_q, words;
   always_comb begin
     state = state_q;
-    words = takes ? block_i : words_q;
+    words = words_q;
     for (int unsigned step = 0; step < RoundsPerCycle; step++) begin
-      state = one_round(state, addends_q[step]);
-      if (!takes) words = next_words(words);
+      state = one_round(state, words[15] + constants_q[step]);
+      words = next_words(words);
     end
-    for (int unsigned step = 0; step < RoundsPerCycle; step++) addends[step] = words[4'(15-step)] + constants_q[step];
   end
-  `FFN(addends_q, addends)
-  `FFN(words_q, words)
   always_ff @(posedge clk_i) begin
     if (takes) begin
       state_q <= first_i ? Initial : state_o;
+      words_q <= block_i;
       if (first_i) state_o <= Initial;
     end else if (ends) begin
       state_o <= add(state_o, state_q);
     end else begin
       state_q <= state;
+      words_q <= words;
     end
   end
 endmodule
