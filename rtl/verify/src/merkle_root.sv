@@ -144,7 +144,7 @@ module merkle_root #(
   // Parts are compared before, and their results a cycle later.
   localparam int unsigned Parts = 8;
   logic [Parts-1:0] same, same_q;
-  logic compared_q;
+  logic  compared_q;
   tree_t compared_tree_q;
   for (genvar part = 0; part < Parts; part++) begin : gen_same
     equal #(
