@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     clock::Seconds,
-    execute::{ascii, binary},
+    execute::{ascii, binary, binary_reply},
     protocol::{
         ERROR, Refusal,
         ascii::{Command, parse},
@@ -218,7 +218,7 @@ impl Session {
                 match crate::protocol::binary::parse(input, FREE_PIECE / 2) {
                     Parsed::Refused { header, whole: Some(whole), stale, .. } => {
                         stale.iter().for_each(|key| ascii::forget_key(&self.service, key, now));
-                        binary::refuse(header, Status::NoMemory, out);
+                        binary_reply::refuse(header, Status::NoMemory, out);
                         self.pass_over(whole, input)
                     }
                     _ => Step::Close,
@@ -226,7 +226,7 @@ impl Session {
             }
             Parsed::Refused { header, status, whole, stale } => {
                 stale.iter().for_each(|key| ascii::forget_key(&self.service, key, now));
-                binary::refuse(header, status, out);
+                binary_reply::refuse(header, status, out);
                 whole.map_or(Step::Close, |whole| self.pass_over(whole, input))
             }
             Parsed::Request(request) => {

@@ -1,12 +1,13 @@
 //! The binary protocol's commands.
 
-use zerocopy::{IntoBytes, byteorder::network_endian::U64};
-
-use super::stats;
+use super::{
+    binary_reply::{append_header, refuse, reply},
+    stats,
+};
 use crate::{
     clock::Seconds,
     number,
-    protocol::binary::{Command, Header, REPLY, Request, Status},
+    protocol::binary::{Command, Request, Status},
     service::{Service, VERSION},
     store::{Mode, NotChanged, Stored, Write},
 };
@@ -52,11 +53,6 @@ pub fn execute(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now:
     Then::GoOn
 }
 
-/// Tells why a request is not executed.
-pub fn refuse(header: &Header, status: Status, out: &mut Vec<u8>) {
-    reply(header, status, &[], &[], status.text().as_bytes(), 0, out);
-}
-
 /// Replies with a status, and nothing to a quiet request that went well.
 fn finish(request: &Request<'_>, status: Status, cas: u64, out: &mut Vec<u8>) {
     if status != Status::Ok {
@@ -64,45 +60,6 @@ fn finish(request: &Request<'_>, status: Status, cas: u64, out: &mut Vec<u8>) {
     } else if !request.quiet {
         reply(request.header, status, &[], &[], &[], cas, out);
     }
-}
-
-/// Appends a reply.
-pub(super) fn reply(
-    request: &Header,
-    status: Status,
-    extras: &[u8],
-    key: &[u8],
-    value: &[u8],
-    cas: u64,
-    out: &mut Vec<u8>,
-) {
-    append_header(request, status, extras.len(), key.len(), value.len(), cas, out);
-    out.extend_from_slice(extras);
-    out.extend_from_slice(key);
-    out.extend_from_slice(value);
-}
-
-fn append_header(
-    request: &Header,
-    status: Status,
-    extras_len: usize,
-    key_len: usize,
-    value_len: usize,
-    cas: u64,
-    out: &mut Vec<u8>,
-) {
-    let header = Header {
-        magic: REPLY,
-        opcode: request.opcode,
-        key_len: (key_len as u16).into(),
-        extras_len: extras_len as u8,
-        data_type: 0,
-        status: (status as u16).into(),
-        body_len: ((extras_len + key_len + value_len) as u32).into(),
-        opaque: request.opaque,
-        cas: U64::new(cas),
-    };
-    out.extend_from_slice(header.as_bytes());
 }
 
 /// The number of 32 bits at a place of the extras, 0 if there is none.

@@ -2,5 +2,6 @@
 
 pub mod ascii;
 pub mod binary;
+pub mod binary_reply;
 pub mod meta;
 mod stats;

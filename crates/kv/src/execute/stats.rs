@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::binary::reply;
+use super::binary_reply::{refuse, reply};
 use crate::{
     clock::{NEVER, Seconds},
     number::unsigned_32,
@@ -62,7 +62,7 @@ pub fn binary(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: 
         };
         let known = group.is_some_and(|group| group.starts_with(b"detail")) || tell(service, group, now, &mut stat);
         if !known {
-            return super::binary::refuse(header, Status::NotFound, out);
+            return refuse(header, Status::NotFound, out);
         }
     }
     reply(header, Status::Ok, &[], &[], &[], 0, out);

@@ -1,6 +1,6 @@
 //! The ASCII protocol (memcached's protocol.txt): a line, and for writes a block of data behind it.
 
-use super::{BAD_LINE, ERROR, Line, Refusal, Words, meta};
+use super::{BAD_LINE, ERROR, Line, Refusal, Words, meta, value_len};
 use crate::{
     number::{signed_32, unsigned, unsigned_32},
     store::{MAX_KEY, Mode},
@@ -178,11 +178,6 @@ fn write(line: &[u8], mode: Mode) -> Result<Command<'_>, Refusal> {
     let cas = if mode == Mode::Cas { unsigned(words[5]).ok_or(refusal)? } else { 0 };
     let len = value_len(len).ok_or(refusal)?;
     Ok(Command::Write(Write { mode, key, flags, expiry, len, cas, quiet }))
-}
-
-/// A length that a value may have: two bytes follow it, and 32 bits hold the sum.
-pub(super) fn value_len(len: i32) -> Option<usize> {
-    usize::try_from(len).ok().filter(|len| *len <= i32::MAX as usize - 2)
 }
 
 /// A key that is not too long.

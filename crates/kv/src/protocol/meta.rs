@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 
-use super::{BAD_LINE, Line, MOST_WORDS, Refusal, ascii::value_len};
+use super::{BAD_LINE, Line, MOST_WORDS, Refusal, value_len};
 use crate::{
     number::{signed_32, unsigned, unsigned_32},
     store::{MAX_KEY, Mode},

@@ -8,6 +8,11 @@ pub mod udp;
 /// Words that a line is looked at for; what is behind them no command has.
 pub const MOST_WORDS: usize = 23;
 
+/// A length that a value may have: two bytes follow it, and 32 bits hold the sum.
+fn value_len(len: i32) -> Option<usize> {
+    usize::try_from(len).ok().filter(|len| *len <= i32::MAX as usize - 2)
+}
+
 /// The words of a line, between spaces, up to a NUL.
 #[derive(Clone, Debug)]
 pub struct Words<'a> {
