@@ -19,7 +19,7 @@ use nic::{Costs, Counters, rtl::RtlCounters};
 use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{config, follower, replica::Standing, retries::RetryFigures};
+use crate::{config, follower, replica::standing::Standing, retries::RetryFigures};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]

@@ -45,10 +45,10 @@ module secp256k1_linear
   endfunction
 
   // q c, by the bits of q: constants, as a sum of three of them would take as long as the sum that they are added in.
-  function automatic logic [7:0][131:0] folds_of(input logic [128:0] lack);
+  function automatic logic [7:0][131:0] folds_of(input logic [128:0] once);
     logic [7:0][131:0] folds;
     for (int unsigned q = 0; q < 8; q++) begin
-      folds[q] = (q[0] ? 132'(lack) : '0) + (q[1] ? {2'b0, lack, 1'b0} : '0) - (q[2] ? {1'b0, lack, 2'b0} : '0);
+      folds[q] = (q[0] ? 132'(once) : '0) + (q[1] ? {2'b0, once, 1'b0} : '0) - (q[2] ? {1'b0, once, 2'b0} : '0);
     end
     return folds;
   endfunction

@@ -17,7 +17,9 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, fstatvfs};
 use table::{Hasher, Region};
 
 use super::{
-    Config, Store, lock,
+    Config, Store,
+    cold::Cold,
+    lock,
     shard::{Limits, Shard},
     state::{self, Head, MAGIC},
 };
@@ -36,38 +38,6 @@ pub enum Start {
     },
     /// Empty.
     Cold(Cold),
-}
-
-/// Why a store begins empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Cold {
-    /// There is no file.
-    #[error("the file is new")]
-    New,
-    /// The program that had the file did not end by itself.
-    #[error("the program that had the file was killed, so its items may be torn")]
-    NotClosed,
-    /// The file is that of another version of the program.
-    #[error("its layout is version {found}, and that of this program {expected}")]
-    Version {
-        /// The file's.
-        found: u32,
-        /// This program's.
-        expected: u32,
-    },
-    /// The store was asked for another size.
-    #[error("its {what} was {found}, and {expected} is asked for now")]
-    OtherSize {
-        /// Of what.
-        what: &'static str,
-        /// The file's, in bytes.
-        found: u64,
-        /// What is asked for, in bytes.
-        expected: u64,
-    },
-    /// The digest is another one.
-    #[error("its digest does not fit, so it was changed since")]
-    Damaged,
 }
 
 /// Why a file cannot be a store's memory.

@@ -4,6 +4,7 @@
 //! access, some hundred nanoseconds.
 
 mod blocks;
+mod cold;
 mod counters;
 mod file;
 mod index;
@@ -23,8 +24,9 @@ use std::sync::{
 
 use table::{Hash, Hasher, Region, Seed};
 
+pub use cold::Cold;
 pub use counters::{ClassCounters, ClassEnds, ClassRequests, Counters};
-pub use file::{Cold, FileError, Start};
+pub use file::{FileError, Start};
 pub use item::{Header, MAX_KEY, mark};
 pub use mirror::{Ahead, bytes as mirror_bytes};
 pub use shard::{ClassUse, Item, Limits, Parts, Shard};

@@ -10,7 +10,7 @@ use zerocopy::{
 
 use super::{
     blocks::{Class, Page},
-    file::Cold,
+    cold::Cold,
     item::{Address, kind, mark},
     queues::{Queue, Queues},
     shard::{Item, Shard},

@@ -15,7 +15,7 @@ mod executor;
 mod judge;
 mod neighbours;
 mod roster;
-mod standing;
+pub mod standing;
 
 use std::{
     num::NonZeroU32,
