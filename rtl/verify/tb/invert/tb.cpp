@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
       bench.top.valid_i = 0;
       const uint64_t began = bench.cycle;
       for (bench.settle(); !bench.top.valid_o; bench.settle()) {
-        if (bench.cycle - began > 4 * Width + 4) harness::fail(bench, "it takes too long");
+        if (bench.cycle - began > 5 * Width + 6) harness::fail(bench, "it takes too long");
         bench.step();
       }
       total += bench.cycle - began;
