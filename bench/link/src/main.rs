@@ -8,12 +8,11 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark that fails has nothing else to tell")]
 
 mod foreign;
+mod raw;
 
 use std::{
     env,
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
-    os::fd::OwnedFd,
+    io::{BufRead, BufReader},
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -29,10 +28,7 @@ use link::{
     Address, Channel, Config, Identity, KEY_BYTES, Operations, SecretKey, Selector,
     measure::{Prober, Responder, Role},
 };
-use rustix::{
-    buffer::spare_capacity,
-    event::epoll::{CreateFlags, EventData, EventFlags, add, create, delete, wait},
-};
+use raw::Raw;
 
 /// As the figures of RUBIN's paper have them.
 const KILOBYTES: [usize; 11] = [1, 2, 4, 8, 16, 20, 32, 40, 64, 80, 100];
@@ -79,51 +75,6 @@ fn serve(address: &str, config: &Config) {
     let mut responder = Responder::bind(&address.parse().unwrap(), config).unwrap();
     println!("{}", responder.address());
     responder.run(&AtomicBool::new(false)).unwrap();
-}
-
-/// What a plain program does with a socket: a length, then the message. Without a message, it answers with one of no bytes;
-/// with the highest bit of the length set, the message is sent back.
-fn serve_raw() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    println!("{}", listener.local_addr().unwrap());
-    let (mut socket, _) = listener.accept().unwrap();
-    socket.set_nodelay(true).unwrap();
-    let mut message = vec![0; 4 + LONGEST];
-    while socket.read_exact(&mut message[..4]).is_ok() {
-        let head = u32::from_be_bytes(message[..4].try_into().unwrap());
-        let length = 4 + (head & !ECHO) as usize;
-        socket.read_exact(&mut message[4..length]).unwrap();
-        if head & ECHO != 0 || length == 4 {
-            socket.write_all(&message[..length]).unwrap();
-        }
-    }
-}
-
-const ECHO: u32 = 1 << 31;
-
-struct Raw(TcpStream, Vec<u8>);
-
-impl Raw {
-    fn send(&mut self, length: usize, flag: u32) {
-        self.1[..4].copy_from_slice(&(length as u32 | flag).to_be_bytes());
-        self.0.write_all(&self.1[..4 + length]).unwrap();
-    }
-
-    fn round_trip(&mut self, length: usize) -> Duration {
-        let begun = Instant::now();
-        self.send(length, ECHO);
-        self.0.read_exact(&mut self.1[..4]).unwrap();
-        self.0.read_exact(&mut self.1[4..4 + length]).unwrap();
-        begun.elapsed()
-    }
-
-    fn stream(&mut self, length: usize, messages: usize) -> Duration {
-        let begun = Instant::now();
-        (0..messages).for_each(|_| self.send(length, 0));
-        self.send(0, 0);
-        self.0.read_exact(&mut self.1[..4]).unwrap();
-        begun.elapsed()
-    }
 }
 
 /// What bounds shared memory: one thread copies to a ring of as many buffers as a channel has, and one copies out of it.
@@ -205,71 +156,6 @@ fn settled(first: usize, mut measure: impl FnMut(usize) -> f64) -> f64 {
     measure(((SPAN / time) as usize).max(first))
 }
 
-/// What a plain program does with many sockets: one thread asks `epoll` which can be read, and sends back what it reads.
-struct ManyRaw {
-    epoll: OwnedFd,
-    sockets: Vec<TcpStream>,
-    message: [u8; 1 << 10],
-}
-
-impl ManyRaw {
-    fn new() -> Self {
-        Self { epoll: create(CreateFlags::CLOEXEC).unwrap(), sockets: Vec::new(), message: [7; 1 << 10] }
-    }
-
-    fn add(&mut self, socket: TcpStream) {
-        socket.set_nodelay(true).unwrap();
-        add(&self.epoll, &socket, EventData::new_u64(self.sockets.len() as u64), EventFlags::IN).unwrap();
-        self.sockets.push(socket);
-    }
-
-    /// Answers whoever has sent a message, and tells how many that were. What else can be read is told by its number.
-    fn turn(&mut self, mut other: impl FnMut(&mut Self, u64)) -> usize {
-        let mut ready = Vec::with_capacity(1024);
-        wait(&self.epoll, spare_capacity(&mut ready), None).unwrap();
-        for event in &ready {
-            let number = event.data.u64();
-            match self.sockets.get_mut(number as usize) {
-                // A peer that is gone has been killed: that is how a measurement ends.
-                Some(socket) => match socket.read_exact(&mut self.message) {
-                    Ok(()) => socket.write_all(&self.message).unwrap(),
-                    Err(_) => delete(&self.epoll, socket).unwrap(),
-                },
-                None => other(self, number),
-            }
-        }
-        ready.len()
-    }
-}
-
-fn serve_many_raw() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    println!("{}", listener.local_addr().unwrap());
-    let mut many = ManyRaw::new();
-    add(&many.epoll, &listener, EventData::new_u64(u64::MAX), EventFlags::IN).unwrap();
-    loop {
-        many.turn(|many, _| many.add(listener.accept().unwrap().0));
-    }
-}
-
-/// As [`many`], over plain sockets.
-fn many_raw(address: &str, channels: usize) -> f64 {
-    let mut many = ManyRaw::new();
-    for _ in 0..channels {
-        let mut socket = TcpStream::connect(address).unwrap();
-        socket.write_all(&many.message).unwrap();
-        many.add(socket);
-    }
-    settled(8 * channels, |messages| {
-        let begun = Instant::now();
-        let mut answered = 0;
-        while answered < messages {
-            answered += many.turn(|_, _| {});
-        }
-        begun.elapsed().as_secs_f64() / answered as f64
-    })
-}
-
 fn median(figures: &mut [f64]) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
@@ -279,8 +165,8 @@ fn main() {
     let arguments: Vec<_> = env::args().skip(1).collect();
     let options: Vec<_> = arguments.iter().map(String::as_str).collect();
     match options[..] {
-        ["raw"] => serve_raw(),
-        ["many-raw"] => serve_many_raw(),
+        ["raw"] => raw::serve(),
+        ["many-raw"] => raw::serve_many(),
         ["serve", address] => serve(address, &Config::default()),
         ["encrypted", address] => serve(address, &encrypted()),
         ["many", address] => serve(address, &small()),
@@ -346,10 +232,8 @@ fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
         Probed::new(&["encrypted", tcp], &encrypted()),
     ];
     let mut foreign = [fabric, iceoryx2].map(|program| program.map(|program| Foreign::start(&program)));
-    let raw = Peer::start(&["raw"]);
-    let socket = TcpStream::connect(&raw.1).unwrap();
-    socket.set_nodelay(true).unwrap();
-    let mut raw = Raw(socket, vec![7; 4 + LONGEST]);
+    let peer = Peer::start(&["raw"]);
+    let mut raw = Raw::connect(&peer.1);
     let message = vec![7; LONGEST];
     for kilobytes in KILOBYTES {
         let bytes = kilobytes << 10;
@@ -417,8 +301,8 @@ fn measure_many(rounds: usize) {
             all.push(many(&peer.address(), 1000));
         }
         let peer = Peer::start(&["many-raw"]);
-        over_sockets.0.push(many_raw(&peer.1, 10));
-        over_sockets.1.push(many_raw(&peer.1, 1000));
+        over_sockets.0.push(raw::many(&peer.1, 10));
+        over_sockets.1.push(raw::many(&peer.1, 1000));
     }
     let [shm, tcp, sockets] = times.map(|(mut few, mut all)| (median(&mut few) * 1e9, median(&mut all) * 1e9));
     let figure = |name: &str, value: f64, peer: (&str, f64)| {
