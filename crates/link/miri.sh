@@ -2,6 +2,8 @@
 # Runs under Miri what it can run of this crate, which is what has no sockets and no memory of other processes: rings, pools, framing.
 set -eu
 cd "$(dirname "$0")"
+# A nightly compiler that is there may lack it.
+cargo +nightly miri --version >/dev/null 2>&1 || rustup component add --toolchain nightly miri rust-src >/dev/null 2>&1 || true
 if ! cargo +nightly miri --version >/dev/null 2>&1; then
     echo "skipped: Miri is of the nightly compiler (rustup toolchain install nightly --component miri,rust-src)"
     exit 77
