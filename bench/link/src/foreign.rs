@@ -37,9 +37,9 @@ impl Foreign {
         self.ask("trip", bytes, count) / 1e6
     }
 
-    /// The time of a message, of so many in one direction, in seconds.
-    pub(crate) fn stream(&mut self, bytes: usize, count: usize) -> f64 {
-        self.ask("rate", bytes, count) / count as f64
+    /// The time of so many messages in one direction.
+    pub(crate) fn stream(&mut self, bytes: usize, messages: usize) -> Duration {
+        Duration::from_secs_f64(self.ask("rate", bytes, messages))
     }
 }
 

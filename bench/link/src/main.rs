@@ -237,27 +237,27 @@ fn measure(rounds: usize, fabric: Option<String>, iceoryx2: Option<String>) {
     let message = vec![7; LONGEST];
     for kilobytes in KILOBYTES {
         let bytes = kilobytes << 10;
-        let mibs = |message: f64| bytes as f64 / message / (1 << 20) as f64;
+        // MiB in a second, of what streams so many messages.
+        let rate = |stream: &mut dyn FnMut(usize) -> Duration| {
+            let message = settled(FIRST, |count| stream(count).as_secs_f64() / count as f64);
+            bytes as f64 / message / (1 << 20) as f64
+        };
         let [mut shm, mut tcp, mut encrypted, mut sockets, mut fabric, mut iceoryx2] =
             [const { Vec::new() }; 6].map(|_: Vec<f64>| Way::default());
         let (mut memcpy, mut in_place) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
             for (channel, way) in channels.iter_mut().zip([&mut shm, &mut tcp, &mut encrypted]) {
                 way.trips.push(settled(FIRST, |count| median_of(count, || channel.echo.round_trip(bytes).unwrap())));
-                way.rates.push(mibs(settled(FIRST, |count| {
-                    channel.copy.stream(&message[..bytes], count as u64).unwrap().as_secs_f64() / count as f64
-                })));
+                way.rates.push(rate(&mut |count| channel.copy.stream(&message[..bytes], count as u64).unwrap()));
             }
-            in_place.push(mibs(settled(FIRST, |count| {
-                channels[1].drop.stream_in_place(bytes, count as u64).unwrap().as_secs_f64() / count as f64
-            })));
+            in_place.push(rate(&mut |count| channels[1].drop.stream_in_place(bytes, count as u64).unwrap()));
             sockets.trips.push(settled(FIRST, |count| median_of(count, || raw.round_trip(bytes))));
-            sockets.rates.push(mibs(settled(FIRST, |count| raw.stream(bytes, count).as_secs_f64() / count as f64)));
-            memcpy.push(mibs(settled(FIRST, |count| copy_twice(bytes, count).as_secs_f64() / count as f64)));
+            sockets.rates.push(rate(&mut |count| raw.stream(bytes, count)));
+            memcpy.push(rate(&mut |count| copy_twice(bytes, count)));
             for (program, way) in foreign.iter_mut().zip([&mut fabric, &mut iceoryx2]) {
                 if let Some(program) = program {
                     way.trips.push(settled(FIRST, |count| program.round_trip(bytes, count)));
-                    way.rates.push(mibs(settled(FIRST, |count| program.stream(bytes, count))));
+                    way.rates.push(rate(&mut |count| program.stream(bytes, count)));
                 }
             }
         }
