@@ -103,27 +103,27 @@ module merkle_root #(
   localparam int unsigned PlaceWidth = $clog2(Places);
   (* ram_style = "distributed" *) logic [256:0] left_q[Places];
   logic [Places-1:0] waits_q;
-  logic [PlaceWidth-1:0] hashed_place, place_q;
+  logic [PlaceWidth-1:0] hashed_place, place;
   logic waits_here_q, waits_past, is_root, is_right, is_pair, left_first;
   logic [255:0] waiting;
   assign hashed_place = PlaceWidth'({hashed_node.tree, hashed_node.level});
+  assign place = PlaceWidth'({done_node_q.tree, done_node_q.level});
   // Whether a left node waits there is looked up a cycle ahead, past what the node before is about to change.
-  assign waits_past = done_q && !is_root && place_q == hashed_place;
+  assign waits_past = done_q && !is_root && place == hashed_place;
   `FF(done_q, hashed, 1'b0)
   `FFN(digest_q, hashed_digest)
   `FFN(done_node_q, hashed_node)
-  `FFN(place_q, hashed_place)
   `FFN(waits_here_q, waits_past ? !is_pair : waits_q[hashed_place])
-  assign {left_first, waiting} = left_q[place_q];
+  assign {left_first, waiting} = left_q[place];
   assign is_root = done_q && done_node_q.first && done_node_q.last;
   assign is_right = done_q && waits_here_q;
   assign is_pair = is_right || (done_q && done_node_q.last && !is_root);
   always_ff @(posedge clk_i) begin
-    if (done_q) left_q[place_q] <= {done_node_q.first, digest_q};
+    if (done_q) left_q[place] <= {done_node_q.first, digest_q};
   end
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) waits_q <= '0;
-    else if (done_q && !is_root) waits_q[place_q] <= !is_pair;
+    else if (done_q && !is_root) waits_q[place] <= !is_pair;
   end
   `FF(pair_valid_q, is_pair || (pair_valid_q && !pair_enters), 1'b0)
   always_ff @(posedge clk_i) begin
