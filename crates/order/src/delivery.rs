@@ -4,16 +4,16 @@ use crate::block::Block;
 use crate::epochs::ends_epoch;
 use crate::evidence::Finding;
 use crate::pace::Pace;
-use crate::scheme::Bip340;
+use crate::scheme::{Bip340, Votes};
 use crate::status::Status;
 use commonware_actor::Feedback;
 use commonware_codec::{DecodeExt, Encode, ReadExt};
 use commonware_consensus::marshal::{Update, ancestry::Ancestry, core::Mailbox, standard::Standard};
 use commonware_consensus::simplex::elector::{Elector as _, RoundRobinElector};
 use commonware_consensus::simplex::types::{
-    Activity, Attributable, Context, Finalization, Finalize, Notarize, Nullify, Subject,
+    Activity, Attributable, Context, Finalization, Finalize, Notarize, Nullify, Proposal, Subject,
 };
-use commonware_consensus::types::{Height, Round, TermLength};
+use commonware_consensus::types::{Epoch, Height, Round, TermLength, View};
 use commonware_consensus::{Reporter, Viewable};
 use commonware_cryptography::certificate::Attestation;
 use commonware_cryptography::{Digested, ed25519::PublicKey, sha256::Digest};
@@ -246,10 +246,14 @@ pub(crate) async fn deliver(
     }
 }
 
-/// Tells how far the application was before a restart.
-pub(crate) async fn resume(marshal: &Mailbox<Bip340, Standard<Block>>, status: &Status) {
-    let Some(processed) = marshal.get_processed().await else { return };
-    let mut height = processed.height();
+/// Tells how far the application was before a restart, and that it has all up to a floor.
+pub(crate) async fn resume(marshal: &Mailbox<Bip340, Standard<Block>>, status: &Status, floor: Option<&Certificate>) {
+    let processed = marshal.get_processed().await.map_or(Height::zero(), |processed| processed.height());
+    if let Some(floor) = floor.filter(|floor| floor.header.height.get() > processed.get()) {
+        status.delivered(floor.header.height.get());
+        return status.certified(floor.clone());
+    }
+    let mut height = processed;
     status.delivered(height.get());
     for _ in 0..WITHOUT_CERTIFICATE {
         if let Some(certificate) = certificate_of(marshal, height).await {
@@ -264,6 +268,14 @@ pub(crate) async fn resume(marshal: &Mailbox<Bip340, Standard<Block>>, status: &
 pub(crate) async fn certificate_of(marshal: &Mailbox<Bip340, Standard<Block>>, height: Height) -> Option<Certificate> {
     let finalization = marshal.get_finalization(height).await?;
     certificate(marshal.get_block(height).await?.inner(), &finalization)
+}
+
+/// The finalization that a certificate is of.
+pub(crate) fn finalization(certificate: &Certificate) -> Finalization<Bip340, Digest> {
+    let round = Round::new(Epoch::new(certificate.epoch), View::new(certificate.view));
+    let payload = Digest(certificate.header.hash());
+    let proposal = Proposal { round, parent: View::new(certificate.parent_view), payload };
+    Finalization { proposal, certificate: Votes::new(certificate.signatures()) }
 }
 
 /// The certificate that a finalization is; nothing where it is of another block.

@@ -2,8 +2,8 @@
 use crate::application::Application;
 use crate::block::Block;
 use crate::committee::{Committee, ReplicaKey};
-use crate::delivery::{Inbox, certificate_of, deliver, resume};
-use crate::epochs::{Epochs, Schemes, epoch_of};
+use crate::delivery::{Inbox, certificate_of, deliver, finalization, resume};
+use crate::epochs::{BeginsOn, Epochs, Schemes, epoch_of};
 use crate::evidence::{self, Evidence, Keeper};
 use crate::lane::Lane;
 use crate::pace::Pace;
@@ -123,6 +123,9 @@ pub struct Config {
     /// Blocks behind the present epoch that are kept for replicas that lag or join, and their certificates; none is given free
     /// where it is not told. Local: replicas may differ.
     pub keep: Option<u64>,
+    /// The newest block of which the application was given what it and all before it came to, instead of the blocks: the engine
+    /// begins on it. The same at each start, until there is a newer one.
+    pub floor: Option<Certificate>,
     /// The longest body in bytes, the same on all replicas, and never less than before.
     pub longest_body: usize,
     /// The first part of the names of what it stores.
@@ -200,7 +203,7 @@ impl Replica {
         P: Provider<PublicKey = PublicKey>,
         B: Blocker<PublicKey = PublicKey>,
     {
-        let Config { network, founders, key, timing, term, epoch: length, keep, longest_body, partition } = config;
+        let Config { network, founders, key, timing, term, epoch: length, keep, floor, longest_body, partition } = config;
         if longest_body > BODY_LIMIT {
             return Err(StartError::Body(longest_body));
         }
@@ -227,7 +230,10 @@ impl Replica {
         let marshal_config = marshal::Config {
             provider: schemes.clone(),
             epocher: FixedEpocher::new(length),
-            start: marshal::Start::Genesis(Digested::precomputed(genesis, name)),
+            start: match &floor {
+                Some(floor) => marshal::Start::Floor(finalization(floor)),
+                None => marshal::Start::Genesis(Digested::precomputed(genesis, name)),
+            },
             partition_prefix: format!("{partition}-marshal"),
             mailbox_size: MAILBOX,
             view_retention: ViewDelta::new(VIEWS_KEPT),
@@ -241,9 +247,10 @@ impl Replica {
             max_pending_acks: WITH_APPLICATION,
             strategy: Sequential,
         };
-        let (actor, marshal, floor) = Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
+        let (actor, marshal, stored) = Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
         // The epoch goes on, or begins, behind the last block that the application has for sure.
-        let processed = floor.processed().map_or(0, |processed| processed.height().get());
+        let processed = stored.processed().map_or(0, |processed| processed.height().get());
+        let processed = floor.as_ref().map_or(processed, |floor| floor.header.height.get().max(processed));
         let epoch = epoch_of(processed + 1, length);
         // Blocks of the epoch before may come again, with certificates of those who voted then.
         for epoch in epoch.saturating_sub(1)..=epoch {
@@ -280,9 +287,11 @@ impl Replica {
         let (sender, inbox) = mpsc::unbounded();
         actor.start(Inbox(sender), buffer, resolver);
         // The judge is not to take what the application has for pending.
-        resume(&marshal, &status).await;
-        let begins_on = marshal.get_block(Height::new(epoch * length.get()).previous().unwrap_or(Height::zero())).await;
-        let begins_on = begins_on.ok_or(StartError::Anchor { epoch })?.digest();
+        resume(&marshal, &status, floor.as_ref()).await;
+        let last = Height::new((epoch * length.get()).saturating_sub(1));
+        let stored = marshal.get_block(last).await.map(|block| BeginsOn::Genesis(block.digest()));
+        let begins_on = stored.or_else(|| floor.and_then(|floor| begins_on(&floor, epoch, last)));
+        let begins_on = begins_on.ok_or(StartError::Anchor { epoch })?;
         let (ends, ended) = mpsc::unbounded();
         let deliveries = deliver(inbox, application.clone(), marshal.clone(), status.clone(), length, ends);
         context.child("delivery").spawn(|_| deliveries);
@@ -357,6 +366,16 @@ impl Timing {
         let positive = waits.iter().all(|wait| !wait.is_zero());
         let ascending = self.leader < self.certification && self.certification.max(self.retry) < self.silence;
         if positive && ascending { Ok(()) } else { Err(StartError::Timing) }
+    }
+}
+
+/// What an epoch begins on that has a floor, or is behind one that is the `last` block before it.
+fn begins_on(floor: &Certificate, epoch: u64, last: Height) -> Option<BeginsOn> {
+    let height = floor.header.height.get();
+    match floor.epoch {
+        of_floor if of_floor == epoch => Some(BeginsOn::Finalized(finalization(floor))),
+        _ if height == last.get() => Some(BeginsOn::Genesis(Digest(floor.header.hash()))),
+        _ => None,
     }
 }
 

@@ -48,6 +48,9 @@ pub fn ends_epoch(height: u64, length: NonZeroU64) -> bool {
     (height + 1).is_multiple_of(length.get())
 }
 
+/// What the engine of an epoch begins on: the last block of the epoch before, or one of its own that is final.
+pub(crate) type BeginsOn = Floor<Bip340, Digest>;
+
 /// Who may vote in which epoch, as far as is known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schemes(Arc<Mutex<BTreeMap<u64, Arc<Bip340>>>>);
@@ -108,19 +111,19 @@ where
     S: Sender<PublicKey = PublicKey>,
     B: Blocker<PublicKey = PublicKey>,
 {
-    /// Runs an engine for each epoch from this one on, which begins on a block of this name. `ended` gives each block that is
-    /// the last of its epoch, once the application has it.
-    pub(crate) async fn run(mut self, mut epoch: u64, mut genesis: Digest, mut ended: mpsc::UnboundedReceiver<Block>) {
+    /// Runs an engine for each epoch from this one on, which begins on this. `ended` gives each block that is the last of its
+    /// epoch, once the application has it.
+    pub(crate) async fn run(mut self, mut epoch: u64, mut begins_on: BeginsOn, mut ended: mpsc::UnboundedReceiver<Block>) {
         loop {
-            let Some(engine) = self.start(epoch, genesis).await else { return };
+            let Some(engine) = self.start(epoch, begins_on).await else { return };
             // The block that the epoch begins on stays, so that it can begin again.
-            let begins_on = (epoch * self.length.get()).saturating_sub(1);
-            if let Some(older) = self.keep.and_then(|keep| begins_on.checked_sub(keep)) {
+            let first = (epoch * self.length.get()).saturating_sub(1);
+            if let Some(older) = self.keep.and_then(|keep| first.checked_sub(keep)) {
                 self.marshal.prune(Height::new(older));
             }
             let Some(last) = self.until_ended(epoch, engine, &mut ended).await else { return };
             epoch += 1;
-            genesis = Digest(last.hash());
+            begins_on = Floor::Genesis(Digest(last.hash()));
             let committee = self.application.committee(epoch);
             self.schemes.add(epoch, Bip340::new(self.network, committee.into(), &self.key));
         }
@@ -157,7 +160,7 @@ where
     }
 
     /// Starts the engine of an epoch.
-    async fn start(&mut self, epoch: u64, genesis: Digest) -> Option<Handle<()>> {
+    async fn start(&mut self, epoch: u64, begins_on: BeginsOn) -> Option<Handle<()>> {
         let scheme = self.schemes.all().get(&epoch).cloned().expect("who votes is learnt before");
         let scheme = Bip340::clone(&scheme);
         // Votes of an epoch are needed until it is sure that no restart goes back to it.
@@ -202,7 +205,7 @@ where
                 partition: votes_partition(&self.partition, epoch),
                 mailbox_size: MAILBOX,
                 epoch: Epoch::new(epoch),
-                floor: Floor::Genesis(genesis),
+                floor: begins_on,
                 replay_buffer: BLOCK_BUFFER,
                 write_buffer: VOTE_BUFFER,
                 page_cache: self.pages.clone(),

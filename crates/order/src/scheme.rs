@@ -49,6 +49,16 @@ pub(crate) struct Votes {
 }
 
 impl Votes {
+    /// Of these replicas, ascending, with their signatures.
+    pub(crate) fn new<'a>(signatures: impl Iterator<Item = (u32, &'a Seal)>) -> Self {
+        let (mut signers, mut all) = (0, Vec::new());
+        for (number, signature) in signatures {
+            signers |= 1 << number;
+            all.push(Signature(signature.0));
+        }
+        Self { signers, signatures: all }
+    }
+
     /// Who voted, ascending, and the signatures.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Signature)> {
         let signers = (0..u64::BITS).filter(|number| self.signers >> number & 1 == 1);

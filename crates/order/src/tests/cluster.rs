@@ -16,7 +16,7 @@ use commonware_utils::{NZU32, NZUsize, Probability, probability};
 use spv::Hash;
 use spv::finality::Certificate;
 use spv::hash::body_hash;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -174,6 +174,8 @@ pub(super) struct Cluster {
     pub(super) term: u32,
     /// Blocks that are kept; all where it is not told.
     pub(super) keep: Option<u64>,
+    /// What replicas begin on, by number, where it is not genesis.
+    pub(super) floors: BTreeMap<usize, Certificate>,
     /// The longest wait for a leader.
     pub(super) longest: Duration,
     pub(super) oracle: Oracle<PublicKey, Context>,
@@ -230,6 +232,7 @@ impl Cluster {
             keys,
             term,
             keep: None,
+            floors: BTreeMap::new(),
             longest: Timing::default().longest,
             oracle,
             link,
@@ -311,6 +314,7 @@ impl Cluster {
             term: NonZeroU32::new(self.term).unwrap(),
             epoch: EPOCH,
             keep: self.keep,
+            floor: self.floors.get(&number).cloned(),
             longest_body: LONGEST_BODY,
             partition: format!("replica-{number}"),
         }
@@ -473,6 +477,17 @@ impl Cluster {
                 longest = chain;
             }
         }
+    }
+
+    /// Gives a replica's application what another one has, up to the newest block with a certificate, instead of the blocks:
+    /// what its engine begins on.
+    pub(super) fn give(&mut self, from: usize, to: usize) -> Certificate {
+        let certificate = self.certificates(from).pop().expect("some block has a certificate");
+        let height = certificate.header.height.get() as usize;
+        let chain = self.record(from).chain[..height].to_vec();
+        self.record(to).chain = chain;
+        self.floors.insert(to, certificate.clone());
+        certificate
     }
 
     /// What is on the disks of the applications, to be [recalled](Self::recall) after a crash.

@@ -172,6 +172,60 @@ fn old_blocks_are_given_free() {
     });
 }
 
+/// Who is given what the blocks came to begins on the block it is of, and needs none before: those that it would ask are given
+/// free. It orders with the others then, wherever in an epoch that is, and goes on after a restart.
+#[test]
+fn who_joins_begins_on_a_floor() {
+    for (seed, ahead) in [(41, 1), (42, 4), (43, 7), (44, 8)] {
+        runner(seed).start(|context| async move {
+            let mut cluster = Cluster::with_strangers(context.child("cluster"), 4, 1, 1).await;
+            cluster.keep = Some(EPOCH.get());
+            for number in 0..4 {
+                cluster.start(number).await;
+            }
+            cluster.reach(5 * EPOCH.get() + ahead).await;
+            let floor = cluster.give(0, 4);
+            assert!(cluster.replica(0).block(1).await.is_none(), "the first block is given free");
+            cluster.start(4).await;
+            assert_eq!(cluster.replica(4).status().snapshot().height, floor.header.height.get());
+            cluster.reach(cluster.height(0) + 2).await;
+            cluster.wish(Some(Change::Join(4)));
+            cluster.change_of_set(5).await;
+            cluster.wish(None);
+            // In the epoch of the floor, and in one behind it.
+            for _ in 0..2 {
+                cluster.stop(4);
+                context.sleep(Duration::from_millis(100)).await;
+                cluster.start(4).await;
+                cluster.reach(cluster.height(0) + EPOCH.get()).await;
+            }
+            // Its vote counts: one of five may be away.
+            cluster.stop(1);
+            cluster.reach(cluster.height(0) + 2 * EPOCH.get()).await;
+            cluster.agree();
+        });
+    }
+}
+
+/// A replica that comes back after all that it missed was given free goes on from a floor, with the votes that it has.
+#[test]
+fn who_was_away_too_long_goes_on_from_a_floor() {
+    runner(45).start(|context| async move {
+        let mut cluster = Cluster::new(context.child("cluster"), 4, 1).await;
+        cluster.keep = Some(EPOCH.get());
+        cluster.start_all().await;
+        cluster.reach(EPOCH.get() + 3).await;
+        cluster.stop(3);
+        cluster.reach(7 * EPOCH.get() + 3).await;
+        cluster.give(0, 3);
+        cluster.start(3).await;
+        cluster.reach(cluster.height(0) + 2).await;
+        cluster.stop(0);
+        cluster.reach(cluster.height(1) + 2 * EPOCH.get()).await;
+        cluster.agree();
+    });
+}
+
 /// Authenticated and encrypted, over the sockets of the runtime.
 #[test]
 fn replicas_order_over_connections_of_their_own() {

@@ -109,6 +109,11 @@ impl Certificate {
         self.signatures.signers()
     }
 
+    /// The numbers of the replicas that signed, ascending, and their signatures.
+    pub fn signatures(&self) -> impl Iterator<Item = (u32, &Seal)> {
+        self.signatures.iter()
+    }
+
     /// The certificate as it is stored and sent.
     pub fn encode(&self) -> Vec<u8> {
         let [epoch, view, parent_view] = [self.epoch, self.view, self.parent_view].map(U64::new);

@@ -29,6 +29,11 @@ impl Signatures {
         self.0.iter().map(|(replica, _)| *replica)
     }
 
+    /// The numbers of those that signed, ascending, and their signatures.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Seal)> {
+        self.0.iter().map(|(replica, signature)| (*replica, signature))
+    }
+
     /// Appends a bit for each signer, and the signatures.
     pub fn encode_to(&self, bytes: &mut Vec<u8>) {
         let signers: u64 = self.signers().fold(0, |signers, replica| signers | 1 << replica);
