@@ -47,6 +47,20 @@ pub enum Error {
     /// The same account twice where the accounts were read from.
     #[error("account {0} is there twice: the index snapshot is damaged; remove it, and it is built again from blocks")]
     AccountTwice(AccountId),
+    /// What another replica gave as a block is not what its header tells.
+    #[error(
+        "block {height} is not what its header tells: it was damaged on the way, or is made up; ask another replica"
+    )]
+    NotTheBlock {
+        /// The height.
+        height: u64,
+    },
+    /// The batches that another replica was to give are not all there.
+    #[error("the operations of block {height} are not in the journal any more: ask again, for a newer block")]
+    NotRecent {
+        /// The height.
+        height: u64,
+    },
     /// Operations are missing between the balances and the journal.
     #[error("the balances are as of operation {covered}, but the journal begins with {first}: a segment is missing")]
     Gap {

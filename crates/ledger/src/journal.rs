@@ -44,7 +44,7 @@ pub use error::Error;
 pub use format::{BATCH_HEADER_LENGTH, Newest, PAGE, Record, Tail};
 pub use group_commit::{Committer, Due, Preparer, Submission, Submitter, Work, group_commit};
 pub use log::Log;
-pub use open::{Opened, Torn};
+pub use open::{Behind, Opened, Torn};
 pub use reader::{JournalBatch, JournalReader};
 pub use recall::JournalRecall;
 pub use writer::Journal;

@@ -10,9 +10,11 @@ mod engine;
 mod error;
 pub mod journal;
 pub mod ordered;
+mod recent;
 mod recovery;
 pub mod retries;
 mod secret;
+pub mod state_sync;
 #[cfg(test)]
 mod testing;
 

@@ -8,16 +8,18 @@
 //! What another replica might answer otherwise is not answered at all: where a record cannot be read, or the table has no place
 //! below the limit of accounts, the replica panics. It is away then, which the others bear, and has not diverged.
 
-use std::time::Duration;
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use chain::merkle::SignedTail;
 use chain::own::{NextBlock, NoSealer, OwnChain, OwnReader, Tip};
+use spv::Hash;
 use wire::{Operation, SignedOperation, Status};
 
 use crate::{
     Error, Executable, Ledger, Limits, Memory, Now, Secret,
     builder::{Observer, SNAPSHOT_TRANSACTIONS},
-    journal::{Batch, Journal, JournalRecall, Record},
+    journal::{Batch, Journal, JournalBatch, JournalRecall, Log, Record},
+    recent::{self, Recent},
     recovery::{Clock, recover_by},
     retries::Recall,
 };
@@ -73,22 +75,97 @@ impl Recall for Certain {
 
 /// What succeeded of a block.
 #[derive(Debug, Default)]
-struct Succeeded {
+pub(crate) struct Succeeded {
     operations: Vec<Operation>,
     tails: Vec<SignedTail>,
 }
 
 impl Succeeded {
-    fn push(&mut self, entry: &impl Ordered) {
+    pub(crate) fn push(&mut self, entry: &impl Ordered) {
         if entry.operation().status.get() == Status::Ok.code() {
             self.tails.extend(entry.tail(self.operations.len() as u32));
             self.operations.push(*entry.operation());
         }
     }
 
-    fn append_to(&mut self, chain: &mut OwnChain, end_sequence: u64, timestamp: u64) -> Result<Tip, Error> {
+    pub(crate) fn clear(&mut self) {
+        self.operations.clear();
+        self.tails.clear();
+    }
+
+    pub(crate) fn append_to(&mut self, chain: &mut OwnChain, end_sequence: u64, timestamp: u64) -> Result<Tip, Error> {
         let block = NextBlock { operations: &self.operations, tails: &self.tails, end_sequence, timestamp };
         Ok(chain.append(block, &mut NoSealer)?)
+    }
+}
+
+/// The newest blocks whose hashes of recent operations are known: others may state what was so some blocks ago.
+const PAST: usize = 64;
+
+/// Hashes of recent operations as of the newest blocks.
+#[derive(Debug)]
+struct Recents {
+    recent: Recent,
+    /// By height.
+    past: VecDeque<(u64, Hash)>,
+}
+
+impl Recents {
+    fn close(&mut self, tip: &Tip) {
+        let time = tip.header.timestamp.get();
+        self.recent.forget(time);
+        self.past.push_back((tip.height(), self.recent.hash(time)));
+        if self.past.len() > PAST {
+            self.past.pop_front();
+        }
+    }
+}
+
+/// What is learnt of recent operations as a journal is read.
+struct Found {
+    /// Without a batch.
+    nothing: Recent,
+    recent: Recent,
+    /// The time of the first batch that was read, unless all batches were.
+    began: Option<u64>,
+    /// The last sequence of each of the newest batches, and what was so behind it.
+    behind: VecDeque<(u64, Recent)>,
+}
+
+impl Found {
+    fn take(&mut self, batch: &JournalBatch<'_>) {
+        if self.behind.is_empty() {
+            self.recent.begin(batch.newest);
+            self.began = (batch.first_sequence > 1).then_some(batch.timestamp);
+        }
+        self.recent.take(batch.timestamp, batch.parts());
+        self.recent.forget(batch.timestamp);
+        self.behind.push_back((batch.last_sequence(), self.recent.clone()));
+        if self.behind.len() > PAST {
+            self.behind.pop_front();
+        }
+    }
+
+    /// Hashes as of the newest blocks, as far as all batches that count were read. Of the tip's they were.
+    fn finish(self, chain: &OwnReader) -> Result<Recents, Error> {
+        let tip = chain.tip().height();
+        let mut past = VecDeque::new();
+        for height in tip.saturating_sub(PAST as u64 - 1)..=tip {
+            let (end, time) = chain.covers(height)?;
+            let before = self.behind.iter().rev().find(|(last, _)| *last <= end);
+            let recent = match before {
+                Some((_, recent))
+                    if height == tip || self.began.is_none_or(|began| recent.counts_from(time) > began) =>
+                {
+                    recent
+                }
+                // There was none before.
+                None if end == 0 => &self.nothing,
+                _ => continue,
+            };
+            past.push_back((height, recent.hash(time)));
+        }
+        Ok(Recents { recent: self.recent, past })
     }
 }
 
@@ -102,6 +179,7 @@ pub struct OrderedLedger<O = ()> {
     options: Options,
     batch: Batch,
     succeeded: Succeeded,
+    recents: Recents,
     /// The time of the block that is executed, or was last.
     time: u64,
     /// The tip of the last snapshot, or the one at the start.
@@ -119,7 +197,10 @@ impl<O: Observer> OrderedLedger<O> {
         observer: O,
     ) -> Result<Self, Error> {
         let log = journal.log().clone();
-        let mut ledger = recover_by(Clock::Ordered, memory, options.limits, secret, &chain, &log)?;
+        let nothing = Recent::new(&options.limits.retries);
+        let mut found = Found { recent: nothing.clone(), nothing, began: None, behind: VecDeque::new() };
+        let watch = |batch: &JournalBatch<'_>| found.take(batch);
+        let mut ledger = recover_by(Clock::Ordered, memory, options.limits, secret, &chain, &log, watch)?;
         ledger.set_recall(Certain(JournalRecall::new(log.clone())));
         ledger.be_replica();
         let covered = chain.tip().end_sequence;
@@ -128,7 +209,8 @@ impl<O: Observer> OrderedLedger<O> {
         }
         let (snapshot, time) = (chain.tip(), chain.tip().header.timestamp.get());
         let (batch, succeeded) = (Batch::new(), Succeeded::default());
-        Ok(Self { ledger, journal, chain, observer, options, batch, succeeded, time, snapshot })
+        let recents = found.finish(&chain.reader())?;
+        Ok(Self { ledger, journal, chain, observer, options, batch, succeeded, recents, time, snapshot })
     }
 
     /// The last block.
@@ -140,6 +222,17 @@ impl<O: Observer> OrderedLedger<O> {
     /// [`OrderedLedger::close`] it is past that of the tip.
     pub fn time(&self) -> u64 {
         self.time
+    }
+
+    /// The hash of the operations that retries were answered from behind the block of a height: the same on all replicas. It is known
+    /// of the newest blocks, and of the tip for sure.
+    pub fn recent(&self, height: u64) -> Option<Hash> {
+        self.recents.past.iter().rev().find(|(known, _)| *known == height).map(|(_, hash)| *hash)
+    }
+
+    /// The journal, for reading.
+    pub fn log(&self) -> &Arc<Log> {
+        self.journal.log()
     }
 
     /// A handle for reading the chain.
@@ -172,13 +265,16 @@ impl<O: Observer> OrderedLedger<O> {
     /// After an error the replica has to be started again: the block may be in the journal, and is not in the chain.
     pub fn close(&mut self, time: u64) -> Result<Tip, Error> {
         self.time = self.time.max(time);
+        if !self.batch.is_empty() {
+            self.recents.recent.take(self.time, self.batch.parts());
+        }
         let durable = self.journal.commit(&mut self.batch, self.time)?;
         assert_eq!(durable, self.ledger.last_sequence(), "the journal has what was executed");
         let parent = self.chain.tip();
         let tip = self.succeeded.append_to(&mut self.chain, durable, self.time)?;
         self.observer.closed(&parent, &tip, &self.succeeded.operations);
-        self.succeeded.operations.clear();
-        self.succeeded.tails.clear();
+        self.succeeded.clear();
+        self.recents.close(&tip);
         self.maintain(&tip)?;
         Ok(tip)
     }
@@ -202,7 +298,7 @@ impl<O: Observer> OrderedLedger<O> {
         self.chain.snapshot()?;
         self.snapshot = *tip;
         let log = self.journal.log();
-        let since = log.timestamp().saturating_sub(self.options.limits.retries.reach());
+        let since = log.timestamp().saturating_sub(recent::reach(&self.options.limits.retries));
         Ok(log.prune(log.since(since, tip.end_sequence + 1))?)
     }
 }

@@ -8,7 +8,8 @@ use wire::{AccountId, Status};
 use crate::{
     Error,
     engine::{Executable, Ledger, Limits, Memory},
-    journal::{JournalRecall, Log, Newest},
+    journal::{JournalBatch, JournalRecall, Log, Newest},
+    recent,
     retries::Now,
     secret::Secret,
 };
@@ -37,9 +38,10 @@ pub fn recover_within(
     chain: &OwnChain,
     log: &Arc<Log>,
 ) -> Result<Ledger, Error> {
-    recover_by(Clock::Own, memory, limits, secret, chain, log)
+    recover_by(Clock::Own, memory, limits, secret, chain, log, |_| {})
 }
 
+/// The same, by a clock; each batch that is read is shown to `watch`.
 pub(crate) fn recover_by(
     clock: Clock,
     memory: Option<Memory>,
@@ -47,11 +49,12 @@ pub(crate) fn recover_by(
     secret: Secret,
     chain: &OwnChain,
     log: &Arc<Log>,
+    mut watch: impl FnMut(&JournalBatch<'_>),
 ) -> Result<Ledger, Error> {
     let tip = chain.tip();
     let back = match clock {
         Clock::Own => limits.retries.retention.max(limits.retries.replay).as_micros() as u64,
-        Clock::Ordered => limits.retries.reach(),
+        Clock::Ordered => recent::reach(&limits.retries),
     };
     let first = log.since(log.timestamp().saturating_sub(back), tip.end_sequence + 1);
     let first = first.clamp(log.first_sequence().min(tip.end_sequence + 1), tip.end_sequence + 1);
@@ -68,6 +71,7 @@ pub(crate) fn recover_by(
     let mut reader = log.reader(first)?;
     while let Some(batch) = reader.next()? {
         recovery.batch(batch.timestamp, batch.newest);
+        watch(&batch);
         let mut signed = batch.signed().peekable();
         for (at, record) in batch.records.iter().enumerate() {
             match signed.next_if(|(position, _)| *position == at) {

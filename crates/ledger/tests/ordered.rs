@@ -6,18 +6,20 @@ mod common;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use chain::own::{FileCatalog, OwnChain};
+use chain::own::{FileCatalog, OwnChain, WholeBlock};
 use common::{account, transaction};
 use proptest::prelude::*;
-use spv::{BlockHeader, Seal, SealedHeader};
+use spv::{BlockHeader, Hash, Seal, SealedHeader};
 use storage::{Random, SimulatedDisk};
 use turnpike_ledger::{
     Error, Limits, Secret,
-    journal::{self, Journal, PAGE},
+    journal::{self, Journal, JournalBatch, Newest, PAGE, Record, Tail},
     ordered::{Options, OrderedLedger},
     retries,
+    state_sync::{Restoring, read_batches, recent_heights},
 };
 use wire::{Operation, Promise, SignedOperation, Status, TransactionId};
+use zerocopy::IntoBytes;
 
 const MILLISECOND: u64 = 1_000;
 const SECOND: u64 = 1_000 * MILLISECOND;
@@ -58,17 +60,52 @@ struct Replica {
     ledger: OrderedLedger,
 }
 
+const LAYOUT: journal::Options =
+    journal::Options { segment_bytes: 128 * PAGE, batch_bytes: 64 * PAGE as usize, key: [7; 32] };
+
 fn open(disk: &SimulatedDisk, secret: u64) -> Result<OrderedLedger, Error> {
-    let root = disk.root();
-    let layout = journal::Options { segment_bytes: 128 * PAGE, batch_bytes: 64 * PAGE as usize, key: [7; 32] };
-    let (journal, _) = Journal::open(root.directory("journal").unwrap(), &layout)?;
-    let directory = root.directory("chain").unwrap();
+    let (journal, _) = Journal::open(disk.root().directory("journal").unwrap(), &LAYOUT)?;
+    let secret = Secret::from_seed(u128::from(secret).to_be_bytes());
+    OrderedLedger::open(open_chain(disk)?, journal, OPTIONS, secret, None, ())
+}
+
+fn open_chain(disk: &SimulatedDisk) -> Result<OwnChain, chain::own::Error> {
+    let directory = disk.root().directory("chain").unwrap();
     let catalog = Box::new(FileCatalog::new(directory.clone()));
     let header = BlockHeader::genesis_of_replicas("test", &[1; 16], SECOND, &[4; 32]);
     let options = chain::own::Options { segment_size: 1 << 20, ..Default::default() };
-    let chain = OwnChain::open(directory, catalog, options, || Ok(SealedHeader { header, seal: Seal::NONE }))?;
-    let secret = Secret::from_seed(u128::from(secret).to_be_bytes());
-    OrderedLedger::open(chain, journal, OPTIONS, secret, None, ())
+    OwnChain::open(directory, catalog, options, || Ok(SealedHeader { header, seal: Seal::NONE }))
+}
+
+/// A batch on its way to another replica.
+type Sent = (BlockHeader, Vec<Record>, Vec<Tail>);
+
+/// What a replica gives another one: blocks, the newest times before the first batch, and batches.
+fn given(ledger: &OrderedLedger) -> (Vec<WholeBlock>, Newest, Vec<Sent>) {
+    let (chain, height) = (ledger.chain(), ledger.tip().height());
+    let heights = recent_heights(&chain, &OPTIONS.limits.retries, height).unwrap();
+    let blocks = (1..*heights.start()).map(|height| chain.block(height).unwrap()).collect();
+    let (mut before, mut batches) = (None, Vec::new());
+    read_batches(&chain, ledger.log(), heights, |header, batch| {
+        let (records, tails) = batch.map(JournalBatch::parts).unwrap_or_default();
+        before = before.or(batch.map(|batch| batch.newest));
+        batches.push((*header, records.to_vec(), tails.to_vec()));
+        true
+    })
+    .unwrap();
+    (blocks, before.unwrap_or_default(), batches)
+}
+
+/// Puts together what was given. Gives the hash of what retries are answered from, too.
+fn restore(
+    disk: &SimulatedDisk,
+    (blocks, before, batches): &(Vec<WholeBlock>, Newest, Vec<Sent>),
+) -> Result<Hash, Error> {
+    let mut restoring = Restoring::new(open_chain(disk)?, &OPTIONS.limits.retries);
+    blocks.iter().try_for_each(|block| restoring.block(block))?;
+    restoring.begin_batches(disk.root().directory("journal").unwrap(), &LAYOUT, *before)?;
+    batches.iter().try_for_each(|(header, records, tails)| restoring.batch(header, records, tails))?;
+    Ok(restoring.finish()?.1)
 }
 
 impl Replica {
@@ -214,7 +251,99 @@ proptest! {
             prop_assert_eq!(restarted.ledger.tip(), calm.ledger.tip());
             prop_assert_eq!(calm.ledger.tip().height(), number);
             prop_assert_eq!(restarted.ledger.ledger().issued(), calm.ledger.ledger().issued());
+            prop_assert_eq!(restarted.ledger.recent(number), calm.ledger.recent(number));
+            prop_assert!(calm.ledger.recent(number).is_some());
+            // Whatever is known of blocks before is right.
+            for height in number.saturating_sub(80)..number {
+                let known = restarted.ledger.recent(height).zip(calm.ledger.recent(height));
+                prop_assert!(known.is_none_or(|(one, other)| one == other), "block {} of {}", height, number);
+            }
         }
+    }
+
+    /// Who is given a ledger, instead of all blocks, answers like the others, and comes to the same hash of what it was given.
+    #[test]
+    fn who_is_given_a_ledger_goes_on_like_the_others(
+        seed: u64, steps in prop::collection::vec((1usize..120, prop::bool::ANY), 4..8),
+    ) {
+        let mut source = Source { random: Random::new(seed), time: 1000 * SECOND, ids: Vec::new() };
+        let mut first = Replica::new(seed);
+        let mut others: Vec<Replica> = Vec::new();
+        for ((blocks, restart), number) in steps.into_iter().zip(1u64..) {
+            for _ in 0..blocks {
+                let block = source.block();
+                let expected = first.execute(&block).unwrap();
+                for other in &mut others {
+                    prop_assert_eq!(&other.execute(&block).unwrap(), &expected);
+                    prop_assert_eq!(other.ledger.tip().hash, first.ledger.tip().hash);
+                    let height = first.ledger.tip().height();
+                    prop_assert_eq!(other.ledger.recent(height), first.ledger.recent(height));
+                }
+            }
+            // From any of them, the last of which was given its own.
+            let from = others.last().unwrap_or(&first);
+            let disk = SimulatedDisk::new(number);
+            let recent = restore(&disk, &given(&from.ledger)).unwrap();
+            prop_assert_eq!(Some(recent), first.ledger.recent(first.ledger.tip().height()));
+            let ledger = open(&disk, number).unwrap();
+            prop_assert_eq!(ledger.tip().hash, first.ledger.tip().hash);
+            others.push(Replica { disk, ledger });
+            if restart {
+                for other in &mut others {
+                    other.disk.crash();
+                    other.ledger = open(&other.disk, seed ^ number).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// A byte that was changed on the way makes another block, or another hash.
+#[test]
+fn nothing_that_is_given_can_be_changed() {
+    let mut source = Source { random: Random::new(11), time: 1000 * SECOND, ids: Vec::new() };
+    let mut replica = Replica::new(1);
+    for _ in 0..400 {
+        replica.execute(&source.block()).unwrap();
+    }
+    let good = given(&replica.ledger);
+    let tip = replica.ledger.tip();
+    assert!(good.0.len() > 5 && good.2.len() > 5, "{} blocks, {} batches", good.0.len(), good.2.len());
+    let holds = |given: &(Vec<WholeBlock>, Newest, Vec<Sent>), number| {
+        let disk = SimulatedDisk::new(number);
+        let recent = restore(&disk, given);
+        recent.is_ok_and(|recent| Some(recent) == replica.ledger.recent(tip.height()))
+            && open(&disk, number).is_ok_and(|ledger| ledger.tip().hash == tip.hash)
+    };
+    assert!(holds(&good, 0));
+    let mut random = Random::new(12);
+    for number in 1..60 {
+        let mut bad = good.clone();
+        let mut at = |length: usize| random.number() as usize % length;
+        let (block, batch) = (at(bad.0.len()), at(bad.2.len()));
+        let flip = |bytes: &mut [u8], at: usize| bytes[at] ^= 1;
+        match number % 6 {
+            0 => flip(bad.0[block].header.as_mut_bytes(), at(128)),
+            1 if !bad.0[block].operations.is_empty() => {
+                let bytes = bad.0[block].operations.as_mut_bytes();
+                let length = bytes.len();
+                flip(bytes, at(length));
+            }
+            2 if !bad.2[batch].1.is_empty() => {
+                let bytes = bad.2[batch].1.as_mut_bytes();
+                let length = bytes.len();
+                flip(bytes, at(length));
+            }
+            3 if !bad.2[batch].2.is_empty() => {
+                let bytes = bad.2[batch].2.as_mut_bytes();
+                let length = bytes.len();
+                flip(bytes, at(length));
+            }
+            4 => flip(bad.1.as_mut_bytes(), at(16)),
+            5 => drop(bad.2.remove(batch)),
+            _ => continue,
+        }
+        assert!(!holds(&bad, number), "change {number} does not matter");
     }
 }
 
@@ -249,8 +378,7 @@ fn a_journal_that_is_ahead_by_more_than_a_block_is_refused() {
     ledger.execute(SECOND, &mut [Operation::create(transaction(1), account(1))], &mut [0]);
     ledger.close(SECOND).unwrap();
     drop(ledger);
-    let layout = journal::Options { segment_bytes: 128 * PAGE, batch_bytes: 64 * PAGE as usize, key: [7; 32] };
-    let (mut journal, _) = Journal::open(disk.root().directory("journal").unwrap(), &layout).unwrap();
+    let (mut journal, _) = Journal::open(disk.root().directory("journal").unwrap(), &LAYOUT).unwrap();
     for number in 2..4 {
         let mut batch = journal::Batch::new();
         batch.push(&Operation::create(transaction(number), account(number)), 0);

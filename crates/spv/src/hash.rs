@@ -44,6 +44,9 @@ prepared!(SEAL, SEAL_TAG);
 prepared!(REPLICAS, REPLICAS_TAG);
 prepared!(ORDERED, ORDERED_TAG);
 prepared!(BODY, BODY_TAG);
+prepared!(RECENT_BATCH, RECENT_BATCH_TAG);
+prepared!(RECENT, RECENT_TAG);
+prepared!(STATE, STATE_TAG);
 prepared!(VOTE, VOTE_TAG);
 prepared!(MEMBER_CHANGE, MEMBER_CHANGE_TAG);
 prepared!(NETWORK, NETWORK_TAG);
@@ -75,6 +78,22 @@ pub fn replicas_hash(keys: &[u8]) -> Hash {
 /// The hash of the encoded header of an ordered block.
 pub fn ordered_hash(header: &[u8]) -> Hash {
     ORDERED.hash(&[header])
+}
+
+/// The hash of a batch of operations that retries are answered from, and of those before it in its period.
+pub fn recent_batch_hash(parts: &[&[u8]]) -> Hash {
+    RECENT_BATCH.hash(parts)
+}
+
+/// The hash of all operations that retries are answered from: the newest times before them, and each period's hash.
+pub fn recent_hash(periods: &[u8]) -> Hash {
+    RECENT.hash(&[periods])
+}
+
+/// The hash of what a replica goes on from that no header of its chain covers: of the operations that retries are answered from,
+/// and of what is known of the sets of replicas.
+pub fn state_hash(recent: &Hash, members: &[u8]) -> Hash {
+    STATE.hash(&[recent, members])
 }
 
 /// The hash of the body of an ordered block.

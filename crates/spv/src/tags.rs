@@ -14,6 +14,12 @@ pub const SEAL_TAG: &str = "turnpike/seal";
 pub const REPLICAS_TAG: &str = "turnpike/replicas";
 /// Tag of what replicas order: the header of an ordered block.
 pub const ORDERED_TAG: &str = "turnpike/ordered";
+/// Tag of a batch of operations that a replica's retries are answered from.
+pub const RECENT_BATCH_TAG: &str = "turnpike/recent/batch";
+/// Tag of all operations that a replica's retries are answered from.
+pub const RECENT_TAG: &str = "turnpike/recent";
+/// Tag of what a replica goes on from that no header of its chain covers.
+pub const STATE_TAG: &str = "turnpike/state";
 /// Tag of the body of an ordered block.
 pub const BODY_TAG: &str = "turnpike/ordered/body";
 /// Tag of what a replica's vote is a signature of.

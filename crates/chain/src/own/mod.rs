@@ -28,7 +28,7 @@ pub use audit::{Audit, Audited, audit};
 pub use catalog::{Catalog, Commit, FileCatalog, KeyValueCatalog};
 pub use chain::{NextBlock, OwnChain};
 pub use error::{Damage, Error};
-pub use reader::{History, IndexEntryAnswer, OwnReader, TransactionAnswer};
+pub use reader::{History, IndexEntryAnswer, OwnReader, TransactionAnswer, WholeBlock};
 pub use sealer::{NoSealer, Sealer, SealingError, seal};
 pub use store::{Levels, Options};
 pub use tip::Tip;

@@ -1,12 +1,12 @@
 //! Answers from the own chain, on any thread.
 use super::error::{Damage, Error};
-use super::record::Record;
+use super::record::{Record, Section, Tail};
 use super::shared::Shared;
 use super::store::{Proven, damaged};
 use super::tip::Tip;
 use crate::index::IndexAnswer;
-use crate::merkle::TAIL_SIZE;
-use spv::{Hash, IndexEntry, Locator, SealedHeader};
+use crate::merkle::{SignedTail, TAIL_SIZE};
+use spv::{BlockHeader, Hash, IndexEntry, Locator, SealedHeader};
 use std::sync::Arc;
 use wire::{AccountId, Operation, TransactionId};
 
@@ -46,6 +46,17 @@ pub struct IndexEntryAnswer {
     pub proof: IndexAnswer,
 }
 
+/// A block with all that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeBlock {
+    /// The header.
+    pub header: BlockHeader,
+    /// The operations, in the order of the transaction tree.
+    pub operations: Vec<Operation>,
+    /// What makes some of them signed ones, by ascending position.
+    pub tails: Vec<SignedTail>,
+}
+
 /// A handle for reading the own chain. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct OwnReader(Arc<Shared>);
@@ -69,6 +80,22 @@ impl OwnReader {
     pub fn headers(&self, first: u64, count: usize) -> Result<Vec<SealedHeader>, Error> {
         let end = self.tip().height().saturating_add(1).min(first.saturating_add(count as u64));
         (first..end).map(|height| Ok(self.0.store.record(height)?.sealed())).collect()
+    }
+
+    /// A block: its header, its operations, and what makes some of them signed ones. Checked against its checksums.
+    pub fn block(&self, height: u64) -> Result<WholeBlock, Error> {
+        let store = &self.0.store;
+        let record = store.record(height)?;
+        let operations = store.section(&record, Section::Operations)?;
+        let tails: Vec<Tail> = store.section(&record, Section::Tails)?;
+        let tails = tails.iter().map(|tail| SignedTail { position: tail.position.get(), tail: tail.tail }).collect();
+        Ok(WholeBlock { header: record.header, operations, tails })
+    }
+
+    /// The last operation of the journal that the blocks up to one cover, and the block's time, in microseconds since the Unix epoch.
+    pub fn covers(&self, height: u64) -> Result<(u64, u64), Error> {
+        let record = self.0.store.record(height)?;
+        Ok((record.end_sequence.get(), record.header.timestamp.get()))
     }
 
     /// What the index holds of an account as of the tip.

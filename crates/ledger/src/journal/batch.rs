@@ -1,7 +1,7 @@
 //! The batch that operations gather in.
 
 use wire::{Operation, SignedOperation, U64};
-use zerocopy::IntoBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 use super::format::{BATCH_HEADER_LENGTH, BatchHeader, Newest, PAGE, Position, Record, Tail, padded};
 
@@ -90,8 +90,14 @@ impl Batch {
     }
 
     /// The newest times in it.
-    pub(super) fn newest(&self) -> Newest {
+    pub(crate) fn newest(&self) -> Newest {
         self.newest
+    }
+
+    /// What is in it: the records, and the tails of those that are signed.
+    pub(crate) fn parts(&self) -> (&[Record], &[Tail]) {
+        let records = <[Record]>::ref_from_bytes(&self.buffer[BATCH_HEADER_LENGTH..]);
+        (records.expect("it gathers whole records"), &self.tails)
     }
 
     /// Finishes the batch with its header behind a position. Gives the header, and the pages to be written.

@@ -23,6 +23,12 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// There is a journal where one was to begin.
+    #[error("{}: there is a journal already; name an empty directory", path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A segment is gone though ones before and behind it are there.
     #[error("{}: the segment is missing; restore it from a copy", path.display())]
     Missing {

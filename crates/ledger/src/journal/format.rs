@@ -110,6 +110,19 @@ pub struct Newest {
 }
 
 impl Newest {
+    /// Those of a batch.
+    pub(crate) fn of_parts(records: &[Record], tails: &[Tail]) -> Self {
+        let mut newest = Self::default();
+        let mut tails = tails.iter().peekable();
+        for (position, record) in (0..).zip(records) {
+            match tails.next_if(|tail| tail.position.get() == position) {
+                Some(tail) => newest.signed(tail.join(&record.operation).timestamp.get()),
+                None => newest.operation(&record.operation),
+            }
+        }
+        newest
+    }
+
     /// Looks at an operation.
     #[inline]
     pub(super) fn operation(&mut self, operation: &Operation) {
@@ -125,22 +138,14 @@ impl Newest {
 
     /// Those of the payload of a batch with so many records.
     pub(super) fn of(payload: &[u8], count: u32) -> Self {
-        let mut newest = Self::default();
         let Ok((records, rest)) = <[Record]>::ref_from_prefix_with_elems(payload, count as usize) else {
-            return newest;
+            return Self::default();
         };
-        let mut tails = <[Tail]>::ref_from_bytes(rest).unwrap_or_default().iter().peekable();
-        for (position, record) in (0..).zip(records) {
-            match tails.next_if(|tail| tail.position.get() == position) {
-                Some(tail) => newest.signed(tail.join(&record.operation).timestamp.get()),
-                None => newest.operation(&record.operation),
-            }
-        }
-        newest
+        Self::of_parts(records, <[Tail]>::ref_from_bytes(rest).unwrap_or_default())
     }
 
     /// The newer ones of two.
-    pub(super) fn max(self, other: Self) -> Self {
+    pub(crate) fn max(self, other: Self) -> Self {
         let newer = |left: U64, right: U64| U64::new(left.get().max(right.get()));
         Self { signed: newer(self.signed, other.signed), ids: newer(self.ids, other.ids) }
     }

@@ -65,7 +65,7 @@ impl Journal {
         let found = find(&*directory, &names)?;
         let spares = keep_spares(&*directory, names, segment_bytes)?;
         let Some(first) = found.first() else {
-            return create(directory, options, spares);
+            return create(directory, options, spares, Position::START);
         };
         let key = first.key;
         if let Some(other) = found.iter().find(|other| other.key != key) {
@@ -77,7 +77,7 @@ impl Journal {
         let end = scan.follow(&found)?;
         let torn = scan.check_end(&found, &end)?;
         let Some(last) = end.segments.back() else {
-            return create(directory, options, spares);
+            return create(directory, options, spares, Position::START);
         };
         if let Some((offset, header)) = &end.last {
             // If the sync of the last batch failed before the restart, it may be in the page cache alone, and be taken for written.
@@ -90,7 +90,7 @@ impl Journal {
         let position = end.position;
         let length = found[end.segments.len() - 1].length;
         let (file, offset) = (last.file.clone(), last.end);
-        let mut state = Files { spares, places: end.places, ..Files::default() };
+        let mut state = Files { spares, first: 1, places: end.places, ..Files::default() };
         for unused in found.into_iter().skip(end.segments.len()) {
             let name = segment::name(unused.number);
             if unused.length != segment_bytes {
@@ -114,10 +114,45 @@ impl Journal {
     }
 }
 
-fn create(directory: Arc<dyn Directory>, options: &Options, spares: Vec<String>) -> Result<(Journal, Opened), Error> {
-    let position = Position::START;
-    let state = Files { spares, ..Files::default() };
-    let log = Arc::new(Log::new(directory, options.key, options, 0, state));
+/// What a journal goes on from that begins behind operations which it does not have.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind {
+    /// The sequence of the last of them.
+    pub sequence: u64,
+    /// The newest times that they carry.
+    pub newest: Newest,
+    /// When they ended, in microseconds since the Unix epoch.
+    pub time: u64,
+}
+
+impl Journal {
+    /// Makes a journal in an empty directory of its own, which goes on behind operations that it does not have.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] where there is a journal.
+    pub fn begin(directory: Arc<dyn Directory>, options: &Options, behind: &Behind) -> Result<Self, Error> {
+        if directory.list()?.iter().any(|name| segment::number(name).is_some()) {
+            return Err(Error::Exists { path: directory.path().into() });
+        }
+        let &Behind { sequence, newest, time } = behind;
+        let position = Position { sequence: sequence + 1, newest, is_sealed: false, ..Position::START };
+        let (mut journal, _) = create(directory, options, Vec::new(), position)?;
+        // The empty batch tells what is missing.
+        journal.seal(time)?;
+        Ok(journal)
+    }
+}
+
+fn create(
+    directory: Arc<dyn Directory>,
+    options: &Options,
+    spares: Vec<String>,
+    position: Position,
+) -> Result<(Journal, Opened), Error> {
+    // Before the second segment something may be missing.
+    let first = if position.sequence == 1 { 1 } else { 2 };
+    let state = Files { spares, first, ..Files::default() };
+    let log = Arc::new(Log::new(directory, options.key, options, position.sequence - 1, state));
     let segment = loop {
         match log.turn(position.sequence) {
             Some(segment) => break segment,
@@ -126,7 +161,7 @@ fn create(directory: Arc<dyn Directory>, options: &Options, spares: Vec<String>)
     };
     let length = options.segment_bytes;
     let journal = Journal { log, file: segment.file, length, offset: PAGE, position, failed: None };
-    Ok((journal, Opened { first_sequence: 1, last_sequence: 0, torn: None }))
+    Ok((journal, Opened { first_sequence: position.sequence, last_sequence: position.sequence - 1, torn: None }))
 }
 
 /// Opens the segments, in ascending order, and checks their headers.

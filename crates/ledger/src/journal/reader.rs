@@ -103,6 +103,12 @@ impl<'a> JournalBatch<'a> {
         self.first_sequence + self.records.len() as u64 - 1
     }
 
+    /// What is in the batch, whole: the records, and the tails of those that are signed.
+    pub fn parts(&self) -> (&'a [Record], &'a [Tail]) {
+        assert_eq!(self.skipped, 0, "it was read from its first operation on");
+        (self.records, self.tails)
+    }
+
     /// The signed operations: their positions in `records`, and themselves, in order.
     pub fn signed(&self) -> impl Iterator<Item = (usize, SignedOperation)> + use<'a> {
         let Self { records, tails, skipped, .. } = *self;

@@ -1,0 +1,143 @@
+//! What a replica's retries are answered from, as one hash that all replicas come to.
+//!
+//! No header of the chain covers it: the operations that were refused are in no block, and neither are values of replies. So what
+//! replicas agree on has this hash as well, and a replica that joins can check what others give it.
+//!
+//! Time is divided into periods. The batches of a period are chained by their hashes, and the hash of all is that of the periods that
+//! are not over: those that memory of [retries](crate::retries) reaches back to. The newest one stays when it is over, as a ledger is
+//! recovered from some batch. It follows from the blocks alone, whenever a replica was started.
+
+use std::collections::VecDeque;
+
+use spv::{
+    Hash, ZERO_HASH,
+    hash::{recent_batch_hash, recent_hash},
+};
+use wire::U64;
+use zerocopy::{Immutable, IntoBytes, KnownLayout, Unaligned, byteorder::big_endian::U32};
+
+use crate::{
+    journal::{Newest, Record, Tail},
+    retries::Limits,
+};
+
+/// Periods that memory reaches back over. A replica that joins gets a part in so many more than it needs, and each block costs the
+/// hash of so many.
+const PERIODS: u64 = 64;
+
+/// The batches of a period.
+#[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct Period {
+    /// The period's time over its length.
+    number: U64,
+    /// Of all operations before it.
+    before: Newest,
+    /// Of its batches.
+    hash: Hash,
+}
+
+/// What a batch begins with, as it is hashed.
+#[derive(IntoBytes, Immutable, Unaligned)]
+#[repr(C)]
+struct BatchStart {
+    /// Of the batches of the period before it; zeros for the first.
+    before: Hash,
+    /// Microseconds since the Unix epoch.
+    time: U64,
+    records: U32,
+    tails: U32,
+}
+
+/// The batches that retries are answered from.
+#[derive(Clone, Debug)]
+pub(crate) struct Recent {
+    /// How far memory reaches back, and the length of a period, in microseconds.
+    reach: u64,
+    length: u64,
+    /// Of all operations so far.
+    newest: Newest,
+    /// Ascending; at least one where there was a batch.
+    periods: VecDeque<Period>,
+}
+
+impl Recent {
+    /// No batches.
+    pub fn new(limits: &Limits) -> Self {
+        let reach = limits.reach();
+        Self { reach, length: period(reach), newest: Newest::default(), periods: VecDeque::new() }
+    }
+
+    /// Tells the newest times of all operations before the first batch, where these are not there.
+    pub fn begin(&mut self, before: Newest) {
+        assert!(self.periods.is_empty(), "nothing is before what is there");
+        self.newest = before;
+    }
+
+    /// Takes the next batch, which has at least one operation.
+    pub fn take(&mut self, time: u64, (records, tails): (&[Record], &[Tail])) {
+        assert!(!records.is_empty(), "an empty batch is none");
+        let number = time / self.length;
+        if self.periods.back().is_none_or(|last| last.number.get() < number) {
+            self.periods.push_back(Period { number: number.into(), before: self.newest, hash: ZERO_HASH });
+        }
+        let last = self.periods.back_mut().expect("it was pushed");
+        assert_eq!(last.number.get(), number, "ordered time goes on");
+        let (time, counts) = (time.into(), [records.len(), tails.len()].map(|count| U32::new(count as u32)));
+        let start = BatchStart { before: last.hash, time, records: counts[0], tails: counts[1] };
+        last.hash = recent_batch_hash(&[start.as_bytes(), records.as_bytes(), tails.as_bytes()]);
+        self.newest = self.newest.max(Newest::of_parts(records, tails));
+    }
+
+    /// Forgets the periods that are over.
+    pub fn forget(&mut self, time: u64) {
+        let first = self.first_number(time);
+        while self.periods.len() > 1 && self.periods.front().is_some_and(|period| period.number.get() < first) {
+            self.periods.pop_front();
+        }
+    }
+
+    /// The hash as of a time, not before that of the last batch.
+    pub fn hash(&self, time: u64) -> Hash {
+        let left: Vec<Period> = self.left(time).copied().collect();
+        recent_hash(left.as_bytes())
+    }
+
+    /// The periods that count as of a time.
+    fn left(&self, time: u64) -> impl Iterator<Item = &Period> {
+        let first = self.first_number(time);
+        let over = self.periods.iter().take_while(|period| period.number.get() < first).count();
+        self.periods.iter().skip(over.min(self.periods.len().saturating_sub(1)))
+    }
+
+    /// Since when batches count as of a time, in microseconds since the Unix epoch.
+    pub fn counts_from(&self, time: u64) -> u64 {
+        let first = self.left(time).next().map(|period| period.number.get() * self.length);
+        self.since(time).min(first.unwrap_or(u64::MAX))
+    }
+
+    /// When the first period begins that counts as of a time, unless no batch came since.
+    pub fn since(&self, time: u64) -> u64 {
+        self.first_number(time) * self.length
+    }
+
+    /// When the period of a time begins.
+    pub fn period_of(&self, time: u64) -> u64 {
+        time / self.length * self.length
+    }
+
+    fn first_number(&self, time: u64) -> u64 {
+        time.saturating_sub(self.reach) / self.length
+    }
+}
+
+/// The length of a period, in microseconds.
+fn period(reach: u64) -> u64 {
+    reach.div_ceil(PERIODS).max(1)
+}
+
+/// How far back batches are to be kept and read, in microseconds before the last one: so that all are there that count, as of the
+/// blocks of the last period as well.
+pub(crate) fn reach(limits: &Limits) -> u64 {
+    limits.reach() + 2 * period(limits.reach())
+}
