@@ -299,7 +299,8 @@ impl<O: Observer> OrderedLedger<O> {
         self.snapshot = *tip;
         let log = self.journal.log();
         let since = log.timestamp().saturating_sub(recent::reach(&self.options.limits.retries));
-        Ok(log.prune(log.since(since, tip.end_sequence + 1))?)
+        // The last operation stays, so that the newest times before what is left are known.
+        Ok(log.prune(log.since(since, tip.end_sequence))?)
     }
 }
 

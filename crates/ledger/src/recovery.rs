@@ -52,11 +52,11 @@ pub(crate) fn recover_by(
     mut watch: impl FnMut(&JournalBatch<'_>),
 ) -> Result<Ledger, Error> {
     let tip = chain.tip();
-    let back = match clock {
-        Clock::Own => limits.retries.retention.max(limits.retries.replay).as_micros() as u64,
-        Clock::Ordered => recent::reach(&limits.retries),
+    let (back, settled) = match clock {
+        Clock::Own => (limits.retries.retention.max(limits.retries.replay).as_micros() as u64, tip.end_sequence + 1),
+        Clock::Ordered => (recent::reach(&limits.retries), tip.end_sequence),
     };
-    let first = log.since(log.timestamp().saturating_sub(back), tip.end_sequence + 1);
+    let first = log.since(log.timestamp().saturating_sub(back), settled);
     let first = first.clamp(log.first_sequence().min(tip.end_sequence + 1), tip.end_sequence + 1);
     let mut recovery = Recovery::within(memory, limits, secret, tip.end_sequence, first)?;
     recovery.clock = clock;

@@ -9,6 +9,7 @@ use crate::{
     http::{Get, Reply, Site},
     listings::{Listings, Refusal},
     metrics,
+    replica::state_sync,
     shared::Shared,
 };
 
@@ -22,6 +23,7 @@ const NODE: &str = concat!(
 /ready                whether it takes writes, or why not
 /accounts             the accounts, 100 at a time: ?count=N, ?after=ACCOUNT to go on
 /accounts/ID/history  the transactions of one, the latest first: ?count=N, ?before=HEIGHT:POSITION to go on
+/replica              what a replica that joins is given, where this node is one: `turnpike cluster join --sync`
 /api                  Esplora's API over Bitcoin blocks, where the configuration has `electrum.esplora`
 
 The protocol is spoken on the other port, over UDP and TCP: `turnpike info`. The book is docs/ of the
@@ -66,6 +68,12 @@ impl Site for NodeSite {
             let esplora::Reply { status, kind, max_age, body } = api.answer(path, get.posted, get.from, Instant::now());
             return Reply::bytes(kind, body).with_status(status).with_max_age(max_age);
         }
+        if let (Some(order), Some(path)) = (self.shared.order(), get.path.strip_prefix("/replica/")) {
+            return match order.sync.answer(path, get.query) {
+                Ok(page) => Reply::bytes("application/octet-stream", page),
+                Err(refusal) => Reply::text(format!("{refusal}\n")).with_status(status_of_sync(&refusal)),
+            };
+        }
         match get.path {
             "/" => Reply::text(NODE),
             "/metrics" => Reply::metrics(metrics::of(&self.shared)),
@@ -95,6 +103,17 @@ fn status(refusal: &Refusal) -> &'static str {
         Refusal::NoSuchList | Refusal::NoSuchAccount(_) => "404 Not Found",
         Refusal::BadRequest(_) => "400 Bad Request",
         Refusal::Failed(_) => "500 Internal Server Error",
+    }
+}
+
+fn status_of_sync(refusal: &state_sync::Refusal) -> &'static str {
+    match refusal {
+        state_sync::Refusal::NoSuchThing => "400 Bad Request",
+        state_sync::Refusal::NoSuchBlock(_) | state_sync::Refusal::Ledger(ledger::Error::NotRecent { .. }) => {
+            "404 Not Found"
+        }
+        state_sync::Refusal::NoCheckpoint => "503 Service Unavailable",
+        state_sync::Refusal::Ledger(_) => "500 Internal Server Error",
     }
 }
 

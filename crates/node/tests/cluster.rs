@@ -4,6 +4,8 @@
 mod common;
 
 use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
     num::NonZeroU64,
     path::Path,
     thread::sleep,
@@ -18,6 +20,7 @@ use spv::finality::MemberChange;
 use turnpike_node::{
     Config, InNic, Node,
     config::{Cluster, PublicKey},
+    state_sync::{FetchError, Source, fetch},
 };
 use wire::{Operation, Promise, Status};
 
@@ -250,6 +253,101 @@ fn the_set_of_replicas_changes() {
     });
     let vouched = chain.vouched().unwrap();
     assert_eq!((vouched.certificate.epoch, vouched.replicas(&network).unwrap().keys().len()), (2, 4));
+    nodes.into_iter().for_each(Node::stop);
+}
+
+/// A replica that gives what it has, but for a change.
+struct Changed<F> {
+    http: SocketAddr,
+    change: F,
+}
+
+impl<F: FnMut(&str, &mut Vec<u8>)> Source for Changed<F> {
+    fn get(&mut self, path: &str) -> Result<Vec<u8>, FetchError> {
+        let mut stream = TcpStream::connect(self.http).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let body = answer.windows(4).position(|found| found == b"\r\n\r\n").unwrap() + 4;
+        let mut page = answer.split_off(body);
+        if !answer.starts_with(b"HTTP/1.1 200 ") {
+            let reason = String::from_utf8(page).unwrap();
+            return Err(FetchError::Refused { what: path.to_owned(), reason });
+        }
+        (self.change)(path, &mut page);
+        Ok(page)
+    }
+}
+
+/// A replica is given the ledger of another one only as a quorum has it: whatever byte of what it is given is changed, it has nothing.
+#[test]
+fn a_ledger_is_given_as_it_is_or_not_at_all() {
+    let data = tempfile::tempdir().unwrap();
+    let configs = configs(data.path(), |config| {
+        config.cluster.epoch = 32;
+        config.http = Some("127.0.0.1:0".parse().unwrap());
+        // What comes before two minutes is in blocks alone.
+        config.ledger.retry_seconds = 1;
+        config.ledger.replay_window = 1;
+    });
+    let nodes = Vec::from_iter(configs.iter().map(|config| Node::start(config).unwrap()));
+    let mut client = connect(&nodes[0]);
+    let mut issuer = Signer::new(SecretKey::from_byte_array([9; 32]).unwrap(), *nodes[0].network());
+    client.create(account(1)).unwrap();
+    client.issue(account(1), 1000).unwrap();
+    client.create(account(2)).unwrap();
+    let since = Instant::now();
+    let mut number = 0;
+    while since.elapsed() < Duration::from_secs(6) {
+        number += 1;
+        // Some of it is refused, and in no block.
+        let batch = [(2, 1), (1, 1), (2, 5000)]
+            .map(|(to, amount)| Operation::transfer(id(number * 10 + amount), account(1), account(to), amount));
+        client.submit(&batch).unwrap();
+        let keyed = Operation::create(id(100_000 + number), issuer.account());
+        client.execute_signed(&issuer.sign(keyed, Promise::Final).unwrap()).unwrap();
+    }
+    let joining = self::configs(&data.path().join("other"), |_| {}).remove(0);
+    let joining = |name: &str| {
+        let contacts = configs[0].cluster.replicas.clone();
+        let cluster = Cluster { key: joining.cluster.key.clone(), contacts, ..configs[0].cluster.clone() };
+        Config { data: data.path().join(name), cluster, ..configs[0].clone() }
+    };
+    let http = nodes[0].http_address().unwrap();
+    // As it is.
+    let mut pages: Vec<(String, usize)> = Vec::new();
+    let mut source =
+        Changed { http, change: |path: &str, page: &mut Vec<u8>| pages.push((path.to_owned(), page.len())) };
+    let height = fetch(&joining("given"), &mut source, |_| {}).unwrap();
+    assert!(height > 20 && height <= settle(&nodes));
+    assert!(matches!(fetch(&joining("given"), &mut source, |_| {}), Err(FetchError::Exists(_))));
+    for kind in ["checkpoint", "blocks", "batches"] {
+        let (_, length) = *pages.iter().find(|(path, _)| path.contains(kind)).unwrap();
+        for step in 0..24 {
+            // Spread over the page, its begin and its end among them.
+            let place = (length - 1) * step / 23;
+            let mut first = true;
+            let mut change = |path: &str, page: &mut Vec<u8>| {
+                if path.contains(kind) && std::mem::take(&mut first) {
+                    let place = place.min(page.len() - 1);
+                    page[place] ^= 1 << (step % 8);
+                }
+            };
+            let config = joining("changed");
+            let given = fetch(&config, &mut Changed { http, change: &mut change }, |_| {});
+            assert!(given.is_err(), "byte {place} of {kind} does not matter");
+            assert!(!config.data.exists(), "nothing is left of what does not hold");
+        }
+        let mut cut = |path: &str, page: &mut Vec<u8>| {
+            page.truncate(if path.contains(kind) { page.len() - 1 } else { usize::MAX })
+        };
+        assert!(fetch(&joining("changed"), &mut Changed { http, change: &mut cut }, |_| {}).is_err());
+    }
+    // Of another network.
+    let mut other = joining("other-network");
+    other.cluster.began += 1;
+    let mut whole = |_: &str, _: &mut Vec<u8>| {};
+    assert!(fetch(&other, &mut Changed { http, change: &mut whole }, |_| {}).is_err());
     nodes.into_iter().for_each(Node::stop);
 }
 

@@ -176,6 +176,11 @@ fn no_final_reply_is_lost_where_one_of_four_is_killed() {
     assert!(compared["same_height"].as_u64() > Some(10), "{compared}");
 }
 
+/// Whether a replica began on a floor, and not with the first block.
+fn has_floor(folder: &Path) -> bool {
+    folder.join("data/cluster/floor").exists()
+}
+
 /// Under load a fifth replica joins, one of five is killed and started again, a founder leaves, and another one joins with a copy
 /// of a replica's data: no final reply is lost, and a client that knows the founders takes proofs of the new set.
 #[test]
@@ -189,6 +194,7 @@ fn replicas_join_and_leave_under_load() {
         testers.go_on(None);
         let added = turnpike(&["cluster", "add", "--dir", dir]);
         assert_eq!(added.last().unwrap()["replica"], REPLICAS, "{added:?}");
+        assert!(has_floor(&cluster.folder(REPLICAS)), "it was given the ledger of another one");
         cluster.listen.push(added[0]["listen"].as_str().unwrap().parse().unwrap());
         testers.go_on(None);
         for victim in [REPLICAS, 2] {
@@ -227,6 +233,70 @@ fn replicas_join_and_leave_under_load() {
     let directories = (1..=REPLICAS + 1).map(|number| cluster.folder(number).join("data").to_str().unwrap().to_owned());
     let compared = compare(&Vec::from_iter(directories));
     assert_eq!(compared["replicas"], REPLICAS + 1, "{compared}");
+}
+
+/// A set of one grows: by a replica that gets all blocks, and by two that are given the ledger, where nothing was ordered since a
+/// restart. One of these gives it to one more.
+#[test]
+fn replicas_that_are_given_the_ledger_hand_it_on() {
+    let data = tempfile::tempdir().unwrap();
+    let dir = data.path().to_str().unwrap();
+    turnpike(&[
+        "cluster",
+        "init",
+        "--replicas",
+        "1",
+        "--dir",
+        dir,
+        "--port",
+        "0",
+        "--epoch",
+        "32",
+        "--trusted",
+        "127.0.0.0/8",
+    ]);
+    let start = || turnpike(&["cluster", "start", "--dir", dir]);
+    let first: SocketAddr = start()[0]["listen"].as_str().unwrap().parse().unwrap();
+    let mut tester = Tester::new(first, 0);
+    tester.open_accounts();
+    (0..5).for_each(|_| tester.transfer());
+    let folder = |number: u32| data.path().join(format!("replica-{number}"));
+    for (number, options, is_given) in [(1, &["--replay"][..], false), (2, &[], true), (3, &[], true)] {
+        turnpike(&["cluster", "stop", "--dir", dir]);
+        start();
+        let added = turnpike(&[&["cluster", "add", "--dir", dir], options].concat());
+        assert_eq!(added.last().unwrap()["replica"], number, "{added:?}");
+        assert_eq!(has_floor(&folder(number)), is_given);
+        let listen = added.iter().find_map(|told| told["listen"].as_str()).unwrap().parse().unwrap();
+        settle(&[first, listen]);
+        tester.transfer();
+        settle(&[first, listen]);
+        tester.check(listen);
+    }
+    // From the one that was given its ledger itself.
+    let http = turnpike(&["cluster", "status", "--dir", dir])[2]["http"].as_str().unwrap().to_owned();
+    let (like, joins) = (folder(0).join("turnpike.toml"), data.path().join("joins"));
+    let [like, joins_at] = [&like, &joins].map(|path| path.to_str().unwrap());
+    let node = first.to_string();
+    let join = |http: &str, folder: &str| {
+        let join = ["--json", "cluster", "join", "--like", like, "--folder", folder, "--node", &node, "--sync", http];
+        let others = ["--others", "127.0.0.1:1", "--listen", "127.0.0.1:0"];
+        Command::new(env!("CARGO_BIN_EXE_turnpike")).args(join).args(others).output().unwrap()
+    };
+    let joined = join(&http, joins_at);
+    assert!(joined.status.success(), "{}", String::from_utf8_lossy(&joined.stderr));
+    assert!(has_floor(&joins));
+    // Who is no replica gives nothing, and nothing is left of the attempt.
+    let elsewhere = data.path().join("elsewhere");
+    let refused = join("127.0.0.1:1", elsewhere.to_str().unwrap());
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("does not answer"), "{said}");
+    assert!(!elsewhere.join("data").exists() && !elsewhere.join("data.state-sync").exists());
+    turnpike(&["cluster", "stop", "--dir", dir]);
+    let mut directories = Vec::from_iter((0..4).map(|number| folder(number).join("data").to_str().unwrap().to_owned()));
+    directories.push(joins.join("data").to_str().unwrap().to_owned());
+    let compared = compare(&directories);
+    assert_eq!(compared["replicas"], 5, "{compared}");
 }
 
 /// Writes a file until the disk is full, and gives back so many bytes of it.

@@ -2,12 +2,18 @@
 //! in one frame.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use spv::finality::{APPROVAL_SIZE, Approval};
+use spv::{
+    Hash,
+    finality::{APPROVAL_SIZE, Approval},
+};
 use wire::{Operation, SignedOperation, Status};
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
     byteorder::big_endian::{U32, U64},
 };
+
+/// The format of bodies: replicas of another one are of another network.
+pub const FORMAT: u8 = 2;
 
 /// The longest body of a block.
 pub const LONGEST: usize = 1 << 20;
@@ -26,6 +32,8 @@ struct Header {
     time: U64,
     /// Height of the block whose header's hash is the block's statement.
     executed: U64,
+    /// What that header does not cover: [`spv::hash::state_hash`].
+    state: Hash,
 }
 
 /// What a group begins with.
@@ -193,6 +201,8 @@ pub struct Body {
     pub time: u64,
     /// Height of the block whose header's hash is the block's statement.
     pub executed: u64,
+    /// What that header does not cover: [`spv::hash::state_hash`].
+    pub state: Hash,
     /// What is executed, in order.
     pub groups: Vec<Group>,
 }
@@ -205,7 +215,7 @@ impl Body {
     pub fn encode(&self) -> Bytes {
         let length: usize = self.groups.iter().map(|group| group.bytes().len()).sum();
         let mut bytes = BytesMut::with_capacity(Self::EMPTY + length);
-        let header = Header { time: self.time.into(), executed: self.executed.into() };
+        let header = Header { time: self.time.into(), executed: self.executed.into(), state: self.state };
         bytes.put_slice(header.as_bytes());
         self.groups.iter().for_each(|group| bytes.put_slice(group.bytes()));
         bytes.freeze()
@@ -219,7 +229,7 @@ impl Body {
         while !rest.is_empty() {
             groups.push(Group::take(&mut rest)?);
         }
-        Some(Self { time: header.time.get(), executed: header.executed.get(), groups })
+        Some(Self { time: header.time.get(), executed: header.executed.get(), state: header.state, groups })
     }
 }
 
@@ -233,14 +243,14 @@ mod tests {
         /// Bodies and groups come from other replicas, which may send anything.
         #[test]
         fn whatever_decodes_encodes_the_same(
-            mut bytes in vec(prop_oneof![3 => 0..4_u8, 1 => any::<u8>()], 0..400),
+            mut bytes in vec(prop_oneof![3 => 0..4_u8, 1 => any::<u8>()], 0..440),
             (format, count) in (0..4_u8, 0..3_u8),
             operations in any::<bool>(),
         ) {
-            if operations && bytes.len() > 40 {
+            if operations && bytes.len() > 72 {
                 // A header that fits a good operation.
                 let header = [0, format, 1, 0, 0, 0, 0, count, 0, 0, 0, 0, 0, 0, 0, 7];
-                bytes.splice(16.., [&header, transfer(5).as_bytes(), transfer(6).as_bytes()].concat());
+                bytes.splice(Body::EMPTY.., [&header, transfer(5).as_bytes(), transfer(6).as_bytes()].concat());
             }
             let bytes = Bytes::from(bytes);
             if let Some(body) = Body::decode(&bytes) {
@@ -267,7 +277,7 @@ mod tests {
     #[test]
     fn a_body_is_what_it_was_after_it_travelled() {
         let groups = vec![group(1, &[transfer(5), transfer(6)]), group(7, &[transfer(1)])];
-        let body = Body { time: 9, executed: 3, groups };
+        let body = Body { time: 9, executed: 3, state: [5; 32], groups };
         let bytes = body.encode();
         assert_eq!(Body::decode(&bytes), Some(body.clone()));
         assert_eq!(Body::decode(&Body::default().encode()), Some(Body::default()));

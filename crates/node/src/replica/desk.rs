@@ -1,7 +1,7 @@
 //! Where operations wait to be ordered, and frames for their operations to be executed.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
     future::poll_fn,
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
@@ -37,7 +37,12 @@ pub struct Executed {
     pub height: u64,
     /// The hash of its header.
     pub hash: Hash,
+    /// What that does not cover.
+    pub state: Hash,
 }
+
+/// Blocks before the last one that was executed of which it is known what they came to: leaders may be behind by some.
+const PAST: usize = 64;
 
 /// What a proposal is put behind.
 #[derive(Debug, Default)]
@@ -89,6 +94,8 @@ pub struct State {
     next_number: u64,
     /// The last block that was executed.
     pub executed: Executed,
+    /// What no header covers as of the newest blocks, by height.
+    past: VecDeque<(u64, Hash)>,
     /// The highest block with operations that was executed, as far as is known.
     operations: u64,
     wakers: Vec<Waker>,
@@ -102,13 +109,14 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// An empty desk of the replica of this number, if it is one. Whether a change of the set is decided is as in
-    /// [`Self::executed`].
+    /// An empty desk of the replica of this number, if it is one. `past` is what no header covers as of the newest blocks, by
+    /// height, as far as is known. Whether a change of the set is decided is as in [`Self::executed`].
     pub fn new(
         origin: Option<u8>,
         replicas: usize,
         replay_window: Duration,
         executed: Executed,
+        past: VecDeque<(u64, Hash)>,
         changing: bool,
     ) -> Self {
         let state = State {
@@ -123,6 +131,7 @@ impl Desk {
             // Beyond those before a restart.
             next_number: admission::now(),
             executed,
+            past,
             // It may have had some: at worst a block is ordered that states what was stated.
             operations: executed.height,
             wakers: Vec::new(),
@@ -206,8 +215,14 @@ impl Desk {
         if groups.is_empty() && !state.changing && (parent.executed >= last || !is_due) {
             return None;
         }
-        let body = Body { time, executed: executed.height, groups };
+        let body = Body { time, executed: executed.height, state: executed.state, groups };
         Some(Payload { statement: executed.hash, body: body.encode() })
+    }
+
+    /// What no header covers as of the block of a height, if it is one of the newest that were executed.
+    pub fn state_at(&self, height: u64) -> Option<Hash> {
+        let state = self.state();
+        state.past.iter().rev().find(|(known, _)| *known == height).map(|(_, hash)| *hash)
     }
 
     /// Whether a signed operation may be in a block of this time.
@@ -220,6 +235,10 @@ impl Desk {
     pub fn executed(&self, executed: Executed, groups: &[Group], changing: bool) {
         let mut state = self.state();
         state.executed = executed;
+        state.past.push_back((executed.height, executed.state));
+        if state.past.len() > PAST {
+            state.past.pop_front();
+        }
         state.changing = changing;
         if !groups.is_empty() {
             state.operations = executed.height;

@@ -20,6 +20,7 @@ use nic::{
     generator,
 };
 use order::Final;
+use spv::hash::state_hash;
 use wire::{ChangeFrame, Operation, Promise, Status};
 use zerocopy::FromBytes;
 
@@ -28,6 +29,7 @@ use super::{
     desk::{Desk, Executed},
     neighbours::Neighbours,
     roster::Roster,
+    state_sync::Checkpoints,
 };
 use crate::{Error, shared::Shared};
 
@@ -59,6 +61,7 @@ pub struct Executor<O> {
     pub ledger: OrderedLedger<O>,
     pub desk: Arc<Desk>,
     pub roster: Arc<Roster>,
+    pub checkpoints: Checkpoints,
     pub neighbours: Neighbours,
     pub shared: Arc<Shared>,
     pub transmit: Box<dyn Transmit>,
@@ -124,6 +127,7 @@ impl<O: Observer> Executor<O> {
         let time = body.time;
         let mut executed = 0;
         let mut replies = Vec::new();
+        self.checkpoints.take(found, &body, &self.roster);
         let approvals: Vec<_> = body.groups.iter().flat_map(Group::approvals).copied().collect();
         let mut statuses = self.roster.execute(block.height(), &approvals)?.into_iter();
         self.unsettle(&body);
@@ -144,10 +148,13 @@ impl<O: Observer> Executor<O> {
         let tip = self.ledger.close(time)?;
         self.settle();
         let (height, hash) = (tip.height(), tip.hash);
+        let recent = self.ledger.recent(height).expect("it is known of the tip");
+        let members = self.roster.as_of(height).expect("nothing was executed since");
+        let state = state_hash(&recent, &members);
         self.neighbours.executed(&self.roster, &self.desk, height, !approvals.is_empty());
         // Until a block of the new set is there, which it vouches for.
         let is_changing = self.roster.membership().is_changing(height);
-        self.desk.executed(Executed { height, hash }, &body.groups, is_changing);
+        self.desk.executed(Executed { height, hash, state }, &body.groups, is_changing);
         self.tell(executed);
         replies.into_iter().for_each(|answered| self.reply(answered));
         Ok(())

@@ -112,15 +112,19 @@ impl Application for Judge {
             let is_ready = || admission::now() + tolerance >= body.time;
             self.desk.when(|state| (state.executed.height >= body.executed && is_ready()).then_some(())).await;
             match self.chain.headers(body.executed, 1) {
-                Ok(headers) if headers.first().is_some_and(|sealed| sealed.header.hash() == *block.statement()) => {
-                    Ok(())
-                }
-                Ok(_) => refuse("it states another header than was executed here"),
+                Ok(headers) if headers.first().is_some_and(|sealed| sealed.header.hash() == *block.statement()) => {}
+                Ok(_) => return refuse("it states another header than was executed here"),
                 Err(error) => {
                     // Its own disk is no reason to accuse another.
                     tracing::error!(%error, "headers cannot be read: no vote");
-                    std::future::pending().await
+                    return std::future::pending().await;
                 }
+            }
+            match self.desk.state_at(body.executed) {
+                Some(state) if state == body.state => Ok(()),
+                Some(_) => refuse("it states another state than this replica came to"),
+                // Its leader is far behind, or this replica has just started: others may know.
+                None => std::future::pending().await,
             }
         })
     }

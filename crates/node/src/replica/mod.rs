@@ -16,8 +16,10 @@ mod judge;
 mod neighbours;
 mod roster;
 pub mod standing;
+pub mod state_sync;
 
 use std::{
+    collections::VecDeque,
     num::NonZeroU32,
     sync::{
         Arc,
@@ -37,7 +39,8 @@ use nic::Transmit;
 use order::{Committee, Member, Process, ReplicaKey, Site};
 use spv::{
     BlockHeader, Hash, Seal, SealedHeader,
-    hash::{NETWORK_TAG, TaggedHash},
+    finality::Certificate,
+    hash::{NETWORK_TAG, TaggedHash, state_hash},
 };
 use storage::DataDirectory;
 
@@ -50,6 +53,7 @@ use judge::Judge;
 use neighbours::Neighbours;
 use roster::Roster;
 pub use standing::Standing;
+use state_sync::{Checkpoints, Server};
 
 /// Threads of the engine.
 const THREADS: usize = 2;
@@ -82,8 +86,9 @@ impl Identity {
     /// The header that the chain begins with: the same on all replicas.
     pub fn genesis(&self, config: &Config) -> SealedHeader {
         let replicas = self.founders.replicas().hash();
-        // No two networks with epochs of other lengths are the same.
-        let seed = TaggedHash::new(NETWORK_TAG).hash(&[&replicas, &config.cluster.epoch.to_be_bytes()]);
+        // No two networks with epochs of other lengths, or with other bodies, are the same.
+        let epoch = config.cluster.epoch.to_be_bytes();
+        let seed = TaggedHash::new(NETWORK_TAG).hash(&[&replicas, &epoch, &[body::FORMAT]]);
         let (random, _) = seed.split_first_chunk().expect("a hash is longer");
         let header =
             BlockHeader::genesis_of_replicas(&config.network, random, config.cluster.began * 1_000_000, &replicas);
@@ -91,7 +96,7 @@ impl Identity {
     }
 
     /// What its engine is to know, and where it is, which goes on behind the block of a height.
-    fn engine(self, config: &Config, places: Vec<Member>) -> (order::Config, Site) {
+    fn engine(self, config: &Config, floor: Option<Certificate>, places: Vec<Member>) -> (order::Config, Site) {
         let network = self.network(config);
         let own = config.cluster.replicas.iter().find(|member| member.name == self.key.name());
         let listen = config.cluster.listen.or(own.map(|member| member.address));
@@ -104,6 +109,7 @@ impl Identity {
             term: NonZeroU32::MIN,
             epoch: config.cluster.epoch(),
             keep: config.cluster.keep(),
+            floor,
             longest_body: body::LONGEST,
             partition: "replica".to_owned(),
         };
@@ -120,7 +126,7 @@ impl Identity {
 /// What the engine of a replica of this configuration is to know, and where it is, as long as the founders are the set: for
 /// programs that play a replica.
 pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
-    Ok(Identity::of(&config.cluster)?.engine(config, config.cluster.replicas.clone()))
+    Ok(Identity::of(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
 }
 
 /// What a replica's node is put together from, before its threads run.
@@ -130,6 +136,7 @@ pub struct Replica<O> {
     chain: OwnReader,
     desk: Arc<Desk>,
     roster: Arc<Roster>,
+    floor: Option<Certificate>,
     jobs: (Sender<Job>, Receiver<Job>),
 }
 
@@ -162,7 +169,14 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let ledger = OrderedLedger::open(chain, journal, options, secret, memory, observer)?;
         let tip = ledger.tip();
         tracing::info!(accounts = ledger.ledger().accounts(), height = tip.height(), "recovered");
-        let executed = Executed { height: tip.height(), hash: tip.hash };
+        let past: VecDeque<_> = (0..=tip.height())
+            .rev()
+            .map_while(|height| Some((height, state_hash(&ledger.recent(height)?, &roster.as_of(height)?))))
+            .collect();
+        // In ascending order; of the tip it is known.
+        let past: VecDeque<_> = past.into_iter().rev().collect();
+        let state = past.back().expect("what a tip came to is known").1;
+        let executed = Executed { height: tip.height(), hash: tip.hash, state };
         let replay_window = Duration::from_secs(config.ledger.replay_window);
         let (number, replicas, changing) = {
             let membership = roster.membership();
@@ -175,8 +189,9 @@ impl<O: Observer + Send + 'static> Replica<O> {
                 "this replica is not of the set of replicas: it follows what they order, and orders nothing"
             );
         }
-        let desk = Arc::new(Desk::new(number, replicas, replay_window, executed, changing));
-        Ok(Self { identity, chain: ledger.chain(), ledger, desk, roster, jobs: mpsc::channel() })
+        let desk = Arc::new(Desk::new(number, replicas, replay_window, executed, past, changing));
+        let floor = state_sync::read_floor(data)?;
+        Ok(Self { identity, chain: ledger.chain(), ledger, desk, roster, floor, jobs: mpsc::channel() })
     }
 
     /// Begins to order. The work that is left is the executor's, on a thread of its own.
@@ -186,23 +201,26 @@ impl<O: Observer + Send + 'static> Replica<O> {
         transmit: impl Transmit + 'static,
         shared: Arc<Shared>,
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
-        let Self { identity, ledger, chain, desk, roster, jobs } = self;
+        let Self { identity, ledger, chain, desk, roster, floor, jobs } = self;
         let (sender, receiver) = jobs;
         let rules = Arc::new(Rules::of(config, chain.network_id()));
         let judge =
             Judge { desk: desk.clone(), rules, chain: chain.clone(), roster: roster.clone(), jobs: sender.clone() };
         let (me, contacts) = (identity.key.name().connections(), config.cluster.contacts.clone());
         let places = neighbours::places(&roster, ledger.tip().height() + 1, &me, &contacts);
-        let (order, site) = identity.engine(config, places);
+        let (order, site) = identity.engine(config, floor, places);
         let patience = order.timing.leader;
         let process = Process::start(order, site, Arc::new(judge)).map_err(Error::Order)?;
-        shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience));
+        let checkpoints = Checkpoints::new(process.status().certificate().as_deref());
+        let retries = config.ledger.limits().retries;
+        let sync = Server::new(checkpoints.clone(), chain.clone(), ledger.log().clone(), retries);
+        shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience, sync));
         let (outbox, peers) = (process.outbox().clone(), process.peers().clone());
         let parts =
             Parts { desk: desk.clone(), outbox: outbox.clone(), roster: roster.clone(), jobs: sender.clone(), chain };
         let neighbours = Neighbours { me, contacts, peers, outbox };
         let transmit = Box::new(transmit);
-        let executor = Executor { ledger, desk, roster, neighbours, shared, transmit, jobs: receiver };
+        let executor = Executor { ledger, desk, roster, checkpoints, neighbours, shared, transmit, jobs: receiver };
         Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))
     }
 }

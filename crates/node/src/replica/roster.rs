@@ -13,8 +13,8 @@ use wire::Status;
 use crate::{Error, sealing};
 
 /// The folder in the data directory, and the file in it. There is none before the first approval.
-const FOLDER: &str = "cluster";
-const FILE: &str = "members";
+pub const FOLDER: &str = "cluster";
+pub const FILE: &str = "members";
 
 /// All that is known of the sets. The executor alone changes it.
 #[derive(Debug)]
@@ -54,6 +54,12 @@ impl Roster {
     /// What is known now.
     pub fn membership(&self) -> MutexGuard<'_, Membership> {
         self.membership.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What all replicas know of the sets behind the block of a height, as it is kept; nothing where it has changed since.
+    pub fn as_of(&self, height: u64) -> Option<Vec<u8>> {
+        let membership = self.membership();
+        (membership.height() <= height).then(|| membership.encode())
     }
 
     /// Takes the approvals of the block of a height, durably. Tells what became of each. A block that was executed before a restart

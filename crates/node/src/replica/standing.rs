@@ -7,7 +7,7 @@ use nic::Answer;
 use order::{Identity, Status};
 use wire::FinalityFrame;
 
-use super::{neighbours::number, roster::Roster};
+use super::{neighbours::number, roster::Roster, state_sync::Server};
 
 /// Views end within what a replica waits for a leader and a vote, or else no quorum can be reached. As long as this passes without
 /// one before health tells so, beside [`WAITS`] of that wait: a replica that catches up, or syncs slowly, takes its time as well.
@@ -27,12 +27,14 @@ pub struct Standing {
     roster: Arc<Roster>,
     me: Identity,
     patience: Duration,
+    /// What it gives to replicas that join.
+    pub sync: Server,
 }
 
 impl Standing {
-    /// Of the replica of this key of connections, which waits so long for a leader.
-    pub fn new(status: Status, roster: Arc<Roster>, me: Identity, patience: Duration) -> Self {
-        Self { status, roster, me, patience }
+    /// Of the replica of this key of connections, which waits so long for a leader, and gives so to replicas that join.
+    pub fn new(status: Status, roster: Arc<Roster>, me: Identity, patience: Duration, sync: Server) -> Self {
+        Self { status, roster, me, patience, sync }
     }
 
     /// Its number in the set that votes behind what it has executed, and how many replicas that has.

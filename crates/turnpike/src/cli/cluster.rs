@@ -73,9 +73,12 @@ pub struct ClusterAddArgs {
     /// The directory that `turnpike cluster init` made
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Begin with a copy of this replica's data, which is stopped meanwhile, instead of with the first block
-    #[arg(long, value_name = "NUMBER")]
+    /// Begin with a copy of this replica's data, which is stopped meanwhile, instead of with what another one gives
+    #[arg(long, value_name = "NUMBER", conflicts_with = "replay")]
     pub copy: Option<usize>,
+    /// Begin with the first block, and execute all again
+    #[arg(long)]
+    pub replay: bool,
 }
 
 /// Options of `cluster remove`.
@@ -99,8 +102,12 @@ pub struct ClusterJoinArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
     /// Begin with a copy of this data directory, of a replica that does not run, instead of with the first block
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "sync")]
     pub copy: Option<PathBuf>,
+    /// Begin with the ledger that the replica at this HTTP address gives, instead of with the first block; it is checked against
+    /// what a quorum signed
+    #[arg(long, value_name = "ADDRESS")]
+    pub sync: Option<SocketAddr>,
     /// A node of the cluster, which tells the present set
     #[arg(long, value_name = "ADDRESS")]
     pub node: SocketAddr,

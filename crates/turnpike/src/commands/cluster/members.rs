@@ -17,7 +17,7 @@ use wire::Status;
 
 use super::home::Home;
 use super::init::{places, write};
-use super::{NAP, PATIENCE, end, serve};
+use super::{NAP, PATIENCE, end, serve, sync};
 use crate::cli::{ClusterAddArgs, ClusterApproveArgs, ClusterJoinArgs, ClusterRemoveArgs};
 use crate::error::Error;
 use crate::output::Output;
@@ -181,11 +181,16 @@ pub fn add(args: &ClusterAddArgs, output: Output) -> Result<(), Error> {
         serve(vec![Home::new(&dir, copied.number)], output)?;
         result?;
     }
-    serve(vec![Home::new(&dir, number)], output)?;
-    output.progress(format!("replica {number} serves; the others approve that it joins"));
     for config in &voting {
         sets.approve(change, &key(config)?, config.listen)?;
     }
+    output.progress(format!("the others approve that replica {number} joins"));
+    if copied.is_none() && !args.replay {
+        let http =
+            like.http.ok_or_else(|| Error::Input("no replica that runs has an HTTP address: use --replay".into()))?;
+        sync::run(&home.config()?, http, output)?;
+    }
+    serve(vec![Home::new(&dir, number)], output)?;
     let heights = || Some((standing(place.listen)?.0, standing(like.listen)?.0));
     wait("the new replica does not get the others' blocks", || {
         Ok(heights().is_some_and(|(own, of_others)| own + BEHIND >= of_others))
@@ -248,6 +253,9 @@ pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
     let member = joining(&like, &home, &place, sets.membership.members(u64::MAX).to_vec())?;
     if let Some(from) = &args.copy {
         copy(from, &home.config()?.data)?;
+    }
+    if let Some(at) = args.sync {
+        sync::run(&home.config()?, at, output)?;
     }
     let (text, file) = (member.to_string(), home.config_file());
     output.result(&serde_json::json!({ "config": file, "member": text }), |_| {

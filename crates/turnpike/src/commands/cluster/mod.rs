@@ -3,6 +3,7 @@
 mod home;
 mod init;
 mod members;
+mod sync;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

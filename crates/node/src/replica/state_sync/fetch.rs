@@ -1,0 +1,283 @@
+//! How a replica that has nothing gets the ledger of another one, and checks it.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use ledger::{journal, journal::Newest, state_sync::Restoring};
+use order::{Membership, epoch_of};
+use spv::{
+    finality::{Certificate, CertificateError},
+    hash::state_hash,
+};
+use storage::{DataDirectory, Directory};
+use zerocopy::FromBytes;
+
+use super::{
+    super::{
+        Identity,
+        body::Body,
+        roster::{FILE, FOLDER},
+    },
+    floor,
+    pages::{BatchesStart, Checkpoint, take_batch, take_block},
+};
+use crate::{Config, Error, layout, recovery};
+
+/// Where the data directory gathers until all of it has been checked: beside where it is to be.
+const GATHERING: &str = "state-sync";
+
+/// A checkpoint that is older than this, as blocks took long, is left for a newer one: what retries are answered from is not kept for
+/// ever.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// How often it is begun anew where the other replica does not keep what is asked for any more.
+const ATTEMPTS: usize = 5;
+
+/// Before it is: in that time an idle set orders an empty block.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Who gives.
+pub trait Source {
+    /// The bytes at a path of another replica, with its query.
+    fn get(&mut self, path: &str) -> Result<Vec<u8>, FetchError>;
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The height of the last block that was taken.
+    pub height: u64,
+    /// That of the checkpoint.
+    pub of: u64,
+}
+
+/// Why the ledger of another replica was not taken. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The other replica cannot be asked.
+    #[error("{at} does not answer: {reason}; name the HTTP address of a replica that runs")]
+    Unreachable {
+        /// What was asked for.
+        at: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// It does not give something.
+    #[error("the replica gives no {what}: {reason}")]
+    Refused {
+        /// What was asked for.
+        what: String,
+        /// What it said.
+        reason: String,
+    },
+    /// What it gave has another form.
+    #[error("what the replica gave as {0} has another form: is it a replica, of this version?")]
+    Form(&'static str),
+    /// A certificate does not hold.
+    #[error("the certificate of ordered block {height} does not hold: {source}; ask another replica")]
+    Certificate {
+        /// The block.
+        height: u64,
+        /// Why.
+        source: CertificateError,
+    },
+    /// What it gave is not what the replicas agreed on.
+    #[error("{0} is not what the replicas agreed on: this replica lies, or is of another network; ask another one")]
+    Untrue(&'static str),
+    /// There is data already.
+    #[error("{}: there is data already; name an empty directory, or move it away", .0.display())]
+    Exists(PathBuf),
+    /// It cannot be put together.
+    #[error(transparent)]
+    Node(#[from] Error),
+}
+
+macro_rules! from_node_errors {
+    ($($error:ty),*) => { $(
+        impl From<$error> for FetchError {
+            fn from(error: $error) -> Self {
+                Self::Node(error.into())
+            }
+        }
+    )* };
+}
+from_node_errors!(storage::Error, ledger::Error, chain::own::Error);
+
+/// A checkpoint that holds.
+struct Agreed {
+    checkpoint: Checkpoint,
+    body: Body,
+}
+
+impl Agreed {
+    /// Asks for the newest checkpoint.
+    fn ask(config: &Config, source: &mut dyn Source) -> Result<Self, FetchError> {
+        let bytes = source.get("/replica/checkpoint")?;
+        let checkpoint = Checkpoint::decode(&bytes).ok_or(FetchError::Form("checkpoint"))?;
+        let identity = Identity::of(&config.cluster)?;
+        let (network, epoch) = (identity.network(config), config.cluster.epoch());
+        let founders = Membership::new(network, epoch, config.cluster.replicas.clone());
+        let founders = founders.map_err(|error| Error::from(crate::sealing::Error::Founders(error)))?;
+        let members =
+            founders.restore(&checkpoint.members).ok_or(FetchError::Untrue("what it tells of the sets of replicas"))?;
+        let check = |certificate: &Certificate| {
+            let height = certificate.header.height.get();
+            if certificate.epoch != epoch_of(height, epoch) {
+                return Err(FetchError::Untrue("the epoch of a certificate"));
+            }
+            let committee = members.committee(certificate.epoch);
+            let verified = certificate.verify(&network, committee.replicas());
+            verified.map_err(|source| FetchError::Certificate { height, source })
+        };
+        check(&checkpoint.floor)?;
+        check(&checkpoint.stating)?;
+        let body = Body::decode(&checkpoint.body.clone().into())
+            .filter(|_| checkpoint.stating.header.has_body(&checkpoint.body));
+        let body = body.ok_or(FetchError::Untrue("the body of the block that states what the ledger came to"))?;
+        if body.executed != checkpoint.floor.header.height.get() {
+            return Err(FetchError::Untrue("the block that the checkpoint is of"));
+        }
+        Ok(Self { checkpoint, body })
+    }
+
+    fn height(&self) -> u64 {
+        self.body.executed
+    }
+}
+
+/// Fetches the ledger of another replica into the data directory that is configured, where nothing is yet. Gives its height.
+pub fn fetch(config: &Config, source: &mut dyn Source, mut progress: impl FnMut(Progress)) -> Result<u64, FetchError> {
+    if config.data.exists() {
+        return Err(FetchError::Exists(config.data.clone()));
+    }
+    let gathering = config.data.with_extension(GATHERING);
+    let system = |source| Error::System { what: "the data directory", source };
+    let mut attempt = 1;
+    let height = loop {
+        // What an attempt before left, one that was killed even.
+        if gathering.exists() {
+            fs::remove_dir_all(&gathering).map_err(system)?;
+        }
+        match gather(config, &gathering, source, &mut progress) {
+            Ok(height) => break height,
+            Err(FetchError::Refused { .. }) if attempt < ATTEMPTS => {
+                attempt += 1;
+                thread::sleep(PAUSE);
+            }
+            Err(error) => {
+                let _ = fs::remove_dir_all(&gathering);
+                return Err(error);
+            }
+        }
+    };
+    fs::rename(&gathering, &config.data).map_err(system)?;
+    let parent = config.data.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    File::open(parent).and_then(|folder| folder.sync_all()).map_err(system)?;
+    Ok(height)
+}
+
+/// Puts the data directory together at another place.
+fn gather(
+    config: &Config,
+    place: &Path,
+    source: &mut dyn Source,
+    progress: &mut impl FnMut(Progress),
+) -> Result<u64, FetchError> {
+    let data = layout::open(place)?;
+    let identity = Identity::of(&config.cluster)?;
+    let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
+    let mut restoring = Restoring::new(chain, &config.ledger.limits().retries);
+    // All but the newest blocks first: then what is left is a checkpoint's that is kept long enough.
+    let (agreed, page) = loop {
+        let since = Instant::now();
+        let agreed = Agreed::ask(config, source)?;
+        let page = source.get(&format!("/replica/batches?of={}", agreed.height()))?;
+        let (start, _) = BatchesStart::read_from_prefix(&page).map_err(|_| FetchError::Form("batches"))?;
+        if !(1..=agreed.height()).contains(&start.first.get()) || start.first.get() <= restoring.tip().height() {
+            return Err(FetchError::Untrue("where batches begin"));
+        }
+        take_blocks(&mut restoring, source, start.first.get(), |height| {
+            progress(Progress { height, of: agreed.height() });
+        })?;
+        if since.elapsed() < FRESH {
+            break (agreed, page);
+        }
+    };
+    take_batches(&mut restoring, source, &data, page, &agreed, progress)?;
+    let (tip, recent) = restoring.finish()?;
+    if tip.hash != agreed.checkpoint.stating.header.statement {
+        return Err(FetchError::Untrue("the chain"));
+    }
+    let Checkpoint { floor, members, .. } = &agreed.checkpoint;
+    if state_hash(&recent, members) != agreed.body.state {
+        return Err(FetchError::Untrue("what retries are answered from, or who the replicas are,"));
+    }
+    data.directory().directory(FOLDER)?.replace(FILE, members)?;
+    floor::write(&data, floor)?;
+    Ok(tip.height())
+}
+
+/// Takes the blocks before a height.
+fn take_blocks(
+    restoring: &mut Restoring,
+    source: &mut dyn Source,
+    end: u64,
+    mut progress: impl FnMut(u64),
+) -> Result<(), FetchError> {
+    loop {
+        let next = restoring.tip().height() + 1;
+        if next >= end {
+            return Ok(());
+        }
+        let page = source.get(&format!("/replica/blocks?from={next}"))?;
+        let mut rest = page.as_slice();
+        while !rest.is_empty() && restoring.tip().height() + 1 < end {
+            let block = take_block(&mut rest).ok_or(FetchError::Form("blocks"))?;
+            restoring.block(&block)?;
+        }
+        if restoring.tip().height() < next {
+            return Err(FetchError::Form("blocks"));
+        }
+        progress(restoring.tip().height());
+    }
+}
+
+/// Takes the batches up to the checkpoint, of which there is a first page.
+fn take_batches(
+    restoring: &mut Restoring,
+    source: &mut dyn Source,
+    data: &DataDirectory,
+    mut page: Vec<u8>,
+    agreed: &Agreed,
+    progress: &mut impl FnMut(Progress),
+) -> Result<(), FetchError> {
+    let of = agreed.height();
+    let mut newest: Option<Newest> = None;
+    loop {
+        let (start, mut rest) =
+            BatchesStart::read_from_prefix(page.as_slice()).map_err(|_| FetchError::Form("batches"))?;
+        if newest.is_none() {
+            newest = Some(start.before);
+            let options = journal::Options::new(layout::random()?);
+            restoring.begin_batches(data.directory().directory("journal")?, &options, start.before)?;
+        }
+        let before = restoring.tip().height();
+        while !rest.is_empty() {
+            let (header, records, tails) = take_batch(&mut rest).ok_or(FetchError::Form("batches"))?;
+            restoring.batch(&header, records, tails)?;
+        }
+        let height = restoring.tip().height();
+        progress(Progress { height, of });
+        if height >= of {
+            return if height == of { Ok(()) } else { Err(FetchError::Untrue("where batches end")) };
+        }
+        if height == before {
+            return Err(FetchError::Form("batches"));
+        }
+        page = source.get(&format!("/replica/batches?of={of}&from={}", height + 1))?;
+    }
+}

@@ -1,0 +1,54 @@
+//! The ledger of a replica that runs, fetched over HTTP for one that is to join.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use node::Config;
+use node::state_sync::{FetchError, Progress, Source, fetch};
+
+use crate::error::Error;
+use crate::output::{Output, thousands};
+
+/// How long the other replica may take for a page of some megabytes.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Most bytes of a page: whole blocks of up to a megabyte up to four megabytes, and whatever was put around them.
+const PAGE: u64 = 16 << 20;
+/// Between two lines about how far it is.
+const TOLD: Duration = Duration::from_secs(2);
+
+/// A replica at its HTTP address.
+struct Http {
+    at: SocketAddr,
+    agent: ureq::Agent,
+}
+
+impl Source for Http {
+    fn get(&mut self, path: &str) -> Result<Vec<u8>, FetchError> {
+        let at = format!("http://{}{path}", self.at);
+        let unreachable = |error: ureq::Error| FetchError::Unreachable { at: at.clone(), reason: error.to_string() };
+        let mut response = self.agent.get(&at).call().map_err(unreachable)?;
+        let body = response.body_mut().with_config().limit(PAGE).read_to_vec().map_err(unreachable)?;
+        if response.status().is_success() {
+            return Ok(body);
+        }
+        let reason = String::from_utf8_lossy(&body).trim().to_owned();
+        Err(FetchError::Refused { what: path.to_owned(), reason })
+    }
+}
+
+/// Fetches the ledger of the replica at an HTTP address into a data directory that is configured. Gives its height.
+pub fn run(config: &Config, at: SocketAddr, output: Output) -> Result<u64, Error> {
+    // The replica is named by its address, so nothing is in between.
+    let agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).proxy(None);
+    let mut source = Http { at, agent: agent.http_status_as_error(false).build().into() };
+    let mut told = Instant::now();
+    let height = fetch(config, &mut source, |Progress { height, of }| {
+        if told.elapsed() > TOLD {
+            output.progress(format!("{} blocks of {}", thousands(height), thousands(of)));
+            told = Instant::now();
+        }
+    });
+    let height = height.map_err(Error::other)?;
+    output.progress(format!("the ledger of {} blocks is here, and what a quorum signed", thousands(height)));
+    Ok(height)
+}
