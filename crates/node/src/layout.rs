@@ -10,6 +10,7 @@
 //! chain.key      the chain's key, unless it is configured to be elsewhere
 //! order/         votes and blocks of a replica's engine
 //! cluster/       the sets of replicas
+//! state-sync/    chain and journal of another replica, until they are whole
 //! bitcoin/       flat files of Bitcoin blocks, with their key-value store in index/
 //! ```
 
@@ -23,7 +24,7 @@ use ledger::journal::{self, Journal};
 use spv::{SealedHeader, bitcoin::Network};
 use storage::{DataDirectory, Directory};
 
-use crate::Error;
+use crate::{Error, gathering};
 
 /// The version of the layout. In 1, blocks had no seals.
 pub const FORMAT: u32 = 2;
@@ -39,7 +40,9 @@ const BITCOIN: &str = "bitcoin";
 
 /// Opens a data directory, or makes one, and locks it.
 pub fn open(path: &Path) -> Result<DataDirectory, Error> {
-    Ok(DataDirectory::open(path, FORMAT)?)
+    let data = DataDirectory::open(path, FORMAT)?;
+    gathering::install(&data)?;
+    Ok(data)
 }
 
 /// Opens the journal, or makes one; checks all of it.

@@ -10,6 +10,7 @@ mod cycles;
 mod electrum_server;
 mod error;
 mod follower;
+mod gathering;
 pub mod http;
 mod in_nic;
 pub mod kv_server;

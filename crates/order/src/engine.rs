@@ -203,7 +203,8 @@ impl Replica {
         P: Provider<PublicKey = PublicKey>,
         B: Blocker<PublicKey = PublicKey>,
     {
-        let Config { network, founders, key, timing, term, epoch: length, keep, floor, longest_body, partition } = config;
+        let Config { network, founders, key, timing, term, epoch: length, keep, floor, longest_body, partition } =
+            config;
         if longest_body > BODY_LIMIT {
             return Err(StartError::Body(longest_body));
         }
@@ -247,7 +248,8 @@ impl Replica {
             max_pending_acks: WITH_APPLICATION,
             strategy: Sequential,
         };
-        let (actor, marshal, stored) = Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
+        let (actor, marshal, stored) =
+            Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
         // The epoch goes on, or begins, behind the last block that the application has for sure.
         let processed = stored.processed().map_or(0, |processed| processed.height().get());
         let processed = floor.as_ref().map_or(processed, |floor| floor.header.height.get().max(processed));

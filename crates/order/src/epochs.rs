@@ -113,7 +113,12 @@ where
 {
     /// Runs an engine for each epoch from this one on, which begins on this. `ended` gives each block that is the last of its
     /// epoch, once the application has it.
-    pub(crate) async fn run(mut self, mut epoch: u64, mut begins_on: BeginsOn, mut ended: mpsc::UnboundedReceiver<Block>) {
+    pub(crate) async fn run(
+        mut self,
+        mut epoch: u64,
+        mut begins_on: BeginsOn,
+        mut ended: mpsc::UnboundedReceiver<Block>,
+    ) {
         loop {
             let Some(engine) = self.start(epoch, begins_on).await else { return };
             // The block that the epoch begins on stays, so that it can begin again.

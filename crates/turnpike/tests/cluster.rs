@@ -291,12 +291,54 @@ fn replicas_that_are_given_the_ledger_hand_it_on() {
     let refused = join("127.0.0.1:1", elsewhere.to_str().unwrap());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && said.contains("does not answer"), "{said}");
-    assert!(!elsewhere.join("data").exists() && !elsewhere.join("data.state-sync").exists());
+    assert!(!elsewhere.join("data/state-sync").exists());
     turnpike(&["cluster", "stop", "--dir", dir]);
     let mut directories = Vec::from_iter((0..4).map(|number| folder(number).join("data").to_str().unwrap().to_owned()));
     directories.push(joins.join("data").to_str().unwrap().to_owned());
     let compared = compare(&directories);
     assert_eq!(compared["replicas"], 5, "{compared}");
+}
+
+/// A replica that was away while the others gave free what it missed is given their ledger, and goes on with the votes that it has.
+#[test]
+fn who_was_away_for_too_long_is_given_the_ledger() {
+    const AWAY: u32 = 3;
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init_with(data.path(), &["--epoch", "32"]);
+    for number in 0..REPLICAS {
+        let file = cluster.folder(number).join("turnpike.toml");
+        let config = std::fs::read_to_string(&file).unwrap().replace("keep = 0", "keep = 64");
+        std::fs::write(&file, config).unwrap();
+    }
+    cluster.run("start");
+    let mut tester = Tester::new(cluster.listen[0], 0);
+    tester.open_accounts();
+    settle(&cluster.listen);
+    cluster.kill(AWAY);
+    let height = || turnpike(&["info", "--node", &cluster.listen[0].to_string()])[0]["tip_height"].as_u64().unwrap();
+    let begin = height();
+    while height() < begin + 5 * 32 {
+        tester.transfer();
+    }
+    let http = cluster.run("status")[1]["http"].as_str().unwrap().to_owned();
+    let config = cluster.folder(AWAY).join("turnpike.toml");
+    let sync = ["cluster", "sync", "--config", config.to_str().unwrap(), "--from", &http];
+    let synced = turnpike(&sync);
+    assert!(synced.last().unwrap()["height"].as_u64() > Some(begin + 4 * 32), "{synced:?}");
+    assert!(has_floor(&cluster.folder(AWAY)));
+    cluster.run("start");
+    settle(&cluster.listen);
+    tester.check(cluster.listen[AWAY as usize]);
+    // Its votes count.
+    cluster.kill(1);
+    for _ in 0..5 {
+        tester.transfer();
+    }
+    cluster.run("start");
+    settle(&cluster.listen);
+    cluster.run("stop");
+    let directories = (0..REPLICAS).map(|number| cluster.folder(number).join("data").to_str().unwrap().to_owned());
+    assert_eq!(compare(&Vec::from_iter(directories))["replicas"], REPLICAS);
 }
 
 /// Writes a file until the disk is full, and gives back so many bytes of it.

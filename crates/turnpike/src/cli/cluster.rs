@@ -23,6 +23,8 @@ pub enum ClusterCommand {
     Remove(ClusterRemoveArgs),
     /// Make the key and configuration of a replica of this machine that is to join those of others
     Join(ClusterJoinArgs),
+    /// Give a replica that was away for too long the ledger of another one, in the place of its own
+    Sync(ClusterSyncArgs),
     /// Approve with one replica's key that another one joins or leaves
     Approve(Box<ClusterApproveArgs>),
 }
@@ -120,6 +122,17 @@ pub struct ClusterJoinArgs {
     /// Where it listens for the other replicas, which find it there
     #[arg(long, value_name = "ADDRESS")]
     pub others: SocketAddr,
+}
+
+/// Options of `cluster sync`.
+#[derive(Args)]
+pub struct ClusterSyncArgs {
+    /// The configuration of the replica, which does not run
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+    /// The HTTP address of a replica that runs
+    #[arg(long, value_name = "ADDRESS")]
+    pub from: SocketAddr,
 }
 
 /// Options of `cluster approve`.

@@ -30,7 +30,7 @@ pub use account::{AccountCommand, ListArgs, OperationArgs, SponsorArgs};
 pub use check::CheckArgs;
 pub use cluster::{
     ClusterAddArgs, ClusterApproveArgs, ClusterArgs, ClusterCommand, ClusterInitArgs, ClusterJoinArgs,
-    ClusterRemoveArgs,
+    ClusterRemoveArgs, ClusterSyncArgs,
 };
 pub use common::{ChainArg, IoArg, NodeArgs};
 pub use config::ConfigCommand;

@@ -1,8 +1,6 @@
 //! How a replica that has nothing gets the ledger of another one, and checks it.
 
 use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
@@ -25,10 +23,11 @@ use super::{
     floor,
     pages::{BatchesStart, Checkpoint, take_batch, take_block},
 };
-use crate::{Config, Error, layout, recovery};
-
-/// Where the data directory gathers until all of it has been checked: beside where it is to be.
-const GATHERING: &str = "state-sync";
+use crate::{
+    Config, Error,
+    gathering::{self, GATHERING},
+    layout, recovery,
+};
 
 /// A checkpoint that is older than this, as blocks took long, is left for a newer one: what retries are answered from is not kept for
 /// ever.
@@ -55,7 +54,7 @@ pub struct Progress {
     pub of: u64,
 }
 
-/// Why the ledger of another replica was not taken. Nothing of it is left.
+/// Why the ledger of another replica was not taken. Nothing of it is left, and what was there is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The other replica cannot be asked.
@@ -88,9 +87,14 @@ pub enum FetchError {
     /// What it gave is not what the replicas agreed on.
     #[error("{0} is not what the replicas agreed on: this replica lies, or is of another network; ask another one")]
     Untrue(&'static str),
-    /// There is data already.
-    #[error("{}: there is data already; name an empty directory, or move it away", .0.display())]
-    Exists(PathBuf),
+    /// It has nothing that is not here.
+    #[error("this replica has {own} blocks and the other one tells of {of}: start it, and it gets what it misses")]
+    NotNewer {
+        /// Blocks that are here.
+        own: u64,
+        /// The checkpoint's.
+        of: u64,
+    },
     /// It cannot be put together.
     #[error(transparent)]
     Node(#[from] Error),
@@ -149,45 +153,52 @@ impl Agreed {
     }
 }
 
-/// Fetches the ledger of another replica into the data directory that is configured, where nothing is yet. Gives its height.
+/// Fetches the ledger of another replica into the data directory that is configured, in the place of what it has of one: votes stay.
+/// Gives its height.
 pub fn fetch(config: &Config, source: &mut dyn Source, mut progress: impl FnMut(Progress)) -> Result<u64, FetchError> {
-    if config.data.exists() {
-        return Err(FetchError::Exists(config.data.clone()));
-    }
-    let gathering = config.data.with_extension(GATHERING);
-    let system = |source| Error::System { what: "the data directory", source };
+    let data = layout::open(&config.data)?;
+    let own = own_height(config, &data)?;
     let mut attempt = 1;
     let height = loop {
-        // What an attempt before left, one that was killed even.
-        if gathering.exists() {
-            fs::remove_dir_all(&gathering).map_err(system)?;
-        }
-        match gather(config, &gathering, source, &mut progress) {
+        match gather(config, &data, own, source, &mut progress) {
             Ok(height) => break height,
             Err(FetchError::Refused { .. }) if attempt < ATTEMPTS => {
                 attempt += 1;
+                gathering::clear(&data)?;
                 thread::sleep(PAUSE);
             }
             Err(error) => {
-                let _ = fs::remove_dir_all(&gathering);
+                gathering::clear(&data)?;
                 return Err(error);
             }
         }
     };
-    fs::rename(&gathering, &config.data).map_err(system)?;
-    let parent = config.data.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    File::open(parent).and_then(|folder| folder.sync_all()).map_err(system)?;
+    gathering::complete(&data)?;
+    gathering::install(&data)?;
     Ok(height)
 }
 
-/// Puts the data directory together at another place.
+/// The height of the chain that is in a data directory; nothing where there is none.
+fn own_height(config: &Config, data: &DataDirectory) -> Result<Option<u64>, FetchError> {
+    let chain = match layout::open_chain(data, recovery::chain_options(config), || Err(chain::own::Error::NoChain)) {
+        Err(Error::Chain(chain::own::Error::NoChain)) => return Ok(None),
+        found => found?,
+    };
+    if chain.network_id() != Identity::of(&config.cluster)?.network(config) {
+        return Err(Error::from(crate::sealing::Error::OtherCluster).into());
+    }
+    Ok(Some(chain.tip().height()))
+}
+
+/// Has a ledger gather that is newer than what is there.
 fn gather(
     config: &Config,
-    place: &Path,
+    data: &DataDirectory,
+    own: Option<u64>,
     source: &mut dyn Source,
     progress: &mut impl FnMut(Progress),
 ) -> Result<u64, FetchError> {
-    let data = layout::open(place)?;
+    let data = layout::open(&data.path().join(GATHERING))?;
     let identity = Identity::of(&config.cluster)?;
     let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
     let mut restoring = Restoring::new(chain, &config.ledger.limits().retries);
@@ -195,6 +206,9 @@ fn gather(
     let (agreed, page) = loop {
         let since = Instant::now();
         let agreed = Agreed::ask(config, source)?;
+        if let Some(own) = own.filter(|own| *own >= agreed.height()) {
+            return Err(FetchError::NotNewer { own, of: agreed.height() });
+        }
         let page = source.get(&format!("/replica/batches?of={}", agreed.height()))?;
         let (start, _) = BatchesStart::read_from_prefix(&page).map_err(|_| FetchError::Form("batches"))?;
         if !(1..=agreed.height()).contains(&start.first.get()) || start.first.get() <= restoring.tip().height() {
@@ -233,13 +247,13 @@ fn take_blocks(
         if next >= end {
             return Ok(());
         }
-        let page = source.get(&format!("/replica/blocks?from={next}"))?;
+        let page = source.get(&format!("/replica/blocks?from={next}&to={}", end - 1))?;
         let mut rest = page.as_slice();
-        while !rest.is_empty() && restoring.tip().height() + 1 < end {
+        while !rest.is_empty() {
             let block = take_block(&mut rest).ok_or(FetchError::Form("blocks"))?;
             restoring.block(&block)?;
         }
-        if restoring.tip().height() < next {
+        if !(next..end).contains(&restoring.tip().height()) {
             return Err(FetchError::Form("blocks"));
         }
         progress(restoring.tip().height());

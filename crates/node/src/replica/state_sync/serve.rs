@@ -65,7 +65,9 @@ impl Checkpoints {
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The path or its parameters name nothing.
-    #[error("there is /replica/checkpoint, /replica/blocks?from=HEIGHT and /replica/batches?of=HEIGHT&from=HEIGHT")]
+    #[error(
+        "there is /replica/checkpoint, /replica/blocks?from=HEIGHT&to=HEIGHT and /replica/batches?of=HEIGHT&from=HEIGHT"
+    )]
     NoSuchThing,
     /// Nothing became final since the replica started.
     #[error("no block has become final since this replica started: ask again when one has, or ask another replica")]
@@ -100,7 +102,11 @@ impl Server {
                 let newest = self.checkpoints.state().newest.clone();
                 Ok(newest.ok_or(Refusal::NoCheckpoint)?.encode())
             }
-            "blocks" => self.blocks(height(query, "from").ok_or(Refusal::NoSuchThing)?),
+            "blocks" => {
+                let range = height(query, "from").zip(height(query, "to"));
+                let (from, to) = range.ok_or(Refusal::NoSuchThing)?;
+                self.blocks(from, to)
+            }
             "batches" => {
                 let of = height(query, "of").ok_or(Refusal::NoSuchThing)?;
                 self.batches(of, height(query, "from"))
@@ -109,14 +115,14 @@ impl Server {
         }
     }
 
-    /// Whole blocks from a height on, as many as fit a page, and one at least.
-    fn blocks(&self, from: u64) -> Result<Vec<u8>, Refusal> {
-        let tip = self.chain.tip().height();
-        if !(1..=tip).contains(&from) {
+    /// Whole blocks from a height on, up to another one, as many as fit a page, and one at least.
+    fn blocks(&self, from: u64, to: u64) -> Result<Vec<u8>, Refusal> {
+        let to = to.min(self.chain.tip().height());
+        if !(1..=to).contains(&from) {
             return Err(Refusal::NoSuchBlock(from));
         }
         let mut page = Vec::new();
-        for height in from..=tip {
+        for height in from..=to {
             put_block(&mut page, &self.chain.block(height).map_err(ledger::Error::from)?);
             if page.len() >= PAGE {
                 break;

@@ -34,6 +34,7 @@ pub fn run(command: &ClusterCommand, output: Output) -> Result<(), Error> {
         ClusterCommand::Add(args) => members::add(args, output),
         ClusterCommand::Remove(args) => members::remove(args, output),
         ClusterCommand::Join(args) => members::join(args, output),
+        ClusterCommand::Sync(args) => sync::sync(args, output),
         ClusterCommand::Approve(args) => members::approve(args, output),
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use node::Config;
 use node::state_sync::{FetchError, Progress, Source, fetch};
 
+use crate::cli::ClusterSyncArgs;
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
@@ -34,6 +35,16 @@ impl Source for Http {
         let reason = String::from_utf8_lossy(&body).trim().to_owned();
         Err(FetchError::Refused { what: path.to_owned(), reason })
     }
+}
+
+/// Runs `turnpike cluster sync`.
+pub fn sync(args: &ClusterSyncArgs, output: Output) -> Result<(), Error> {
+    let config = Config::load(&args.config).map_err(Error::other)?;
+    let height = run(&config, args.from, output)?;
+    output.result(&serde_json::json!({ "data": config.data, "height": height }), |_| {
+        format!("{} has the ledger of {} blocks: start the replica", config.data.display(), thousands(height))
+    });
+    Ok(())
 }
 
 /// Fetches the ledger of the replica at an HTTP address into a data directory that is configured. Gives its height.

@@ -1,0 +1,106 @@
+//! Where a data directory's chain and journal gather before they take the place of what is there: all of them, or none.
+//!
+//! They gather in a directory of their own, inside. Once they are whole, a mark tells so, and they are put into their places one by
+//! one; where that was cut off, it goes on when the data directory is opened. Without the mark they are removed.
+
+use std::{fs, fs::File, io, path::Path};
+
+use storage::{DataDirectory, Directory};
+
+use crate::Error;
+
+/// The directory.
+pub const GATHERING: &str = "state-sync";
+/// The mark.
+const WHOLE: &str = "WHOLE";
+/// What is put into place.
+const PARTS: [&str; 4] = ["chain", "catalog", "journal", "cluster"];
+
+fn failed(source: io::Error) -> Error {
+    Error::System { what: "the data directory", source }
+}
+
+fn sync(directory: &Path) -> Result<(), Error> {
+    File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
+}
+
+/// Removes what gathered.
+pub fn clear(data: &DataDirectory) -> Result<(), Error> {
+    let place = data.path().join(GATHERING);
+    if place.exists() {
+        fs::remove_dir_all(&place).map_err(failed)?;
+        sync(data.path())?;
+    }
+    Ok(())
+}
+
+/// Marks what gathered as whole: it is durable, and closed.
+pub fn complete(data: &DataDirectory) -> Result<(), Error> {
+    sync(&data.path().join(GATHERING))?;
+    Ok(data.directory().directory(GATHERING)?.replace(WHOLE, b"")?)
+}
+
+/// Puts what gathered into its place, if it is whole; else removes it. After an error it can be tried again.
+pub fn install(data: &DataDirectory) -> Result<(), Error> {
+    let place = data.path().join(GATHERING);
+    if place.join(WHOLE).exists() {
+        for part in PARTS {
+            let (from, to) = (place.join(part), data.path().join(part));
+            if !from.exists() {
+                // It was put into its place before a crash.
+                continue;
+            }
+            if to.exists() {
+                fs::remove_dir_all(&to).map_err(failed)?;
+            }
+            fs::rename(&from, &to).map_err(failed)?;
+            sync(data.path())?;
+            sync(&place)?;
+        }
+    }
+    clear(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout;
+
+    fn write(path: &Path, part: &str, text: &str) {
+        fs::create_dir_all(path.join(part)).unwrap();
+        fs::write(path.join(part).join("file"), text).unwrap();
+    }
+
+    fn read(path: &Path) -> [String; 4] {
+        PARTS.map(|part| fs::read_to_string(path.join(part).join("file")).unwrap_or_default())
+    }
+
+    /// Wherever it is cut off, all is old or, once it was whole, all is new.
+    #[test]
+    fn all_takes_its_place_or_nothing() {
+        for cut in 0..=PARTS.len() + 1 {
+            let folder = tempfile::tempdir().unwrap();
+            let data = layout::open(folder.path()).unwrap();
+            let place = folder.path().join(GATHERING);
+            PARTS.iter().for_each(|part| write(folder.path(), part, "old"));
+            write(folder.path(), "order", "votes");
+            PARTS.iter().for_each(|part| write(&place, part, "new"));
+            if cut > 0 {
+                complete(&data).unwrap();
+            }
+            for (number, part) in PARTS.iter().enumerate().take(cut.saturating_sub(1)) {
+                // The old one may be gone already when the new one is not in its place yet.
+                fs::remove_dir_all(folder.path().join(part)).unwrap();
+                if number + 2 < cut {
+                    fs::rename(place.join(part), folder.path().join(part)).unwrap();
+                }
+            }
+            drop(data);
+            drop(layout::open(folder.path()).unwrap());
+            let expected = if cut > 0 { "new" } else { "old" };
+            assert_eq!(read(folder.path()), [expected; 4], "cut off at {cut}");
+            assert_eq!(fs::read_to_string(folder.path().join("order/file")).unwrap(), "votes");
+            assert!(!place.exists());
+        }
+    }
+}
