@@ -329,9 +329,9 @@ fn a_ledger_is_given_as_it_is_or_not_at_all() {
     assert!(matches!(again, Err(FetchError::NotNewer { own, .. }) if own == height), "{again:?}");
     for kind in ["checkpoint", "blocks", "batches"] {
         let (_, length) = *pages.iter().find(|(path, _)| path.contains(kind)).unwrap();
-        for step in 0..24 {
+        for step in 0..12 {
             // Spread over the page, its begin and its end among them.
-            let place = (length - 1) * step / 23;
+            let place = (length - 1) * step / 11;
             let mut first = true;
             let mut change = |path: &str, page: &mut Vec<u8>| {
                 if path.contains(kind) && std::mem::take(&mut first) {

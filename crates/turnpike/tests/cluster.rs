@@ -315,7 +315,7 @@ fn who_was_away_for_too_long_is_given_the_ledger() {
     tester.open_accounts();
     settle(&cluster.listen);
     cluster.kill(AWAY);
-    let height = || turnpike(&["info", "--node", &cluster.listen[0].to_string()])[0]["tip_height"].as_u64().unwrap();
+    let height = || cluster.run("status")[0]["height"].as_u64().unwrap();
     let begin = height();
     while height() < begin + 5 * 32 {
         tester.transfer();

@@ -1,4 +1,5 @@
-//! Schedules made of a seed: crashes, restarts, partitions, loss, slow messages, one liar, changes of the set. What is final stays.
+//! Schedules made of a seed: crashes, restarts, floors, partitions, loss, slow messages, one liar, changes of the set. What is final
+//! stays.
 use super::cluster::{Change, Cluster, seeds};
 use super::lies::{self, LIARS};
 use super::runner;
@@ -51,6 +52,17 @@ fn run(seed: u64) {
         // In some, messages are slower for a while than anybody waits at first.
         let mut pace = Numbers(!seed);
         let slows = pace.below(4) == 0;
+        // In some, who comes back is given what another one has, and begins on a floor.
+        let mut hands = Numbers(seed.rotate_left(32));
+        let gives = hands.below(3) == 0;
+        let come_back = |cluster: &mut Cluster, number| {
+            let others = (0..4).filter(|other| *other != number && Some(*other) != liar);
+            let from = others.max_by_key(|other| cluster.height(*other)).expect("three are honest");
+            let newest = cluster.certificates(from).pop();
+            if gives && newest.is_some_and(|newest| newest.header.height.get() > cluster.height(number)) {
+                cluster.give(from, number);
+            }
+        };
         let mut away = None;
         for _ in 0..EVENTS {
             context.sleep(Duration::from_millis(50 + numbers.below(1500))).await;
@@ -67,7 +79,10 @@ fn run(seed: u64) {
                 1 => cluster.heal().await,
                 _ if liar.is_some() => {}
                 _ => match away.take() {
-                    Some(number) => cluster.start(number).await,
+                    Some(number) => {
+                        come_back(&mut cluster, number);
+                        cluster.start(number).await;
+                    }
                     None => {
                         let number = numbers.below(4) as usize;
                         cluster.stop(number);
@@ -78,6 +93,7 @@ fn run(seed: u64) {
         }
         cluster.travel(latency, latency / 4, kept).await;
         if let Some(number) = away {
+            come_back(&mut cluster, number);
             cluster.start(number).await;
         }
         let highest = (0..4).map(|number| cluster.height(number)).max().unwrap();
