@@ -163,6 +163,7 @@ pub fn run(arguments: Arguments) {
         term,
         epoch: EPOCH,
         keep: None,
+        floor: None,
         longest_body: body,
         partition,
     };
