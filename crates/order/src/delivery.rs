@@ -1,8 +1,8 @@
 //! Between the engine and the application: proposals, verdicts, and what is final.
 use crate::application::{Application, Final};
 use crate::block::Block;
-use crate::epochs::ends_epoch;
-use crate::evidence::Finding;
+use crate::epoch::ends_epoch;
+use crate::keeper::Finding;
 use crate::pace::Pace;
 use crate::scheme::{Bip340, Votes};
 use crate::status::Status;

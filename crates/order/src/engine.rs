@@ -3,12 +3,16 @@ use crate::application::Application;
 use crate::block::Block;
 use crate::committee::{Committee, ReplicaKey};
 use crate::delivery::{Inbox, certificate_of, deliver, finalization, resume};
-use crate::epochs::{BeginsOn, Epochs, Schemes, epoch_of};
-use crate::evidence::{self, Evidence, Keeper};
+use crate::epoch::epoch_of;
+use crate::epochs::{BeginsOn, Epochs, Schemes};
+use crate::evidence::Evidence;
+use crate::keeper::{self, Keeper};
 use crate::lane::Lane;
+use crate::limits::{BLOCK_BUFFER, MAILBOX, VIEWS_KEPT, VOTE_BUFFER};
 use crate::pace::Pace;
 use crate::scheme::Bip340;
 use crate::status::Status;
+use crate::timing::Timing;
 use commonware_broadcast::buffered;
 use commonware_consensus::marshal::standard::Standard;
 use commonware_consensus::marshal::{self, core::Actor, core::Mailbox, resolver::p2p as backfill};
@@ -29,15 +33,10 @@ use spv::Hash;
 use spv::finality::{Certificate, MAX_REPLICAS};
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
-use std::time::Duration;
 use thiserror::Error;
 
 /// The longest body that may be configured: a block and its certificate have to fit one message of 32 bits of length.
 pub const BODY_LIMIT: usize = 64 << 20;
-/// Messages that wait between the engine's parts, as its own examples have it: some hundred views of all replicas.
-pub(crate) const MAILBOX: NonZeroUsize = NZUsize!(1024);
-/// Views behind what is final whose votes and blocks are kept for replicas that lag.
-pub(crate) const VIEWS_KEPT: u64 = 256;
 /// Blocks that are final and with the application at once.
 const WITH_APPLICATION: NonZeroUsize = NZUsize!(16);
 /// Blocks that are fetched at once by a replica that lags.
@@ -46,10 +45,6 @@ const FETCHED: NonZeroUsize = NZUsize!(32);
 const BLOCKS_OF_A_REPLICA: usize = 16;
 /// Blocks in a file of what is not final yet.
 const SECTION: NonZeroU64 = NZU64!(4096);
-/// Buffers of the journals, in bytes: a vote is 200 bytes, and each is synced alone.
-pub(crate) const VOTE_BUFFER: NonZeroUsize = NZUsize!(64 << 10);
-/// Buffers of the archives, in bytes: some blocks of full size.
-pub(crate) const BLOCK_BUFFER: NonZeroUsize = NZUsize!(1 << 20);
 /// Pages of the cache, in bytes, with the twelve of their checksum a divisor of the disk's.
 const PAGE: std::num::NonZeroU16 = NZU16!(4084);
 /// Pages of the cache: 4 MiB.
@@ -69,38 +64,6 @@ pub mod channel {
     pub const BACKFILL: u64 = 4;
     /// Messages between applications.
     pub const MESSAGES: u64 = 5;
-}
-
-/// How long a replica waits. All are local: replicas may differ. What the engine of votes waits for grows as blocks are proposed
-/// and given up all the same, and shrinks again.
-#[derive(Clone, Copy, Debug)]
-pub struct Timing {
-    /// For the leader's proposal, before it votes to go on without it.
-    pub leader: Duration,
-    /// For it at most, as the wait grows; all others grow in proportion, and none to more than 64 times what is told here.
-    pub longest: Duration,
-    /// For a quorum's votes on it; longer than that for the leader.
-    pub certification: Duration,
-    /// Between repetitions of a vote to go on.
-    pub retry: Duration,
-    /// Without any sign of a leader, after which its turns are not waited for; longer than all of the above.
-    pub silence: Duration,
-    /// For an answer of another replica, before another one is asked.
-    pub fetch: Duration,
-}
-
-impl Default for Timing {
-    /// For replicas in one building: a round trip of some milliseconds, and disks that sync in some.
-    fn default() -> Self {
-        Self {
-            leader: Duration::from_millis(60),
-            longest: Duration::from_secs(16),
-            certification: Duration::from_millis(120),
-            retry: Duration::from_millis(250),
-            silence: Duration::from_secs(2),
-            fetch: Duration::from_millis(250),
-        }
-    }
 }
 
 /// What a replica is to know.
@@ -208,7 +171,9 @@ impl Replica {
         if longest_body > BODY_LIMIT {
             return Err(StartError::Body(longest_body));
         }
-        timing.check()?;
+        if !timing.is_sound() {
+            return Err(StartError::Timing);
+        }
         if length.get() < 2 {
             return Err(StartError::Epoch(length));
         }
@@ -299,7 +264,7 @@ impl Replica {
         context.child("delivery").spawn(|_| deliveries);
 
         // Who lies.
-        let (findings, found) = mpsc::channel(evidence::QUEUE);
+        let (findings, found) = mpsc::channel(keeper::QUEUE);
         let partition_of_evidence = evidence_partition(&partition);
         let keeper = {
             let (application, status) = (application.clone(), status.clone());
@@ -358,16 +323,7 @@ impl Replica {
 
     /// The evidence that a replica stored, in no order. The partition is that of its [`Config`].
     pub async fn evidence(context: &impl Storage, partition: &str, longest_body: usize) -> Vec<Evidence> {
-        evidence::read(context, &evidence_partition(partition), longest_body).await
-    }
-}
-
-impl Timing {
-    fn check(&self) -> Result<(), StartError> {
-        let waits = [self.leader, self.certification, self.retry, self.fetch];
-        let positive = waits.iter().all(|wait| !wait.is_zero());
-        let ascending = self.leader < self.certification && self.certification.max(self.retry) < self.silence;
-        if positive && ascending { Ok(()) } else { Err(StartError::Timing) }
+        keeper::read(context, &evidence_partition(partition), longest_body).await
     }
 }
 

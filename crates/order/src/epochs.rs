@@ -6,13 +6,14 @@ use crate::application::Application;
 use crate::block::Block;
 use crate::committee::ReplicaKey;
 use crate::delivery::{Judge, Watch};
-use crate::engine::{BLOCK_BUFFER, MAILBOX, Timing, VIEWS_KEPT, VOTE_BUFFER};
-use crate::evidence::Finding;
+use crate::keeper::Finding;
 use crate::lane::Lane;
+use crate::limits::{BLOCK_BUFFER, MAILBOX, VIEWS_KEPT, VOTE_BUFFER};
 use crate::pace::Pace;
 use crate::patient::Patient;
 use crate::scheme::Bip340;
 use crate::status::Status;
+use crate::timing::Timing;
 use commonware_consensus::Reporters;
 use commonware_consensus::marshal::core::Mailbox;
 use commonware_consensus::marshal::standard::{Inline, Standard};
@@ -37,16 +38,6 @@ use std::time::SystemTime;
 
 /// Epochs whose certificates can be checked: the present one, and those of which something may still come.
 const SCHEMES: usize = 4;
-
-/// The epoch of a block, by the number of blocks in one.
-pub fn epoch_of(height: u64, length: NonZeroU64) -> u64 {
-    height / length
-}
-
-/// Whether a block is the last of its epoch.
-pub fn ends_epoch(height: u64, length: NonZeroU64) -> bool {
-    (height + 1).is_multiple_of(length.get())
-}
 
 /// What the engine of an epoch begins on: the last block of the epoch before, or one of its own that is final.
 pub(crate) type BeginsOn = Floor<Bip340, Digest>;

@@ -1,25 +1,13 @@
-//! Evidence of replicas that lied, kept on disk.
-use crate::application::Application;
+//! Evidence of replicas that lied.
 use crate::block::Block;
 use crate::committee::Committee;
-use crate::status::Status;
 use commonware_codec::{Copying, Decode, Encode};
-use commonware_runtime::{Blob, Storage, WriteOptions};
-use futures::{StreamExt, channel::mpsc};
 use spv::Hash;
 use spv::finality::{DoubleVote, SignedVote};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// Most pieces that are kept: one convicts, and nobody is to fill a disk with lies.
-const PIECES: usize = 1024;
-/// Views whose proposals and refusals wait for each other. They come within a view of each other.
-const VIEWS: usize = 64;
 /// Longest reason that is kept, in bytes.
 const REASON: usize = 1024;
-/// Findings on their way to the keeper; beyond that they are dropped, and the engine goes on.
-pub(crate) const QUEUE: usize = 1024;
 
 /// A proposal that the application refused, with its leader's vote for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +55,7 @@ impl Evidence {
     }
 
     /// Its bytes on disk: what it is, and then its parts.
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Self::DoubleVote(double) => [&[1], double.as_bytes()].concat(),
             Self::Refused(RefusedProposal { replica, vote, block, reason }) => {
@@ -79,7 +67,7 @@ impl Evidence {
     }
 
     /// Reads what [`Self::encode`] made; nothing where a crash left only a part of it.
-    fn decode(bytes: &[u8], longest_body: usize) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8], longest_body: usize) -> Option<Self> {
         match bytes.split_first()? {
             (1, rest) => DoubleVote::read_from_bytes(rest).ok().map(Self::DoubleVote),
             (2, rest) => {
@@ -94,119 +82,6 @@ impl Evidence {
             _ => None,
         }
     }
-}
-
-/// What the keeper is told, with the replicas of its epoch.
-pub(crate) enum Finding {
-    /// Two votes that contradict each other, or seem to: nobody checked the signatures.
-    DoubleVote(DoubleVote, Arc<Committee>),
-    /// A leader's vote for its block.
-    Proposal(u32, SignedVote, Arc<Committee>),
-    /// The application refused a block of this round.
-    Refusal(Round, Block, String),
-}
-
-/// An epoch and a view of it.
-type Round = (u64, u64);
-
-/// Joins proposals with refusals, checks what it is told, and keeps what holds.
-pub(crate) struct Keeper<E> {
-    pub(crate) context: E,
-    pub(crate) application: Arc<dyn Application>,
-    pub(crate) partition: String,
-    pub(crate) network: Hash,
-    pub(crate) longest_body: usize,
-    pub(crate) status: Status,
-}
-
-impl<E: Storage> Keeper<E> {
-    /// Works until nobody is left to tell anything.
-    pub(crate) async fn run(mut self, mut findings: mpsc::Receiver<Finding>) {
-        let mut proposals: BTreeMap<Round, Vec<_>> = BTreeMap::new();
-        let mut refusals: BTreeMap<Round, Vec<_>> = BTreeMap::new();
-        let mut pieces = read(&self.context, &self.partition, self.longest_body).await.len();
-        self.status.keeps_evidence(pieces as u64);
-        while let Some(finding) = findings.next().await {
-            let round = match finding {
-                Finding::DoubleVote(double, committee) => {
-                    self.keep(Evidence::DoubleVote(double), &committee, &mut pieces).await;
-                    continue;
-                }
-                Finding::Proposal(replica, signed, committee) => {
-                    let round = (signed.vote.epoch.get(), signed.vote.view.get());
-                    proposals.entry(round).or_default().push((replica, signed, committee));
-                    round
-                }
-                Finding::Refusal(round, block, reason) => {
-                    refusals.entry(round).or_default().push((block, reason));
-                    round
-                }
-            };
-            for (block, reason) in refusals.get(&round).into_iter().flatten() {
-                let mut votes = proposals.get(&round).into_iter().flatten();
-                if let Some((replica, vote, committee)) = votes.find(|(_, signed, _)| signed.vote.block == block.hash())
-                {
-                    let (replica, vote, block, reason) = (*replica, *vote, block.clone(), reason.clone());
-                    let refused = RefusedProposal { replica, vote, block, reason };
-                    self.keep(Evidence::Refused(refused), committee, &mut pieces).await;
-                }
-            }
-            while proposals.len() > VIEWS {
-                proposals.pop_first();
-            }
-            while refusals.len() > VIEWS {
-                refusals.pop_first();
-            }
-        }
-    }
-
-    /// Keeps a piece, if it holds, is new and there is room.
-    async fn keep(&mut self, evidence: Evidence, committee: &Committee, pieces: &mut usize) {
-        if *pieces >= PIECES || !evidence.holds(&self.network, committee) {
-            return;
-        }
-        let bytes = evidence.encode();
-        // The same votes twice, in another order or with another reason, are the same piece.
-        let name = match &evidence {
-            Evidence::DoubleVote(double) => {
-                let vote = &double.first.vote;
-                [vote.epoch.as_bytes(), vote.view.as_bytes(), &[double.replica, 1]].concat()
-            }
-            Evidence::Refused(refused) => refused.block.hash().to_vec(),
-        };
-        let written = async {
-            let (blob, length) = self.context.open(&self.partition, &name).await?;
-            if length > 0 {
-                return Ok(false);
-            }
-            blob.write_at(0, bytes, WriteOptions::default()).await?;
-            blob.sync().await?;
-            Ok::<_, commonware_runtime::Error>(true)
-        };
-        match written.await {
-            Ok(false) => {}
-            Ok(true) => {
-                *pieces += 1;
-                self.status.keeps_evidence(*pieces as u64);
-                tracing::warn!(replica = evidence.replica(), "a replica lied: the evidence is kept");
-                self.application.accused(&evidence);
-            }
-            Err(error) => tracing::error!(%error, "evidence that a replica lied could not be kept"),
-        }
-    }
-}
-
-/// All pieces that are kept whole, in no order.
-pub(crate) async fn read(context: &impl Storage, partition: &str, longest_body: usize) -> Vec<Evidence> {
-    // There is no partition before the first piece.
-    let names = context.scan(partition).await.unwrap_or_default();
-    let mut pieces = Vec::new();
-    for name in names {
-        let Ok((blob, length)) = context.open(partition, &name).await else { continue };
-        let Ok(bytes) = blob.read_at(0, length as usize, Default::default()).await else { continue };
-        pieces.extend(Evidence::decode(bytes.coalesce().as_ref(), longest_body));
-    }
-    pieces
 }
 
 #[cfg(test)]

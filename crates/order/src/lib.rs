@@ -15,9 +15,12 @@ mod block;
 mod committee;
 mod delivery;
 mod engine;
+mod epoch;
 mod epochs;
 mod evidence;
+mod keeper;
 mod lane;
+mod limits;
 mod member;
 mod membership;
 pub mod network;
@@ -31,12 +34,13 @@ mod scheme;
 mod status;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 pub use application::{Answer, Application, Final, Refusal};
 pub use block::{Block, Payload};
 pub use committee::{Committee, CommitteeError, Identity, ReplicaKey, ReplicaName};
-pub use engine::{BODY_LIMIT, Channels, Config, Replica, StartError, Timing, channel, message_limit};
-pub use epochs::{ends_epoch, epoch_of};
+pub use engine::{BODY_LIMIT, Channels, Config, Replica, StartError, channel, message_limit};
+pub use epoch::{ends_epoch, epoch_of};
 pub use evidence::{Evidence, RefusedProposal};
 pub use member::{Member, ParseMemberError};
 pub use membership::{ApprovalError, Membership};
@@ -44,3 +48,4 @@ pub use ports::free_addresses;
 #[cfg(not(test))]
 pub use process::{Outbox, Peers, Process, ProcessError, Site};
 pub use status::{Status, StatusSnapshot};
+pub use timing::Timing;

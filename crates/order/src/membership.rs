@@ -4,7 +4,7 @@
 //! what it signs is ordered like all else. So all replicas see the same approval complete a quorum, and the set after the change is
 //! that of the next epoch. Who joins approves as well, once it has what is ordered: no set counts on a replica that is not there.
 use crate::committee::{Committee, CommitteeError, ReplicaName};
-use crate::epochs::epoch_of;
+use crate::epoch::epoch_of;
 use crate::member::Member;
 use spv::Hash;
 use spv::finality::{Approval, MAX_RECONFIGURATIONS, MemberAction, MemberChange, Reconfiguration};

@@ -3,7 +3,7 @@
 //! A view is lost where its leader proposed and a quorum gave it up all the same: votes take longer than replicas wait. A view
 //! whose leader proposed nothing, as there was nothing to order or the leader was away, tells nothing of that. Were it counted,
 //! an idle network would become one that waits long for a leader that fails.
-use crate::engine::VIEWS_KEPT;
+use crate::limits::VIEWS_KEPT;
 use crate::status::Status;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -2,11 +2,12 @@
 use crate::application::{Answer, Application, Final, Refusal};
 use crate::block::{Block, Payload};
 use crate::committee::{Committee, ReplicaKey};
-use crate::engine::{Channels, Config, Replica, Timing, message_limit};
-use crate::epochs::epoch_of;
+use crate::engine::{Channels, Config, Replica, message_limit};
+use crate::epoch::epoch_of;
 use crate::evidence::Evidence;
 use crate::member::Member;
 use crate::network::{connect, know, room};
+use crate::timing::Timing;
 use bytes::Bytes;
 use commonware_cryptography::ed25519::PublicKey;
 use commonware_p2p::simulated::{self, Link, Network, Oracle};

@@ -4,7 +4,7 @@ mod lies;
 mod patience;
 mod schedules;
 
-use crate::epochs::epoch_of;
+use crate::epoch::epoch_of;
 use cluster::{Change, Cluster, EPOCH, seeds};
 use commonware_runtime::{Clock, Runner, Supervisor, deterministic};
 use spv::finality::{Certificate, CertificateError, ReplicaSet};

@@ -12,6 +12,7 @@
 mod approval;
 mod certificate;
 mod change;
+mod error;
 mod evidence;
 mod reconfiguration;
 mod replicas;
@@ -22,8 +23,9 @@ mod vote;
 mod vouched;
 
 pub use approval::{APPROVAL_SIZE, Approval};
-pub use certificate::{Certificate, CertificateError, MAX_CERTIFICATE_SIZE, ORDERED_HEADER_SIZE, OrderedHeader};
+pub use certificate::{Certificate, MAX_CERTIFICATE_SIZE, ORDERED_HEADER_SIZE, OrderedHeader};
 pub use change::{ChangeError, MEMBER_CHANGE_SIZE, MemberAction, MemberChange};
+pub use error::CertificateError;
 pub use evidence::{DoubleVote, EVIDENCE_SIZE, SignedVote};
 pub use reconfiguration::{MAX_RECONFIGURATION_SIZE, Reconfiguration, ReconfigurationError};
 pub use replicas::{MAX_REPLICAS, ReplicaSet, ReplicaSetError};

@@ -1,7 +1,7 @@
 //! Changes of the set of replicas that a quorum approved.
 use super::approval::is_signed;
-use super::certificate::CertificateError;
 use super::change::{ChangeError, MEMBER_CHANGE_SIZE, MemberChange};
+use super::error::CertificateError;
 use super::replicas::ReplicaSet;
 use super::signatures::{MAX_SIGNATURES_SIZE, Signatures};
 use crate::hash::Hash;

@@ -1,5 +1,5 @@
 //! Signatures of replicas, as certificates have them.
-use super::certificate::CertificateError;
+use super::error::CertificateError;
 use super::replicas::{MAX_REPLICAS, ReplicaSet};
 use crate::seal::{ChainKey, Seal};
 

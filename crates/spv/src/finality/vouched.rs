@@ -1,5 +1,6 @@
 //! A certificate with what leads to the set of replicas that it is checked against, as they are kept and sent together.
-use super::certificate::{Certificate, CertificateError};
+use super::certificate::Certificate;
+use super::error::CertificateError;
 use super::reconfiguration::{Reconfiguration, ReconfigurationError};
 use super::replicas::{ReplicaSet, ReplicaSetError};
 use crate::hash::Hash;
