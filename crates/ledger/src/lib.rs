@@ -10,6 +10,7 @@ mod engine;
 mod error;
 pub mod journal;
 pub mod ordered;
+mod past;
 mod recent;
 mod recovery;
 pub mod retries;

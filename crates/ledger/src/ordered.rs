@@ -8,7 +8,7 @@
 //! What another replica might answer otherwise is not answered at all: where a record cannot be read, or the table has no place
 //! below the limit of accounts, the replica panics. It is away then, which the others bear, and has not diverged.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use chain::merkle::SignedTail;
 use chain::own::{NextBlock, NoSealer, OwnChain, OwnReader, Tip};
@@ -19,7 +19,8 @@ use crate::{
     Error, Executable, Ledger, Limits, Memory, Now, Secret,
     builder::{Observer, SNAPSHOT_TRANSACTIONS},
     journal::{Batch, Journal, JournalBatch, JournalRecall, Log, Record},
-    recent::{self, Recent},
+    past::{Past, Reading},
+    recent,
     recovery::{Clock, recover_by},
     retries::Recall,
 };
@@ -99,76 +100,6 @@ impl Succeeded {
     }
 }
 
-/// The newest blocks whose hashes of recent operations are known: others may state what was so some blocks ago.
-const PAST: usize = 64;
-
-/// Hashes of recent operations as of the newest blocks.
-#[derive(Debug)]
-struct Recents {
-    recent: Recent,
-    /// By height.
-    past: VecDeque<(u64, Hash)>,
-}
-
-impl Recents {
-    fn close(&mut self, tip: &Tip) {
-        let time = tip.header.timestamp.get();
-        self.recent.forget(time);
-        self.past.push_back((tip.height(), self.recent.hash(time)));
-        if self.past.len() > PAST {
-            self.past.pop_front();
-        }
-    }
-}
-
-/// What is learnt of recent operations as a journal is read.
-struct Found {
-    /// Without a batch.
-    nothing: Recent,
-    recent: Recent,
-    /// The time of the first batch that was read, unless all batches were.
-    began: Option<u64>,
-    /// The last sequence of each of the newest batches, and what was so behind it.
-    behind: VecDeque<(u64, Recent)>,
-}
-
-impl Found {
-    fn take(&mut self, batch: &JournalBatch<'_>) {
-        if self.behind.is_empty() {
-            self.recent.begin(batch.newest);
-            self.began = (batch.first_sequence > 1).then_some(batch.timestamp);
-        }
-        self.recent.take(batch.timestamp, batch.parts());
-        self.recent.forget(batch.timestamp);
-        self.behind.push_back((batch.last_sequence(), self.recent.clone()));
-        if self.behind.len() > PAST {
-            self.behind.pop_front();
-        }
-    }
-
-    /// Hashes as of the newest blocks, as far as all batches that count were read. Of the tip's they were.
-    fn finish(self, chain: &OwnReader) -> Result<Recents, Error> {
-        let tip = chain.tip().height();
-        let mut past = VecDeque::new();
-        for height in tip.saturating_sub(PAST as u64 - 1)..=tip {
-            let (end, time) = chain.covers(height)?;
-            let before = self.behind.iter().rev().find(|(last, _)| *last <= end);
-            let recent = match before {
-                Some((_, recent))
-                    if height == tip || self.began.is_none_or(|began| recent.counts_from(time) > began) =>
-                {
-                    recent
-                }
-                // There was none before.
-                None if end == 0 => &self.nothing,
-                _ => continue,
-            };
-            past.push_back((height, recent.hash(time)));
-        }
-        Ok(Recents { recent: self.recent, past })
-    }
-}
-
 /// The ledger of a replica, with its journal and its chain.
 #[derive(Debug)]
 pub struct OrderedLedger<O = ()> {
@@ -179,7 +110,7 @@ pub struct OrderedLedger<O = ()> {
     options: Options,
     batch: Batch,
     succeeded: Succeeded,
-    recents: Recents,
+    past: Past,
     /// The time of the block that is executed, or was last.
     time: u64,
     /// The tip of the last snapshot, or the one at the start.
@@ -197,9 +128,8 @@ impl<O: Observer> OrderedLedger<O> {
         observer: O,
     ) -> Result<Self, Error> {
         let log = journal.log().clone();
-        let nothing = Recent::new(&options.limits.retries);
-        let mut found = Found { recent: nothing.clone(), nothing, began: None, behind: VecDeque::new() };
-        let watch = |batch: &JournalBatch<'_>| found.take(batch);
+        let mut reading = Reading::new(&options.limits.retries);
+        let watch = |batch: &JournalBatch<'_>| reading.take(batch);
         let mut ledger = recover_by(Clock::Ordered, memory, options.limits, secret, &chain, &log, watch)?;
         ledger.set_recall(Certain(JournalRecall::new(log.clone())));
         ledger.be_replica();
@@ -209,8 +139,8 @@ impl<O: Observer> OrderedLedger<O> {
         }
         let (snapshot, time) = (chain.tip(), chain.tip().header.timestamp.get());
         let (batch, succeeded) = (Batch::new(), Succeeded::default());
-        let recents = found.finish(&chain.reader())?;
-        Ok(Self { ledger, journal, chain, observer, options, batch, succeeded, recents, time, snapshot })
+        let past = reading.finish(&chain.reader())?;
+        Ok(Self { ledger, journal, chain, observer, options, batch, succeeded, past, time, snapshot })
     }
 
     /// The last block.
@@ -227,7 +157,7 @@ impl<O: Observer> OrderedLedger<O> {
     /// The hash of the operations that retries were answered from behind the block of a height: the same on all replicas. It is known
     /// of the newest blocks, and of the tip for sure.
     pub fn recent(&self, height: u64) -> Option<Hash> {
-        self.recents.past.iter().rev().find(|(known, _)| *known == height).map(|(_, hash)| *hash)
+        self.past.hash(height)
     }
 
     /// The journal, for reading.
@@ -266,7 +196,7 @@ impl<O: Observer> OrderedLedger<O> {
     pub fn close(&mut self, time: u64) -> Result<Tip, Error> {
         self.time = self.time.max(time);
         if !self.batch.is_empty() {
-            self.recents.recent.take(self.time, self.batch.parts());
+            self.past.take(self.time, self.batch.parts());
         }
         let durable = self.journal.commit(&mut self.batch, self.time)?;
         assert_eq!(durable, self.ledger.last_sequence(), "the journal has what was executed");
@@ -274,7 +204,7 @@ impl<O: Observer> OrderedLedger<O> {
         let tip = self.succeeded.append_to(&mut self.chain, durable, self.time)?;
         self.observer.closed(&parent, &tip, &self.succeeded.operations);
         self.succeeded.clear();
-        self.recents.close(&tip);
+        self.past.close(&tip);
         self.maintain(&tip)?;
         Ok(tip)
     }

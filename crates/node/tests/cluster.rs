@@ -349,6 +349,23 @@ fn a_ledger_is_given_as_it_is_or_not_at_all() {
         };
         assert!(fetch(&joining("changed"), &mut Changed { http, change: &mut cut }, |_| {}).is_err());
     }
+    // What is not there.
+    for (path, reason) in [
+        ("/replica/nothing", "there is /replica/checkpoint"),
+        ("/replica/blocks?from=1", "there is /replica/checkpoint"),
+        ("/replica/blocks?from=0&to=9", "does not have block 0"),
+        ("/replica/blocks?from=9&to=8", "does not have block 9"),
+        ("/replica/blocks?from=-1&to=x", "there is /replica/checkpoint"),
+        ("/replica/batches?from=1", "there is /replica/checkpoint"),
+        ("/replica/batches?of=999999", "does not have block 999999"),
+        ("/replica/batches?of=9&from=10", "does not have block 10"),
+    ] {
+        let refused = Changed { http, change: |_: &str, _: &mut Vec<u8>| {} }.get(path);
+        assert!(
+            matches!(&refused, Err(FetchError::Refused { reason: said, .. }) if said.contains(reason)),
+            "{refused:?}"
+        );
+    }
     // Of another network.
     let mut other = joining("other-network");
     other.cluster.began += 1;
