@@ -252,7 +252,10 @@ proptest! {
             prop_assert_eq!(calm.ledger.tip().height(), number);
             prop_assert_eq!(restarted.ledger.ledger().issued(), calm.ledger.ledger().issued());
             prop_assert_eq!(restarted.ledger.recent(number), calm.ledger.recent(number));
-            prop_assert!(calm.ledger.recent(number).is_some());
+            // As of 64 blocks, where it was not restarted.
+            prop_assert!(calm.ledger.recent(number.saturating_sub(63)).is_some());
+            prop_assert!(number < 64 || calm.ledger.recent(number - 64).is_none());
+            prop_assert_eq!(calm.ledger.time(), block.time);
             // Whatever is known of blocks before is right.
             for height in number.saturating_sub(80)..number {
                 let known = restarted.ledger.recent(height).zip(calm.ledger.recent(height));
@@ -296,6 +299,110 @@ proptest! {
             }
         }
     }
+}
+
+/// Blocks of one new account each, so far apart, behind some empty ones.
+fn steady(empty: u64, blocks: u64, step: u64) -> Vec<Block> {
+    let block = |number| {
+        let create = Operation::create(transaction(number), account(number % 28));
+        Block {
+            time: 1000 * SECOND + number * step,
+            frames: if number < empty { vec![] } else { vec![Frame::Plain(vec![create])] },
+        }
+    };
+    (0..blocks).map(block).collect()
+}
+
+/// What blocks before the last one came to is known again after a restart, as far as the journal tells.
+#[test]
+fn what_is_known_of_blocks_before_a_restart() {
+    for (empty, blocks) in [(3, 8), (2, 100), (70, 90), (5, 5)] {
+        let mut replica = Replica::new(1);
+        for block in steady(empty, blocks, 10 * MILLISECOND) {
+            replica.execute(&block).unwrap();
+        }
+        let known = |ledger: &OrderedLedger| Vec::from_iter((0..=blocks).map(|height| ledger.recent(height)));
+        let before = known(&replica.ledger);
+        let first = (blocks + 1).saturating_sub(64) as usize;
+        assert!(before[first..].iter().all(Option::is_some) && before[..first].iter().all(Option::is_none));
+        replica.disk.crash();
+        replica.ledger = open(&replica.disk, 2).unwrap();
+        assert_eq!(known(&replica.ledger), before, "{blocks} blocks, {empty} of them empty");
+    }
+    // Where the journal has no more than it needs, some blocks before are known and some are not.
+    let mut replica = Replica::new(1);
+    let blocks = 1000;
+    for block in steady(0, blocks, 500 * MILLISECOND) {
+        replica.execute(&block).unwrap();
+    }
+    assert!(
+        replica.ledger.log().first_sequence() > 500,
+        "the journal was cut: {}",
+        replica.ledger.log().first_sequence()
+    );
+    // A snapshot with the first block, as time began long before, and then every 20 s.
+    let names = replica.disk.root().directory("chain").unwrap().list().unwrap();
+    let mut snapshots = Vec::from_iter(names.into_iter().filter(|name| name.starts_with("index-")));
+    snapshots.sort_unstable();
+    assert_eq!(snapshots, ["index-0000000921", "index-0000000961"]);
+    let before = Vec::from_iter((0..=blocks).map(|height| replica.ledger.recent(height)));
+    replica.disk.crash();
+    replica.ledger = open(&replica.disk, 2).unwrap();
+    for height in blocks - 1..=blocks {
+        assert_eq!(replica.ledger.recent(height), before[height as usize], "of the newest it is known");
+    }
+    assert_eq!(replica.ledger.recent(blocks - 63), None, "of one before it cannot be told");
+    for height in blocks - 63..=blocks {
+        assert!(replica.ledger.recent(height).is_none_or(|known| Some(known) == before[height as usize]));
+    }
+}
+
+/// What is put away: the next start has a snapshot of the last block, and a journal whose end cannot be a torn one.
+#[test]
+fn a_ledger_that_is_put_away_has_a_snapshot() {
+    let mut replica = Replica::new(1);
+    for block in steady(0, 3, MILLISECOND) {
+        replica.execute(&block).unwrap();
+    }
+    let has_snapshot = |disk: &SimulatedDisk| {
+        disk.root().directory("chain").unwrap().list().unwrap().contains(&"index-0000000003".to_owned())
+    };
+    assert!(!has_snapshot(&replica.disk));
+    replica.ledger.finish().unwrap();
+    assert!(has_snapshot(&replica.disk));
+    replica.disk.root().directory("chain").unwrap().remove("index-0000000003").unwrap();
+    replica.ledger = open(&replica.disk, 2).unwrap();
+    assert_eq!(replica.ledger.tip().height(), 3);
+    // Nothing was executed since, so there is nothing to put away.
+    replica.ledger.finish().unwrap();
+    assert!(!has_snapshot(&replica.disk));
+}
+
+/// What is in no memory is answered out of the journal.
+#[test]
+fn a_retry_of_long_ago_is_answered_out_of_the_journal() {
+    // More than are kept in memory.
+    const OPERATIONS: u64 = 600_000;
+    let retries = retries::Limits { operations: 1 << 20, ..OPTIONS.limits.retries };
+    let options = Options { limits: Limits { retries, ..OPTIONS.limits }, ..OPTIONS };
+    let disk = SimulatedDisk::new(1);
+    let layout = journal::Options::new([7; 32]);
+    let (journal, _) = Journal::open(disk.root().directory("journal").unwrap(), &layout).unwrap();
+    let secret = Secret::from_seed([3; 16]);
+    let mut ledger = OrderedLedger::open(open_chain(&disk).unwrap(), journal, options, secret, None, ()).unwrap();
+    let mut first = [Operation::create(transaction(0), account(1))];
+    ledger.execute(SECOND, &mut first, &mut [0]);
+    ledger.close(SECOND).unwrap();
+    for block in 0..OPERATIONS / 100_000 {
+        let numbers = 1 + block * 100_000..1 + (block + 1) * 100_000;
+        let mut refused = Vec::from_iter(numbers.map(|number| Operation::issue(transaction(number), account(2), 1)));
+        let mut values = vec![0; refused.len()];
+        ledger.execute(SECOND, &mut refused, &mut values);
+        ledger.close(SECOND).unwrap();
+    }
+    let mut again = [Operation::create(transaction(0), account(1)), Operation::issue(transaction(0), account(1), 1)];
+    ledger.execute(SECOND, &mut again, &mut [0; 2]);
+    assert_eq!(again.map(|operation| operation.status().unwrap()), [Status::Ok, Status::TransactionIdReused]);
 }
 
 /// A byte that was changed on the way makes another block, or another hash.
@@ -357,6 +464,9 @@ fn the_blocks_are_worth_it() {
         let block = source.block();
         statuses.extend(replica.execute(&block).unwrap().iter().map(|(status, _)| *status));
     }
+    let chain = replica.ledger.chain();
+    let tails: usize = (1..=300).map(|height| chain.block(height).unwrap().tails.len()).sum();
+    assert!(tails > 100, "{tails} of the transactions in blocks are signed");
     for status in [
         Status::Ok,
         Status::AccountExists,
