@@ -141,3 +141,65 @@ fn period(reach: u64) -> u64 {
 pub(crate) fn reach(limits: &Limits) -> u64 {
     limits.reach() + 2 * period(limits.reach())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use wire::Operation;
+
+    /// Periods of a second and a bit, as memory reaches back over 66 s.
+    const LIMITS: Limits =
+        Limits { operations: 1024, retention: Duration::from_secs(64), signed: 1024, replay: Duration::from_secs(8) };
+    const SECOND: u64 = 1_000_000;
+
+    fn take(recent: &mut Recent, time: u64) {
+        let operation = Operation::transfer(1_u32.into(), 1_u32.into(), 2_u32.into(), time);
+        recent.take(time, (&[Record { operation, value: U64::new(0) }], &[]));
+    }
+
+    #[test]
+    fn batches_of_a_period_are_chained_and_periods_that_are_over_go() {
+        let mut recent = Recent::new(&LIMITS);
+        assert!((60 * SECOND..80 * SECOND).contains(&recent.reach), "{}", recent.reach);
+        assert_eq!(recent.hash(5), recent_hash(&[]));
+        for number in 0..1000 {
+            let (time, before) = (1000 * SECOND + number * SECOND / 4, recent.periods.clone());
+            take(&mut recent, time);
+            let last = recent.periods.back().unwrap();
+            assert_eq!(last.number.get(), time / recent.length);
+            match before.back() {
+                Some(before) if before.number == last.number => assert_ne!(before.hash, last.hash),
+                _ => assert_eq!(recent.periods.len(), before.len() + 1),
+            }
+            let (hash, since) = (recent.hash(time), recent.counts_from(time));
+            recent.forget(time);
+            assert_eq!(recent.hash(time), hash, "what is over counts no more");
+            assert_eq!(since, recent.since(time).min(recent.periods[0].number.get() * recent.length));
+            assert!(recent.periods.len() <= PERIODS as usize + 2, "{}", recent.periods.len());
+            assert!(recent.periods.len() > 60 || number < 300);
+        }
+        // The last one stays, however long ago it was.
+        let time = 5000 * SECOND;
+        recent.forget(time);
+        assert_eq!(recent.periods.len(), 1);
+        assert_eq!(recent.counts_from(time), recent.periods[0].number.get() * recent.length);
+        assert_eq!(recent.period_of(recent.counts_from(time) + recent.length - 1), recent.counts_from(time));
+        assert_eq!(recent.hash(time), recent_hash(recent.periods[0].as_bytes()));
+    }
+
+    #[test]
+    fn each_part_of_a_batch_counts() {
+        let hash = |time: u64, amounts: &[u64]| {
+            let mut recent = Recent::new(&LIMITS);
+            for amount in amounts {
+                let operation = Operation::transfer(1_u32.into(), 1_u32.into(), 2_u32.into(), *amount);
+                recent.take(time, (&[Record { operation, value: U64::new(*amount) }], &[]));
+            }
+            recent.hash(time)
+        };
+        let all = [hash(1, &[1]), hash(2, &[1]), hash(1, &[2]), hash(1, &[1, 1]), hash(1, &[1, 2]), hash(1, &[2, 1])];
+        assert_eq!(std::collections::BTreeSet::from(all).len(), all.len());
+    }
+}
