@@ -148,7 +148,7 @@ fn what_is_final_is_proved(cluster: &Cluster, account: AccountId) {
 
 #[test]
 fn no_final_reply_is_lost_where_one_of_four_is_killed() {
-    let kills = std::env::var("CLUSTER_KILLS").map_or(3, |kills| kills.parse().unwrap());
+    let kills = std::env::var("CLUSTER_KILLS").map_or(12, |kills| kills.parse().unwrap());
     let data = tempfile::tempdir().unwrap();
     let cluster = Cluster::init(data.path());
     assert_eq!(cluster.run("start").len(), REPLICAS as usize);
