@@ -136,7 +136,11 @@ where
         let mut behind: Option<SystemTime> = None;
         let block = loop {
             let from = select_biased! {
-                block = ended.next() => break block?,
+                block = ended.next() => match block? {
+                    block if block.height() == last.get() => break block,
+                    // The floor comes as well, where it ends the epoch before.
+                    _ => continue,
+                },
                 _ = (&mut engine).fuse() => return None,
                 from = self.votes.ahead(epoch).fuse() => from?,
                 from = self.certificates.ahead(epoch).fuse() => from?,

@@ -483,7 +483,14 @@ impl Cluster {
     /// Gives a replica's application what another one has, up to the newest block with a certificate, instead of the blocks:
     /// what its engine begins on.
     pub(super) fn give(&mut self, from: usize, to: usize) -> Certificate {
-        let certificate = self.certificates(from).pop().expect("some block has a certificate");
+        self.give_up_to(from, to, u64::MAX)
+    }
+
+    /// The same, up to the newest such block of those up to a height.
+    pub(super) fn give_up_to(&mut self, from: usize, to: usize, height: u64) -> Certificate {
+        let mut certificates = self.certificates(from).into_iter();
+        let certificate = certificates.rfind(|certificate| certificate.header.height.get() <= height);
+        let certificate = certificate.expect("some block has a certificate");
         let height = certificate.header.height.get() as usize;
         let chain = self.record(from).chain[..height].to_vec();
         self.record(to).chain = chain;

@@ -207,6 +207,26 @@ fn who_joins_begins_on_a_floor() {
     }
 }
 
+/// A floor that ends an epoch is no end of the next one.
+#[test]
+fn a_floor_may_end_an_epoch() {
+    runner(46).start(|context| async move {
+        let mut cluster = Cluster::new(context.child("cluster"), 4, 1).await;
+        cluster.start_all().await;
+        cluster.reach(EPOCH.get() + 3).await;
+        cluster.stop(3);
+        cluster.reach(5 * EPOCH.get()).await;
+        let last = 5 * EPOCH.get() - 1;
+        assert_eq!(cluster.give_up_to(0, 3, last).header.height.get(), last);
+        cluster.start(3).await;
+        cluster.reach(cluster.height(0) + 2).await;
+        // Its vote counts.
+        cluster.stop(0);
+        cluster.reach(cluster.height(1) + 2 * EPOCH.get()).await;
+        cluster.agree();
+    });
+}
+
 /// A replica that comes back after all that it missed was given free goes on from a floor, with the votes that it has.
 #[test]
 fn who_was_away_too_long_goes_on_from_a_floor() {
