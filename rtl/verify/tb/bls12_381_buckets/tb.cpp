@@ -317,8 +317,9 @@ int main(int argc, char** argv) {
       if (each > most || busy < least) harness::fail(bench, std::string(text) + ": too slow");
       return std::string(text);
     };
-    // What is drawn has more points that are doubled or cancelled with some seeds: 97.5 to 99.4 % were seen, and 96.1 to 98.9 %.
-    const std::string in_turn = measure(false, 11, 97), at_random = measure(true, 11.5, 95);
+    // With some seeds more of what is drawn is doubled, which takes more products, or cancelled, which takes fewer: 10.59 to 11.21 cycles and 97.5
+    // to 99.6 % were seen of five seeds.
+    const std::string in_turn = measure(false, 11.4, 97), at_random = measure(true, 11.5, 95);
     driver.compare(4);
 
     // Sums of multiples: all published vectors and a larger sum where more is asked for, else some.
