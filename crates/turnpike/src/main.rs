@@ -22,8 +22,8 @@ use tracing_subscriber::EnvFilter;
 use crate::cli::{Cli, LogFormat};
 use crate::output::Output;
 
-/// Libraries whose events of `info` are about their own files. What `--log` says of them holds.
-const LIBRARIES: &str = "fjall=warn,lsm_tree=warn";
+/// Libraries whose events of `info` are about their own files, or make a span of each vote. What `--log` says of them holds.
+const LIBRARIES: &str = "fjall=warn,lsm_tree=warn,commonware=warn";
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
