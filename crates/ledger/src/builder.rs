@@ -229,18 +229,16 @@ impl Open {
         if self.operations.is_empty() {
             self.since = now;
         }
-        let mut signed = batch.signed().peekable();
-        for (at, record) in batch.records.iter().enumerate() {
+        for (sequence, (record, signed)) in (batch.first_sequence..).zip(batch.entries()) {
             if self.operations.len() == most || self.end_sequence == last {
                 return;
             }
-            self.end_sequence = batch.first_sequence + at as u64;
+            self.end_sequence = sequence;
             self.timestamp = batch.timestamp;
-            let tail = signed.next_if(|(position, _)| *position == at);
             if record.operation.status.get() != Status::Ok.code() {
                 continue;
             }
-            if let Some((_, signed)) = tail {
+            if let Some(signed) = signed {
                 self.tails.push(SignedTail { position: self.operations.len() as u32, tail: *signed.tail() });
             }
             self.operations.push(record.operation);

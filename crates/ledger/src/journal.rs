@@ -41,7 +41,7 @@ mod writer;
 
 pub use batch::Batch;
 pub use error::Error;
-pub use format::{BATCH_HEADER_LENGTH, Newest, PAGE, Record, Tail};
+pub use format::{BATCH_HEADER_LENGTH, Newest, PAGE, Record, Tail, entries};
 pub use group_commit::{Committer, Due, Preparer, Submission, Submitter, Work, group_commit};
 pub use log::Log;
 pub use open::{Behind, Opened, Torn};

@@ -196,7 +196,7 @@ impl<O: Observer> OrderedLedger<O> {
     pub fn close(&mut self, time: u64) -> Result<Tip, Error> {
         self.time = self.time.max(time);
         if !self.batch.is_empty() {
-            self.past.take(self.time, self.batch.parts());
+            self.past.take(self.time, self.journal.newest(), self.batch.parts());
         }
         let durable = self.journal.commit(&mut self.batch, self.time)?;
         assert_eq!(durable, self.ledger.last_sequence(), "the journal has what was executed");
@@ -239,10 +239,9 @@ fn settle(chain: &mut OwnChain, batch: Option<crate::journal::JournalBatch<'_>>,
     let covered = chain.tip().end_sequence;
     let batch = batch.filter(|batch| batch.last_sequence() == last).ok_or(Error::Unsettled { covered, last })?;
     let mut succeeded = Succeeded::default();
-    let mut signed = batch.signed().peekable();
-    for (at, record) in batch.records.iter().enumerate() {
-        match signed.next_if(|(position, _)| *position == at) {
-            Some((_, signed)) => succeeded.push(&signed),
+    for (record, signed) in batch.entries() {
+        match signed {
+            Some(signed) => succeeded.push(&signed),
             None => succeeded.push(&record.operation),
         }
     }

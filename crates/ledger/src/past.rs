@@ -7,7 +7,7 @@ use spv::Hash;
 
 use crate::{
     Error,
-    journal::{JournalBatch, Record, Tail},
+    journal::{JournalBatch, Newest, Record, Tail},
     recent::Recent,
     retries::Limits,
 };
@@ -25,8 +25,8 @@ pub(crate) struct Past {
 
 impl Past {
     /// Takes the batch of the block that is to be closed next.
-    pub fn take(&mut self, time: u64, batch: (&[Record], &[Tail])) {
-        self.recent.take(time, batch);
+    pub fn take(&mut self, time: u64, before: Newest, batch: (&[Record], &[Tail])) {
+        self.recent.take(time, before, batch);
     }
 
     /// Closes a block.
@@ -66,10 +66,9 @@ impl Reading {
     /// Takes the next batch.
     pub fn take(&mut self, batch: &JournalBatch<'_>) {
         if self.behind.is_empty() {
-            self.recent.begin(batch.newest);
             self.began = (batch.first_sequence > 1).then_some(batch.timestamp);
         }
-        self.recent.take(batch.timestamp, batch.parts());
+        self.recent.take(batch.timestamp, batch.newest, batch.parts());
         self.recent.forget(batch.timestamp);
         self.behind.push_back((batch.last_sequence(), self.recent.clone()));
         if self.behind.len() > BLOCKS {

@@ -55,8 +55,6 @@ pub(crate) struct Recent {
     /// How far memory reaches back, and the length of a period, in microseconds.
     reach: u64,
     length: u64,
-    /// Of all operations so far.
-    newest: Newest,
     /// Ascending; at least one where there was a batch.
     periods: VecDeque<Period>,
 }
@@ -65,28 +63,21 @@ impl Recent {
     /// No batches.
     pub fn new(limits: &Limits) -> Self {
         let reach = limits.reach();
-        Self { reach, length: period(reach), newest: Newest::default(), periods: VecDeque::new() }
+        Self { reach, length: period(reach), periods: VecDeque::new() }
     }
 
-    /// Tells the newest times of all operations before the first batch, where these are not there.
-    pub fn begin(&mut self, before: Newest) {
-        assert!(self.periods.is_empty(), "nothing is before what is there");
-        self.newest = before;
-    }
-
-    /// Takes the next batch, which has at least one operation.
-    pub fn take(&mut self, time: u64, (records, tails): (&[Record], &[Tail])) {
+    /// Takes the next batch, which has at least one operation. `before` are the newest times of all operations before it.
+    pub fn take(&mut self, time: u64, before: Newest, (records, tails): (&[Record], &[Tail])) {
         assert!(!records.is_empty(), "an empty batch is none");
         let number = time / self.length;
         if self.periods.back().is_none_or(|last| last.number.get() < number) {
-            self.periods.push_back(Period { number: number.into(), before: self.newest, hash: ZERO_HASH });
+            self.periods.push_back(Period { number: number.into(), before, hash: ZERO_HASH });
         }
         let last = self.periods.back_mut().expect("it was pushed");
         assert_eq!(last.number.get(), number, "ordered time goes on");
         let (time, counts) = (time.into(), [records.len(), tails.len()].map(|count| U32::new(count as u32)));
         let start = BatchStart { before: last.hash, time, records: counts[0], tails: counts[1] };
         last.hash = recent_batch_hash(&[start.as_bytes(), records.as_bytes(), tails.as_bytes()]);
-        self.newest = self.newest.max(Newest::of_parts(records, tails));
     }
 
     /// Forgets the periods that are over.
@@ -156,7 +147,7 @@ mod tests {
 
     fn take(recent: &mut Recent, time: u64) {
         let operation = Operation::transfer(1_u32.into(), 1_u32.into(), 2_u32.into(), time);
-        recent.take(time, (&[Record { operation, value: U64::new(0) }], &[]));
+        recent.take(time, Newest::default(), (&[Record { operation, value: U64::new(0) }], &[]));
     }
 
     #[test]
@@ -195,7 +186,7 @@ mod tests {
             let mut recent = Recent::new(&LIMITS);
             for amount in amounts {
                 let operation = Operation::transfer(1_u32.into(), 1_u32.into(), 2_u32.into(), *amount);
-                recent.take(time, (&[Record { operation, value: U64::new(*amount) }], &[]));
+                recent.take(time, Newest::default(), (&[Record { operation, value: U64::new(*amount) }], &[]));
             }
             recent.hash(time)
         };

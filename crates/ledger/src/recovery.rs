@@ -72,10 +72,9 @@ pub(crate) fn recover_by(
     while let Some(batch) = reader.next()? {
         recovery.batch(batch.timestamp, batch.newest);
         watch(&batch);
-        let mut signed = batch.signed().peekable();
-        for (at, record) in batch.records.iter().enumerate() {
-            match signed.next_if(|(position, _)| *position == at) {
-                Some((_, signed)) => recovery.operation(&signed, record.value.get())?,
+        for (record, signed) in batch.entries() {
+            match signed {
+                Some(signed) => recovery.operation(&signed, record.value.get())?,
                 None => recovery.operation(&record.operation, record.value.get())?,
             }
         }

@@ -13,7 +13,7 @@ use storage::Directory;
 
 use crate::{
     Error,
-    journal::{self, Batch, Behind, Journal, JournalBatch, Log, Newest, Record, Tail},
+    journal::{self, Batch, Behind, Journal, JournalBatch, Log, Newest, Record, Tail, entries},
     ordered::Succeeded,
     recent::Recent,
     retries::Limits,
@@ -129,7 +129,6 @@ impl Restoring {
         let tip = self.tip();
         let behind = Behind { sequence: tip.end_sequence, newest: before, time: tip.header.timestamp.get() };
         self.journal = Some(Journal::begin(directory, options, &behind)?);
-        self.recent.begin(before);
         Ok(())
     }
 
@@ -137,21 +136,21 @@ impl Restoring {
     pub fn batch(&mut self, header: &BlockHeader, records: &[Record], tails: &[Tail]) -> Result<(), Error> {
         let refused = || Error::NotTheBlock { height: header.height.get() };
         let journal = self.journal.as_mut().expect("batches have begun");
-        let mut signed = tails.iter().peekable();
-        for (position, record) in (0..).zip(records) {
-            match signed.next_if(|tail| tail.position.get() == position) {
-                Some(tail) => {
-                    let entry = tail.join(&record.operation);
-                    self.batch.push_signed(&entry, record.value.get());
+        for (record, signed) in entries(records, tails) {
+            let value = record.value.get();
+            match signed {
+                Some(entry) => {
+                    self.batch.push_signed(&entry, value);
                     self.succeeded.push(&entry);
                 }
                 None => {
-                    self.batch.push(&record.operation, record.value.get());
+                    self.batch.push(&record.operation, value);
                     self.succeeded.push(&record.operation);
                 }
             }
         }
-        if signed.next().is_some() {
+        // Each tail has to be one of a record, and in order.
+        if self.batch.parts().1.len() != tails.len() {
             return Err(refused());
         }
         let time = header.timestamp.get();
@@ -159,7 +158,7 @@ impl Restoring {
             return Err(refused());
         }
         if !records.is_empty() {
-            self.recent.take(time, self.batch.parts());
+            self.recent.take(time, journal.newest(), self.batch.parts());
             self.recent.forget(time);
         }
         let durable = journal.commit(&mut self.batch, time)?;

@@ -90,7 +90,7 @@ impl Batch {
     }
 
     /// The newest times in it.
-    pub(crate) fn newest(&self) -> Newest {
+    pub(super) fn newest(&self) -> Newest {
         self.newest
     }
 

@@ -110,19 +110,6 @@ pub struct Newest {
 }
 
 impl Newest {
-    /// Those of a batch.
-    pub(crate) fn of_parts(records: &[Record], tails: &[Tail]) -> Self {
-        let mut newest = Self::default();
-        let mut tails = tails.iter().peekable();
-        for (position, record) in (0..).zip(records) {
-            match tails.next_if(|tail| tail.position.get() == position) {
-                Some(tail) => newest.signed(tail.join(&record.operation).timestamp.get()),
-                None => newest.operation(&record.operation),
-            }
-        }
-        newest
-    }
-
     /// Looks at an operation.
     #[inline]
     pub(super) fn operation(&mut self, operation: &Operation) {
@@ -138,14 +125,21 @@ impl Newest {
 
     /// Those of the payload of a batch with so many records.
     pub(super) fn of(payload: &[u8], count: u32) -> Self {
+        let mut newest = Self::default();
         let Ok((records, rest)) = <[Record]>::ref_from_prefix_with_elems(payload, count as usize) else {
-            return Self::default();
+            return newest;
         };
-        Self::of_parts(records, <[Tail]>::ref_from_bytes(rest).unwrap_or_default())
+        for (record, signed) in entries(records, <[Tail]>::ref_from_bytes(rest).unwrap_or_default()) {
+            match signed {
+                Some(signed) => newest.signed(signed.timestamp.get()),
+                None => newest.operation(&record.operation),
+            }
+        }
+        newest
     }
 
     /// The newer ones of two.
-    pub(crate) fn max(self, other: Self) -> Self {
+    pub(super) fn max(self, other: Self) -> Self {
         let newer = |left: U64, right: U64| U64::new(left.get().max(right.get()));
         Self { signed: newer(self.signed, other.signed), ids: newer(self.ids, other.ids) }
     }
@@ -264,6 +258,27 @@ impl Tail {
     pub fn join(&self, operation: &Operation) -> SignedOperation {
         SignedOperation::join(operation, &self.bytes)
     }
+}
+
+/// The records of a batch, each with the signed operation that it is of, if it is one.
+pub fn entries<'a>(
+    records: &'a [Record],
+    tails: &'a [Tail],
+) -> impl Iterator<Item = (&'a Record, Option<SignedOperation>)> {
+    entries_behind(0, records, tails)
+}
+
+/// The same of the records behind so many of their batch.
+pub(super) fn entries_behind<'a>(
+    skipped: u32,
+    records: &'a [Record],
+    tails: &'a [Tail],
+) -> impl Iterator<Item = (&'a Record, Option<SignedOperation>)> {
+    let mut tails = tails.iter().skip_while(move |tail| tail.position.get() < skipped).peekable();
+    (skipped..).zip(records).map(move |(position, record)| {
+        let tail = tails.next_if(|tail| tail.position.get() == position);
+        (record, tail.map(|tail| tail.join(&record.operation)))
+    })
 }
 
 /// Bytes on disk of so many bytes: whole pages.

@@ -35,8 +35,6 @@ pub struct Log {
 pub(super) struct Files {
     /// Ascending without gaps; the last one is written to.
     pub(super) segments: VecDeque<Segment>,
-    /// The number of the first one, where there is none yet.
-    pub(super) first: u64,
     /// Where batches are in them.
     pub(super) places: Places,
     pub(super) prepared: Option<Prepared>,
@@ -192,7 +190,9 @@ impl Log {
             if state.prepared.is_some() {
                 return Ok(());
             }
-            (state.segments.back().map_or(state.first, |last| last.number + 1), state.spares.pop())
+            // Before the second segment something may be missing.
+            let first = if self.durable() == 0 { 1 } else { 2 };
+            (state.segments.back().map_or(first, |last| last.number + 1), state.spares.pop())
         };
         let header = SegmentHeader::new(number, self.key, self.segment_bytes);
         match segment::prepare(self.directory(), spare.as_deref(), &header) {

@@ -90,7 +90,7 @@ impl Journal {
         let position = end.position;
         let length = found[end.segments.len() - 1].length;
         let (file, offset) = (last.file.clone(), last.end);
-        let mut state = Files { spares, first: 1, places: end.places, ..Files::default() };
+        let mut state = Files { spares, places: end.places, ..Files::default() };
         for unused in found.into_iter().skip(end.segments.len()) {
             let name = segment::name(unused.number);
             if unused.length != segment_bytes {
@@ -149,9 +149,7 @@ fn create(
     spares: Vec<String>,
     position: Position,
 ) -> Result<(Journal, Opened), Error> {
-    // Before the second segment something may be missing.
-    let first = if position.sequence == 1 { 1 } else { 2 };
-    let state = Files { spares, first, ..Files::default() };
+    let state = Files { spares, ..Files::default() };
     let log = Arc::new(Log::new(directory, options.key, options, position.sequence - 1, state));
     let segment = loop {
         match log.turn(position.sequence) {

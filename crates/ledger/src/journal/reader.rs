@@ -7,7 +7,7 @@ use wire::SignedOperation;
 use zerocopy::FromBytes;
 
 use super::Error;
-use super::format::{BATCH_HEADER_LENGTH, BatchHeader, Newest, PAGE, Record, Tail, padded};
+use super::format::{BATCH_HEADER_LENGTH, BatchHeader, Newest, PAGE, Record, Tail, entries_behind, padded};
 use super::log::{Log, Segment};
 
 /// Bytes read at once: many small batches, and no more than the second-level cache holds.
@@ -109,13 +109,14 @@ impl<'a> JournalBatch<'a> {
         (self.records, self.tails)
     }
 
+    /// The records, each with the signed operation that it is of, if it is one.
+    pub fn entries(&self) -> impl Iterator<Item = (&'a Record, Option<SignedOperation>)> + use<'a> {
+        entries_behind(self.skipped, self.records, self.tails)
+    }
+
     /// The signed operations: their positions in `records`, and themselves, in order.
     pub fn signed(&self) -> impl Iterator<Item = (usize, SignedOperation)> + use<'a> {
-        let Self { records, tails, skipped, .. } = *self;
-        tails.iter().filter_map(move |tail| {
-            let position = tail.position.get().checked_sub(skipped)? as usize;
-            Some((position, tail.join(&records.get(position)?.operation)))
-        })
+        self.entries().enumerate().filter_map(|(position, (_, signed))| Some((position, signed?)))
     }
 }
 

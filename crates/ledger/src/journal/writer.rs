@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use storage::File;
 
-use super::format::{PAGE, Position};
+use super::format::{Newest, PAGE, Position};
 use super::log::Log;
 use super::{Batch, Error};
 
@@ -31,6 +31,11 @@ impl Journal {
     /// Sequence of the operation to be appended next.
     pub fn next_sequence(&self) -> u64 {
         self.position.sequence
+    }
+
+    /// The newest times of all operations so far.
+    pub fn newest(&self) -> Newest {
+        self.position.newest
     }
 
     /// Why the journal failed, if it did.
