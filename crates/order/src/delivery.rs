@@ -4,7 +4,7 @@ use crate::block::Block;
 use crate::epoch::ends_epoch;
 use crate::keeper::Finding;
 use crate::pace::Pace;
-use crate::scheme::{Bip340, Votes};
+use crate::scheme::{Bip340, Signature, Votes};
 use crate::status::Status;
 use commonware_actor::Feedback;
 use commonware_codec::{DecodeExt, Encode, ReadExt};
@@ -275,7 +275,8 @@ pub(crate) fn finalization(certificate: &Certificate) -> Finalization<Bip340, Di
     let round = Round::new(Epoch::new(certificate.epoch), View::new(certificate.view));
     let payload = Digest(certificate.header.hash());
     let proposal = Proposal { round, parent: View::new(certificate.parent_view), payload };
-    Finalization { proposal, certificate: Votes::new(certificate.signatures()) }
+    let votes = certificate.signatures().map(|(replica, signature)| (replica, Signature(signature.0)));
+    Finalization { proposal, certificate: Votes::new(votes) }
 }
 
 /// The certificate that a finalization is; nothing where it is of another block.

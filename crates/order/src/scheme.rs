@@ -50,13 +50,13 @@ pub(crate) struct Votes {
 
 impl Votes {
     /// Of these replicas, ascending, with their signatures.
-    pub(crate) fn new<'a>(signatures: impl Iterator<Item = (u32, &'a Seal)>) -> Self {
-        let (mut signers, mut all) = (0, Vec::new());
-        for (number, signature) in signatures {
+    pub(crate) fn new(votes: impl Iterator<Item = (u32, Signature)>) -> Self {
+        let (mut signers, mut signatures) = (0, Vec::new());
+        for (number, signature) in votes {
             signers |= 1 << number;
-            all.push(Signature(signature.0));
+            signatures.push(signature);
         }
-        Self { signers, signatures: all }
+        Self { signers, signatures }
     }
 
     /// Who voted, ascending, and the signatures.
@@ -233,13 +233,12 @@ impl Scheme for Bip340 {
                 return Err(AssemblyError::DuplicateSigner(signer));
             }
         }
-        let signers =
-            (0..number).filter(|signer| signatures[*signer].is_some()).fold(0, |bits, signer| bits | 1 << signer);
-        let signatures: Vec<_> = signatures.into_iter().flatten().collect();
-        if signatures.len() < quorum {
-            return Err(AssemblyError::InsufficientAttestations(quorum as u32, signatures.len() as u32));
+        let votes = Votes::new((0..).zip(signatures).filter_map(|(signer, signature)| Some((signer, signature?))));
+        let found = votes.signatures.len();
+        if found < quorum {
+            return Err(AssemblyError::InsufficientAttestations(quorum as u32, found as u32));
         }
-        Ok(Votes { signers, signatures })
+        Ok(votes)
     }
 
     fn is_attributable() -> bool {
