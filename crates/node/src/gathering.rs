@@ -3,7 +3,7 @@
 //! They gather in a directory of their own, inside. Once they are whole, a mark tells so, and they are put into their places one by
 //! one; where that was cut off, it goes on when the data directory is opened. Without the mark they are removed.
 
-use std::{fs, fs::File, io, path::Path};
+use std::{fs, io};
 
 use storage::{DataDirectory, Directory};
 
@@ -20,23 +20,18 @@ fn failed(source: io::Error) -> Error {
     Error::System { what: "the data directory", source }
 }
 
-fn sync(directory: &Path) -> Result<(), Error> {
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
-}
-
 /// Removes what gathered.
 pub fn clear(data: &DataDirectory) -> Result<(), Error> {
     let place = data.path().join(GATHERING);
     if place.exists() {
         fs::remove_dir_all(&place).map_err(failed)?;
-        sync(data.path())?;
+        data.directory().sync()?;
     }
     Ok(())
 }
 
 /// Marks what gathered as whole: it is durable, and closed.
 pub fn complete(data: &DataDirectory) -> Result<(), Error> {
-    sync(&data.path().join(GATHERING))?;
     Ok(data.directory().directory(GATHERING)?.replace(WHOLE, b"")?)
 }
 
@@ -54,8 +49,8 @@ pub fn install(data: &DataDirectory) -> Result<(), Error> {
                 fs::remove_dir_all(&to).map_err(failed)?;
             }
             fs::rename(&from, &to).map_err(failed)?;
-            sync(data.path())?;
-            sync(&place)?;
+            data.directory().sync()?;
+            data.directory().directory(GATHERING)?.sync()?;
         }
     }
     clear(data)
@@ -63,6 +58,8 @@ pub fn install(data: &DataDirectory) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::layout;
 

@@ -9,6 +9,7 @@ mod error;
 mod file;
 mod header_file;
 mod hex;
+mod http;
 mod output;
 mod process;
 mod way_file;

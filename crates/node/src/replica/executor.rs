@@ -20,7 +20,6 @@ use nic::{
     generator,
 };
 use order::Final;
-use spv::hash::state_hash;
 use wire::{ChangeFrame, Operation, Promise, Status};
 use zerocopy::FromBytes;
 
@@ -149,8 +148,7 @@ impl<O: Observer> Executor<O> {
         self.settle();
         let (height, hash) = (tip.height(), tip.hash);
         let recent = self.ledger.recent(height).expect("it is known of the tip");
-        let members = self.roster.as_of(height).expect("nothing was executed since");
-        let state = state_hash(&recent, &members);
+        let state = self.roster.state(height, &recent).expect("nothing was executed since");
         self.neighbours.executed(&self.roster, &self.desk, height, !approvals.is_empty());
         // Until a block of the new set is there, which it vouches for.
         let is_changing = self.roster.membership().is_changing(height);

@@ -40,7 +40,7 @@ use order::{Committee, Member, Process, ReplicaKey, Site};
 use spv::{
     BlockHeader, Hash, Seal, SealedHeader,
     finality::Certificate,
-    hash::{NETWORK_TAG, TaggedHash, state_hash},
+    hash::{NETWORK_TAG, TaggedHash},
 };
 use storage::DataDirectory;
 
@@ -169,13 +169,12 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let ledger = OrderedLedger::open(chain, journal, options, secret, memory, observer)?;
         let tip = ledger.tip();
         tracing::info!(accounts = ledger.ledger().accounts(), height = tip.height(), "recovered");
-        let past: VecDeque<_> = (0..=tip.height())
-            .rev()
-            .map_while(|height| Some((height, state_hash(&ledger.recent(height)?, &roster.as_of(height)?))))
-            .collect();
-        // In ascending order; of the tip it is known.
-        let past: VecDeque<_> = past.into_iter().rev().collect();
-        let state = past.back().expect("what a tip came to is known").1;
+        let mut past = VecDeque::new();
+        for height in (0..=tip.height()).rev() {
+            let Some(state) = ledger.recent(height).and_then(|recent| roster.state(height, &recent)) else { break };
+            past.push_front((height, state));
+        }
+        let (_, state) = *past.back().expect("what a tip came to is known");
         let executed = Executed { height: tip.height(), hash: tip.hash, state };
         let replay_window = Duration::from_secs(config.ledger.replay_window);
         let (number, replicas, changing) = {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use order::{ApprovalError, Member, Membership};
-use spv::{Hash, finality::Approval};
+use spv::{Hash, finality::Approval, hash::state_hash};
 use storage::{DataDirectory, Directory};
 use wire::Status;
 
@@ -60,6 +60,12 @@ impl Roster {
     pub fn as_of(&self, height: u64) -> Option<Vec<u8>> {
         let membership = self.membership();
         (membership.height() <= height).then(|| membership.encode())
+    }
+
+    /// What no header of the chain covers behind the block of a height, where this is the hash of recent operations; nothing where the
+    /// sets have changed since.
+    pub fn state(&self, height: u64, recent: &Hash) -> Option<Hash> {
+        Some(state_hash(recent, &self.as_of(height)?))
     }
 
     /// Takes the approvals of the block of a height, durably. Tells what became of each. A block that was executed before a restart

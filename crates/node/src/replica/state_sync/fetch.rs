@@ -119,10 +119,9 @@ struct Agreed {
 
 impl Agreed {
     /// Asks for the newest checkpoint.
-    fn ask(config: &Config, source: &mut dyn Source) -> Result<Self, FetchError> {
+    fn ask(config: &Config, identity: &Identity, source: &mut dyn Source) -> Result<Self, FetchError> {
         let bytes = source.get("/replica/checkpoint")?;
         let checkpoint = Checkpoint::decode(&bytes).ok_or(FetchError::Form("checkpoint"))?;
-        let identity = Identity::of(&config.cluster)?;
         let (network, epoch) = (identity.network(config), config.cluster.epoch());
         let founders = Membership::new(network, epoch, config.cluster.replicas.clone());
         let founders = founders.map_err(|error| Error::from(crate::sealing::Error::Founders(error)))?;
@@ -157,10 +156,11 @@ impl Agreed {
 /// Gives its height.
 pub fn fetch(config: &Config, source: &mut dyn Source, mut progress: impl FnMut(Progress)) -> Result<u64, FetchError> {
     let data = layout::open(&config.data)?;
-    let own = own_height(config, &data)?;
+    let identity = Identity::of(&config.cluster)?;
+    let own = own_height(config, &identity, &data)?;
     let mut attempt = 1;
     let height = loop {
-        match gather(config, &data, own, source, &mut progress) {
+        match gather(config, &identity, &data, own, source, &mut progress) {
             Ok(height) => break height,
             Err(FetchError::Refused { .. }) if attempt < ATTEMPTS => {
                 attempt += 1;
@@ -179,12 +179,12 @@ pub fn fetch(config: &Config, source: &mut dyn Source, mut progress: impl FnMut(
 }
 
 /// The height of the chain that is in a data directory; nothing where there is none.
-fn own_height(config: &Config, data: &DataDirectory) -> Result<Option<u64>, FetchError> {
+fn own_height(config: &Config, identity: &Identity, data: &DataDirectory) -> Result<Option<u64>, FetchError> {
     let chain = match layout::open_chain(data, recovery::chain_options(config), || Err(chain::own::Error::NoChain)) {
         Err(Error::Chain(chain::own::Error::NoChain)) => return Ok(None),
         found => found?,
     };
-    if chain.network_id() != Identity::of(&config.cluster)?.network(config) {
+    if chain.network_id() != identity.network(config) {
         return Err(Error::from(crate::sealing::Error::OtherCluster).into());
     }
     Ok(Some(chain.tip().height()))
@@ -193,19 +193,19 @@ fn own_height(config: &Config, data: &DataDirectory) -> Result<Option<u64>, Fetc
 /// Has a ledger gather that is newer than what is there.
 fn gather(
     config: &Config,
+    identity: &Identity,
     data: &DataDirectory,
     own: Option<u64>,
     source: &mut dyn Source,
     progress: &mut impl FnMut(Progress),
 ) -> Result<u64, FetchError> {
     let data = layout::open(&data.path().join(GATHERING))?;
-    let identity = Identity::of(&config.cluster)?;
     let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
     let mut restoring = Restoring::new(chain, &config.ledger.limits().retries);
     // All but the newest blocks first: then what is left is a checkpoint's that is kept long enough.
     let (agreed, page) = loop {
         let since = Instant::now();
-        let agreed = Agreed::ask(config, source)?;
+        let agreed = Agreed::ask(config, identity, source)?;
         if let Some(own) = own.filter(|own| *own >= agreed.height()) {
             return Err(FetchError::NotNewer { own, of: agreed.height() });
         }

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use bytes::Bytes;
 use chain::own::OwnReader;
 use ledger::{
     journal::{JournalBatch, Log},
@@ -30,7 +31,16 @@ pub struct Checkpoints(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     certificates: VecDeque<Certificate>,
-    newest: Option<Arc<Checkpoint>>,
+    newest: Option<Stated>,
+}
+
+/// What a checkpoint is made of: as it is asked for seldom, nothing is copied with each block.
+#[derive(Clone, Debug)]
+struct Stated {
+    floor: Certificate,
+    stating: Certificate,
+    body: Bytes,
+    members: Vec<u8>,
 }
 
 impl Checkpoints {
@@ -50,14 +60,18 @@ impl Checkpoints {
         let mut state = self.state();
         let floor = state.certificates.iter().rev().find(|floor| floor.header.height.get() == body.executed);
         if let (Some(floor), Some(members)) = (floor, roster.as_of(body.executed)) {
-            let (floor, stating) = (floor.clone(), stating.clone());
-            let checkpoint = Checkpoint { floor, stating, body: found.block.body().to_vec(), members };
-            state.newest = Some(Arc::new(checkpoint));
+            let (floor, stating, body) = (floor.clone(), stating.clone(), found.block.body().clone());
+            state.newest = Some(Stated { floor, stating, body, members });
         }
         state.certificates.push_back(stating.clone());
         if state.certificates.len() > CERTIFICATES {
             state.certificates.pop_front();
         }
+    }
+
+    fn newest(&self) -> Option<Checkpoint> {
+        let Stated { floor, stating, body, members } = self.state().newest.clone()?;
+        Some(Checkpoint { floor, stating, body: body.to_vec(), members })
     }
 }
 
@@ -98,10 +112,7 @@ impl Server {
     /// The page that a path with its query names.
     pub fn answer(&self, path: &str, query: &str) -> Result<Vec<u8>, Refusal> {
         match path {
-            "checkpoint" => {
-                let newest = self.checkpoints.state().newest.clone();
-                Ok(newest.ok_or(Refusal::NoCheckpoint)?.encode())
-            }
+            "checkpoint" => Ok(self.checkpoints.newest().ok_or(Refusal::NoCheckpoint)?.encode()),
             "blocks" => {
                 let range = height(query, "from").zip(height(query, "to"));
                 let (from, to) = range.ok_or(Refusal::NoSuchThing)?;

@@ -9,6 +9,7 @@ use wire::AccountId;
 
 use crate::cli::ListArgs;
 use crate::error::Error;
+use crate::http;
 use crate::output::{Output, thousands};
 
 /// How long the node may take for a part of a list: as long as it lets a connection last, twice.
@@ -66,10 +67,7 @@ struct Rows {
 
 impl Rows {
     fn new(args: &ListArgs) -> Self {
-        // The node is named by its address, so nothing is in between.
-        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).proxy(None);
-        let agent = config.http_status_as_error(false).build().into();
-        Self { http: args.http, agent, left: (!args.all).then_some(args.count), parts: 0 }
+        Self { http: args.http, agent: http::agent(PATIENCE), left: (!args.all).then_some(args.count), parts: 0 }
     }
 
     /// The next part.

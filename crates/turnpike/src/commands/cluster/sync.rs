@@ -8,6 +8,7 @@ use node::state_sync::{FetchError, Progress, Source, fetch};
 
 use crate::cli::ClusterSyncArgs;
 use crate::error::Error;
+use crate::http;
 use crate::output::{Output, thousands};
 
 /// How long the other replica may take for a page of some megabytes.
@@ -49,9 +50,7 @@ pub fn sync(args: &ClusterSyncArgs, output: Output) -> Result<(), Error> {
 
 /// Fetches the ledger of the replica at an HTTP address into a data directory that is configured. Gives its height.
 pub fn run(config: &Config, at: SocketAddr, output: Output) -> Result<u64, Error> {
-    // The replica is named by its address, so nothing is in between.
-    let agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).proxy(None);
-    let mut source = Http { at, agent: agent.http_status_as_error(false).build().into() };
+    let mut source = Http { at, agent: http::agent(PATIENCE) };
     let mut told = Instant::now();
     let height = fetch(config, &mut source, |Progress { height, of }| {
         if told.elapsed() > TOLD {
