@@ -24,17 +24,17 @@ pub struct Cluster {
     program: PathBuf,
     directory: PathBuf,
     shape: Shape,
-    ports: Vec<u16>,
+    addresses: Vec<SocketAddr>,
     running: Vec<Option<Child>>,
 }
 
 impl Cluster {
     /// Starts all, with their data in directories of `directory`.
     pub fn start(program: &Path, directory: &Path, shape: Shape) -> std::io::Result<Self> {
-        let ports = order::free_addresses(shape.replicas)?.iter().map(SocketAddr::port).collect();
+        let addresses = order::free_addresses(shape.replicas)?;
         let running = (0..shape.replicas).map(|_| None).collect();
         let (program, directory) = (program.to_owned(), directory.to_owned());
-        let mut cluster = Self { program, directory, shape, ports, running };
+        let mut cluster = Self { program, directory, shape, addresses, running };
         (0..shape.replicas).try_for_each(|number| cluster.restart(number))?;
         Ok(cluster)
     }
@@ -46,12 +46,12 @@ impl Cluster {
     /// Starts one that does not run.
     pub fn restart(&mut self, number: usize) -> std::io::Result<()> {
         let Shape { body, term, patience, .. } = self.shape;
-        let ports: Vec<_> = self.ports.iter().map(u16::to_string).collect();
+        let addresses: Vec<_> = self.addresses.iter().map(SocketAddr::to_string).collect();
         let directory = self.directory(number);
         std::fs::create_dir_all(&directory)?;
         let errors = File::options().create(true).append(true).open(directory.join("stderr"))?;
         let child = Command::new(&self.program)
-            .args(["replica", "--number", &number.to_string(), "--ports", &ports.join(",")])
+            .args(["replica", "--number", &number.to_string(), "--addresses", &addresses.join(",")])
             .args(["--body", &body.to_string(), "--term", &term.to_string(), "--patience", &patience.to_string()])
             .arg("--directory")
             .arg(&directory)

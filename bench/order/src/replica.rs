@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::future::ready;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -32,9 +32,9 @@ pub struct Arguments {
     /// Its number
     #[arg(long)]
     number: usize,
-    /// The port of each replica on loopback, by number
+    /// The address of each replica, by number
     #[arg(long, value_delimiter = ',')]
-    ports: Vec<u16>,
+    addresses: Vec<SocketAddr>,
     /// Bytes of a body
     #[arg(long)]
     body: usize,
@@ -142,15 +142,14 @@ impl Application for Bodies {
 /// Runs until it is killed, or until the process that started it has ended.
 pub fn run(arguments: Arguments) {
     set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux has this");
-    let Arguments { directory, number, ports, body, term, patience } = arguments;
-    let (committee, keys) = committee(ports.len());
+    let Arguments { directory, number, addresses, body, term, patience } = arguments;
+    let (committee, keys) = committee(addresses.len());
     let log = OpenOptions::new().create(true).append(true).open(directory.join("final.log"));
     let state = State { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
     let bodies = Bodies { committee: committee.clone(), state: Mutex::new(state), size: body };
-    let replicas: Vec<_> = ports.iter().map(|&port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).collect();
-    let listen = replicas[number];
+    let listen = addresses[number];
     let place = |(key, address): (&ReplicaKey, _)| Member { name: key.name(), address };
-    let places = keys.iter().zip(replicas).map(place).collect();
+    let places = keys.iter().zip(addresses).map(place).collect();
     let key = keys[number].clone();
     let patience = Duration::from_millis(patience);
     let timing = Timing { leader: patience, certification: patience * 2, ..Timing::default() };

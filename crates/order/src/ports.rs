@@ -15,15 +15,25 @@ const FIRST: u16 = 20_000;
 /// Addresses of loopback whose ports nothing has, neither for TCP nor for UDP, and which the system gives to no connection by itself: who
 /// dials a replica that is away over and over comes to be given its port, and the replica cannot listen there when it is back.
 ///
+/// They share a host of loopback's 2^24 that is drawn for them: whoever asks for some at the same time is not given the same ones, also
+/// where nothing listens on them yet.
+///
 /// # Errors
 ///
 /// [`io::ErrorKind::AddrInUse`] where there are not so many.
 pub fn free_addresses(count: usize) -> io::Result<Vec<SocketAddr>> {
-    let range = range(read_to_string(EPHEMERAL).ok().as_deref());
-    // Somebody else who looks at the same time begins elsewhere.
-    let begin = RandomState::new().hash_one(count) as usize % range.len();
-    let ports = range.clone().skip(begin).chain(range.take(begin));
-    let addresses = ports.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    free_addresses_of(host(RandomState::new().hash_one(count)), count)
+}
+
+/// A host of loopback for these random bits: not 127.0.0.1, where all else listens, and neither a network nor where broadcasts go.
+fn host(bits: u64) -> Ipv4Addr {
+    let [second, third, fourth, ..] = bits.to_le_bytes();
+    Ipv4Addr::new(127, second.max(1), third, fourth.clamp(1, 254))
+}
+
+fn free_addresses_of(host: Ipv4Addr, count: usize) -> io::Result<Vec<SocketAddr>> {
+    let ports = range(read_to_string(EPHEMERAL).ok().as_deref());
+    let addresses = ports.map(|port| SocketAddr::from((host, port)));
     let free = addresses.filter(|address| TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok());
     let found = Vec::from_iter(free.take(count));
     if found.len() < count { Err(io::ErrorKind::AddrInUse.into()) } else { Ok(found) }
@@ -52,10 +62,25 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_not_given() {
-        let port = free_addresses(1).unwrap()[0];
-        let _taken = TcpListener::bind(port).unwrap();
+        let host = host(RandomState::new().hash_one("taken"));
+        let first = free_addresses_of(host, 1).unwrap()[0];
+        let _taken = TcpListener::bind(first).unwrap();
+        let second = free_addresses_of(host, 1).unwrap()[0];
+        assert_ne!(second, first);
+        let _taken_too = UdpSocket::bind(second).unwrap();
+        assert!(!free_addresses_of(host, 10).unwrap().iter().any(|address| [first, second].contains(address)));
         let all = range(read_to_string(EPHEMERAL).ok().as_deref()).len();
-        assert_eq!(free_addresses(all).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(free_addresses_of(host, all).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn hosts_are_of_loopback_and_apart() {
+        assert!([0, u64::MAX].map(host).iter().all(Ipv4Addr::is_loopback));
+        assert_eq!(host(0), Ipv4Addr::new(127, 1, 0, 1));
+        assert_eq!(host(u64::MAX), Ipv4Addr::new(127, 255, 255, 254));
+        // Two draws are the same once in 16 million.
+        let hosts: HashSet<_> = (0..4).map(|_| free_addresses(1).unwrap()[0].ip()).collect();
+        assert!(hosts.len() > 2, "{hosts:?}");
     }
 
     #[test]
