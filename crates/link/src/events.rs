@@ -53,8 +53,9 @@ impl Events {
         epoll::delete(&self.0, descriptor).tried("stop to watch a descriptor")
     }
 
-    /// Waits, for ever without a timeout, and gives each token that something happened to, and whether it may be over.
-    pub(crate) fn wait(&self, timeout: Option<Duration>, mut happened: impl FnMut(u64, bool)) -> Result<(), Error> {
+    /// Waits, for ever without a timeout, and gives each token that something happened to, and whether it may be over. Tells whether
+    /// that was all.
+    pub(crate) fn wait(&self, timeout: Option<Duration>, mut happened: impl FnMut(u64, bool)) -> Result<bool, Error> {
         let timeout = timeout.map(|timeout| Timespec::try_from(timeout).unwrap_or(LONGEST));
         let nothing = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
         let mut events = [nothing; EVENTS];
@@ -67,7 +68,7 @@ impl Events {
             let flags = event.flags;
             happened(event.data.u64(), flags.intersects(OVER));
         }
-        Ok(())
+        Ok(count < EVENTS)
     }
 }
 

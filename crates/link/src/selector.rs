@@ -355,7 +355,8 @@ impl Selector {
                     entry.heat(token, hot);
                 }
             }
-        })
+        })?;
+        Ok(())
     }
 
     /// When the next peer of a server channel has had its time for a greeting.

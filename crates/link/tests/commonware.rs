@@ -18,13 +18,22 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
-fn run<F: Future<Output = ()> + Send + 'static>(test: impl FnOnce(Context, Network) -> F) {
-    let network =
-        Network::new(Driver::new().unwrap(), Config { buffers: 8, buffer_bytes: 1 << 10, ..Config::default() });
-    Runner::default().start(|context| {
-        let test = test(context.child("test"), network);
-        async move { context.timeout(PATIENCE, test).await.expect("the test waits for ever") }
-    });
+/// Runs a test with a driver that has a thread, and with one that is watched by the runtime.
+fn run<F: Future<Output = ()> + Send + 'static>(test: impl Fn(Context, Network) -> F) {
+    for has_thread in [true, false] {
+        Runner::default().start(|context| {
+            let driver = if has_thread { Driver::new().unwrap() } else { on_runtime(&context) };
+            let config = Config { buffers: 8, buffer_bytes: 1 << 10, ..Config::default() };
+            let test = test(context.child("test"), Network::new(driver, config));
+            async move { context.timeout(PATIENCE, test).await.expect("the test waits for ever") }
+        });
+    }
+}
+
+fn on_runtime(context: &Context) -> Driver {
+    let (driver, events) = Driver::without_thread().unwrap();
+    context.child("events").spawn(|_| async { events.run_on_tokio().await.unwrap() });
+    driver
 }
 
 /// Both ends of a connection.

@@ -1,7 +1,7 @@
-//! The thread that watches channels for tasks.
+//! What watches channels for tasks.
 
 use std::{
-    os::fd::AsFd,
+    os::fd::{AsFd, BorrowedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -24,7 +24,7 @@ const DOORBELL: u64 = u64::MAX;
 /// to answer a few retransmissions.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// A thread that watches channels. It ends when the last clone, half and server are gone.
+/// Watches channels, on a thread of its own or where [`EventLoop`] is turned. That ends when the last clone, half and server are gone.
 #[derive(Clone, Debug)]
 pub struct Driver(Arc<Owner>);
 
@@ -57,13 +57,23 @@ impl Driver {
     ///
     /// [`Error::System`] where the process has no descriptor or thread left.
     pub fn new() -> Result<Self, Error> {
+        let (driver, mut events) = Self::without_thread()?;
+        let started = thread::Builder::new().name("link".into()).spawn(move || events.run());
+        started.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN)).tried("start a thread")?;
+        Ok(driver)
+    }
+
+    /// A driver whose events are looked for by whoever asks: nothing is woken before.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::System`] where the process has no descriptor left.
+    pub fn without_thread() -> Result<(Self, EventLoop), Error> {
         let (events, doorbell) = (Events::new()?, Doorbell::new()?);
         events.watch_level(doorbell.as_fd(), DOORBELL)?;
         let shared = Arc::new(Shared { events, doorbell, places: Mutex::default() });
-        let thread = Arc::clone(&shared);
-        let started = thread::Builder::new().name("link".into()).spawn(move || thread.run());
-        started.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN)).tried("start a thread")?;
-        Ok(Self(Arc::new(Owner(shared))))
+        let events = EventLoop { shared: Arc::clone(&shared), happened: Vec::new(), tokens: Vec::new() };
+        Ok((Self(Arc::new(Owner(shared))), events))
     }
 
     pub(super) fn watch(&self, mut channel: Channel) -> Result<Guard, Error> {
@@ -93,6 +103,75 @@ impl Driver {
         // What happened before is told to nobody.
         place.look(Some(true));
         Ok(Guard { driver: self.clone(), token, place })
+    }
+}
+
+/// Looks for what happens to a driver's channels. For a runtime that waits for descriptors itself, so that no other thread has to be
+/// woken on the way to a task: the descriptor is readable when there is something to look for.
+#[derive(Debug)]
+pub struct EventLoop {
+    shared: Arc<Shared>,
+    happened: Vec<(usize, bool)>,
+    tokens: Vec<usize>,
+}
+
+/// When an [`EventLoop`] is to be turned next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// At once.
+    Now,
+    /// When the descriptor is readable, or it is so late.
+    Readable {
+        /// Never without something to read, if there is none.
+        until: Option<Instant>,
+    },
+    /// Never: driver, halves and servers are gone.
+    Over,
+}
+
+impl EventLoop {
+    /// Moves what moves, and wakes the tasks that can go on, without waiting. What was readable before a turn is taken by it.
+    pub fn turn(&mut self) -> Next {
+        let is_all = self.pass(Some(Duration::ZERO));
+        if self.shared.is_over() {
+            return Next::Over;
+        }
+        // In this order: who rings from now on makes the descriptor readable.
+        let sleeps = self.shared.doorbell.fall_asleep();
+        if is_all && sleeps { Next::Readable { until: self.shared.next_deadline() } } else { Next::Now }
+    }
+
+    /// Turns until all is over.
+    fn run(&mut self) {
+        while !self.shared.is_over() {
+            let deadline = self.shared.next_deadline();
+            let wait = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            self.pass(if self.shared.doorbell.fall_asleep() { wait } else { Some(Duration::ZERO) });
+        }
+    }
+
+    /// Waits so long for something to happen, and does what is to be done then. Whether that is all there was.
+    fn pass(&mut self, wait: Option<Duration>) -> bool {
+        let Self { shared, happened, tokens } = self;
+        // An error is one of the arguments, which do not change; the doorbell and the deadlines go on without.
+        let is_all = shared.events.wait(wait, |token, may_be_over| match token {
+            DOORBELL => shared.doorbell.drain(),
+            token => happened.push((token as usize, may_be_over)),
+        });
+        shared.doorbell.awake();
+        happened.drain(..).for_each(|(token, may_be_over)| shared.look(token, Some(may_be_over)));
+        shared.doorbell.take_tokens(tokens);
+        tokens.drain(..).for_each(|token| shared.look(token, None));
+        shared.look_late();
+        shared.end_lingering();
+        shared.doorbell.take_woken();
+        is_all.unwrap_or(true)
+    }
+}
+
+impl AsFd for EventLoop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.events.as_fd()
     }
 }
 
@@ -156,33 +235,22 @@ impl Shared {
         }
     }
 
-    fn run(&self) {
-        let mut tokens = Vec::new();
-        let mut happened = Vec::new();
-        loop {
-            let deadline = self.next_deadline();
-            let wait = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let wait = if self.doorbell.fall_asleep() { wait } else { Some(Duration::ZERO) };
-            // An error is one of the arguments, which do not change; the doorbell and the deadlines go on without.
-            let _ = self.events.wait(wait, |token, may_be_over| match token {
-                DOORBELL => self.doorbell.drain(),
-                token => happened.push((token as usize, may_be_over)),
-            });
-            self.doorbell.awake();
-            happened.drain(..).for_each(|(token, may_be_over)| self.look(token, Some(may_be_over)));
-            self.doorbell.take_tokens(&mut tokens);
-            tokens.drain(..).for_each(|token| self.look(token, None));
-            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                let servers = self.places().servers.clone();
-                servers.into_iter().for_each(|token| self.look(token, None));
-            }
-            self.end_lingering();
-            self.doorbell.take_woken();
-            let places = self.places();
-            if places.is_over && places.lingering.is_empty() {
-                return;
-            }
-        }
+    /// Looks at servers for which time has passed.
+    fn look_late(&self) {
+        let now = Instant::now();
+        let places = self.places();
+        let is_late = |token: &usize| {
+            let place = places.places[*token].as_ref();
+            place.and_then(|place| place.next_deadline()).is_some_and(|deadline| deadline <= now)
+        };
+        let late = Vec::from_iter(places.servers.iter().copied().filter(is_late));
+        drop(places);
+        late.into_iter().for_each(|token| self.look(token, None));
+    }
+
+    fn is_over(&self) -> bool {
+        let places = self.places();
+        places.is_over && places.lingering.is_empty()
     }
 
     fn next_deadline(&self) -> Option<Instant> {

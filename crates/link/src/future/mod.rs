@@ -4,6 +4,8 @@
 //! its two halves, which different tasks may have.
 
 mod driver;
+#[cfg(feature = "tokio")]
+mod on_tokio;
 mod place;
 
 use std::{
@@ -13,8 +15,8 @@ use std::{
     task::{Context, Poll},
 };
 
-pub use driver::Driver;
 use driver::Guard;
+pub use driver::{Driver, EventLoop, Next};
 
 use crate::{Address, Buffer, Channel, Config, Error, Message, Operations, ServerChannel};
 
