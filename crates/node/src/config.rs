@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use wire::Promise;
 
 pub use bitcoin::Bitcoin;
-pub use cluster::{Cluster, Member};
+pub use cluster::{Cluster, Member, Transport};
 pub use electrum::Electrum;
 pub use kv::{ITEM_SIZES, Kv, KvIo, KvTls};
 
@@ -433,6 +433,25 @@ mod texts {
     {
         let texts = Vec::<String>::deserialize(deserializer)?;
         texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
+    }
+}
+
+/// What is written as text.
+mod text {
+    use std::{fmt::Display, str::FromStr};
+
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub fn deserialize<'de, T, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>
+    where
+        T: FromStr,
+        T::Err: Display,
+    {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 

@@ -35,6 +35,8 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod timing;
+#[cfg(not(test))]
+mod transport;
 
 pub use application::{Answer, Application, Final, Refusal};
 pub use block::{Block, Payload};
@@ -49,3 +51,5 @@ pub use ports::free_addresses;
 pub use process::{Outbox, Peers, Process, ProcessError, Site};
 pub use status::{Status, StatusSnapshot};
 pub use timing::Timing;
+#[cfg(not(test))]
+pub use transport::{Transport, UnknownTransport};

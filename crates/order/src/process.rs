@@ -7,14 +7,16 @@ use crate::engine::{Config, Replica, StartError};
 use crate::member::Member;
 use crate::network::{Messages, connect, know, room};
 use crate::status::Status;
+use crate::transport::{Linked, Transport};
 use bytes::Bytes;
 use commonware_p2p::{Receiver as _, Recipients, Sender as _};
 use commonware_runtime::{Runner, Spawner, Supervisor, tokio};
 use futures::channel::{mpsc, oneshot};
 use futures::future::{Either, select};
 use futures::{FutureExt, StreamExt};
+use link::future::EventLoop;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc as blocking};
 use std::thread::JoinHandle;
@@ -32,6 +34,8 @@ pub struct Site {
     pub places: Vec<Member>,
     /// What it stores is below this directory, which is made where it is not there.
     pub directory: PathBuf,
+    /// What carries the bytes between them.
+    pub transport: Transport,
     /// Threads of the engine. Its parts wait for each other more than for a processor.
     pub threads: usize,
 }
@@ -53,7 +57,7 @@ pub enum ProcessError {
         /// The address.
         at: SocketAddr,
         /// What the system said.
-        source: io::Error,
+        source: link::Error,
     },
     /// The runtime ended.
     #[error("the replica's engine ended as it started: see its log")]
@@ -97,13 +101,13 @@ impl Process {
     /// Starts a replica; it goes on where it was when it ended.
     pub fn start(config: Config, site: Site, application: Arc<dyn Application>) -> Result<Self, ProcessError> {
         std::fs::create_dir_all(&site.directory)?;
-        // The runtime's network ends the whole runtime where it cannot listen, and does not tell why.
-        TcpListener::bind(site.listen).map_err(|source| ProcessError::Listen { at: site.listen, source })?;
+        let network = site.transport.channels(site.listen);
+        let network = network.map_err(|source| ProcessError::Listen { at: site.listen, source })?;
         let (started, result) = blocking::sync_channel(1);
         let (stop, stopped) = oneshot::channel();
         let (sender, outbox) = mpsc::channel(OUTBOX);
         let (places, moves) = mpsc::unbounded();
-        let run = Run { config, site, application, started, stopped, outbox, moves };
+        let run = Run { config, site, network, application, started, stopped, outbox, moves };
         let thread = std::thread::Builder::new().name("order".into()).spawn(move || run.run())?;
         let status = match result.recv() {
             Ok(Ok(status)) => status,
@@ -144,6 +148,7 @@ impl Drop for Process {
 struct Run {
     config: Config,
     site: Site,
+    network: (link::commonware::Network, EventLoop),
     application: Arc<dyn Application>,
     started: blocking::SyncSender<Result<Status, StartError>>,
     stopped: oneshot::Receiver<()>,
@@ -162,15 +167,17 @@ impl Drop for End {
 
 impl Run {
     fn run(self) {
-        let Self { config, site, application, started, stopped, outbox, mut moves } = self;
-        let Site { listen, places, directory, threads } = site;
-        let runtime = tokio::Config::new()
-            .with_worker_threads(threads)
-            .with_tcp_nodelay(Some(true))
-            .with_storage_directory(directory);
+        let Self { config, site, network: (channels, events), application, started, stopped, outbox, mut moves } = self;
+        let Site { listen, places, directory, threads, .. } = site;
+        let runtime = tokio::Config::new().with_worker_threads(threads).with_storage_directory(directory);
         let ended = tokio::Runner::new(runtime).start(|context| async move {
             let Config { network, key, longest_body, .. } = &config;
-            let (connections, room) = (context.child("network"), room(places.len()));
+            context.child("channels").spawn(move |_| async move {
+                if let Err(error) = events.run_on_tokio().await {
+                    tracing::error!(%error, "nothing watches the channels to other replicas");
+                }
+            });
+            let (connections, room) = (Linked::new(context.child("network"), channels), room(places.len()));
             let (channels, messages, mut peers, _connections) =
                 connect(connections, *network, key, listen, room, *longest_body);
             know(&mut peers, 0, room, &places);

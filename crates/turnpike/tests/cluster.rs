@@ -304,7 +304,7 @@ fn replicas_that_are_given_the_ledger_hand_it_on() {
 fn who_was_away_for_too_long_is_given_the_ledger() {
     const AWAY: u32 = 3;
     let data = tempfile::tempdir().unwrap();
-    let cluster = Cluster::init_with(data.path(), &["--epoch", "32"]);
+    let cluster = Cluster::init_with(data.path(), &["--epoch", "32", "--transport", "shm"]);
     for number in 0..REPLICAS {
         let file = cluster.folder(number).join("turnpike.toml");
         let config = std::fs::read_to_string(&file).unwrap().replace("keep = 0", "keep = 64");

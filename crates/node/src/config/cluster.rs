@@ -2,11 +2,11 @@
 
 use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf, time::Duration};
 
-pub use order::Member;
 use order::{Committee, ReplicaKey, ReplicaName, Timing};
+pub use order::{Member, Transport};
 use serde::{Deserialize, Serialize};
 
-use super::{Backend, Config, ConfigError, optional_address, texts, within};
+use super::{Backend, Config, ConfigError, optional_address, text, texts, within};
 
 /// The fewest seconds for which retries are recognised in a cluster: longer than an operation waits to be ordered.
 const LEAST_RETRY_SECONDS: u64 = 10;
@@ -27,6 +27,9 @@ pub struct Cluster {
     /// Where this one listens for the others.
     #[serde(with = "optional_address")]
     pub listen: Option<SocketAddr>,
+    /// What carries the bytes between replicas, the same on all: `tcp`, `rdma`, or `shm` for those on one machine.
+    #[serde(with = "text")]
+    pub transport: Transport,
     /// File of its key.
     pub key: PathBuf,
     /// When the network began, in seconds since the Unix epoch.
@@ -46,6 +49,7 @@ impl Default for Cluster {
             replicas: Vec::new(),
             contacts: Vec::new(),
             listen: None,
+            transport: Transport::default(),
             key: PathBuf::new(),
             began: 0,
             patience: 250,

@@ -115,7 +115,7 @@ impl Identity {
         };
         let directory = config.data.join(DIRECTORY);
         let listen = listen.expect("the configuration was checked");
-        (order, Site { listen, places, directory, threads: THREADS })
+        (order, Site { listen, places, directory, transport: config.cluster.transport, threads: THREADS })
     }
 
     fn network(&self, config: &Config) -> Hash {

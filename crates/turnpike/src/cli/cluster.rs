@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use order::Member;
+use order::{Member, Transport};
 
 /// Replicas on this machine, in a directory with a folder for each: its configuration, its key, its data and its log.
 #[derive(Subcommand)]
@@ -53,6 +53,9 @@ pub struct ClusterInitArgs {
     /// How long replicas wait for a leader, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 250)]
     pub patience: u64,
+    /// What carries the bytes between replicas: tcp, rdma, or shm for those on one machine
+    #[arg(long, value_name = "TRANSPORT", default_value_t)]
+    pub transport: Transport,
     /// Blocks of an epoch; the set of replicas changes between two epochs only
     #[arg(long, value_name = "COUNT", default_value_t = 1024)]
     pub epoch: u64,

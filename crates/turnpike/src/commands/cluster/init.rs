@@ -73,7 +73,8 @@ pub fn run(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
     let configs = places.iter().zip(&sections).enumerate().map(|(number, (place, (_, section)))| {
         let folder = home(number).folder;
         let key = folder.join("replica.key");
-        let cluster = Cluster { key, patience: args.patience, epoch: args.epoch, ..section.clone() };
+        let cluster =
+            Cluster { key, patience: args.patience, transport: args.transport, epoch: args.epoch, ..section.clone() };
         Config { data: folder.join("data"), listen: place.listen, http: Some(place.http), cluster, ..common.clone() }
     });
     let configs = Vec::from_iter(configs);
