@@ -1,5 +1,6 @@
 //! Replicas that are started, killed and looked at.
 use crate::replica::Line;
+use order::Transport;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,6 +18,7 @@ pub struct Shape {
     pub term: u32,
     /// How long they wait for a leader, in milliseconds.
     pub patience: u64,
+    pub transport: Transport,
 }
 
 /// Replicas, each a process of its own. They end with this.
@@ -45,7 +47,7 @@ impl Cluster {
 
     /// Starts one that does not run.
     pub fn restart(&mut self, number: usize) -> std::io::Result<()> {
-        let Shape { body, term, patience, .. } = self.shape;
+        let Shape { body, term, patience, transport, .. } = self.shape;
         let addresses: Vec<_> = self.addresses.iter().map(SocketAddr::to_string).collect();
         let directory = self.directory(number);
         std::fs::create_dir_all(&directory)?;
@@ -53,6 +55,7 @@ impl Cluster {
         let child = Command::new(&self.program)
             .args(["replica", "--number", &number.to_string(), "--addresses", &addresses.join(",")])
             .args(["--body", &body.to_string(), "--term", &term.to_string(), "--patience", &patience.to_string()])
+            .args(["--transport", &transport.to_string()])
             .arg("--directory")
             .arg(&directory)
             .stdin(Stdio::null())

@@ -55,6 +55,9 @@ struct Run {
     /// How long replicas wait for a leader, in milliseconds
     #[arg(long, default_value_t = 60)]
     patience: u64,
+    /// What carries the bytes between replicas: tcp, shm or rdma
+    #[arg(long, default_value_t)]
+    transport: order::Transport,
 }
 
 /// Before anything is measured, replicas connect and fill what they fill once.
@@ -67,7 +70,13 @@ const CONNECTED: u64 = 20;
 impl Run {
     fn start(&self, body: usize) -> Result<(tempfile::TempDir, Cluster), Box<dyn std::error::Error>> {
         let directory = tempfile::tempdir_in(&self.directory)?;
-        let shape = Shape { replicas: self.replicas, body, term: self.term, patience: self.patience };
+        let shape = Shape {
+            replicas: self.replicas,
+            body,
+            term: self.term,
+            patience: self.patience,
+            transport: self.transport,
+        };
         let cluster = Cluster::start(&std::env::current_exe()?, directory.path(), shape)?;
         cluster.reach(CONNECTED, CONNECT);
         sleep(WARM_UP);

@@ -2,6 +2,7 @@
 use bytes::Bytes;
 use order::{
     Answer, Application, Block, Committee, Config, Final, Member, Payload, Process, Refusal, ReplicaKey, Site, Timing,
+    Transport,
 };
 use rustix::process::{Signal, set_parent_process_death_signal};
 use spv::hash::body_hash;
@@ -44,6 +45,9 @@ pub struct Arguments {
     /// How long it waits for a leader, in milliseconds
     #[arg(long)]
     patience: u64,
+    /// What carries the bytes between them
+    #[arg(long)]
+    transport: Transport,
 }
 
 /// The key of the replica that is given this secret. Anybody knows it: these replicas are on one machine, for a minute.
@@ -142,7 +146,7 @@ impl Application for Bodies {
 /// Runs until it is killed, or until the process that started it has ended.
 pub fn run(arguments: Arguments) {
     set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux has this");
-    let Arguments { directory, number, addresses, body, term, patience } = arguments;
+    let Arguments { directory, number, addresses, body, term, patience, transport } = arguments;
     let (committee, keys) = committee(addresses.len());
     let log = OpenOptions::new().create(true).append(true).open(directory.join("final.log"));
     let state = State { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
@@ -166,7 +170,7 @@ pub fn run(arguments: Arguments) {
         longest_body: body,
         partition,
     };
-    let site = Site { listen, places, directory: directory.join("order"), threads: THREADS };
+    let site = Site { listen, places, directory: directory.join("order"), transport, threads: THREADS };
     let replica = Process::start(config, site, Arc::new(bodies)).expect("the replica starts");
     // What a bystander sees of the replica, once a second.
     while !replica.status().snapshot().ended {

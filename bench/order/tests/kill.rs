@@ -1,5 +1,6 @@
-//! Replicas as processes, over TCP, killed and stopped in a loop: what was final stays, and they go on.
+//! Replicas as processes, killed and stopped in a loop: what was final stays, and they go on.
 #![allow(missing_docs, clippy::unwrap_used)]
+use order::Transport;
 use order_bench::cluster::{Cluster, Shape};
 use rustix::process::Signal;
 use std::path::Path;
@@ -10,13 +11,22 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Blocks that are final between one cycle and the next.
 const BLOCKS: u64 = 10;
 
-/// A dozen cycles; `ORDER_CYCLES=1000` runs as many as it says.
 #[test]
-fn replicas_are_killed_and_stopped_and_what_was_final_stays() {
-    let cycles = std::env::var("ORDER_CYCLES").map_or(12, |text| text.parse().expect("ORDER_CYCLES: a number"));
+fn replicas_are_killed_and_stopped_and_what_was_final_stays_over_tcp() {
+    what_was_final_stays(Transport::Tcp);
+}
+
+#[test]
+fn replicas_are_killed_and_stopped_and_what_was_final_stays_in_shared_memory() {
+    what_was_final_stays(Transport::Shm);
+}
+
+/// Half a dozen cycles; `ORDER_CYCLES=1000` runs as many as it says.
+fn what_was_final_stays(transport: Transport) {
+    let cycles = std::env::var("ORDER_CYCLES").map_or(6, |text| text.parse().expect("ORDER_CYCLES: a number"));
     let directory = tempfile::tempdir().unwrap();
     // Patient, as the machine may do much else.
-    let shape = Shape { replicas: 4, body: 512, term: 1, patience: 500 };
+    let shape = Shape { replicas: 4, body: 512, term: 1, patience: 500, transport };
     let mut cluster = Cluster::start(Path::new(env!("CARGO_BIN_EXE_order-bench")), directory.path(), shape).unwrap();
     cluster.reach(BLOCKS, PATIENCE);
     for cycle in 0..cycles {
