@@ -8,7 +8,7 @@ use nic::selector::Audience;
 use turnpike_attacks::{STRANGER, TRUSTED, Victim, secret};
 use wire::{
     AccountId, BatchFormat, BatchHeader, EcdsaBody, InfoFrame, MAX_DATAGRAM, MessageHeader, Operation, Promise, Reply,
-    Status, TransactionId, VerifyCommand, VerifyHeader,
+    Status, TransactionId, VerifyCommand, VerifyHeader, VerifyReply,
 };
 use zerocopy::IntoBytes;
 
@@ -61,18 +61,15 @@ fn ask(socket: &UdpSocket, request: &[u8]) -> Option<(Vec<u8>, Duration)> {
     Some((reply, start.elapsed()))
 }
 
-fn verify_status(reply: &[u8]) -> Status {
+fn verify_reply(reply: &[u8]) -> VerifyReply<'_> {
     match Reply::parse(reply) {
-        Ok(Reply::Verify(verify)) => verify.status,
+        Ok(Reply::Verify(verify)) => verify,
         other => panic!("{other:?}"),
     }
 }
 
-fn verify_id(reply: &[u8]) -> u32 {
-    match Reply::parse(reply) {
-        Ok(Reply::Verify(verify)) => verify.header.header.id.get(),
-        other => panic!("{other:?}"),
-    }
+fn verify_status(reply: &[u8]) -> Status {
+    verify_reply(reply).status
 }
 
 /// Even a trusted client's frames, more than can be worked on, leave honest signed batches what they need.
@@ -161,7 +158,9 @@ fn expensive_messages_count_for_more() {
     flood(&stranger, 1);
     stranger.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
     // Asked again where it found no room in the node's socket, as where the node has not read the first one yet.
-    let refused = (1..20).find_map(|_| ask(&stranger, &expensive(1)).filter(|(reply, _)| verify_id(reply) == 1));
+    let refused = (1..20).find_map(|_| {
+        ask(&stranger, &expensive(1)).filter(|(reply, _)| verify_reply(reply).header.header.id.get() == 1)
+    });
     assert_eq!(verify_status(&refused.unwrap().0), Status::RateLimited);
     let (reply, _) = ask(&victim.socket(OTHER), &cheap(2)).unwrap();
     assert_eq!(verify_status(&reply), Status::Ok, "another prefix has its own");
