@@ -1,7 +1,6 @@
 //! A group of accounts: the unit that the index stores entries in.
 use super::pages::{At, PAGE, Pages};
 use super::paths::account_path;
-use super::trie::Trie;
 use spv::IndexEntry;
 use std::ops::Range;
 use table::prefetch;
@@ -29,8 +28,6 @@ const MANY_ALIKE: usize = 8;
 pub(super) struct Group {
     fingerprints: Vec<u16>,
     pages: Vec<u32>,
-    /// Where there are too many for a group, a trie has them, and nothing is here.
-    pub(super) crowd: Option<Box<Trie>>,
 }
 
 impl Group {
@@ -44,14 +41,11 @@ impl Group {
             }
             number
         };
-        Self { fingerprints, pages: entries.chunks(PAGE).map(fill).collect(), crowd: None }
+        Self { fingerprints, pages: entries.chunks(PAGE).map(fill).collect() }
     }
 
     /// All entries with their paths; their pages are given back.
     pub(super) fn take(self, pages: &mut Pages) -> Vec<(u64, IndexEntry)> {
-        if let Some(crowd) = self.crowd {
-            return crowd.take(pages);
-        }
         let with_path = |entry: &IndexEntry| (account_path(&AccountId(entry.account)), *entry);
         let entries = self.entries(pages, 0..self.len()).flatten().map(with_path).collect();
         self.pages.into_iter().for_each(|page| pages.give(page));
@@ -59,11 +53,8 @@ impl Group {
     }
 
     /// All entries in their order, a few at a time.
-    pub(super) fn chunks<'a>(&'a self, pages: &'a Pages) -> Box<dyn Iterator<Item = &'a [IndexEntry]> + 'a> {
-        match &self.crowd {
-            Some(crowd) => Box::new(crowd.chunks(pages)),
-            None => Box::new(self.entries(pages, 0..self.len())),
-        }
+    pub(super) fn chunks<'a>(&'a self, pages: &'a Pages) -> impl Iterator<Item = &'a [IndexEntry]> {
+        self.entries(pages, 0..self.len())
     }
 
     pub(super) fn len(&self) -> usize {

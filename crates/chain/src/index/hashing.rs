@@ -2,10 +2,10 @@
 use super::Index;
 use super::group::Group;
 use super::pages::Pages;
-use super::trie::{CELL_BITS, Nodes, Trie};
+use super::pending::{Nodes, Pending};
+use super::trie::{CELL_BITS, Trie};
 use spv::hash::{INDEX_LEAF_TAG, INDEX_NODE_TAG};
 use spv::{Hash, IndexEntry, MAX_DEPTH, MAX_LEAF_ENTRIES, ZERO_HASH};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use verify::sha256::Tag;
 use zerocopy::IntoBytes;
@@ -22,59 +22,10 @@ pub(super) fn is_leaf(accounts: usize, depth: u32) -> bool {
     accounts <= MAX_LEAF_ENTRIES || depth as usize == MAX_DEPTH
 }
 
-/// What is ahead of the published hashes: the block builder's part of the index, or of a crowd in it.
-#[derive(Debug)]
-pub struct Pending {
-    /// Those above dirty cells are out of date.
-    nodes: Nodes,
-    /// A bit for each cell.
-    dirty: Vec<u64>,
-    /// Nodes that were hashed since the last publication.
-    changed: Vec<usize>,
-    /// The crowds', by the numbers of their groups.
-    crowds: BTreeMap<usize, Self>,
-    /// Those of them that were hashed since the last publication.
-    changed_crowds: Vec<usize>,
-    /// Entries that were hashed so far, in crowds too.
-    hashed: u64,
-}
-
 impl Pending {
     /// For this index, with everything still to be hashed.
     pub fn new(index: &Index) -> Self {
-        Self::of(&index.trie)
-    }
-
-    pub(super) fn of(trie: &Trie) -> Self {
-        let cells = trie.cells().len();
-        let mut pending = Self {
-            nodes: Nodes::new(cells),
-            dirty: vec![0; cells.div_ceil(64)],
-            changed: Vec::new(),
-            crowds: BTreeMap::new(),
-            changed_crowds: Vec::new(),
-            hashed: 0,
-        };
-        for cell in 0..cells {
-            pending.mark(cell);
-        }
-        pending
-    }
-
-    /// Notes that an account of the cell has changed.
-    #[inline]
-    pub(super) fn mark(&mut self, cell: usize) {
-        self.dirty[cell / 64] |= 1 << (cell % 64);
-    }
-
-    /// That of the crowd in the group of this number.
-    pub(super) fn crowd(&mut self, number: usize, crowd: &Trie) -> &mut Self {
-        self.crowds.entry(number).or_insert_with(|| Self::of(crowd))
-    }
-
-    /// How many entries were hashed since it was made: what roots cost.
-    pub fn hashed(&self) -> u64 {
-        self.hashed
+        Self::of_cells(index.trie.cells().len())
     }
 
     /// The root of the index after all that was applied. Hashes what has changed since it was last asked for.
@@ -136,7 +87,7 @@ impl Pending {
         let first_cell = trie.cells().len();
         cells.retain(|cell| {
             let number = (cell - first_cell) >> CELL_BITS;
-            let is_crowd = trie.groups()[number].crowd.is_some();
+            let is_crowd = trie.crowd(number).is_some();
             if is_crowd {
                 nodes.push(cell >> CELL_BITS);
             }
@@ -145,8 +96,8 @@ impl Pending {
         nodes.dedup();
         for node in &nodes {
             let number = node - trie.groups().len();
-            if let Some(crowd) = &trie.groups()[number].crowd {
-                let pending = self.crowd(number, crowd);
+            if let Some(crowd) = trie.crowd(number) {
+                let pending = self.crowd(number, crowd.cells().len());
                 let before = pending.hashed;
                 let (hash, count) = (pending.hash(crowd, pages), pending.nodes.counts[1]);
                 let hashed = pending.hashed - before;

@@ -39,7 +39,7 @@ impl Index {
             self.published_below(trie, node, depth, &mut entries);
             page.add(entries);
         } else if depth == trie.depth()
-            && let Some(crowd) = &trie.groups()[node - trie.groups().len()].crowd
+            && let Some(crowd) = trie.crowd(node - trie.groups().len())
         {
             self.list_below(crowd, 1, depth, first, page);
         } else {

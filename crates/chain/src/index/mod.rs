@@ -22,11 +22,13 @@
 
 mod apply;
 mod group;
+mod growth;
 mod hashing;
 mod images;
 mod listing;
 mod pages;
 mod paths;
+mod pending;
 mod proof;
 #[cfg(test)]
 mod tests;
@@ -34,8 +36,8 @@ mod touches;
 mod trie;
 
 pub use apply::{Effect, EffectError};
-pub use hashing::Pending;
 pub use paths::account_paths;
+pub use pending::Pending;
 pub use proof::{IndexAnswer, Leaf};
 pub use touches::{Touch, Touches};
 

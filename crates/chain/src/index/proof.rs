@@ -33,7 +33,7 @@ impl Index {
         let mut path = Vec::new();
         while depth < trie.cell_depth() && !is_leaf(trie.published.counts[node] as usize, depth) {
             if depth == trie.depth()
-                && let Some(crowd) = &trie.groups()[trie.group_of(route)].crowd
+                && let Some(crowd) = trie.crowd(trie.group_of(route))
             {
                 (trie, node) = (crowd, 1);
             }
@@ -60,7 +60,7 @@ impl Index {
             return;
         }
         if depth == trie.depth()
-            && let Some(crowd) = &trie.groups()[node - trie.groups().len()].crowd
+            && let Some(crowd) = trie.crowd(node - trie.groups().len())
         {
             self.published_below(crowd, 1, depth, entries);
             return;

@@ -1,8 +1,9 @@
 //! A trie of groups and cells over all accounts whose paths begin with some bits: the whole index, or a crowd in it.
 use super::group::{Group, fingerprint};
-use super::hashing::Pending;
 use super::pages::{At, Pages};
-use spv::{Hash, IndexEntry, ZERO_HASH};
+use super::pending::{Nodes, Pending};
+use spv::IndexEntry;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use wire::AccountId;
 
@@ -22,20 +23,20 @@ pub(super) const MAX_CELL: u32 = 128;
 const MIN_CROWD_BITS: u32 = 3;
 
 /// The most bits that number a group: those of its cells follow.
-const MAX_DEPTH: u32 = u64::BITS - CELL_BITS;
+pub(super) const MAX_DEPTH: u32 = u64::BITS - CELL_BITS;
 
 /// All accounts whose paths begin with the same `base` bits.
 #[derive(Debug)]
 pub(super) struct Trie {
-    base: u32,
+    pub(super) base: u32,
     /// Bits of the path that number the groups, with those before them.
-    depth: u32,
-    groups: Vec<Group>,
-    cells: Vec<Cell>,
+    pub(super) depth: u32,
+    pub(super) groups: Vec<Group>,
+    pub(super) cells: Vec<Cell>,
     /// Accounts that are in none of its crowds.
-    spread: u64,
-    /// Its groups that are crowds.
-    crowds: usize,
+    pub(super) spread: u64,
+    /// Those that have too many accounts for a group, by the numbers of their groups, which are empty.
+    pub(super) crowds: BTreeMap<usize, Self>,
     /// The nodes as of the last publication.
     pub(super) published: Nodes,
 }
@@ -46,22 +47,7 @@ pub(super) struct Cell {
     /// The newest image of one of its accounts, see [`super::images`].
     pub(super) image: u64,
     /// Its accounts, if its group is no crowd.
-    accounts: u32,
-}
-
-/// The nodes from the cells up, as a heap: node i has the children 2i and 2i + 1. Those below the node of a crowd are not used,
-/// as the crowd has its own.
-#[derive(Debug)]
-pub(super) struct Nodes {
-    pub(super) hashes: Vec<Hash>,
-    /// The numbers of accounts below.
-    pub(super) counts: Vec<u32>,
-}
-
-impl Nodes {
-    pub(super) fn new(cells: usize) -> Self {
-        Self { hashes: vec![ZERO_HASH; 2 * cells], counts: vec![0; 2 * cells] }
-    }
+    pub(super) accounts: u32,
 }
 
 impl Trie {
@@ -74,7 +60,7 @@ impl Trie {
             groups: Vec::new(),
             cells: Vec::new(),
             spread: 0,
-            crowds: 0,
+            crowds: BTreeMap::new(),
             published: Nodes { hashes: Vec::new(), counts: Vec::new() },
         };
         trie.clear((base + bits_for(accounts).max(least)).min(MAX_DEPTH));
@@ -82,14 +68,14 @@ impl Trie {
     }
 
     /// Begins anew with empty groups of this depth.
-    fn clear(&mut self, depth: u32) {
+    pub(super) fn clear(&mut self, depth: u32) {
         let groups = 1 << (depth - self.base);
         let cells = groups << CELL_BITS;
         self.depth = depth;
         self.groups = std::iter::repeat_with(Group::default).take(groups).collect();
         self.cells = vec![Cell::default(); cells];
         self.spread = 0;
-        self.crowds = 0;
+        self.crowds.clear();
         self.published = Nodes::new(cells);
     }
 
@@ -103,8 +89,8 @@ impl Trie {
         }
         let cells = &self.cells[number << CELL_BITS..(number + 1) << CELL_BITS];
         if self.can_have_crowds() && cells.iter().any(|cell| cell.accounts > MAX_CELL) {
-            self.groups[number].crowd = Some(Box::new(Self::of(pages, self.depth, entries)));
-            self.crowds += 1;
+            let crowd = Self::of(pages, self.depth, entries);
+            self.crowds.insert(number, crowd);
         } else {
             self.groups[number] = Group::new(pages, self.depth, entries);
             self.spread += entries.len() as u64;
@@ -112,14 +98,14 @@ impl Trie {
     }
 
     /// The crowd of these entries, which are in order.
-    fn of(pages: &mut Pages, base: u32, entries: &[(u64, IndexEntry)]) -> Self {
+    pub(super) fn of(pages: &mut Pages, base: u32, entries: &[(u64, IndexEntry)]) -> Self {
         let mut crowd = Self::new(base, entries.len() as u64);
         crowd.fill_all(pages, entries);
         crowd
     }
 
     /// Puts entries with their paths, which are in order, in the empty groups that they are for.
-    fn fill_all(&mut self, pages: &mut Pages, mut entries: &[(u64, IndexEntry)]) {
+    pub(super) fn fill_all(&mut self, pages: &mut Pages, mut entries: &[(u64, IndexEntry)]) {
         while let Some((path, _)) = entries.first() {
             let number = self.group_of(*path);
             let end = entries.partition_point(|(path, _)| self.group_of(*path) <= number);
@@ -129,7 +115,7 @@ impl Trie {
     }
 
     /// Whether paths have enough bits behind those of a group to tell its accounts apart.
-    fn can_have_crowds(&self) -> bool {
+    pub(super) fn can_have_crowds(&self) -> bool {
         self.depth + MIN_CROWD_BITS <= MAX_DEPTH
     }
 
@@ -151,12 +137,19 @@ impl Trie {
     }
 
     pub(super) fn has_crowds(&self) -> bool {
-        self.crowds > 0
+        !self.crowds.is_empty()
+    }
+
+    /// The crowd in the group of this number, if it is one.
+    #[inline]
+    pub(super) fn crowd(&self, number: usize) -> Option<&Self> {
+        // Mostly there is none at all.
+        if self.crowds.is_empty() { None } else { self.crowds.get(&number) }
     }
 
     /// The crowd in the group of this number.
     pub(super) fn crowd_mut(&mut self, number: usize) -> Option<&mut Self> {
-        self.groups.get_mut(number)?.crowd.as_deref_mut()
+        self.crowds.get_mut(&number)
     }
 
     #[inline]
@@ -183,7 +176,7 @@ impl Trie {
     /// The trie, this one or a crowd in it, that has the path's group.
     pub(super) fn lowest(&self, path: u64) -> &Self {
         let mut trie = self;
-        while let Some(crowd) = &trie.groups[trie.group_of(path)].crowd {
+        while let Some(crowd) = trie.crowd(trie.group_of(path)) {
             trie = crowd;
         }
         trie
@@ -201,7 +194,7 @@ impl Trie {
     pub(super) fn touch(&mut self, pending: &mut Pending, path: u64) -> &mut Cell {
         let cell = self.cell_of(path);
         pending.mark(cell);
-        if self.groups[cell >> CELL_BITS].crowd.is_none() {
+        if self.crowd(cell >> CELL_BITS).is_none() {
             return &mut self.cells[cell];
         }
         self.touch_in_crowd(pending, path)
@@ -212,8 +205,8 @@ impl Trie {
     fn touch_in_crowd(&mut self, pending: &mut Pending, path: u64) -> &mut Cell {
         let cell = self.cell_of(path);
         let number = cell >> CELL_BITS;
-        match &mut self.groups[number].crowd {
-            Some(crowd) => crowd.touch(pending.crowd(number, crowd), path),
+        match self.crowds.get_mut(&number) {
+            Some(crowd) => crowd.touch(pending.crowd(number, crowd.cells.len()), path),
             None => &mut self.cells[cell],
         }
     }
@@ -222,11 +215,11 @@ impl Trie {
     #[inline]
     pub(super) fn insert(&mut self, pages: &mut Pages, pending: &mut Pending, path: u64, entry: IndexEntry) {
         let cell = self.cell_of(path);
-        let group = &mut self.groups[cell >> CELL_BITS];
-        if group.crowd.is_some() {
+        let number = cell >> CELL_BITS;
+        if self.crowd(number).is_some() {
             return self.insert_in_crowd(pages, pending, path, entry);
         }
-        group.insert(pages, path, fingerprint(path, self.depth), entry);
+        self.groups[number].insert(pages, path, fingerprint(path, self.depth), entry);
         self.spread += 1;
         self.cells[cell].accounts += 1;
         pending.mark(cell);
@@ -236,8 +229,8 @@ impl Trie {
     fn insert_in_crowd(&mut self, pages: &mut Pages, pending: &mut Pending, path: u64, entry: IndexEntry) {
         let cell = self.cell_of(path);
         let number = cell >> CELL_BITS;
-        if let Some(crowd) = &mut self.groups[number].crowd {
-            crowd.insert(pages, pending.crowd(number, crowd), path, entry);
+        if let Some(crowd) = self.crowds.get_mut(&number) {
+            crowd.insert(pages, pending.crowd(number, crowd.cells.len()), path, entry);
         }
         pending.mark(cell);
     }
@@ -248,8 +241,8 @@ impl Trie {
         pending.mark(cell);
         let number = cell >> CELL_BITS;
         let group = &mut self.groups[number];
-        if let Some(crowd) = &mut group.crowd {
-            crowd.remove(pages, pending.crowd(number, crowd), path, account);
+        if let Some(crowd) = self.crowds.get_mut(&number) {
+            crowd.remove(pages, pending.crowd(number, crowd.cells.len()), path, account);
         } else if let Some(place) = group.find(pages, path, self.depth, account) {
             group.remove(pages, place);
             self.spread -= 1;
@@ -259,69 +252,27 @@ impl Trie {
 
     /// All entries with their paths, in their order; their pages are given back.
     pub(super) fn take(self, pages: &mut Pages) -> Vec<(u64, IndexEntry)> {
-        self.groups.into_iter().flat_map(|group| group.take(pages)).collect()
-    }
-
-    /// Makes room for accounts of these paths: more groups where the mean of those that are no crowds would become too large,
-    /// and crowds of those with too large a cell. All that was applied is published.
-    pub(super) fn prepare(&mut self, pages: &mut Pages, pending: &mut Pending, paths: &[u64]) {
-        let to_crowds = if self.crowds == 0 { 0 } else { paths.iter().filter(|path| self.is_in_crowd(**path)).count() };
-        let depth = self.base + bits_for(self.spread + (paths.len() - to_crowds) as u64);
-        if depth.min(MAX_DEPTH) > self.depth {
-            self.regroup(pages, depth.min(MAX_DEPTH));
-            *pending = Pending::of(self);
-            pending.hash(self, pages);
-            pending.publish_to(self);
-        }
-        let mut more = vec![0; self.cells.len()];
-        paths.iter().for_each(|path| more[self.cell_of(*path)] += 1);
-        for path in paths {
-            let cell = self.cell_of(*path);
-            if self.cells[cell].accounts + more[cell] > MAX_CELL && self.can_have_crowds() && !self.is_in_crowd(*path) {
-                self.make_crowd(pages, pending, cell >> CELL_BITS);
-            }
-        }
-        if self.crowds > 0 {
-            let mut paths: Vec<_> = paths.iter().copied().filter(|path| self.is_in_crowd(*path)).collect();
-            paths.sort_unstable();
-            for paths in paths.chunk_by(|a, b| self.group_of(*a) == self.group_of(*b)).collect::<Vec<_>>() {
-                let number = self.group_of(paths[0]);
-                if let Some(crowd) = &mut self.groups[number].crowd {
-                    crowd.prepare(pages, pending.crowd(number, crowd), paths);
-                }
-            }
-        }
-    }
-
-    fn is_in_crowd(&self, path: u64) -> bool {
-        self.groups[self.group_of(path)].crowd.is_some()
-    }
-
-    /// Sorts all entries into groups of this depth.
-    fn regroup(&mut self, pages: &mut Pages, depth: u32) {
-        let groups = std::mem::take(&mut self.groups);
-        self.clear(depth);
-        for group in groups {
-            let entries = group.take(pages);
-            self.fill_all(pages, &entries);
-        }
-    }
-
-    /// Makes a crowd of a group, with hashes that are published: they are those of its node.
-    fn make_crowd(&mut self, pages: &mut Pages, pending: &mut Pending, number: usize) {
-        let entries = std::mem::take(&mut self.groups[number]).take(pages);
-        let mut crowd = Box::new(Self::of(pages, self.depth, &entries));
-        let pending = pending.crowd(number, &crowd);
-        pending.hash(&crowd, pages);
-        pending.publish_to(&mut crowd);
-        self.groups[number].crowd = Some(crowd);
-        self.spread -= entries.len() as u64;
-        self.crowds += 1;
+        let Self { groups, mut crowds, .. } = self;
+        let groups = groups.into_iter().enumerate();
+        groups.flat_map(|(number, group)| take_group(number, group, &mut crowds, pages)).collect()
     }
 
     /// All entries in their order, a few at a time.
-    pub(super) fn chunks<'a>(&'a self, pages: &'a Pages) -> impl Iterator<Item = &'a [IndexEntry]> {
-        self.groups.iter().flat_map(move |group| group.chunks(pages))
+    pub(super) fn chunks<'a>(&'a self, pages: &'a Pages) -> Box<dyn Iterator<Item = &'a [IndexEntry]> + 'a> {
+        self.chunks_of(pages, 0..self.groups.len())
+    }
+
+    /// Those of some groups, or of the crowds in their places.
+    fn chunks_of<'a>(
+        &'a self,
+        pages: &'a Pages,
+        numbers: Range<usize>,
+    ) -> Box<dyn Iterator<Item = &'a [IndexEntry]> + 'a> {
+        // What is boxed is different for each depth of crowds in crowds.
+        Box::new(numbers.flat_map(move |number| {
+            let crowd = self.crowd(number).map(|crowd| crowd.chunks(pages));
+            crowd.into_iter().flatten().chain(self.groups[number].chunks(pages))
+        }))
     }
 
     /// The entries below a node above the cells.
@@ -335,8 +286,7 @@ impl Trie {
             _ => {
                 let above = self.depth - depth;
                 let first = (node << above) - self.groups.len();
-                let groups = self.groups[first..first + (1 << above)].iter();
-                groups.flat_map(|group| group.chunks(pages)).flatten().copied().collect()
+                self.chunks_of(pages, first..first + (1 << above)).flatten().copied().collect()
             }
         }
     }
@@ -351,7 +301,8 @@ impl Trie {
     /// The most accounts of a cell that is hashed as a whole, and of a group that entries are moved in.
     #[cfg(test)]
     pub(super) fn largest(&self) -> (u32, usize) {
-        let own = self.groups.iter().zip(self.cells.chunks(1 << CELL_BITS)).map(|(group, cells)| match &group.crowd {
+        let own = self.groups.iter().zip(self.cells.chunks(1 << CELL_BITS)).enumerate();
+        let own = own.map(|(number, (group, cells))| match self.crowd(number) {
             Some(crowd) => crowd.largest(),
             None => (cells.iter().map(|cell| cell.accounts).max().unwrap_or(0), group.len()),
         });
@@ -359,7 +310,20 @@ impl Trie {
     }
 }
 
+/// All entries of a group with their paths, or of the crowd that is in its place.
+pub(super) fn take_group(
+    number: usize,
+    group: Group,
+    crowds: &mut BTreeMap<usize, Trie>,
+    pages: &mut Pages,
+) -> Vec<(u64, IndexEntry)> {
+    match crowds.remove(&number) {
+        Some(crowd) => crowd.take(pages),
+        None => group.take(pages),
+    }
+}
+
 /// How many bits number the groups for so many accounts.
-fn bits_for(accounts: u64) -> u32 {
+pub(super) fn bits_for(accounts: u64) -> u32 {
     accounts.div_ceil(MAX_MEAN_GROUP).max(1).next_power_of_two().ilog2()
 }

@@ -1,0 +1,64 @@
+//! How a trie grows: more groups, and crowds in the place of those with too large a cell.
+use super::pages::Pages;
+use super::pending::Pending;
+use super::trie::{CELL_BITS, MAX_CELL, MAX_DEPTH, Trie, bits_for, take_group};
+
+impl Trie {
+    /// Makes room for accounts of these paths: more groups where the mean of those that are no crowds would become too large,
+    /// and crowds of those with too large a cell. All that was applied is published.
+    pub(super) fn prepare(&mut self, pages: &mut Pages, pending: &mut Pending, paths: &[u64]) {
+        let to_crowds =
+            if self.crowds.is_empty() { 0 } else { paths.iter().filter(|path| self.is_in_crowd(**path)).count() };
+        let depth = self.base + bits_for(self.spread + (paths.len() - to_crowds) as u64);
+        if depth.min(MAX_DEPTH) > self.depth {
+            self.regroup(pages, depth.min(MAX_DEPTH));
+            *pending = Pending::of_cells(self.cells.len());
+            pending.hash(self, pages);
+            pending.publish_to(self);
+        }
+        let mut more = vec![0; self.cells.len()];
+        paths.iter().for_each(|path| more[self.cell_of(*path)] += 1);
+        for path in paths {
+            let cell = self.cell_of(*path);
+            if self.cells[cell].accounts + more[cell] > MAX_CELL && self.can_have_crowds() && !self.is_in_crowd(*path) {
+                self.make_crowd(pages, pending, cell >> CELL_BITS);
+            }
+        }
+        if !self.crowds.is_empty() {
+            let mut paths: Vec<_> = paths.iter().copied().filter(|path| self.is_in_crowd(*path)).collect();
+            paths.sort_unstable();
+            for paths in paths.chunk_by(|a, b| self.group_of(*a) == self.group_of(*b)).collect::<Vec<_>>() {
+                let number = self.group_of(paths[0]);
+                if let Some(crowd) = self.crowds.get_mut(&number) {
+                    crowd.prepare(pages, pending.crowd(number, crowd.cells.len()), paths);
+                }
+            }
+        }
+    }
+
+    fn is_in_crowd(&self, path: u64) -> bool {
+        self.crowd(self.group_of(path)).is_some()
+    }
+
+    /// Sorts all entries into groups of this depth.
+    fn regroup(&mut self, pages: &mut Pages, depth: u32) {
+        let groups = std::mem::take(&mut self.groups);
+        let mut crowds = std::mem::take(&mut self.crowds);
+        self.clear(depth);
+        for (number, group) in groups.into_iter().enumerate() {
+            let entries = take_group(number, group, &mut crowds, pages);
+            self.fill_all(pages, &entries);
+        }
+    }
+
+    /// Makes a crowd of a group, with hashes that are published: they are those of its node.
+    fn make_crowd(&mut self, pages: &mut Pages, pending: &mut Pending, number: usize) {
+        let entries = std::mem::take(&mut self.groups[number]).take(pages);
+        let mut crowd = Self::of(pages, self.depth, &entries);
+        let pending = pending.crowd(number, crowd.cells.len());
+        pending.hash(&crowd, pages);
+        pending.publish_to(&mut crowd);
+        self.crowds.insert(number, crowd);
+        self.spread -= entries.len() as u64;
+    }
+}
