@@ -17,46 +17,9 @@
 #define FRAME_BYTES (HEADERS + COMPACT_BYTES)
 #define PROOF_FRAME_BYTES (HEADERS + 8 * PROOF_WORDS)
 
-// In place of a command: the proof of an address' latest transaction.
-#define GENERATE_PROOF 0
-
 // What TRANSFER moves, to the account after, and ISSUE gives.
 #define AMOUNT 1
 #define PLENTY 1000000
-
-// The first page of the arena. Twin of crates/xdp/src/generator.rs.
-struct generator {
-	// The headers of a request, filled up to whole words.
-	u64 headers[6];
-	u64 command;
-	u64 accounts;
-	// Requests are for one account after the other, or for any.
-	u64 any;
-	// What transaction ids begin with.
-	u64 transactions;
-	// The lowest account.
-	u64 lowest;
-	// What each processor counts by itself, at this offset in the arena: a line that two of them wrote would take as long as a request.
-	u64 tallies_at;
-	u64 processors;
-	u64 reserved[3];
-	// Requests made of one account after the other.
-	u64 ordered;
-	u64 reserved_ordered[7];
-};
-_Static_assert(sizeof(struct generator) == 192, "as in generator.rs");
-
-struct tally {
-	// Requests made, and when the first was (CLOCK_MONOTONIC, nanoseconds).
-	u64 made;
-	u64 first;
-	// Replies, those of them with status 0, and when the last one came.
-	u64 replies;
-	u64 good;
-	u64 last;
-	u64 reserved[3];
-};
-_Static_assert(sizeof(struct tally) == 64, "a cache line, as in generator.rs");
 
 #define GENERATOR(field) __builtin_offsetof(struct generator, field)
 #define TALLY(field) __builtin_offsetof(struct tally, field)

@@ -43,6 +43,8 @@ struct kv_work {
 	u64 headers[KV_HEADERS_BYTES / 8];
 };
 
+_Static_assert(sizeof(struct kv_work) <= KV_WORK_BYTES, "the map's values hold it");
+
 struct kv_reply {
 	// Bytes of the payload.
 	u32 length;
@@ -101,7 +103,7 @@ INLINE u32 kv_key(struct kv_work *work, u32 length)
 		key_bytes += (mask & KV_ONES) * KV_ONES >> 56;
 		open &= ((low | -low) >> 63) - 1;
 	}
-	return other || key_bytes > KV_KEY_BYTES ? 0 : key_bytes;
+	return other || key_bytes > MAX_KEY ? 0 : key_bytes;
 }
 
 // Makes the reply to a request that is in the memory, if the mirror has it.

@@ -56,6 +56,13 @@
 // Flag: what is not answered goes to a socket of the node's (AF_XDP) instead of the host's network stack.
 #define STATE_REDIRECT 8
 
+// The longest frame that such a socket has room for: a page without what the kernel leaves free before a
+// frame (`XDP_PACKET_HEADROOM`).
+#define SOCKET_BYTES 3840
+
+// Bytes of each processor's memory for a request of the key-value store and its reply, and some more.
+#define KV_WORK_BYTES 2048
+
 // Stripes, each with a lock of its own: so many that the processors of a large machine rarely meet in one.
 #define STRIPES 4096
 
@@ -91,8 +98,23 @@
 // More than the largest status that is counted by command: a power of two.
 #define STATUSES 32
 
+// In place of a command: the proof of an address' latest transaction.
+#define GENERATE_PROOF 0
+
+// Words that the headers of a request are filled up to.
+#define GENERATE_HEADER_WORDS 6
+
+// Words of a proof's body behind the tip, in measurements and tests.
+#define BODY_WORDS 32
+
 // Most shards of a store.
 #define MIRROR_SHARDS 256
+
+// Where the slots begin: the header has a page of its own.
+#define MIRROR_SLOTS_AT 4096
+
+// Bytes of the longest key (memcached's protocol.txt).
+#define MAX_KEY 250
 
 // Slots that a key may be in.
 #define MIRROR_WAYS 2
@@ -492,6 +514,68 @@ _Static_assert(__builtin_offsetof(struct retry_set, next) == 4, "schema/layouts.
 _Static_assert(__builtin_offsetof(struct retry_set, tags) == 8, "schema/layouts.toml");
 _Static_assert(__builtin_offsetof(struct retry_set, sequences) == 48, "schema/layouts.toml");
 _Static_assert(sizeof(struct retry_set) == 128, "schema/layouts.toml");
+
+// The first page of the generator's arena: what is asked for.
+struct generator {
+	// The headers of a request, filled up to whole words.
+	u64 headers[GENERATE_HEADER_WORDS];
+	// A command of the protocol, or GENERATE_PROOF.
+	u64 command;
+	// How many accounts there are from the lowest on.
+	u64 accounts;
+	// Not 0: requests are for any account, instead of one after the other.
+	u64 any;
+	// What transaction ids begin with.
+	u64 transactions;
+	// The lowest account.
+	u64 lowest;
+	// Where the tallies are in the arena, one of each processor: a line that two of them wrote would take as long
+	// as a request.
+	u64 tallies_at;
+	// Number of tallies.
+	u64 processors;
+	// The rest of the cache line.
+	u64 reserved[3];
+	// Requests made of one account after the other.
+	u64 ordered;
+	// The rest of the cache line.
+	u64 reserved_ordered[7];
+};
+_Static_assert(__builtin_offsetof(struct generator, headers) == 0, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, command) == 48, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, accounts) == 56, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, any) == 64, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, transactions) == 72, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, lowest) == 80, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, tallies_at) == 88, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, processors) == 96, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, reserved) == 104, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, ordered) == 128, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct generator, reserved_ordered) == 136, "schema/layouts.toml");
+_Static_assert(sizeof(struct generator) == 192, "schema/layouts.toml");
+
+// What a processor has counted: a cache line.
+struct tally {
+	// Requests made.
+	u64 made;
+	// When the first was, in nanoseconds of the monotonic clock.
+	u64 first;
+	// Replies that came.
+	u64 replies;
+	// Those of them with status 0.
+	u64 good;
+	// When the last one came.
+	u64 last;
+	// The rest of the cache line.
+	u64 reserved[3];
+};
+_Static_assert(__builtin_offsetof(struct tally, made) == 0, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct tally, first) == 8, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct tally, replies) == 16, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct tally, good) == 24, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct tally, last) == 32, "schema/layouts.toml");
+_Static_assert(__builtin_offsetof(struct tally, reserved) == 40, "schema/layouts.toml");
+_Static_assert(sizeof(struct tally) == 64, "schema/layouts.toml");
 
 // The first bytes of the mirror of a store.
 struct mirror_header {

@@ -10,13 +10,10 @@
 #define MIRROR(field) __builtin_offsetof(struct mirror_header, field)
 #define SLOT(field) __builtin_offsetof(struct mirror_slot, field)
 
-// The header has a page of its own.
-#define MIRROR_SLOTS_AT 4096
 _Static_assert(sizeof(struct mirror_header) <= MIRROR_SLOTS_AT, "the header fits its page");
 
-// The longest key (memcached's protocol.txt), in bytes and in pairs of words.
-#define KV_KEY_BYTES 250
-#define KV_KEY_PAIRS ((KV_KEY_BYTES + 15) / 16)
+// Pairs of words of the longest key.
+#define KV_KEY_PAIRS ((MAX_KEY + 15) / 16)
 
 // Words of the text before the key: the end of the datagram's header, and `VALUE `.
 #define MIRROR_KEY_AT 1
@@ -49,7 +46,7 @@ INLINE bool mirror_has_key(const u64 *text, const u64 *key, u32 key_bytes)
 	u32 whole = key_bytes / 8;
 	u64 difference = 0;
 
-	for (u32 word = 0; word < KV_KEY_BYTES / 8 && word < whole; word++)
+	for (u32 word = 0; word < MAX_KEY / 8 && word < whole; word++)
 		difference |= text[word] ^ key[word];
 	u32 last = whole & 31, rest = key_bytes % 8;
 

@@ -8,8 +8,7 @@
 
 #define REQUEST_AT (ETHERNET_BYTES + IPV4_BYTES + UDP_BYTES)
 
-// The body of every proof: the tip and so many words.
-#define BODY_WORDS 32
+// The body of every proof: the tip and some words.
 #define PROOF_WORDS ((PROOF_BYTES + TIP_BYTES) / 8 + BODY_WORDS)
 
 // Ethernet, IPv4 and UDP from 10.0.0.2 to 10.0.0.1.

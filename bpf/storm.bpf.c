@@ -10,10 +10,6 @@
 // The page behind the state: the test takes it first.
 #define STORM_AT 4096
 
-#define ADDRESSES 64
-// An account's n-th ISSUE has this transaction id and n.
-#define ISSUES 100000000
-
 enum kind { BALANCE, ADDED, RETRY, PROOF };
 _Static_assert(PROOF + 1 == KINDS, "as many as are counted");
 

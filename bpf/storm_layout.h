@@ -11,6 +11,12 @@
 // Kinds of requests: balances, new accounts, retries, proofs.
 #define KINDS 4
 
+// Addresses that there are proofs of. Each block touches an eighth of them.
+#define ADDRESSES 64
+
+// An account's n-th ISSUE has this transaction id and n, so that a retry tells what the balance was.
+#define ISSUES 0x5f5e100u
+
 // What the program and the writer of the test tell each other.
 struct storm {
 	// Number of the run.

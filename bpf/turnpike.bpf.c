@@ -6,9 +6,6 @@
 
 #define SEC(name) __attribute__((section(name), used))
 
-// The longest frame that sockets have room for: `MOST` in crates/xdp/src/umem.rs.
-#define SOCKET_BYTES 1792
-
 // Maps, made and named by the loader (crates/xdp/src/program.rs).
 SEC(".maps") struct { int unused; } counters, sockets;
 

@@ -198,7 +198,7 @@ impl<'a> Outlet<'a> {
         let Reply { peer, bytes } = reply;
         let (Some(via), port) = (peer.via, self.port) else { return false };
         let headers = frame::headers_length(peer, &via);
-        if bytes.is_empty() || headers + bytes.len() > xdp::MOST_BYTES {
+        if bytes.is_empty() || headers + bytes.len() > xdp::SOCKET_BYTES {
             return false;
         }
         let Some(mut frame) = self.sender(via.queue).and_then(Sender::take) else { return false };

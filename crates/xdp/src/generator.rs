@@ -12,7 +12,12 @@ use std::{
 
 use table::{Array, Region};
 
-use crate::{Arena, Error, Interface, Link, Mode, loader, program::possible_processors, sys};
+use crate::{
+    Arena, Error, Interface, Link, Mode, loader,
+    program::possible_processors,
+    shared_layout::{BODY_WORDS, GENERATE_HEADER_WORDS, GENERATE_PROOF, generator, tally},
+    sys,
+};
 
 /// What `build.rs` made of `bpf/generator.bpf.c`: empty where there was no compiler.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/generator.o"));
@@ -26,33 +31,20 @@ const FRAME: usize = HEADERS + 22;
 const PROOF_FRAME: usize = HEADERS + 48 + PROOF_BODY;
 
 /// Bytes of a proof's body that there is room for: a tip, and as many words as in `bpf/request.h`.
-pub const PROOF_BODY: usize = 40 + 32 * 8;
+pub const PROOF_BODY: usize = 40 + BODY_WORDS * WORD;
 
 /// In place of a command: a request for the proof of an address' latest transaction. The address is the number of the account, from 1
 /// on, in 8 bytes, little-endian, and zeros.
-pub const PROOF: u32 = 0;
+pub const PROOF: u32 = GENERATE_PROOF;
 
 /// Frames that the kernel makes and sends at a time: its own default, and the most that a poll of an interface takes.
 const BATCH: u32 = 64;
 
-/// Where fields are in the first page, in words.
-const COMMAND: usize = 6;
-const ACCOUNTS: usize = 7;
-const ANY: usize = 8;
-const TRANSACTIONS: usize = 9;
-const LOWEST: usize = 10;
-const TALLIES: usize = 11;
-const PROCESSORS: usize = 12;
-const ORDERED: usize = 16;
-const WORDS: usize = 24;
+const WORD: usize = size_of::<u64>();
 
-/// What is in a tally, of which each processor has one: a cache line.
-const MADE: usize = 0;
-const FIRST: usize = 1;
-const REPLIES: usize = 2;
-const GOOD: usize = 3;
-const LAST: usize = 4;
-const TALLY: usize = 8;
+/// Words of the first page that are in use, and of a tally, of which each processor has one.
+const WORDS: usize = generator::BYTES / WORD;
+const TALLY: usize = tally::BYTES / WORD;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +109,7 @@ impl Generator {
     /// Loads the generator, and attaches what takes the replies. To be called, and used, in the namespace of the interface.
     pub fn load(interface: &Interface, from: Ipv4Addr, to: SocketAddrV4, to_mac: [u8; 6]) -> Result<Self, Error> {
         let processors = possible_processors();
-        let bytes = processors * TALLY * size_of::<u64>();
+        let bytes = processors * tally::BYTES;
         let arena = Arena::with_room_for(&[bytes])?;
         let (tallies, tallies_at) = arena.take(bytes)?;
         let words = |region: Region, count| {
@@ -126,8 +118,8 @@ impl Generator {
                 .unwrap_or_else(|| unreachable!("regions are aligned to pages, and as long"))
         };
         let (words, tallies) = (words(arena.first_page(), WORDS), words(tallies, processors * TALLY));
-        words[TALLIES].store(tallies_at, Relaxed);
-        words[PROCESSORS].store(processors as u64, Relaxed);
+        words[generator::TALLIES_AT / WORD].store(tallies_at, Relaxed);
+        words[generator::PROCESSORS / WORD].store(processors as u64, Relaxed);
         let load = |section| loader::load(OBJECT, section, &arena, &[], true);
         let (program, receive) = (Section(load("generate")?), Section(load("receive")?));
         // The kernel calls programs that are attached somewhere by a list of their addresses. Each run of one that is attached
@@ -151,41 +143,46 @@ impl Generator {
     pub fn begin(&self, requests: &Requests) {
         let Requests { command, lowest, accounts, any, transactions } = *requests;
         let mut headers = self.envelope.headers(frame_bytes(command)).to_vec();
-        headers.resize(COMMAND * 8, 0);
+        headers.resize(GENERATE_HEADER_WORDS * WORD, 0);
         for (word, bytes) in self.words.iter().zip(headers.as_chunks::<8>().0) {
             word.store(u64::from_le_bytes(*bytes), Relaxed);
         }
         for (at, value) in [
-            (COMMAND, command.into()),
-            (LOWEST, lowest.into()),
-            (ACCOUNTS, accounts.into()),
-            (ANY, any.into()),
-            (TRANSACTIONS, transactions.into()),
-            (ORDERED, 0),
+            (generator::COMMAND, command.into()),
+            (generator::LOWEST, lowest.into()),
+            (generator::ACCOUNTS, accounts.into()),
+            (generator::ANY, any.into()),
+            (generator::TRANSACTIONS, transactions.into()),
+            (generator::ORDERED, 0),
         ] {
-            self.words[at].store(value, Relaxed);
+            self.words[at / WORD].store(value, Relaxed);
         }
         self.tallies.iter().for_each(|word| word.store(0, Relaxed));
     }
 
     /// How far apart the transaction ids of requests for any account are on one processor, so that those of others fit between.
     pub fn interleaved(&self) -> u32 {
-        self.words[PROCESSORS].load(Relaxed) as u32
+        self.words[generator::PROCESSORS / WORD].load(Relaxed) as u32
     }
 
     /// Makes and sends so many requests. Returns when they are on their way.
     pub fn send(&self, count: u32) -> io::Result<()> {
         let frame = [0; PROOF_FRAME];
-        let bytes = frame_bytes(self.words[COMMAND].load(Relaxed) as u32);
+        let bytes = frame_bytes(self.words[generator::COMMAND / WORD].load(Relaxed) as u32);
         sys::test_run_live(self.program.as_fd(), &frame[..bytes], self.interface, count, BATCH)
     }
 
     /// What has become of all that was sent since it began.
     pub fn tally(&self) -> Tally {
-        let each = |field: usize| self.tallies[field..].iter().step_by(TALLY).map(|word| word.load(Relaxed));
-        let first = each(FIRST).filter(|time| *time > 0).min().unwrap_or(0);
-        let nanoseconds = each(LAST).max().unwrap_or(0).saturating_sub(first);
-        Tally { made: each(MADE).sum(), replies: each(REPLIES).sum(), good: each(GOOD).sum(), nanoseconds }
+        let each = |field: usize| self.tallies[field / WORD..].iter().step_by(TALLY).map(|word| word.load(Relaxed));
+        let first = each(tally::FIRST).filter(|time| *time > 0).min().unwrap_or(0);
+        let nanoseconds = each(tally::LAST).max().unwrap_or(0).saturating_sub(first);
+        Tally {
+            made: each(tally::MADE).sum(),
+            replies: each(tally::REPLIES).sum(),
+            good: each(tally::GOOD).sum(),
+            nanoseconds,
+        }
     }
 }
 

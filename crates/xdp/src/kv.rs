@@ -10,6 +10,7 @@ use crate::{
     error::refused,
     loader,
     program::{count, possible_processors},
+    shared_layout::KV_WORK_BYTES,
     sys,
 };
 
@@ -18,9 +19,6 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kv.o"));
 
 /// The same of `bpf/kv_bench.bpf.c`.
 const BENCH_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kv_bench.o"));
-
-/// Bytes of `struct kv_work` (bpf/kv.h), of which each processor has one, and some more.
-const WORK: u32 = 2048;
 
 /// The program over the mirror of a store, and its maps.
 #[derive(Debug)]
@@ -47,7 +45,7 @@ impl KvProgram {
             sys::create_map(sys::MAP_PERCPU_ARRAY, name, [4, size], entries, 0).map_err(refused("a map"))
         };
         let counters = map("counters", 8, KvCounter::ALL.len() as u32)?;
-        let work = map("work", WORK, 1)?;
+        let work = map("work", KV_WORK_BYTES, 1)?;
         let maps = [("counters", counters.as_fd()), ("work", work.as_fd())];
         let program = loader::load(object, section, arena, &maps, true)?;
         Ok(Self { program, counters, processors: possible_processors() })

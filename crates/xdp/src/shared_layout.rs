@@ -22,6 +22,13 @@ pub const STATE_LOOPBACK: u64 = 4;
 /// Flag: what is not answered goes to a socket of the node's (AF_XDP) instead of the host's network stack.
 pub const STATE_REDIRECT: u64 = 8;
 
+/// The longest frame that such a socket has room for: a page without what the kernel leaves free before a
+/// frame (`XDP_PACKET_HEADROOM`).
+pub const SOCKET_BYTES: usize = 3840;
+
+/// Bytes of each processor's memory for a request of the key-value store and its reply, and some more.
+pub const KV_WORK_BYTES: u32 = 2048;
+
 /// Stripes, each with a lock of its own: so many that the processors of a large machine rarely meet in one.
 pub const STRIPES: usize = 4096;
 
@@ -56,6 +63,15 @@ pub const WHEN_STATUS: u32 = 63;
 
 /// More than the largest status that is counted by command: a power of two.
 pub const STATUSES: u32 = 32;
+
+/// In place of a command: the proof of an address' latest transaction.
+pub const GENERATE_PROOF: u32 = 0;
+
+/// Words that the headers of a request are filled up to.
+pub const GENERATE_HEADER_WORDS: usize = 6;
+
+/// Words of a proof's body behind the tip, in measurements and tests.
+pub const BODY_WORDS: usize = 32;
 
 /// An address as two numbers; those of IPv4 are mapped into IPv6.
 pub mod address {
@@ -249,6 +265,47 @@ pub mod retry_set {
     pub const TAGS: usize = 8;
     /// The lower half of its sequence.
     pub const SEQUENCES: usize = 48;
+}
+
+/// The first page of the generator's arena: what is asked for.
+pub mod generator {
+    /// Its length.
+    pub const BYTES: usize = 192;
+    /// The headers of a request, filled up to whole words.
+    pub const HEADERS: usize = 0;
+    /// A command of the protocol, or GENERATE_PROOF.
+    pub const COMMAND: usize = 48;
+    /// How many accounts there are from the lowest on.
+    pub const ACCOUNTS: usize = 56;
+    /// Not 0: requests are for any account, instead of one after the other.
+    pub const ANY: usize = 64;
+    /// What transaction ids begin with.
+    pub const TRANSACTIONS: usize = 72;
+    /// The lowest account.
+    pub const LOWEST: usize = 80;
+    /// Where the tallies are in the arena, one of each processor: a line that two of them wrote would take as
+    /// long as a request.
+    pub const TALLIES_AT: usize = 88;
+    /// Number of tallies.
+    pub const PROCESSORS: usize = 96;
+    /// Requests made of one account after the other.
+    pub const ORDERED: usize = 128;
+}
+
+/// What a processor has counted: a cache line.
+pub mod tally {
+    /// Its length.
+    pub const BYTES: usize = 64;
+    /// Requests made.
+    pub const MADE: usize = 0;
+    /// When the first was, in nanoseconds of the monotonic clock.
+    pub const FIRST: usize = 8;
+    /// Replies that came.
+    pub const REPLIES: usize = 16;
+    /// Those of them with status 0.
+    pub const GOOD: usize = 24;
+    /// When the last one came.
+    pub const LAST: usize = 32;
 }
 
 /// What the tier counts.

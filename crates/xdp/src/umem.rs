@@ -19,6 +19,8 @@ use rustix::{
     },
 };
 
+use crate::shared_layout::SOCKET_BYTES;
+
 /// Bytes of a frame: a page. The kernel keeps 256 of them for itself, and devices count what is left in steps of 1,024 (igb, ixgbe in zero
 /// copy): of half a page they would take 1,024 bytes, less than an Ethernet frame of 1,500, and drop what is longer.
 pub const FRAME_BYTES: usize = 4096;
@@ -26,8 +28,8 @@ pub const FRAME_BYTES: usize = 4096;
 /// Bytes that the kernel leaves free before a frame that it receives (`XDP_PACKET_HEADROOM`).
 const HEADROOM: usize = 256;
 
-/// The longest frame that is received.
-pub const MOST: usize = FRAME_BYTES - HEADROOM;
+// The program in the kernel passes longer frames on to the host.
+const _: () = assert!(SOCKET_BYTES == FRAME_BYTES - HEADROOM);
 
 /// The memory, until its last frame is gone.
 #[derive(Debug)]
@@ -103,7 +105,7 @@ impl Frame {
         self.length = length.min(FRAME_BYTES - usize::from(self.start)) as u16;
     }
 
-    /// Makes it empty, with room for [`MOST`] bytes.
+    /// Makes it empty, with room for [`SOCKET_BYTES`] bytes.
     pub fn clear(&mut self) {
         (self.start, self.length) = (HEADROOM as u16, 0);
     }

@@ -16,9 +16,9 @@ use std::sync::atomic::{
 use common::{Envelope, Tier, compact};
 use proof::Tip;
 use skip::Ability;
-use storm_layout::storm;
+use storm_layout::{ADDRESSES, ISSUES, storm};
 use table::Array;
-use turnpike_xdp::{Counter, Error, Program};
+use turnpike_xdp::{Counter, Error, Program, generator::PROOF_BODY};
 use wire::{Chain, Command, Query};
 
 /// Accounts whose balances change.
@@ -26,15 +26,6 @@ const BUSY: u64 = storm_layout::BUSY as u64;
 
 /// Accounts that are added meanwhile, which moves keys between their buckets.
 const ADDED: u64 = 20_000;
-
-/// Addresses that there are proofs of. Each block touches an eighth of them.
-const ADDRESSES: u64 = 64;
-
-/// Words of a proof's body behind the tip.
-const BODY_WORDS: u64 = 32;
-
-/// An account's n-th ISSUE has this transaction id and n, so that a retry tells what the balance was.
-const ISSUES: u32 = 100_000_000;
 
 /// Reads in one call of the kernel.
 const ROUND: u32 = 100_000;
@@ -105,7 +96,7 @@ fn body(height: u64, address: u64) -> Vec<u8> {
     let latest = height - ((height - address) & 7);
     let mixed = latest.wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(address.wrapping_mul(0x94d0_49bb_1331_11eb));
     let tip = tip(height);
-    let words = (0..BODY_WORDS).flat_map(|at| mixed.wrapping_add(at).to_le_bytes());
+    let words = (0..(PROOF_BODY as u64 - 40) / 8).flat_map(|at| mixed.wrapping_add(at).to_le_bytes());
     tip.hash.into_iter().chain(height.to_be_bytes()).chain(words).collect()
 }
 
@@ -197,7 +188,7 @@ fn set_up() -> Option<(Tier, Storm, Program)> {
 
 /// A frame with room for each kind of request; what is in it the program writes.
 fn frame() -> Vec<u8> {
-    Envelope::default().frame(&vec![0; 48 + 40 + 8 * BODY_WORDS as usize])
+    Envelope::default().frame(&vec![0; 48 + PROOF_BODY])
 }
 
 #[test]

@@ -11,10 +11,11 @@ use common::setting::{
     Client, Setting, a_node_that_remembers_little_conforms, config, conforms,
     other_traffic_and_restarts_are_not_disturbed, set_up,
 };
-use common::{CLIENT, CLIENT_V6, NODE, NODE_V6, STRANGER, within};
+use common::{CABLE, CLIENT, CLIENT_V6, NODE, NODE_V6, STRANGER, address, ip, within};
 use node::config::Backend;
 use skip::Ability;
-use wire::Promise;
+use wire::{BatchEntries, BatchFormat, BatchHeader, Command, CompactEntry, CompactFrame, Promise, Reply, Status};
+use zerocopy::IntoBytes;
 
 /// What came as frames, and what came on the host's sockets (datagrams, or messages of connections), when nothing is on its
 /// way: frames are counted when they come, datagrams when they have been looked at.
@@ -109,4 +110,39 @@ fn frames_of_every_queue_come() {
     });
     let (frames, others) = ways(&setting);
     assert!(frames >= 64 && others == 0, "{frames} frames, {others} others");
+}
+
+/// Frames that are longer than an Ethernet usually takes come as well, up to what a page holds.
+#[test]
+fn long_frames_come() {
+    const OPERATIONS: u16 = 130;
+    let mut config = config(NODE, Backend::AfXdp);
+    config.promise = Promise::Accepted;
+    let Some(setting) = set_up(config) else { return };
+    // A veth with XDP takes some 3,500 bytes at most.
+    for side in [&setting.namespaces.node, &setting.namespaces.client] {
+        ip(&format!("-n {side} link set {CABLE} mtu 3400")).unwrap();
+    }
+    let creates: Vec<CompactEntry> = (1..=OPERATIONS.into())
+        .map(|account| CompactFrame::new(Command::Create, account, account, 0, 0).into())
+        .collect();
+    let header = BatchHeader::new(1, BatchFormat::Compact, OPERATIONS, Promise::Default);
+    let request = [header.as_bytes(), creates.as_bytes()].concat();
+    assert!(request.len() > 3000, "{} bytes", request.len());
+    let node = setting.node.local_address();
+    let (before, others_before) = ways(&setting);
+    let reply = within(&setting.namespaces.client, || {
+        let socket = client::connected(node, Some(address(CLIENT))).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        socket.send(&request).unwrap();
+        let mut reply = vec![0; 4096];
+        let length = socket.recv(&mut reply).unwrap();
+        reply.truncate(length);
+        reply
+    });
+    let Ok(Reply::Batch(answer)) = Reply::parse(&reply) else { panic!("{reply:02x?}") };
+    let BatchEntries::Compact(entries) = answer.entries else { panic!("the reply has another format") };
+    assert!(entries.iter().all(|entry| entry.frame.status() == Ok(Status::Ok)));
+    let (after, others_after) = ways(&setting);
+    assert_eq!((after - before, others_after - others_before), (1, 0), "it came as a frame, not by the host's sockets");
 }

@@ -4,9 +4,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::clock::Seconds;
 
-/// Longest key, in bytes (memcached's protocol.txt).
-pub const MAX_KEY: usize = 250;
-
 /// Where a block starts, in words of 8 bytes from the start of the shard's memory. No block starts at word 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(transparent)]

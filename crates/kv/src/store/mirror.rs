@@ -22,20 +22,18 @@ use table::{Array, Hash, Hasher, Region};
 use super::{
     item::{Address, Header, mark},
     shard::Shard,
-    shared_layout::{MIRROR_SHARDS, MIRROR_TEXT_WORDS, MIRROR_WAYS, mirror_header, mirror_slot},
+    shared_layout::{MIRROR_SHARDS, MIRROR_SLOTS_AT, MIRROR_TEXT_WORDS, MIRROR_WAYS, mirror_header, mirror_slot},
 };
 use crate::{
     clock::{Clock, NEVER, Seconds},
     number,
 };
 
-/// The header has a page of its own.
-const SLOTS_AT: usize = 4096;
-const _: () = assert!(mirror_header::BYTES <= SLOTS_AT);
+const _: () = assert!(mirror_header::BYTES <= MIRROR_SLOTS_AT);
 
 /// Bytes of the mirror for so many bytes of slots: at least one set for each shard that there may be.
 pub fn bytes(slots: usize) -> usize {
-    SLOTS_AT + slots.max(MIRROR_SHARDS * SET * WORD).next_multiple_of(SLOTS_AT)
+    MIRROR_SLOTS_AT + slots.max(MIRROR_SHARDS * SET * WORD).next_multiple_of(MIRROR_SLOTS_AT)
 }
 
 const WORD: usize = size_of::<u64>();
@@ -85,9 +83,9 @@ pub(super) struct Mirror {
 /// Makes the mirror of a store with so many shards, a power of two: a part for each. None where the region is too small.
 pub(super) fn create(region: Region, shards: usize, hasher: &Hasher, clock: &Clock) -> Option<Vec<Mirror>> {
     debug_assert!(shards.is_power_of_two() && shards <= MIRROR_SHARDS);
-    let sets = region.len().checked_sub(SLOTS_AT)? / (SET * WORD * shards);
+    let sets = region.len().checked_sub(MIRROR_SLOTS_AT)? / (SET * WORD * shards);
     let region = Arc::new(region);
-    let header = region.words(0, SLOTS_AT / WORD)?;
+    let header = region.words(0, MIRROR_SLOTS_AT / WORD)?;
     for (at, secret) in hasher.secrets().iter().enumerate() {
         header[mirror_header::SECRETS / WORD + at].store(*secret, Relaxed);
     }
@@ -95,11 +93,11 @@ pub(super) fn create(region: Region, shards: usize, hasher: &Hasher, clock: &Clo
     header[mirror_header::SETS / WORD].store(sets as u64, Relaxed);
     // All of it is made resident: a program in the kernel that reads a page that is not there takes a fault, microseconds long.
     let pages = region.words(0, region.len() / WORD)?;
-    pages.iter().step_by(SLOTS_AT / WORD).for_each(|word| word.store(word.load(Relaxed), Relaxed));
+    pages.iter().step_by(MIRROR_SLOTS_AT / WORD).for_each(|word| word.store(word.load(Relaxed), Relaxed));
     let bytes = sets * SET * WORD;
     let part = |shard| {
         Some(Mirror {
-            slots: region.words(SLOTS_AT + shard * bytes, sets * SET)?,
+            slots: region.words(MIRROR_SLOTS_AT + shard * bytes, sets * SET)?,
             sets: sets as u64,
             epoch: region.words(mirror_header::EPOCHS + shard * WORD, 1)?,
             clock: clock.clone(),

@@ -27,9 +27,10 @@ use table::{Hash, Hasher, Region, Seed};
 pub use cold::Cold;
 pub use counters::{ClassCounters, ClassEnds, ClassRequests, Counters};
 pub use file::{FileError, Start};
-pub use item::{Header, MAX_KEY, mark};
+pub use item::{Header, mark};
 pub use mirror::{Ahead, bytes as mirror_bytes};
 pub use shard::{ClassUse, Item, Limits, Parts, Shard};
+pub use shared_layout::MAX_KEY;
 pub use write::{Mode, NotChanged, Stored, Write};
 
 use crate::clock::{Clock, Seconds};

@@ -7,6 +7,12 @@
 /// Most shards of a store.
 pub const MIRROR_SHARDS: usize = 256;
 
+/// Where the slots begin: the header has a page of its own.
+pub const MIRROR_SLOTS_AT: usize = 4096;
+
+/// Bytes of the longest key (memcached's protocol.txt).
+pub const MAX_KEY: usize = 250;
+
 /// Slots that a key may be in.
 pub const MIRROR_WAYS: usize = 2;
 

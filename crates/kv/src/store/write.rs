@@ -4,9 +4,10 @@ use table::Hash;
 
 use super::{
     index::Place,
-    item::{Address, HEADER, MAX_KEY, kind, mark},
+    item::{Address, HEADER, kind, mark},
     queues::MOST_USES,
     shard::{Item, Shard},
+    shared_layout::MAX_KEY,
 };
 use crate::clock::{NEVER, Seconds};
 

@@ -10,6 +10,12 @@ pub const BUSY: usize = 16;
 /// Kinds of requests: balances, new accounts, retries, proofs.
 pub const KINDS: usize = 4;
 
+/// Addresses that there are proofs of. Each block touches an eighth of them.
+pub const ADDRESSES: u64 = 64;
+
+/// An account's n-th ISSUE has this transaction id and n, so that a retry tells what the balance was.
+pub const ISSUES: u32 = 0x5f5_e100;
+
 /// What the program and the writer of the test tell each other.
 pub mod storm {
     /// Its length.
