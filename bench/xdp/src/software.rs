@@ -78,25 +78,31 @@ impl Ledger {
     fn apply(&mut self, request: &CompactFrame, balance: Option<u64>) -> Result<u64, Status> {
         let (source, destination, amount) =
             (request.source.get(), request.destination.get(), u64::from(request.amount.get()));
-        if request.command() == Ok(Command::Create) {
-            if balance.is_some() {
-                return Err(Status::AccountExists);
+        let known = || balance.ok_or(Status::SourceUnknown);
+        match request.command()? {
+            Command::Create => {
+                if balance.is_some() {
+                    return Err(Status::AccountExists);
+                }
+                self.balances.insert(source, 0);
+                Ok(0)
             }
-            self.balances.insert(source, 0);
-            return Ok(0);
+            Command::Issue => {
+                let value = known()?.checked_add(amount).ok_or(Status::Overflow)?;
+                self.balances.insert(source, value);
+                Ok(value)
+            }
+            Command::Transfer => {
+                let balance = known()?;
+                let received = self.balances.get(&destination).ok_or(Status::DestinationUnknown)?;
+                let left = balance.checked_sub(amount).ok_or(Status::InsufficientBalance)?;
+                let received = received.checked_add(amount).ok_or(Status::Overflow)?;
+                self.balances.insert(destination, received);
+                self.balances.insert(source, left);
+                Ok(left)
+            }
+            Command::Refer => known(),
         }
-        let balance = balance.ok_or(Status::SourceUnknown)?;
-        if request.command() == Ok(Command::Issue) {
-            let value = balance.checked_add(amount).ok_or(Status::Overflow)?;
-            self.balances.insert(source, value);
-            return Ok(value);
-        }
-        let received = self.balances.get(&destination).ok_or(Status::DestinationUnknown)?;
-        let left = balance.checked_sub(amount).ok_or(Status::InsufficientBalance)?;
-        let received = received.checked_add(amount).ok_or(Status::Overflow)?;
-        self.balances.insert(destination, received);
-        self.balances.insert(source, left);
-        Ok(left)
     }
 }
 

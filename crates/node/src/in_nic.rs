@@ -216,7 +216,7 @@ fn operation(committed: &Committed) -> Operation {
         amount: amount.into(),
         status: status.into(),
     };
-    debug_assert!(frame.command().is_ok_and(Command::is_executed));
+    assert!(frame.command().is_ok_and(Command::is_executed), "the program executed what is no operation: {committed:?}");
     frame.to_operation()
 }
 

@@ -160,7 +160,7 @@ impl Away {
     pub fn put(&mut self, frame: Frame) {
         assert!(Arc::ptr_eq(&frame.umem, &self.umem), "a frame goes back to where it came from");
         let place = &mut self.frames[frame.number as usize];
-        debug_assert!(place.is_none(), "a frame is there once");
+        assert!(place.is_none(), "a frame is there once");
         *place = Some(frame);
         self.count += 1;
     }

@@ -259,7 +259,7 @@ fn requests(steps: Vec<Step>) -> impl Iterator<Item = CompactFrame> {
         let (destination, amount) = match command {
             Command::Transfer => (destination, amount),
             Command::Issue => (0, amount),
-            _ => (0, 0),
+            Command::Create | Command::Refer => (0, 0),
         };
         CompactFrame::new(command, number - back, source, destination, amount)
     };

@@ -149,7 +149,7 @@ impl Store {
             tails: tails.len() as u32,
         };
         let record = Record::new(parts, checksums);
-        debug_assert_eq!(end, record.end());
+        assert_eq!(end, record.end(), "a block ends elsewhere than its record tells");
         let place = self.records.committed();
         self.records.write(place, record.as_bytes())?;
         self.blocks.sync(staged.offset, end)?;

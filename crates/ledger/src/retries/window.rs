@@ -121,7 +121,8 @@ impl Window {
     /// for whoever executes the same at the same times, however often it was started.
     #[inline]
     pub fn push(&mut self, hash: u64, number: u64, record: &Record, time: u64, elapsed: u64, grain: u64) {
-        debug_assert!(!self.is_overfull() && number >= self.span.next);
+        assert!(number >= self.span.next, "an operation has a number that was given before");
+        debug_assert!(!self.is_overfull());
         self.span.next = number;
         self.index.insert(hash, self.span);
         self.ring.put(number, record);

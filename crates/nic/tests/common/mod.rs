@@ -85,12 +85,13 @@ impl Toy {
                     self.balances.insert(operation.source, 0);
                     Status::Ok
                 }
-                _ if !known => Status::SourceUnknown,
+                Ok(Command::Issue | Command::Transfer | Command::Refer) if !known => Status::SourceUnknown,
                 Ok(Command::Issue) => {
                     *self.balances.get_mut(&operation.source).unwrap() += operation.amount();
                     Status::Ok
                 }
-                _ => Status::Ok,
+                Ok(Command::Transfer | Command::Refer) => Status::Ok,
+                Err(status) => status,
             };
             operation.status = U16::new(status.code());
         }
