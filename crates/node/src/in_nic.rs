@@ -216,7 +216,10 @@ fn operation(committed: &Committed) -> Operation {
         amount: amount.into(),
         status: status.into(),
     };
-    assert!(frame.command().is_ok_and(Command::is_executed), "the program executed what is no operation: {committed:?}");
+    assert!(
+        frame.command().is_ok_and(Command::is_executed),
+        "the program executed what is no operation: {committed:?}"
+    );
     frame.to_operation()
 }
 

@@ -471,6 +471,38 @@ mod tests {
         cache.announce(Chain::Own, &tip(height - 1).hash, tip(height), touched.iter().copied());
     }
 
+    /// The longest body fits a datagram of 1,472 bytes with the request's 48 before it.
+    #[test]
+    fn bodies_are_taken_in_that_fit_an_ethernet() {
+        let cache = cache();
+        for (len, fits) in [(TIP, true), (1424, true), (1425, false)] {
+            let mut body = vec![5; len];
+            tip(1).write(&mut body);
+            cache.fill(Chain::Own, Query::Transaction, &KEY, &body);
+            let mut room = [0; 1500];
+            let lookup = cache.get(Chain::Own, Query::Transaction, &KEY, &mut room);
+            assert_eq!(matches!(lookup, Lookup::Hit(hit) if hit == len), fits, "{len} bytes");
+            assert_eq!(room[..len] == body, fits);
+        }
+        assert_eq!(cache.counters().refused_fills, 1);
+    }
+
+    #[test]
+    fn a_cache_is_as_large_as_is_told() {
+        assert_eq!(Config::for_replies(4000).bytes, 4000 << 10);
+        assert_eq!(Config::for_replies(1).bytes, 1 << 20);
+        for bytes in [1 << 20, 64 << 20] {
+            let config = Config { bytes, ..Config::default() };
+            let [table, values, tips] = config.memory().unwrap();
+            // A quarter more for the table, between powers of two.
+            assert!((bytes / 6..bytes / 2).contains(&table), "{table} for {bytes}");
+            assert_eq!(values, bytes);
+            assert_eq!(tips, 128, "a cache line for each chain");
+            // Lines of 64 bytes, and a head of 8 for each.
+            assert!((bytes as u64 / 80..bytes as u64 / 64).contains(&config.value_lines()));
+        }
+    }
+
     /// A reply of a block is never sent with the tip of the block before, in which there was another one.
     #[test]
     fn a_tip_that_is_announced_while_a_reply_is_read_is_noticed() {

@@ -5,10 +5,12 @@
 
 use std::{path::Path, sync::Arc};
 
-use chain::bitcoin::{BitcoinChain, Block, BlockFiles, FileError, Importer, Options, script_hash};
+use chain::bitcoin::{
+    BitcoinChain, Block, BlockFiles, Change, ChangeKind, FileError, Importer, Observer, Options, script_hash,
+};
 use spv::bitcoin::{BlockHeader, Network, TransactionProof};
 use storage::RealDirectory;
-use turnpike_proof::{BitcoinAnnouncer, BitcoinSource, Cache, Config, Service};
+use turnpike_proof::{BitcoinAnnouncer, BitcoinSource, Cache, Config, Lookup, Service};
 use wire::{Chain, ProofRequest, Query, Reply, Status, key_of_locator};
 use zerocopy::IntoBytes;
 
@@ -108,6 +110,55 @@ fn the_first_blocks_of_mainnet() {
     assert_eq!(fixture.ask(Query::Locator, key_of_locator(14_132, 0)), Err(Status::NotFound));
     assert_eq!(fixture.ask(Query::Locator, key_of_locator(1 << 40, 0)), Err(Status::NotFound));
     assert_eq!(fixture.ask(Query::Transaction, [1; 32]), Err(Status::NotFound));
+}
+
+/// Hits and misses while this is done.
+fn counted(fixture: &mut Fixture, work: impl FnOnce(&mut Fixture)) -> (u64, u64) {
+    let before = fixture.cache.counters();
+    work(fixture);
+    let after = fixture.cache.counters();
+    (after.hits - before.hits, after.misses - before.misses)
+}
+
+/// Blocks on top leave replies about others in the cache, with the new tip; where a block was missed, none is left.
+#[test]
+fn what_a_block_does_not_touch_stays_in_the_cache() {
+    let Some(folder) = skip::blocks("reorganisations") else { return };
+    let mut fixture = Fixture::new();
+    let files = folder.join("blk_0_to_4.dat");
+    let blocks = read_all(&files);
+    let first = fixture._folder.path().join("first.dat");
+    let framed = |bytes: &Vec<u8>| [&[0xf9, 0xbe, 0xb4, 0xd9], &(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
+    std::fs::write(&first, blocks[..3].iter().flat_map(framed).collect::<Vec<_>>()).unwrap();
+    fixture.import(&first);
+    let ask = |fixture: &mut Fixture| assert_eq!(fixture.ask(Query::Locator, key_of_locator(1, 0)), Ok((1, 0)));
+    assert_eq!(counted(&mut fixture, ask), (0, 1));
+    assert_eq!(counted(&mut fixture, ask), (1, 0));
+    // The import of a chain that goes on where another one ended: the cache is of the tip that is there.
+    fixture.import(&files);
+    assert_eq!(fixture.chain.view().tip().unwrap().height, 4);
+    assert_eq!(counted(&mut fixture, ask), (0, 1), "whoever begins to announce begins anew");
+    let (cache, chain) = (Arc::clone(&fixture.cache), fixture.chain.clone());
+    let mut announcer = BitcoinAnnouncer::new(Arc::clone(&cache), &chain);
+    assert_eq!(
+        cache.tip(Chain::Bitcoin).map(|tip| (tip.hash, tip.height)),
+        chain.view().tip().map(|tip| (tip.hash, 4))
+    );
+    let mut connect = |height: u32| {
+        announcer.changed(&Change { kind: ChangeKind::Connected, height, hash: [height as u8; 32], scripts: vec![] });
+    };
+    let get = |room: &mut [u8; 2000]| cache.get(Chain::Bitcoin, Query::Locator, &key_of_locator(1, 0), room);
+    let mut room = [0; 2000];
+    ask(&mut fixture);
+    assert!(matches!(get(&mut room), Lookup::Hit(_)));
+    for height in [5, 6] {
+        connect(height);
+        assert!(matches!(get(&mut room), Lookup::Hit(_)), "height {height}");
+        assert_eq!((room[..32] == [height as u8; 32], room[39]), (true, height as u8));
+    }
+    connect(8);
+    assert_eq!(cache.tip(Chain::Bitcoin).unwrap().height, 8);
+    assert!(matches!(get(&mut room), Lookup::Miss), "nothing is known of block 7");
 }
 
 #[test]
