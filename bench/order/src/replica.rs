@@ -90,11 +90,11 @@ impl Line {
 /// Orders bodies of one size.
 struct Bodies {
     committee: Committee,
-    state: Mutex<State>,
+    state: Mutex<Progress>,
     size: usize,
 }
 
-struct State {
+struct Progress {
     log: File,
     /// When each block was proposed here that is not final, by body.
     proposed: BTreeMap<spv::Hash, u64>,
@@ -149,7 +149,7 @@ pub fn run(arguments: Arguments) {
     let Arguments { directory, number, addresses, body, term, patience, transport } = arguments;
     let (committee, keys) = committee(addresses.len());
     let log = OpenOptions::new().create(true).append(true).open(directory.join("final.log"));
-    let state = State { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
+    let state = Progress { log: log.expect("the log can be opened"), proposed: BTreeMap::new(), next: now() };
     let bodies = Bodies { committee: committee.clone(), state: Mutex::new(state), size: body };
     let listen = addresses[number];
     let place = |(key, address): (&ReplicaKey, _)| Member { name: key.name(), address };

@@ -14,12 +14,12 @@ const WAITED_FOR: [Operations; 4] = [Operations::CONNECT, Operations::ACCEPT, Op
 
 #[derive(Debug)]
 pub(super) struct Place {
-    state: Mutex<State>,
+    state: Mutex<Occupant>,
     pub(super) notify: Arc<Notify>,
 }
 
 #[derive(Debug)]
-struct State {
+struct Occupant {
     endpoint: Endpoint,
     wakers: Wakers,
     /// The channel knows whom to tell of buffers that come back, which it can only when it is connected.
@@ -39,12 +39,17 @@ type Wakers = [Option<Waker>; WAITED_FOR.len()];
 
 impl Place {
     pub(super) fn new(endpoint: Endpoint, notify: Arc<Notify>) -> Arc<Self> {
-        let state =
-            State { endpoint, wakers: Wakers::default(), is_notifying: false, is_abandoned: false, is_closed: false };
+        let state = Occupant {
+            endpoint,
+            wakers: Wakers::default(),
+            is_notifying: false,
+            is_abandoned: false,
+            is_closed: false,
+        };
         Arc::new(Self { state: Mutex::new(state), notify })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Occupant> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -142,7 +147,7 @@ impl Place {
     }
 }
 
-impl State {
+impl Occupant {
     fn wait(&mut self, operation: Operations, context: &Context<'_>) {
         for (waker, waited_for) in self.wakers.iter_mut().zip(WAITED_FOR) {
             if waited_for == operation && !waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {

@@ -77,7 +77,7 @@ struct Pooled {
 
 /// What the desk holds.
 #[derive(Debug)]
-pub struct State {
+pub struct Contents {
     /// In the order in which they came.
     pool: BTreeMap<u64, Pooled>,
     places: HashMap<Key, u64>,
@@ -105,7 +105,7 @@ pub struct State {
 #[derive(Debug)]
 pub struct Desk {
     replay_window: u64,
-    state: Mutex<State>,
+    state: Mutex<Contents>,
 }
 
 impl Desk {
@@ -119,7 +119,7 @@ impl Desk {
         past: VecDeque<(u64, Hash)>,
         changing: bool,
     ) -> Self {
-        let state = State {
+        let state = Contents {
             pool: BTreeMap::new(),
             places: HashMap::new(),
             next_place: 0,
@@ -139,12 +139,12 @@ impl Desk {
         Self { replay_window: replay_window.as_micros() as u64, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Contents> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `look` finds something.
-    pub async fn when<T>(&self, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
+    pub async fn when<T>(&self, mut look: impl FnMut(&mut Contents) -> Option<T>) -> T {
         poll_fn(|context| {
             let mut state = self.state();
             match look(&mut state) {
@@ -199,7 +199,7 @@ impl Desk {
     }
 
     /// A payload to put behind a parent, if there is anything to order or to state.
-    pub fn propose(&self, state: &mut State, parent: &Parent, since: Instant) -> Option<Payload> {
+    pub fn propose(&self, state: &mut Contents, parent: &Parent, since: Instant) -> Option<Payload> {
         let executed = state.executed;
         if executed.height > parent.height {
             // It is too late for this proposal.
@@ -298,7 +298,7 @@ impl Desk {
             let key = pooled.group.key();
             state.remove(&key);
         }
-        let State { waiting, asked, .. } = &mut *state;
+        let Contents { waiting, asked, .. } = &mut *state;
         // What was proposed may still be executed: then the client learns of it when it asks again.
         waiting.retain(|_, waiting| {
             let stays = waiting.since.elapsed() <= PATIENCE;
@@ -312,13 +312,13 @@ impl Desk {
 }
 
 /// Wakes all who wait, without the lock.
-fn wake(mut state: MutexGuard<'_, State>) {
+fn wake(mut state: MutexGuard<'_, Contents>) {
     let wakers = std::mem::take(&mut state.wakers);
     drop(state);
     wakers.into_iter().for_each(Waker::wake);
 }
 
-impl State {
+impl Contents {
     /// Puts a group into the pool, unless it is there or has no room.
     fn pool(&mut self, group: &Group, since: Instant) -> bool {
         let key = group.key();

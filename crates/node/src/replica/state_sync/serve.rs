@@ -26,10 +26,10 @@ const CERTIFICATES: usize = 64;
 
 /// The newest checkpoint, as blocks become final. Clones are of the same one.
 #[derive(Clone, Debug, Default)]
-pub struct Checkpoints(Arc<Mutex<State>>);
+pub struct Checkpoints(Arc<Mutex<Parts>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct Parts {
     certificates: VecDeque<Certificate>,
     newest: Option<Stated>,
 }
@@ -47,10 +47,10 @@ impl Checkpoints {
     /// With the newest certificate of before a restart, if there is one.
     pub fn new(certificate: Option<&Certificate>) -> Self {
         let certificates = certificate.cloned().into_iter().collect();
-        Self(Arc::new(Mutex::new(State { certificates, newest: None })))
+        Self(Arc::new(Mutex::new(Parts { certificates, newest: None })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Parts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
