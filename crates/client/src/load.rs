@@ -100,12 +100,13 @@ pub fn run(
         }
         let mut gone = false;
         pipeline.turn(wait, |completion| {
+            report.take(&completion);
             if completion.reply.is_ok() {
                 answered = now;
+                workload.take(&completion, &mut report);
             } else {
                 gone |= answered <= completion.due;
             }
-            report.take(workload, &completion);
         })?;
         stopped |= gone;
     }

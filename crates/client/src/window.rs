@@ -185,8 +185,9 @@ impl Window {
         self.next_deadline
     }
 
-    /// A request to be filled; `None` where no more may be in flight.
-    pub fn begin(&mut self) -> Option<Draft<'_>> {
+    /// An id and a buffer for a request; `None` where no more may be in flight.
+    #[inline]
+    fn reserve(&mut self) -> Option<(u32, u32)> {
         if self.in_flight >= (self.allowed / FRACTION).max(1) {
             return None;
         }
@@ -196,16 +197,7 @@ impl Window {
         while self.slots[(self.next_id & mask) as usize].is_some() {
             self.next_id = self.next_id.wrapping_add(1);
         }
-        Some(Draft { id: self.next_id, buffer, is_limited: false, window: self })
-    }
-
-    /// A request with the given id; `None` where no more may be in flight, or the id is too near to one that is.
-    pub fn begin_as(&mut self, id: u32) -> Option<Draft<'_>> {
-        if self.slots[self.index_of(id)].is_some() {
-            return None;
-        }
-        self.next_id = id;
-        self.begin()
+        Some((self.next_id, buffer))
     }
 
     /// The memory that datagrams to be sent lie in.

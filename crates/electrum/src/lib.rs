@@ -7,11 +7,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;
+mod client;
 mod kept;
 mod limits;
 mod mempool;
 mod methods;
 mod node;
+mod notifications;
 mod paths;
 mod rpc;
 pub mod server;

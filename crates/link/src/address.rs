@@ -2,7 +2,7 @@
 
 use std::{fmt, net::SocketAddr, str::FromStr};
 
-use crate::{Config, Error, secure};
+use crate::Error;
 
 /// An address: `tcp://IP:PORT`, `shm://NAME_OR_PATH` or `rdma://IP:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,16 +32,6 @@ impl Address {
         match self {
             Self::Tcp(_) | Self::Rdma(_) => true,
             Self::Shm(_) => false,
-        }
-    }
-
-    /// The configuration of what is below an identity, if there is one.
-    pub(crate) fn below(&self, config: &Config) -> Result<Config, Error> {
-        config.check()?;
-        match config.identity {
-            None => Ok(config.clone()),
-            Some(_) if self.can_encrypt() => secure::below(config),
-            Some(_) => Err(Error::Config("what stays in this machine is not encrypted: take the identity out")),
         }
     }
 }

@@ -5,8 +5,12 @@ use std::{net::SocketAddr, os::fd::BorrowedFd, sync::Arc};
 #[cfg(feature = "rdma")]
 use crate::rdma::Rdma;
 use crate::{
-    Address, Buffer, Config, Counters, Error, Message, Operations, PublicKey, notify::Notify, secure::Secure, shm::Shm,
-    tcp::Tcp, transport::Transport,
+    Address, Buffer, Config, Counters, Error, Message, Operations, PublicKey,
+    notify::Notify,
+    secure::{self, Secure},
+    shm::Shm,
+    tcp::Tcp,
+    transport::Transport,
 };
 
 /// A connection that carries messages: whole ones, in order, each in a registered buffer. Nothing here waits; a
@@ -29,7 +33,7 @@ impl Channel {
     ///
     /// [`Error::Config`], and [`Error::System`] where nobody listens.
     pub fn connect(address: &Address, config: &Config) -> Result<Self, Error> {
-        let config = &address.below(config)?;
+        let config = &secure::below(address, config)?;
         let transport: Box<dyn Transport> = match address {
             Address::Tcp(address) => Box::new(Tcp::connect(*address, config)?),
             #[cfg(feature = "rdma")]

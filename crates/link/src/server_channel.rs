@@ -9,8 +9,12 @@ use std::{
 #[cfg(feature = "rdma")]
 use crate::rdma::RdmaListener;
 use crate::{
-    Address, Channel, Config, Error, Operations, events::Events, secure::SecureListener, shm::ShmListener,
-    tcp::TcpListener, transport::Listener,
+    Address, Channel, Config, Error, Operations,
+    events::Events,
+    secure::{self, SecureListener},
+    shm::ShmListener,
+    tcp::TcpListener,
+    transport::Listener,
 };
 
 /// Listens at an address, and gives a [`Channel`] for each peer that greeted.
@@ -35,7 +39,7 @@ impl ServerChannel {
     ///
     /// [`Error::Config`], and [`Error::System`] where the address is in use.
     pub fn bind(address: &Address, config: &Config) -> Result<Self, Error> {
-        let below = &address.below(config)?;
+        let below = &secure::below(address, config)?;
         let mut listener: Box<dyn Listener> = match address {
             Address::Tcp(address) => Box::new(TcpListener::bind(*address, below)?),
             #[cfg(feature = "rdma")]

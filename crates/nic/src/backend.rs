@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use xdp::{FRAME_BYTES, Frame};
 
-pub use crate::frame::Via;
-pub use crate::sys::Waker;
+pub use crate::ethernet::Via;
+pub use crate::waker::Waker;
 
 /// The largest message a backend delivers: what fits the length field of an IPv4 packet.
 pub const MESSAGE_BYTES: usize = 65_536;

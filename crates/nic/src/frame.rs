@@ -5,58 +5,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 
 use crate::backend::Peer;
+use crate::ethernet::{ETHERNET, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPES_VLAN, VLAN, VLAN_TAGS};
+pub use crate::ethernet::{Mac, Via};
 
-const ETHERNET: usize = 14;
-const VLAN: usize = 4;
-const VLAN_TAGS: usize = 2;
-const LINK_MOST: usize = ETHERNET + VLAN_TAGS * VLAN;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
 const UDP: usize = 8;
-
-const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
-const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
-const ETHERTYPES_VLAN: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 
 const PROTOCOL_UDP: u8 = 17;
 
 /// What systems send by default (RFC 1700).
 const TIME_TO_LIVE: u8 = 64;
-
-/// A hardware address.
-pub type Mac = [u8; 6];
-
-/// The way that a frame came, and by which its reply goes back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Via {
-    /// The queue of the interface.
-    pub queue: u8,
-    length: u8,
-    /// The reply's header of the link: its addresses are those of the request, exchanged.
-    link: [u8; LINK_MOST],
-}
-
-impl Via {
-    /// A way without VLAN tags, from one hardware address to another.
-    pub fn new(queue: u8, [source, destination]: [Mac; 2], ipv6: bool) -> Self {
-        let kind = if ipv6 { ETHERTYPE_IPV6 } else { ETHERTYPE_IPV4 };
-        let mut link = [0; LINK_MOST];
-        for (byte, from) in link.iter_mut().zip(destination.into_iter().chain(source).chain(kind)) {
-            *byte = from;
-        }
-        Self { queue, length: ETHERNET as u8, link }
-    }
-
-    /// The way back.
-    pub fn reversed(mut self) -> Self {
-        self.link[..12].rotate_left(6);
-        self
-    }
-
-    fn link(&self) -> &[u8] {
-        &self.link[..self.length.into()]
-    }
-}
 
 /// The sum of the Internet checksum (RFC 1071), in the byte order of the machine, which it does not depend on.
 fn sum(bytes: &[u8]) -> u64 {
@@ -138,9 +97,7 @@ pub fn parse(frame: &[u8], queue: u8) -> Option<(Peer, Range<usize>)> {
     if source.to_canonical() != source || destination.to_canonical() != destination {
         return None;
     }
-    let mut via = Via { queue, length: link as u8, link: [0; LINK_MOST] };
-    via.link[..link].copy_from_slice(&frame[..link]);
-    let via = via.reversed();
+    let via = Via::of_request(queue, &frame[..link]);
     let start = link + header + UDP;
     let mut peer = Peer::new(SocketAddr::new(source, number(datagram, 0)));
     (peer.local, peer.via) = (Some(destination), Some(via));

@@ -20,6 +20,7 @@ pub mod cost;
 pub mod counters;
 pub mod csr;
 mod either;
+mod ethernet;
 pub mod extractor;
 pub mod frame;
 pub mod generator;
@@ -34,6 +35,7 @@ pub mod streams;
 mod sys;
 pub mod udp;
 mod wait;
+mod waker;
 
 pub use af_xdp::{AfXdpBackend, AfXdpTransmitter};
 pub use backend::{Backend, Batch, Memory, Peer, Reply, Transmit, Waker};

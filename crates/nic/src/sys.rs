@@ -6,57 +6,11 @@
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use libc::{c_int, c_void, cmsghdr, in_pktinfo, in6_pktinfo, iovec, mmsghdr, sockaddr_in, sockaddr_in6};
-use rustix::event::{EventfdFlags, eventfd};
 
 use crate::backend::{MESSAGE_BYTES, Message, Peer, canonical};
-
-/// Ends a wait of a data path from another thread.
-#[derive(Clone, Debug)]
-pub struct Waker(Arc<Signal>);
-
-#[derive(Debug)]
-struct Signal {
-    event: OwnedFd,
-    /// The same for a data path that spins: to look costs nothing.
-    raised: AtomicBool,
-}
-
-impl Waker {
-    /// A waker that nothing waits for yet.
-    pub fn new() -> io::Result<Self> {
-        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self(Arc::new(Signal { event, raised: AtomicBool::new(false) })))
-    }
-
-    /// Wakes the data path, now or as soon as it would wait.
-    pub fn wake(&self) {
-        self.0.raised.store(true, Ordering::Release);
-        // The only way to fail is a counter near 2^64: then the data path is woken already.
-        let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
-    }
-
-    /// Whether it was used.
-    pub(crate) fn is_raised(&self) -> bool {
-        self.0.raised.load(Ordering::Acquire)
-    }
-
-    /// Forgets that it was used. In this order a use meanwhile is not lost: it leaves the event readable.
-    pub(crate) fn clear(&self) {
-        self.0.raised.store(false, Ordering::Release);
-        let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
-    }
-}
-
-impl AsFd for Waker {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.event.as_fd()
-    }
-}
 
 /// Sets a socket option whose value is an integer.
 pub fn set_option(socket: BorrowedFd<'_>, level: c_int, name: c_int, value: c_int) -> io::Result<()> {

@@ -8,7 +8,7 @@ use wire::{
 };
 use zerocopy::IntoBytes;
 
-use super::{Balances, Choice, Report};
+use super::{accounts::Balances, choice::Choice, report::Report};
 use crate::window::refusal;
 use crate::{Completion, Draft, Error, random};
 

@@ -7,14 +7,31 @@ use zerocopy::IntoBytes;
 
 use super::{Slot, Window};
 
+impl Window {
+    /// A request to be filled; `None` where no more may be in flight.
+    pub fn begin(&mut self) -> Option<Draft<'_>> {
+        let (id, buffer) = self.reserve()?;
+        Some(Draft { id, buffer, is_limited: false, window: self })
+    }
+
+    /// A request with the given id; `None` where no more may be in flight, or the id is too near to one that is.
+    pub fn begin_as(&mut self, id: u32) -> Option<Draft<'_>> {
+        if self.slots[self.index_of(id)].is_some() {
+            return None;
+        }
+        self.next_id = id;
+        self.begin()
+    }
+}
+
 /// A request that is being filled. Dropped without being submitted, it is as if it had never been.
 #[derive(Debug)]
 pub struct Draft<'a> {
-    pub(super) window: &'a mut Window,
-    pub(super) id: u32,
-    pub(super) buffer: u32,
+    window: &'a mut Window,
+    id: u32,
+    buffer: u32,
     /// It has an operation whose retry is not recognised for ever.
-    pub(super) is_limited: bool,
+    is_limited: bool,
 }
 
 impl<'a> Draft<'a> {

@@ -2,10 +2,10 @@
 use super::{Call, Result, failed};
 use crate::{
     arguments::grouped,
+    client::Client,
     hex,
     rpc::{RpcError, push_format},
     service::State,
-    session::Session,
     version::V1_6,
 };
 
@@ -48,7 +48,7 @@ fn push_proof(state: &State, header: u64, checkpoint: u64, output: &mut Vec<u8>)
     Ok(())
 }
 
-pub fn header(_: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn header(_: &mut Client, call: &mut Call<'_>) -> Result {
     let [height, checkpoint] = [call.arguments.number(0, 0)?, call.arguments.number(1, 0)?];
     if checkpoint == 0 {
         return push_header(call.state, height, call.output);
@@ -61,7 +61,7 @@ pub fn header(_: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn headers(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn headers(client: &mut Client, call: &mut Call<'_>) -> Result {
     let [first, count, checkpoint] =
         [call.arguments.number(0, 0)?, call.arguments.number(1, 0)?, call.arguments.number(2, 0)?];
     let there = (u64::from(call.state.branch.tip().height) + 1).saturating_sub(first);
@@ -73,7 +73,7 @@ pub fn headers(session: &mut Session, call: &mut Call<'_>) -> Result {
         call.output.push(b',');
     }
     let heights = first..first + count;
-    if session.version() >= V1_6 {
+    if client.version() >= V1_6 {
         call.output.extend_from_slice(b"\"headers\":[");
         for height in heights {
             push_header(call.state, height, call.output)?;
@@ -104,7 +104,7 @@ pub fn push_tip(state: &State, output: &mut Vec<u8>) -> Result {
     Ok(())
 }
 
-pub fn subscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
-    session.headers = true;
+pub fn subscribe(client: &mut Client, call: &mut Call<'_>) -> Result {
+    client.headers = true;
     push_tip(call.state, call.output)
 }

@@ -7,9 +7,9 @@ mod transactions;
 
 use crate::{
     arguments::{Arguments, Signature},
+    client::Client,
     rpc::{Parameters, RpcError},
     service::State,
-    session::Session,
     version::{V1_4, V1_4_2, V1_6, V1_7, V1_8, Version},
 };
 
@@ -39,7 +39,7 @@ pub struct Method {
     since: Version,
     /// The first version that does not have it.
     until: Version,
-    pub run: for<'a> fn(&mut Session, &mut Call<'a>) -> Result,
+    pub run: for<'a> fn(&mut Client, &mut Call<'a>) -> Result,
     /// Whether the node behind this server is asked for an answer, which may take as long as it likes.
     pub asks_node: fn(&Parameters<'_>) -> bool,
 }
@@ -51,7 +51,7 @@ const fn method(
     name: &'static str,
     names: &'static [&'static str],
     required: usize,
-    run: for<'a> fn(&mut Session, &mut Call<'a>) -> Result,
+    run: for<'a> fn(&mut Client, &mut Call<'a>) -> Result,
 ) -> Method {
     let signature = Signature { names, required, is_lenient: false };
     Method { name, signature, since: V1_4, until: NEVER, run, asks_node: |_| false }

@@ -4,11 +4,11 @@ use spv::{Hash, Locator, bitcoin::Encoding};
 
 use super::{Call, Result, failed};
 use crate::{
+    client::Client,
     hex,
     mempool::{Coin, Mempool, Outpoint, outputs},
     rpc::{RpcError, push_format},
     service::State,
-    session::Session,
 };
 
 /// The outpoint that is asked for. A number beyond 32 bits is one that no transaction has.
@@ -80,26 +80,26 @@ pub fn script(state: &State, mempool: &Mempool, outpoint: Outpoint) -> std::resu
     Ok(funder(state, mempool, outpoint)?.map(|(_, _, script)| script))
 }
 
-pub fn get_status(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn get_status(client: &mut Client, call: &mut Call<'_>) -> Result {
     let outpoint = outpoint(call)?;
     call.arguments.bytes(2)?;
-    push(call.state, &session.service.mempool(), outpoint, call.output).map(drop).map_err(failed)
+    push(call.state, &client.service.mempool(), outpoint, call.output).map(drop).map_err(failed)
 }
 
-pub fn subscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn subscribe(client: &mut Client, call: &mut Call<'_>) -> Result {
     let outpoint = outpoint(call)?;
     call.arguments.bytes(2)?;
-    let script = push(call.state, &session.service.mempool(), outpoint, call.output).map_err(failed)?;
-    if !session.outpoints.contains_key(&outpoint) {
-        session.subscribe()?;
-        session.outpoints.insert(outpoint, script);
+    let script = push(call.state, &client.service.mempool(), outpoint, call.output).map_err(failed)?;
+    if !client.outpoints.contains_key(&outpoint) {
+        client.subscribe()?;
+        client.outpoints.insert(outpoint, script);
     }
     Ok(())
 }
 
-pub fn unsubscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let was_subscribed = session.outpoints.remove(&outpoint(call)?).is_some();
-    session.share.unsubscribe(usize::from(was_subscribed));
+pub fn unsubscribe(client: &mut Client, call: &mut Call<'_>) -> Result {
+    let was_subscribed = client.outpoints.remove(&outpoint(call)?).is_some();
+    client.share.unsubscribe(usize::from(was_subscribed));
     push_format(call.output, format_args!("{was_subscribed}"));
     Ok(())
 }

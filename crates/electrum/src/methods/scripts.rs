@@ -4,10 +4,10 @@ use spv::Hash;
 
 use super::{Call, Result, failed};
 use crate::{
+    client::Client,
     hex,
     mempool::{Coin, Outpoint, Unconfirmed},
     rpc::{RpcError, push_format},
-    session::Session,
     version::V1_7,
 };
 
@@ -17,8 +17,8 @@ const HISTORY_BYTES: usize = 99;
 const UNSPENT_BYTES: usize = 150;
 
 /// The script that is asked for.
-fn script(session: &Session, call: &Call<'_>) -> std::result::Result<Hash, RpcError> {
-    match session.version() >= V1_7 {
+fn script(client: &Client, call: &Call<'_>) -> std::result::Result<Hash, RpcError> {
+    match client.version() >= V1_7 {
         true => Ok(script_hash(&call.arguments.bytes(0)?)),
         false => call.arguments.script_hash(0),
     }
@@ -26,12 +26,12 @@ fn script(session: &Session, call: &Call<'_>) -> std::result::Result<Hash, RpcEr
 
 /// Writes a list, since 1.7 inside of a dictionary.
 fn in_dictionary(
-    session: &Session,
+    client: &Client,
     call: &mut Call<'_>,
     name: &str,
     write: impl FnOnce(&mut Call<'_>) -> Result,
 ) -> Result {
-    let is_wrapped = session.version() >= V1_7;
+    let is_wrapped = client.version() >= V1_7;
     if is_wrapped {
         push_format(call.output, format_args!("{{\"{name}\":"));
     }
@@ -48,20 +48,20 @@ fn in_dictionary(
 }
 
 /// What no block spends of a script; more than a reply holds is an error.
-fn outputs(session: &Session, call: &mut Call<'_>, script: Hash) -> std::result::Result<Vec<Unspent>, RpcError> {
-    let limit = session.reply_limit() / UNSPENT_BYTES;
+fn outputs(client: &Client, call: &mut Call<'_>, script: Hash) -> std::result::Result<Vec<Unspent>, RpcError> {
+    let limit = client.reply_limit() / UNSPENT_BYTES;
     let outputs = call.state.branch.view().unspent(&script, limit.saturating_add(1)).map_err(failed)?;
     *call.cost += outputs.len() as u64;
     if outputs.len() > limit { Err(RpcError::history_too_large()) } else { Ok(outputs) }
 }
 
-pub fn balance(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let script = script(session, call)?;
-    let outputs = outputs(session, call, script)?;
+pub fn balance(client: &mut Client, call: &mut Call<'_>) -> Result {
+    let script = script(client, call)?;
+    let outputs = outputs(client, call, script)?;
     // Values of made-up blocks may be anything.
     let sum = outputs.iter().fold(0_u64, |sum, output| sum.saturating_add(output.value));
     let mut unconfirmed = 0_i128;
-    for (waiting, _) in session.service.mempool().of_script(&script) {
+    for (waiting, _) in client.service.mempool().of_script(&script) {
         let sum = |coin: &Coin| if coin.script == script { i128::from(coin.value) } else { 0 };
         unconfirmed += waiting.paid.iter().map(sum).sum::<i128>();
         unconfirmed -= waiting.spent.iter().map(|(_, coin)| sum(coin)).sum::<i128>();
@@ -71,19 +71,19 @@ pub fn balance(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn history(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let script = script(session, call)?;
-    let limit = session.reply_limit() / HISTORY_BYTES;
+pub fn history(client: &mut Client, call: &mut Call<'_>) -> Result {
+    let script = script(client, call)?;
+    let limit = client.reply_limit() / HISTORY_BYTES;
     let branch = &call.state.branch;
     let history = branch.view().history_after(&script, None, limit.saturating_add(1)).map_err(failed)?;
     *call.cost += history.len() as u64;
-    let mempool = session.service.mempool();
+    let mempool = client.service.mempool();
     let waiting = mempool.of_script(&script);
     *call.cost += waiting.len() as u64;
     if history.len() + waiting.len() > limit {
         return Err(RpcError::history_too_large());
     }
-    in_dictionary(session, call, "history", |call| {
+    in_dictionary(client, call, "history", |call| {
         for locator in history {
             let hash = call.state.branch.transaction_hash(locator).map_err(failed)?.ok_or_else(RpcError::internal)?;
             call.output.extend_from_slice(b"{\"tx_hash\":\"");
@@ -104,22 +104,22 @@ fn push_waiting(output: &mut Vec<u8>, waiting: &[(&Unconfirmed, i32)]) {
     }
 }
 
-pub fn mempool(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let script = script(session, call)?;
-    let mempool = session.service.mempool();
+pub fn mempool(client: &mut Client, call: &mut Call<'_>) -> Result {
+    let script = script(client, call)?;
+    let mempool = client.service.mempool();
     let waiting = mempool.of_script(&script);
     *call.cost += waiting.len() as u64;
-    in_dictionary(session, call, "history", |call| {
+    in_dictionary(client, call, "history", |call| {
         push_waiting(call.output, &waiting);
         Ok(())
     })
 }
 
-pub fn unspent(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let script = script(session, call)?;
-    let outputs = outputs(session, call, script)?;
-    let mempool = session.service.mempool();
-    in_dictionary(session, call, "utxos", |call| {
+pub fn unspent(client: &mut Client, call: &mut Call<'_>) -> Result {
+    let script = script(client, call)?;
+    let outputs = outputs(client, call, script)?;
+    let mempool = client.service.mempool();
+    in_dictionary(client, call, "utxos", |call| {
         let push = |output: &mut Vec<u8>, (hash, number): Outpoint, height: u32, value: u64| {
             if mempool.spender(&(hash, number)).is_some() {
                 return;
@@ -153,22 +153,22 @@ pub fn push_status(output: &mut Vec<u8>, status: Option<Hash>) {
     }
 }
 
-pub fn subscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let script = script(session, call)?;
-    let (status, read) = session.service.status(call.state, &script).map_err(failed)?;
+pub fn subscribe(client: &mut Client, call: &mut Call<'_>) -> Result {
+    let script = script(client, call)?;
+    let (status, read) = client.service.status(call.state, &script).map_err(failed)?;
     *call.cost += read;
-    if !session.scripts.contains(&script) {
-        session.subscribe()?;
-        session.scripts.insert(script);
+    if !client.scripts.contains(&script) {
+        client.subscribe()?;
+        client.scripts.insert(script);
     }
     push_status(call.output, status);
     Ok(())
 }
 
-pub fn unsubscribe(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let script = script(session, call)?;
-    let was_subscribed = session.scripts.remove(&script);
-    session.share.unsubscribe(usize::from(was_subscribed));
+pub fn unsubscribe(client: &mut Client, call: &mut Call<'_>) -> Result {
+    let script = script(client, call)?;
+    let was_subscribed = client.scripts.remove(&script);
+    client.share.unsubscribe(usize::from(was_subscribed));
     push_format(call.output, format_args!("{was_subscribed}"));
     Ok(())
 }

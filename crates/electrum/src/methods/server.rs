@@ -4,9 +4,9 @@ use bitcoind::Fees;
 use super::{Call, Result, transactions::NODE_COST};
 use crate::{
     arguments::shown,
+    client::Client,
     node::daemon_error,
     rpc::{Parameter, RpcError, push_format, push_text},
-    session::Session,
     version::{V1_7, Version},
 };
 
@@ -16,11 +16,11 @@ const SOFTWARE: &str = concat!("Turnpike ", env!("CARGO_PKG_VERSION"));
 /// The least fee that Bitcoin Core relays by default, in bitcoins for 1,000 virtual bytes.
 const RELAY_FEE: f64 = 0.00001;
 
-pub fn version(session: &mut Session, call: &mut Call<'_>) -> Result {
-    if session.has_version {
+pub fn version(client: &mut Client, call: &mut Call<'_>) -> Result {
+    if client.has_version {
         return Err(RpcError::bad_request("server.version already sent"));
     }
-    session.has_version = true;
+    client.has_version = true;
     let asked = call.arguments.value(1);
     let range = match asked {
         Parameter::Null => Some((Version::OLDEST, Version::OLDEST)),
@@ -32,19 +32,19 @@ pub fn version(session: &mut Session, call: &mut Call<'_>) -> Result {
         Parameter::Boolean(_) | Parameter::Integer(_) | Parameter::Float(_) | Parameter::Object => None,
     };
     let Some(version) = range.and_then(|(oldest, newest)| Version::negotiate(oldest, newest)) else {
-        session.closing = true;
+        client.closing = true;
         let asked = match asked {
             Parameter::List(texts) => format!("{texts:?}"),
             asked => shown(asked).into_owned(),
         };
         return Err(RpcError::bad_request(format!("unsupported protocol version: {asked}")));
     };
-    session.version = Some(version);
+    client.version = Some(version);
     push_format(call.output, format_args!("[\"{SOFTWARE}\",\"{version}\"]"));
     Ok(())
 }
 
-pub fn features(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn features(client: &mut Client, call: &mut Call<'_>) -> Result {
     let genesis = call.state.branch.headers().hash(0).copied().unwrap_or_default();
     let genesis = crate::hex::reversed(&genesis);
     let (oldest, newest) = (Version::OLDEST, Version::NEWEST);
@@ -55,41 +55,41 @@ pub fn features(session: &mut Session, call: &mut Call<'_>) -> Result {
              \"protocol_max\":\"{newest}\",\"genesis_hash\":\"{genesis}\",\"services\":[]"
         ),
     );
-    if session.version() < V1_7 {
+    if client.version() < V1_7 {
         call.output.extend_from_slice(b",\"hash_function\":\"sha256\"");
     }
     call.output.push(b'}');
     Ok(())
 }
 
-pub fn banner(session: &mut Session, call: &mut Call<'_>) -> Result {
-    push_text(call.output, &session.service.settings.banner);
+pub fn banner(client: &mut Client, call: &mut Call<'_>) -> Result {
+    push_text(call.output, &client.service.settings.banner);
     Ok(())
 }
 
-pub fn donation_address(session: &mut Session, call: &mut Call<'_>) -> Result {
-    push_text(call.output, &session.service.settings.donation_address);
+pub fn donation_address(client: &mut Client, call: &mut Call<'_>) -> Result {
+    push_text(call.output, &client.service.settings.donation_address);
     Ok(())
 }
 
 /// No other servers are known, and none are announced.
-pub fn peers(_: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn peers(_: &mut Client, call: &mut Call<'_>) -> Result {
     call.output.extend_from_slice(b"[]");
     Ok(())
 }
 
-pub fn add_peer(_: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn add_peer(_: &mut Client, call: &mut Call<'_>) -> Result {
     call.output.extend_from_slice(b"false");
     Ok(())
 }
 
-pub fn ping(_: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn ping(_: &mut Client, call: &mut Call<'_>) -> Result {
     call.output.extend_from_slice(b"null");
     Ok(())
 }
 
 /// A ping whose reply is as long as the client wants it, against the analysis of traffic.
-pub fn padded_ping(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn padded_ping(client: &mut Client, call: &mut Call<'_>) -> Result {
     let length = call.arguments.number(0, 0)?;
     match call.arguments.get(1) {
         None => {}
@@ -97,7 +97,7 @@ pub fn padded_ping(session: &mut Session, call: &mut Call<'_>) -> Result {
         Some(other) => return Err(RpcError::bad_request(format!("{} should be a hex string", shown(other)))),
     }
     // Who is trusted has no limit for replies, but nobody needs more than that here.
-    let length = usize::try_from(length).ok().filter(|length| *length <= session.share.limits().reply);
+    let length = usize::try_from(length).ok().filter(|length| *length <= client.share.limits().reply);
     let length = length.ok_or_else(|| RpcError::bad_request("pong_len value too high"))?;
     call.output.extend_from_slice(b"{\"data\":\"");
     call.output.resize(call.output.len() + length, b'0');
@@ -106,7 +106,7 @@ pub fn padded_ping(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 /// Without a node nobody estimates fees, which -1 tells. An error would make Electrum turn away.
-pub fn estimate_fee(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn estimate_fee(client: &mut Client, call: &mut Call<'_>) -> Result {
     let blocks = call.arguments.number(0, 0)?;
     // What is no text is as if it were not there, as with ElectrumX.
     let mode = match call.arguments.value(1) {
@@ -119,7 +119,7 @@ pub fn estimate_fee(session: &mut Session, call: &mut Call<'_>) -> Result {
         return Err(RpcError::bad_request(format!("unknown estimatefee mode: {mode}")));
     }
     let mut fee = None;
-    if let Some(node) = session.service.node() {
+    if let Some(node) = client.service.node() {
         *call.cost += NODE_COST;
         fee = node.estimate_fee(call.state.edition, blocks, mode).map_err(daemon_error)?;
     }
@@ -131,17 +131,17 @@ pub fn estimate_fee(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 /// What transactions have to pay: without a node, Bitcoin Core's defaults.
-fn fees(session: &Session) -> Fees {
-    session.service.mempool().fees().unwrap_or(Fees { mempool: RELAY_FEE, relay: RELAY_FEE, increment: RELAY_FEE })
+fn fees(client: &Client) -> Fees {
+    client.service.mempool().fees().unwrap_or(Fees { mempool: RELAY_FEE, relay: RELAY_FEE, increment: RELAY_FEE })
 }
 
-pub fn relay_fee(session: &mut Session, call: &mut Call<'_>) -> Result {
-    push_format(call.output, format_args!("{}", fees(session).relay));
+pub fn relay_fee(client: &mut Client, call: &mut Call<'_>) -> Result {
+    push_format(call.output, format_args!("{}", fees(client).relay));
     Ok(())
 }
 
-pub fn mempool_info(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let Fees { mempool, relay, increment } = fees(session);
+pub fn mempool_info(client: &mut Client, call: &mut Call<'_>) -> Result {
+    let Fees { mempool, relay, increment } = fees(client);
     push_format(
         call.output,
         format_args!("{{\"mempoolminfee\":{mempool},\"minrelaytxfee\":{relay},\"incrementalrelayfee\":{increment}}}"),
@@ -149,9 +149,9 @@ pub fn mempool_info(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn fee_histogram(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn fee_histogram(client: &mut Client, call: &mut Call<'_>) -> Result {
     call.output.push(b'[');
-    for (place, (rate, size)) in session.service.mempool().histogram().into_iter().enumerate() {
+    for (place, (rate, size)) in client.service.mempool().histogram().into_iter().enumerate() {
         let comma = if place > 0 { "," } else { "" };
         push_format(call.output, format_args!("{comma}[{}.{},{size}]", rate / 10, rate % 10));
         *call.cost += 1;
@@ -160,9 +160,9 @@ pub fn fee_histogram(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn recent(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn recent(client: &mut Client, call: &mut Call<'_>) -> Result {
     call.output.push(b'[');
-    for (place, waiting) in session.service.mempool().recent().enumerate() {
+    for (place, waiting) in client.service.mempool().recent().enumerate() {
         call.output.extend_from_slice(if place == 0 { b"{\"txid\":\"" } else { b",{\"txid\":\"" });
         crate::hex::push_reversed(call.output, &waiting.hash);
         push_format(call.output, format_args!("\",\"fee\":{},\"vsize\":{}}}", waiting.fee, waiting.size));

@@ -5,10 +5,10 @@ use spv::{Hash, Locator, bitcoin::sha256d};
 use super::{Call, Result, failed};
 use crate::{
     arguments::grouped,
+    client::Client,
     hex,
     node::daemon_error,
     rpc::{Parameter, Parameters, RpcError, push_format, push_text},
-    session::Session,
 };
 
 /// What Bitcoin Core says of a transaction that it does not know, as ElectrumX passes it on.
@@ -42,11 +42,11 @@ pub fn is_verbose(parameters: &Parameters<'_>) -> bool {
     verbose.is_some_and(|verbose| *verbose != Parameter::Boolean(false))
 }
 
-pub fn get(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn get(client: &mut Client, call: &mut Call<'_>) -> Result {
     let hash = call.arguments.transaction(0)?;
     if call.arguments.boolean(1, "verbose")? {
         let none = "verbose transactions are not served: ask for the raw one, and decode it";
-        let node = session.service.node().ok_or_else(|| RpcError::bad_request(none))?;
+        let node = client.service.node().ok_or_else(|| RpcError::bad_request(none))?;
         *call.cost += NODE_COST;
         call.output.extend_from_slice(node.verbose_transaction(&hash)?.as_bytes());
         return Ok(());
@@ -58,7 +58,7 @@ pub fn get(session: &mut Session, call: &mut Call<'_>) -> Result {
     };
     let unknown = || RpcError::daemon(UNKNOWN);
     let Some(locator) = call.state.branch.view().transaction(&hash).map_err(failed)? else {
-        let mempool = session.service.mempool();
+        let mempool = client.service.mempool();
         push(call.output, &mempool.get(&hash).ok_or_else(unknown)?.bytes);
         return Ok(());
     };
@@ -81,7 +81,7 @@ fn refused(refusal: Refusal, not_found: impl FnOnce() -> RpcError) -> RpcError {
     }
 }
 
-pub fn merkle(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn merkle(client: &mut Client, call: &mut Call<'_>) -> Result {
     let (hash, height) = (call.arguments.transaction(0)?, call.arguments.number(1, 0)?);
     if height > call.state.branch.tip().height.into() {
         return Err(RpcError::bad_request(format!("height {} out of range", grouped(height))));
@@ -90,7 +90,7 @@ pub fn merkle(session: &mut Session, call: &mut Call<'_>) -> Result {
         let text = format!("tx {} not in block at height {}", hex::reversed(&hash), grouped(height));
         RpcError::bad_request(text)
     };
-    let path = session.service.paths.of_transaction(&hash).map_err(|refusal| refused(refusal, elsewhere))?;
+    let path = client.service.paths.of_transaction(&hash).map_err(|refusal| refused(refusal, elsewhere))?;
     if u64::from(path.locator.height) != height {
         return Err(elsewhere());
     }
@@ -102,7 +102,7 @@ pub fn merkle(session: &mut Session, call: &mut Call<'_>) -> Result {
 
 /// As it is drafted for version 1.8: the path in the tree of witnesses, with the coinbase that commits to its root. Where there is
 /// nothing to prove of a witness, in a block without any and of the coinbase, it is the path in the tree of the header.
-pub fn merkle_witness(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn merkle_witness(client: &mut Client, call: &mut Call<'_>) -> Result {
     let hash = call.arguments.transaction(0)?;
     let shown = || hex::reversed(&hash);
     let not_in_block = || RpcError::bad_request(format!("tx {} not in any block", shown()));
@@ -112,21 +112,20 @@ pub fn merkle_witness(session: &mut Session, call: &mut Call<'_>) -> Result {
         return Err(RpcError::bad_request(format!("tx {} not in block at height {}", shown(), grouped(asked))));
     }
     let Locator { height, position } = locator;
-    let tree = session.service.witness_tree((&call.state.branch, call.state.edition), height).map_err(failed)?;
+    let tree = client.service.witness_tree((&call.state.branch, call.state.edition), height).map_err(failed)?;
     let (tree, read) = tree.ok_or_else(not_in_block)?;
     *call.cost += read as u64 / WITNESS_BYTES;
     let proved = tree.leaf_and_path(position).filter(|_| tree.is_committed() && position > 0);
     let (kind, wtxid, nodes) = match proved {
         Some((leaf, nodes)) => ("wmerkle", leaf, nodes),
         None => {
-            let path = session.service.paths.of_locator(locator).map_err(|refusal| refused(refusal, not_in_block))?;
+            let path = client.service.paths.of_locator(locator).map_err(|refusal| refused(refusal, not_in_block))?;
             let bytes = call.state.branch.transaction(locator).map_err(failed)?.ok_or_else(not_in_block)?.1;
             ("merkle", sha256d(&[&bytes]), path.nodes)
         }
     };
     let coinbase_place = Locator { height, position: 0 };
-    let coinbase =
-        session.service.paths.of_locator(coinbase_place).map_err(|refusal| refused(refusal, not_in_block))?;
+    let coinbase = client.service.paths.of_locator(coinbase_place).map_err(|refusal| refused(refusal, not_in_block))?;
     let block = call.state.branch.headers().hash(height).ok_or_else(not_in_block)?;
     let output = &mut *call.output;
     output.extend_from_slice(b"{\"wtxid\":");
@@ -143,7 +142,7 @@ pub fn merkle_witness(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn id_from_position(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn id_from_position(client: &mut Client, call: &mut Call<'_>) -> Result {
     let (height, position) = (call.arguments.number(0, 0)?, call.arguments.number(1, 0)?);
     let wants_path = call.arguments.boolean(2, "merkle")?;
     let tip = u64::from(call.state.branch.tip().height);
@@ -162,7 +161,7 @@ pub fn id_from_position(session: &mut Session, call: &mut Call<'_>) -> Result {
         push_hashes(&[hash], call.output);
         return Ok(());
     }
-    let path = session.service.paths.of_locator(locator).map_err(|refusal| refused(refusal, none))?;
+    let path = client.service.paths.of_locator(locator).map_err(|refusal| refused(refusal, none))?;
     call.output.extend_from_slice(b"{\"tx_hash\":");
     push_hashes(&[path.hash], call.output);
     call.output.extend_from_slice(b",\"merkle\":[");
@@ -176,12 +175,12 @@ fn check_cost(bytes: usize) -> u64 {
     NODE_COST + bytes as u64 / 20
 }
 
-pub fn broadcast(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn broadcast(client: &mut Client, call: &mut Call<'_>) -> Result {
     let bytes = call.arguments.bytes(0)?;
     let rejected = |message: &str, shown: String| {
         RpcError::bad_request(format!("the transaction was rejected by network rules.\n\n{message}{shown}"))
     };
-    let node = session.service.node().ok_or_else(|| rejected(NO_NODE, String::new()))?;
+    let node = client.service.node().ok_or_else(|| rejected(NO_NODE, String::new()))?;
     *call.cost += check_cost(bytes.len());
     match node.broadcast(&bytes) {
         Ok(hash) => push_text(call.output, &hash),
@@ -193,12 +192,12 @@ pub fn broadcast(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn broadcast_package(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn broadcast_package(client: &mut Client, call: &mut Call<'_>) -> Result {
     let transactions = call.arguments.byte_texts(0)?;
     let is_verbose = call.arguments.boolean(1, "verbose")?;
     let rejected =
         |message: &str| RpcError::bad_request(format!("the tx package was rejected by network rules.\n\n{message}."));
-    let node = session.service.node().ok_or_else(|| rejected(NO_NODE))?;
+    let node = client.service.node().ok_or_else(|| rejected(NO_NODE))?;
     *call.cost += transactions.iter().map(|text| check_cost(text.len() / 2)).sum::<u64>();
     let sent = match node.broadcast_package(transactions.iter().map(|text| &**text)) {
         Ok(sent) => sent,
@@ -221,9 +220,9 @@ pub fn broadcast_package(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-pub fn test_accept(session: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn test_accept(client: &mut Client, call: &mut Call<'_>) -> Result {
     let transactions = call.arguments.byte_texts(0)?;
-    let node = session.service.node().ok_or_else(|| RpcError::daemon(format!("daemon error: {NO_NODE}")))?;
+    let node = client.service.node().ok_or_else(|| RpcError::daemon(format!("daemon error: {NO_NODE}")))?;
     *call.cost += transactions.iter().map(|text| check_cost(text.len() / 2)).sum::<u64>();
     let results = node.test(transactions.iter().map(|text| &**text))?;
     call.output.push(b'[');

@@ -71,7 +71,7 @@ impl Connection {
     pub fn new(socket: Socket, session: Session, now: Instant) -> Self {
         Self {
             socket,
-            service: Arc::clone(&session.service),
+            service: Arc::clone(&session.client.service),
             session: Some(session),
             question: None,
             untold: Vec::new(),

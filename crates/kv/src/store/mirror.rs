@@ -20,12 +20,11 @@ use std::{
 use table::{Array, Hash, Hasher, Region};
 
 use super::{
-    item::{Address, Header, mark},
-    shard::Shard,
+    item::Header,
     shared_layout::{MIRROR_SHARDS, MIRROR_SLOTS_AT, MIRROR_TEXT_WORDS, MIRROR_WAYS, mirror_header, mirror_slot},
 };
 use crate::{
-    clock::{Clock, NEVER, Seconds},
+    clock::{Clock, NEVER},
     number,
 };
 
@@ -41,6 +40,9 @@ const WORD: usize = size_of::<u64>();
 /// Words of a slot, and of a set of them.
 const SLOT: usize = mirror_slot::BYTES / WORD;
 const SET: usize = SLOT * MIRROR_WAYS;
+
+/// Bytes of the longest text that a slot has room for.
+pub(super) const LONGEST_TEXT: usize = MIRROR_TEXT_WORDS * WORD;
 
 /// Words of a slot, by what is in them.
 const SEQUENCE: usize = mirror_slot::SEQUENCE / WORD;
@@ -133,7 +135,7 @@ impl Mirror {
     }
 
     /// Empties a key's slot.
-    fn forget(&self, hash: Hash) {
+    pub(super) fn forget(&self, hash: Hash) {
         if let Some(slot) = self.slot_of(hash) {
             self.write(slot, || slot[HASH].store(0, Relaxed));
         }
@@ -146,7 +148,7 @@ impl Mirror {
     }
 
     /// Whether a key's slot was read since this was last asked.
-    fn take_used(&self, hash: Hash) -> bool {
+    pub(super) fn take_used(&self, hash: Hash) -> bool {
         self.slot_of(hash).is_some_and(|slot| slot[LENGTHS].fetch_and(!USED, Relaxed) & USED != 0)
     }
 
@@ -161,7 +163,13 @@ impl Mirror {
     }
 
     /// Fills a slot with an item's reply. Gives false where it does not fit.
-    fn fill<'a>(&self, key: &[u8], hash: Hash, header: &Header, value: impl Iterator<Item = &'a [u8]>) -> bool {
+    pub(super) fn fill<'a>(
+        &self,
+        key: &[u8],
+        hash: Hash,
+        header: &Header,
+        value: impl Iterator<Item = &'a [u8]>,
+    ) -> bool {
         let Some(slot) = self.place(hash) else { return false };
         let mut text = Text::default();
         text.push(b"\0\0VALUE ");
@@ -192,13 +200,13 @@ impl Mirror {
 
 /// A text that is put together; longer than there is room for, it is of no use.
 struct Text {
-    bytes: [u8; MIRROR_TEXT_WORDS * WORD],
+    bytes: [u8; LONGEST_TEXT],
     len: usize,
 }
 
 impl Default for Text {
     fn default() -> Self {
-        Self { bytes: [0; MIRROR_TEXT_WORDS * WORD], len: 0 }
+        Self { bytes: [0; LONGEST_TEXT], len: 0 }
     }
 }
 
@@ -208,46 +216,5 @@ impl Text {
             room.copy_from_slice(bytes);
         }
         self.len += bytes.len();
-    }
-}
-
-impl Shard {
-    /// Puts a key's item into the mirror, if there is one and it is small.
-    pub fn mirror(&mut self, key: &[u8], hash: Hash, now: Seconds) {
-        // A flush that is to come the program would not know of.
-        if self.mirror.is_none() || self.flush_at != NEVER || hash.to_bits() == 0 {
-            return;
-        }
-        let Some(item) = self.peek(key, hash, now) else { return };
-        let header = *self.header(item);
-        let Some(mirror) = &self.mirror else { return };
-        let fits = key.len() + (header.value_len as usize) < MIRROR_TEXT_WORDS * WORD;
-        if fits && mirror.fill(key, hash, &header, self.value(item)) {
-            self.set_marks(item, mark::MIRRORED, 0);
-        }
-    }
-
-    /// Takes an item that is about to change, or to go, out of the mirror.
-    #[inline(always)]
-    pub(super) fn unmirror(&mut self, at: Address) {
-        if self.blocks.header(at).marks & mark::MIRRORED != 0 {
-            self.forget_mirrored(at);
-        }
-    }
-
-    #[cold]
-    fn forget_mirrored(&mut self, at: Address) {
-        let hash = self.hasher.hash_bytes(self.key_at(at));
-        if let Some(mirror) = &self.mirror {
-            mirror.forget(hash);
-        }
-        self.blocks.header_mut(at).marks &= !mark::MIRRORED;
-    }
-
-    /// Whether an item was read out of the mirror since this was last asked, or since it came there.
-    pub(super) fn was_read_ahead(&self, at: Address) -> bool {
-        let is_mirrored = self.blocks.header(at).marks & mark::MIRRORED != 0;
-        is_mirrored
-            && self.mirror.as_ref().is_some_and(|mirror| mirror.take_used(self.hasher.hash_bytes(self.key_at(at))))
     }
 }

@@ -10,6 +10,7 @@ mod file;
 mod index;
 mod item;
 mod mirror;
+mod mirrored;
 mod queues;
 mod room;
 mod shard;

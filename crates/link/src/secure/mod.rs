@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 use self::cipher::{Cipher, Kind, TAG_BYTES};
 pub use self::identity::{Identity, KEY_BYTES, PublicKey, SecretKey};
 use crate::{
-    Buffer, Config, Counters, Error, Message, Operations,
+    Address, Buffer, Config, Counters, Error, Message, Operations,
     notify::Notify,
     transport::{Listener, Transport},
 };
@@ -35,9 +35,16 @@ const HANDSHAKE_BYTES: usize = 2 * KEY_BYTES + 2 * TAG_BYTES;
 /// Messages of the handshake that each side receives. They keep their buffers, so that all others are the user's.
 const HANDSHAKE_MESSAGES: u16 = 2;
 
-/// The configuration of the transport below: room for the tag and for the handshake.
-pub(crate) fn below(config: &Config) -> Result<Config, Error> {
+/// The configuration of the transport at an address. With an identity it has room for the tag and for the handshake.
+pub(crate) fn below(address: &Address, config: &Config) -> Result<Config, Error> {
+    config.check()?;
     let mut below = config.clone();
+    if config.identity.is_none() {
+        return Ok(below);
+    }
+    if !address.can_encrypt() {
+        return Err(Error::Config("what stays in this machine is not encrypted: take the identity out"));
+    }
     below.buffers += HANDSHAKE_MESSAGES;
     below.buffer_bytes += TAG_BYTES as u32;
     if below.buffers > Config::MAX_BUFFERS
@@ -339,7 +346,7 @@ impl Listener for SecureListener {
         Ok(Some(Box::new(Secure::new(inner, &self.identity, false)?)))
     }
 
-    fn address(&self) -> crate::Address {
+    fn address(&self) -> Address {
         self.inner.address()
     }
 }

@@ -8,6 +8,7 @@ mod connection;
 mod readers;
 mod reply;
 mod request;
+mod site;
 
 use std::{
     io::{self, ErrorKind},
@@ -27,6 +28,7 @@ use connection::{Connection, Step};
 use readers::{Job, Readers};
 pub use reply::Reply;
 use request::Request;
+pub use site::{Get, Site};
 
 /// Connections at a time.
 const CONNECTIONS: usize = 256;
@@ -36,33 +38,6 @@ const PREFIX_CONNECTIONS: usize = 32;
 const REQUESTS: usize = 16;
 /// How often the thread looks whether it is to stop, and whose time is over.
 const TICK: Duration = Duration::from_millis(50);
-
-/// What is to be had at which path.
-pub trait Site: Send + Sync + 'static {
-    /// The answer to a GET or a POST.
-    fn answer(&self, get: &Get<'_>) -> Reply;
-
-    /// Whether what is at a path has to be read from disk, or takes long for another reason.
-    fn is_slow(&self, path: &str) -> bool;
-
-    /// Whether something can be posted to a path.
-    fn takes_posts(&self, _path: &str) -> bool {
-        false
-    }
-}
-
-/// What is asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Get<'a> {
-    /// What is before the question mark.
-    pub path: &'a str,
-    /// What is behind it.
-    pub query: &'a str,
-    /// What is sent along with a POST.
-    pub posted: Option<&'a [u8]>,
-    /// Who asks.
-    pub from: IpAddr,
-}
 
 /// The listener of a site.
 pub struct Http<S> {

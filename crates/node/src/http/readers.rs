@@ -10,7 +10,11 @@ use std::{
 
 use nic::Waker;
 
-use super::{Get, Reply, Site, request::Request};
+use super::{
+    reply::Reply,
+    request::Request,
+    site::{Get, Site},
+};
 use crate::{
     Error,
     threads::{join, spawn},

@@ -1,8 +1,10 @@
 //! `turnpike load --electrum`: puts load on an Electrum server, pipelined over several connections.
 
 mod connection;
+mod draw;
 mod method;
 mod processor;
+mod requests;
 mod sample;
 
 use std::{
@@ -19,7 +21,8 @@ use crate::cli::LoadArgs;
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
-use connection::{Connection, Draw, Outcome};
+use connection::{Connection, Outcome};
+use draw::Draw;
 use method::Mix;
 use sample::Sample;
 

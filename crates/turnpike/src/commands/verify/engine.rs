@@ -12,7 +12,7 @@ use verify::{BatchVerifier, RuleCode};
 
 use wire::MAX_PAIRS;
 
-use super::pairings::{Key, ProofRecord};
+use super::groth16::{Key, ProofRecord};
 use crate::error::Error;
 
 /// A verdict: nothing, or the rule that is broken.

@@ -3,6 +3,7 @@
 mod block;
 pub(super) mod engine;
 mod equihash;
+mod groth16;
 mod pairings;
 mod records;
 mod report;

@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use verify::bls12_381::eip2537;
-use verify::bls12_381::groth16::{Claim, Proof, VerifyingKey};
+use verify::bls12_381::groth16::Claim;
 use verify::bls12_381::signature::Signed;
-use wire::VerifyingKeyId;
 
 use super::engine::Engine;
-use super::read;
+use super::groth16::{Key, ProofRecord};
 use super::records::{self, Format, merge};
 use super::report::Report;
 use crate::cli::{VerifyFiles, VerifyGroth16Args};
@@ -63,13 +62,6 @@ pub fn run_bls(args: &VerifyFiles, output: Output) -> Result<Report, Error> {
     })
 }
 
-/// A proof and its inputs, as they are in a file.
-#[derive(Clone)]
-pub struct ProofRecord {
-    pub proof: [u8; Proof::LENGTH],
-    pub inputs: Vec<[u8; 32]>,
-}
-
 struct ProofFile {
     inputs: usize,
 }
@@ -92,27 +84,6 @@ impl Format for ProofFile {
         let (proof, rest) = bytes.split_first_chunk()?;
         let (inputs, rest) = rest.split_at_checked(32 * self.inputs)?;
         Some((ProofRecord { proof: *proof, inputs: inputs.as_chunks().0.to_vec() }, rest))
-    }
-}
-
-/// A verifying key, and what a node calls it.
-pub struct Key {
-    pub key: VerifyingKey,
-    pub id: Option<VerifyingKeyId>,
-}
-
-impl Key {
-    /// One of the keys that the library has, by name, or the one of a file.
-    fn find(name: &str) -> Result<Self, Error> {
-        let id = VerifyingKeyId::ALL.iter().copied().find(|id| id.name() == name);
-        let key = match id {
-            Some(VerifyingKeyId::SaplingSpend) => VerifyingKey::sapling_spend().clone(),
-            Some(VerifyingKeyId::SaplingOutput) => VerifyingKey::sapling_output().clone(),
-            Some(VerifyingKeyId::Sprout) => VerifyingKey::sprout().clone(),
-            None => VerifyingKey::parse(&read(name.as_ref())?)
-                .map_err(|rule| Error::Input(format!("{name} is not a verifying key: {rule}")))?,
-        };
-        Ok(Self { key, id })
     }
 }
 

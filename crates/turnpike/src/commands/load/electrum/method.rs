@@ -4,7 +4,7 @@ use std::{fmt::Write as _, iter};
 
 use crate::error::Error;
 
-use super::sample::Sample;
+use super::{requests::Requests, sample::Sample};
 
 /// A method, by its name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,28 +101,6 @@ impl Mix {
         });
         let weights = self.0.iter().enumerate();
         let wheel = weights.flat_map(|(place, (_, weight))| iter::repeat_n(place, *weight as usize)).collect();
-        Requests { written: written.collect(), wheel }
-    }
-}
-
-/// Requests as they are sent, without what comes before the method.
-pub struct Requests {
-    written: Vec<(&'static str, Vec<String>)>,
-    /// Each method's place as often as its weight.
-    wheel: Vec<usize>,
-}
-
-impl Requests {
-    /// Any of them, with its method's place, as a random number has it.
-    pub fn get(&self, random: u64) -> (usize, &str) {
-        let [low, high] = [random as u32, (random >> 32) as u32].map(|half| half as usize);
-        let place = self.wheel[low % self.wheel.len()];
-        let (_, requests) = &self.written[place];
-        (place, &requests[high % requests.len()])
-    }
-
-    /// The methods by their places.
-    pub fn methods(&self) -> impl Iterator<Item = &'static str> {
-        self.written.iter().map(|(name, _)| *name)
+        Requests::new(written.collect(), wheel)
     }
 }

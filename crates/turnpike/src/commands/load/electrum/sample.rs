@@ -7,7 +7,10 @@ use spv::bitcoin::{Encoding, display};
 
 use crate::hex;
 
-use super::connection::{Connection, Draw, Failed};
+use super::{
+    connection::{Connection, Failed},
+    draw::Draw,
+};
 
 /// Requests in flight while the sample is taken.
 const DEPTH: usize = 100;

@@ -1,0 +1,51 @@
+//! Ending a wait of a data path from another thread.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+/// Ends a wait of a data path from another thread.
+#[derive(Clone, Debug)]
+pub struct Waker(Arc<Signal>);
+
+#[derive(Debug)]
+struct Signal {
+    event: OwnedFd,
+    /// The same for a data path that spins: to look costs nothing.
+    raised: AtomicBool,
+}
+
+impl Waker {
+    /// A waker that nothing waits for yet.
+    pub fn new() -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self(Arc::new(Signal { event, raised: AtomicBool::new(false) })))
+    }
+
+    /// Wakes the data path, now or as soon as it would wait.
+    pub fn wake(&self) {
+        self.0.raised.store(true, Ordering::Release);
+        // The only way to fail is a counter near 2^64: then the data path is woken already.
+        let _ = rustix::io::write(&self.0.event, &1u64.to_ne_bytes());
+    }
+
+    /// Whether it was used.
+    pub(crate) fn is_raised(&self) -> bool {
+        self.0.raised.load(Ordering::Acquire)
+    }
+
+    /// Forgets that it was used. In this order a use meanwhile is not lost: it leaves the event readable.
+    pub(crate) fn clear(&self) {
+        self.0.raised.store(false, Ordering::Release);
+        let _ = rustix::io::read(&self.0.event, &mut [0u8; 8]);
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.event.as_fd()
+    }
+}
