@@ -1,8 +1,10 @@
 //! The chain of headers that a light client keeps of the own chain.
+use crate::authority::{Authority, ChainKey, Seal};
+use crate::authority::{HEADER_VERSION, ORDERED_VERSION};
 use crate::finality::{CertificateError, SuccessionError, Vouched};
 use crate::hash::{Hash, ZERO_HASH};
-use crate::header::{BlockHeader, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, ORDERED_VERSION};
-use crate::seal::{Authority, ChainKey, CheckSeals, Equivocation, OneByOne, Seal, SealedHeader};
+use crate::header::{BlockHeader, MAX_BLOCK_TRANSACTIONS};
+use crate::seal::{CheckSeals, Equivocation, OneByOne, SealedHeader};
 use thiserror::Error;
 
 /// Why a header cannot be a part of the chain.

@@ -1,6 +1,6 @@
 //! The header of the own chain's blocks.
+use crate::authority::{Authority, ChainKey, HEADER_VERSION, ORDERED_VERSION};
 use crate::hash::{Hash, ZERO_HASH, header_hash, network_seed};
-use crate::seal::{Authority, ChainKey};
 use zerocopy::{
     FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
     byteorder::big_endian::{U32, U64},
@@ -8,10 +8,6 @@ use zerocopy::{
 
 /// Size of an encoded header.
 pub const HEADER_SIZE: usize = 128;
-/// The version of headers of a chain that a key seals: each with a BIP340 signature by it.
-pub const HEADER_VERSION: u32 = 2;
-/// The version of headers of a chain that replicas order. They have no seal: a certificate of finality vouches for them.
-pub const ORDERED_VERSION: u32 = 3;
 /// The most transactions that a block may have.
 pub const MAX_BLOCK_TRANSACTIONS: u32 = 1 << 20;
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod authority;
 pub mod bitcoin;
 mod chain;
 pub mod finality;
@@ -18,11 +19,10 @@ mod seal;
 mod tags;
 mod transaction;
 
+pub use authority::{Authority, ChainKey, HEADER_VERSION, ORDERED_VERSION, Seal};
 pub use chain::{HeaderChain, HeaderError};
 pub use hash::{Hash, ZERO_HASH};
-pub use header::{BlockHeader, HEADER_SIZE, HEADER_VERSION, MAX_BLOCK_TRANSACTIONS, ORDERED_VERSION, tree_depth};
+pub use header::{BlockHeader, HEADER_SIZE, MAX_BLOCK_TRANSACTIONS, tree_depth};
 pub use index::{IndexEntry, IndexProof, IndexProofError, Locator, MAX_DEPTH, MAX_LEAF_ENTRIES, account_path};
-pub use seal::{
-    Authority, ChainKey, CheckSeals, Equivocation, OneByOne, SEALED_HEADER_SIZE, Seal, SealedHeader, SealingKey,
-};
+pub use seal::{CheckSeals, Equivocation, OneByOne, SEALED_HEADER_SIZE, SealedHeader, SealingKey};
 pub use transaction::{ProofError, TransactionProof, verify_path};

@@ -1,77 +1,17 @@
 //! Seals: what shows that a header was made by whoever holds the chain's key.
 //!
-//! The genesis header names the key, and the network id is the genesis header's hash, so who knows the network id knows whose
-//! seals to ask for. The version of a header tells what its seal is: in version 2 a BIP340 signature by that key, in version 3
-//! nothing, as [certificates](crate::finality) vouch for its headers. A header's hash
-//! covers its version, so nobody can have another kind of seal checked than was meant; and the hash of each header covers all
-//! headers before it, so a seal vouches for them too.
+//! In version 2 a seal is a BIP340 signature by that key; headers of version 3 have none, as
+//! [certificates](crate::finality) vouch for them. The hash of each header covers all headers before it, so a seal vouches
+//! for them too.
+use crate::authority::{ChainKey, Seal};
 use crate::hash::{Hash, seal_message};
-use crate::header::{BlockHeader, HEADER_VERSION, ORDERED_VERSION};
-use secp256k1::{Keypair, SECP256K1, XOnlyPublicKey, schnorr::Signature};
+use crate::header::BlockHeader;
+use secp256k1::{Keypair, SECP256K1};
 use std::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Size of a header with its seal.
 pub const SEALED_HEADER_SIZE: usize = size_of::<SealedHeader>();
-
-/// The seal of a header of version 2: a BIP340 signature.
-#[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(transparent)]
-pub struct Seal(pub [u8; 64]);
-
-impl fmt::Debug for Seal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl Seal {
-    /// What stands in place of a seal behind a header that has none.
-    pub const NONE: Self = Self([0; 64]);
-}
-
-/// Who vouches for the headers of a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Authority {
-    /// This key seals each.
-    Key(ChainKey),
-    /// The set of replicas of this hash: certificates vouch for headers, which have no seals.
-    Replicas(Hash),
-}
-
-impl Authority {
-    /// The version of the chain's headers.
-    pub fn version(&self) -> u32 {
-        match self {
-            Self::Key(_) => HEADER_VERSION,
-            Self::Replicas(_) => ORDERED_VERSION,
-        }
-    }
-
-    /// The key that seals the headers, if one does.
-    pub fn key(&self) -> Option<&ChainKey> {
-        match self {
-            Self::Key(key) => Some(key),
-            Self::Replicas(_) => None,
-        }
-    }
-
-    /// The 32 bytes by which a genesis header names it.
-    pub fn to_bytes(self) -> [u8; 32] {
-        match self {
-            Self::Key(key) => key.to_bytes(),
-            Self::Replicas(hash) => hash,
-        }
-    }
-
-    /// Whether this is what belongs behind the header of this hash.
-    pub fn has_sealed(&self, hash: &Hash, seal: &Seal) -> bool {
-        match self {
-            Self::Key(key) => key.has_sealed(hash, seal),
-            Self::Replicas(_) => *seal == Seal::NONE,
-        }
-    }
-}
 
 /// A header and its seal, as they travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -94,32 +34,6 @@ impl SealedHeader {
     /// The header's height.
     pub fn height(&self) -> u64 {
         self.header.height.get()
-    }
-}
-
-/// The public key of a chain, as its genesis header names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChainKey(XOnlyPublicKey);
-
-impl ChainKey {
-    /// The key of these 32 bytes, if they are the x coordinate of a point.
-    pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
-        XOnlyPublicKey::from_byte_array(*bytes).ok().map(Self)
-    }
-
-    /// Its 32 bytes.
-    pub fn to_bytes(self) -> [u8; 32] {
-        self.0.serialize()
-    }
-
-    /// The key as the library of curves has it.
-    pub(crate) fn x_only(&self) -> &XOnlyPublicKey {
-        &self.0
-    }
-
-    /// Whether a seal is this key's for the header of this hash.
-    pub fn has_sealed(&self, hash: &Hash, seal: &Seal) -> bool {
-        SECP256K1.verify_schnorr(&Signature::from_byte_array(seal.0), &seal_message(hash), &self.0).is_ok()
     }
 }
 

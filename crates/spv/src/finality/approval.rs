@@ -1,8 +1,9 @@
 //! What one who may decide on a change signs.
 use super::change::MemberChange;
 use super::replicas::ReplicaSet;
+use crate::authority::{ChainKey, Seal};
 use crate::hash::Hash;
-use crate::seal::{ChainKey, Seal, SealingKey};
+use crate::seal::SealingKey;
 use secp256k1::{SECP256K1, schnorr::Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 

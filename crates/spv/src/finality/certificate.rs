@@ -3,8 +3,8 @@ use super::error::CertificateError;
 use super::replicas::ReplicaSet;
 use super::signatures::{MAX_SIGNATURES_SIZE, Signatures};
 use super::vote::{Vote, VoteKind};
+use crate::authority::Seal;
 use crate::hash::{Hash, body_hash, ordered_hash};
-use crate::seal::Seal;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, byteorder::big_endian::U64};
 
 /// Size of an encoded [`OrderedHeader`].

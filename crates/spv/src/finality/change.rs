@@ -1,7 +1,7 @@
 //! Changes of the set of replicas, by one member each.
 use super::replicas::{ReplicaSet, ReplicaSetError};
+use crate::authority::ChainKey;
 use crate::hash::{Hash, member_change_hash};
-use crate::seal::ChainKey;
 use thiserror::Error;
 use zerocopy::byteorder::big_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -1,8 +1,8 @@
 //! Evidence that a replica lied.
 use super::replicas::ReplicaSet;
 use super::vote::{Vote, VoteKind};
+use crate::authority::Seal;
 use crate::hash::Hash;
-use crate::seal::Seal;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Size of a [`DoubleVote`] as it is stored.

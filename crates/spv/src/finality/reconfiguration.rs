@@ -4,8 +4,8 @@ use super::change::{ChangeError, MEMBER_CHANGE_SIZE, MemberChange};
 use super::error::CertificateError;
 use super::replicas::ReplicaSet;
 use super::signatures::{MAX_SIGNATURES_SIZE, Signatures};
+use crate::authority::Seal;
 use crate::hash::Hash;
-use crate::seal::Seal;
 use thiserror::Error;
 use zerocopy::{FromBytes, IntoBytes};
 

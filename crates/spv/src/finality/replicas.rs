@@ -1,6 +1,6 @@
 //! Who votes: the keys of the replicas.
+use crate::authority::ChainKey;
 use crate::hash::{Hash, replicas_hash};
-use crate::seal::ChainKey;
 use thiserror::Error;
 
 /// The most replicas of a set: a certificate names its signers in the bits of one word.

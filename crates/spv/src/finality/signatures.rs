@@ -1,7 +1,7 @@
 //! Signatures of replicas, as certificates have them.
 use super::error::CertificateError;
 use super::replicas::{MAX_REPLICAS, ReplicaSet};
-use crate::seal::{ChainKey, Seal};
+use crate::authority::{ChainKey, Seal};
 
 /// Bytes of the word whose bits name the signers.
 const SIGNERS: usize = size_of::<u64>();

@@ -1,6 +1,7 @@
 //! What a vote says.
+use crate::authority::{ChainKey, Seal};
 use crate::hash::{Hash, ZERO_HASH, vote_message};
-use crate::seal::{ChainKey, Seal, SealingKey};
+use crate::seal::SealingKey;
 use secp256k1::{SECP256K1, schnorr::Signature};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned, byteorder::big_endian::U64};
 
