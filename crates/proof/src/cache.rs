@@ -488,6 +488,25 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_to_make_room_is_counted() {
+        let cache = cache();
+        let mut body = [5; 1000];
+        tip(1).write(&mut body);
+        let keys = (0..4000_u32).map(|number| {
+            let mut key = [1; 32];
+            key[..4].copy_from_slice(&number.to_le_bytes());
+            key
+        });
+        keys.clone().for_each(|key| cache.fill(Chain::Own, Query::Latest, &key, &body));
+        let counters = cache.counters();
+        assert!(counters.evictions > 1000, "{counters:?}");
+        let is_there =
+            |key: &[u8; 32]| !matches!(cache.get(Chain::Own, Query::Latest, key, &mut [0; 1000]), Lookup::Miss);
+        let left = keys.chain([KEY]).filter(is_there).count() as u64;
+        assert_eq!(left, counters.fills - counters.evictions, "{counters:?}");
+    }
+
+    #[test]
     fn a_cache_is_as_large_as_is_told() {
         assert_eq!(Config::for_replies(4000).bytes, 4000 << 10);
         assert_eq!(Config::for_replies(1).bytes, 1 << 20);

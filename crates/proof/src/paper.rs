@@ -69,6 +69,27 @@ mod tests {
     }
 
     #[test]
+    fn addresses_that_begin_otherwise_are_apart() {
+        let mut cache = PaperCache::new();
+        let mut addresses = vec![[7; FRAME]];
+        for byte in 0..3 {
+            for bit in 0..8 {
+                let mut address = [7; FRAME];
+                address[byte] ^= 1 << bit;
+                addresses.push(address);
+            }
+        }
+        for (number, address) in (1..).zip(&addresses) {
+            cache.set(address, &[number; FRAME]);
+        }
+        for (number, address) in (1..).zip(&addresses) {
+            let mut frame = *address;
+            assert!(cache.answer(&mut frame));
+            assert_eq!(frame, [number; FRAME]);
+        }
+    }
+
+    #[test]
     fn addresses_that_begin_alike_get_each_others_answer() {
         let mut cache = PaperCache::new();
         cache.set(&[7; FRAME], &[9; FRAME]);

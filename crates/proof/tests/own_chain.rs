@@ -3,6 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use chain::merkle::{SignedTail, TAIL_SIZE};
 use chain::own::{FileCatalog, Levels, NextBlock, Options, OwnChain};
 use spv::{BlockHeader, HeaderChain, IndexProof, SealingKey, TransactionProof};
 use storage::{Directory, RealDirectory};
@@ -39,7 +40,9 @@ impl Fixture {
         let chain = OwnChain::open(directory, catalog, options, || Ok(genesis)).unwrap();
         let headers = HeaderChain::new(&genesis.hash(), genesis).unwrap();
         let cache = Arc::new(Cache::new(&Config::for_replies(1000)).unwrap());
+        assert_eq!(cache.tip(Chain::Own), None);
         cache.begin_own(&chain.tip());
+        assert_eq!(cache.tip(Chain::Own).map(|tip| (tip.hash, tip.height)), Some((chain.tip().hash, 0)));
         let (latest, operations) = (HashMap::new(), Vec::new());
         let mut fixture = Self { _folder: folder, key, chain, headers, cache, next_id: 0, latest, operations };
         let create = |n| (Command::Create, account(n), AccountId::default(), 0);
@@ -73,13 +76,19 @@ impl Fixture {
         }
         let next = NextBlock {
             operations: &self.operations,
-            tails: &[],
+            // Some are signed; whoever put them in has checked how.
+            tails: &self.tails(),
             end_sequence: height * 1000,
             timestamp: 2000 + height,
         };
         let tip = self.chain.append(next, &mut self.key).unwrap();
         self.headers.append(self.key.seal(&tip.header)).unwrap();
         self.cache.announce_own(&tip, &self.operations);
+    }
+
+    fn tails(&self) -> Vec<SignedTail> {
+        let signed = (0..self.operations.len() as u32).step_by(3);
+        signed.map(|position| SignedTail { position, tail: [position as u8; TAIL_SIZE] }).collect()
     }
 
     /// What every reply must be, whether it comes from the cache or from the chain.
@@ -103,7 +112,10 @@ impl Fixture {
         }
         for (position, operation) in (0..).zip(&self.operations) {
             let key = key_of_transaction(operation.transaction, operation.source);
-            self.check_reply(&answer(service, Query::Transaction, key), (self.headers.height(), position));
+            let frame = answer(service, Query::Transaction, key);
+            self.check_reply(&frame, (self.headers.height(), position));
+            let tail: &[u8] = if position % 3 == 0 { &[position as u8; TAIL_SIZE] } else { &[] };
+            assert_eq!(TransactionProof::parse(&frame).unwrap().transaction, [operation.as_bytes(), tail].concat());
         }
     }
 }

@@ -56,6 +56,7 @@ fn request(chain: Chain, query: Query, key: &[u8], room: usize) -> Vec<u8> {
 fn a_reply_stands_where_the_request_stood() {
     for cached in [false, true] {
         let (mut service, source) = service(cached);
+        assert_eq!(service.cache().is_some(), cached);
         let mut first = request(Chain::Own, Query::Latest, &[1, 4], 400);
         let len = service.answer(&mut first);
         assert_eq!(len, 48 + 40 + 260);
