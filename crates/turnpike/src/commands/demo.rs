@@ -101,26 +101,8 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
         .map_err(Error::other)?
         .following(balances)
         .sampling((2 * args.transfers / u64::from(args.proofs.max(1))).max(1));
-    let until = Until::operations(args.transfers);
-    let bar = output.bar("transfers", 2 * args.transfers);
-    let calm = load::run(&mut pipeline, &mut workload, Pace::Closed, until, |report| {
-        bar.set_position(report.answered);
-        ControlFlow::Continue(())
-    });
-    let calm = calm.map_err(Error::other)?;
+    let [calm, report] = transfer(&mut pipeline, &mut workload, &mut node, &data, args, output)?;
     rows.push(Row::of_load("TRANSFER", &calm, Promise::Durable));
-    let mut killed = None;
-    let report = load::run(&mut pipeline, &mut workload, Pace::Closed, until, |report| {
-        bar.set_position(args.transfers + report.answered);
-        if killed.is_none() && report.answered >= args.transfers / 2 {
-            killed = Some(bar.suspend(|| kill_and_restart(&mut node, &data, args, report.answered, output)));
-        }
-        ControlFlow::Continue(())
-    });
-    bar.finish_and_clear();
-    let report = report.map_err(Error::other)?;
-    // So fast a run that it was over before the first look at it is killed afterwards.
-    killed.unwrap_or_else(|| kill_and_restart(&mut node, &data, args, report.answered, output))?;
     rows.push(Row::of_load("TRANSFER, kill -9", &report, Promise::Durable));
     let lost = calm.lost + report.lost;
     let done = calm.ok() + report.ok();
@@ -167,6 +149,37 @@ pub fn run(args: &DemoArgs, output: Output) -> Result<(), Error> {
     };
     output.result(&report, describe);
     if report.passed { Ok(()) } else { Err(Error::Failed("the demo failed: see the table".into())) }
+}
+
+/// Transfers, and as many again while the node is killed and started. Gives what became of both.
+fn transfer(
+    pipeline: &mut Pipeline,
+    workload: &mut Operations,
+    node: &mut Process,
+    data: &Path,
+    args: &DemoArgs,
+    output: Output,
+) -> Result<[Report; 2], Error> {
+    let until = Until::operations(args.transfers);
+    let bar = output.bar("transfers", 2 * args.transfers);
+    let calm = load::run(pipeline, workload, Pace::Closed, until, |report| {
+        bar.set_position(report.answered);
+        ControlFlow::Continue(())
+    });
+    let calm = calm.map_err(Error::other)?;
+    let mut killed = None;
+    let report = load::run(pipeline, workload, Pace::Closed, until, |report| {
+        bar.set_position(args.transfers + report.answered);
+        if killed.is_none() && report.answered >= args.transfers / 2 {
+            killed = Some(bar.suspend(|| kill_and_restart(node, data, args, report.answered, output)));
+        }
+        ControlFlow::Continue(())
+    });
+    bar.finish_and_clear();
+    let report = report.map_err(Error::other)?;
+    // So fast a run that it was over before the first look at it is killed afterwards.
+    killed.unwrap_or_else(|| kill_and_restart(node, data, args, report.answered, output))?;
+    Ok([calm, report])
 }
 
 /// Imports blocks, and picks transactions of them to be proved.

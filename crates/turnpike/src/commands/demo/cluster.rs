@@ -58,7 +58,10 @@ pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Er
         ..Options::default()
     };
     let mut pipeline = Pipeline::connect(nodes[KILLED], &options).map_err(Error::other)?;
-    let balances = load::prepare(&mut pipeline, 1, ACCOUNTS, FUNDS, Promise::Final, |_| ()).map_err(Error::other)?;
+    let bar = output.bar("accounts", 2 * u64::from(ACCOUNTS));
+    let balances = load::prepare(&mut pipeline, 1, ACCOUNTS, FUNDS, Promise::Final, |sent| bar.set_position(sent));
+    bar.finish_and_clear();
+    let balances = balances.map_err(Error::other)?;
     let choice = Choice::new(Distribution::Uniform, 1, ACCOUNTS, 1);
     let mut workload =
         Operations::new(Mix::Transfer, Format::Batch(BatchFormat::Compact), BATCH, Promise::Final, choice)
@@ -67,7 +70,13 @@ pub fn run(folder: &Path, rows: &mut Vec<Row>, output: Output) -> Result<u64, Er
             .sampling(TRANSFERS);
     let until = Until::operations(TRANSFERS);
     let mut transfer = |pipeline: &mut Pipeline| {
-        load::run(pipeline, &mut workload, Pace::Closed, until, |_| ControlFlow::Continue(())).map_err(Error::other)
+        let bar = output.bar("transfers", TRANSFERS);
+        let report = load::run(pipeline, &mut workload, Pace::Closed, until, |report| {
+            bar.set_position(report.answered);
+            ControlFlow::Continue(())
+        });
+        bar.finish_and_clear();
+        report.map_err(Error::other)
     };
     let calm = transfer(&mut pipeline)?;
     rows.push(Row::of_load("TRANSFER, replicas", &calm, Promise::Final));
