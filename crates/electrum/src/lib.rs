@@ -29,6 +29,6 @@ pub use limits::{Limits, Share, Shares};
 pub use mempool::{Coin, Mempool, Outpoint, Read, Unconfirmed, Update};
 pub use node::Node;
 pub use paths::Path;
-pub use service::{Announcement, Counts, Error, Service, Settings, State};
+pub use service::{Announcement, Counts, Error, Service, Settings, Snapshot};
 pub use session::{Fed, Next, Session};
 pub use sums::{Sum, Sums};

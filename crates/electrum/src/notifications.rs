@@ -8,7 +8,7 @@ use crate::{
     mempool::Outpoint,
     methods,
     rpc::{self, RpcError},
-    service::{Announcement, Counts, State},
+    service::{Announcement, Counts, Snapshot},
     session::Session,
     version::V1_7,
 };
@@ -16,11 +16,11 @@ use crate::{
 impl Session {
     /// Tells the client of a change, to the end of `output`. After an error it was not told of all.
     pub fn notify(&mut self, announcement: &Announcement, output: &mut Vec<u8>, now: Instant) -> Result<(), RpcError> {
-        let state = self.client.service.state();
+        let snapshot = self.client.service.snapshot();
         let begin = output.len();
         if self.client.headers && announcement.is_of_branch {
             begin_notification(output, "blockchain.headers.subscribe");
-            methods::push_tip(&state, output)?;
+            methods::push_tip(&snapshot, output)?;
             end_notification(output);
         }
         // Whichever are fewer are looked up in the others.
@@ -31,21 +31,21 @@ impl Session {
             announcement.scripts.iter().filter(|script| scripts.contains(*script)).copied().collect()
         };
         for script in touched {
-            self.notify_script(&state, &script, output)?;
+            self.notify_script(&snapshot, &script, output)?;
         }
-        for outpoint in self.touched_outpoints(&state, &announcement.scripts)? {
-            self.notify_outpoint(&state, outpoint, output)?;
+        for outpoint in self.touched_outpoints(&snapshot, &announcement.scripts)? {
+            self.notify_outpoint(&snapshot, outpoint, output)?;
         }
         self.client.charge_bytes(output.len() - begin, now);
         Ok(())
     }
 
-    fn notify_script(&self, state: &State, script: &Hash, output: &mut Vec<u8>) -> Result<(), RpcError> {
+    fn notify_script(&self, snapshot: &Snapshot, script: &Hash, output: &mut Vec<u8>) -> Result<(), RpcError> {
         let method = match self.client.version() >= V1_7 {
             true => "blockchain.scriptpubkey.subscribe",
             false => "blockchain.scripthash.subscribe",
         };
-        let (status, _) = self.client.service.status(state, script).map_err(methods::failed)?;
+        let (status, _) = self.client.service.status(snapshot, script).map_err(methods::failed)?;
         begin_notification(output, method);
         output.push(b'"');
         hex::push_reversed(output, script);
@@ -57,12 +57,12 @@ impl Session {
     }
 
     /// The outpoints that a change of scripts may be about.
-    fn touched_outpoints(&mut self, state: &State, scripts: &[Hash]) -> Result<Vec<Outpoint>, RpcError> {
+    fn touched_outpoints(&mut self, snapshot: &Snapshot, scripts: &[Hash]) -> Result<Vec<Outpoint>, RpcError> {
         let mempool = self.client.service.mempool();
         let mut touched = Vec::new();
         for (outpoint, script) in &mut self.client.outpoints {
             if script.is_none() {
-                *script = methods::outpoint_script(state, &mempool, *outpoint).map_err(methods::failed)?;
+                *script = methods::outpoint_script(snapshot, &mempool, *outpoint).map_err(methods::failed)?;
             }
             if script.is_some_and(|script| scripts.binary_search(&script).is_ok()) {
                 touched.push(*outpoint);
@@ -71,12 +71,12 @@ impl Session {
         Ok(touched)
     }
 
-    fn notify_outpoint(&self, state: &State, outpoint: Outpoint, output: &mut Vec<u8>) -> Result<(), RpcError> {
+    fn notify_outpoint(&self, snapshot: &Snapshot, outpoint: Outpoint, output: &mut Vec<u8>) -> Result<(), RpcError> {
         begin_notification(output, "blockchain.outpoint.subscribe");
         output.push(b'"');
         hex::push_reversed(output, &outpoint.0);
         rpc::push_format(output, format_args!("\",{},", outpoint.1));
-        methods::push_outpoint(state, &self.client.service.mempool(), outpoint, output).map_err(methods::failed)?;
+        methods::push_outpoint(snapshot, &self.client.service.mempool(), outpoint, output).map_err(methods::failed)?;
         end_notification(output);
         Counts::add(&self.client.service.counts.notifications, 1);
         Ok(())

@@ -117,7 +117,7 @@ impl Counts {
 }
 
 /// The branch as sessions see it.
-pub struct State {
+pub struct Snapshot {
     /// The blocks.
     pub branch: Branch,
     /// Numbers the states, from 0.
@@ -131,7 +131,7 @@ pub struct Service {
     /// What happened.
     pub counts: Counts,
     shares: Arc<Shares>,
-    state: RwLock<Arc<State>>,
+    snapshot: RwLock<Arc<Snapshot>>,
     mempool: RwLock<Mempool>,
     node: OnceLock<Node>,
     statuses: Kept<Status>,
@@ -172,7 +172,7 @@ impl Service {
             counts: Counts::default(),
             shares: Arc::new(Shares::new(settings.limits.clone())),
             settings,
-            state: RwLock::new(Arc::new(State { branch, edition: 0 })),
+            snapshot: RwLock::new(Arc::new(Snapshot { branch, edition: 0 })),
             mempool: RwLock::default(),
             node: OnceLock::new(),
             statuses: Kept::new(STATUSES),
@@ -197,8 +197,8 @@ impl Service {
     }
 
     /// The branch as it is now.
-    pub fn state(&self) -> Arc<State> {
-        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What waits to be in a block. Nobody keeps it for longer than a request takes, and nobody asks for it twice at once.
@@ -232,13 +232,13 @@ impl Service {
         scripts.sort_unstable();
         scripts.dedup();
         let has_only_grown = changes.iter().all(|change| change.kind == ChangeKind::Connected);
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let edition = state.edition + 1;
-        // Before the new state is seen: nobody goes on with what is known of blocks that have left.
+        let mut snapshot = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        let edition = snapshot.edition + 1;
+        // Before the new snapshot is seen: nobody goes on with what is known of blocks that have left.
         self.statuses.begin(edition, has_only_grown);
         self.sums.begin(edition, has_only_grown);
         self.witness_trees.begin(edition, has_only_grown);
-        *state = Arc::new(State { branch, edition });
+        *snapshot = Arc::new(Snapshot { branch, edition });
         Arc::new(Announcement { is_of_branch: true, scripts })
     }
 
@@ -260,8 +260,12 @@ impl Service {
     }
 
     /// The status of a script, and how many transactions were read for it.
-    pub(crate) fn status(&self, state: &State, script: &Hash) -> Result<(Option<Hash>, u64), chain::bitcoin::Error> {
-        let (mut status, read) = status::of(&self.statuses, (&state.branch, state.edition), script)?;
+    pub(crate) fn status(
+        &self,
+        snapshot: &Snapshot,
+        script: &Hash,
+    ) -> Result<(Option<Hash>, u64), chain::bitcoin::Error> {
+        let (mut status, read) = status::of(&self.statuses, (&snapshot.branch, snapshot.edition), script)?;
         for (waiting, height) in self.mempool().of_script(script) {
             status.append(&waiting.hash, height.into());
         }

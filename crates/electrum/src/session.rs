@@ -184,8 +184,11 @@ impl Session {
         let mut cost = REQUEST_COST;
         let done = self.find(&method).and_then(|found| {
             let arguments = Arguments::new(found.name, found.signature, parameters)?;
-            let state = self.client.service.state();
-            (found.run)(&mut self.client, &mut Call { arguments, state: &state, output: &mut *output, cost: &mut cost })
+            let snapshot = self.client.service.snapshot();
+            (found.run)(
+                &mut self.client,
+                &mut Call { arguments, snapshot: &snapshot, output: &mut *output, cost: &mut cost },
+            )
         });
         self.client.share.charge(cost, now);
         let limit = self.client.reply_limit();

@@ -65,19 +65,19 @@ impl Api {
             let seconds = debt.as_secs() + 1;
             return Failure::too_many(format!("your network prefix asks for too much: wait {seconds} s")).into();
         }
-        let state = self.service.state();
+        let snapshot = self.service.snapshot();
         let (room, longest) = match share.is_trusted() {
             true => (u64::MAX, usize::MAX),
             false => (ROOM, share.limits().reply),
         };
-        let network = match state.branch.view().network() {
+        let network = match snapshot.branch.view().network() {
             spv::bitcoin::Network::Mainnet => Network::Bitcoin,
             spv::bitcoin::Network::Testnet | spv::bitcoin::Network::Testnet4 => Network::Testnet,
             spv::bitcoin::Network::Regtest => Network::Regtest,
             spv::bitcoin::Network::Signet => Network::Signet,
         };
-        let reader = Reader::new(&state.branch, &self.service, room);
-        let mut request = Request { service: &self.service, reader, edition: state.edition, network, longest };
+        let reader = Reader::new(&snapshot.branch, &self.service, room);
+        let mut request = Request { service: &self.service, reader, edition: snapshot.edition, network, longest };
         let answer = match posted {
             Some(posted) => broadcast::post(&self.service, &mut request.reader, path, posted),
             None => request.answer(path),

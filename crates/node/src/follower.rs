@@ -274,13 +274,13 @@ impl Follower {
             self.standing.height.store(tip.height.into(), Relaxed);
         }
         let Some(service) = self.service.clone() else { return Ok(()) };
-        let state = service.state();
+        let snapshot = service.snapshot();
         let branch = match gathered.is_empty() {
             true => None,
-            false => Some(state.branch.follow(self.chain.view(), &gathered)?),
+            false => Some(snapshot.branch.follow(self.chain.view(), &gathered)?),
         };
         let update = if is_at_tip {
-            self.update(&service, branch.as_ref().unwrap_or(&state.branch))
+            self.update(&service, branch.as_ref().unwrap_or(&snapshot.branch))
         } else {
             Ok(Update::default())
         };

@@ -5,7 +5,7 @@ use crate::{
     client::Client,
     hex,
     rpc::{RpcError, push_format},
-    service::State,
+    service::Snapshot,
     version::V1_6,
 };
 
@@ -17,8 +17,8 @@ fn height(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-fn push_header(state: &State, height: u64, output: &mut Vec<u8>) -> Result {
-    let header = u32::try_from(height).ok().map(|height| state.branch.header(height)).transpose().map_err(failed)?;
+fn push_header(snapshot: &Snapshot, height: u64, output: &mut Vec<u8>) -> Result {
+    let header = u32::try_from(height).ok().map(|height| snapshot.branch.header(height)).transpose().map_err(failed)?;
     let header =
         header.flatten().ok_or_else(|| RpcError::bad_request(format!("height {} out of range", grouped(height))))?;
     output.push(b'"');
@@ -28,8 +28,8 @@ fn push_header(state: &State, height: u64, output: &mut Vec<u8>) -> Result {
 }
 
 /// Appends `"branch":[...],"root":"..."`.
-fn push_proof(state: &State, header: u64, checkpoint: u64, output: &mut Vec<u8>) -> Result {
-    let tip = u64::from(state.branch.tip().height);
+fn push_proof(snapshot: &Snapshot, header: u64, checkpoint: u64, output: &mut Vec<u8>) -> Result {
+    let tip = u64::from(snapshot.branch.tip().height);
     let refused = || {
         let [header, checkpoint, tip] = [header, checkpoint, tip].map(grouped);
         let text = format!("require header height {header} <= cp_height {checkpoint} <= chain height {tip}");
@@ -38,7 +38,7 @@ fn push_proof(state: &State, header: u64, checkpoint: u64, output: &mut Vec<u8>)
     if checkpoint > tip {
         return Err(refused());
     }
-    let path = state.branch.headers().path(height(header), height(checkpoint) + 1);
+    let path = snapshot.branch.headers().path(height(header), height(checkpoint) + 1);
     let (branch, root) = path.ok_or_else(refused)?;
     output.extend_from_slice(b"\"branch\":[");
     super::transactions::push_hashes(&branch, output);
@@ -51,12 +51,12 @@ fn push_proof(state: &State, header: u64, checkpoint: u64, output: &mut Vec<u8>)
 pub fn header(_: &mut Client, call: &mut Call<'_>) -> Result {
     let [height, checkpoint] = [call.arguments.number(0, 0)?, call.arguments.number(1, 0)?];
     if checkpoint == 0 {
-        return push_header(call.state, height, call.output);
+        return push_header(call.snapshot, height, call.output);
     }
     call.output.extend_from_slice(b"{\"header\":");
-    push_header(call.state, height, call.output)?;
+    push_header(call.snapshot, height, call.output)?;
     call.output.push(b',');
-    push_proof(call.state, height, checkpoint, call.output)?;
+    push_proof(call.snapshot, height, checkpoint, call.output)?;
     call.output.push(b'}');
     Ok(())
 }
@@ -64,19 +64,19 @@ pub fn header(_: &mut Client, call: &mut Call<'_>) -> Result {
 pub fn headers(client: &mut Client, call: &mut Call<'_>) -> Result {
     let [first, count, checkpoint] =
         [call.arguments.number(0, 0)?, call.arguments.number(1, 0)?, call.arguments.number(2, 0)?];
-    let there = (u64::from(call.state.branch.tip().height) + 1).saturating_sub(first);
+    let there = (u64::from(call.snapshot.branch.tip().height) + 1).saturating_sub(first);
     let count = count.min(MAX_HEADERS).min(there);
     *call.cost += count / 4;
     push_format(call.output, format_args!("{{\"count\":{count},\"max\":{MAX_HEADERS},"));
     if count > 0 && checkpoint > 0 {
-        push_proof(call.state, first + count - 1, checkpoint, call.output)?;
+        push_proof(call.snapshot, first + count - 1, checkpoint, call.output)?;
         call.output.push(b',');
     }
     let heights = first..first + count;
     if client.version() >= V1_6 {
         call.output.extend_from_slice(b"\"headers\":[");
         for height in heights {
-            push_header(call.state, height, call.output)?;
+            push_header(call.snapshot, height, call.output)?;
             call.output.push(b',');
         }
         if count > 0 {
@@ -86,7 +86,7 @@ pub fn headers(client: &mut Client, call: &mut Call<'_>) -> Result {
     } else {
         call.output.extend_from_slice(b"\"hex\":\"");
         for height in heights {
-            let header = call.state.branch.header(self::height(height)).map_err(failed)?;
+            let header = call.snapshot.branch.header(self::height(height)).map_err(failed)?;
             hex::push(call.output, &header.ok_or_else(RpcError::internal)?);
         }
         call.output.push(b'"');
@@ -96,15 +96,15 @@ pub fn headers(client: &mut Client, call: &mut Call<'_>) -> Result {
 }
 
 /// Appends the tip as `headers.subscribe` tells it. There must be no other key: Electrum turns away.
-pub fn push_tip(state: &State, output: &mut Vec<u8>) -> Result {
-    let height = state.branch.tip().height;
+pub fn push_tip(snapshot: &Snapshot, output: &mut Vec<u8>) -> Result {
+    let height = snapshot.branch.tip().height;
     output.extend_from_slice(b"{\"hex\":");
-    push_header(state, height.into(), output)?;
+    push_header(snapshot, height.into(), output)?;
     push_format(output, format_args!(",\"height\":{height}}}"));
     Ok(())
 }
 
 pub fn subscribe(client: &mut Client, call: &mut Call<'_>) -> Result {
     client.headers = true;
-    push_tip(call.state, call.output)
+    push_tip(call.snapshot, call.output)
 }

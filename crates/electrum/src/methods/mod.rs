@@ -9,7 +9,7 @@ use crate::{
     arguments::{Arguments, Signature},
     client::Client,
     rpc::{Parameters, RpcError},
-    service::State,
+    service::Snapshot,
     version::{V1_4, V1_4_2, V1_6, V1_7, V1_8, Version},
 };
 
@@ -23,7 +23,7 @@ pub const VERSION: &str = "server.version";
 /// A method under way: what it was given, and where its result goes.
 pub struct Call<'a> {
     pub arguments: Arguments<'a>,
-    pub state: &'a State,
+    pub snapshot: &'a Snapshot,
     /// Behind what is there, the result is written as JSON.
     pub output: &'a mut Vec<u8>,
     /// About microseconds of work.

@@ -8,7 +8,7 @@ use crate::{
     hex,
     mempool::{Coin, Mempool, Outpoint, outputs},
     rpc::{RpcError, push_format},
-    service::State,
+    service::Snapshot,
 };
 
 /// The outpoint that is asked for. A number beyond 32 bits is one that no transaction has.
@@ -29,11 +29,11 @@ fn output_in_block(branch: &Branch, outpoint: &Outpoint) -> std::result::Result<
 
 /// The height of an output, and its script; as of a transaction that waits where it is in no block.
 fn funder(
-    state: &State,
+    snapshot: &Snapshot,
     mempool: &Mempool,
     outpoint: Outpoint,
 ) -> std::result::Result<Option<(i64, Option<Locator>, Hash)>, Error> {
-    if let Some((locator, coin)) = output_in_block(&state.branch, &outpoint)? {
+    if let Some((locator, coin)) = output_in_block(&snapshot.branch, &outpoint)? {
         return Ok(Some((locator.height.into(), Some(locator), coin.script)));
     }
     let waiting = mempool.get(&outpoint.0).zip(mempool.output(&outpoint));
@@ -42,30 +42,30 @@ fn funder(
 
 /// Who spends an output, and at what height.
 fn spender(
-    state: &State,
+    snapshot: &Snapshot,
     mempool: &Mempool,
     (outpoint, locator): (Outpoint, Option<Locator>),
 ) -> std::result::Result<Option<(i64, Hash)>, Error> {
     if let Some(locator) = locator
-        && let Some((spender, _)) = state.branch.view().spender(locator, outpoint.1)?
+        && let Some((spender, _)) = snapshot.branch.view().spender(locator, outpoint.1)?
     {
-        return Ok(state.branch.transaction_hash(spender)?.map(|hash| (spender.height.into(), hash)));
+        return Ok(snapshot.branch.transaction_hash(spender)?.map(|hash| (spender.height.into(), hash)));
     }
     Ok(mempool.spender(&outpoint).map(|waiting| (mempool.height(waiting).into(), waiting.hash)))
 }
 
 /// Appends the status of an outpoint. Returns its script, if somebody pays it.
 pub fn push(
-    state: &State,
+    snapshot: &Snapshot,
     mempool: &Mempool,
     outpoint: Outpoint,
     output: &mut Vec<u8>,
 ) -> std::result::Result<Option<Hash>, Error> {
     output.push(b'{');
-    let funder = funder(state, mempool, outpoint)?;
+    let funder = funder(snapshot, mempool, outpoint)?;
     if let Some((height, locator, _)) = funder {
         push_format(output, format_args!("\"funder_height\":{height}"));
-        if let Some((height, hash)) = spender(state, mempool, (outpoint, locator))? {
+        if let Some((height, hash)) = spender(snapshot, mempool, (outpoint, locator))? {
             output.extend_from_slice(b",\"spender_txhash\":\"");
             hex::push_reversed(output, &hash);
             push_format(output, format_args!("\",\"spender_height\":{height}"));
@@ -76,20 +76,20 @@ pub fn push(
 }
 
 /// The script of an outpoint; nothing where nobody pays it, in a block or in what waits.
-pub fn script(state: &State, mempool: &Mempool, outpoint: Outpoint) -> std::result::Result<Option<Hash>, Error> {
-    Ok(funder(state, mempool, outpoint)?.map(|(_, _, script)| script))
+pub fn script(snapshot: &Snapshot, mempool: &Mempool, outpoint: Outpoint) -> std::result::Result<Option<Hash>, Error> {
+    Ok(funder(snapshot, mempool, outpoint)?.map(|(_, _, script)| script))
 }
 
 pub fn get_status(client: &mut Client, call: &mut Call<'_>) -> Result {
     let outpoint = outpoint(call)?;
     call.arguments.bytes(2)?;
-    push(call.state, &client.service.mempool(), outpoint, call.output).map(drop).map_err(failed)
+    push(call.snapshot, &client.service.mempool(), outpoint, call.output).map(drop).map_err(failed)
 }
 
 pub fn subscribe(client: &mut Client, call: &mut Call<'_>) -> Result {
     let outpoint = outpoint(call)?;
     call.arguments.bytes(2)?;
-    let script = push(call.state, &client.service.mempool(), outpoint, call.output).map_err(failed)?;
+    let script = push(call.snapshot, &client.service.mempool(), outpoint, call.output).map_err(failed)?;
     if !client.outpoints.contains_key(&outpoint) {
         client.subscribe()?;
         client.outpoints.insert(outpoint, script);

@@ -50,7 +50,7 @@ fn in_dictionary(
 /// What no block spends of a script; more than a reply holds is an error.
 fn outputs(client: &Client, call: &mut Call<'_>, script: Hash) -> std::result::Result<Vec<Unspent>, RpcError> {
     let limit = client.reply_limit() / UNSPENT_BYTES;
-    let outputs = call.state.branch.view().unspent(&script, limit.saturating_add(1)).map_err(failed)?;
+    let outputs = call.snapshot.branch.view().unspent(&script, limit.saturating_add(1)).map_err(failed)?;
     *call.cost += outputs.len() as u64;
     if outputs.len() > limit { Err(RpcError::history_too_large()) } else { Ok(outputs) }
 }
@@ -74,7 +74,7 @@ pub fn balance(client: &mut Client, call: &mut Call<'_>) -> Result {
 pub fn history(client: &mut Client, call: &mut Call<'_>) -> Result {
     let script = script(client, call)?;
     let limit = client.reply_limit() / HISTORY_BYTES;
-    let branch = &call.state.branch;
+    let branch = &call.snapshot.branch;
     let history = branch.view().history_after(&script, None, limit.saturating_add(1)).map_err(failed)?;
     *call.cost += history.len() as u64;
     let mempool = client.service.mempool();
@@ -85,7 +85,8 @@ pub fn history(client: &mut Client, call: &mut Call<'_>) -> Result {
     }
     in_dictionary(client, call, "history", |call| {
         for locator in history {
-            let hash = call.state.branch.transaction_hash(locator).map_err(failed)?.ok_or_else(RpcError::internal)?;
+            let hash =
+                call.snapshot.branch.transaction_hash(locator).map_err(failed)?.ok_or_else(RpcError::internal)?;
             call.output.extend_from_slice(b"{\"tx_hash\":\"");
             hex::push_reversed(call.output, &hash);
             push_format(call.output, format_args!("\",\"height\":{}}},", locator.height));
@@ -129,7 +130,8 @@ pub fn unspent(client: &mut Client, call: &mut Call<'_>) -> Result {
             push_format(output, format_args!("\",\"tx_pos\":{number},\"height\":{height},\"value\":{value}}},"));
         };
         for Unspent { locator, output, value } in outputs {
-            let hash = call.state.branch.transaction_hash(locator).map_err(failed)?.ok_or_else(RpcError::internal)?;
+            let hash =
+                call.snapshot.branch.transaction_hash(locator).map_err(failed)?.ok_or_else(RpcError::internal)?;
             push(call.output, (hash, output), locator.height, value);
         }
         for (waiting, _) in mempool.of_script(&script) {
@@ -155,7 +157,7 @@ pub fn push_status(output: &mut Vec<u8>, status: Option<Hash>) {
 
 pub fn subscribe(client: &mut Client, call: &mut Call<'_>) -> Result {
     let script = script(client, call)?;
-    let (status, read) = client.service.status(call.state, &script).map_err(failed)?;
+    let (status, read) = client.service.status(call.snapshot, &script).map_err(failed)?;
     *call.cost += read;
     if !client.scripts.contains(&script) {
         client.subscribe()?;

@@ -45,7 +45,7 @@ pub fn version(client: &mut Client, call: &mut Call<'_>) -> Result {
 }
 
 pub fn features(client: &mut Client, call: &mut Call<'_>) -> Result {
-    let genesis = call.state.branch.headers().hash(0).copied().unwrap_or_default();
+    let genesis = call.snapshot.branch.headers().hash(0).copied().unwrap_or_default();
     let genesis = crate::hex::reversed(&genesis);
     let (oldest, newest) = (Version::OLDEST, Version::NEWEST);
     push_format(
@@ -121,7 +121,7 @@ pub fn estimate_fee(client: &mut Client, call: &mut Call<'_>) -> Result {
     let mut fee = None;
     if let Some(node) = client.service.node() {
         *call.cost += NODE_COST;
-        fee = node.estimate_fee(call.state.edition, blocks, mode).map_err(daemon_error)?;
+        fee = node.estimate_fee(call.snapshot.edition, blocks, mode).map_err(daemon_error)?;
     }
     match fee {
         Some(fee) => push_format(call.output, format_args!("{fee}")),

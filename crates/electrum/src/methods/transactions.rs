@@ -57,12 +57,12 @@ pub fn get(client: &mut Client, call: &mut Call<'_>) -> Result {
         output.push(b'"');
     };
     let unknown = || RpcError::daemon(UNKNOWN);
-    let Some(locator) = call.state.branch.view().transaction(&hash).map_err(failed)? else {
+    let Some(locator) = call.snapshot.branch.view().transaction(&hash).map_err(failed)? else {
         let mempool = client.service.mempool();
         push(call.output, &mempool.get(&hash).ok_or_else(unknown)?.bytes);
         return Ok(());
     };
-    let (_, bytes) = call.state.branch.transaction(locator).map_err(failed)?.ok_or_else(unknown)?;
+    let (_, bytes) = call.snapshot.branch.transaction(locator).map_err(failed)?.ok_or_else(unknown)?;
     push(call.output, &bytes);
     Ok(())
 }
@@ -83,7 +83,7 @@ fn refused(refusal: Refusal, not_found: impl FnOnce() -> RpcError) -> RpcError {
 
 pub fn merkle(client: &mut Client, call: &mut Call<'_>) -> Result {
     let (hash, height) = (call.arguments.transaction(0)?, call.arguments.number(1, 0)?);
-    if height > call.state.branch.tip().height.into() {
+    if height > call.snapshot.branch.tip().height.into() {
         return Err(RpcError::bad_request(format!("height {} out of range", grouped(height))));
     }
     let elsewhere = || {
@@ -106,13 +106,13 @@ pub fn merkle_witness(client: &mut Client, call: &mut Call<'_>) -> Result {
     let hash = call.arguments.transaction(0)?;
     let shown = || hex::reversed(&hash);
     let not_in_block = || RpcError::bad_request(format!("tx {} not in any block", shown()));
-    let locator = call.state.branch.view().transaction(&hash).map_err(failed)?.ok_or_else(not_in_block)?;
+    let locator = call.snapshot.branch.view().transaction(&hash).map_err(failed)?.ok_or_else(not_in_block)?;
     let asked = call.arguments.number(1, locator.height.into())?;
     if asked != u64::from(locator.height) {
         return Err(RpcError::bad_request(format!("tx {} not in block at height {}", shown(), grouped(asked))));
     }
     let Locator { height, position } = locator;
-    let tree = client.service.witness_tree((&call.state.branch, call.state.edition), height).map_err(failed)?;
+    let tree = client.service.witness_tree((&call.snapshot.branch, call.snapshot.edition), height).map_err(failed)?;
     let (tree, read) = tree.ok_or_else(not_in_block)?;
     *call.cost += read as u64 / WITNESS_BYTES;
     let proved = tree.leaf_and_path(position).filter(|_| tree.is_committed() && position > 0);
@@ -120,13 +120,13 @@ pub fn merkle_witness(client: &mut Client, call: &mut Call<'_>) -> Result {
         Some((leaf, nodes)) => ("wmerkle", leaf, nodes),
         None => {
             let path = client.service.paths.of_locator(locator).map_err(|refusal| refused(refusal, not_in_block))?;
-            let bytes = call.state.branch.transaction(locator).map_err(failed)?.ok_or_else(not_in_block)?.1;
+            let bytes = call.snapshot.branch.transaction(locator).map_err(failed)?.ok_or_else(not_in_block)?.1;
             ("merkle", sha256d(&[&bytes]), path.nodes)
         }
     };
     let coinbase_place = Locator { height, position: 0 };
     let coinbase = client.service.paths.of_locator(coinbase_place).map_err(|refusal| refused(refusal, not_in_block))?;
-    let block = call.state.branch.headers().hash(height).ok_or_else(not_in_block)?;
+    let block = call.snapshot.branch.headers().hash(height).ok_or_else(not_in_block)?;
     let output = &mut *call.output;
     output.extend_from_slice(b"{\"wtxid\":");
     push_hashes(&[wtxid], output);
@@ -145,7 +145,7 @@ pub fn merkle_witness(client: &mut Client, call: &mut Call<'_>) -> Result {
 pub fn id_from_position(client: &mut Client, call: &mut Call<'_>) -> Result {
     let (height, position) = (call.arguments.number(0, 0)?, call.arguments.number(1, 0)?);
     let wants_path = call.arguments.boolean(2, "merkle")?;
-    let tip = u64::from(call.state.branch.tip().height);
+    let tip = u64::from(call.snapshot.branch.tip().height);
     if height > tip {
         let [height, tip] = [height, tip].map(grouped);
         return Err(RpcError::bad_request(format!("db error: DBError('block {height} not on disk (>{tip})')")));
@@ -157,7 +157,7 @@ pub fn id_from_position(client: &mut Client, call: &mut Call<'_>) -> Result {
     let (Ok(height), Ok(place)) = (u32::try_from(height), u32::try_from(position)) else { return Err(none()) };
     let locator = Locator { height, position: place };
     if !wants_path {
-        let hash = call.state.branch.transaction_hash(locator).map_err(failed)?.ok_or_else(none)?;
+        let hash = call.snapshot.branch.transaction_hash(locator).map_err(failed)?.ok_or_else(none)?;
         push_hashes(&[hash], call.output);
         return Ok(());
     }

@@ -17,7 +17,7 @@ const BUFFER: usize = 4096;
 
 /// A WebSocket over a transport that does not block.
 pub struct WebSocket {
-    state: State,
+    phase: Phase,
     /// A message and the end of its line, from `taken` on.
     incoming: Vec<u8>,
     taken: usize,
@@ -27,7 +27,7 @@ pub struct WebSocket {
     is_behind: bool,
 }
 
-enum State {
+enum Phase {
     Handshake(MidHandshake<ServerHandshake<Transport, NoCallback>>),
     Open(tungstenite::WebSocket<Transport>),
     Failed,
@@ -42,7 +42,7 @@ impl WebSocket {
             .max_message_size(Some(longest))
             .max_frame_size(Some(longest));
         let mut socket =
-            Self { state: State::Failed, incoming: Vec::new(), taken: 0, outgoing: Vec::new(), is_behind: false };
+            Self { phase: Phase::Failed, incoming: Vec::new(), taken: 0, outgoing: Vec::new(), is_behind: false };
         socket.shake(tungstenite::accept_with_config(transport, Some(config)))?;
         Ok(socket)
     }
@@ -51,9 +51,9 @@ impl WebSocket {
         &mut self,
         result: Result<tungstenite::WebSocket<Transport>, HandshakeError<ServerHandshake<Transport, NoCallback>>>,
     ) -> io::Result<()> {
-        self.state = match result {
-            Ok(open) => State::Open(open),
-            Err(HandshakeError::Interrupted(handshake)) => State::Handshake(handshake),
+        self.phase = match result {
+            Ok(open) => Phase::Open(open),
+            Err(HandshakeError::Interrupted(handshake)) => Phase::Handshake(handshake),
             Err(HandshakeError::Failure(error)) => return Err(of(error)),
         };
         Ok(())
@@ -61,12 +61,12 @@ impl WebSocket {
 
     /// Whether bytes that were taken are not sent yet.
     pub fn has_unsent(&self) -> bool {
-        self.is_behind || matches!(&self.state, State::Open(open) if open.get_ref().has_unsent())
+        self.is_behind || matches!(&self.phase, Phase::Open(open) if open.get_ref().has_unsent())
     }
 
     /// Tells the client that nothing more comes.
     pub fn end(&mut self) {
-        if let State::Open(open) = &mut self.state {
+        if let Phase::Open(open) = &mut self.phase {
             // The client may be gone.
             let _ = open.close(None);
             let _ = open.flush();
@@ -75,15 +75,15 @@ impl WebSocket {
 
     /// The socket, once hands are shaken.
     fn open(&mut self) -> io::Result<&mut tungstenite::WebSocket<Transport>> {
-        if let State::Handshake(_) = &self.state
-            && let State::Handshake(handshake) = std::mem::replace(&mut self.state, State::Failed)
+        if let Phase::Handshake(_) = &self.phase
+            && let Phase::Handshake(handshake) = std::mem::replace(&mut self.phase, Phase::Failed)
         {
             self.shake(handshake.handshake())?;
         }
-        match &mut self.state {
-            State::Open(open) => Ok(open),
-            State::Handshake(_) => Err(ErrorKind::WouldBlock.into()),
-            State::Failed => Err(ErrorKind::NotConnected.into()),
+        match &mut self.phase {
+            Phase::Open(open) => Ok(open),
+            Phase::Handshake(_) => Err(ErrorKind::WouldBlock.into()),
+            Phase::Failed => Err(ErrorKind::NotConnected.into()),
         }
     }
 
@@ -163,7 +163,7 @@ impl Write for WebSocket {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let State::Open(open) = &mut self.state else { return Ok(()) };
+        let Phase::Open(open) = &mut self.phase else { return Ok(()) };
         match open.flush() {
             Ok(()) | Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
                 self.is_behind = false;

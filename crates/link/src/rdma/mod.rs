@@ -36,7 +36,7 @@ use crate::{
 /// A connection.
 pub(crate) struct Rdma {
     // Before the id, which it needs.
-    state: State,
+    phase: Phase,
     id: Arc<Id>,
     /// The descriptors of connection events and of completions, as one.
     epoll: OwnedFd,
@@ -46,7 +46,7 @@ pub(crate) struct Rdma {
     is_gone: bool,
 }
 
-enum State {
+enum Phase {
     /// The system looks for the device, and for a way to the peer.
     Resolving,
     /// The queue pair is there, the peer's answer is not.
@@ -65,7 +65,7 @@ impl Rdma {
         let mut open = this.open()?;
         open.greet(theirs);
         this.id.accept(&Greeting::of(config).encode())?;
-        this.state = State::Connecting(open);
+        this.phase = Phase::Connecting(open);
         Ok(this)
     }
 
@@ -73,7 +73,7 @@ impl Rdma {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).tried("make an epoll; raise `ulimit -n`")?;
         watch(&epoll, id.as_fd())?;
         let config = config.clone();
-        Ok(Self { state: State::Resolving, id: Arc::new(id), epoll, config, has_events: true, is_gone: false })
+        Ok(Self { phase: Phase::Resolving, id: Arc::new(id), epoll, config, has_events: true, is_gone: false })
     }
 
     fn open(&self) -> Result<Box<Open>, Error> {
@@ -93,9 +93,9 @@ impl Rdma {
         while let Some(event) = self.id.next_event()? {
             self.on(event)?;
         }
-        match &mut self.state {
-            State::Resolving => Ok(()),
-            State::Connecting(open) | State::Open(open) => open.take_events(),
+        match &mut self.phase {
+            Phase::Resolving => Ok(()),
+            Phase::Connecting(open) | Phase::Open(open) => open.take_events(),
         }
     }
 
@@ -103,18 +103,18 @@ impl Rdma {
         match event {
             Event::AddressResolved => self.id.resolve_route(),
             Event::RouteResolved => {
-                self.state = State::Connecting(self.open()?);
+                self.phase = Phase::Connecting(self.open()?);
                 self.id.connect(&Greeting::of(&self.config).encode())
             }
             Event::Established(theirs) => {
-                let State::Connecting(mut open) = std::mem::replace(&mut self.state, State::Resolving) else {
+                let Phase::Connecting(mut open) = std::mem::replace(&mut self.phase, Phase::Resolving) else {
                     return Err(Error::NotConnected);
                 };
                 // The side that accepted knows it from the request.
                 if theirs != [0; Greeting::BYTES] {
                     open.greet(Greeting::decode(&theirs)?.fits(&self.config)?);
                 }
-                self.state = State::Open(open);
+                self.phase = Phase::Open(open);
                 Ok(())
             }
             Event::Rejected(theirs) => Err(refusal(&theirs, &self.config)),
@@ -145,7 +145,7 @@ fn watch(epoll: &OwnedFd, descriptor: BorrowedFd<'_>) -> Result<(), Error> {
 
 impl Drop for Rdma {
     fn drop(&mut self) {
-        if let State::Open(open) = &mut self.state {
+        if let Phase::Open(open) = &mut self.phase {
             open.close();
         }
         self.id.disconnect();
@@ -165,35 +165,35 @@ impl Transport for Rdma {
         if std::mem::take(&mut self.has_events) {
             self.take_events()?;
         }
-        match &mut self.state {
-            State::Open(open) => open.progress(self.is_gone),
-            State::Resolving | State::Connecting(_) if self.is_gone => Err(Error::Lost),
-            State::Resolving | State::Connecting(_) => Ok(()),
+        match &mut self.phase {
+            Phase::Open(open) => open.progress(self.is_gone),
+            Phase::Resolving | Phase::Connecting(_) if self.is_gone => Err(Error::Lost),
+            Phase::Resolving | Phase::Connecting(_) => Ok(()),
         }
     }
 
     fn is_connected(&self) -> bool {
-        matches!(self.state, State::Open(_))
+        matches!(self.phase, Phase::Open(_))
     }
 
     fn ready(&self) -> Operations {
-        if let State::Open(open) = &self.state { open.ready() } else { Operations::NONE }
+        if let Phase::Open(open) = &self.phase { open.ready() } else { Operations::NONE }
     }
 
     fn buffer(&mut self) -> Option<Buffer> {
-        if let State::Open(open) = &mut self.state { open.buffer() } else { None }
+        if let Phase::Open(open) = &mut self.phase { open.buffer() } else { None }
     }
 
     fn send(&mut self, buffer: Buffer, _may_wait: bool) -> Result<(), Error> {
-        if let State::Open(open) = &mut self.state { open.send(buffer) } else { Err(Error::NotConnected) }
+        if let Phase::Open(open) = &mut self.phase { open.send(buffer) } else { Err(Error::NotConnected) }
     }
 
     fn receive(&mut self) -> Option<Message> {
-        if let State::Open(open) = &mut self.state { open.receive() } else { None }
+        if let Phase::Open(open) = &mut self.phase { open.receive() } else { None }
     }
 
     fn set_notify(&mut self, notify: Option<Arc<Notify>>) {
-        if let State::Open(open) = &mut self.state {
+        if let Phase::Open(open) = &mut self.phase {
             open.set_notify(notify);
         }
     }
@@ -203,7 +203,7 @@ impl Transport for Rdma {
     }
 
     fn counters(&self) -> Counters {
-        if let State::Open(open) = &self.state { open.counters() } else { Counters::default() }
+        if let Phase::Open(open) = &self.phase { open.counters() } else { Counters::default() }
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn below(address: &Address, config: &Config) -> Result<Config, Error>
 pub(crate) struct Secure {
     inner: Box<dyn Transport>,
     identity: Arc<Identity>,
-    state: State,
+    phase: Phase,
     peer: Option<PublicKey>,
     /// Messages of the handshake, whose buffers are not given back.
     kept: Vec<Message>,
@@ -69,7 +69,7 @@ pub(crate) struct Secure {
     end: Option<Error>,
 }
 
-enum State {
+enum Phase {
     Handshake(Box<HandshakeState>),
     /// Both keys are there. It is confirmed once the peer is known to have taken this side in.
     Sealed {
@@ -90,7 +90,7 @@ impl Secure {
         Ok(Self {
             inner,
             identity: Arc::clone(identity),
-            state: State::Handshake(Box::new(handshake)),
+            phase: Phase::Handshake(Box::new(handshake)),
             peer: None,
             kept: Vec::with_capacity(usize::from(HANDSHAKE_MESSAGES)),
             rest: VecDeque::new(),
@@ -101,7 +101,7 @@ impl Secure {
     /// Goes on with the handshake as far as messages and buffers are there.
     fn shake_hands(&mut self) -> Result<(), Error> {
         while !self.is_connected() {
-            let is_ours = matches!(&self.state, State::Handshake(handshake) if handshake.is_my_turn());
+            let is_ours = matches!(&self.phase, Phase::Handshake(handshake) if handshake.is_my_turn());
             let moved = if is_ours { self.tell()? } else { self.hear()? };
             if !moved {
                 break;
@@ -112,7 +112,7 @@ impl Secure {
 
     /// Sends the next message of the handshake, if there is a buffer.
     fn tell(&mut self) -> Result<bool, Error> {
-        let State::Handshake(handshake) = &mut self.state else { return Ok(false) };
+        let Phase::Handshake(handshake) = &mut self.phase else { return Ok(false) };
         let Some(mut buffer) = self.inner.buffer() else { return Ok(false) };
         if buffer.capacity() < HANDSHAKE_BYTES {
             return Err(Error::Handshake("the peer's buffers have no room for it"));
@@ -122,7 +122,7 @@ impl Secure {
         buffer.set_len(length.map_err(|_| Error::Handshake("its next message cannot be made"))?);
         self.inner.send(buffer, false)?;
         if handshake.is_handshake_finished() {
-            self.state = State::Sealed { ciphers: ciphers(handshake)?, is_confirmed: false };
+            self.phase = Phase::Sealed { ciphers: ciphers(handshake)?, is_confirmed: false };
         }
         Ok(true)
     }
@@ -130,9 +130,9 @@ impl Secure {
     /// Takes the next message of the handshake, if it is here.
     fn hear(&mut self) -> Result<bool, Error> {
         let Some(mut message) = self.inner.receive() else { return Ok(false) };
-        let handshake = match &mut self.state {
-            State::Handshake(handshake) => handshake,
-            State::Sealed { ciphers, is_confirmed } => {
+        let handshake = match &mut self.phase {
+            Phase::Handshake(handshake) => handshake,
+            Phase::Sealed { ciphers, is_confirmed } => {
                 *is_confirmed = ciphers.from_peer.open(message.bytes_mut()) == Ok((Kind::Ready, 0));
                 self.kept.push(message);
                 return if *is_confirmed { Ok(true) } else { Err(NOT_THAT_PEER) };
@@ -154,14 +154,14 @@ impl Secure {
             // The peer has room for it, as this side has sent one message.
             let Some(buffer) = self.inner.buffer() else { return Err(Error::Handshake("the peer has no room for it")) };
             seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Ready, buffer, false)?;
-            self.state = State::Sealed { ciphers, is_confirmed: true };
+            self.phase = Phase::Sealed { ciphers, is_confirmed: true };
         }
         Ok(true)
     }
 
     /// Opens a message where it is. `None` is the close.
     fn open(&mut self, mut message: Message) -> Result<Option<Message>, Error> {
-        let State::Sealed { ciphers, .. } = &mut self.state else { return Err(Error::NotConnected) };
+        let Phase::Sealed { ciphers, .. } = &mut self.phase else { return Err(Error::NotConnected) };
         match ciphers.from_peer.open(message.bytes_mut())? {
             (Kind::Message, length) => {
                 message.truncate(length);
@@ -244,7 +244,7 @@ impl Transport for Secure {
     }
 
     fn is_connected(&self) -> bool {
-        matches!(self.state, State::Sealed { is_confirmed: true, .. })
+        matches!(self.phase, Phase::Sealed { is_confirmed: true, .. })
     }
 
     fn ready(&self) -> Operations {
@@ -261,7 +261,7 @@ impl Transport for Secure {
     }
 
     fn send(&mut self, buffer: Buffer, may_wait: bool) -> Result<(), Error> {
-        let State::Sealed { ciphers, is_confirmed: true } = &mut self.state else { return Err(Error::NotConnected) };
+        let Phase::Sealed { ciphers, is_confirmed: true } = &mut self.phase else { return Err(Error::NotConnected) };
         seal(&mut *self.inner, &mut ciphers.to_peer, Kind::Message, buffer, may_wait)
     }
 
@@ -303,7 +303,7 @@ impl Transport for Secure {
 
     /// Tells the peer that nothing is missing, once it has room for that.
     fn close(&mut self) -> bool {
-        if let (State::Sealed { ciphers, is_confirmed: true }, None) = (&mut self.state, &self.end) {
+        if let (Phase::Sealed { ciphers, is_confirmed: true }, None) = (&mut self.phase, &self.end) {
             // Credits may be here that nobody took.
             self.inner.signalled(false);
             if self.inner.progress().is_ok() {

@@ -44,12 +44,12 @@ use crate::{
 pub(crate) struct Shm {
     socket: Arc<Socket>,
     config: Config,
-    state: State,
+    phase: Phase,
     /// The descriptor told that there may be something.
     is_signalled: bool,
 }
 
-enum State {
+enum Phase {
     /// The peer's greeting is due.
     Greeting,
     /// The peer's memory is due.
@@ -106,19 +106,19 @@ impl Shm {
     fn new(socket: OwnedFd, config: &Config) -> Result<Self, Error> {
         let socket = Socket::new(socket);
         socket.send_greeting(Greeting::of(config))?;
-        Ok(Self { socket: Arc::new(socket), config: config.clone(), state: State::Greeting, is_signalled: true })
+        Ok(Self { socket: Arc::new(socket), config: config.clone(), phase: Phase::Greeting, is_signalled: true })
     }
 
     fn greet(&mut self) -> Result<(), Error> {
-        if let State::Greeting = &self.state
+        if let Phase::Greeting = &self.phase
             && let Packet::Here(theirs) = self.socket.receive_greeting()?
         {
             let layout = Layout::of(&self.config, theirs);
             let (memory, file) = Memory::shared(layout.bytes())?;
             self.socket.send_memory(file.as_fd())?;
-            self.state = State::Sharing(layout, Arc::new(memory));
+            self.phase = Phase::Sharing(layout, Arc::new(memory));
         }
-        if let State::Sharing(layout, ours) = &self.state
+        if let Phase::Sharing(layout, ours) = &self.phase
             && let Packet::Here(file) = self.socket.receive_memory()?
         {
             let theirs = Arc::new(Memory::of_peer(file.as_fd(), layout.bytes())?);
@@ -128,7 +128,7 @@ impl Shm {
                 ZeroCopyFrom::Nobody => true,
             };
             let open = Open::new(*layout, Arc::clone(ours), theirs, Arc::clone(&self.socket), is_copied)?;
-            self.state = State::Open(Box::new(open));
+            self.phase = Phase::Open(Box::new(open));
         }
         Ok(())
     }
@@ -276,7 +276,7 @@ impl Transport for Shm {
         if !self.is_connected() {
             return self.greet();
         }
-        let State::Open(open) = &mut self.state else { return Ok(()) };
+        let Phase::Open(open) = &mut self.phase else { return Ok(()) };
         let is_there = if std::mem::take(&mut self.is_signalled) {
             let wants = Mapped { memory: &open.ours, offset: open.layout.wants() };
             open.wants.wake(&wants, 0);
@@ -294,16 +294,16 @@ impl Transport for Shm {
     }
 
     fn is_connected(&self) -> bool {
-        matches!(self.state, State::Open(_))
+        matches!(self.phase, Phase::Open(_))
     }
 
     fn ready(&self) -> Operations {
-        let State::Open(open) = &self.state else { return Operations::NONE };
+        let Phase::Open(open) = &self.phase else { return Operations::NONE };
         Operations::RECEIVE.when(open.has_message()) | Operations::SEND.when(open.has_buffer())
     }
 
     fn buffer(&mut self) -> Option<Buffer> {
-        let State::Open(open) = &mut self.state else { return None };
+        let Phase::Open(open) = &mut self.phase else { return None };
         if open.broken.is_some() {
             return None;
         }
@@ -316,7 +316,7 @@ impl Transport for Shm {
     }
 
     fn send(&mut self, buffer: Buffer, _may_wait: bool) -> Result<(), Error> {
-        let State::Open(open) = &mut self.state else { return Err(Error::NotConnected) };
+        let Phase::Open(open) = &mut self.phase else { return Err(Error::NotConnected) };
         assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that gave it");
         if let Some(broken) = &open.broken {
             return Err(broken.clone());
@@ -334,7 +334,7 @@ impl Transport for Shm {
     }
 
     fn receive(&mut self) -> Option<Message> {
-        let State::Open(open) = &mut self.state else { return None };
+        let Phase::Open(open) = &mut self.phase else { return None };
         // Neither what stands where the rule was broken nor what comes behind it, whatever the peer makes of it meanwhile.
         if open.broken.is_some() {
             return None;
@@ -344,7 +344,7 @@ impl Transport for Shm {
     }
 
     fn set_notify(&mut self, notify: Option<Arc<Notify>>) {
-        if let State::Open(open) = &mut self.state {
+        if let Phase::Open(open) = &mut self.phase {
             if let Some(copies) = &open.copies {
                 copies.home().set_notify(notify.clone());
             }
@@ -357,7 +357,7 @@ impl Transport for Shm {
     }
 
     fn rest(&mut self, interest: Operations) -> bool {
-        let State::Open(open) = &mut self.state else { return true };
+        let Phase::Open(open) = &mut self.phase else { return true };
         if open.broken.is_some() {
             return false;
         }

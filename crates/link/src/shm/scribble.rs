@@ -4,7 +4,7 @@ use std::{os::fd::AsFd, sync::Arc};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::{Open, Shm, State, layout::Layout, ring::Words, socket::Socket};
+use super::{Open, Phase, Shm, layout::Layout, ring::Words, socket::Socket};
 use crate::{Config, Error, Message, error::Tried, memory::Memory, transport::Transport};
 
 /// What happens next.
@@ -42,7 +42,7 @@ pub fn scribbled(steps: &[Step], buffers: u16, buffer_bytes: u32, is_copied: boo
     let theirs = Memory::of_peer(file.as_fd(), layout.bytes())?;
     let open = Open::new(layout, Arc::new(ours), Arc::new(theirs), Arc::clone(&socket), is_copied)?;
     let mut channel =
-        Shm { socket, config: Config::default(), state: State::Open(Box::new(open)), is_signalled: false };
+        Shm { socket, config: Config::default(), phase: Phase::Open(Box::new(open)), is_signalled: false };
 
     let scribbler = super::Mapped { memory: &peer, offset: 0 };
     let words = layout.first_buffer() / size_of::<u64>();

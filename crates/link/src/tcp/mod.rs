@@ -50,7 +50,7 @@ const BATCH_BYTES: usize = 32 << 10;
 pub(crate) struct Tcp {
     socket: OwnedFd,
     config: Config,
-    state: State,
+    phase: Phase,
     /// The descriptor told that there may be something, and a read has not shown otherwise since.
     is_readable: bool,
     is_writable: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Tcp {
     broken: Option<Error>,
 }
 
-enum State {
+enum Phase {
     /// The system has not connected the socket yet.
     Connecting,
     /// Greetings are under way: how much of ours is sent, what of theirs is here.
@@ -116,11 +116,11 @@ impl Tcp {
     fn new(socket: OwnedFd, config: &Config, is_connected: bool) -> Result<Self, Error> {
         // A message is sent when it is sent.
         sockopt::set_tcp_nodelay(&socket, true).tried("set an option of a socket")?;
-        let state = if is_connected { State::GREETING } else { State::Connecting };
+        let phase = if is_connected { Phase::GREETING } else { Phase::Connecting };
         Ok(Self {
             socket,
             config: config.clone(),
-            state,
+            phase,
             is_readable: true,
             is_writable: is_connected,
             may_be_over: false,
@@ -130,7 +130,7 @@ impl Tcp {
 
     /// Writes what the socket takes. A write that fails does not say how much of what the peer sent is here: the reads do.
     fn flush(&mut self) {
-        let State::Open(open) = &mut self.state else { return };
+        let Phase::Open(open) = &mut self.phase else { return };
         if self.is_writable {
             self.is_writable = open.flush(&self.socket).unwrap_or_else(|error| {
                 (self.is_readable, self.may_be_over) = (true, true);
@@ -142,16 +142,16 @@ impl Tcp {
 
     fn greet(&mut self) -> Result<(), Error> {
         let ours = Greeting::of(&self.config).encode();
-        if let State::Connecting = self.state {
+        if let Phase::Connecting = self.phase {
             if !self.is_writable {
                 return Ok(());
             }
             match sockopt::socket_error(&self.socket).tried("ask a socket for its error")? {
-                Ok(()) => self.state = State::GREETING,
+                Ok(()) => self.phase = Phase::GREETING,
                 Err(errno) => return Err(errno).tried("connect; is the peer listening there?"),
             }
         }
-        let State::Greeting { sent, theirs, have } = &mut self.state else { return Ok(()) };
+        let Phase::Greeting { sent, theirs, have } = &mut self.phase else { return Ok(()) };
         if *sent < ours.len() && self.is_writable {
             match rustix::io::write(&self.socket, &ours[*sent..]) {
                 Ok(count) => *sent += count,
@@ -169,13 +169,13 @@ impl Tcp {
         }
         if *sent == ours.len() && *have == theirs.len() {
             let theirs = Greeting::decode(theirs)?.fits(&self.config)?;
-            self.state = State::Open(Box::new(Open::new(&self.config, theirs)?));
+            self.phase = Phase::Open(Box::new(Open::new(&self.config, theirs)?));
         }
         Ok(())
     }
 }
 
-impl State {
+impl Phase {
     const GREETING: Self = Self::Greeting { sent: 0, theirs: [0; Greeting::BYTES], have: 0 };
 }
 
@@ -286,7 +286,7 @@ impl Transport for Tcp {
 
     fn progress(&mut self) -> Result<(), Error> {
         self.greet()?;
-        let State::Open(open) = &mut self.state else { return Ok(()) };
+        let Phase::Open(open) = &mut self.phase else { return Ok(()) };
         open.collect()?;
         if self.is_readable {
             let filled = open.fill(&self.socket, self.may_be_over);
@@ -306,17 +306,17 @@ impl Transport for Tcp {
     }
 
     fn is_connected(&self) -> bool {
-        matches!(self.state, State::Open(_))
+        matches!(self.phase, Phase::Open(_))
     }
 
     fn ready(&self) -> Operations {
-        let State::Open(open) = &self.state else { return Operations::NONE };
+        let Phase::Open(open) = &self.phase else { return Operations::NONE };
         Operations::RECEIVE.when(!open.inbox.is_empty())
             | Operations::SEND.when(open.credits.may_send() && open.send_pool.home().len() > 0)
     }
 
     fn buffer(&mut self) -> Option<Buffer> {
-        let State::Open(open) = &mut self.state else { return None };
+        let Phase::Open(open) = &mut self.phase else { return None };
         if !open.credits.may_send() {
             return None;
         }
@@ -326,7 +326,7 @@ impl Transport for Tcp {
     }
 
     fn send(&mut self, buffer: Buffer, may_wait: bool) -> Result<(), Error> {
-        let State::Open(open) = &mut self.state else { return Err(Error::NotConnected) };
+        let Phase::Open(open) = &mut self.phase else { return Err(Error::NotConnected) };
         assert!(buffer.lease().is_of(&open.send_pool), "a buffer is sent by the channel that gave it");
         open.credits.returned(open.receive_pool.home().take_all_given_back());
         open.waiting += buffer.len();
@@ -343,7 +343,7 @@ impl Transport for Tcp {
     }
 
     fn receive(&mut self) -> Option<Message> {
-        let State::Open(open) = &mut self.state else { return None };
+        let Phase::Open(open) = &mut self.phase else { return None };
         let message = open.inbox.pop_front()?;
         if open.inbox.is_empty() {
             open.credits.took_last(open.receive_pool.home());
@@ -352,7 +352,7 @@ impl Transport for Tcp {
     }
 
     fn set_notify(&mut self, notify: Option<Arc<Notify>>) {
-        if let State::Open(open) = &mut self.state {
+        if let Phase::Open(open) = &mut self.phase {
             open.send_pool.home().set_notify(notify.clone());
             open.receive_pool.home().set_notify(notify);
         }
@@ -362,7 +362,7 @@ impl Transport for Tcp {
     /// connection where the peer still grants credits, and with that all is lost that the peer has not got.
     fn close(&mut self) -> bool {
         self.flush();
-        let State::Open(open) = &self.state else { return true };
+        let Phase::Open(open) = &self.phase else { return true };
         if self.broken.is_some() {
             return true;
         }

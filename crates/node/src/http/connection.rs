@@ -35,12 +35,12 @@ pub struct Connection {
     pub is_due: bool,
     /// What came and is not answered yet.
     received: Vec<u8>,
-    state: State,
-    /// When the state has to be over.
+    phase: Phase,
+    /// When the phase has to be over.
     until: Option<Instant>,
 }
 
-enum State {
+enum Phase {
     Reading,
     /// Somebody answers this.
     Asked {
@@ -69,8 +69,8 @@ impl Connection {
     pub fn new(stream: TcpStream, number: u64, from: IpAddr, sharer: Sharer, now: Instant) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        let (received, state, until) = (Vec::new(), State::Reading, Some(now + IDLE));
-        Ok(Self { stream, number, from, sharer, since: now, is_due: false, received, state, until })
+        let (received, phase, until) = (Vec::new(), Phase::Reading, Some(now + IDLE));
+        Ok(Self { stream, number, from, sharer, since: now, is_due: false, received, phase, until })
     }
 
     /// The socket.
@@ -80,16 +80,16 @@ impl Connection {
 
     /// What the socket is waited for.
     pub fn waits_for(&self) -> PollFlags {
-        match self.state {
-            State::Reading | State::Closing => PollFlags::IN,
-            State::Writing { .. } => PollFlags::OUT,
-            State::Asked { .. } => PollFlags::empty(),
+        match self.phase {
+            Phase::Reading | Phase::Closing => PollFlags::IN,
+            Phase::Writing { .. } => PollFlags::OUT,
+            Phase::Asked { .. } => PollFlags::empty(),
         }
     }
 
     /// Whether a request is under way.
     pub fn is_busy(&self) -> bool {
-        matches!(self.state, State::Asked { .. } | State::Writing { .. })
+        matches!(self.phase, Phase::Asked { .. } | Phase::Writing { .. })
     }
 
     /// Whether its time is over.
@@ -99,31 +99,31 @@ impl Connection {
 
     /// Whether nobody is there any more who could take the reply.
     pub fn has_left(&self, events: PollFlags) -> bool {
-        matches!(self.state, State::Asked { .. }) && events.intersects(PollFlags::HUP | PollFlags::ERR)
+        matches!(self.phase, Phase::Asked { .. }) && events.intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
     /// Bytes of the reply that the client takes.
     pub fn held(&self) -> usize {
-        if let State::Writing { reply, .. } = &self.state { reply.len() } else { 0 }
+        if let Phase::Writing { reply, .. } = &self.phase { reply.len() } else { 0 }
     }
 
     /// Gives it the answer to what it asked.
     pub fn send(&mut self, reply: Vec<u8>, now: Instant) {
-        let is_last = !matches!(self.state, State::Asked { is_last: false });
+        let is_last = !matches!(self.phase, Phase::Asked { is_last: false });
         self.until = Some(now + PATIENCE + Duration::from_secs(reply.len() as u64 / SLOWEST));
-        self.state = State::Writing { reply, sent: 0, is_last };
+        self.phase = Phase::Writing { reply, sent: 0, is_last };
         self.is_due = true;
     }
 
     /// Goes on until it has asked something, or waits.
     pub fn advance(&mut self, now: Instant) -> io::Result<Step> {
         loop {
-            match &mut self.state {
-                State::Asked { .. } => return Ok(Step::Waits),
-                State::Reading => match request::parse(&self.received) {
+            match &mut self.phase {
+                Phase::Asked { .. } => return Ok(Step::Waits),
+                Phase::Reading => match request::parse(&self.received) {
                     Ok(Some((request, length))) => {
                         self.received.drain(..length);
-                        self.state = State::Asked { is_last: request.is_last };
+                        self.phase = Phase::Asked { is_last: request.is_last };
                         self.until = None;
                         return Ok(Step::Asked(request));
                     }
@@ -141,20 +141,20 @@ impl Connection {
                     }
                     Err(refusal) => self.send(refusal.reply().encode(true, true), now),
                 },
-                State::Writing { reply, sent, is_last } => {
+                Phase::Writing { reply, sent, is_last } => {
                     if !write(&mut self.stream, reply, sent)? {
                         return Ok(Step::Waits);
                     }
                     self.since = now;
                     if *is_last {
                         self.stream.shutdown(Shutdown::Write)?;
-                        (self.state, self.until) = (State::Closing, Some(now + LINGER));
+                        (self.phase, self.until) = (Phase::Closing, Some(now + LINGER));
                     } else {
                         let patience = if self.received.is_empty() { IDLE } else { PATIENCE };
-                        (self.state, self.until) = (State::Reading, Some(now + patience));
+                        (self.phase, self.until) = (Phase::Reading, Some(now + patience));
                     }
                 }
-                State::Closing => {
+                Phase::Closing => {
                     let has_ended = self.read()?.is_some_and(|bytes| bytes.is_empty());
                     return Ok(if has_ended { Step::Done } else { Step::Waits });
                 }

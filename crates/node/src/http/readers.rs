@@ -62,7 +62,7 @@ pub struct Readers {
 
 /// Where the threads take jobs, and leave replies.
 struct Desk {
-    state: Mutex<State>,
+    state: Mutex<Backlog>,
     /// There may be something for a thread to do.
     changed: Condvar,
     /// Tells that there are replies.
@@ -70,7 +70,7 @@ struct Desk {
 }
 
 #[derive(Default)]
-struct State {
+struct Backlog {
     /// One for each connection at most.
     jobs: VecDeque<Job>,
     replies: Vec<(u64, Vec<u8>)>,
@@ -80,7 +80,7 @@ struct State {
 }
 
 impl Desk {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Backlog> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
