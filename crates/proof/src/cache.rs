@@ -487,12 +487,18 @@ mod tests {
         assert_eq!(cache.counters().refused_fills, 1);
     }
 
+    /// Long bodies fill the values first, short ones the table.
     #[test]
     fn what_goes_to_make_room_is_counted() {
+        evictions_are_counted(&[5; 1000], 4000);
+        evictions_are_counted(&[5; TIP], 20_000);
+    }
+
+    fn evictions_are_counted(body: &[u8], count: u32) {
         let cache = cache();
-        let mut body = [5; 1000];
+        let mut body = body.to_vec();
         tip(1).write(&mut body);
-        let keys = (0..4000_u32).map(|number| {
+        let keys = (0..count).map(|number| {
             let mut key = [1; 32];
             key[..4].copy_from_slice(&number.to_le_bytes());
             key
