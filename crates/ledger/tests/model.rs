@@ -165,6 +165,34 @@ fn a_full_table_stays_full_in_the_journal() {
     }
 }
 
+/// A ledger fits the memory that it asks for, and a page less of any part is too little.
+#[test]
+fn a_ledger_lies_in_memory_given() {
+    const PAGE: usize = 4096;
+    // Larger than the tests' others, so that each part takes more than a page.
+    let limits = Limits { accounts: 10_000, retries: retries::Limits::of(1 << 14) };
+    let within = |sizes: [usize; 4]| {
+        let [accounts, header, index, ring] =
+            sizes.map(|bytes| table::Region::anonymous(bytes, table::Pages::default(), false).unwrap());
+        let memory = turnpike_ledger::Memory { accounts, retries: retries::Memory { header, index, ring } };
+        Ledger::within(memory, limits, Secret::default())
+    };
+    let sizes = limits.memory().unwrap();
+    for part in (0..4).filter(|part| sizes[*part] > PAGE) {
+        let mut smaller = sizes;
+        smaller[part] -= PAGE;
+        assert!(matches!(within(smaller), Err(Error::Memory { .. } | Error::RetryMemory { .. })), "part {part}");
+    }
+    assert!(sizes[0] > PAGE && sizes[2] > PAGE && sizes[3] > PAGE, "{sizes:?}");
+    let mut ledger = within(sizes).unwrap();
+    let mut creates: Vec<_> = (0..10_001).map(|id| Operation::create(transaction(id), account(id))).collect();
+    for batch in creates.chunks_mut(1000) {
+        ledger.execute(batch, &mut vec![0; batch.len()], NOW, |_, _| {});
+    }
+    assert_eq!(creates.pop().map(|full| full.status()), Some(Ok(Status::TableFull)));
+    assert!(creates.iter().all(|operation| operation.status() == Ok(Status::Ok)));
+}
+
 #[test]
 fn a_gap_in_the_journal_is_an_error() {
     let recovery = |covered, first| Recovery::new(LIMITS, Secret::default(), covered, first);
