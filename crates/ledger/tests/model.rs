@@ -194,6 +194,28 @@ fn a_ledger_lies_in_memory_given() {
 }
 
 #[test]
+fn what_the_journal_has_no_room_for_is_refused() {
+    let refused =
+        Operation { status: Status::NotAuthorised.code().into(), ..Operation::create(transaction(3), account(3)) };
+    let entries = [
+        Operation::create(transaction(1), account(1)),
+        Operation::refer(transaction(2), account(2)),
+        refused,
+        Operation { command: 9, ..Operation::default() },
+        Operation::issue(transaction(4), account(4), 1),
+    ];
+    for (room, expected) in [
+        (0, [Status::Busy, Status::Ok, Status::NotAuthorised, Status::Ok, Status::Busy]),
+        (1, [Status::Ok, Status::Ok, Status::NotAuthorised, Status::Ok, Status::Busy]),
+        (5, [Status::Ok, Status::Ok, Status::NotAuthorised, Status::Ok, Status::Ok]),
+    ] {
+        let mut entries = entries;
+        turnpike_ledger::refuse_beyond(&mut entries, room, Status::Busy);
+        assert_eq!(entries.map(|operation| operation.status().unwrap()), expected, "room for {room}");
+    }
+}
+
+#[test]
 fn a_gap_in_the_journal_is_an_error() {
     let recovery = |covered, first| Recovery::new(LIMITS, Secret::default(), covered, first);
     assert!(matches!(recovery(5, 7), Err(Error::Gap { covered: 5, first: 7 })));
