@@ -108,7 +108,7 @@ module equihash_merge
     found = '{valid: 1'b0, rule: '0, place: place};
     if (broken[0].valid) found = broken[0];
     else if (broken[1].valid) found = broken[1];
-    else if (twice_q || same) found = '{valid: 1'b1, rule: 3'(RuleDuplicate), place: place};
+    else if (twice_q || same) found = '{valid: 1'b1, rule: 3'(protocol_pkg::RuleEquihashDuplicate), place: place};
   end
   `FF(valid_o, takes_any, 1'b0)
   always_ff @(posedge clk_i) begin

@@ -18,8 +18,6 @@ module verify_roots
     output verdict_t verdict_o
 );
   localparam int unsigned RootParts = 4;
-  localparam logic [5:0] RuleRoot = 6'd32;
-  localparam logic [5:0] RuleRepeated = 6'd33;
   localparam int unsigned Trees = 4;
   // A node takes 30 cycles, while its 32 bytes come in 4: a pipeline would have most of its stages empty, and a frame has room for 52 leaves.
   localparam int unsigned RoundsPerCycle = 8;
@@ -100,6 +98,10 @@ module verify_roots
   logic unused_keep;
   assign unused_keep = ^pair_keep;
 
-  assign verdict_o = '{tag: tag, reserved: '0, rule: repeated ? RuleRepeated : root != claim ? RuleRoot : '0};
+  always_comb begin
+    verdict_o = '{tag: tag, reserved: '0, rule: protocol_pkg::RuleNone};
+    if (repeated) verdict_o.rule = protocol_pkg::RuleMerkleRepeated;
+    else if (root != claim) verdict_o.rule = protocol_pkg::RuleMerkleRoot;
+  end
   `ASSERT(roots_have_claims, !valid_o || claim_valid)
 endmodule
