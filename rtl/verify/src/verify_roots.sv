@@ -25,14 +25,14 @@ module verify_roots
 
   // Parts of the root, of which the last one goes on with the tag.
   logic [2:0] at_q;
-  logic is_root, ends_root, leaf_ready, claim_ready, takes;
+  logic is_root, ends_root, leaf_ready, claim_ready, accept;
   logic [191:0] root_q;
   assign is_root = at_q < 3'(RootParts);
   assign ends_root = at_q == 3'(RootParts - 1);
   assign ready_o = is_root ? !ends_root || claim_ready : leaf_ready;
-  assign takes = valid_i && ready_o;
-  `FFE(at_q, part_i.last ? '0 : is_root ? at_q + 1'b1 : at_q, takes, '0)
-  `FFNE(root_q, {part_i.data, root_q[191:64]}, takes && is_root && !ends_root)
+  assign accept = valid_i && ready_o;
+  `FFE(at_q, part_i.last ? '0 : is_root ? at_q + 1'b1 : at_q, accept, '0)
+  `FFNE(root_q, {part_i.data, root_q[191:64]}, accept && is_root && !ends_root)
 
   logic claim_valid;
   logic [255:0] claim;
@@ -45,7 +45,7 @@ module verify_roots
   ) u_claims (
       .clk_i,
       .rst_ni,
-      .valid_i(takes && ends_root),
+      .valid_i(accept && ends_root),
       .ready_o(claim_ready),
       .data_i ({part_i.data, root_q, tag_i}),
       .valid_o(claim_valid),
