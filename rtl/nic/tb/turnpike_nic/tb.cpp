@@ -911,7 +911,16 @@ int main(int argc, char** argv) {
     without_ticks(options);
     Overload overload;
     flood(options, nic::kToHost, 2000, overload);
+    if (DataWidth == 64) {
+      figure("slow_host_packets", static_cast<double>(overload.packets / 2));
+      figure("slow_host_dropped", static_cast<double>(overload.host_dropped));
+    }
+    const Overload slow_host = overload;
     flood(options, nic::kTx + (nic::kPorts > 1), 2000, overload);
+    if (DataWidth == 64) {
+      figure("slow_port_packets", static_cast<double>(overload.packets - slow_host.packets));
+      figure("slow_port_dropped", static_cast<double>(overload.rx_dropped - slow_host.rx_dropped));
+    }
     dropped_misses(options);
     // A port gives a packet of 64 bytes in so many cycles; the stages behind take one in each.
     const uint64_t width = 512 / DataWidth, least = std::max<uint64_t>(width, nic::kPorts);
@@ -919,6 +928,13 @@ int main(int argc, char** argv) {
       memory = timing;
       const Speed measured = speed(options, 1000);
       if (measured.cycles > least * measured.packets + 40) throw std::runtime_error(std::to_string(measured.cycles) + " cycles for 1000 packets a port");
+      // Of one width there is one, but for its memories.
+      std::string of = "_" + std::to_string(DataWidth);
+      if (std::size(kMemories) > 1) of += "_memory_" + std::to_string(timing.least);
+      figure("cycles" + of, static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), 2);
+      figure("latency" + of, static_cast<double>(measured.latency));
+      figure("proof_cycles" + of, static_cast<double>(measured.proof_cycles));
+      figure("proof_bytes" + of, static_cast<double>(measured.proof_bytes));
       std::printf("%u ports, back to back: %.2f cycles a packet and port, latency %lu cycles; a proof of %lu bytes every %lu cycles; ", nic::kPorts,
                   static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), measured.latency, measured.proof_bytes, measured.proof_cycles);
     }

@@ -446,6 +446,17 @@ static Speed speed(const Options& options, const Memory& memory, uint32_t count,
   return {operations, device.cycles(), device.most_latency()};
 }
 
+// Cycles from a CREATE to the operation behind it, on accounts that are on the chip.
+static uint64_t create_cycles(const Options& options, const Memory& memory) {
+  Device device(options, options.seed, 2, memory);
+  uint32_t at = 0;
+  device.run([&](Operation& operation) {
+    operation = {0, at == 0 ? kCreate : kIssue, id_of(at), 1, 0, at};
+    return at++ < 2;
+  }, open_wide(), open_wide());
+  return device.cycles() - 1;
+}
+
 int main(int argc, char** argv) {
   return run(argc, argv, [](const Options& options) {
     uint64_t operations = 0, all_young = 0, crowded = 0, replayed = 0, full = 0;
@@ -476,10 +487,14 @@ int main(int argc, char** argv) {
     std::printf("%llu operations as in Rust, %llu BUSY with all young, %llu crowded; ", static_cast<unsigned long long>(operations),
                 static_cast<unsigned long long>(all_young), static_cast<unsigned long long>(crowded));
 
+#ifndef EXTERNAL
+    figure("create_cycles", static_cast<double>(create_cycles(options, kMemories[0])));
+#endif
     for (const Memory& memory : kMemories) {
       // Every TRANSFER between the same two accounts.
       const auto same = [](uint32_t at) { return at % 3 == 0 ? std::pair(1u, 2u) : std::pair(2u, 1u); };
       const Speed two = speed(options, memory, 2, 20000, open_wide(), same);
+      [[maybe_unused]] const std::string of = "_" + std::to_string(memory.least);
       std::printf("%llu TRANSFERs on two accounts in %llu cycles", static_cast<unsigned long long>(two.operations), static_cast<unsigned long long>(two.cycles));
 #ifdef EXTERNAL
       std::printf(" (memory of %u to %u)%s", memory.least, memory.least + std::max(1, int(memory.spread)) - 1, Lines < 32 ? "; " : "");
@@ -495,8 +510,13 @@ int main(int argc, char** argv) {
       // one in twenty waits at most; one of up to 62 cycles that also refreshes keeps a third of the pace.
       if (memory.spread == 0) check(alone.latency <= memory.least + 16u, "an operation took longer than the memory and 16 cycles");
       check(many.cycles * 20 <= many.operations * (memory.spread == 0 ? 21 : 60), "the accounts' memory holds operations up");
+      figure("pair_cycles" + of, static_cast<double>(two.cycles));
+      figure("cycles" + of, static_cast<double>(many.cycles));
+      figure("latency" + of, static_cast<double>(alone.latency));
       std::printf(", on %u in %llu, latency %llu; ", kMany, static_cast<unsigned long long>(many.cycles), static_cast<unsigned long long>(alone.latency));
 #else
+      figure("pair_cycles", static_cast<double>(two.cycles));
+      figure("latency", static_cast<double>(two.latency));
       std::printf(", latency %llu cycles", static_cast<unsigned long long>(two.latency));
       check(two.cycles == two.operations, "a TRANSFER on the same two accounts waited");
       check(two.latency <= 10, "an operation took more than 10 cycles");
