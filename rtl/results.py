@@ -61,7 +61,7 @@ def differences(test, stated, seed, operations, compiler):
 
 def missing(test, stated, operations):
     """Figures of cycles.toml that no run of a test has stated, of those that are stated with so many operations."""
-    return [name for name, number in numbers(test).items() if number.get("operations", operations) == operations and name not in stated]
+    return [name for name, number in numbers(test).items() if number.get("operations") == operations and name not in stated]
 
 
 class Figure:
