@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Clocks, cells and cycles of the RTL as a page: `rtl/results.py`, or `--check` to compare with what is there.
 
-`make rtl-area` and `make rtl-timing` keep what they find in rtl/results.json, block by block, through `keep`. What testbenches count and assert
-stands in rtl/cycles.toml. Of both docs/rtl-results.md is made.
+`make rtl-area` and `make rtl-timing` keep what they find in rtl/results.json, block by block, through `keep`. What testbenches count stands in
+rtl/cycles.toml, whose numbers `rtl/rtl.py test` compares with what they state. Of both docs/rtl-results.md is made.
 """
 
 import datetime
@@ -11,9 +11,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 RTL = Path(__file__).resolve().parent
 RESULTS = RTL / "results.json"
+CYCLES = RTL / "cycles.toml"
 PAGE = RTL.parent / "docs" / "rtl-results.md"
 
 
@@ -31,6 +33,45 @@ def keep(block, kind, found):
     made = {"commit": commit, "date": datetime.date.today().isoformat(), "tools": versions()}
     results.setdefault(block, {})[kind] = {**found, **made}
     RESULTS.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")
+
+
+def numbers(test):
+    """What a test states: by the figure's name a number, or a table with `is`, as cycles.toml says at its beginning."""
+    found = tomllib.loads(CYCLES.read_text())["numbers"].get(test, {})
+    return {name: number if isinstance(number, dict) else {"is": number} for name, number in found.items()}
+
+
+def differences(test, stated, seed, operations, compiler):
+    """How what a run of a test has stated differs from what cycles.toml says: a line each."""
+    found = []
+    for name, value in stated:
+        number = numbers(test).get(name)
+        if number is None:
+            found.append(f"{test}.{name} is {value}: rtl/cycles.toml does not have it")
+            continue
+        bounds = {name for name in ("most", "least") if name in number}
+        # Another seed or size, or a compiler that draws in another order, changes only what has bounds.
+        is_standard = seed == 1 and operations == number.get("operations") and compiler.startswith("clang")
+        if (is_standard or not bounds) and value != number["is"]:
+            found.append(f"{test}.{name} is {value}, and in rtl/cycles.toml {number['is']}")
+        if value > number.get("most", value) or value < number.get("least", value):
+            found.append(f"{test}.{name} is {value}, beyond its bounds in rtl/cycles.toml")
+    return found
+
+
+def missing(test, stated, operations):
+    """Figures of cycles.toml that no run of a test has stated, of those that are stated with so many operations."""
+    return [name for name, number in numbers(test).items() if number.get("operations") == operations and name not in stated]
+
+
+class Figure:
+    """A number in a text: a whole one in groups of three digits, if nothing else is said."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __format__(self, form):
+        return format(self.value, form or ("," if isinstance(self.value, int) else ""))
 
 
 def cells(entry, unit):
@@ -52,7 +93,8 @@ def rows(path):
 
 def page():
     results = json.loads(RESULTS.read_text())
-    about = tomllib.loads((RTL / "cycles.toml").read_text())
+    about = tomllib.loads(CYCLES.read_text())
+    figures = {test: SimpleNamespace(**{name: Figure(number["is"]) for name, number in numbers(test).items()}) for test in about["numbers"]}
     made = ["<!-- Made by rtl/results.py of rtl/results.json and rtl/cycles.toml; `make rtl-area` and `make rtl-timing` measure again. -->", "# RTL results", "",
             "Cycles are exact and the same on every machine. Cells and clocks are those of open tools. Nothing was run on hardware.",
             "The accounts of the simulated engine are in its memory, so its promise is **accepted**.", "",
@@ -86,7 +128,8 @@ def page():
             continue
         made += ["", "| figure | command | papers | goal | measured |", "|---|---|---|---|---|"]
         for figure in part["figures"]:
-            made.append("| " + " | ".join(figure.get(name, "") for name in ("figure", "command", "papers", "goal", "measured")) + " |")
+            entries = [figure.get(name, "") for name in ("figure", "command", "papers", "goal")] + [figure.get("measured", "").format(**figures)]
+            made.append("| " + " | ".join(entries) + " |")
     return "\n".join(made) + "\n"
 
 

@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from diagram import draw
-from results import keep
+from results import differences, keep, missing
 
 RTL = Path(__file__).resolve().parent
 ROOT = RTL.parent
@@ -280,15 +280,26 @@ def simulate(library, name, bench, parameters, seed, trace):
     arguments = [program, f"--seed={seed}", f"--vectors={ROOT}/vectors"]
     if trace:
         arguments = ["prlimit", f"--fsize={LONGEST_WAVEFORM}", *arguments, f"--trace={waveform(library, name, parameters)}"]
-    text = run(arguments, f"{library.name}/{title(name, parameters)} --seed {seed}").strip()
+    figures = folder / "figures.txt"
+    text = run([*arguments, f"--figures={figures}"], f"{library.name}/{title(name, parameters)} --seed {seed}").strip()
+    stated = [line.split() for line in figures.read_text().splitlines()] if figures.exists() else []
+    stated = [(key, float(value)) for key, value in stated]
+    if found := differences(name, stated, seed, operations(), Path(COMPILER[0]).name):
+        raise Failed(f"{library.name}/{title(name, parameters)} --seed {seed}: {text}\n" + "\n".join(found))
     print(f"ok  test {library.name}/{title(name, parameters)}: seed {seed}, {text} "
           f"({time.monotonic() - started:.1f} s after {started - began:.1f} s of building)", flush=True)
+    return {key for key, _ in stated}
+
+
+def operations():
+    """How many of them the environment asks testbenches for."""
+    return int(os.environ["OPERATIONS"]) if "OPERATIONS" in os.environ else None
 
 
 def tested(library, name, bench, parameters):
-    """Simulates; where that fails once more with a waveform."""
+    """Simulates; where that fails once more with a waveform. Gives the names of the figures that it has stated."""
     try:
-        simulate(library, name, bench, parameters, OPTIONS.seed, False)
+        return name, simulate(library, name, bench, parameters, OPTIONS.seed, False)
     except Failed as failed:
         if OPTIONS.quick:
             raise
@@ -315,7 +326,13 @@ def test(libraries, names):
     runtime(), precompiled("-O0"), precompiled("-O1")
     if any(bench.get("twin") for bench in benches):
         twin()
-    side_by_side(lambda work, *rest: work(*rest), jobs)
+    stated = collections.defaultdict(set)
+    for done in side_by_side(lambda work, *rest: work(*rest), jobs):
+        if done:
+            stated[done[0]] |= done[1]
+    for name, figures in stated.items():
+        if unstated := missing(name, figures, operations()):
+            raise Failed(f"{name} states no {', '.join(unstated)}, which rtl/cycles.toml has")
 
 
 def wave(library, names):

@@ -321,7 +321,18 @@ def sv_package(protocol):
     lines.append("\n  // The outcome of an operation or of a frame.")
     for status in protocol.statuses:
         lines.append(f"  localparam logic [15:0] Status{status['name']} = 16'd{status['code']};")
+    lines.append("\n  // The rules of verification: bits of a result mask. None stands for no broken rule.\n  localparam logic [5:0] RuleNone = 6'd0;")
+    lines += [f"  localparam logic [5:0] Rule{rule['name']} = 6'd{rule['code']};" for rule in protocol.rules]
     return "\n".join(lines + ["endpackage\n"])
+
+
+def testbench_header(protocol):
+    lines = [f"// What testbenches name of the protocol. {made_by('protocol.toml')}", "#pragma once\n", "#include <cstdint>\n", "namespace protocol {\n",
+             "// The outcome of an operation or of a frame."]
+    lines += [f"constexpr uint16_t kStatus{status['name']} = {status['code']};" for status in protocol.statuses]
+    lines += ["\n// The rules of verification: bits of a result mask. None stands for no broken rule.", "constexpr unsigned kRuleNone = 0;"]
+    lines += [f"constexpr unsigned kRule{rule['name']} = {rule['code']};" for rule in protocol.rules]
+    return "\n".join(lines + ["\n}  // namespace protocol\n"])
 
 
 # Python
@@ -338,6 +349,7 @@ def python_module(protocol):
         lines += [f"{prefix}{snake(value['name']).upper()} = {value['code']:#x}" if codes["type"] == "u32" else
                   f"{prefix}{snake(value['name']).upper()} = {value['code']}" for value in codes["values"]]
     lines += ["", "STATUS = {"] + [f'    "{text(status)}": {status["code"]},' for status in protocol.statuses] + ["}"]
+    lines += ["", "RULE = {"] + [f'    "{text(rule)}": {rule["code"]},' for rule in protocol.rules] + ["}"]
     return "\n".join(lines) + "\n"
 
 
@@ -397,6 +409,7 @@ def files():
         "bpf/layout.h": c_layout(layouts, ["table", "ledger", "xdp", "kv"], "TURNPIKE_LAYOUT_H", ["memory.h", "protocol.h"]),
         "bpf/storm_layout.h": c_layout(layouts, ["storm"], "TURNPIKE_STORM_LAYOUT_H", ["memory.h"]),
         "rtl/wire/src/protocol_pkg.sv": sv_package(protocol),
+        "rtl/common/tb/protocol.hpp": testbench_header(protocol),
         "vectors/protocol.py": python_module(protocol),
         "docs/protocol.md": chapter(protocol),
     }

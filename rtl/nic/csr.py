@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes of csr.yml the registers in SystemVerilog, their headers for C and Rust, and their documentation: `rtl/nic/csr.py [--check]`.
+"""Makes of csr.yml the registers and codes in SystemVerilog, their headers for C and Rust, and their documentation: `rtl/nic/csr.py [--check]`.
 
 Run it with the Python of target/rtl-venv, which has PyYAML and the formatter; `make rtl-csr` does. `--check` writes nothing and fails where a file is not what it would be.
 """
@@ -39,7 +39,7 @@ class Register:
 
     @property
     def constant(self):
-        return "".join(part.capitalize() for part in self.name.split("_")) + "Word"
+        return camel(self.name) + "Word"
 
     @property
     def is_configuration(self):
@@ -51,14 +51,23 @@ class Register:
         return max(field["bit"] for field in self.fields) + 1 if self.fields else self.width
 
 
+def camel(name):
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
 def read():
-    registers = [Register(table) for table in yaml.safe_load((NIC / "csr.yml").read_text())["registers"]]
+    tables = yaml.safe_load((NIC / "csr.yml").read_text())
+    registers = [Register(table) for table in tables["registers"]]
     for before, after in zip(registers, registers[1:]):
         if after.offset < before.end:
             raise SystemExit(f"csr.yml: {after.name} begins before {before.name} ends")
     if registers[-1].end > 1 << ADDRESS_WIDTH:
         raise SystemExit("csr.yml: registers do not fit in a page")
-    return registers
+    for group in tables["codes"]:
+        codes = [value["code"] for value in group["values"]]
+        if codes != sorted(set(codes)) or not all(0 <= code <= 255 for code in codes):
+            raise SystemExit(f"csr.yml: {group['name']}: codes are bytes, in their order and once each")
+    return registers, tables["codes"]
 
 
 def package(registers):
@@ -81,6 +90,17 @@ def package(registers):
     out += [f"    logic [{r.count - 1}:0] {r.name};" if r.count > 1 else f"    logic {r.name};" for r in registers if r.access == "counter"]
     out += ["  } events_t;", "endpackage", ""]
     return "\n".join(out)
+
+
+def host_package(codes):
+    out = [f"// Codes of the host's streams. {MADE}", "package host_pkg;"]
+    for group in codes:
+        out += ["", f"  // {group['doc']}.", "  typedef enum logic [7:0] {"]
+        last = group["values"][-1]
+        for value in group["values"]:
+            out += [f"    // {value['doc']}", f"    {group['prefix']}{camel(value['name'])} = 8'd{value['code']}{'' if value is last else ','}"]
+        out += [f"  }} {group['name']}_e;"]
+    return "\n".join(out + ["endpackage", ""])
 
 
 def verilog(registers):
@@ -170,7 +190,7 @@ def formatted(text):
     return done.stdout
 
 
-def c_header(registers):
+def c_header(registers, codes):
     out = [f"// {MADE}", "#pragma once", ""]
     for r in registers:
         out += [f"// {line}" for line in ([r.doc] if r.doc else [])]
@@ -178,11 +198,14 @@ def c_header(registers):
         if r.count > 1:
             out += [f"#define TURNPIKE_NIC_{r.name.upper()}_COUNT {r.count}u"]
         out += [f"#define TURNPIKE_NIC_{r.name.upper()}_{field['name'].upper()} (1u << {field['bit']})  // {field['doc']}" for field in r.fields]
+    for group in codes:
+        out += ["", f"// {group['doc']}."]
+        out += [f"#define TURNPIKE_NIC_{group['name'].upper()}_{value['name'].upper()} {value['code']}u  // {value['doc']}" for value in group["values"]]
     return "\n".join(out) + "\n"
 
 
-def rust(registers):
-    out = [f"//! Control and status registers of the NIC in `rtl/nic`: byte offsets. {MADE}", ""]
+def rust(registers, codes):
+    out = [f"//! Control and status registers of the NIC in `rtl/nic`, as byte offsets, and codes of its host's streams. {MADE}", ""]
     for r in registers:
         out += [f"/// {(r.doc or 'What the NIC does: the bits below.')}.".replace("..", ".")]
         out += [f"pub const {r.name.upper()}: u32 = 0x{r.offset:03x};"]
@@ -190,10 +213,15 @@ def rust(registers):
             out += [f"/// How many of [`{r.name.upper()}`] there are.", f"pub const {r.name.upper()}_COUNT: u32 = {r.count};"]
         for field in r.fields:
             out += [f"/// {field['doc']}.", f"pub const {r.name.upper()}_{field['name'].upper()}: u32 = 1 << {field['bit']};"]
+    for group in codes:
+        out += ["", f"/// {group['doc']}.", f"pub mod {group['name']} {{"]
+        for value in group["values"]:
+            out += [f"    /// {value['doc'][0].upper()}{value['doc'][1:]}.", f"    pub const {value['name'].upper()}: u8 = {value['code']};"]
+        out += ["}"]
     return "\n".join(out) + "\n"
 
 
-def document(registers):
+def document(registers, codes):
     access = {"ro": "read", "rw": "read, write", "wo": "write", "counter": "counter"}
     out = [f"<!-- {MADE} -->", "# Registers of the NIC", "",
            "Words of 32 bits at these byte offsets. A counter has 64 bits in two words, the lower one first: reading that keeps",
@@ -207,17 +235,23 @@ def document(registers):
         if r.fields:
             out += ["", f"`{r.name}`:", "", "| bit | name | |", "|---|---|---|"]
             out += [f"| {field['bit']} | `{field['name']}` | {field['doc']} |" for field in r.fields]
+    out += ["", "## Codes of the host's streams", "", "A byte each: a packet's kind and port in `meta`, and the first byte of an announcement. [The chapter on the",
+            "top](rtl-nic.md#ports) tells more of them."]
+    for group in codes:
+        out += ["", f"| {group['title']} | code | |", "|---|---|---|"]
+        out += [f"| {value['name']} | {value['code']} | {value['doc']} |" for value in group["values"]]
     return "\n".join(out) + "\n"
 
 
 def main():
-    registers = read()
+    registers, codes = read()
     files = {
         NIC / "src" / "nic_csr_pkg.sv": formatted(package(registers)),
         NIC / "src" / "nic_csr.sv": formatted(verilog(registers)),
-        NIC / "model" / "turnpike_nic_csr.h": c_header(registers),
-        ROOT / "crates" / "nic" / "src" / "csr.rs": rust(registers),
-        ROOT / "docs" / "rtl-csr.md": document(registers),
+        ROOT / "rtl" / "wire" / "src" / "host_pkg.sv": formatted(host_package(codes)),
+        NIC / "model" / "turnpike_nic_csr.h": c_header(registers, codes),
+        ROOT / "crates" / "nic" / "src" / "csr.rs": rust(registers, codes),
+        ROOT / "docs" / "rtl-csr.md": document(registers, codes),
     }
     for path, text in files.items():
         if "--check" not in sys.argv:

@@ -10,6 +10,9 @@ Registers written by products are M, those written by sums L. Points are in Jaco
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "vectors"))
+from protocol import RULE
+
 PAGE = Path(__file__).resolve().parent / "src" / "secp256k1_rom_pkg.sv"
 
 P = 2**256 - 2**32 - 977
@@ -78,8 +81,7 @@ TAKES = {"p": 0, "low": 1, "high": 2, "top": 3}
 MODULI = {"p": 0, "n": 1, "raw": 2}
 THENS = ["NEXT", "IF", "REPEAT", "WAIT", "LOADED", "DOWN", "PENDING", "DISPATCH", "FINISH", "INVERT", "INVERTED", "RECODE", "RECODED", "PHASE"]
 CONDITIONS = ["ALWAYS", "ZERO", "NONZERO", "SCHNORR", "HAS_Y", "PARITY_RIGHT", "ODD", "WRAPS", "PHASE", "INFINITY"]
-# Rules as in schema/protocol.toml; 0 for a good signature.
-RULES = {"good": 0, "key_not_on_curve": 19, "mismatch": 20, "nonce_not_on_curve": 28}
+GOOD = 0  # no rule is broken
 
 program, labels = [], {}
 
@@ -274,13 +276,13 @@ def assemble():
     turn(("MB", "ONE", "#P_LESS_N", "low"), None, "IF", "GOOD", "ZERO")
     # r + n is a number of the field, too, if r < p - n.
     turn(None, ("SR", "+SR", "-MB"), "IF", "GO_ON", "WRAPS")
-    turn(then="FINISH", target=RULES["mismatch"])
+    turn(then="FINISH", target=RULE["SIGNATURE_MISMATCH"])
     label("GO_ON")
     turn(("", "MA", "SR"), ("R", "+prod", "-X"))
     turn(None, None, "IF", "GOOD", "ZERO")
-    turn(then="FINISH", target=RULES["mismatch"])
+    turn(then="FINISH", target=RULE["SIGNATURE_MISMATCH"])
     label("GOOD")
-    turn(then="FINISH", target=RULES["good"])
+    turn(then="FINISH", target=GOOD)
     label("SCHNORR_END")
     turn(None, ("T", "+Z", "0"), "INVERT")
     turn(None, ("T", "<INVERSE", "0", "p"), "INVERTED")
@@ -291,22 +293,22 @@ def assemble():
     turn(None, None, "IF", "GOOD", "PARITY_RIGHT")
     label("BAD")
     turn(None, None, "IF", "BAD_NONCE", "SCHNORR")
-    turn(then="FINISH", target=RULES["mismatch"])
+    turn(then="FINISH", target=RULE["SIGNATURE_MISMATCH"])
     # Of a Schnorr signature that is not good: whether there is a point with r for its x at all.
     label("BAD_NONCE")
     turn(None, ("KX", "+SR", "0"), "PHASE")
     turn(None, None, "IF", "CURVE")
     label("NONCE")
     turn(None, None, "IF", "NO_NONCE", "NONZERO")
-    turn(then="FINISH", target=RULES["mismatch"])
+    turn(then="FINISH", target=RULE["SIGNATURE_MISMATCH"])
     label("NO_NONCE")
-    turn(then="FINISH", target=RULES["nonce_not_on_curve"])
+    turn(then="FINISH", target=RULE["NONCE_NOT_ON_CURVE"])
     # The inverse has to be taken before the next signature may ask for one.
     label("DROP_INVERSE_CURVE")
     turn(None, None, "IF", "FINISH_CURVE", "SCHNORR")
     turn(None, ("T", "<INVERSE", "0", "n"), "INVERTED")
     label("FINISH_CURVE")
-    turn(then="FINISH", target=RULES["key_not_on_curve"])
+    turn(then="FINISH", target=RULE["KEY_NOT_ON_CURVE"])
 
 
 FIELDS = [("mul_write", 1), ("mul_register", 5), ("mul_take", 2), ("a_bank", 1), ("a_register", 5), ("b_source", 2), ("b_register", 5),

@@ -1,4 +1,4 @@
-//! Control and status registers of the NIC in `rtl/nic`: byte offsets. Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that.
+//! Control and status registers of the NIC in `rtl/nic`, as byte offsets, and codes of its host's streams. Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that.
 
 /// "TPNI": that this is the NIC.
 pub const ID: u32 = 0x000;
@@ -92,3 +92,45 @@ pub const VERIFY_SIGNATURES: u32 = 0x220;
 pub const VERIFY_ROOTS: u32 = 0x228;
 /// headers with Equihash solutions that an engine has verified.
 pub const VERIFY_HEADERS: u32 = 0x230;
+
+/// What a packet to the host is.
+pub mod to_host {
+    /// As it came from `port`.
+    pub const PACKET: u8 = 0;
+    /// The same, a proof frame: to be answered once by a fill, or none, with this `id`.
+    pub const MISS: u8 = 1;
+    /// With `hold`: the reply of an operation, to be sent out of `port` once it is durable; replies to port 255 as well.
+    pub const REPLY: u8 = 2;
+    /// With `record`: an operation that was executed, 32 bytes.
+    pub const RECORD: u8 = 3;
+}
+
+/// What a packet from the host is.
+pub mod from_host {
+    /// A packet to send out of `port`.
+    pub const SEND: u8 = 0;
+    /// A packet to take as if it came from `port`; from 255, all that comes of it goes to the host.
+    pub const INJECT: u8 = 1;
+    /// The body of a proof reply, from its byte 48 on, for the miss `id`.
+    pub const FILL: u8 = 2;
+    /// The miss `id` gets no fill; one byte that does not matter.
+    pub const NONE: u8 = 3;
+    /// A change of a chain, 106 bytes.
+    pub const ANNOUNCE: u8 = 4;
+}
+
+/// What an announcement tells of a chain.
+pub mod change {
+    /// A new block touches the address of the key.
+    pub const FORGET: u8 = 1;
+    /// The new block, on its parent: the tip is another one.
+    pub const EXTEND: u8 = 2;
+    /// The chain has another tip, and all replies of it are stale.
+    pub const REORGANISE: u8 = 3;
+}
+
+/// Ports that are none of the network's.
+pub mod port {
+    /// The host itself.
+    pub const HOST: u8 = 255;
+}

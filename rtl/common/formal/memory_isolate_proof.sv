@@ -28,7 +28,7 @@ module memory_isolate_proof #(
       .ReadWidth (ReadWidth),
       .WriteWidth(WriteWidth),
       .Most      (3)
-  ) u_gate (
+  ) u_isolate (
       .*
   );
 
@@ -55,12 +55,12 @@ module memory_isolate_proof #(
   end
   `ASSERT(a_read_stays, !read_waits_q || (read_valid_o && read_o == read_q))
   `ASSERT(a_write_stays, !write_waits_q || (write_valid_o && write_o == write_q))
-  `ASSERT(reads_are_those_asked, reads_inside_q == 8'(read_valid_o) + 8'(u_gate.u_read.waiting_q))
-  `ASSERT(writes_are_those_asked, writes_inside_q == 8'(write_valid_o) + 8'(u_gate.u_write.waiting_q))
-  `ASSERT(waiting_is_second, (!u_gate.u_read.waiting_q || read_valid_o) && (!u_gate.u_write.waiting_q || write_valid_o))
-  `ASSERT(reads_are_counted, reads_q == reads_inside_q + 8'(u_gate.reads_q))
-  `ASSERT(writes_are_counted, writes_q == writes_inside_q + 8'(u_gate.writes_q))
-  `COVER(requests_wait, u_gate.u_read.waiting_q && u_gate.u_write.waiting_q)
+  `ASSERT(reads_are_those_asked, reads_inside_q == 8'(read_valid_o) + 8'(u_isolate.u_read.waiting_q))
+  `ASSERT(writes_are_those_asked, writes_inside_q == 8'(write_valid_o) + 8'(u_isolate.u_write.waiting_q))
+  `ASSERT(waiting_is_second, (!u_isolate.u_read.waiting_q || read_valid_o) && (!u_isolate.u_write.waiting_q || write_valid_o))
+  `ASSERT(reads_are_counted, reads_q == reads_inside_q + 8'(u_isolate.reads_q))
+  `ASSERT(writes_are_counted, writes_q == writes_inside_q + 8'(u_isolate.writes_q))
+  `COVER(requests_wait, u_isolate.u_read.waiting_q && u_isolate.u_write.waiting_q)
   `COVER(the_last_is_answered, reads_q == 8'd1 && answered_i && writes_q == '0 && !run_i)
   `ASSERT(quiet_is_nothing_under_way, quiet_o == (reads_q == '0 && writes_q == '0))
 endmodule

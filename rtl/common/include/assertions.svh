@@ -66,4 +66,10 @@
     $fatal(1, message);                            \
   end
 
+// The same where what is in a package is not what the module knows of it: no parameter makes that so.
+`define CONSTANT_CHECK(name, condition, message)  \
+  if (!(condition)) begin : gen_unknown_``name    \
+    $fatal(1, message);                           \
+  end
+
 `endif

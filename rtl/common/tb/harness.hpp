@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct Options {
   uint64_t seed = 1;
   std::string vectors;
   std::string trace;
+  std::string figures;
 
   Options(int argc, char** argv) {
     for (int at = 1; at < argc; at++) {
@@ -32,9 +34,21 @@ struct Options {
       if (word.rfind("--seed=", 0) == 0) seed = std::stoull(value);
       if (word.rfind("--vectors=", 0) == 0) vectors = value;
       if (word.rfind("--trace=", 0) == 0) trace = value;
+      if (word.rfind("--figures=", 0) == 0) figures = value;
     }
   }
 };
+
+// Where `figure` writes; nowhere if it is empty.
+inline std::string figures_path;
+
+// States a figure that the documentation has: rtl/rtl.py compares it with rtl/cycles.toml, which has it by the test's name and this one.
+inline void figure(const std::string& name, double value, int digits = 0) {
+  if (figures_path.empty()) return;
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  std::ofstream(figures_path, std::ios::app) << name << ' ' << text << '\n';
+}
 
 // SplitMix64: the same numbers on every machine.
 class Random {
@@ -155,6 +169,7 @@ class Bench {
 template <typename Body>
 int run(int argc, char** argv, Body body) {
   const Options options(argc, argv);
+  figures_path = options.figures;
   try {
     body(options);
     return 0;

@@ -29,10 +29,20 @@ namespace nic {
 
 using Packet = std::vector<uint8_t>;
 
-// See to_host_e and from_host_e in nic_pkg.
-enum ToHost : uint8_t { kPacket = 0, kMiss = 1, kReply = 2, kRecord = 3 };
-enum FromHost : uint8_t { kSend = 0, kInject = 1, kFill = 2, kNone = 3, kAnnounce = 4 };
-constexpr uint8_t kHostPort = 255;
+enum ToHost : uint8_t {
+  kPacket = TURNPIKE_NIC_TO_HOST_PACKET,
+  kMiss = TURNPIKE_NIC_TO_HOST_MISS,
+  kReply = TURNPIKE_NIC_TO_HOST_REPLY,
+  kRecord = TURNPIKE_NIC_TO_HOST_RECORD
+};
+enum FromHost : uint8_t {
+  kSend = TURNPIKE_NIC_FROM_HOST_SEND,
+  kInject = TURNPIKE_NIC_FROM_HOST_INJECT,
+  kFill = TURNPIKE_NIC_FROM_HOST_FILL,
+  kNone = TURNPIKE_NIC_FROM_HOST_NONE,
+  kAnnounce = TURNPIKE_NIC_FROM_HOST_ANNOUNCE
+};
+constexpr uint8_t kHostPort = TURNPIKE_NIC_PORT_HOST;
 
 // A packet on one of the host's streams.
 struct HostPacket {

@@ -1,7 +1,6 @@
 // The simulated NIC as a C library: nic.hpp behind functions, for programs in any language. One thread at a time.
 //
-// Register offsets are in turnpike_nic_csr.h. Kinds of host packets, see nic_pkg.sv. to: 0 packet, 1 miss, 2 reply, 3 record. from: 0 send, 1 inject,
-// 2 fill, 3 none, 4 announce.
+// Register offsets and the kinds of host packets are in turnpike_nic_csr.h.
 #pragma once
 
 #include <stddef.h>
@@ -14,8 +13,8 @@ extern "C" {
 typedef struct turnpike_nic turnpike_nic;
 
 typedef struct {
-  uint8_t kind;
-  uint8_t port;  // 255: the host itself
+  uint8_t kind;  // TURNPIKE_NIC_TO_HOST_... or TURNPIKE_NIC_FROM_HOST_...
+  uint8_t port;  // TURNPIKE_NIC_PORT_HOST: the host itself
   uint16_t id;   // of a miss
 } turnpike_nic_meta;
 

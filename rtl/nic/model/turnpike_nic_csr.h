@@ -79,3 +79,24 @@
 #define TURNPIKE_NIC_VERIFY_ROOTS 0x228u
 // headers with Equihash solutions that an engine has verified
 #define TURNPIKE_NIC_VERIFY_HEADERS 0x230u
+
+// What a packet to the host is.
+#define TURNPIKE_NIC_TO_HOST_PACKET 0u  // as it came from `port`
+#define TURNPIKE_NIC_TO_HOST_MISS 1u  // the same, a proof frame: to be answered once by a fill, or none, with this `id`
+#define TURNPIKE_NIC_TO_HOST_REPLY 2u  // with `hold`: the reply of an operation, to be sent out of `port` once it is durable; replies to port 255 as well
+#define TURNPIKE_NIC_TO_HOST_RECORD 3u  // with `record`: an operation that was executed, 32 bytes
+
+// What a packet from the host is.
+#define TURNPIKE_NIC_FROM_HOST_SEND 0u  // a packet to send out of `port`
+#define TURNPIKE_NIC_FROM_HOST_INJECT 1u  // a packet to take as if it came from `port`; from 255, all that comes of it goes to the host
+#define TURNPIKE_NIC_FROM_HOST_FILL 2u  // the body of a proof reply, from its byte 48 on, for the miss `id`
+#define TURNPIKE_NIC_FROM_HOST_NONE 3u  // the miss `id` gets no fill; one byte that does not matter
+#define TURNPIKE_NIC_FROM_HOST_ANNOUNCE 4u  // a change of a chain, 106 bytes
+
+// What an announcement tells of a chain.
+#define TURNPIKE_NIC_CHANGE_FORGET 1u  // a new block touches the address of the key
+#define TURNPIKE_NIC_CHANGE_EXTEND 2u  // the new block, on its parent: the tip is another one
+#define TURNPIKE_NIC_CHANGE_REORGANISE 3u  // the chain has another tip, and all replies of it are stale
+
+// Ports that are none of the network's.
+#define TURNPIKE_NIC_PORT_HOST 255u  // the host itself

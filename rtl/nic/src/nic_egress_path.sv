@@ -8,6 +8,7 @@
 
 module nic_egress_path
   import wire_pkg::*;
+  import host_pkg::*;
   import nic_pkg::*;
 #(
     // See turnpike_nic.
@@ -115,7 +116,7 @@ module nic_egress_path
   end
 
   function automatic logic [7:0] outside(port_t port);
-    return port == Host ? HostPort : 8'(port);
+    return port == Host ? PortHost : 8'(port);
   endfunction
 
   // Packets that no engine took, and proofs that are not in the cache: what may be dropped where the host is slow.

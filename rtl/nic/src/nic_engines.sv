@@ -134,7 +134,7 @@ module nic_engines
         memory_isolate #(
             .ReadWidth (AccountIndexWidth + AccountLineWidth),
             .WriteWidth(AccountIndexWidth + transfer_pkg::AccountWays + $bits(transfer_pkg::account_t))
-        ) u_gate (
+        ) u_isolate (
             .clk_i,
             .rst_ni,
             .run_i,
@@ -269,7 +269,7 @@ module nic_engines
     memory_isolate #(
         .ReadWidth (ProofAddrWidth + ProofSlotWidth),
         .WriteWidth(ProofAddrWidth + 512)
-    ) u_gate (
+    ) u_isolate (
         .clk_i,
         .rst_ni,
         .run_i,

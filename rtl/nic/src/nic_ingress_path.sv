@@ -6,6 +6,7 @@
 
 module nic_ingress_path
   import wire_pkg::*;
+  import host_pkg::*;
   import nic_pkg::*;
 #(
     // See turnpike_nic.
@@ -132,7 +133,7 @@ module nic_ingress_path
   logic known_port, from_itself, sends, injects, fills, announces;
   port_t inject_port;
   assign known_port = command_meta_o.port < 8'(Ports);
-  assign from_itself = command_meta_o.port == HostPort;
+  assign from_itself = command_meta_o.port == PortHost;
   assign sends = command_meta_o.kind == HostSend && known_port;
   assign injects = command_meta_o.kind == HostInject && (known_port || from_itself);
   assign fills = command_meta_o.kind == HostFill || command_meta_o.kind == HostNone;

@@ -10,6 +10,7 @@
 
 module turnpike_nic
   import wire_pkg::*;
+  import host_pkg::*;
   import nic_pkg::*;
 #(
     // Width of a network port, and of the host's streams.

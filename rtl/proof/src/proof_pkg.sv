@@ -2,13 +2,14 @@
 
 package proof_pkg;
 
+  // Changes of a chain have the codes that the host announces them with.
   typedef enum logic [2:0] {
-    OpLookup,      // a client asks
-    OpForget,      // a new block touches the address
-    OpExtend,      // the new block, on its parent: the tip is another one now
-    OpReorganise,  // blocks have left the chain: all replies of it are stale
-    OpClaim,       // the filler's: a place for a reply
-    OpCommit       // the filler's: the reply is in its place
+    OpLookup     = 3'd0,                            // a client asks
+    OpForget     = 3'(host_pkg::ChangeForget),
+    OpExtend     = 3'(host_pkg::ChangeExtend),
+    OpReorganise = 3'(host_pkg::ChangeReorganise),
+    OpClaim      = 3'd4,                            // the filler's: a place for a reply
+    OpCommit     = 3'd5                             // the filler's: the reply is in its place
   } op_e;
 
   // The tip of a chain, as the first 40 bytes of every reply's body have it: the header's hash, then the height, big-endian.

@@ -65,6 +65,9 @@ module accounts_external
     input  logic     [1:0][1:0]                  mem_written_i
 );
   `PARAMETER_CHECK(addr, AddrWidth >= 2 && AddrWidth <= 28, "accounts_external: AddrWidth has to be from 2 to 28")
+  // A TRANSFER has a second account; a new command has to be told here.
+  `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
+                  "accounts_external: the protocol has commands that are not told of here")
 
   localparam int unsigned TagWidth = 32 - AddrWidth;
   localparam int unsigned SecretWidth = TagWidth + AddrWidth - 1;

@@ -3,6 +3,8 @@
 // What is added to the source's balance comes from a register of the caller's: the amount, and of a TRANSFER its complement, so that
 // one adder is enough. The carry of a difference tells that there is enough, that of a sum that it is too much.
 
+`include "assertions.svh"
+
 module balance_sums
   import transfer_pkg::*;
 (
@@ -18,6 +20,10 @@ module balance_sums
     output logic     underflow_o,
     output logic     overflow_o
 );
+  // CREATE and REFER move nothing, ISSUE adds to the source, TRANSFER moves from it; a new command has to be told here.
+  `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
+                  "balance_sums: the protocol has commands that are not told of here")
+
   logic source_carry, destination_carry, is_transfer;
   assign is_transfer = command_i == Transfer;
   assign {source_carry, source_o} = {1'b0, source_i} + {1'b0, addend_i} + 65'(is_transfer);

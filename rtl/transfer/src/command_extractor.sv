@@ -1,5 +1,7 @@
 // The second stage: the operation of a packet, and what can be said of it without the ledger. No latency.
 
+`include "assertions.svh"
+
 module command_extractor
   import wire_pkg::*;
   import transfer_pkg::*;
@@ -9,9 +11,8 @@ module command_extractor
     output operation_t operation_o
 );
   // What each command takes is told below; a new one has to be told there, and takes more bits.
-  if (protocol_pkg::CommandCodes != 4) begin : gen_command_codes
-    $error("command_extractor: %0d commands, not 4", protocol_pkg::CommandCodes);
-  end
+  `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
+                  "command_extractor: the protocol has commands that are not told of here")
 
   logic known, moves;
   command_e command;

@@ -62,6 +62,9 @@ module store_controller
 );
   `PARAMETER_CHECK(clear, External || WindowIndexWidth >= AccountIndexWidth,
                    "store_controller: WindowIndexWidth is too small")
+  // Which command creates, which one needs a destination and writes it, and that REFER alone is not remembered: a new one has to be told here.
+  `CONSTANT_CHECK(commands, protocol_pkg::CommandCodes == 4,
+                  "store_controller: the protocol has commands that are not told of here")
 
   // Results that may be under way: 10 cycles in the pipeline, one in the queue, and a few for whoever takes them to be late.
   localparam int unsigned Results = 16;

@@ -72,16 +72,16 @@ module bls12_381_buckets
   logic [Buckets-1:0] taken_q, left_q, full_q;
   point_t offered, waiting, next_q;
   logic waiting_valid, waiting_ready, waits_ready, waits;
-  logic next_valid_q, next_full_q, next_take, offered_free, waiting_free, takes_offered, takes_waiting, room;
+  logic next_valid_q, next_full_q, next_take, offered_free, waiting_free, accept_offered, accept_waiting, room;
   assign offered = '{bucket: bucket_i, negate: negate_i, x: x_i, y: y_i};
   assign offered_free = taken_q[offered.bucket] == left_q[offered.bucket];
   assign waiting_free = taken_q[waiting.bucket] == left_q[waiting.bucket];
   assign room = (!next_valid_q || next_take) && !clearing_q;
-  assign takes_waiting = room && waiting_valid && waiting_free;
-  assign takes_offered = room && valid_i && offered_free && !takes_waiting;
+  assign accept_waiting = room && waiting_valid && waiting_free;
+  assign accept_offered = room && valid_i && offered_free && !accept_waiting;
   assign waits = valid_i && !offered_free && !clearing_q;
-  assign waiting_ready = takes_waiting;
-  assign ready_o = takes_offered || (waits && waits_ready);
+  assign waiting_ready = accept_waiting;
+  assign ready_o = accept_offered || (waits && waits_ready);
   logic [$clog2(Waiting+1)-1:0] unused_count;
   fifo #(
       .Width($bits(point_t)),
@@ -98,10 +98,10 @@ module bls12_381_buckets
       .count_o(unused_count)
   );
   point_t chosen;
-  assign chosen = takes_waiting ? waiting : offered;
-  `FF(next_valid_q, takes_waiting || takes_offered || (next_valid_q && !next_take), 1'b0)
-  `FFNE(next_q, chosen, takes_waiting || takes_offered)
-  `FFNE(next_full_q, full_q[chosen.bucket], takes_waiting || takes_offered)
+  assign chosen = accept_waiting ? waiting : offered;
+  `FF(next_valid_q, accept_waiting || accept_offered || (next_valid_q && !next_take), 1'b0)
+  `FFNE(next_q, chosen, accept_waiting || accept_offered)
+  `FFNE(next_full_q, full_q[chosen.bucket], accept_waiting || accept_offered)
 
   // 0: whose turn it is. In the first round after a reset all are idle.
   typedef struct packed {
@@ -161,7 +161,7 @@ module bls12_381_buckets
       left_q[cleared_q]  <= 1'b0;
       full_q[cleared_q]  <= 1'b0;
     end else begin
-      if (takes_waiting || takes_offered) taken_q[chosen.bucket] <= !left_q[chosen.bucket];
+      if (accept_waiting || accept_offered) taken_q[chosen.bucket] <= !left_q[chosen.bucket];
       if (leaves) left_q[state1.bucket] <= taken_q[state1.bucket];
       if (fills || empties) full_q[state1.bucket] <= fills;
     end

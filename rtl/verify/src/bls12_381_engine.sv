@@ -91,19 +91,19 @@ module bls12_381_engine
 
   // 2: what comes next.
   logic [Contexts-1:0] inverted_q;
-  logic takes, loaded, finishes, faults, holds;
+  logic accept, loaded, finishes, faults, holds;
   logic [9:0] flags;
   assign flags = {state2_q.pairing, state2_q.trivial, flags_q[context2_q]};
   assign holds = (flags & slot2_q.mask) == slot2_q.mask;
   always_comb begin
     next2 = state2_q;
     next2.counter = state2_q.counter + 1'b1;
-    {takes, loaded, finishes, faults} = '0;
+    {accept, loaded, finishes, faults} = '0;
     unique case (slot2_q.next)
       ThenNext: ;
       ThenWait: begin
-        takes = valid_i && !clear_i;
-        next2.counter = takes ? work_i.entry : AtIdle;
+        accept = valid_i && !clear_i;
+        next2.counter = accept ? work_i.entry : AtIdle;
         next2.position = work_i.position;
         next2.pairing = work_i.pairing;
         next2.trivial = work_i.trivial;
@@ -138,14 +138,14 @@ module bls12_381_engine
       default: ;
     endcase
   end
-  assign ready_o = takes;
+  assign ready_o = accept;
   assign context_o = context2_q;
   assign loaded_o = loaded && !clear_i;
   assign finish_o = (finishes || faults) && !clear_i;
   assign finish_context_o = context2_q;
   assign fault_o = faults && !clear_i;
   assign busy_o = slot2_q.mul_write || slot2_q.mul_store;
-  always_ff @(posedge clk_i) if (takes) scalar_q[context2_q] <= work_i.scalar;
+  always_ff @(posedge clk_i) if (accept) scalar_q[context2_q] <= work_i.scalar;
 
   // What the rest of the slot needs.
   typedef struct packed {

@@ -83,11 +83,11 @@ module equihash_judge
   logic [63:0] mask;
   always_comb begin
     mask = '0;
-    if (!order_good_i) mask[RuleSolutionLength] = 1'b1;
-    else if (order_hashed_i && !is_target) mask[RuleTarget] = 1'b1;
-    else if (order_hashed_i && above_q) mask[RuleDifficulty] = 1'b1;
+    if (!order_good_i) mask[protocol_pkg::RuleHeaderSolutionLength] = 1'b1;
+    else if (order_hashed_i && !is_target) mask[protocol_pkg::RuleHeaderTarget] = 1'b1;
+    else if (order_hashed_i && above_q) mask[protocol_pkg::RuleHeaderDifficulty] = 1'b1;
     else if (broken_i.valid || twice_i.valid) mask[6'(rule)] = 1'b1;
-    else if (nonzero_i) mask[RuleRoot] = 1'b1;
+    else if (nonzero_i) mask[protocol_pkg::RuleEquihashRoot] = 1'b1;
   end
   `FF(valid_o, order_ready_o || (valid_o && !ready_i), 1'b0)
   `FFNE(mask_o, mask, order_ready_o)

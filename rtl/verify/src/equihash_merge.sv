@@ -36,7 +36,7 @@ module equihash_merge
   assign is_right  = coming_q[Height-1];
   assign ends_half = (32'(coming_q) & (Half - 1)) == Half - 1;
 
-  logic [1:0] ready, has, takes, broken_ready, broken_valid;
+  logic [1:0] ready, valid, accept, broken_ready, broken_valid;
   logic [1:0][IndexWidth-1:0] head;
   broken_t [1:0] broken;
   logic subtree_ends;
@@ -54,8 +54,8 @@ module equihash_merge
         .valid_i(enters),
         .ready_o(ready[half]),
         .data_i (index_i),
-        .valid_o(has[half]),
-        .ready_i(takes[half]),
+        .valid_o(valid[half]),
+        .ready_i(accept[half]),
         .data_o (head[half]),
         .count_o(unused_count)
     );
@@ -78,22 +78,22 @@ module equihash_merge
   // How many of each half have left.
   logic [1:0][CountWidth-1:0] taken_q;
   logic [1:0] is_through;
-  logic takes_any, prefers_left, same, twice_q;
+  logic accept_any, prefers_left, same, twice_q;
   assign is_through = {32'(taken_q[1]) == Half, 32'(taken_q[0]) == Half};
-  assign same = has == 2'b11 && is_through == '0 && head[0] == head[1];
+  assign same = valid == 2'b11 && is_through == '0 && head[0] == head[1];
   assign prefers_left = head[0] <= head[1];
   always_comb begin
-    takes = '0;
-    if (is_through[0]) takes[1] = has[1];
-    else if (is_through[1]) takes[0] = has[0];
-    else if (has == 2'b11) takes = prefers_left ? 2'b01 : 2'b10;
+    accept = '0;
+    if (is_through[0]) accept[1] = valid[1];
+    else if (is_through[1]) accept[0] = valid[0];
+    else if (valid == 2'b11) accept = prefers_left ? 2'b01 : 2'b10;
   end
-  assign takes_any = |takes;
-  assign subtree_ends = takes_any && 32'(taken_q[0]) + 32'(taken_q[1]) == 2 * Half - 1;
+  assign accept_any = |accept;
+  assign subtree_ends = accept_any && 32'(taken_q[0]) + 32'(taken_q[1]) == 2 * Half - 1;
   for (genvar half = 0; half < 2; half++) begin : gen_taken
-    `FFE(taken_q[half], subtree_ends ? '0 : taken_q[half] + CountWidth'(takes[half]), takes_any, '0)
+    `FFE(taken_q[half], subtree_ends ? '0 : taken_q[half] + CountWidth'(accept[half]), accept_any, '0)
   end
-  `FFE(twice_q, !subtree_ends && (twice_q || same), takes_any, 1'b0)
+  `FFE(twice_q, !subtree_ends && (twice_q || same), accept_any, 1'b0)
 
   // Which one of its level: there are as many in every solution.
   localparam int unsigned Nodes = 1 << (Levels - Height);
@@ -108,11 +108,11 @@ module equihash_merge
     found = '{valid: 1'b0, rule: '0, place: place};
     if (broken[0].valid) found = broken[0];
     else if (broken[1].valid) found = broken[1];
-    else if (twice_q || same) found = '{valid: 1'b1, rule: 3'(RuleDuplicate), place: place};
+    else if (twice_q || same) found = '{valid: 1'b1, rule: 3'(protocol_pkg::RuleEquihashDuplicate), place: place};
   end
-  `FF(valid_o, takes_any, 1'b0)
+  `FF(valid_o, accept_any, 1'b0)
   always_ff @(posedge clk_i) begin
-    index_o  <= takes[0] ? head[0] : head[1];
+    index_o  <= accept[0] ? head[0] : head[1];
     broken_o <= found;
     last_o   <= subtree_ends;
   end

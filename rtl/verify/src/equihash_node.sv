@@ -44,8 +44,9 @@ module equihash_node
     broken = '{valid: 1'b0, rule: '0, place: place};
     if (left_broken_i.valid) broken = left_broken_i;
     else if (right_broken_i.valid) broken = right_broken_i;
-    else if (differs != '0) broken = '{valid: 1'b1, rule: 3'(RuleCollision), place: place};
-    else if (right_index_i < left_index_i) broken = '{valid: 1'b1, rule: 3'(RuleOrder), place: place};
+    else if (differs != '0) broken = '{valid: 1'b1, rule: 3'(protocol_pkg::RuleEquihashCollision), place: place};
+    else if (right_index_i < left_index_i)
+      broken = '{valid: 1'b1, rule: 3'(protocol_pkg::RuleEquihashOrder), place: place};
   end
   `FF(valid_o, valid_i, 1'b0)
   always_ff @(posedge clk_i) begin

@@ -1,15 +1,6 @@
-// Equihash: what parameters give, and the rules that a solution may break.
+// Equihash: what parameters give, and where in a solution a rule is broken.
 
 package equihash_pkg;
-
-  // As bits of a verify frame's result mask, see schema/protocol.toml.
-  localparam int unsigned RuleCollision = 2;
-  localparam int unsigned RuleOrder = 3;
-  localparam int unsigned RuleDuplicate = 4;
-  localparam int unsigned RuleRoot = 5;
-  localparam int unsigned RuleSolutionLength = 8;
-  localparam int unsigned RuleTarget = 9;
-  localparam int unsigned RuleDifficulty = 10;
 
   // Up to 2^10 leaves.
   localparam int unsigned MostLevels = 10;

@@ -57,23 +57,24 @@ module secp256k1_check
   assign hybrid = signature_q.key_form inside {8'd6, 8'd7};
   logic [5:0] rule, rule_q;
   always_comb begin
-    rule = RuleNone;
+    rule = protocol_pkg::RuleNone;
     if (signature_q.schnorr) begin
-      if (!r_prime_q || !s_order_q) rule = RuleSignatureRange;
-      else if (!x_prime_q) rule = RuleKeyRange;
+      if (!r_prime_q || !s_order_q) rule = protocol_pkg::RuleSignatureRange;
+      else if (!x_prime_q) rule = protocol_pkg::RuleKeyRange;
     end else begin
-      if (r_zero_q || s_zero_q || !r_order_q || !s_order_q) rule = RuleSignatureRange;
-      else if (signature_q.low_s && !s_half_q) rule = RuleSignatureHighS;
-      else if (signature_q.key_long ? !(hybrid || signature_q.key_form == 8'd4) : !compressed) rule = RuleKeyEncoding;
-      else if (!x_prime_q || (signature_q.key_long && !y_prime_q)) rule = RuleKeyRange;
-      else if (hybrid && signature_q.y[0] != signature_q.key_form[0]) rule = RuleKeyParity;
+      if (r_zero_q || s_zero_q || !r_order_q || !s_order_q) rule = protocol_pkg::RuleSignatureRange;
+      else if (signature_q.low_s && !s_half_q) rule = protocol_pkg::RuleSignatureHighS;
+      else if (signature_q.key_long ? !(hybrid || signature_q.key_form == 8'd4) : !compressed)
+        rule = protocol_pkg::RuleKeyEncoding;
+      else if (!x_prime_q || (signature_q.key_long && !y_prime_q)) rule = protocol_pkg::RuleKeyRange;
+      else if (hybrid && signature_q.y[0] != signature_q.key_form[0]) rule = protocol_pkg::RuleKeyParity;
     end
   end
   `FFNE(rule_q, rule, state_q == Decide)
 
   assign ready_o = state_q == Idle;
-  assign work_valid_o = state_q == Told && rule_q == RuleNone;
-  assign rule_valid_o = state_q == Told && rule_q != RuleNone;
+  assign work_valid_o = state_q == Told && rule_q == protocol_pkg::RuleNone;
+  assign rule_valid_o = state_q == Told && rule_q != protocol_pkg::RuleNone;
   assign rule_o = rule_q;
 
   always_comb begin

@@ -117,7 +117,7 @@ module secp256k1_engine
   logic loading_q, recoding_q, recode_done_q;
   logic [Contexts-1:0] inverted_q;
   logic result_ready;
-  logic takes_work, loaded, begins_recoding, ends_recoding, recodes, inverts, finishes, stays;
+  logic accept_work, loaded, begins_recoding, ends_recoding, recodes, inverts, finishes, stays;
   logic holds;
   always_comb begin
     unique case (instruction2_q.condition)
@@ -149,7 +149,7 @@ module secp256k1_engine
     next2 = state2_q;
     next2.infinity = infinity2;
     next2.counter = state2_q.counter + 1'b1;
-    {takes_work, loaded, begins_recoding, ends_recoding, recodes, inverts, finishes, stays} = '0;
+    {accept_work, loaded, begins_recoding, ends_recoding, recodes, inverts, finishes, stays} = '0;
     unique case (instruction2_q.next)
       ThenNext: ;
       ThenIf: if (holds) next2.counter = instruction2_q.target;
@@ -159,8 +159,8 @@ module secp256k1_engine
         else next2.counter = state2_q.counter;
       end
       ThenWait: begin
-        takes_work = valid_i && !loading_q;
-        stays = !takes_work;
+        accept_work = valid_i && !loading_q;
+        stays = !accept_work;
         {next2.schnorr, next2.has_y, next2.odd, next2.wraps} = {work_i.schnorr, work_i.has_y, work_i.odd, work_i.wraps};
         next2.tag = tag_i;
         next2.phase = 1'b0;
@@ -391,7 +391,7 @@ module secp256k1_engine
   logic work_read;
   assign work_read = rest_input_q.loaded && filled;
   assign ready_o = work_read;
-  `FF(loading_q, (loading_q || takes_work) && !work_read, 1'b0)
+  `FF(loading_q, (loading_q || accept_work) && !work_read, 1'b0)
 
   // Inverses: each context has one under way at most, so the queue never fills.
   logic invert_valid, invert_ready, inverse_valid, invert_queued;
@@ -478,8 +478,8 @@ module secp256k1_engine
   );
 
   // No sum takes a product that nobody asked for.
-  logic takes_product;
-  assign takes_product = instruction2_q.x_source == 2'd2 || instruction2_q.y_source == 2'd2;
-  assign busy_o = instruction2_q.mul_write || (instruction2_q.lin_write && takes_product);
+  logic uses_product;
+  assign uses_product = instruction2_q.x_source == 2'd2 || instruction2_q.y_source == 2'd2;
+  assign busy_o = instruction2_q.mul_write || (instruction2_q.lin_write && uses_product);
 
 endmodule

@@ -33,14 +33,6 @@ package secp256k1_pkg;
   localparam int unsigned LinearLatency = 5;
   localparam int unsigned ProductLatency = 1 + ReduceLatency + verify_pkg::multiply_latency(256, 1);
 
-  // The rules of the engine, by their numbers in the protocol.
-  localparam logic [5:0] RuleNone = 6'd0;
-  localparam logic [5:0] RuleSignatureRange = 6'd16;
-  localparam logic [5:0] RuleSignatureHighS = 6'd17;
-  localparam logic [5:0] RuleKeyEncoding = 6'd18;
-  localparam logic [5:0] RuleKeyRange = 6'd26;
-  localparam logic [5:0] RuleKeyParity = 6'd27;
-
   // A signature as the verify frame has it. Of Schnorr signatures e is the challenge, of any 256 bits, and the key is x alone.
   typedef struct packed {
     logic schnorr;

@@ -23,12 +23,12 @@ module sha256_iterative
   localparam int unsigned Cycles = Rounds / RoundsPerCycle;
   localparam int unsigned CountWidth = $clog2(Cycles + 1);
 
-  logic busy_q, takes, ends;
+  logic busy_q, accept, ends;
   logic [CountWidth-1:0] cycle_q, cycle;
   assign ready_o = !busy_q;
-  assign takes = valid_i && ready_o;
+  assign accept = valid_i && ready_o;
   assign ends = busy_q && cycle_q == CountWidth'(Cycles);
-  `FF(busy_q, takes || (busy_q && !ends), 1'b0)
+  `FF(busy_q, accept || (busy_q && !ends), 1'b0)
   // Whether a block comes is known late, and nothing has to wait for it.
   assign cycle = busy_q ? cycle_q + 1'b1 : '0;
   `FF(cycle_q, cycle, '0)
@@ -53,7 +53,7 @@ module sha256_iterative
     end
   end
   always_ff @(posedge clk_i) begin
-    if (takes) begin
+    if (accept) begin
       state_q <= first_i ? Initial : state_o;
       words_q <= block_i;
       if (first_i) state_o <= Initial;

@@ -31,7 +31,7 @@ module sha256_stream
   localparam state_e Hashed = Double ? StateAgain : StateOut;
 
   state_e state_q, state;
-  logic first_q, full_q, takes, fits, block_valid, block_ready;
+  logic first_q, full_q, accept, fits, block_valid, block_ready;
   logic [60:0] bytes_q, bytes;
   logic [6:0] kept;
   block_t message, block;
@@ -57,15 +57,15 @@ module sha256_stream
       StateMessage: begin
         block_valid = valid_i;
         if (last_i && fits) block[1:0] = {bytes, 3'b0};
-        if (takes && last_i) state = fits ? Hashed : StateTail;
+        if (accept && last_i) state = fits ? Hashed : StateTail;
       end
       StateTail: begin
         block = {full_q, 447'd0, bytes_q, 3'b0};
-        if (takes) state = Hashed;
+        if (accept) state = Hashed;
       end
       StateAgain: begin
         block = digest_block(digest);
-        if (takes) state = StateOut;
+        if (accept) state = StateOut;
       end
       default: begin
         block_valid = 1'b0;
@@ -73,13 +73,13 @@ module sha256_stream
       end
     endcase
   end
-  assign takes   = block_valid && block_ready;
+  assign accept  = block_valid && block_ready;
   assign ready_o = state_q == StateMessage && block_ready;
   assign valid_o = state_q == StateOut && block_ready;
   `FF(state_q, state, StateMessage)
-  `FFE(first_q, state_q == StateMessage && last_i, state_q == StateMessage && takes, 1'b1)
-  `FFE(bytes_q, state_q == StateOut ? '0 : bytes, takes && state_q == StateMessage || state_q == StateOut, '0)
-  `FFNE(full_q, kept == 7'd64, takes && state_q == StateMessage)
+  `FFE(first_q, state_q == StateMessage && last_i, state_q == StateMessage && accept, 1'b1)
+  `FFE(bytes_q, state_q == StateOut ? '0 : bytes, accept && state_q == StateMessage || state_q == StateOut, '0)
+  `FFNE(full_q, kept == 7'd64, accept && state_q == StateMessage)
 
   sha256_iterative #(
       .RoundsPerCycle(RoundsPerCycle)

@@ -106,20 +106,20 @@ module sha256d
     );
   end else begin : gen_iterative
     // How many blocks the one compression was given; the first as it comes.
-    logic busy_q, takes, block_valid, block_ready;
+    logic busy_q, accept, block_valid, block_ready;
     logic [1:0] given_q;
     block_t second_q, block;
     state_t state;
     assign ready_o = !busy_q;
-    assign takes   = valid_i && ready_o;
+    assign accept  = valid_i && ready_o;
     assign valid_o = busy_q && block_ready && given_q == 2'd3;
-    `FF(busy_q, takes || (busy_q && !valid_o), 1'b0)
-    `FFE(given_q, takes ? 2'd1 : given_q + 2'd1, takes || block_ready, '0)
-    `FFNE(second_q, second, takes)
-    `FFNE(tag_o, tag_i, takes)
+    `FF(busy_q, accept || (busy_q && !valid_o), 1'b0)
+    `FFE(given_q, accept ? 2'd1 : given_q + 2'd1, accept || block_ready, '0)
+    `FFNE(second_q, second, accept)
+    `FFNE(tag_o, tag_i, accept)
 
-    assign block_valid = takes || (busy_q && !valid_o);
-    assign block = takes ? first : given_q == 2'd1 ? second_q : digest_block(state);
+    assign block_valid = accept || (busy_q && !valid_o);
+    assign block = accept ? first : given_q == 2'd1 ? second_q : digest_block(state);
     sha256_iterative #(
         .RoundsPerCycle(RoundsPerStage)
     ) u_compression (
@@ -127,12 +127,12 @@ module sha256d
         .rst_ni,
         .valid_i(block_valid),
         .ready_o(block_ready),
-        .first_i(takes || given_q == 2'd2),
+        .first_i(accept || given_q == 2'd2),
         .block_i(block),
         .state_o(state)
     );
     assign digest = state;
-    `ASSERT(first_is_taken, !takes || block_ready)
+    `ASSERT(first_is_taken, !accept || block_ready)
   end
 
   for (genvar byte_ = 0; byte_ < 32; byte_++) begin : gen_digest

@@ -25,20 +25,20 @@ module verify_headers
 
   // What goes with the words stays the same until the last one has left, and so long no other message begins.
   logic [1:0] at_q;
-  logic is_field, takes, busy_q, word_valid, word_ready, word_last, widen_ready;
+  logic is_field, accept, busy_q, word_valid, word_ready, word_last, widen_ready;
   assign is_field = at_q != 2'd2;
   assign ready_o  = is_field ? !busy_q : widen_ready;
-  assign takes    = valid_i && ready_o;
-  `FFE(at_q, part_i.last ? '0 : is_field ? at_q + 1'b1 : at_q, takes, '0)
-  `FF(busy_q, (takes && !is_field) || (busy_q && !(word_valid && word_ready && word_last)), 1'b0)
+  assign accept   = valid_i && ready_o;
+  `FFE(at_q, part_i.last ? '0 : is_field ? at_q + 1'b1 : at_q, accept, '0)
+  `FF(busy_q, (accept && !is_field) || (busy_q && !(word_valid && word_ready && word_last)), 1'b0)
   logic only_q;
   logic [63:0] personalisation_q;
   logic [15:0] length_q;
   tag_t tag_q;
-  `FFNE(only_q, part_i.data[24], takes && at_q == 2'd0)
-  `FFNE(personalisation_q, part_i.data, takes && at_q == 2'd1)
-  `FFNE(length_q, length_i - 16'(BeforeHeader), takes && at_q == 2'd0)
-  `FFNE(tag_q, tag_i, takes && at_q == 2'd0)
+  `FFNE(only_q, part_i.data[24], accept && at_q == 2'd0)
+  `FFNE(personalisation_q, part_i.data, accept && at_q == 2'd1)
+  `FFNE(length_q, length_i - 16'(BeforeHeader), accept && at_q == 2'd0)
+  `FFNE(tag_q, tag_i, accept && at_q == 2'd0)
 
   logic [511:0] word;
   logic [ 63:0] unused_keep;

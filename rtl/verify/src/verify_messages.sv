@@ -120,11 +120,11 @@ module verify_messages
   end
   `FF(state_q, state_d, StateHead)
   `FFE(head_q, head_q == HeadWidth'(HeadParts) ? '0 : head_q + 1'b1, state_q == StateHead && next_valid, '0)
-  logic takes;
-  assign takes = next_valid && next_ready;
-  `FFNE(held_q, next, takes)
-  `FFNE(held_keep_q, next_keep, takes)
-  `FFNE(held_last_q, next_last, takes)
+  logic accept;
+  assign accept = next_valid && next_ready;
+  `FFNE(held_q, next, accept)
+  `FFNE(held_keep_q, next_keep, accept)
+  `FFNE(held_last_q, next_last, accept)
   `FFE(first_q, part_o.last, leaves, 1'b1)
   `FFE(offset_q, state_q == StateHead || ends ? 3'(HeadRest) : offset_d, state_q == StateHead || leaves, 3'(HeadRest))
   `FFNE(left_q, left - 16'd8, leaves)

@@ -59,10 +59,10 @@ module verify_replies
     for (int unsigned at = 0; at < Frames; at++) if (first_free[at]) frame_o |= frame_t'(at);
   end
   for (genvar at = 0; at < Frames; at++) begin : gen_place
-    logic takes, frees;
-    assign takes = begins && first_free[at];
+    logic accept, frees;
+    assign accept = begins && first_free[at];
     assign frees = ends && leaving_q == frame_t'(at);
-    `FFE(used_q[at], takes, takes || frees, 1'b0)
+    `FFE(used_q[at], accept, accept || frees, 1'b0)
   end
 
   // Headers of the reply, two cycles behind the frame; its own verdicts take longer.

@@ -18,8 +18,6 @@ module verify_roots
     output verdict_t verdict_o
 );
   localparam int unsigned RootParts = 4;
-  localparam logic [5:0] RuleRoot = 6'd32;
-  localparam logic [5:0] RuleRepeated = 6'd33;
   localparam int unsigned Trees = 4;
   // A node takes 30 cycles, while its 32 bytes come in 4: a pipeline would have most of its stages empty, and a frame has room for 52 leaves.
   localparam int unsigned RoundsPerCycle = 8;
@@ -27,14 +25,14 @@ module verify_roots
 
   // Parts of the root, of which the last one goes on with the tag.
   logic [2:0] at_q;
-  logic is_root, ends_root, leaf_ready, claim_ready, takes;
+  logic is_root, ends_root, leaf_ready, claim_ready, accept;
   logic [191:0] root_q;
   assign is_root = at_q < 3'(RootParts);
   assign ends_root = at_q == 3'(RootParts - 1);
   assign ready_o = is_root ? !ends_root || claim_ready : leaf_ready;
-  assign takes = valid_i && ready_o;
-  `FFE(at_q, part_i.last ? '0 : is_root ? at_q + 1'b1 : at_q, takes, '0)
-  `FFNE(root_q, {part_i.data, root_q[191:64]}, takes && is_root && !ends_root)
+  assign accept = valid_i && ready_o;
+  `FFE(at_q, part_i.last ? '0 : is_root ? at_q + 1'b1 : at_q, accept, '0)
+  `FFNE(root_q, {part_i.data, root_q[191:64]}, accept && is_root && !ends_root)
 
   logic claim_valid;
   logic [255:0] claim;
@@ -47,7 +45,7 @@ module verify_roots
   ) u_claims (
       .clk_i,
       .rst_ni,
-      .valid_i(takes && ends_root),
+      .valid_i(accept && ends_root),
       .ready_o(claim_ready),
       .data_i ({part_i.data, root_q, tag_i}),
       .valid_o(claim_valid),
@@ -100,6 +98,10 @@ module verify_roots
   logic unused_keep;
   assign unused_keep = ^pair_keep;
 
-  assign verdict_o = '{tag: tag, reserved: '0, rule: repeated ? RuleRepeated : root != claim ? RuleRoot : '0};
+  always_comb begin
+    verdict_o = '{tag: tag, reserved: '0, rule: protocol_pkg::RuleNone};
+    if (repeated) verdict_o.rule = protocol_pkg::RuleMerkleRepeated;
+    else if (root != claim) verdict_o.rule = protocol_pkg::RuleMerkleRoot;
+  end
   `ASSERT(roots_have_claims, !valid_o || claim_valid)
 endmodule

@@ -40,12 +40,12 @@ module verify_signatures
   // First byte highest.
   logic [EcdsaBits-1:0] body_q;
   tag_t tag_q;
-  logic schnorr_q, takes;
+  logic schnorr_q, accept;
   assign ready_o = state_q == StateGather;
-  assign takes   = valid_i && ready_o;
-  `FFNE(body_q, {body_q[EcdsaBits-65:0], swap_part(part_i.data)}, takes)
-  `FFNE(tag_q, tag_i, takes)
-  `FFNE(schnorr_q, schnorr_i, takes)
+  assign accept  = valid_i && ready_o;
+  `FFNE(body_q, {body_q[EcdsaBits-65:0], swap_part(part_i.data)}, accept)
+  `FFNE(tag_q, tag_i, accept)
+  `FFNE(schnorr_q, schnorr_i, accept)
 
   // The fields of both.
   typedef struct packed {
@@ -118,7 +118,7 @@ module verify_signatures
   always_comb begin
     state_d = state_q;
     unique case (state_q)
-      StateGather: if (takes && part_i.last) state_d = schnorr_i ? StateTag : StateOffer;
+      StateGather: if (accept && part_i.last) state_d = schnorr_i ? StateTag : StateOffer;
       StateTag: if (hash_ready) state_d = StateKeys;
       StateKeys: if (hash_ready) state_d = StateMessage;
       StateMessage: if (hash_ready) state_d = StateChallenge;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::config::RtlConfig;
 use super::counters::RtlCounters;
-use super::model::{LoadError, Meta, Model, from_host, to_host};
+use super::model::{LoadError, Meta, Model};
 use super::packet;
 use crate::backend::Peer;
-use crate::csr;
+use crate::csr::{self, from_host, to_host};
 use crate::frame::{Mac, Via};
 use crate::prefix::Prefix;
 

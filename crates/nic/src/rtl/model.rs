@@ -18,36 +18,12 @@ const LONGEST: usize = 65_535 + 14;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Meta {
-    /// One of [`from_host`] or [`to_host`].
+    /// One of [`from_host`](crate::csr::from_host) or [`to_host`](crate::csr::to_host).
     pub kind: u8,
     /// The network port.
     pub port: u8,
     /// Of a proof that the cache does not hold.
     pub id: u16,
-}
-
-/// What a packet from the host is, as in `nic_pkg.sv`.
-pub mod from_host {
-    /// To be sent out of a port.
-    pub const SEND: u8 = 0;
-    /// The body of a proof that the cache did not hold.
-    pub const FILL: u8 = 2;
-    /// There is no such body.
-    pub const NONE: u8 = 3;
-    /// A change of a chain.
-    pub const ANNOUNCE: u8 = 4;
-}
-
-/// What a packet to the host is, as in `nic_pkg.sv`.
-pub mod to_host {
-    /// As it came from a port.
-    pub const PACKET: u8 = 0;
-    /// The same, of a proof that the cache does not hold.
-    pub const MISS: u8 = 1;
-    /// A reply of an engine, to be sent out of its port when the host says so.
-    pub const REPLY: u8 = 2;
-    /// An operation that was executed.
-    pub const RECORD: u8 = 3;
 }
 
 /// Why there is no simulated NIC.

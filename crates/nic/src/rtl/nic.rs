@@ -12,12 +12,11 @@ use super::config::{RtlConfig, RtlError};
 use super::counters::RtlCounters;
 use super::device::{Device, MAC};
 use super::engine::Engine;
-use super::model::{from_host, to_host};
 use super::packet;
 use super::proofs::{Announcement, Misses};
 use crate::backend::{Batch, Message, Peer};
 use crate::counters::Counter;
-use crate::csr;
+use crate::csr::{self, from_host, to_host};
 use crate::frame;
 
 /// Cycles between two looks at what came out: a word of 64 bytes takes eight on a port.

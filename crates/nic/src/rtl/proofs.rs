@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 use wire::{Chain, FrameType, ProofRequest, Query, REPLY_BIT};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
+use crate::csr::change;
+
 /// How long a miss keeps its id if the node does not answer it, as it may under load.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bytes of an announcement.
 pub const ANNOUNCEMENT: usize = 106;
 
-/// A change of a chain: `announcement_t` of `nic_pkg.sv`.
+/// A change of a chain: `announcement_t` of `proof_pkg.sv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Announcement {
@@ -32,18 +34,18 @@ impl Announcement {
     /// A block touches an address: its latest transaction is another one.
     pub fn forget(chain: Chain, address: [u8; 32]) -> Self {
         let place = chain.code() << 4 | Query::Latest.code();
-        Self { operation: 1, place, address, ..Self::reorganise(chain, [0; 32], 0) }
+        Self { operation: change::FORGET, place, address, ..Self::reorganise(chain, [0; 32], 0) }
     }
 
     /// The block, on its parent.
     pub fn extend(chain: Chain, hash: [u8; 32], height: u64, parent: [u8; 32]) -> Self {
-        Self { operation: 2, parent, ..Self::reorganise(chain, hash, height) }
+        Self { operation: change::EXTEND, parent, ..Self::reorganise(chain, hash, height) }
     }
 
     /// The chain has another tip, and nothing that was known of it holds.
     pub fn reorganise(chain: Chain, hash: [u8; 32], height: u64) -> Self {
         let (place, height) = (chain.code() << 4, height.to_be_bytes());
-        Self { operation: 3, place, address: [0; 32], hash, height, parent: [0; 32] }
+        Self { operation: change::REORGANISE, place, address: [0; 32], hash, height, parent: [0; 32] }
     }
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "../../model/turnpike_nic_csr.h"
 #include "../frames.hpp"
 #include "harness.hpp"
 
@@ -12,7 +13,8 @@ class Proofs {
  public:
   using Key = std::array<uint8_t, 33>;
   using Packet = frames::Packet;
-  static constexpr uint8_t kForget = 1, kExtend = 2, kReorganise = 3, kIndex = 4;
+  static constexpr uint8_t kForget = TURNPIKE_NIC_CHANGE_FORGET, kExtend = TURNPIKE_NIC_CHANGE_EXTEND, kReorganise = TURNPIKE_NIC_CHANGE_REORGANISE;
+  static constexpr uint8_t kIndex = 4;
 
   // Few, so that there are hits between two blocks.
   static constexpr uint64_t kNumbers = 3;

@@ -12,14 +12,15 @@
 #include "../frames.hpp"
 #include "harness.hpp"
 #include "proofs.hpp"
+#include "protocol.hpp"
 
 using namespace harness;
 using frames::get;
 using frames::hex;
 using frames::put;
 using nic::Packet;
+using protocol::kStatusBusy, protocol::kStatusMalformed, protocol::kStatusNotTrusted, protocol::kStatusTransactionIdReused;
 
-constexpr uint16_t kReused = 18, kMalformed = 33, kNotTrusted = 34, kBusy = 40;
 constexpr uint32_t kAccounts = 16;
 // Between parts of a run, a block is announced.
 constexpr unsigned kParts = 5;
@@ -68,7 +69,7 @@ class Traffic {
   // Batches are refused as a whole where the sender is not trusted, and answers are not answered: both are the host's to do.
   static Kind kind_of(const Packet& packet) {
     if (get(packet, 42, 4) == 0x54500103) return Kind::kProof;
-    if (get(packet, 42, 2) != 0x5450) return get(packet, 62, 2) == kMalformed ? Kind::kHost : Kind::kCompact;
+    if (get(packet, 42, 2) != 0x5450) return get(packet, 62, 2) == kStatusMalformed ? Kind::kHost : Kind::kCompact;
     return (get(packet, 26, 4) & frames::kTrustedMask) == frames::kTrusted ? Kind::kBatch : Kind::kHost;
   }
 
@@ -396,17 +397,17 @@ class Test {
 
   // Form comes before trust, trust before the ledger; of what was too much for the window nothing was done.
   uint64_t execute(twin::Frame& frame, bool trusted, bool reserved, uint16_t given) {
-    if (trusted && !reserved && given != kBusy) return ledger_.execute(frame);
+    if (trusted && !reserved && given != kStatusBusy) return ledger_.execute(frame);
     twin::Frame refused = frame;
     forms_.execute(refused);
     const auto form = static_cast<uint16_t>(refused[20] << 8 | refused[21]);
     // That an id was used before is not of the form.
-    if (form >= 16 && form != kReused) {
+    if (form >= 16 && form != kStatusTransactionIdReused) {
       frame = refused;
     } else {
       std::fill(frame.begin() + 16, frame.begin() + 20, 0);
       frame[20] = 0;
-      frame[21] = !trusted ? kNotTrusted : reserved ? kMalformed : kBusy;
+      frame[21] = !trusted ? kStatusNotTrusted : reserved ? kStatusMalformed : kStatusBusy;
     }
     return 0;
   }
@@ -658,10 +659,10 @@ static void without_ticks(const Options& options) {
   Traffic traffic(options.seed, test.proofs);
   test.ticks = false;
   const auto pass = [&](const std::string& what) {
-    const auto before = counts.statuses[kBusy];
+    const auto before = counts.statuses[kStatusBusy];
     for (unsigned batches = 0; batches < 4 * kWindow / 60; batches++) test.push(batches % nic::kPorts, {traffic.full_batch(), Kind::kBatch});
     test.run(what);
-    return counts.statuses[kBusy] - before;
+    return counts.statuses[kStatusBusy] - before;
   };
   pass("a memory of retries that fills");
   const auto full = pass("a full memory of retries");
@@ -910,7 +911,16 @@ int main(int argc, char** argv) {
     without_ticks(options);
     Overload overload;
     flood(options, nic::kToHost, 2000, overload);
+    if (DataWidth == 64) {
+      figure("slow_host_packets", static_cast<double>(overload.packets / 2));
+      figure("slow_host_dropped", static_cast<double>(overload.host_dropped));
+    }
+    const Overload slow_host = overload;
     flood(options, nic::kTx + (nic::kPorts > 1), 2000, overload);
+    if (DataWidth == 64) {
+      figure("slow_port_packets", static_cast<double>(overload.packets - slow_host.packets));
+      figure("slow_port_dropped", static_cast<double>(overload.rx_dropped - slow_host.rx_dropped));
+    }
     dropped_misses(options);
     // A port gives a packet of 64 bytes in so many cycles; the stages behind take one in each.
     const uint64_t width = 512 / DataWidth, least = std::max<uint64_t>(width, nic::kPorts);
@@ -918,6 +928,13 @@ int main(int argc, char** argv) {
       memory = timing;
       const Speed measured = speed(options, 1000);
       if (measured.cycles > least * measured.packets + 40) throw std::runtime_error(std::to_string(measured.cycles) + " cycles for 1000 packets a port");
+      // Of one width there is one, but for its memories.
+      std::string of = "_" + std::to_string(DataWidth);
+      if (std::size(kMemories) > 1) of += "_memory_" + std::to_string(timing.least);
+      figure("cycles" + of, static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), 2);
+      figure("latency" + of, static_cast<double>(measured.latency));
+      figure("proof_cycles" + of, static_cast<double>(measured.proof_cycles));
+      figure("proof_bytes" + of, static_cast<double>(measured.proof_bytes));
       std::printf("%u ports, back to back: %.2f cycles a packet and port, latency %lu cycles; a proof of %lu bytes every %lu cycles; ", nic::kPorts,
                   static_cast<double>(measured.cycles) / static_cast<double>(measured.packets), measured.latency, measured.proof_bytes, measured.proof_cycles);
     }
@@ -937,7 +954,7 @@ int main(int argc, char** argv) {
       if (counts.statuses[status] == 0) throw std::runtime_error("no reply had the status " + std::to_string(status));
     }
     // As few as the crowded index of the window makes.
-    if (counts.statuses[kBusy] > counts.operations / 1000) throw std::runtime_error(std::to_string(counts.statuses[kBusy]) + " operations were BUSY");
+    if (counts.statuses[kStatusBusy] > counts.operations / 1000) throw std::runtime_error(std::to_string(counts.statuses[kStatusBusy]) + " operations were BUSY");
     if (PACKETS >= 500 && counts.hits < counts.misses / 4) throw std::runtime_error("hardly any proof was in the cache");
     std::printf("too much of %lu packets: %lu to the host, %lu for it and %lu at ports dropped; ", overload.packets, overload.to_host, overload.host_dropped,
                 overload.rx_dropped);

@@ -295,6 +295,15 @@ void body(const harness::Options& options) {
   test.verify(2 * fill);
   if (test.full != refused) fail(test, "refused at 95 per cent");
 
+  harness::figure("latency", double(alone[0]));
+  harness::figure("cycles", rates[0], 3);
+  if (std::size(latencies) > 1) {
+    harness::figure("latency_20", double(alone[1]));
+    harness::figure("cycles_20", rates[1], 3);
+  }
+  harness::figure("insertions", fill);
+  harness::figure("insertion_cycles", double(fill_cycles));
+  harness::figure("exchange_cycles", double(exchange_cycles) / fill, 1);
   printf("%lu operations, %lu full; %.3f cycles an operation, latency %lu", test.operations, test.full, rates[0], alone[0]);
   if (std::size(latencies) > 1) printf("; %.3f and %lu with 20 of the memory", rates[1], alone[1]);
   printf("; 95 %% of %u slots in %lu cycles, then %.2f cycles an exchange", kSlots, fill_cycles, double(exchange_cycles) / fill);

@@ -305,7 +305,7 @@ int main(int argc, char** argv) {
     // The same draw for every seed: how many points wait for each other depends on it, and how many are doubled or cancelled.
     harness::Random places(1);
     driver.draw_as(4);
-    const auto measure = [&](bool any, double most, double least) {
+    const auto measure = [&](bool any, const std::string& name, double most, double least) {
       const uint64_t warm = driver.taken + 2 * kBuckets, end = warm + 1000;
       while (driver.taken < warm) driver.step(true, next++ % kBuckets, 10);
       driver.finish();
@@ -319,9 +319,11 @@ int main(int argc, char** argv) {
       char text[80];
       std::snprintf(text, sizeof text, "%.2f cycles, multiplier busy %.1f %%", each, busy);
       if (each > most || busy < least) harness::fail(bench, std::string(text) + ": too slow");
+      harness::figure(name, each, 2);
+      harness::figure(name + "_busy", busy, 1);
       return std::string(text);
     };
-    const std::string in_turn = measure(false, 11, 98), at_random = measure(true, 11.5, 95);
+    const std::string in_turn = measure(false, "in_turn", 11, 98), at_random = measure(true, "at_random", 11.5, 95);
     driver.compare(4);
 
     // Sums of multiples: all published vectors and a larger sum where more is asked for, else some.
@@ -346,6 +348,8 @@ int main(int argc, char** argv) {
       const double each = static_cast<double>(sums.cycles - cycles) / (sums.additions - additions);
       std::snprintf(large, sizeof large, "; one of 1,024 in %llu cycles, %.2f for each of its additions",
                     static_cast<unsigned long long>(sums.cycles - cycles), each);
+      harness::figure("sum_cycles", double(sums.cycles - cycles));
+      harness::figure("sum_each", each, 2);
       if (each > 14) harness::fail(bench, std::string("too slow") + large);
     }
     std::printf("%llu points, %llu buckets compared; in turn: %s; at random in %u buckets: %s; %llu sums of multiples, %llu additions%s",

@@ -600,6 +600,10 @@ int main(int argc, char** argv) {
     // The start and the end count: of many pairings, each takes less.
     const auto [each, busy] = back_to_back(bench, driver, random, asked ? 64 : 8);
     if (each > (asked ? 16000 : 17100) || busy < 85) harness::fail(bench, "pairings are too slow");
+    harness::figure("groth16", double(rows.back().begins));
+    const std::string of = asked ? "_64" : "_8";
+    harness::figure("pairing" + of, each);
+    harness::figure("pairing_busy" + of, busy, 1);
     char speed[100];
     std::snprintf(speed, sizeof speed, "; a pairing in %.0f cycles, multiplier busy %.1f %%", each, busy);
     std::string faults;

@@ -104,6 +104,9 @@ void body(const harness::Options& options) {
   const uint64_t all = pass(bench, large, always(), always(), ~uint64_t(0));
   // The next tree's leaves enter while a tree's last nodes pass the hash.
   if (Pipelined && all > one + uint64_t(trees - 1) * count) fail(bench, "trees wait for each other: " + std::to_string(all) + " cycles");
+  harness::figure("cycles_" + std::to_string(count), double(one));
+  harness::figure("eight_cycles_" + std::to_string(count), double(all));
+  harness::figure("next_cycles_" + std::to_string(count), double(all - one) / (trees - 1), 0);
   // Bitcoin's block 100000: four transactions.
   Tree block;
   block.leaves = from_hex(

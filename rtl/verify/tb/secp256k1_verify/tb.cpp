@@ -87,7 +87,7 @@ class Driver {
 };
 
 // Cycles of a signature of a kind, back to back, and the multiplier's share of them.
-std::string measure(Bench& bench, Driver& driver, Cases& cases, bool schnorr, bool key_long, unsigned signatures, double most) {
+std::string measure(Bench& bench, Driver& driver, Cases& cases, const std::string& name, bool schnorr, bool key_long, unsigned signatures, double most) {
   const auto next = [&] {
     for (;;) {
       const Case each = cases.next();
@@ -106,6 +106,8 @@ std::string measure(Bench& bench, Driver& driver, Cases& cases, bool schnorr, bo
   char text[80];
   std::snprintf(text, sizeof text, "%.0f cycles, multiplier busy %.1f %%", each, busy);
   if (each > most || busy < 85) harness::fail(bench, std::string(text) + ", more cycles than " + std::to_string(most) + " or less than 85 %");
+  harness::figure(name, each);
+  harness::figure(name + "_busy", busy, 1);
   return text;
 }
 
@@ -143,9 +145,9 @@ int main(int argc, char** argv) {
     std::string figures;
 #ifdef MEASURED
     Cases good(options.seed, false, true);
-    figures += "; ECDSA, key of 65 bytes: " + measure(bench, driver, good, false, true, MEASURED, 1900.0 / ENGINES);
-    figures += "; of 33 bytes: " + measure(bench, driver, good, false, false, MEASURED, 2200.0 / ENGINES);
-    figures += "; BIP340: " + measure(bench, driver, good, true, false, MEASURED, 2200.0 / ENGINES);
+    figures += "; ECDSA, key of 65 bytes: " + measure(bench, driver, good, "ecdsa_65", false, true, MEASURED, 1900.0 / ENGINES);
+    figures += "; of 33 bytes: " + measure(bench, driver, good, "ecdsa_33", false, false, MEASURED, 2200.0 / ENGINES);
+    figures += "; BIP340: " + measure(bench, driver, good, "bip340", true, false, MEASURED, 2200.0 / ENGINES);
 #endif
     std::string rules;
     for (const auto& [rule, count] : driver.rules) rules += " " + std::to_string(rule) + ":" + std::to_string(count);

@@ -8,6 +8,7 @@
 
 #include "../verify_frames.hpp"
 #include "harness.hpp"
+#include "protocol.hpp"
 
 namespace {
 
@@ -180,10 +181,13 @@ void body(const harness::Options& options) {
   if (driver.counts.passed == 0) harness::fail(bench, "nothing went to the host");
   std::set<unsigned> rules;
   for (const auto& [mask, count] : driver.counts.masks) rules.insert(mask == 0 ? 0 : unsigned(__builtin_ctzll(mask)));
-  std::set<unsigned> wanted{0};
-  if (Roots) wanted.insert({32, 33});
-  if (SignatureEngines > 0) wanted.insert({16, 17, 19, 20, 26});
-  if (EquihashN > 0) wanted.insert({2, 8});
+  std::set<unsigned> wanted{protocol::kRuleNone};
+  if (Roots) wanted.insert({protocol::kRuleMerkleRoot, protocol::kRuleMerkleRepeated});
+  if (SignatureEngines > 0) {
+    wanted.insert({protocol::kRuleSignatureRange, protocol::kRuleSignatureHighS, protocol::kRuleKeyNotOnCurve, protocol::kRuleSignatureMismatch,
+                   protocol::kRuleKeyRange});
+  }
+  if (EquihashN > 0) wanted.insert({protocol::kRuleEquihashCollision, protocol::kRuleHeaderSolutionLength});
   for (const unsigned rule : wanted) {
     if (rules.count(rule) == 0) harness::fail(bench, "no message broke rule " + std::to_string(rule));
   }

@@ -1,0 +1,121 @@
+// The index of dedup_window: two buckets of four ways for each source and transaction id. It tells which of them an operation that has to be
+// remembered finds, so that BUSY is right where it finds none, and nowhere else.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+class WindowIndex {
+ public:
+  explicit WindowIndex(const std::array<uint64_t, 2>& secret) : secret_(secret) {}
+
+  // An operation, taken in a cycle: whether it finds a way. All those before it have to be told of by `ends`.
+  bool has_room(uint64_t source, uint64_t transaction, uint64_t cycle) {
+    Operation operation{cycle, source << 32 | transaction, buckets(source, transaction), {}, 0, false};
+    // A write in cycle 8 is there for a read in cycle 2. Of operations in between, every way that one may write is left out.
+    while (!behind_.empty() && behind_.front().cycle + kBehind < cycle) write();
+    // Which entries are too old is seen in cycle 4, which knows of what was executed in cycle 7 before it.
+    uint64_t next = next_;
+    for (const Operation& other : behind_) next -= other.fresh && other.cycle + 3 >= cycle;
+    std::array<unsigned, 2> hit{}, free{}, left{};
+    for (unsigned half = 0; half < 2; half++) {
+      unsigned written = 0, taken = 0;
+      for (const Operation& other : behind_) {
+        if (other.bucket[half] != operation.bucket[half]) continue;
+        taken |= other.ways[half];
+        if (other.fresh && other.cycle + kBehind == cycle) written |= other.ways[half];
+      }
+      for (unsigned way = 0; way < kWays; way++) {
+        const Entry& entry = entries_[half][operation.bucket[half]][way];
+        const bool live = (entry.sequence >> WindowBits) + 1 >= next >> WindowBits;
+        if (written >> way & 1) continue;
+        if (!live) free[half] |= 1 << way;
+        else if (entry.key == operation.key) hit[half] |= 1 << way;
+      }
+      left[half] = free[half] & ~taken;
+    }
+    // Its own expired entry, or the lowest way of the bucket that has more of them.
+    if (hit[0] != 0 || hit[1] != 0) {
+      operation.ways = hit;
+    } else {
+      unsigned half = __builtin_popcount(free[1]) > __builtin_popcount(free[0]);
+      if (left[half] == 0) half = 1 - half;
+      operation.ways[half] = left[half] & -left[half];
+    }
+    const bool found = operation.ways[0] != 0 || operation.ways[1] != 0;
+    behind_.push_back(operation);
+    return found;
+  }
+
+  // What the last one came to: whether it was remembered.
+  void ends(bool fresh) {
+    behind_.back().fresh = fresh;
+    behind_.back().sequence = next_;
+    next_ += fresh;
+  }
+
+  // The same where nobody knows in which cycle an operation was taken: whether all eight ways may be in use, by what lives and by the operations
+  // just before it. Each of those is told of by `passed`.
+  bool may_be_full(uint64_t source, uint64_t transaction) const {
+    const std::array<uint32_t, 2> bucket = buckets(source, transaction);
+    const auto shares = [&](const std::array<uint32_t, 2>& other) { return other[0] == bucket[0] || other[1] == bucket[1]; };
+    return std::count_if(living_.begin(), living_.end(), shares) + std::count_if(last_.begin(), last_.end(), shares) >= 2 * int(kWays);
+  }
+  void passed(uint64_t source, uint64_t transaction, bool fresh) {
+    const std::array<uint32_t, 2> bucket = buckets(source, transaction);
+    if (fresh) living_.push_back(bucket);
+    else last_.push_back(bucket);
+    if (living_.size() > size_t{2} << WindowBits) living_.pop_front();
+    if (last_.size() > kBehind) last_.pop_front();
+  }
+
+ private:
+  static constexpr unsigned kWays = 4, kBehind = 6;
+
+  struct Entry {
+    uint64_t sequence = 0, key = 0;
+  };
+  struct Operation {
+    uint64_t cycle, key;
+    std::array<uint32_t, 2> bucket;
+    std::array<unsigned, 2> ways;
+    uint64_t sequence;
+    bool fresh;
+  };
+
+  // As toeplitz_hash: the index's lowest bits spread by themselves.
+  uint32_t hash(unsigned half, uint64_t key) const {
+    const uint64_t data = key >> WindowIndexWidth, mask = ~uint64_t{0} >> WindowIndexWidth;
+    uint32_t bucket = static_cast<uint32_t>(key) & ((1u << WindowIndexWidth) - 1);
+    for (unsigned bit = 0; bit < WindowIndexWidth; bit++) {
+      bucket ^= static_cast<uint32_t>(__builtin_parityll(data & (secret_[half] >> bit) & mask)) << bit;
+    }
+    return bucket;
+  }
+
+  std::array<uint32_t, 2> buckets(uint64_t source, uint64_t transaction) const {
+    const uint64_t key = source << 32 | transaction;
+    return {hash(0, key), hash(1, key)};
+  }
+
+  void write() {
+    const Operation& oldest = behind_.front();
+    for (unsigned half = 0; oldest.fresh && half < 2; half++) {
+      for (unsigned way = 0; way < kWays; way++) {
+        if (oldest.ways[half] >> way & 1) entries_[half][oldest.bucket[half]][way] = {oldest.sequence, oldest.key};
+      }
+    }
+    behind_.pop_front();
+  }
+
+  std::array<uint64_t, 2> secret_;
+  // Two windows in, so that an empty index has nothing that lives.
+  uint64_t next_ = uint64_t{2} << WindowBits;
+  std::array<std::vector<std::array<Entry, kWays>>, 2> entries_{std::vector<std::array<Entry, kWays>>(1 << WindowIndexWidth),
+                                                                std::vector<std::array<Entry, kWays>>(1 << WindowIndexWidth)};
+  std::deque<Operation> behind_;
+  std::deque<std::array<uint32_t, 2>> living_, last_;
+};
