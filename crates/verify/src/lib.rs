@@ -27,6 +27,8 @@ mod rule_code;
 pub mod secp256k1;
 pub mod sha256;
 mod tags;
+#[cfg(test)]
+mod testing;
 pub mod transfer;
 pub mod vdf;
 mod work;

@@ -43,6 +43,13 @@ impl Backend {
         }
     }
 
+    /// Those that this processor has to be tested with.
+    #[cfg(test)]
+    pub(super) fn tested() -> impl Iterator<Item = Self> {
+        let hardware = crate::testing::available(&[Self::Avx512Ifma, Self::Portable], Self::is_available);
+        hardware.into_iter().chain(Some(Self::Model).filter(|model| model.is_available()))
+    }
+
     /// The fastest on this processor.
     pub fn fastest() -> Self {
         Self::ALL.into_iter().find(|backend| backend.is_available()).unwrap_or(Self::Portable)

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::blake2b::AT_ONCE;
 use super::*;
+use crate::testing::available;
 
 const VECTORS: &str = include_str!("../../tests/vectors/equihash.txt");
 
@@ -38,7 +39,7 @@ fn every_backend_hashes_as_blake2b_simd_does() {
     let indices: [u32; AT_ONCE] = std::array::from_fn(|at| (at as u32).wrapping_mul(0x9e37_79b1));
     let count = 21;
     for input in (0..input.len()).map(|length| &input[..length]) {
-        for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+        for backend in available(&Backend::ALL, Backend::is_available) {
             let mut hashes = [[0; 64]; AT_ONCE];
             LeafHash::new(backend, &parameters, input).hash(&indices, count, &mut hashes);
             for (index, hash) in indices.iter().zip(&hashes).take(count) {
@@ -65,7 +66,7 @@ fn oracle(parameters: &Parameters, input: &[u8], indices: &[u8]) -> Result<(), R
 /// The verdict, which is the same on all backends and the oracle's.
 fn verdict(parameters: &Parameters, input: &[u8], indices: &[u8]) -> Result<(), Rule> {
     let expected = oracle(parameters, input, indices);
-    for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+    for backend in available(&Backend::ALL, Backend::is_available) {
         assert_eq!(verify_on(backend, parameters, &Solution { input, indices }), expected, "on {backend:?}");
     }
     expected
@@ -263,7 +264,7 @@ fn headers_of_zcash() {
         let header = Header::first_of(&bytes).unwrap();
         assert_eq!(header.bytes(), bytes);
         assert_eq!(header.verify(), Ok(()), "{name}");
-        for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+        for backend in available(&Backend::ALL, Backend::is_available) {
             assert_eq!(header.verify_on(backend), Ok(()), "{name} on {backend:?}");
         }
         let Solution { input, indices } = header.solution();

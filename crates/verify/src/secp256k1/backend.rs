@@ -33,7 +33,10 @@ impl Backend {
     #[cfg(test)]
     pub(super) fn tested() -> impl Iterator<Item = Self> {
         let is_tested = |backend: &Self| *backend == Self::Avx512Ifma || !crate::lanes::is_emulated();
-        Self::ALL.into_iter().filter(|backend| backend.is_available()).filter(is_tested)
+        let hardware =
+            crate::testing::available(&[Self::Avx512Ifma, Self::Avx2Fma, Self::Portable], Self::is_available);
+        let model = Some(Self::Model).filter(|model| model.is_available());
+        hardware.into_iter().chain(model).filter(is_tested)
     }
 
     /// Whether this processor has the instructions that it needs.
