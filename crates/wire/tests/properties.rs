@@ -151,8 +151,10 @@ proptest! {
 
 #[test]
 fn texts_that_are_no_ids() {
-    for text in ["", "0x", "x", "-1", "+1", "18446744073709551616", "abc", "0x123456789012345678901234567890123", "1 "]
-    {
+    // A sign is no digit, and 33 digits are too many though the first is 0.
+    let signs = ["-1", "+1", "0x+5", "0x-5"];
+    let lengths = ["", "0x", "18446744073709551616", "0x012345678901234567890123456789012"];
+    for text in signs.into_iter().chain(lengths).chain(["x", "abc", "1 ", "0x123456789012345678901234567890123"]) {
         assert_eq!(text.parse::<AccountId>(), Err(ParseIdError), "{text:?}");
     }
 }
