@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use common::{account, transaction};
 use model::{Model, Outcome};
 use proptest::prelude::*;
-use turnpike_ledger::{Error, Ledger, Limits, Now, Recovery, Secret, retries};
+use turnpike_ledger::{Error, Ledger, Limits, Now, Recovery, Secret, journal::Newest, retries};
 use wire::{Operation, SignedOperation, Status};
 
 const ACCOUNTS: usize = 24;
@@ -295,6 +295,22 @@ fn a_signature_of_nobody_leaves_no_trace() {
         execute_one(&mut ledger, &Operation::create(transaction(id), account(id)), at(1));
     }
     assert_eq!(execute_one(&mut ledger, &nobody, at(1)), (Status::InsufficientBalance, true));
+}
+
+/// What was executed last before a restart is remembered for as long after it, however long the journal went on before.
+#[test]
+fn time_goes_on_behind_a_recovery() {
+    let creates = [1, 2].map(|id| Operation::create(transaction(id), account(id)));
+    let mut recovery = Recovery::new(LIMITS, Secret::default(), 0, 1).unwrap();
+    for (seconds, create) in [(0, &creates[0]), (60, &creates[1])] {
+        recovery.batch(at(seconds).unix, Newest::default());
+        recovery.operation(create, 0).unwrap();
+    }
+    let mut ledger = recovery.finish().unwrap();
+    let retention = LIMITS.retries.retention.as_secs();
+    assert_eq!(execute_one(&mut ledger, &creates[0], at(0)), (Status::AccountExists, true));
+    assert_eq!(execute_one(&mut ledger, &creates[1], at(retention - 1)), (Status::Ok, false));
+    assert_eq!(execute_one(&mut ledger, &creates[1], at(retention * 3 / 2)), (Status::AccountExists, true));
 }
 
 #[test]

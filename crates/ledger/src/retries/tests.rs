@@ -32,6 +32,18 @@ impl Recall for Records {
     }
 }
 
+/// Times and a stretch of each, whichever of the two is longer; the clocks of who signs may be two seconds ahead.
+#[test]
+fn a_window_reaches_back_to_what_is_not_over() {
+    let seconds = |retention, replay| {
+        let [retention, replay] = [retention, replay].map(Duration::from_secs);
+        Limits { retention, replay, ..LIMITS }.reach() as f64 / 1e6
+    };
+    let stretches = window::STRETCHES as f64;
+    assert_eq!(seconds(640, 64), 640.0 + 640.0 / stretches);
+    assert_eq!(seconds(64, 640), 640.0 + 2.0 + 640.0 / stretches);
+}
+
 #[test]
 fn a_match_is_compared_in_full() {
     let mut retries = retries(&LIMITS, 1);
