@@ -151,6 +151,34 @@ fn written_and_read_again() {
     model.read(&journal, 1);
 }
 
+/// So many more signed operations fit as there is said to be room for, and not another one.
+#[test]
+fn a_batch_has_the_room_that_it_tells() {
+    for before in [0, 1, 2, 3, 10, 25] {
+        for bytes in [0, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE - 1, 3 * PAGE, 10 * PAGE] {
+            let mut batch = Batch::new();
+            // Plain and signed ones in turn.
+            for sequence in 0..before {
+                match sequence % 2 {
+                    0 => batch.push(&operation(sequence, 1), 0),
+                    _ => batch.push_signed(&signed(3, 1).unwrap(), 0),
+                }
+            }
+            assert_eq!((batch.len() as u64, batch.is_empty()), (before, before == 0));
+            let (mut room, whole) = (0, bytes / PAGE * PAGE);
+            let told = batch.room(bytes);
+            while room <= told {
+                batch.push_signed(&signed(3, 1).unwrap(), 0);
+                if batch.bytes() > whole {
+                    break;
+                }
+                room += 1;
+            }
+            assert_eq!(room, told, "{before} before, {bytes} bytes");
+        }
+    }
+}
+
 #[test]
 fn a_crash_at_any_change_loses_nothing_durable() {
     let mut tails = 0;

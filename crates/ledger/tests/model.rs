@@ -215,6 +215,23 @@ fn what_the_journal_has_no_room_for_is_refused() {
     }
 }
 
+/// A journal with more operations than can be remembered, and a quarter, tells which limit to raise.
+#[test]
+fn a_journal_of_more_retries_than_there_is_memory_for() {
+    let limits = Limits { accounts: 10_000, retries: retries::Limits::of(retries::MIN_CAPACITY) };
+    let most = retries::MIN_CAPACITY as u64 * 5 / 4;
+    for (is_signed, expected) in [(false, "ledger.retry_operations"), (true, "ledger.signed_operations")] {
+        let mut recovery = Recovery::new(limits, Secret::default(), 0, 1).unwrap();
+        let mut operation = |id| match is_signed {
+            false => recovery.operation(&Operation::create(transaction(id), account(id)), 0),
+            true => recovery.operation(&signed(id, NOW.unix), 0),
+        };
+        (0..most).for_each(|id| operation(id).unwrap());
+        let error = operation(most).unwrap_err();
+        assert!(matches!(&error, Error::TooManyRetries { key, .. } if *key == expected), "{error}");
+    }
+}
+
 #[test]
 fn a_gap_in_the_journal_is_an_error() {
     let recovery = |covered, first| Recovery::new(LIMITS, Secret::default(), covered, first);

@@ -45,6 +45,29 @@ fn a_window_reaches_back_to_what_is_not_over() {
 }
 
 #[test]
+fn what_is_over_is_forgotten_and_nothing_before() {
+    let mut retries = retries(&LIMITS, 1);
+    let [plain, signed] = [transfer(1, 2, 3, 4), transfer(5, 2, 3, 4)];
+    let [plain_hash, signed_hash] = [&plain, &signed].map(|operation| retries.hash(operation));
+    let signed_at = micros(CLOCK_TOLERANCE);
+    retries.push(plain_hash, 77, &record(&plain, 9), 0, 0);
+    retries.push(signed_hash, 78, &record(&signed, 8), signed_at, 0);
+    let mut known = |operation: &Operation, hash, signed_at, now| {
+        retries.forget(now);
+        retries.known(hash, operation, signed_at, now)
+    };
+    // Of one without a signature the stretch counts that it was executed in.
+    let last = grain(LIMITS.retention) + micros(LIMITS.retention);
+    let until = |elapsed| Now { elapsed, unix: 0 };
+    assert_eq!(known(&plain, plain_hash, 0, until(last)), Known::Executed(Status::Ok, 9));
+    assert_eq!(known(&plain, plain_hash, 0, until(last + 1)), Known::New);
+    let last = signed_at + micros(LIMITS.replay);
+    let until = |unix| Now { elapsed: 0, unix };
+    assert_eq!(known(&signed, signed_hash, signed_at, until(last)), Known::Executed(Status::Ok, 8));
+    assert_eq!(known(&signed, signed_hash, signed_at, until(last + 1)), Known::Refused(Status::StaleTimestamp));
+}
+
+#[test]
 fn a_match_is_compared_in_full() {
     let mut retries = retries(&LIMITS, 1);
     let base = transfer(1, 2, 3, 4);
