@@ -41,9 +41,15 @@ impl Server {
 
     fn with(limits: StreamLimits, config: SelectorConfig) -> Self {
         let counters = Arc::new(Counters::default());
-        let udp = UdpBackend::bind(&UdpConfig::new("127.0.0.1:0".parse().unwrap()), counters.clone()).unwrap();
-        let address = udp.local_address().unwrap();
-        let listener = TcpListener::bind(address).unwrap();
+        // A port that is free for datagrams may be some connection's.
+        let (udp, address, listener) = (0..100)
+            .find_map(|_| {
+                let any = UdpConfig::new("127.0.0.1:0".parse().unwrap());
+                let udp = UdpBackend::bind(&any, counters.clone()).unwrap();
+                let address = udp.local_address().unwrap();
+                Some((udp, address, TcpListener::bind(address).ok()?))
+            })
+            .unwrap();
         let (backend, streams) = WithStreams::new(udp, listener, limits, counters.clone()).unwrap();
         let (waker, mut transmit) = (backend.waker(), backend.transmitter().unwrap());
         let (parking, mut departures) = parking(Limits::default());
