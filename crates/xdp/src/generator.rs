@@ -15,9 +15,11 @@ use table::{Array, Region};
 use crate::{
     Arena, Error, Interface, Link, Mode, loader,
     program::possible_processors,
-    shared_layout::{BODY_WORDS, GENERATE_HEADER_WORDS, GENERATE_PROOF, generator, tally},
+    shared_layout::{GENERATE_HEADER_WORDS, GENERATE_PROOF, generator, tally},
     sys,
 };
+
+pub use crate::shared_layout::BODY_WORDS;
 
 /// What `build.rs` made of `bpf/generator.bpf.c`: empty where there was no compiler.
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/generator.o"));

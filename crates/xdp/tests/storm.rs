@@ -18,7 +18,10 @@ use proof::Tip;
 use skip::Ability;
 use storm_layout::{ADDRESSES, ISSUES, storm};
 use table::Array;
-use turnpike_xdp::{Counter, Error, Program, generator::PROOF_BODY};
+use turnpike_xdp::{
+    Counter, Error, Program,
+    generator::{BODY_WORDS, PROOF_BODY},
+};
 use wire::{Chain, Command, Query};
 
 /// Accounts whose balances change.
@@ -96,7 +99,7 @@ fn body(height: u64, address: u64) -> Vec<u8> {
     let latest = height - ((height - address) & 7);
     let mixed = latest.wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(address.wrapping_mul(0x94d0_49bb_1331_11eb));
     let tip = tip(height);
-    let words = (0..(PROOF_BODY as u64 - 40) / 8).flat_map(|at| mixed.wrapping_add(at).to_le_bytes());
+    let words = (0..BODY_WORDS as u64).flat_map(|at| mixed.wrapping_add(at).to_le_bytes());
     tip.hash.into_iter().chain(height.to_be_bytes()).chain(words).collect()
 }
 
