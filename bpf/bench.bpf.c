@@ -20,16 +20,16 @@ SEC("bench") int refer_next(struct xdp_md *context)
 		packet.udp = packet.ip + IPV4_BYTES;
 		packet.payload = frame;
 		packet.pseudo = sum64(PROTOCOL_UDP << 8, get64(packet.ip + 12));
-		put32(frame + 16, 0);
-		put16(frame + 20, 0);
+		put32(frame + COMPACT_AMOUNT, 0);
+		put16(frame + COMPACT_STATUS, 0);
 	} else {
 		packet.udp = 0;
 	}
 	// Accounts in an order that no cache foresees (the constants of Numerical Recipes), of as many as the requests tell.
-	u32 transaction = get32(frame + 4) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
+	u32 transaction = get32(frame + COMPACT_TRANSACTION) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
 
-	put32(frame + 4, transaction);
-	put32(frame + 8, be32(1 + (u32)(((u64)transaction * accounts) >> 32)));
+	put32(frame + COMPACT_TRANSACTION, transaction);
+	put32(frame + COMPACT_SOURCE, be32(1 + (u32)(((u64)transaction * accounts) >> 32)));
 	if (packet.udp)
 		turn_around(&packet, COMPACT_BYTES, compact_sum(frame));
 	else
@@ -45,10 +45,10 @@ SEC("prove") int prove_next(struct xdp_md *context)
 	if (!fits(start, REQUEST_AT + 8 * PROOF_WORDS, (u8 *)(long)context->data_end))
 		return XDP_ABORTED;
 	// The number of the request is where the next one is made from.
-	u32 number = get32(frame + 4) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
+	u32 number = get32(frame + HEADER_ID) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
 
 	write_envelope(start, load64(state + STATE(port)), 8 * PROOF_WORDS);
 	write_proof(frame, ((u64)number * accounts) >> 32);
-	put32(frame + 4, number);
+	put32(frame + HEADER_ID, number);
 	return serve(context);
 }

@@ -3,11 +3,10 @@
 #ifndef TURNPIKE_COMPACT_H
 #define TURNPIKE_COMPACT_H
 
+#include "frames.h"
 #include "packet.h"
 #include "table.h"
 #include "window.h"
-
-#define COMPACT_BYTES 22
 
 // Accounts are keyed by 16 bytes, of which compact frames give the last four; their value is the balance.
 #define ACCOUNT_KEY_WORDS 2
@@ -56,9 +55,9 @@ INLINE u64 refer_fetch(const struct packet *packet, memory_t state)
 	const u8 *frame = packet->payload;
 
 	if (!accounts || packet->length != COMPACT_BYTES || !fits(frame, COMPACT_BYTES, packet->end) ||
-	    get32(frame) != be32(COMMAND_REFER))
+	    get32(frame + COMPACT_COMMAND) != be32(COMMAND_REFER))
 		return 0;
-	u64 key[ACCOUNT_KEY_WORDS] = { 0, (u64)get32(frame + 8) << 32 };
+	u64 key[ACCOUNT_KEY_WORDS] = { 0, (u64)get32(frame + COMPACT_SOURCE) << 32 };
 	u64 hash = table_hash(state + accounts, key, ACCOUNT_KEY_WORDS);
 
 	table_fetch(state + accounts, hash, ACCOUNT_KEY_WORDS + ACCOUNT_VALUE_WORDS);
@@ -114,20 +113,20 @@ INLINE bool compact_request(const struct packet *packet, struct operation *opera
 	if (packet->length != COMPACT_BYTES || !fits(frame, COMPACT_BYTES, packet->end))
 		return false;
 	*operation = (struct operation){
-		.command = be32(get32(frame)),
-		.transaction = be32(get32(frame + 4)),
-		.source = be32(get32(frame + 8)),
-		.destination = be32(get32(frame + 12)),
-		.amount = be32(get32(frame + 16)),
+		.command = be32(get32(frame + COMPACT_COMMAND)),
+		.transaction = be32(get32(frame + COMPACT_TRANSACTION)),
+		.source = be32(get32(frame + COMPACT_SOURCE)),
+		.destination = be32(get32(frame + COMPACT_DESTINATION)),
+		.amount = be32(get32(frame + COMPACT_AMOUNT)),
 	};
-	return !get16(frame + 20) && operation_is_well_formed(operation);
+	return !get16(frame + COMPACT_STATUS) && operation_is_well_formed(operation);
 }
 
 // Makes the frame of a request that of its reply.
 INLINE void compact_result(u8 *frame, const struct remembered *result)
 {
-	put32(frame + 16, be32(result->value >> 32 ? 0xffffffff : result->value));
-	put16(frame + 20, be16(result->status));
+	put32(frame + COMPACT_AMOUNT, be32(result->value >> 32 ? 0xffffffff : result->value));
+	put16(frame + COMPACT_STATUS, be16(result->status));
 }
 
 // Makes a compact frame its reply, if it can be answered; `hash` is what `refer_fetch` gave. The reply is as long as the request, `sum` that of its

@@ -114,18 +114,18 @@ SEC("generate") int generate_request(struct xdp_md *context)
 		if (!fits(start, PROOF_FRAME_BYTES, end))
 			return XDP_ABORTED;
 		write_proof(frame, next.account);
-		put32(frame + 4, be32(next.transaction));
+		put32(frame + HEADER_ID, be32(next.transaction));
 		return XDP_TX;
 	}
 	u32 account = load64(generator + GENERATOR(lowest)) + next.account;
 	bool transfers = command == COMMAND_TRANSFER;
 
-	put32(frame, be32(command));
-	put32(frame + 4, be32(next.transaction));
-	put32(frame + 8, be32(account));
-	put32(frame + 12, transfers ? be32(account + 1) : 0);
-	put32(frame + 16, transfers ? be32(AMOUNT) : command == COMMAND_ISSUE ? be32(PLENTY) : 0);
-	put16(frame + 20, 0);
+	put32(frame + COMPACT_COMMAND, be32(command));
+	put32(frame + COMPACT_TRANSACTION, be32(next.transaction));
+	put32(frame + COMPACT_SOURCE, be32(account));
+	put32(frame + COMPACT_DESTINATION, transfers ? be32(account + 1) : 0);
+	put32(frame + COMPACT_AMOUNT, transfers ? be32(AMOUNT) : command == COMMAND_ISSUE ? be32(PLENTY) : 0);
+	put16(frame + COMPACT_STATUS, 0);
 	return XDP_TX;
 }
 

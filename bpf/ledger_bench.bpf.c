@@ -13,12 +13,12 @@ SEC("bench") int transfer_next(struct xdp_md *context)
 	if (!fits(start, REQUEST_AT + COMPACT_BYTES, (u8 *)(long)context->data_end))
 		return XDP_ABORTED;
 	// Accounts in an order that no cache foresees (the constants of Numerical Recipes), of as many as there are; no id comes twice.
-	u32 transaction = be32(get32(frame + 4)) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
+	u32 transaction = be32(get32(frame + COMPACT_TRANSACTION)) * 1664525 + 1013904223, accounts = load64(state + STATE(bench_accounts));
 	u32 other = transaction * 0x9e3779b1u;
 	u32 source = 1 + (u32)(((u64)transaction * accounts) >> 32), destination = 1 + (u32)(((u64)other * accounts) >> 32);
 
 	write_envelope(start, load64(state + STATE(port)), COMPACT_BYTES);
 	write_compact(frame, COMMAND_TRANSFER, transaction, source, 1);
-	put32(frame + 12, be32(destination != source ? destination : accounts + 1));
+	put32(frame + COMPACT_DESTINATION, be32(destination != source ? destination : accounts + 1));
 	return serve(context);
 }

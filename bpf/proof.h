@@ -3,11 +3,10 @@
 #ifndef TURNPIKE_PROOF_H
 #define TURNPIKE_PROOF_H
 
+#include "frames.h"
 #include "packet.h"
 #include "table.h"
 #include "values.h"
-
-#define PROOF_BYTES 48
 
 // The longest payload that passes an Ethernet undivided (`ETHERNET_DATAGRAM`): longer replies are not in the cache,
 // and requests for longer ones are the host's.
@@ -22,7 +21,7 @@
 #define PROOF_VALUE_WORDS 2
 
 // Hash and height of the tip, which every body begins with.
-#define TIP_BYTES 40
+#define TIP_BYTES (PROOF_REPLY_BLOCK_HASH - PROOF_REPLY_TIP_HASH)
 
 #define TIP(field) __builtin_offsetof(struct published_tip, field)
 
@@ -130,9 +129,10 @@ INLINE void clear_padding(struct packet *packet, memory_t state, u32 length)
 // The key of a request in the cache's table.
 INLINE void proof_key(const u8 *frame, u64 key[PROOF_KEY_WORDS])
 {
-	u64 asked[4] = { get64(frame + 16), get64(frame + 24), get64(frame + 32), get64(frame + 40) };
+	u64 asked[4] = { get64(frame + PROOF_KEY), get64(frame + PROOF_KEY + 8), get64(frame + PROOF_KEY + 16),
+			 get64(frame + PROOF_KEY + 24) };
 
-	key[0] = (u64)(frame[8] << 4 | frame[9]) | asked[0] << 8;
+	key[0] = (u64)(frame[PROOF_CHAIN] << 4 | frame[PROOF_QUERY]) | asked[0] << 8;
 	key[1] = asked[0] >> 56 | asked[1] << 8;
 	key[2] = asked[1] >> 56 | asked[2] << 8;
 	key[3] = asked[2] >> 56 | asked[3] << 8;
@@ -164,9 +164,10 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash
 	if (!proofs || packet->length < PROOF_BYTES || packet->length > PROOF_MAX_BYTES ||
 	    !fits(frame, PROOF_BYTES, packet->end))
 		return COUNT_HOST;
-	u8 chain = frame[8], query = frame[9];
+	u8 chain = frame[PROOF_CHAIN], query = frame[PROOF_QUERY];
 
-	if (get32(frame) != PROOF_REQUEST || chain > CHAIN_BITCOIN || query > 15 || get16(frame + 10) || get32(frame + 12))
+	if (get32(frame) != PROOF_REQUEST || chain > CHAIN_BITCOIN || query > 15 ||
+	    get16(frame + PROOF_STATUS) || get32(frame + PROOF_BODY_LENGTH))
 		return COUNT_HOST;
 	// Who is not trusted has a rate, if there is one, which the host keeps.
 	if (load64(state + STATE(flags)) & STATE_RATE_LIMITED && !is_trusted(state, &packet->source))
@@ -222,12 +223,12 @@ INLINE enum counter answer_proof(struct packet *packet, memory_t state, u64 hash
 		sum -= sum64(0, get64(frame + PROOF_BYTES + 8 * at));
 	value_mark(&value);
 	put32(frame, PROOF_REPLY);
-	put32(frame + 12, be32(body));
-	put64(frame + 48, name[0]);
-	put64(frame + 56, name[1]);
-	put64(frame + 64, name[2]);
-	put64(frame + 72, name[3]);
-	put64(frame + 80, be64(height));
+	put32(frame + PROOF_BODY_LENGTH, be32(body));
+	put64(frame + PROOF_REPLY_TIP_HASH, name[0]);
+	put64(frame + PROOF_REPLY_TIP_HASH + 8, name[1]);
+	put64(frame + PROOF_REPLY_TIP_HASH + 16, name[2]);
+	put64(frame + PROOF_REPLY_TIP_HASH + 24, name[3]);
+	put64(frame + PROOF_REPLY_TIP_HEIGHT, be64(height));
 #pragma clang loop unroll(full)
 	for (u32 at = 0; at < (PROOF_BYTES + TIP_BYTES) / 8; at++)
 		sum = sum64(sum, get64(frame + 8 * at));

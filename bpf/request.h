@@ -34,12 +34,12 @@ INLINE void write_envelope(u8 *start, u16 port, u16 payload)
 
 INLINE void write_compact(u8 *frame, u32 command, u32 transaction, u32 source, u32 amount)
 {
-	put32(frame, be32(command));
-	put32(frame + 4, be32(transaction));
-	put32(frame + 8, be32(source));
-	put32(frame + 12, 0);
-	put32(frame + 16, be32(amount));
-	put16(frame + 20, 0);
+	put32(frame + COMPACT_COMMAND, be32(command));
+	put32(frame + COMPACT_TRANSACTION, be32(transaction));
+	put32(frame + COMPACT_SOURCE, be32(source));
+	put32(frame + COMPACT_DESTINATION, 0);
+	put32(frame + COMPACT_AMOUNT, be32(amount));
+	put16(frame + COMPACT_STATUS, 0);
 }
 
 INLINE void write_proof(u8 *frame, u64 address)
@@ -48,8 +48,8 @@ INLINE void write_proof(u8 *frame, u64 address)
 	for (u32 at = 0; at < PROOF_WORDS; at++)
 		put64(frame + 8 * at, 0);
 	put32(frame, PROOF_REQUEST);
-	frame[9] = QUERY_LATEST;
-	put64(frame + 16, address + 1);
+	frame[PROOF_QUERY] = QUERY_LATEST;
+	put64(frame + PROOF_KEY, address + 1);
 }
 
 #endif

@@ -37,16 +37,16 @@ INLINE bool reply_sum_is_right(u8 *start, u64 payload, u16 length)
 INLINE bool compact_is_right(u8 *start, u64 least, u64 most)
 {
 	u8 *frame = start + REQUEST_AT;
-	u32 value = be32(get32(frame + 16));
+	u32 value = be32(get32(frame + COMPACT_AMOUNT));
 
-	return get16(frame + 20) == 0 && least <= value && value <= most &&
+	return get16(frame + COMPACT_STATUS) == 0 && least <= value && value <= most &&
 	       reply_sum_is_right(start, compact_sum(frame), COMPACT_BYTES);
 }
 
 INLINE bool proof_is_right(u8 *start, u64 address, u64 least, u64 most)
 {
 	u8 *frame = start + REQUEST_AT;
-	u64 height = be64(get64(frame + 80)), sum = 0, difference = 0;
+	u64 height = be64(get64(frame + PROOF_REPLY_TIP_HEIGHT)), sum = 0, difference = 0;
 	// Each block touches the addresses that are it modulo 8.
 	u64 latest = height - ((height - address) & 7);
 
@@ -60,7 +60,7 @@ INLINE bool proof_is_right(u8 *start, u64 address, u64 least, u64 most)
 	for (u32 at = 0; at < PROOF_WORDS; at++)
 		sum = sum64(sum, get64(frame + 8 * at));
 	return !difference && least <= height && height <= most && get32(frame) == PROOF_REPLY &&
-	       be32(get32(frame + 12)) == TIP_BYTES + 8 * BODY_WORDS && get64(frame + 16) == address + 1 &&
+	       be32(get32(frame + PROOF_BODY_LENGTH)) == TIP_BYTES + 8 * BODY_WORDS && get64(frame + PROOF_KEY) == address + 1 &&
 	       reply_sum_is_right(start, sum, 8 * PROOF_WORDS);
 }
 

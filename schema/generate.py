@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the code and the tables that say what `protocol.toml` and `layouts.toml` say: `schema/generate.py [--check]`.
+"""Makes the code and the tables that say what the `.toml` files here say: `schema/generate.py [--check]`.
 
 `--check` writes nothing and fails where a file is not what it would be. Needs Python 3.11 and rustfmt.
 """
@@ -115,7 +115,61 @@ class Layouts:
         return [value for group in self.constants if group["crate"] == crate for value in group["values"]]
 
 
+class Frames:
+    """What `frames.toml` says, with every offset."""
+
+    KINDS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "AccountId": 16, "TransactionId": 16}
+
+    def __init__(self):
+        self.frames = {}
+        for frame in tomllib.loads((SCHEMA / "frames.toml").read_text())["frames"]:
+            at, fields = 0, []
+            for kind, name, doc, *number in frame["fields"]:
+                size = (self.KINDS.get(kind) or self.frames[kind]["bytes"]) * (number[0] if number else 1)
+                fields.append({"kind": kind, "name": name, "doc": doc, "at": at, "bytes": size, "is_array": bool(number)})
+                at += size
+            if at != frame["bytes"]:
+                raise SystemExit(f"schema: {frame['name']} has {at} bytes, not {frame['bytes']}")
+            unique(frame["name"], (field["name"] for field in fields))
+            self.frames[frame["name"]] = frame | {"fields": fields}
+        unique("tables of frames", (frame["table"] for frame in self.frames.values() if "table" in frame))
+
+    @staticmethod
+    def first_line(frame):
+        """The first line of its documentation, without the links of Rust."""
+        return re.sub(r"\[`(\w+)`\]", r"\1", frame["doc"].splitlines()[0])
+
+    def with_key(self, key):
+        return [frame for frame in self.frames.values() if key in frame]
+
+    def is_within(self, field):
+        """Whether a field is a structure that has a table elsewhere."""
+        return field["kind"] in self.frames and field["name"] in ("header", "request", "message")
+
+
 # Rust
+
+
+def rust_frames(frames):
+    kinds = {"u16": "U16", "u32": "U32", "u64": "U64"}
+    parts = ["use crate::{AccountId, TransactionId, U16, U32, U64};",
+             "use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};\n"]
+    for frame in frames.frames.values():
+        default = "Default, " if frame.get("default") else ""
+        lines = [f"/// {line}".rstrip() for line in frame["doc"].splitlines()]
+        lines += [f"#[derive(Clone, Copy, Debug, {default}PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]",
+                  "#[repr(C)]", f"pub struct {frame['name']} {{"]
+        for field in frame["fields"]:
+            doc = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", field["doc"])
+            lines.append(wrap("///", f"{doc[0].upper()}{doc[1:]}."))
+            kind = f"[u8; {field['bytes']}]" if field["is_array"] else kinds.get(field["kind"], field["kind"])
+            lines.append(f"pub {field['name']}: {kind},")
+        lines += ["}\n", f"impl {frame['name']} {{", "/// Its length in bytes, of a frame without what may follow.",
+                  f"pub const LENGTH: usize = {frame['bytes']};", "}\n"]
+        checks = [f"assert!(core::mem::offset_of!({frame['name']}, {field['name']}) == {field['at']});" for field in frame["fields"]]
+        lines += ["const _: () = {", f"assert!(size_of::<{frame['name']}>() == {frame['name']}::LENGTH);", *checks, "};\n"]
+        parts.append("\n".join(lines))
+    return rust("frames.toml", "The fixed parts of the frames, field after field.", "\n".join(parts))
 
 
 def rust(source, doc, body):
@@ -303,7 +357,32 @@ def c_layout(layouts, crates, guard, includes):
     return "\n".join(parts + ["#endif\n"])
 
 
+def c_frames(frames):
+    """Frames are read where they lie, in any alignment, so C has their offsets and no structure to point with."""
+    parts = [f"{LICENCE}// Where the fields of frames are. {made_by('frames.toml')}", "#ifndef TURNPIKE_FRAMES_H", "#define TURNPIKE_FRAMES_H\n"]
+    for frame in frames.with_key("c"):
+        values = [(field["name"], field["at"], f"{field['doc'][0].upper()}{field['doc'][1:]}.") for field in frame["fields"]]
+        values.append(("bytes", frame["bytes"], "Its length, without what may follow."))
+        parts.append(f"// {frames.first_line(frame)}\n" + c_enum(snake(frame["name"]), f"{frame['c']}_", values))
+    return "\n".join(parts + ["#endif\n"])
+
+
 # SystemVerilog
+
+
+def sv_frames(frames):
+    lines = [f"// The fixed parts of frames, most significant byte first. {made_by('frames.toml')}", "package frame_pkg;"]
+    for frame in frames.with_key("rtl"):
+        part = "" if frame["rtl"] == frame["bytes"] else f" Its first {frame['rtl']} bytes."
+        lines += [f"  // {frames.first_line(frame)}{part}", "  typedef struct packed {"]
+        fields = [field for field in frame["fields"] if field["at"] < frame["rtl"]]
+        if fields[-1]["at"] + fields[-1]["bytes"] != frame["rtl"]:
+            raise SystemExit(f"schema: {frame['name']}: rtl cuts a field")
+        for field in fields:
+            kind = f"{snake(field['kind'])}_t" if field["kind"] in frames.frames else f"logic [{8 * field['bytes'] - 1}:0]"
+            lines.append(f"    {kind} {field['name']};")
+        lines.append(f"  }} {snake(frame['name'])}_t;\n")
+    return "\n".join(lines)[:-1] + "\nendpackage\n"
 
 
 def sv_package(protocol):
@@ -361,6 +440,14 @@ def table(columns, rows):
     return "\n".join([line(columns), "|" + "---|" * len(columns)] + [line([str(cell) for cell in row]) for row in rows])
 
 
+def frame_tables(frames):
+    tables = {}
+    for frame in frames.with_key("table"):
+        rows = [(field["at"], field["bytes"], field["doc"]) for field in frame["fields"] if not frames.is_within(field)]
+        tables[frame["table"] + "_fields"] = table(["offset", "size", "field"], rows + frame.get("behind", []))
+    return tables
+
+
 def doc_tables(protocol):
     def name_of(codes, value):
         if codes["name"] == "Promise":
@@ -376,15 +463,16 @@ def doc_tables(protocol):
                                                  for value in protocol.of("FrameType")["values"]])}
     for codes in protocol.codes:
         if "columns" in codes:
-            rows = [[value["code"], name_of(codes, value), *value["row"]] for value in codes["values"]]
+            code = "`0x{:x}`" if codes["type"] == "u32" else "{}"
+            rows = [[code.format(value["code"]), name_of(codes, value), *value["row"]] for value in codes["values"]]
             tables[snake(codes["name"])] = table(codes["columns"], rows)
     return tables
 
 
-def chapter(protocol):
+def chapter(protocol, frames):
     """The protocol chapter with its tables between their marks."""
     page = (ROOT / "docs/protocol.md").read_text()
-    for name, rows in doc_tables(protocol).items():
+    for name, rows in (doc_tables(protocol) | frame_tables(frames)).items():
         begin, end = f"<!-- schema: {name} -->\n", "\n<!-- end -->"
         if page.count(begin) != 1:
             raise SystemExit(f"docs/protocol.md: the mark `{begin.strip()}` has to be there once")
@@ -394,8 +482,9 @@ def chapter(protocol):
 
 
 def files():
-    protocol, layouts = Protocol(), Layouts()
+    protocol, frames, layouts = Protocol(), Frames(), Layouts()
     return {
+        "crates/wire/src/layouts.rs": rust_frames(frames),
         "crates/wire/src/codes.rs": rust_codes(protocol),
         "crates/verify/src/rule_code.rs": rust_rules(protocol),
         "crates/verify/src/tags.rs": rust_tags(protocol, "verify"),
@@ -405,13 +494,15 @@ def files():
         "crates/xdp/src/shared_layout.rs": rust_layout(layouts, "xdp", counters=True),
         "crates/kv/src/store/shared_layout.rs": rust_layout(layouts, "kv"),
         "bpf/protocol.h": c_protocol(protocol),
+        "bpf/frames.h": c_frames(frames),
         "crates/xdp/tests/common/storm_layout.rs": rust_layout(layouts, "storm"),
         "bpf/layout.h": c_layout(layouts, ["table", "ledger", "xdp", "kv"], "TURNPIKE_LAYOUT_H", ["memory.h", "protocol.h"]),
         "bpf/storm_layout.h": c_layout(layouts, ["storm"], "TURNPIKE_STORM_LAYOUT_H", ["memory.h"]),
         "rtl/wire/src/protocol_pkg.sv": sv_package(protocol),
+        "rtl/wire/src/frame_pkg.sv": sv_frames(frames),
         "rtl/common/tb/protocol.hpp": testbench_header(protocol),
         "vectors/protocol.py": python_module(protocol),
-        "docs/protocol.md": chapter(protocol),
+        "docs/protocol.md": chapter(protocol, frames),
     }
 
 

@@ -1,10 +1,11 @@
 //! The batch frame: many operations in one datagram.
 
 use crate::{
-    BatchFormat, CompactEntry, FrameHeader, FrameType, Operation, Promise, SignedOperation, Status, UnknownStatus,
+    BatchFormat, BatchHeader, CompactEntry, FrameHeader, FrameType, Operation, Promise, SignedOperation, Status,
+    UnknownStatus,
 };
+use zerocopy::FromBytes;
 use zerocopy::byteorder::big_endian::U16;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 impl BatchFormat {
     /// Bytes of one entry.
@@ -23,28 +24,7 @@ impl BatchFormat {
     }
 }
 
-/// The first 16 bytes of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct BatchHeader {
-    /// Header.
-    pub header: FrameHeader,
-    /// Number of operations, from 1.
-    pub count: U16,
-    /// A [`BatchFormat`].
-    pub format: u8,
-    /// A [`Promise`]: the one asked for; in replies the one given.
-    pub promise: u8,
-    /// A [`Status`] of the batch as a whole; where it is not 0, no operation was looked at. 0 in requests.
-    pub status: U16,
-    /// Zero.
-    pub reserved: U16,
-}
-
 impl BatchHeader {
-    /// Bytes of the header.
-    pub const LENGTH: usize = 16;
-
     /// The header of a request.
     pub const fn new(id: u32, format: BatchFormat, count: u16, promise: Promise) -> Self {
         Self {

@@ -1,27 +1,9 @@
 //! The member change frame.
 
-use crate::{FrameHeader, FrameType, Status, UnknownStatus};
+use crate::{ChangeFrame, FrameHeader, FrameType, Status, UnknownStatus};
 use zerocopy::byteorder::big_endian::U16;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// Request that hands a replica an approval of a change of the set, 200 bytes, and its reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct ChangeFrame {
-    /// Header.
-    pub header: FrameHeader,
-    /// A [`Status`]; 0 in requests.
-    pub status: U16,
-    /// Zero.
-    pub reserved: [u8; 6],
-    /// The approval, whose layout is the matter of replicas.
-    pub approval: [u8; Self::APPROVAL],
-}
 
 impl ChangeFrame {
-    /// Bytes of the request and of the reply.
-    pub const LENGTH: usize = 200;
-
     /// Bytes of an approval.
     pub const APPROVAL: usize = 184;
 

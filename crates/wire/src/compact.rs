@@ -1,31 +1,9 @@
 //! The compact transfer frame, and the entry that carries it in a batch.
 
-use crate::{AccountId, Command, Operation, Status, TransactionId, UnknownStatus};
+use crate::{AccountId, Command, CompactEntry, CompactFrame, Operation, Status, TransactionId, UnknownStatus};
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// The frame of the in-NIC transfer paper, 22 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct CompactFrame {
-    /// A [`Command`].
-    pub command: U32,
-    /// Names this operation together with the source.
-    pub transaction: U32,
-    /// The account that the operation is about; the sender of a transfer.
-    pub source: U32,
-    /// The receiver of a transfer, else zero.
-    pub destination: U32,
-    /// Amount; in replies the value, or `u32::MAX` where it is larger.
-    pub amount: U32,
-    /// A [`Status`]; 0 in requests.
-    pub status: U16,
-}
 
 impl CompactFrame {
-    /// Bytes of the frame.
-    pub const LENGTH: usize = 22;
-
     /// A frame as it is requested.
     #[inline]
     pub const fn new(command: Command, transaction: u32, source: u32, destination: u32, amount: u32) -> Self {
@@ -100,20 +78,7 @@ impl CompactFrame {
     }
 }
 
-/// A compact frame in a batch: two zero bytes make it 24.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct CompactEntry {
-    /// The frame.
-    pub frame: CompactFrame,
-    /// Zero.
-    pub reserved: U16,
-}
-
 impl CompactEntry {
-    /// Bytes of the entry.
-    pub const LENGTH: usize = 24;
-
     /// What can be told of a request without the ledger: `OK`, or the status that refuses it.
     #[inline]
     pub fn check(&self) -> Status {

@@ -1,31 +1,14 @@
 //! The error frame, and the error of parsing a request.
 
 use crate::{
-    BatchHeader, ChangeFrame, CompactFrame, FinalityFrame, FrameHeader, FullFrame, FullReply, HeadersFrame, InfoFrame,
-    Promise, ProofRequest, Status, UnknownStatus, VerifyHeader,
+    BatchHeader, ChangeFrame, CompactFrame, ErrorFrame, FinalityFrame, FrameHeader, FullFrame, FullReply, HeadersFrame,
+    InfoFrame, Promise, ProofRequest, Status, UnknownStatus, VerifyHeader,
 };
 use core::fmt;
 use zerocopy::byteorder::big_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// The answer to a frame that cannot be answered in its own shape, 16 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct ErrorFrame {
-    /// Header with the request's id.
-    pub header: FrameHeader,
-    /// A [`Status`].
-    pub status: U16,
-    /// Zero.
-    pub reserved: U16,
-    /// For `REPLY_TOO_LARGE` the length needed, else 0.
-    pub detail: U32,
-}
+use zerocopy::{FromBytes, IntoBytes};
 
 impl ErrorFrame {
-    /// Bytes of the frame.
-    pub const LENGTH: usize = 16;
-
     /// The type of error frames.
     pub const TYPE: u8 = crate::ERROR_TYPE;
 

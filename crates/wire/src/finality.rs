@@ -1,49 +1,8 @@
 //! The finality frame.
 
-use crate::{FrameHeader, FrameType, Status, UnknownStatus};
-use zerocopy::byteorder::big_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// Request of what replicas vouch for, 72 bytes, and the first 72 bytes of its reply; the keys of the replicas of a generation and
-/// a certificate follow.
-///
-/// Of the newest generation the certificate is the newest one. Of one before it is the change that ended the generation, with the
-/// signatures that make it hold.
-///
-/// Zeros follow in the request up to the length of the largest reply that the client will take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct FinalityFrame {
-    /// Header.
-    pub header: FrameHeader,
-    /// A [`Status`]; 0 in requests.
-    pub status: U16,
-    /// Bytes of the certificate, 0 where there is none yet; 0 in requests, as are all fields behind but the generation.
-    pub certificate_size: U16,
-    /// How many replicas the generation has.
-    pub replicas: u8,
-    /// The number of the one that answers in the set that votes, or [`Self::NO_REPLICA`].
-    pub replica: u8,
-    /// The number of the one that leads.
-    pub leader: u8,
-    /// Zero.
-    pub reserved: u8,
-    /// The view that it leads.
-    pub view: U64,
-    /// Height of the last block that is final and executed by the one that answers.
-    pub height: U64,
-    /// Hash of its header.
-    pub hash: [u8; 32],
-    /// The generation that is asked for, and that the reply is about.
-    pub generation: U32,
-    /// The newest generation.
-    pub generations: U32,
-}
+use crate::{FinalityFrame, FrameHeader, FrameType, Status, UnknownStatus};
 
 impl FinalityFrame {
-    /// Bytes of the request without its padding.
-    pub const LENGTH: usize = 72;
-
     /// The number of who votes in no set: who is to join, or has left.
     pub const NO_REPLICA: u8 = u8::MAX;
 

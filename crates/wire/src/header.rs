@@ -1,8 +1,7 @@
 //! The header of all frames but the compact one.
 
-use crate::{FrameType, MAGIC, REPLY_BIT, VERSION};
+use crate::{FrameHeader, FrameType, MAGIC, REPLY_BIT, VERSION};
 use zerocopy::byteorder::big_endian::{U16, U32};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 impl FrameType {
     /// The type in the header of the reply.
@@ -11,24 +10,7 @@ impl FrameType {
     }
 }
 
-/// The first 8 bytes of all frames but the compact one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct FrameHeader {
-    /// [`MAGIC`].
-    pub magic: U16,
-    /// [`VERSION`].
-    pub version: u8,
-    /// A [`FrameType`], with [`REPLY_BIT`] in replies; `0xff` is an error.
-    pub kind: u8,
-    /// Chosen by the client, echoed.
-    pub id: U32,
-}
-
 impl FrameHeader {
-    /// Bytes of the header.
-    pub const LENGTH: usize = 8;
-
     /// The header of a request.
     pub const fn new(kind: FrameType, id: u32) -> Self {
         Self::with_code(kind as u8, id)

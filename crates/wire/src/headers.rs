@@ -1,39 +1,9 @@
 //! The headers frame.
 
-use crate::{Chain, FrameHeader, FrameType, Status, UnknownStatus};
+use crate::{Chain, FrameHeader, FrameType, HeadersFrame, Status, UnknownStatus};
 use zerocopy::byteorder::big_endian::{U16, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// Request of headers, 64 bytes, and the first 64 bytes of its reply; the headers follow.
-///
-/// Zeros follow in the request up to the length of the largest reply that the client will take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct HeadersFrame {
-    /// Header.
-    pub header: FrameHeader,
-    /// A [`Chain`].
-    pub chain: u8,
-    /// Zero.
-    pub reserved: u8,
-    /// A [`Status`]; 0 in requests.
-    pub status: U16,
-    /// Number of headers: asked for, given.
-    pub count: U16,
-    /// In replies the size of a header; 0 in requests.
-    pub header_size: U16,
-    /// Height of the first.
-    pub first_height: U64,
-    /// In replies the tip's height; 0 in requests.
-    pub tip_height: U64,
-    /// In replies the tip's hash; zeros in requests.
-    pub tip_hash: [u8; 32],
-}
 
 impl HeadersFrame {
-    /// Bytes of the request without its padding.
-    pub const LENGTH: usize = 64;
-
     /// A request of headers from a height on. None are asked for to learn the tip alone.
     pub const fn new(id: u32, chain: Chain, first_height: u64, count: u16) -> Self {
         Self {

@@ -1,45 +1,8 @@
 //! The info frame.
 
-use crate::{FrameHeader, FrameType, Promise, Status, UnknownStatus};
-use zerocopy::byteorder::big_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// Request and reply of what a node is, 128 bytes; all zero behind the header in requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct InfoFrame {
-    /// Header.
-    pub header: FrameHeader,
-    /// A [`Status`].
-    pub status: U16,
-    /// A [`Promise`]: the one that compact frames are answered under.
-    pub promise: u8,
-    /// [`Self::SERVES_BITCOIN`], [`Self::READS_ONLY`].
-    pub flags: u8,
-    /// Length of the largest datagram that is taken.
-    pub max_datagram: U32,
-    /// Hash of the genesis header.
-    pub network: [u8; 32],
-    /// Height of the own tip.
-    pub tip_height: U64,
-    /// Hash of the own tip.
-    pub tip_hash: [u8; 32],
-    /// Height of the Bitcoin tip.
-    pub bitcoin_height: U64,
-    /// Number of accounts.
-    pub accounts: U64,
-    /// Last durable sequence.
-    pub durable_sequence: U64,
-    /// Program version, ASCII, zero padded.
-    pub program: [u8; 12],
-    /// For how many milliseconds after an operation its retry is recognised; 0 where a node does not tell.
-    pub retry_milliseconds: U32,
-}
+use crate::{FrameHeader, FrameType, InfoFrame, Promise, Status, UnknownStatus};
 
 impl InfoFrame {
-    /// Bytes of the frame.
-    pub const LENGTH: usize = 128;
-
     /// Flag: the node serves Bitcoin.
     pub const SERVES_BITCOIN: u8 = 1;
 

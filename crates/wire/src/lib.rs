@@ -20,6 +20,7 @@ mod header;
 mod headers;
 mod ids;
 mod info;
+mod layouts;
 mod macros;
 mod operation;
 mod proof;
@@ -27,31 +28,26 @@ mod reply;
 mod status;
 mod verify;
 
-pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchHeader, BatchMut};
-pub use change::ChangeFrame;
+pub use batch::{Batch, BatchEntries, BatchEntriesMut, BatchMut};
 pub use codes::{
     BatchFormat, Chain, Command, ERROR_TYPE, FrameType, MAGIC, MESSAGE_REPLY_BIT, Promise, Query, REPLY_BIT, Status,
     VERSION, VerifyCommand, VerifyingKeyId,
 };
-pub use compact::{CompactEntry, CompactFrame};
-pub use error::{ErrorFrame, ParseError};
-pub use finality::FinalityFrame;
+pub use error::ParseError;
 pub use frame::{Finality, Frame, FrameMut, Headers, Proof};
-pub use full::{FullFrame, FullReply};
-pub use header::FrameHeader;
-pub use headers::HeadersFrame;
 pub use ids::{AccountId, ParseIdError, TransactionId};
-pub use info::InfoFrame;
-pub use operation::{Operation, SignedOperation};
-pub use proof::{IndexEntry, IndexReply, ProofReply, ProofRequest, key_of_locator, key_of_transaction};
+pub use layouts::{
+    BatchHeader, BlsBody, ChangeFrame, CompactEntry, CompactFrame, DelayBody, EcdsaBody, EquihashBody, ErrorFrame,
+    FinalityFrame, FrameHeader, FullFrame, FullReply, Groth16Body, HeadersFrame, IndexEntry, IndexReply, InfoFrame,
+    MerkleBody, MessageHeader, Operation, ProofReply, ProofRequest, SchnorrBody, SignedOperation, VerifyHeader,
+    VerifyResult,
+};
+pub use proof::{key_of_locator, key_of_transaction};
 pub use reply::{
     BatchReply, FinalityReply, HeadersReply, IndexProof, Reply, ReplyError, TransactionProof, VerifyReply,
 };
 pub use status::UnknownStatus;
-pub use verify::{
-    BlsBody, DelayBody, EcdsaBody, EquihashBody, Groth16Body, MAX_PAIRS, MerkleBody, MessageHeader, PairBytes,
-    SchnorrBody, Verification, Verify, VerifyHeader, VerifyResult, write_verify_reply,
-};
+pub use verify::{MAX_PAIRS, PairBytes, Verification, Verify, write_verify_reply};
 
 pub use zerocopy::byteorder::big_endian::{U16, U32, U64};
 

@@ -1,35 +1,10 @@
 //! The operation: unit of batches, of the journal and of blocks; and its signed form.
 
-use crate::{AccountId, Command, Promise, Status, TransactionId, UnknownStatus};
+use crate::{AccountId, Command, Operation, Promise, SignedOperation, Status, TransactionId, UnknownStatus};
+use zerocopy::IntoBytes;
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// One operation, 64 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Operation {
-    /// [`Self::TIMED`].
-    pub flags: u8,
-    /// A [`Command`].
-    pub command: u8,
-    /// A [`Status`]; 0 in requests.
-    pub status: U16,
-    /// The contract that this operation belongs to; the ledger carries it and gives it no meaning.
-    pub contract: U32,
-    /// Names this operation together with the source.
-    pub transaction: TransactionId,
-    /// The account that the operation is about; the sender of a transfer.
-    pub source: AccountId,
-    /// The receiver of a transfer; who pays the deposit of a CREATE, if anyone; else zero.
-    pub destination: AccountId,
-    /// Amount; in replies the value.
-    pub amount: U64,
-}
 
 impl Operation {
-    /// Bytes of an operation.
-    pub const LENGTH: usize = 64;
-
     /// Flag: the transaction id is a UUIDv7, which carries the time that it was made at.
     pub const TIMED: u8 = 1;
 
@@ -204,32 +179,7 @@ impl Operation {
     }
 }
 
-/// One operation with the signature of a key that may ask for it, 184 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct SignedOperation {
-    /// The operation; its transaction id is the UUID of the paper.
-    pub operation: Operation,
-    /// Microseconds since the Unix epoch.
-    pub timestamp: U64,
-    /// Tells apart what is signed within one microsecond.
-    pub nonce: U32,
-    /// A [`Promise`]: the one asked for; in replies the one given.
-    pub promise: u8,
-    /// Zero.
-    pub reserved: [u8; 3],
-    /// secp256k1, compressed.
-    pub public_key: [u8; 33],
-    /// Zero.
-    pub reserved_key: [u8; 7],
-    /// ECDSA: r, then s, which is low.
-    pub signature: [u8; 64],
-}
-
 impl SignedOperation {
-    /// Bytes of a signed operation.
-    pub const LENGTH: usize = 184;
-
     /// Bytes that the signature covers, behind the network id.
     pub const SIGNED_LENGTH: usize = 120;
 

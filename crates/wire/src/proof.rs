@@ -1,33 +1,12 @@
 //! The proof frame.
 
-use crate::{AccountId, Chain, FrameHeader, FrameType, Query, Status, TransactionId, UnknownStatus};
-use zerocopy::byteorder::big_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// Request of a proof, 48 bytes, and the first 48 bytes of its reply.
-///
-/// Zeros follow in the request up to the length of the largest reply that the client will take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct ProofRequest {
-    /// Header.
-    pub header: FrameHeader,
-    /// A [`Chain`].
-    pub chain: u8,
-    /// A [`Query`].
-    pub query: u8,
-    /// A [`Status`]; 0 in requests.
-    pub status: U16,
-    /// In replies the number of bytes behind these 48 that are used; 0 in requests.
-    pub body_length: U32,
-    /// What is asked for.
-    pub key: [u8; 32],
-}
+use crate::{
+    AccountId, Chain, FrameHeader, FrameType, IndexEntry, IndexReply, ProofReply, ProofRequest, Query, Status,
+    TransactionId, UnknownStatus,
+};
+use zerocopy::byteorder::big_endian::{U16, U32};
 
 impl ProofRequest {
-    /// Bytes of the request without its padding.
-    pub const LENGTH: usize = 48;
-
     /// A request.
     pub const fn new(id: u32, chain: Chain, query: Query, key: [u8; 32]) -> Self {
         Self {
@@ -129,44 +108,7 @@ pub fn key_of_locator(height: u64, position: u32) -> [u8; 32] {
     zerocopy::transmute!([first.to_be_bytes(), [0; 16]])
 }
 
-/// Fixed part of the reply to queries 1, 2 and 3, 176 bytes.
-///
-/// Path, transaction, path of the coinbase transaction and coinbase transaction follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct ProofReply {
-    /// The request with its status set.
-    pub request: ProofRequest,
-    /// Hash of the tip that the answer is as of.
-    pub tip_hash: [u8; 32],
-    /// Height of that tip.
-    pub tip_height: U64,
-    /// Hash of the block.
-    pub block_hash: [u8; 32],
-    /// Height of the block.
-    pub block_height: U64,
-    /// Number of transactions in the block.
-    pub transaction_count: U32,
-    /// Position of the transaction.
-    pub position: U32,
-    /// Number of nodes in the path.
-    pub depth: u8,
-    /// Zero.
-    pub reserved: u8,
-    /// Length of the transaction; 0 on Bitcoin.
-    pub transaction_length: U16,
-    /// Length of the coinbase transaction; 0 on the own chain.
-    pub coinbase_length: U16,
-    /// Zero.
-    pub reserved_end: U16,
-    /// Hash of the transaction.
-    pub leaf: [u8; 32],
-}
-
 impl ProofReply {
-    /// Bytes of the fixed part.
-    pub const LENGTH: usize = 176;
-
     /// Bytes of the whole reply, from its own fields.
     pub fn frame_length(&self) -> usize {
         let path = 32 * usize::from(self.depth);
@@ -179,51 +121,9 @@ impl ProofReply {
     }
 }
 
-/// Fixed part of the reply to query 4, 104 bytes. Path and entries follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct IndexReply {
-    /// The request with its status set.
-    pub request: ProofRequest,
-    /// Hash of the block whose index root the entry is proved against.
-    pub block_hash: [u8; 32],
-    /// Height of that block.
-    pub block_height: U64,
-    /// Zero.
-    pub reserved: U64,
-    /// Number of nodes in the path.
-    pub depth: u8,
-    /// Number of entries in the leaf.
-    pub entry_count: u8,
-    /// Zero.
-    pub reserved_end: [u8; 6],
-}
-
 impl IndexReply {
-    /// Bytes of the fixed part.
-    pub const LENGTH: usize = 104;
-
     /// Bytes of the whole reply, from its own fields.
     pub fn frame_length(&self) -> usize {
         Self::LENGTH + 32 * usize::from(self.depth) + IndexEntry::LENGTH * usize::from(self.entry_count)
     }
-}
-
-/// An account in a leaf of the index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct IndexEntry {
-    /// The account.
-    pub account: AccountId,
-    /// Its balance.
-    pub balance: U64,
-    /// Height of the block of its latest transaction.
-    pub height: U32,
-    /// Position of its latest transaction in that block.
-    pub position: U32,
-}
-
-impl IndexEntry {
-    /// Bytes of an entry.
-    pub const LENGTH: usize = 32;
 }

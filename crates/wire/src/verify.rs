@@ -5,30 +5,14 @@
 
 use core::ops::RangeInclusive;
 
-use crate::{FrameHeader, FrameType, MESSAGE_REPLY_BIT, Status, UnknownStatus, VerifyCommand, VerifyingKeyId};
+use crate::{
+    BlsBody, DelayBody, EcdsaBody, EquihashBody, FrameHeader, FrameType, Groth16Body, MESSAGE_REPLY_BIT, MerkleBody,
+    MessageHeader, SchnorrBody, Status, UnknownStatus, VerifyCommand, VerifyHeader, VerifyResult, VerifyingKeyId,
+};
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// The first 16 bytes of a verify frame; messages follow, or in replies [`VerifyResult`]s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct VerifyHeader {
-    /// Header.
-    pub header: FrameHeader,
-    /// Number of messages, from 1.
-    pub count: U16,
-    /// Zero.
-    pub reserved: U16,
-    /// A [`Status`] of the frame as a whole; where it is not 0, no message was looked at. 0 in requests.
-    pub status: U16,
-    /// Zero.
-    pub reserved_end: U16,
-}
+use zerocopy::{FromBytes, IntoBytes};
 
 impl VerifyHeader {
-    /// Bytes of the header.
-    pub const LENGTH: usize = 16;
-
     /// The header of a request.
     pub const fn new(id: u32, count: u16) -> Self {
         Self {
@@ -56,22 +40,7 @@ impl VerifyHeader {
     }
 }
 
-/// The first 16 bytes of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct MessageHeader {
-    /// A [`VerifyCommand`], with [`MESSAGE_REPLY_BIT`] in replies.
-    pub command: U32,
-    /// Bytes of the message, these 16 among them.
-    pub length: U32,
-    /// Chosen by the client, echoed.
-    pub index: U64,
-}
-
 impl MessageHeader {
-    /// Bytes of the header.
-    pub const LENGTH: usize = 16;
-
     /// The header of a request with so many bytes behind it.
     pub const fn new(command: VerifyCommand, index: u64, body: usize) -> Self {
         Self {
@@ -82,44 +51,7 @@ impl MessageHeader {
     }
 }
 
-/// The reply to a message, 32 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct VerifyResult {
-    /// The request's, with [`MESSAGE_REPLY_BIT`] and the length of the reply.
-    pub message: MessageHeader,
-    /// 0 if all is valid, else the bit of the rule that is broken.
-    pub result_mask: U64,
-    /// Cycles of the node's time-stamp counter, or nanoseconds on processors without one, that this message took of the batch
-    /// that it was verified in.
-    pub cycle_count: U64,
-}
-
-impl VerifyResult {
-    /// Bytes of the reply.
-    pub const LENGTH: usize = 32;
-}
-
-/// Body of an Equihash message, 16 bytes; the header follows as it is in a block: 140 bytes, the solution's length, the solution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct EquihashBody {
-    /// n: bits of a leaf.
-    pub n: U16,
-    /// k: levels of the tree.
-    pub k: u8,
-    /// [`Self::SOLUTION_ONLY`].
-    pub flags: u8,
-    /// Zero.
-    pub reserved: U32,
-    /// The chain's personalisation.
-    pub personalisation: [u8; 8],
-}
-
 impl EquihashBody {
-    /// Bytes of the fixed part.
-    pub const LENGTH: usize = 16;
-
     /// Flag: the header's hash is not compared with its target.
     pub const SOLUTION_ONLY: u8 = 1;
 
@@ -137,30 +69,7 @@ impl EquihashBody {
     }
 }
 
-/// Body of an ECDSA message, 168 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct EcdsaBody {
-    /// [`Self::LOW_S`].
-    pub flags: u8,
-    /// Bytes of the key: 33 or 65.
-    pub key_length: u8,
-    /// Zero.
-    pub reserved: U16,
-    /// The digest that is signed.
-    pub digest: [u8; 32],
-    /// r ‖ s.
-    pub signature: [u8; 64],
-    /// The public key, compressed or not, and zeros.
-    pub key: [u8; 65],
-    /// Zero.
-    pub reserved_end: [u8; 3],
-}
-
 impl EcdsaBody {
-    /// Bytes of the body.
-    pub const LENGTH: usize = 168;
-
     /// Flag: an s above half the group's order is not valid.
     pub const LOW_S: u8 = 1;
 
@@ -188,48 +97,6 @@ impl EcdsaBody {
     }
 }
 
-/// Body of a BIP340 message, 128 bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct SchnorrBody {
-    /// The message that is signed.
-    pub message: [u8; 32],
-    /// The public key: the x of a point.
-    pub key: [u8; 32],
-    /// The signature.
-    pub signature: [u8; 64],
-}
-
-/// Body of a message with a Merkle tree of Bitcoin: its root and all its leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct MerkleBody {
-    /// The root that is claimed; the leaves follow, 32 bytes each, at least one.
-    pub root: [u8; 32],
-}
-
-/// Body of a message with a BLS signature, 144 bytes; the message that is signed follows, of any length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct BlsBody {
-    /// The public key: a compressed point of G1.
-    pub key: [u8; 48],
-    /// The signature: a compressed point of G2.
-    pub signature: [u8; 96],
-}
-
-/// Body of a message with a Groth16 proof, 200 bytes; its public inputs follow, 32 little-endian bytes each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Groth16Body {
-    /// A [`VerifyingKeyId`].
-    pub key: u8,
-    /// Zero.
-    pub reserved: [u8; 7],
-    /// A, B and C, compressed.
-    pub proof: [u8; 192],
-}
-
 impl Groth16Body {
     /// The most public inputs; no key has as many.
     pub const MAX_INPUTS: usize = 16;
@@ -244,17 +111,6 @@ pub type PairBytes = [u8; 384];
 
 /// The most pairs of a product: some milliseconds of work.
 pub const MAX_PAIRS: usize = 16;
-
-/// The first 10 bytes of the proof of a delay function. Modulus, input, the number of squarings, and output and proof of each segment
-/// follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct DelayBody {
-    /// [`Self::MAGIC`].
-    pub magic: [u8; 8],
-    /// Bytes of the modulus, and of every number.
-    pub length: U16,
-}
 
 impl DelayBody {
     /// What the bytes of a proof begin with.

@@ -8,6 +8,7 @@
 `include "registers.svh"
 
 module proof_generator
+  import frame_pkg::*;
   import wire_pkg::*;
   import proof_pkg::*;
 #(
@@ -66,7 +67,7 @@ module proof_generator
 
   // The reply's first word.
   packet_t request, reply;
-  proof_t frame;
+  proof_request_t frame;
   logic [RequestBits-1:0] head_q;
   logic [15:0] length_q;
   logic [1:0][15:0] sum_q;
@@ -81,10 +82,10 @@ module proof_generator
     reply.ipv4.checksum = ~add(sum_q[1], sum_q[0]);
     reply.udp.length = length_q - 16'd20;
     reply.udp.checksum = '0;
-    frame = request.compact[$bits(compact_t)-1-:$bits(proof_t)];
+    frame = request.compact[$bits(compact_frame_t)-1-:$bits(proof_request_t)];
     frame.header.kind |= protocol_pkg::ReplyBit;
     frame.body_length = 32'(body_length_i);
-    reply.compact[$bits(compact_t)-1-:$bits(proof_t)] = frame;
+    reply.compact[$bits(compact_frame_t)-1-:$bits(proof_request_t)] = frame;
   end
 
   assign none_o = request.udp.checksum == '0;

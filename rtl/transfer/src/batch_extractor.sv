@@ -8,6 +8,7 @@
 `include "registers.svh"
 
 module batch_extractor
+  import frame_pkg::*;
   import wire_pkg::*;
   import transfer_pkg::*;
 #(
@@ -26,7 +27,7 @@ module batch_extractor
     output logic     [PortWidth-1:0] word_port_o,
     output logic                     operation_valid_o,
     input  logic                     operation_ready_i,
-    output compact_t                 compact_o,
+    output compact_frame_t                 compact_o,
     output operation_t               operation_o,
     output logic     [PortWidth-1:0] operation_port_o
 );
@@ -78,13 +79,13 @@ module batch_extractor
   // The two bytes behind the frame have to be zero.
   logic padded;
   skid #(
-      .Width($bits(compact_t) + 1 + PortWidth)
+      .Width($bits(compact_frame_t) + 1 + PortWidth)
   ) u_entry (
       .clk_i,
       .rst_ni,
       .valid_i(whole),
       .ready_o(entry_ready),
-      .data_i ({swapped[8*EntryBytes-1-:$bits(compact_t)], swapped[15:0] == '0, port_q}),
+      .data_i ({swapped[8*EntryBytes-1-:$bits(compact_frame_t)], swapped[15:0] == '0, port_q}),
       .valid_o(operation_valid_o),
       .ready_i(operation_ready_i),
       .data_o ({compact_o, padded, operation_port_o})

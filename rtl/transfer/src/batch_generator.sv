@@ -7,6 +7,7 @@
 `include "registers.svh"
 
 module batch_generator
+  import frame_pkg::*;
   import wire_pkg::*;
   import transfer_pkg::*;
 #(
@@ -76,16 +77,16 @@ module batch_generator
 
   // Headers of the reply.
   packet_t request, reply;
-  batch_t frame;
+  batch_header_t frame;
   always_comb begin
     request = swap_bytes(word_i.data);
     reply = swap_addresses(request);
     reply.ipv4.checksum = reply_checksum(request.ipv4);
     reply.udp.checksum = '0;
-    frame = request.compact[$bits(compact_t)-1-:$bits(batch_t)];
+    frame = request.compact[$bits(compact_frame_t)-1-:$bits(batch_header_t)];
     frame.header.kind |= protocol_pkg::ReplyBit;
     frame.promise = promise_i;
-    reply.compact[$bits(compact_t)-1-:$bits(batch_t)] = frame;
+    reply.compact[$bits(compact_frame_t)-1-:$bits(batch_header_t)] = frame;
   end
 
   // What comes behind the last word of a packet is the first of another.

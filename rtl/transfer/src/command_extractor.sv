@@ -3,10 +3,11 @@
 `include "assertions.svh"
 
 module command_extractor
+  import frame_pkg::*;
   import wire_pkg::*;
   import transfer_pkg::*;
 (
-    input  compact_t   compact_i,
+    input  compact_frame_t   compact_i,
     input  logic       trusted_i,
     output operation_t operation_o
 );

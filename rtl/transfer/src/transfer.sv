@@ -5,6 +5,7 @@
 `include "registers.svh"
 
 module transfer
+  import frame_pkg::*;
   import wire_pkg::*;
   import transfer_pkg::*;
 #(
@@ -85,12 +86,12 @@ module transfer
   typedef struct packed {
     logic in_batch;
     logic [PortWidth-1:0] port;
-    compact_t compact;
+    compact_frame_t compact;
   } asked_t;
 
   // Of compact frames the packet waits, of batches the words do.
   operation_t compact_operation, batch_operation;
-  compact_t batch_compact;
+  compact_frame_t batch_compact;
   logic packets_ready, packet_valid, packet_take;
   logic compact_taken, batch_operation_valid, batch_taken;
   logic [PortWidth-1:0] batch_operation_port;

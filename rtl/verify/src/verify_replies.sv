@@ -7,6 +7,7 @@
 `include "registers.svh"
 
 module verify_replies
+  import frame_pkg::*;
   import wire_pkg::*;
   import verify_frame_pkg::*;
 #(
@@ -72,7 +73,7 @@ module verify_replies
     logic [511:0]         head;
   } head_t;
   packet_t request_q, reply;
-  verify_t frame;
+  verify_header_t frame;
   logic begins_q, begins_qq;
   frame_t place_q, place_qq;
   number_t count_q;
@@ -85,7 +86,7 @@ module verify_replies
   `FFNE(request_q, swap_bytes(frame_data_i), begins)
   `FFNE(place_q, frame_o, begins)
   `FFNE(port_q, frame_port_i, begins)
-  assign frame   = request_q.compact[$bits(compact_t)-1-:$bits(verify_t)];
+  assign frame   = request_q.compact[$bits(compact_frame_t)-1-:$bits(verify_header_t)];
   assign count_q = number_t'(frame.count);
   `FFN(swapped_q, swap_addresses(request_q))
   `FFN(place_qq, place_q)
@@ -95,15 +96,15 @@ module verify_replies
   // What changes (RFC 1624): the time to live, and the length.
   `FFN(sum_q, add_three(~reply_checksum(request_q.ipv4), ~request_q.ipv4.length, length))
   always_comb begin
-    verify_t answer;
+    verify_header_t answer;
     reply = swapped_q;
     reply.ipv4.length = length_q;
     reply.ipv4.checksum = ~sum_q;
     reply.udp.length = length_q - 16'd20;
     reply.udp.checksum = '0;
-    answer = swapped_q.compact[$bits(compact_t)-1-:$bits(verify_t)];
+    answer = swapped_q.compact[$bits(compact_frame_t)-1-:$bits(verify_header_t)];
     answer.header.kind |= protocol_pkg::ReplyBit;
-    reply.compact[$bits(compact_t)-1-:$bits(verify_t)] = answer;
+    reply.compact[$bits(compact_frame_t)-1-:$bits(verify_header_t)] = answer;
   end
   head_t head;
   (* ram_style = "distributed" *)head_t heads_q[Frames];

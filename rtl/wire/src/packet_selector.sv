@@ -11,6 +11,7 @@
 `include "registers.svh"
 
 module packet_selector
+  import frame_pkg::*;
   import wire_pkg::*;
 #(
     parameter int unsigned PortWidth = 3
@@ -58,13 +59,13 @@ module packet_selector
 
   // Cycle 1: what the first word tells, how long the packet is, and whether what follows a request for a proof is zeros.
   packet_t packet;
-  batch_t  batch;
-  proof_t  proof;
-  verify_t verify;
+  batch_header_t batch;
+  proof_request_t proof;
+  verify_header_t verify;
   assign packet = swap_bytes(word_i.data);
-  assign batch = packet.compact[$bits(compact_t)-1-:$bits(batch_t)];
-  assign proof = packet.compact[$bits(compact_t)-1-:$bits(proof_t)];
-  assign verify = packet.compact[$bits(compact_t)-1-:$bits(verify_t)];
+  assign batch = packet.compact[$bits(compact_frame_t)-1-:$bits(batch_header_t)];
+  assign proof = packet.compact[$bits(compact_frame_t)-1-:$bits(proof_request_t)];
+  assign verify = packet.compact[$bits(compact_frame_t)-1-:$bits(verify_header_t)];
 
   logic shaped, framed, trusted, zeros;
   engine_e engine;
@@ -80,7 +81,7 @@ module packet_selector
 
     framed = batch.header.magic == protocol_pkg::Magic && batch.header.version == protocol_pkg::Version;
     // 24 bytes an operation.
-    batch_length = UdpHeader + 16'($bits(batch_t) / 8) + {batch.count[11:0], 4'b0} + {batch.count[12:0], 3'b0};
+    batch_length = UdpHeader + 16'($bits(batch_header_t) / 8) + {batch.count[11:0], 4'b0} + {batch.count[12:0], 3'b0};
     engine = ForHost;
     if (batch.header.magic != protocol_pkg::Magic) begin
       // A compact reply that says MALFORMED must not be answered again.

@@ -31,55 +31,12 @@ package wire_pkg;
     logic [15:0] checksum;
   } udp_t;
 
-  // The compact transfer frame of docs/protocol.md.
-  typedef struct packed {
-    logic [31:0] command;
-    logic [31:0] transaction;
-    logic [31:0] source;
-    logic [31:0] destination;
-    logic [31:0] amount;
-    logic [15:0] status;
-  } compact_t;
-
-  // The header of all frames but the compact one, and what follows in frames that engines take.
-  typedef struct packed {
-    logic [15:0] magic;
-    logic [7:0]  version;
-    logic [7:0]  kind;
-    logic [31:0] id;
-  } header_t;
-
-  typedef struct packed {
-    header_t header;
-    logic [15:0] count;
-    logic [7:0] format;
-    logic [7:0] promise;
-    logic [15:0] status;
-    logic [15:0] reserved;
-  } batch_t;
-
-  typedef struct packed {
-    header_t header;
-    logic [7:0] chain;
-    logic [7:0] query;
-    logic [15:0] status;
-    logic [31:0] body_length;
-  } proof_t;
-
-  typedef struct packed {
-    header_t header;
-    logic [15:0] count;
-    logic [15:0] reserved;
-    logic [15:0] status;
-    logic [15:0] reserved_end;
-  } verify_t;
-
-  // The packet of 64 bytes that carries one.
+  // The packet of 64 bytes that carries a compact frame, or the first bytes of another one.
   typedef struct packed {
     ethernet_t ethernet;
     ipv4_t ipv4;
     udp_t udp;
-    compact_t compact;
+    frame_pkg::compact_frame_t compact;
   } packet_t;
 
   // Inside, packets are streams of words of 64 bytes, whatever the width of the ports.
