@@ -13,12 +13,9 @@ use chain::{
 use wire::{Operation, Status};
 
 use crate::{
-    Error,
+    Error, Snapshots,
     journal::{JournalBatch, JournalReader, Log},
 };
-
-/// Transactions after which a snapshot is written even if it is not time yet: a restart applies as many in a second or two.
-pub(crate) const SNAPSHOT_TRANSACTIONS: u64 = 1 << 23;
 
 /// When blocks are closed and snapshots are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +24,8 @@ pub struct Options {
     pub transactions: u32,
     /// How long the first transaction of a block waits at most for others.
     pub interval: Duration,
-    /// How long after a snapshot the next one is written.
-    pub snapshot: Duration,
+    /// When snapshots are written.
+    pub snapshots: Snapshots,
     /// Failed operations after which a block without transactions is closed.
     pub failures: u64,
     /// How long operations stay in the journal in any case: for as long as retries are recognised.
@@ -209,9 +206,7 @@ impl<O: Observer> BlockBuilder<O> {
     fn maintain(&mut self, now: u64) -> Result<(), Error> {
         let tip = self.tip();
         let waited = Duration::from_micros(now.saturating_sub(self.snapshot_at));
-        // What a restart has to apply again is limited, but a snapshot costs in proportion to the accounts.
-        let most = SNAPSHOT_TRANSACTIONS.max(4 * tip.header.accounts.get());
-        if waited >= self.options.snapshot || tip.transactions - self.snapshot_tip.transactions >= most {
+        if self.options.snapshots.is_due(waited, &self.snapshot_tip, &tip) {
             self.chain.snapshot()?;
             (self.snapshot_at, self.snapshot_tip) = (now, tip);
         }

@@ -15,6 +15,7 @@ mod recent;
 mod recovery;
 pub mod retries;
 mod secret;
+mod snapshots;
 pub mod state_sync;
 #[cfg(test)]
 mod testing;
@@ -24,3 +25,4 @@ pub use error::Error;
 pub use recovery::{Recovery, recover, recover_within};
 pub use retries::{CLOCK_TOLERANCE, Now};
 pub use secret::Secret;
+pub use snapshots::Snapshots;

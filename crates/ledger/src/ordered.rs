@@ -16,8 +16,8 @@ use spv::Hash;
 use wire::{Operation, SignedOperation, Status};
 
 use crate::{
-    Error, Executable, Ledger, Limits, Memory, Now, Secret,
-    builder::{Observer, SNAPSHOT_TRANSACTIONS},
+    Error, Executable, Ledger, Limits, Memory, Now, Secret, Snapshots,
+    builder::Observer,
     journal::{Batch, Journal, JournalBatch, JournalRecall, Log, Record},
     past::{Past, Reading},
     recent,
@@ -30,8 +30,8 @@ use crate::{
 pub struct Options {
     /// The same on all replicas: results depend on it.
     pub limits: Limits,
-    /// Ordered time after which a snapshot is written.
-    pub snapshot: Duration,
+    /// When snapshots are written, in ordered time.
+    pub snapshots: Snapshots,
 }
 
 /// What is executed in a block: an operation, signed or not.
@@ -221,8 +221,7 @@ impl<O: Observer> OrderedLedger<O> {
     /// Writes a snapshot if it is time, and gives free what the journal need not keep.
     fn maintain(&mut self, tip: &Tip) -> Result<(), Error> {
         let waited = tip.header.timestamp.get().saturating_sub(self.snapshot.header.timestamp.get());
-        let most = SNAPSHOT_TRANSACTIONS.max(4 * tip.header.accounts.get());
-        if waited < self.options.snapshot.as_micros() as u64 && tip.transactions - self.snapshot.transactions < most {
+        if !self.options.snapshots.is_due(Duration::from_micros(waited), &self.snapshot, tip) {
             return Ok(());
         }
         self.chain.snapshot()?;

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use spv::{BlockHeader, Hash, Seal, SealingKey};
 use storage::{Faults, SimulatedDisk};
 use turnpike_ledger::{
-    Ledger, Limits, Now, Secret,
+    Ledger, Limits, Now, Secret, Snapshots,
     builder::{self, BlockBuilder},
     journal::{self, Batch, Journal, JournalRecall, PAGE},
     recover, retries,
@@ -29,6 +29,9 @@ const SECOND: u64 = 1_000_000;
 /// Retries are recognised for longer than a test takes.
 const LIMITS: Limits = limits(Duration::from_secs(10_000));
 
+/// Less than what passes between two blocks of a test.
+const SHORT: Duration = Duration::from_secs(10);
+
 const fn limits(time: Duration) -> Limits {
     let retries = retries::Limits { operations: 1 << 14, retention: time, signed: 1 << 14, replay: time };
     Limits { accounts: 40, retries }
@@ -37,10 +40,14 @@ const fn limits(time: Duration) -> Limits {
 /// Failures that make a block.
 const FAILURES: u64 = 1024;
 
+/// Transactions that make a snapshot, where accounts are few.
+const SNAPSHOT_TRANSACTIONS: u64 = 150;
+
 fn options(transactions: u32, limits: &Limits) -> builder::Options {
-    let (interval, snapshot) = (Duration::from_secs(1), Duration::from_secs(5));
+    let interval = Duration::from_secs(1);
+    let snapshots = Snapshots { interval: Duration::from_secs(5), transactions: SNAPSHOT_TRANSACTIONS };
     let retries::Limits { retention, replay, .. } = limits.retries;
-    builder::Options { transactions, interval, snapshot, failures: FAILURES, retention, replay }
+    builder::Options { transactions, interval, snapshots, failures: FAILURES, retention, replay }
 }
 
 /// A signer outside of the node, which outlives it. It seals one header of a height and never another one.
@@ -155,6 +162,15 @@ impl Machine {
         assert!(!self.builder.is_open());
     }
 
+    /// The heights of the snapshots on the disk.
+    fn snapshots(&self) -> Vec<u64> {
+        let files = self.disk.files();
+        let names = files.iter().filter_map(|path| path.file_name()?.to_str()?.strip_prefix("index-"));
+        let mut heights = Vec::from_iter(names.map(|height| height.parse::<u64>().unwrap()));
+        heights.sort_unstable();
+        heights
+    }
+
     /// All transactions of the chain.
     fn settled(&self) -> Vec<Operation> {
         let reader = self.builder.chain();
@@ -228,6 +244,8 @@ proptest! {
         }
         machine.settle();
         prop_assert!(machine.settled() == expected);
+        let headers = machine.builder.chain().headers(1, usize::MAX).unwrap();
+        prop_assert!(headers.iter().all(|sealed| sealed.header.transactions.get() <= transactions));
         prop_assert_eq!(machine.builder.tip().issued, model.issued());
     }
 }
@@ -236,28 +254,77 @@ proptest! {
 /// limits.
 #[test]
 fn a_block_that_was_sealed_is_never_another_one() {
-    let mut machine = Machine::start(SimulatedDisk::new(9), 100, SECOND);
+    // The limit before and after, and the transactions of the block: all there are, or a part of a batch of the journal.
+    for (before, after, count) in [(100, 7, 30), (20, 25, 20)] {
+        let mut machine = Machine::start(SimulatedDisk::new(9), before, SECOND);
+        let creates: Vec<_> = (0..30).map(|number| Operation::create(transaction(number), account(number))).collect();
+        machine.execute(&creates);
+        machine.module.set_mute(true);
+        while machine.builder.step(machine.now).is_ok_and(|has_worked| has_worked) {}
+        machine.now += 2 * SECOND;
+        assert!(machine.builder.step(machine.now).is_err());
+        let more: Vec<_> = (0..30).map(|id| Operation::issue(transaction(100 + id), account(id), 1)).collect();
+        machine.execute(&more);
+        for _ in 0..3 {
+            machine.now += 2 * SECOND;
+            let error = machine.builder.step(machine.now).unwrap_err();
+            assert!(error.to_string().contains("block 1 is not sealed: no answer"), "{error}");
+        }
+        machine.transactions = after;
+        let mut machine = machine.restart();
+        assert!((0..9).any(|_| machine.builder.step(machine.now).is_err()));
+        assert_eq!(machine.builder.tip().height(), 0);
+        machine.module.set_mute(false);
+        machine.settle();
+        assert_eq!(machine.builder.chain().headers(1, 1).unwrap()[0].header.transactions.get(), count);
+        assert_eq!(machine.settled(), [creates, more].concat());
+    }
+}
+
+/// Who puts a node away finds all that is in the journal in a block, and a snapshot of the last one.
+#[test]
+fn what_is_open_is_closed_at_the_end() {
+    let mut machine = Machine::start(SimulatedDisk::new(10), 100, SECOND);
     let creates: Vec<_> = (0..30).map(|number| Operation::create(transaction(number), account(number))).collect();
     machine.execute(&creates);
     while machine.builder.step(machine.now).unwrap() {}
-    machine.module.set_mute(true);
-    machine.now += 2 * SECOND;
-    assert!(machine.builder.step(machine.now).is_err());
-    let more: Vec<_> = (0..30).map(|id| Operation::issue(transaction(100 + id), account(id), 1)).collect();
-    machine.execute(&more);
-    for _ in 0..3 {
-        machine.now += 2 * SECOND;
-        let error = machine.builder.step(machine.now).unwrap_err();
-        assert!(error.to_string().contains("block 1 is not sealed: no answer"), "{error}");
-    }
-    machine.transactions = 7;
+    assert_eq!((machine.builder.tip().height(), machine.builder.sequence()), (0, 30));
+    machine.builder.finish().unwrap();
+    assert_eq!((machine.builder.tip().height(), machine.settled()), (1, creates));
+    assert_eq!(machine.snapshots(), [1]);
     let mut machine = machine.restart();
-    assert!((0..9).any(|_| machine.builder.step(machine.now).is_err()));
-    assert_eq!(machine.builder.tip().height(), 0);
-    machine.module.set_mute(false);
-    machine.settle();
-    assert_eq!(machine.builder.chain().headers(1, 1).unwrap()[0].header.transactions.get(), 30);
-    assert_eq!(machine.settled(), [creates, more].concat());
+    let changes = machine.disk.changes();
+    machine.builder.finish().unwrap();
+    assert_eq!(machine.disk.changes(), changes, "there was nothing to do");
+}
+
+/// A snapshot is written when it is time, or after many transactions: 150, or four times the accounts.
+#[test]
+fn snapshots_are_written_in_time() {
+    let mut machine = Machine::start(SimulatedDisk::new(11), 1000, SECOND);
+    let mut ids = 0;
+    let mut block = |machine: &mut Machine, creates: u64, issues: u64| {
+        let create = |number| Operation::create(transaction(1000 + number), account(number));
+        let mut operations: Vec<_> = (0..creates).map(create).collect();
+        operations.extend((ids..ids + issues).map(|id| Operation::issue(transaction(2000 + id), account(1), 1)));
+        ids += issues;
+        assert!(machine.execute(&operations).iter().all(|(status, _)| status.is_ok()));
+        machine.settle();
+        machine.snapshots()
+    };
+    // A block is closed 2 s after it is begun, and a snapshot written after 5 s.
+    assert_eq!(block(&mut machine, 2, 8), []);
+    assert_eq!(block(&mut machine, 0, 10), []);
+    assert_eq!(block(&mut machine, 0, 10), [3]);
+    assert_eq!(block(&mut machine, 0, SNAPSHOT_TRANSACTIONS - 1), [3]);
+    assert_eq!(block(&mut machine, 0, 1), [3, 5]);
+    assert_eq!(block(&mut machine, 0, SNAPSHOT_TRANSACTIONS), [5, 6]);
+    // Of 39 accounts four times as many are 156.
+    let creates: Vec<_> =
+        (2..39).map(|number| Operation::create(transaction(1000 + number), account(number))).collect();
+    machine.execute(&creates);
+    assert_eq!(block(&mut machine, 0, 155 - 37), [5, 6]);
+    assert_eq!(block(&mut machine, 0, 1), [6, 8]);
 }
 
 #[test]
@@ -308,6 +375,28 @@ fn failures_alone_do_not_keep_the_journal() {
     machine.execute(&[Operation::issue(transaction(2), account(1), 5)]);
     machine.settle();
     assert_eq!(machine.settled().len(), 2);
+}
+
+/// Signed operations stay for as long as they are let in, unless they take more than 16 segments.
+#[test]
+fn signed_operations_keep_the_journal_while_it_is_small() {
+    let retries = retries::Limits { retention: SHORT, ..LIMITS.retries };
+    let limits = Limits { retries, ..LIMITS };
+    let mut machine = Machine::with(limits, SimulatedDisk::new(12), Module::default(), 1000, SECOND);
+    machine.execute(&[Operation::create(transaction(0), account(0))]);
+    let (mut ids, mut segments) = (1..1_000_000, 0);
+    while machine.journal.log().first_sequence() == 1 {
+        segments = machine.journal.log().segments();
+        assert!(segments <= 16, "{segments} segments");
+        machine.now += 20 * SECOND;
+        let issues = ids.by_ref().take(100).map(|id| Operation::issue(transaction(id), account(0), 1));
+        machine.execute(&Vec::from_iter(issues));
+        machine.settle();
+    }
+    assert_eq!(segments, 16, "it was cut earlier");
+    // What is not older than the retention is still there.
+    let log = machine.journal.log();
+    assert!(log.segments() <= 2 && log.first_sequence() <= log.durable() - 99, "{}", log.first_sequence());
 }
 
 #[test]

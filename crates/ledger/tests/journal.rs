@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use storage::{Faults, Random, RealDirectory, SimulatedDisk};
 use turnpike_ledger::journal::{
-    BATCH_HEADER_LENGTH, Batch, Error, Journal, Opened, Options, PAGE, Record, group_commit,
+    BATCH_HEADER_LENGTH, Batch, Behind, Error, Journal, Newest, Opened, Options, PAGE, Record, group_commit,
 };
 use wire::{AccountId, Operation, Promise, SignedOperation, Status, TransactionId};
 
@@ -20,22 +20,35 @@ fn id(number: u64) -> [u8; 16] {
     u128::from(number).to_be_bytes()
 }
 
-/// The operation that gets this sequence; every seventh is signed. No two are alike.
+/// A time that an operation carries. Later operations may carry earlier ones.
+fn time(sequence: u64) -> u64 {
+    1_000 * (1 + sequence * 37 % 101)
+}
+
+/// The operation that gets this sequence; every seventh is signed, every fifth has an id with a time. No two are alike.
 fn operation(sequence: u64, salt: u64) -> Operation {
-    let mut operation = Operation::transfer(
-        TransactionId(id(sequence)),
-        AccountId(id(salt)),
-        AccountId(id(sequence + 1)),
-        sequence * 3,
-    );
+    let transaction = match sequence % 5 {
+        0 => TransactionId::timed(time(sequence) / 1_000, sequence.into()),
+        _ => TransactionId(id(sequence)),
+    };
+    let operation = Operation::transfer(transaction, AccountId(id(salt)), AccountId(id(sequence + 1)), sequence * 3);
+    let mut operation = if sequence % 5 == 0 { operation.timed() } else { operation };
     operation.status.set(Status::InsufficientBalance.code());
     operation
 }
 
 fn signed(sequence: u64, salt: u64) -> Option<SignedOperation> {
     let key = [sequence as u8; 33];
-    let signed = SignedOperation::unsigned(operation(sequence, salt), sequence, salt as u32, Promise::Durable, key);
+    let signed =
+        SignedOperation::unsigned(operation(sequence, salt), time(sequence), salt as u32, Promise::Durable, key);
     (sequence % 7 == 3).then_some(signed)
+}
+
+/// The newest times that operations up to this one carry. Of signed ones that of the signature counts alone.
+fn newest(last: u64) -> Newest {
+    let most =
+        |is_told: fn(u64) -> bool| (1..=last).filter(|&sequence| is_told(sequence)).map(time).max().unwrap_or(0).into();
+    Newest { signed: most(|sequence| sequence % 7 == 3), ids: most(|sequence| sequence % 5 == 0 && sequence % 7 != 3) }
 }
 
 /// What was given to a journal: the salt of each operation, by sequence from 1.
@@ -71,6 +84,7 @@ impl Model {
         assert!(opened.last_sequence >= self.durable, "durable up to {}, but {opened:?}", self.durable);
         assert!(opened.last_sequence <= self.salts.len() as u64);
         assert_eq!(journal.next_sequence(), opened.last_sequence + 1);
+        assert_eq!(journal.newest(), newest(opened.last_sequence));
         self.salts.truncate(opened.last_sequence as usize);
         self.durable = opened.last_sequence;
     }
@@ -81,6 +95,10 @@ impl Model {
         let (mut sequence, mut timestamp) = (from, 0);
         while let Some(batch) = reader.next().unwrap() {
             assert_eq!(batch.first_sequence, sequence);
+            // Of a batch that is read from its middle on they are those before all of it.
+            if sequence > from {
+                assert_eq!(batch.newest, newest(sequence - 1));
+            }
             assert!(batch.timestamp >= timestamp);
             timestamp = batch.timestamp;
             let mut tails = batch.signed();
@@ -98,6 +116,14 @@ impl Model {
         }
         assert_eq!(sequence, self.durable + 1);
         assert_eq!(reader.behind(), 0);
+    }
+}
+
+fn is_full(error: &Error) -> bool {
+    match error {
+        Error::Storage(error) => matches!(**error, storage::Error::Full { .. }),
+        Error::Failed(error) => is_full(error),
+        _ => false,
     }
 }
 
@@ -149,6 +175,34 @@ fn written_and_read_again() {
     let (journal, opened) = Journal::open(directory(), &options()).unwrap();
     assert_eq!(opened, Opened { first_sequence: 1, last_sequence: 65, torn: None });
     model.read(&journal, 1);
+}
+
+/// A journal that goes on behind operations which it does not have: their number and times are as if it had them.
+#[test]
+fn a_journal_begins_behind_others() {
+    let before = Newest { signed: 7_000_000.into(), ids: 5.into() };
+    for sequence in [1, 1 << 40, u64::MAX - (1 << 33)] {
+        let disk = SimulatedDisk::new(11);
+        let behind = Behind { sequence, newest: before, time: 9 };
+        let mut journal = Journal::begin(disk.root(), &options(), &behind).unwrap();
+        assert_eq!((journal.next_sequence(), journal.newest(), journal.log().timestamp()), (sequence + 1, before, 9));
+        let mut batch = Batch::new();
+        batch.push(&operation(5, 0), 1);
+        assert_eq!(journal.commit(&mut batch, 10).unwrap(), sequence + 1);
+        let error = Journal::begin(disk.root(), &options(), &behind).unwrap_err();
+        assert!(matches!(error, Error::Exists { .. }), "{error}");
+        drop(journal);
+        disk.crash();
+        let (journal, opened) = open(&disk).unwrap();
+        let expected = Opened { first_sequence: sequence + 1, last_sequence: sequence + 1, torn: None };
+        assert_eq!((opened, journal.next_sequence()), (expected, sequence + 2));
+        assert_eq!(journal.newest(), Newest { ids: time(5).into(), ..before });
+        let mut reader = journal.log().reader(sequence + 1).unwrap();
+        let batch = reader.next().unwrap().unwrap();
+        assert_eq!((batch.first_sequence, batch.newest, batch.records.len()), (sequence + 1, before, 1));
+        let error = journal.log().reader(sequence).unwrap_err();
+        assert!(matches!(error, Error::NotThere { .. }), "{error}");
+    }
 }
 
 /// So many more signed operations fit as there is said to be room for, and not another one.
@@ -408,7 +462,7 @@ fn a_full_disk_is_found_while_there_is_room() {
     loop {
         if journal.log().needs_preparation() {
             let error = journal.log().prepare().unwrap_err();
-            assert!(error.is_full(), "{error}");
+            assert!(is_full(&error), "{error}");
             told = true;
         }
         if journal.space() == 0 {
@@ -522,7 +576,7 @@ fn a_full_disk_refuses_before_anything_is_executed() {
             submitter.wake();
             std::thread::yield_now();
         }
-        assert!(submitter.failure().unwrap().is_full());
+        assert!(is_full(&submitter.failure().unwrap()));
         disk.set_faults(Faults::default());
         while submitter.begin().room().is_err() {
             std::thread::yield_now();

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use spv::{BlockHeader, Hash, Seal, SealedHeader};
 use storage::{Random, SimulatedDisk};
 use turnpike_ledger::{
-    Error, Limits, Secret,
+    Error, Limits, Secret, Snapshots,
     journal::{self, Journal, JournalBatch, Newest, PAGE, Record, Tail},
     ordered::{Options, OrderedLedger},
     retries,
@@ -36,7 +36,7 @@ const OPTIONS: Options = Options {
             replay: Duration::from_secs(32),
         },
     },
-    snapshot: Duration::from_secs(20),
+    snapshots: Snapshots::every(Duration::from_secs(20)),
 };
 
 /// What is executed in one go.

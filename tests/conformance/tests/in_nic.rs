@@ -16,7 +16,7 @@ use chain::own;
 use common::{CABLE, CLIENT, NODE, Namespaces, STRANGER, address, within};
 use ledger::builder::{self, BlockBuilder};
 use ledger::journal::{self, Batch, Journal};
-use ledger::{Ledger, Limits, Now, Secret, retries};
+use ledger::{Ledger, Limits, Now, Secret, Snapshots, retries};
 use node::config::Backend;
 use node::{Config, InNic, Node};
 use skip::Ability;
@@ -320,7 +320,7 @@ fn cut_journal(config: &Config, requests: impl Iterator<Item = CompactFrame>) ->
     let blocks = builder::Options {
         transactions: 256,
         interval: Duration::ZERO,
-        snapshot: Duration::ZERO,
+        snapshots: Snapshots::every(Duration::ZERO),
         failures: 1024,
         retention: Duration::ZERO,
         replay: Duration::ZERO,

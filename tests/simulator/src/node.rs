@@ -7,7 +7,7 @@ use std::time::Duration;
 use chain::own::{FileCatalog, OwnChain, OwnReader, Tip};
 use ledger::builder::{self, BlockBuilder, Observer};
 use ledger::journal::{self, Committer, Journal, Log, Preparer, Record, Submitter, group_commit};
-use ledger::{Ledger, Limits, Secret, retries};
+use ledger::{Ledger, Limits, Secret, Snapshots, retries};
 use nic::selector::{Selector, SelectorConfig};
 use nic::{Counters, DataPath, Departures, Pools, Prefix, held, parking};
 use proof::{Cache, OwnSource, Service};
@@ -99,7 +99,7 @@ impl Process {
         let options = builder::Options {
             transactions: BLOCK_TRANSACTIONS,
             interval: Duration::from_secs(1),
-            snapshot: Duration::from_secs(60),
+            snapshots: Snapshots::every(Duration::from_secs(60)),
             failures: 1 << 14,
             retention: RETRIES.retention,
             replay: RETRIES.replay,

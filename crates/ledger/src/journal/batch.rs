@@ -111,3 +111,25 @@ impl Batch {
         (header, &self.buffer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use wire::{AccountId, Promise, TransactionId};
+
+    use super::*;
+
+    #[test]
+    fn memory_is_given_back_once_it_is_empty() {
+        let operation = Operation::create(TransactionId::from(1u32), AccountId::from(1u32));
+        let signed = SignedOperation::unsigned(operation, 0, 0, Promise::Durable, [0; 33]);
+        let mut batch = Batch::new();
+        for _ in 0..10_000 {
+            batch.push_signed(&signed, 0);
+        }
+        batch.shrink(1 << 16);
+        assert!(batch.buffer.capacity() >= 10_000 * Record::LENGTH && batch.tails.capacity() >= 10_000);
+        batch.clear();
+        batch.shrink(1 << 16);
+        assert_eq!((batch.buffer.capacity(), batch.tails.capacity()), (1 << 16, (1 << 16) / Tail::LENGTH));
+    }
+}

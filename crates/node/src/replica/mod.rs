@@ -30,7 +30,7 @@ use std::{
 
 use chain::own::{OwnChain, OwnReader};
 use ledger::{
-    Memory, Secret,
+    Memory, Secret, Snapshots,
     builder::Observer,
     journal::Journal,
     ordered::{Options, OrderedLedger},
@@ -164,7 +164,10 @@ impl<O: Observer + Send + 'static> Replica<O> {
         }
         let Cluster { replicas, .. } = &config.cluster;
         let roster = Arc::new(Roster::open(data, network, config.cluster.epoch(), replicas.clone())?);
-        let options = Options { limits: config.ledger.limits(), snapshot: Duration::from_secs(config.blocks.snapshot) };
+        let options = Options {
+            limits: config.ledger.limits(),
+            snapshots: Snapshots::every(Duration::from_secs(config.blocks.snapshot)),
+        };
         let secret = Secret::from_seed(layout::random()?);
         let ledger = OrderedLedger::open(chain, journal, options, secret, memory, observer)?;
         let tip = ledger.tip();
