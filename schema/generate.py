@@ -147,7 +147,55 @@ class Frames:
         return field["kind"] in self.frames and field["name"] in ("header", "request", "message")
 
 
+class Coprocessor:
+    """What `coprocessor.toml` says."""
+
+    def __init__(self):
+        tables = tomllib.loads((SCHEMA / "coprocessor.toml").read_text())
+        self.kinds, self.opcodes, self.faults = tables["kinds"], tables["opcodes"], tables["faults"]
+        unique("opcodes", (opcode["code"] for opcode in self.opcodes))
+        for what in ("kinds", "opcodes", "faults"):
+            unique(what, (value["name"] for value in tables[what]))
+
+    @staticmethod
+    def mnemonic(opcode):
+        return snake(opcode["name"]).upper()
+
+
 # Rust
+
+
+def sentence(words):
+    """With a capital, unless it begins with a formula."""
+    return f"{words}." if re.match(r"\w+ [=+]", words) else f"{words[0].upper()}{words[1:]}."
+
+
+def rust_enum(name, doc, values, derives="", methods=()):
+    """An enumeration of bytes, `values` with name, number and documentation; a method has name, documentation, type, and a result of each value."""
+    lines = [f"/// {doc}", f"#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash{derives})]", "#[repr(u8)]", f"pub enum {name} {{"]
+    for value, code, about, *attributes in values:
+        lines += [wrap("///", about), *attributes, f"{value} = {code},"]
+    lines += ["}\n", f"impl {name} {{", "/// All of them, in the order of their numbers.", f"pub const ALL: &[Self] = &["]
+    lines += [f"Self::{value}," for value, *_ in values] + ["];"]
+    for method, about, kind, results in methods:
+        lines += [f"\n/// {about}", f"pub const fn {method}(self) -> {kind} {{", "match self {"]
+        lines += [f"Self::{value[0]} => {result}," for value, result in zip(values, results)] + ["}", "}"]
+    return "\n".join(lines + ["}\n"])
+
+
+def rust_coprocessor(coprocessor):
+    kinds = [(kind["name"], number, sentence(kind["what"])) for number, kind in enumerate(coprocessor.kinds)]
+    opcodes = [(opcode["name"], f"0x{opcode['code']:02x}", sentence(opcode["what"])) for opcode in coprocessor.opcodes]
+    faults = [(fault["name"], number, sentence(fault["what"]), f"#[error({quoted(fault['says'])})]")
+              for number, fault in enumerate(coprocessor.faults, 1)]
+    parts = [rust_enum("Kind", "The type of a slot.", kinds, methods=[
+                 ("name", "The name in assembly.", "&'static str", [quoted(kind["text"]) for kind in coprocessor.kinds]),
+                 ("slots", "Slots of a value.", "usize", [kind["slots"] for kind in coprocessor.kinds])]),
+             rust_enum("Opcode", "What an instruction does with its operands a, b and c.", opcodes, methods=[
+                 ("name", "The name in assembly.", "&'static str", [quoted(coprocessor.mnemonic(opcode)) for opcode in coprocessor.opcodes]),
+                 ("operands", "How many operands it has.", "usize", [opcode["operands"] for opcode in coprocessor.opcodes])]),
+             rust_enum("Fault", "Why the machine stopped at an instruction. The instruction has changed nothing.", faults, ", thiserror::Error")]
+    return rust("coprocessor.toml", "The codes of the coprocessor.", "\n".join(parts))
 
 
 def rust_frames(frames):
@@ -161,7 +209,7 @@ def rust_frames(frames):
                   "#[repr(C)]", f"pub struct {frame['name']} {{"]
         for field in frame["fields"]:
             doc = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", field["doc"])
-            lines.append(wrap("///", f"{doc[0].upper()}{doc[1:]}."))
+            lines.append(wrap("///", sentence(doc)))
             kind = f"[u8; {field['bytes']}]" if field["is_array"] else kinds.get(field["kind"], field["kind"])
             lines.append(f"pub {field['name']}: {kind},")
         lines += ["}\n", f"impl {frame['name']} {{", "/// Its length in bytes, of a frame without what may follow.",
@@ -361,7 +409,7 @@ def c_frames(frames):
     """Frames are read where they lie, in any alignment, so C has their offsets and no structure to point with."""
     parts = [f"{LICENCE}// Where the fields of frames are. {made_by('frames.toml')}", "#ifndef TURNPIKE_FRAMES_H", "#define TURNPIKE_FRAMES_H\n"]
     for frame in frames.with_key("c"):
-        values = [(field["name"], field["at"], f"{field['doc'][0].upper()}{field['doc'][1:]}.") for field in frame["fields"]]
+        values = [(field["name"], field["at"], sentence(field["doc"])) for field in frame["fields"]]
         values.append(("bytes", frame["bytes"], "Its length, without what may follow."))
         parts.append(f"// {frames.first_line(frame)}\n" + c_enum(snake(frame["name"]), f"{frame['c']}_", values))
     return "\n".join(parts + ["#endif\n"])
@@ -403,6 +451,23 @@ def sv_package(protocol):
     lines.append("\n  // The rules of verification: bits of a result mask. None stands for no broken rule.\n  localparam logic [5:0] RuleNone = 6'd0;")
     lines += [f"  localparam logic [5:0] Rule{rule['name']} = 6'd{rule['code']};" for rule in protocol.rules]
     return "\n".join(lines + ["endpackage\n"])
+
+
+def sv_coprocessor(coprocessor):
+    def enum(name, width, prefix, values):
+        lines = [f"  typedef enum logic [{width - 1}:0] {{"]
+        lines += [f"    {prefix}{value} = {width}'{'h' if width == 8 else 'd'}{f'{code:02x}' if width == 8 else code}," for value, code in values]
+        return lines[:-1] + [lines[-1][:-1], f"  }} {name};\n"]
+
+    kinds, faults = coprocessor.kinds, coprocessor.faults
+    lines = [f"// The codes of the BLS12-381 coprocessor. {made_by('coprocessor.toml')}", "package bls12_381_codes_pkg;",
+             *enum("kind_e", 3, "Kind", [(kind["name"], number) for number, kind in enumerate(kinds)]),
+             "  // Slots of a value.", "  function automatic logic [3:0] kind_slots(kind_e kind);", "    unique case (kind)"]
+    lines += [f"      Kind{kind['name']}: return 4'd{kind['slots']};" for kind in kinds]
+    lines += ["    endcase", "  endfunction\n",
+              *enum("opcode_e", 8, "", [(opcode["name"], opcode["code"]) for opcode in coprocessor.opcodes]),
+              *enum("fault_e", 3, "Fault", [("None", 0)] + [(fault["name"], number) for number, fault in enumerate(faults, 1)])]
+    return "\n".join(lines)[:-1] + "\nendpackage\n"
 
 
 def testbench_header(protocol):
@@ -469,20 +534,30 @@ def doc_tables(protocol):
     return tables
 
 
-def chapter(protocol, frames):
-    """The protocol chapter with its tables between their marks."""
-    page = (ROOT / "docs/protocol.md").read_text()
-    for name, rows in (doc_tables(protocol) | frame_tables(frames)).items():
+def coprocessor_tables(coprocessor):
+    opcodes = [(f"`0x{opcode['code']:02x}`", f"`{coprocessor.mnemonic(opcode)}` {', '.join('abc'[:opcode['operands']])}".strip(), opcode["what"])
+               for opcode in coprocessor.opcodes]
+    return {"kinds": table(["type", "name", "slots", "what"],
+                           [(number, f"`{kind['text']}`", kind["slots"], kind["what"]) for number, kind in enumerate(coprocessor.kinds)]),
+            "opcodes": table(["opcode", "instruction", "what it does"], opcodes),
+            "faults": table(["code", "fault", "when"],
+                            [(number, snake(fault["name"]), fault["what"]) for number, fault in enumerate(coprocessor.faults, 1)])}
+
+
+def chapter(name_of_page, tables):
+    """A chapter with its tables between their marks."""
+    page = (ROOT / name_of_page).read_text()
+    for name, rows in tables.items():
         begin, end = f"<!-- schema: {name} -->\n", "\n<!-- end -->"
         if page.count(begin) != 1:
-            raise SystemExit(f"docs/protocol.md: the mark `{begin.strip()}` has to be there once")
+            raise SystemExit(f"{name_of_page}: the mark `{begin.strip()}` has to be there once")
         head, tail = page.split(begin)
         page = head + begin + rows + end + tail[tail.index(end) + len(end):]
     return page
 
 
 def files():
-    protocol, frames, layouts = Protocol(), Frames(), Layouts()
+    protocol, frames, layouts, coprocessor = Protocol(), Frames(), Layouts(), Coprocessor()
     return {
         "crates/wire/src/layouts.rs": rust_frames(frames),
         "crates/wire/src/codes.rs": rust_codes(protocol),
@@ -502,7 +577,10 @@ def files():
         "rtl/wire/src/frame_pkg.sv": sv_frames(frames),
         "rtl/common/tb/protocol.hpp": testbench_header(protocol),
         "vectors/protocol.py": python_module(protocol),
-        "docs/protocol.md": chapter(protocol, frames),
+        "docs/protocol.md": chapter("docs/protocol.md", doc_tables(protocol) | frame_tables(frames)),
+        "crates/coproc/src/codes.rs": rust_coprocessor(coprocessor),
+        "rtl/verify/src/bls12_381_codes_pkg.sv": sv_coprocessor(coprocessor),
+        "docs/coprocessor.md": chapter("docs/coprocessor.md", coprocessor_tables(coprocessor)),
     }
 
 

@@ -51,6 +51,7 @@ src/verify_headers.sv
 src/verify_replies.sv
 src/verify.sv
 src/bls12_381_program_pkg.sv
+src/bls12_381_codes_pkg.sv
 src/bls12_381_coprocessor_pkg.sv
 src/bls12_381_operand.sv
 src/bls12_381_factor.sv

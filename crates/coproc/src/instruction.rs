@@ -1,67 +1,6 @@
 use std::fmt;
 
-use crate::Fault;
-
-macro_rules! opcodes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal $text:literal, $operands:literal;)*) => {
-        /// What an instruction does. Operands are slots, and where a result is written is the last of them, unless said otherwise.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum Opcode {
-            $($(#[$doc])* $name = $code,)*
-        }
-
-        impl Opcode {
-            /// All opcodes.
-            pub const ALL: &[Self] = &[$(Self::$name,)*];
-
-            /// The name in assembly.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$name => $text,)*
-                }
-            }
-
-            /// How many operands it has.
-            pub const fn operands(self) -> usize {
-                match self {
-                    $(Self::$name => $operands,)*
-                }
-            }
-        }
-    };
-}
-
-opcodes! {
-    /// Waits for the host.
-    NoopWait = 0x00 "NOOP_WAIT", 0;
-    /// Copies a value.
-    CopyReg = 0x01 "COPY_REG", 2;
-    /// Goes on at instruction a.
-    Jump = 0x02 "JUMP", 1;
-    /// Goes on at instruction a if the values b and c are the same, in type and number.
-    JumpIfEq = 0x04 "JUMP_IF_EQ", 3;
-    /// If the scalar b is not zero, takes one from it and goes on at instruction a.
-    JumpNonzeroSub = 0x05 "JUMP_NONZERO_SUB", 2;
-    /// Sends the value a to the host, with the number b itself.
-    SendInterrupt = 0x06 "SEND_INTERRUPT", 2;
-    /// a b.
-    MulElement = 0x10 "MUL_ELEMENT", 3;
-    /// a + b, of elements or of points.
-    AddElement = 0x11 "ADD_ELEMENT", 3;
-    /// a - b, of elements or of points.
-    SubElement = 0x12 "SUB_ELEMENT", 3;
-    /// The inverse of a; of a point in Jacobian coordinates, the affine one.
-    InvElement = 0x13 "INV_ELEMENT", 2;
-    /// The point b, added up as often as the scalar a says.
-    PointMult = 0x20 "POINT_MULT", 3;
-    /// The Miller loop of the affine points a of G1 and b of G2.
-    MillerLoop = 0x21 "MILLER_LOOP", 3;
-    /// The final exponentiation of a.
-    FinalExp = 0x22 "FINAL_EXP", 2;
-    /// The pairing of the affine points a of G1 and b of G2.
-    AtePairing = 0x23 "ATE_PAIRING", 3;
-}
+use crate::{Fault, Opcode};
 
 /// An instruction: 8 bytes, opcode (1), zero (1), a, b and c (2 each, big-endian). Operands that it does not have are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -22,6 +22,7 @@
 
 mod arithmetic;
 mod assembler;
+mod codes;
 mod disassembler;
 pub mod eip2537;
 mod instruction;
@@ -31,11 +32,12 @@ mod value;
 
 pub use arithmetic::{Affine, Jacobian};
 pub use assembler::{AssemblyError, assemble};
+pub use codes::{Fault, Kind, Opcode};
 pub use disassembler::disassemble;
-pub use instruction::{Instruction, Opcode};
+pub use instruction::Instruction;
 pub use machine::{Interrupt, Machine, RunState};
 pub use program::{ImageError, Program};
-pub use value::{Kind, Value};
+pub use value::Value;
 
 /// Instructions that instruction memory has room for.
 pub const INSTRUCTIONS: usize = 1024;
@@ -45,27 +47,3 @@ pub const SLOTS: usize = 1024;
 
 /// A slot as it is in memory: the type in the three highest bits, a number in the others; big-endian.
 pub type Slot = [u8; 48];
-
-/// Why the machine stopped at an instruction. The instruction has changed nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[repr(u8)]
-pub enum Fault {
-    /// No instruction has this opcode, or a field that it does not use is not zero.
-    #[error("this is not an instruction")]
-    Opcode = 1,
-    /// The program counter is behind instruction memory.
-    #[error("there is no instruction memory at the program counter")]
-    Counter = 2,
-    /// An operand reaches behind data memory.
-    #[error("an operand is not within data memory")]
-    Address = 3,
-    /// An operand has a type that the instruction does not take, or its slots have different types.
-    #[error("an operand has not the type that the instruction takes")]
-    Type = 4,
-    /// The number in a slot is not below the modulus of its type.
-    #[error("a number is not below the modulus of its type")]
-    Range = 5,
-    /// Zero has no inverse.
-    #[error("zero has no inverse")]
-    Division = 6,
-}

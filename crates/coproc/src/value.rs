@@ -3,69 +3,9 @@ use std::fmt;
 use verify::bls12_381::{Fp, Fp2, Fp12, Scalar};
 
 use crate::arithmetic::{Affine, Jacobian};
-use crate::{Fault, Slot};
-
-/// The type of a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// A number below the order r of the groups.
-    Scalar = 0,
-    /// An element of Fp.
-    Fp = 1,
-    /// An element of Fp2: two slots.
-    Fp2 = 2,
-    /// An element of Fp12: twelve slots.
-    Fp12 = 3,
-    /// A point over Fp, affine: two slots, both zero at infinity.
-    G1Affine = 4,
-    /// A point over Fp in Jacobian coordinates: three slots, the last zero at infinity.
-    G1Jacobian = 5,
-    /// A point over Fp2, affine: four slots.
-    G2Affine = 6,
-    /// A point over Fp2 in Jacobian coordinates: six slots.
-    G2Jacobian = 7,
-}
+use crate::{Fault, Kind, Slot};
 
 impl Kind {
-    /// All types, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
-        Self::Scalar,
-        Self::Fp,
-        Self::Fp2,
-        Self::Fp12,
-        Self::G1Affine,
-        Self::G1Jacobian,
-        Self::G2Affine,
-        Self::G2Jacobian,
-    ];
-
-    /// The name in assembly.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Scalar => "scalar",
-            Self::Fp => "fp",
-            Self::Fp2 => "fp2",
-            Self::Fp12 => "fp12",
-            Self::G1Affine => "g1_affine",
-            Self::G1Jacobian => "g1_jacobian",
-            Self::G2Affine => "g2_affine",
-            Self::G2Jacobian => "g2_jacobian",
-        }
-    }
-
-    /// Slots of a value.
-    pub const fn slots(self) -> usize {
-        match self {
-            Self::Scalar | Self::Fp => 1,
-            Self::Fp2 | Self::G1Affine => 2,
-            Self::G1Jacobian => 3,
-            Self::G2Affine => 4,
-            Self::G2Jacobian => 6,
-            Self::Fp12 => 12,
-        }
-    }
-
     /// The type that a slot is marked with.
     pub fn of(slot: &Slot) -> Self {
         Self::ALL[usize::from(slot[0] >> 5)]

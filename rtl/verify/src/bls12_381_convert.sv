@@ -2,6 +2,7 @@
 // coordinates have more than affine ones, the third of them, and infinity. Keeps them beside the engine, for what copies, compares or sends them.
 
 module bls12_381_convert
+  import bls12_381_codes_pkg::*;
   import bls12_381_coprocessor_pkg::*;
 (
     input  logic           clk_i,

@@ -10,6 +10,7 @@
 `include "registers.svh"
 
 module bls12_381_coprocessor
+  import bls12_381_codes_pkg::*;
   import bls12_381_coprocessor_pkg::*;
 (
     input  logic        clk_i,

@@ -2,6 +2,7 @@
 // result goes and of which type it is, and what the engine executes for it. Combinational.
 
 module bls12_381_judge
+  import bls12_381_codes_pkg::*;
   import bls12_381_coprocessor_pkg::*;
   import bls12_381_program_pkg::*;
 (

@@ -5,6 +5,7 @@
 `include "registers.svh"
 
 module bls12_381_under_way
+  import bls12_381_codes_pkg::*;
   import bls12_381_coprocessor_pkg::*;
 (
     input  logic            clk_i,
