@@ -95,6 +95,21 @@ pub struct Config {
     pub partition: String,
 }
 
+impl Config {
+    fn check(&self) -> Result<(), StartError> {
+        if self.longest_body > BODY_LIMIT {
+            return Err(StartError::Body(self.longest_body));
+        }
+        if !self.timing.is_sound() {
+            return Err(StartError::Timing);
+        }
+        if self.epoch.get() < 2 {
+            return Err(StartError::Epoch(self.epoch));
+        }
+        Ok(())
+    }
+}
+
 /// A sender and a receiver for each [`channel`].
 pub struct Channels<S, R> {
     /// [`channel::VOTES`].
@@ -166,17 +181,9 @@ impl Replica {
         P: Provider<PublicKey = PublicKey>,
         B: Blocker<PublicKey = PublicKey>,
     {
+        config.check()?;
         let Config { network, founders, key, timing, term, epoch: length, keep, floor, longest_body, partition } =
             config;
-        if longest_body > BODY_LIMIT {
-            return Err(StartError::Body(longest_body));
-        }
-        if !timing.is_sound() {
-            return Err(StartError::Timing);
-        }
-        if length.get() < 2 {
-            return Err(StartError::Epoch(length));
-        }
         let me = key.name().identity().clone();
         let genesis = Block::genesis(network, founders.replicas().hash());
         let name = Digest(genesis.hash());
@@ -193,26 +200,11 @@ impl Replica {
         .await?;
         let blocks: prunable::Archive<_, _, _, Arc<Block>> =
             prunable::Archive::init(context.child("blocks"), archive("blocks", longest_body)).await?;
-        let marshal_config = marshal::Config {
-            provider: schemes.clone(),
-            epocher: FixedEpocher::new(length),
-            start: match &floor {
-                Some(floor) => marshal::Start::Floor(finalization(floor)),
-                None => marshal::Start::Genesis(Digested::precomputed(genesis, name)),
-            },
-            partition_prefix: format!("{partition}-marshal"),
-            mailbox_size: MAILBOX,
-            view_retention: ViewDelta::new(VIEWS_KEPT),
-            prunable_items_per_section: SECTION,
-            page_cache: pages.clone(),
-            replay_buffer: BLOCK_BUFFER,
-            key_write_buffer: VOTE_BUFFER,
-            value_write_buffer: BLOCK_BUFFER,
-            block_codec_config: longest_body,
-            max_repair: FETCHED,
-            max_pending_acks: WITH_APPLICATION,
-            strategy: Sequential,
+        let start = match &floor {
+            Some(floor) => marshal::Start::Floor(finalization(floor)),
+            None => marshal::Start::Genesis(Digested::precomputed(genesis, name)),
         };
+        let marshal_config = marshal_config(&partition, start, schemes.clone(), length, longest_body, pages.clone());
         let (actor, marshal, stored) =
             Actor::init(context.child("marshal"), certificates, blocks, marshal_config).await;
         // The epoch goes on, or begins, behind the last block that the application has for sure.
@@ -324,6 +316,34 @@ impl Replica {
     /// The evidence that a replica stored, in no order. The partition is that of its [`Config`].
     pub async fn evidence(context: &impl Storage, partition: &str, longest_body: usize) -> Vec<Evidence> {
         keeper::read(context, &evidence_partition(partition), longest_body).await
+    }
+}
+
+/// How what is final is kept.
+fn marshal_config(
+    partition: &str,
+    start: marshal::Start<Bip340, Digest, Digested<Block>>,
+    schemes: Schemes,
+    epoch: NonZeroU64,
+    longest_body: usize,
+    pages: CacheRef,
+) -> marshal::Config<Schemes, FixedEpocher, Sequential, Block, Digested<Block>> {
+    marshal::Config {
+        provider: schemes,
+        epocher: FixedEpocher::new(epoch),
+        start,
+        partition_prefix: format!("{partition}-marshal"),
+        mailbox_size: MAILBOX,
+        view_retention: ViewDelta::new(VIEWS_KEPT),
+        prunable_items_per_section: SECTION,
+        page_cache: pages,
+        replay_buffer: BLOCK_BUFFER,
+        key_write_buffer: VOTE_BUFFER,
+        value_write_buffer: BLOCK_BUFFER,
+        block_codec_config: longest_body,
+        max_repair: FETCHED,
+        max_pending_acks: WITH_APPLICATION,
+        strategy: Sequential,
     }
 }
 
