@@ -31,3 +31,16 @@ impl std::fmt::Debug for Secret {
         formatter.write_str("Secret(..)")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_seed_is_another_secret() {
+        let (one, other) = (Secret::from_seed([1; 16]), Secret::from_seed([2; 16]));
+        assert_eq!((one.seed(), other.seed()), ([1; 16], [2; 16]));
+        assert_ne!(one.words::<2>(), other.words());
+        assert!(!format!("{one:?}").contains('1'), "a secret is not shown");
+    }
+}

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use proptest::prelude::*;
 use storage::{Faults, Random, RealDirectory, SimulatedDisk};
 use turnpike_ledger::journal::{
-    BATCH_HEADER_LENGTH, Batch, Behind, Error, Journal, Newest, Opened, Options, PAGE, Record, group_commit,
+    BATCH_HEADER_LENGTH, Batch, Behind, Due, Error, Journal, Newest, Opened, Options, PAGE, Record, Submitter,
+    group_commit,
 };
 use wire::{AccountId, Operation, Promise, SignedOperation, Status, TransactionId};
 
@@ -501,6 +503,186 @@ fn segments_are_used_again() {
     disk.crash();
     let (journal, opened) = open(&disk).unwrap();
     model.check(&journal, &opened);
+}
+
+fn room_and_refusal(submitter: &Submitter) -> (Result<usize, Status>, Status) {
+    let submission = submitter.begin();
+    (submission.room(), submission.refusal())
+}
+
+/// Batches of a page each, three in a segment, one each 100 microseconds.
+fn pages(journal: &mut Journal, model: &mut Model, count: u64) {
+    let mut batch = Batch::new();
+    for _ in 0..count {
+        model.fill(&mut batch, 1, 1);
+        model.durable = journal.commit(&mut batch, 100 * model.salts.len() as u64).unwrap();
+        journal.log().prepare().unwrap();
+    }
+}
+
+#[test]
+fn a_log_tells_where_a_time_begins() {
+    let disk = SimulatedDisk::new(14);
+    let (mut journal, mut model) = (open(&disk).unwrap().0, Model::default());
+    let log = journal.log().clone();
+    assert_eq!((log.first_sequence(), log.since(5, 1), log.timestamp()), (1, 1, 0));
+    pages(&mut journal, &mut model, 30);
+    assert_eq!((log.segments(), log.first_sequence(), log.timestamp()), (10, 1, 2_800));
+    // Each segment has one place, where it begins.
+    for (timestamp, sequence, expected) in [
+        (0, 31, 1),
+        (400, 31, 1),
+        (401, 31, 4),
+        (2_900, 31, 28),
+        (2_900, 30, 28),
+        (2_900, 27, 25),
+        (2_900, 4, 4),
+        (450, 3, 1),
+    ] {
+        assert_eq!(log.since(timestamp, sequence), expected, "{timestamp} {sequence}");
+    }
+    let spares = || disk.root().list().unwrap().iter().filter(|name| name.starts_with("spare-")).count();
+    log.prune(3).unwrap();
+    assert_eq!((log.segments(), log.first_sequence(), spares()), (10, 1, 0));
+    log.prune(4).unwrap();
+    assert_eq!((log.segments(), log.first_sequence(), log.since(0, 31), spares()), (9, 4, 4, 1));
+    log.prune(u64::MAX).unwrap();
+    assert_eq!((log.segments(), log.first_sequence(), log.since(0, 31), spares()), (1, 28, 28, 6));
+    drop(journal);
+    // Files of another length are of no use to a journal with longer segments.
+    let longer = Options { segment_bytes: 8 * PAGE, ..options() };
+    let (mut journal, _) = Journal::open(disk.root(), &longer).unwrap();
+    pages(&mut journal, &mut model, 8);
+    journal.log().prune(u64::MAX).unwrap();
+    assert_eq!((journal.log().segments(), spares()), (1, 1), "the longer one");
+    model.first = journal.log().first_sequence();
+    model.read(&journal, model.first);
+}
+
+/// A segment that has nothing durable yet does not stand in for the one before it, which the chain of digests goes on from.
+#[test]
+fn the_last_segment_with_a_batch_stays() {
+    let disk = SimulatedDisk::new(15);
+    let (mut journal, mut model) = (open(&disk).unwrap().0, Model::default());
+    pages(&mut journal, &mut model, 3);
+    disk.set_faults(Faults { sync: 1.0, ..Faults::default() });
+    let mut batch = Batch::new();
+    model.fill(&mut batch, 1, 1);
+    journal.commit(&mut batch, 400).unwrap_err();
+    disk.set_faults(Faults::default());
+    let log = journal.log();
+    log.prune(u64::MAX).unwrap();
+    assert_eq!((log.segments(), log.first_sequence()), (2, 1));
+    drop(journal);
+    disk.crash();
+    let (journal, opened) = open(&disk).unwrap();
+    model.check(&journal, &opened);
+}
+
+/// Who waits while all is sealed looks after the seal of what somebody else commits.
+#[test]
+fn a_commit_is_sealed_by_who_waits() {
+    let journal = open(&SimulatedDisk::new(16)).unwrap().0;
+    let log = journal.log().clone();
+    let (submitter, mut committer, _preparer) = group_commit(journal);
+    // There is nothing to seal in a new journal.
+    let (started, work) = (SystemTime::now(), committer.work());
+    let (sender, due) = mpsc::channel();
+    // It is left behind where nobody tells it.
+    std::thread::spawn(move || sender.send(work.wait()));
+    std::thread::sleep(Duration::from_millis(100));
+    submitter.begin().push(&operation(1, 1), 1);
+    assert_eq!(committer.commit().unwrap(), 1);
+    assert_eq!(due.recv_timeout(Duration::from_secs(10)).unwrap(), Some(Due::Seal));
+    // Batches carry the time of the system.
+    let [started, now] =
+        [started, SystemTime::now()].map(|time| time.duration_since(UNIX_EPOCH).unwrap().as_micros() as u64);
+    let mut reader = log.reader(1).unwrap();
+    assert!((started..=now).contains(&reader.next().unwrap().unwrap().timestamp));
+}
+
+/// Group commit without threads: what each side tells of what the others did.
+#[test]
+fn group_commit_step_by_step() {
+    let disk = SimulatedDisk::new(12);
+    let (mut journal, _) = open(&disk).unwrap();
+    let mut batch = Batch::new();
+    Model::default().fill(&mut batch, 2, 1);
+    journal.commit(&mut batch, 5).unwrap();
+    let log = journal.log().clone();
+    let (submitter, committer, preparer) = group_commit(journal);
+    let mut committer = committer.with_clock(|| 77);
+    let work = committer.work();
+    let room_of = |pages: u64| Ok(Batch::new().room(pages * PAGE));
+    assert!(!work.is_due() && submitter.failure().is_none());
+
+    // Two of the segment's three pages are left.
+    let mut submission = submitter.begin();
+    assert_eq!((submission.last_sequence(), submission.room(), submission.refusal()), (2, room_of(2), Status::Busy));
+    submission.push_signed(&signed(3, 1).unwrap(), 3);
+    submission.push(&operation(4, 1), 4);
+    assert_eq!(submission.last_sequence(), 4);
+    drop(submission);
+    assert!(work.is_due());
+    assert_eq!((work.wait(), submitter.durable()), (Some(Due::Commit), 2));
+    assert_eq!((committer.commit().unwrap(), submitter.durable()), (4, 4));
+    assert_eq!(log.reader(3).unwrap().next().unwrap().unwrap().timestamp, 77);
+    assert!(!work.is_due());
+    assert_eq!(submitter.begin().room(), room_of(1));
+
+    // Who is woken commits, though there is nothing.
+    submitter.wake();
+    assert!(work.is_due());
+    assert_eq!((work.wait(), committer.commit().unwrap()), (Some(Due::Commit), 4));
+    assert!(!work.is_due());
+
+    // Who is idle seals, and nothing has room then until there is another segment.
+    assert_eq!(work.wait(), Some(Due::Seal));
+    committer.seal().unwrap();
+    assert_eq!(room_and_refusal(&submitter), (Ok(0), Status::Busy));
+    disk.set_faults(Faults { capacity: disk.used(), ..Faults::default() });
+    preparer.prepare().unwrap_err();
+    assert!(is_full(&submitter.failure().unwrap()));
+    let refused = (Err(Status::StorageFailed), Status::StorageFailed);
+    assert_eq!(room_and_refusal(&submitter), refused);
+    disk.set_faults(Faults::default());
+    preparer.prepare().unwrap();
+    assert!(submitter.failure().is_none());
+    assert_eq!(room_and_refusal(&submitter), (room_of(3), Status::Busy));
+
+    // On a full disk operations are taken while they have room.
+    submitter.begin().push(&operation(5, 1), 5);
+    assert_eq!(committer.commit().unwrap(), 5);
+    disk.set_faults(Faults { capacity: disk.used(), ..Faults::default() });
+    preparer.prepare().unwrap_err();
+    assert_eq!(room_and_refusal(&submitter), (room_of(2), Status::StorageFailed));
+
+    // Who stops seals first.
+    submitter.stop();
+    assert!(work.is_due());
+    assert_eq!(work.wait(), Some(Due::Seal));
+    committer.seal().unwrap();
+    assert_eq!(work.wait(), None);
+    assert!(committer.commit_next().is_none());
+}
+
+/// What failed once is failed for good, and says why.
+#[test]
+fn group_commit_fails_for_good() {
+    let disk = SimulatedDisk::new(13);
+    let (submitter, mut committer, _preparer) = group_commit(open(&disk).unwrap().0);
+    disk.set_faults(Faults { sync: 1.0, ..Faults::default() });
+    submitter.begin().push(&operation(1, 1), 1);
+    committer.commit_next().unwrap().unwrap_err();
+    disk.set_faults(Faults::default());
+    let cause = submitter.failure().unwrap().to_string();
+    let refused = (Err(Status::StorageFailed), Status::StorageFailed);
+    assert_eq!((room_and_refusal(&submitter), submitter.durable()), (refused, 0));
+    submitter.wake();
+    committer.commit_next().unwrap().unwrap_err();
+    assert_eq!(submitter.failure().unwrap().to_string(), cause, "the first failure is the cause");
+    submitter.stop();
+    assert!(committer.commit_next().is_none());
 }
 
 #[test]

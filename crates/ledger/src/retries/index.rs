@@ -130,3 +130,65 @@ fn lines(capacity: usize) -> usize {
 pub(super) fn tag(hash: u64) -> u32 {
     hash as u32 | 1
 }
+
+#[cfg(test)]
+mod tests {
+    use table::Pages;
+
+    use super::*;
+
+    /// Lines of the index.
+    const LINES: usize = 5;
+
+    fn index() -> Index {
+        let capacity = LINES * FILL - 1;
+        let memory = Region::anonymous(Index::bytes(capacity), Pages::Small, false).unwrap();
+        Index::within(memory, capacity).unwrap()
+    }
+
+    /// A hash of this line with this tag.
+    fn hash(line: u64, tag: u32) -> u64 {
+        (line << 32).div_ceil(LINES as u64) << 32 | u64::from(tag)
+    }
+
+    fn find(index: &Index, hash: u64, number: u64, span: Span) -> bool {
+        index.find(hash, span, |found| (found == number).then_some(())).is_some()
+    }
+
+    /// What finds its line full goes on to the next, behind the last one to the first, and is found there for as long as it is held.
+    #[test]
+    fn what_went_past_a_full_line_is_found() {
+        for line in 0..LINES as u64 {
+            let mut index = index();
+            assert_eq!((index.lines(), index.line(hash(line, 1))), (LINES, line as usize));
+            let numbers = 10..10 + 2 * SLOTS as u64;
+            for number in numbers.clone() {
+                index.insert(hash(line, 2 * number as u32 + 1), Span { first: 10, next: number });
+            }
+            for first in numbers.clone() {
+                let span = Span { first, next: numbers.end };
+                for number in numbers.clone() {
+                    let is_held = number >= first;
+                    assert_eq!(
+                        find(&index, hash(line, 2 * number as u32 + 1), number, span),
+                        is_held,
+                        "{number} {first}"
+                    );
+                }
+                assert!(!find(&index, hash((line + 1) % LINES as u64, 999), first, span));
+            }
+            // Slots of what is forgotten are free, so the line has room for another one.
+            let span = Span { first: 11, next: numbers.end };
+            index.insert(hash(line, 77), span);
+            assert_eq!(index.lines[line as usize][0], 77 << 32 | span.next);
+            assert!(find(&index, hash(line, 77), span.next, Span { next: span.next + 1, ..span }));
+        }
+    }
+
+    #[test]
+    fn a_tag_is_never_zero() {
+        for (hash, expected) in [(0, 1), (1, 1), (0xabcd_0000_1234_5678, 0x1234_5679), (u64::MAX, u32::MAX)] {
+            assert_eq!(tag(hash), expected);
+        }
+    }
+}

@@ -116,3 +116,48 @@ impl Ring {
         (number & self.mask) as usize
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Acquire;
+
+    use table::Pages;
+
+    use super::*;
+    use crate::testing::transfer;
+
+    fn record(number: u64) -> Record {
+        Record { operation: transfer(number, 1, 2, 3), value: (7 * number).into() }
+    }
+
+    /// Who reads from outside finds each word where the layout has it, and a record is kept until it is overtaken.
+    #[test]
+    fn the_header_tells_what_is_kept() {
+        let region = |bytes| Region::anonymous(bytes, Pages::Small, false).unwrap();
+        let key = std::array::from_fn(|word| 100 + word as u64);
+        let memory = || (region(window_header::BYTES), region(Ring::bytes(8)));
+        let (header, records) = memory();
+        let mut ring = Ring::within(header, records, 8, 40, 0x1234, key).unwrap();
+        let word = |ring: &Ring, at: usize| ring.header[at / 8].load(Acquire);
+        let told =
+            |ring: &Ring| [window_header::BEGUN, window_header::WRITTEN, window_header::FIRST].map(|at| word(ring, at));
+        for (at, expected) in key.iter().enumerate() {
+            assert_eq!(word(&ring, window_header::KEY + 8 * at), *expected);
+        }
+        // Three bits of place, behind the number of lines.
+        assert_eq!(word(&ring, window_header::LINES), 3 << 32 | 0x1234);
+        assert_eq!(told(&ring), [40, 40, 40]);
+        for number in 40..60 {
+            ring.put(number, &record(number));
+            assert_eq!(told(&ring), [number + 1, number + 1, 40]);
+            for kept in number.saturating_sub(7).max(40)..=number {
+                assert_eq!(ring.get(kept, number + 1), Some(record(kept)));
+            }
+            assert!(number < 48 || ring.get(number - 8, number + 1).is_none());
+        }
+        ring.forget(55);
+        assert_eq!(told(&ring), [60, 60, 55]);
+        let (header, records) = memory();
+        assert!(Ring::within(header, records, 4096, 0, 1, key).is_none(), "there is no memory for so many");
+    }
+}
