@@ -197,3 +197,75 @@ fn fold(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);
     product as u64 ^ (product >> 64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use wire::{AccountId, TransactionId};
+
+    use super::*;
+    use crate::testing::transfer;
+
+    const CAPACITY: usize = 64;
+
+    fn window(next: u64) -> Window {
+        let memory = Memory::anonymous(Memory::sizes_of(CAPACITY, CAPACITY)).unwrap();
+        Window::within(memory, CAPACITY, CAPACITY, next, &Secret::default()).unwrap()
+    }
+
+    fn push(window: &mut Window, number: u64, time: u64, elapsed: u64) {
+        let operation = transfer(number, 1, 2, 3);
+        let record = Record { operation, value: 0.into() };
+        window.push(window.hash(&operation), number, &record, time, elapsed, 100);
+    }
+
+    /// The hash of an identity, calculated apart from it: the program in the kernel makes the same.
+    #[test]
+    fn an_identity_has_this_hash() {
+        let mut window = window(0);
+        window.key = std::array::from_fn(|word| 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(word as u64 + 1));
+        let hash =
+            |source: u128, id: u128| window.hash(&Operation::refer(TransactionId::from(id), AccountId::from(source)));
+        assert_eq!(hash(0, 0), 0xaf1f_32c6_1257_429e);
+        let (source, id) = (0x0123_4567_89ab_cdef_fedc_ba98_7654_3210, 0xffff_ffff_0000_0000_0f1e_2d3c_4b5a_6978);
+        assert_eq!(hash(source, id), 0x7904_b1fe_7d46_fe31);
+    }
+
+    /// Stretches begin and end at multiples of their length, whenever the first operation comes, and are forgotten whole.
+    #[test]
+    fn operations_are_forgotten_in_stretches() {
+        let mut window = window(10);
+        for (number, time, elapsed) in [(10, 7, 250), (11, 9, 299), (12, 8, 300), (13, 0, 399), (15, 3, 720)] {
+            push(&mut window, number, time, elapsed);
+        }
+        let stretches =
+            window.stretches.iter().map(|each| (each.first, each.since, each.until, each.newest, each.operations));
+        assert_eq!(Vec::from_iter(stretches), [(10, 250, 300, 9, 2), (12, 300, 400, 8, 2), (15, 720, 800, 3, 1)]);
+        assert_eq!(window.fill(750), Fill { operations: 5, capacity: CAPACITY, age: 500 });
+        window.forget_while(|stretch| stretch.until <= 400);
+        assert_eq!((window.span.first, window.span.next, window.horizon()), (15, 16, 9));
+        assert_eq!(window.fill(750), Fill { operations: 1, capacity: CAPACITY, age: 30 });
+        window.forget_while(|_| true);
+        assert_eq!((window.span.first, window.span.next, window.horizon()), (16, 16, 9));
+        assert_eq!(window.fill(750), Fill { operations: 0, capacity: CAPACITY, age: 0 });
+        window.raise_horizon(5);
+        assert_eq!(window.horizon(), 9);
+        window.raise_horizon(20);
+        assert_eq!(window.horizon(), 20);
+    }
+
+    /// It is full at its capacity, and takes a quarter more of what a journal gives back; numbers have to be told apart by 32 bits.
+    #[test]
+    fn a_window_is_full() {
+        let mut window = window(1);
+        for number in 1..=80 {
+            assert_eq!((window.is_full(), window.is_overfull()), (number > 64, false));
+            push(&mut window, number, 0, number);
+        }
+        assert!(window.is_full() && window.is_overfull());
+        let mut window = self::window(1);
+        for (next, is_full) in [(1 << 32, true), ((1 << 32) - 1, false), (u64::MAX, true)] {
+            window.span.next = next;
+            assert_eq!(window.is_full(), is_full, "{next}");
+        }
+    }
+}
