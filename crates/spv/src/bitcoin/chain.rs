@@ -316,7 +316,18 @@ impl HeaderChain {
         let parent = *self.by_hash.get(&header.previous).ok_or(unlinked)?;
         let height = self.node(parent).height + 1;
         self.check_difficulty(header, parent)?;
-        let (time, median) = (header.time.get(), self.median_time(parent));
+        self.check_time(header.time.get(), parent, now)?;
+        let (version, least) = (header.version.get() as i32, self.network.least_version(height));
+        if version < least {
+            return Err(HeaderError::Version { height, version, least });
+        }
+        let work = self.node(parent).work.checked_add(U256::work_of_target(target)).unwrap_or(U256::MAX);
+        Ok(Checked { height, parent, work })
+    }
+
+    /// Checks that the time of the header that follows `parent` is neither too far back nor ahead of the clock.
+    fn check_time(&self, time: u32, parent: u32, now: u64) -> Result<(), HeaderError> {
+        let (height, median) = (self.node(parent).height + 1, self.median_time(parent));
         if time <= median {
             return Err(HeaderError::TooEarly { height, time, median });
         }
@@ -329,12 +340,7 @@ impl HeaderChain {
         if u64::from(time) > now.saturating_add(FUTURE_LIMIT.into()) {
             return Err(HeaderError::FromTheFuture { height, time });
         }
-        let (version, least) = (header.version.get() as i32, self.network.least_version(height));
-        if version < least {
-            return Err(HeaderError::Version { height, version, least });
-        }
-        let work = self.node(parent).work.checked_add(U256::work_of_target(target)).unwrap_or(U256::MAX);
-        Ok(Checked { height, parent, work })
+        Ok(())
     }
 
     /// The median of the times of the last eleven headers up to `last`.

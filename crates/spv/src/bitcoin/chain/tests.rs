@@ -86,7 +86,7 @@ fn every_rule_has_its_error() {
     let early = mine(BlockHeader { time: median.into(), ..next });
     assert_eq!(insert(early, LATER), Err(HeaderError::TooEarly { height: 13, time: median, median }));
     assert!(insert(mine(BlockHeader { time: (median + 1).into(), ..next }), LATER).is_ok());
-    let now = u64::from(next.time.get() - FUTURE_LIMIT);
+    let now = u64::from(next.time.get() - 7_200);
     assert!(insert(next, now).is_ok());
     assert_eq!(insert(next, now - 1), Err(HeaderError::FromTheFuture { height: 13, time: next.time.get() }));
     // Nothing of this changed the chain.
@@ -169,7 +169,14 @@ fn testnet4_follows_the_first_block_of_an_interval() {
     chain.nodes[0].header.bits = 0x1c05_a3f4.into();
     let expected = chain.retarget(Compact(0x1c05_a3f4), 0, 600 * last);
     assert_eq!(chain.next_bits(0, last), expected);
+    // An interval begins at most 600 s before the block before it; other blocks, and those of other networks, may do so earlier.
+    let time = chain.nodes[last as usize].header.time.get();
+    let error = HeaderError::TimeWarp { height: last + 1, time: time - 601, least: time - 600 };
+    assert_eq!(chain.check_time(time - 601, last, LATER), Err(error));
+    assert_eq!(chain.check_time(time - 600, last, LATER), Ok(()));
+    assert_eq!(chain.check_time(time - 600 - 601, last - 1, LATER), Ok(()));
     chain.network = Network::Testnet;
+    assert_eq!(chain.check_time(time - 601, last, LATER), Ok(()));
     assert_ne!(chain.next_bits(0, last), expected);
 }
 
@@ -185,8 +192,41 @@ fn begins_at_a_trusted_header() {
     assert_eq!((chain.header(699_999), chain.hash(700_000)), (None, Some(&headers[1].hash())));
     assert!(matches!(chain.insert(headers[0], LATER), Err(HeaderError::Unlinked { .. })));
     assert!(HeaderChain::from_trusted(Network::Mainnet, headers[1], 5).is_err());
-    let too_high = HeaderChain::from_trusted(Network::Regtest, headers[1], u32::MAX);
-    assert_eq!(too_high.err(), Some(HeaderError::Height { height: u32::MAX }));
+    for height in [(1 << 31) + 1, u32::MAX] {
+        let too_high = HeaderChain::from_trusted(Network::Regtest, headers[1], height);
+        assert_eq!(too_high.err(), Some(HeaderError::Height { height }));
+    }
+    assert!(HeaderChain::from_trusted(Network::Regtest, headers[1], 1 << 31).is_ok());
+    // A branch that has more work from the middle of it on.
+    let better = branch(&headers[2], 3, 9);
+    for header in &better[..2] {
+        assert!(matches!(chain.insert(*header, LATER), Ok(Inserted::Side { .. })));
+    }
+    let hashes = |headers: &[BlockHeader]| headers.iter().map(BlockHeader::hash).collect::<Vec<_>>();
+    let (disconnected, connected) = (hashes(&headers[3..]), hashes(&better));
+    assert_eq!(chain.insert(better[2], LATER), Ok(Inserted::Reorganised { fork: 700_001, disconnected, connected }));
+    assert_eq!((chain.first_height(), chain.height(), chain.header(700_002)), (700_000, 700_004, Some(&better[0])));
+}
+
+/// So many headers are kept beside the active branch, and that one goes on.
+#[test]
+fn side_headers_have_a_limit() {
+    let (mut chain, genesis) = regtest();
+    let active = branch(&genesis, 20, 1);
+    for header in &active {
+        chain.insert(*header, LATER).unwrap();
+    }
+    let side = |chain: &mut HeaderChain, number: u32| {
+        let mut header = BlockHeader { previous: genesis.hash(), merkle_root: [2; 32], ..active[0] };
+        header.merkle_root[..4].copy_from_slice(&number.to_le_bytes());
+        chain.insert(mine(header), LATER)
+    };
+    for number in 0..MAX_SIDE_HEADERS as u32 {
+        assert_eq!(side(&mut chain, number), Ok(Inserted::Side { height: 1 }));
+    }
+    assert_eq!(side(&mut chain, u32::MAX), Err(HeaderError::TooManySideHeaders));
+    assert_eq!(chain.insert(after(&active[19], 1), LATER), Ok(Inserted::Extended { height: 21 }));
+    assert_eq!(chain.height(), 21);
 }
 
 proptest! {
