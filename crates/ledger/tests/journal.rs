@@ -318,38 +318,92 @@ fn written(disk: &SimulatedDisk) -> Vec<(PathBuf, u64, u64)> {
 
 #[test]
 fn a_flipped_bit_anywhere_is_found() {
-    let disk = SimulatedDisk::new(1);
-    let mut model = Model::default();
-    let (mut journal, _) = open(&disk).unwrap();
-    let mut batch = Batch::new();
-    for count in [1, 18, 3, 2] {
-        model.fill(&mut batch, count, count);
-        model.durable = journal.commit(&mut batch, 5).unwrap();
-    }
-    journal.seal(6).unwrap();
-    let bytes = written(&disk);
-    let seal = bytes.iter().rev().find(|(_, offset, _)| *offset > 0).unwrap().clone();
-    assert!(bytes.len() > 2 * 128 + 24 * 72);
-    for (index, (path, batch, byte)) in bytes.into_iter().enumerate() {
-        let mask = 1 << (index % 8);
-        disk.damage(&path, byte, mask).unwrap();
-        disk.kill();
-        match open(&disk) {
-            Ok((journal, opened)) => {
-                // A seal that is damaged is cut off, and nothing is lost with it.
-                assert_eq!((&path, batch), (&seal.0, seal.1), "byte {byte}");
-                model.check(&journal, &opened);
-            }
-            Err(Error::Damaged { path: found, offset, .. }) => {
-                assert_eq!((&found, offset), (&path, batch), "byte {byte}")
-            }
-            Err(error) => panic!("byte {byte}: {error}"),
+    // Two segments, and one.
+    for counts in [&[1, 18, 3, 2][..], &[4, 5]] {
+        let disk = SimulatedDisk::new(1);
+        let mut model = Model::default();
+        let (mut journal, _) = open(&disk).unwrap();
+        let mut batch = Batch::new();
+        for &count in counts {
+            model.fill(&mut batch, count, count);
+            model.durable = journal.commit(&mut batch, 5).unwrap();
         }
-        disk.damage(&path, byte, mask).unwrap();
+        journal.seal(6).unwrap();
+        let bytes = written(&disk);
+        let seal = bytes.iter().rev().find(|(_, offset, _)| *offset > 0).unwrap().clone();
+        assert!(bytes.len() as u64 > 128 + counts.iter().sum::<u64>() * 72);
+        for (index, (path, batch, byte)) in bytes.into_iter().enumerate() {
+            let mask = 1 << (index % 8);
+            disk.damage(&path, byte, mask).unwrap();
+            disk.kill();
+            match open(&disk) {
+                Ok((journal, opened)) => {
+                    // A seal that is damaged is cut off, and nothing is lost with it.
+                    assert_eq!((&path, batch), (&seal.0, seal.1), "byte {byte}");
+                    model.check(&journal, &opened);
+                }
+                Err(Error::Damaged { path: found, offset, .. }) => {
+                    assert_eq!((&found, offset), (&path, batch), "byte {byte}")
+                }
+                Err(error) => panic!("byte {byte}: {error}"),
+            }
+            disk.damage(&path, byte, mask).unwrap();
+        }
+        disk.kill();
+        let (journal, opened) = open(&disk).unwrap();
+        model.check(&journal, &opened);
     }
-    disk.kill();
-    let (journal, opened) = open(&disk).unwrap();
-    model.check(&journal, &opened);
+}
+
+/// A disk with a journal of batches with so many operations, a page each, and the bytes of its first segment.
+fn journal_of(counts: &[u64], salt: u64) -> (SimulatedDisk, String, Vec<u8>) {
+    let disk = SimulatedDisk::new(17);
+    let (mut journal, _) = open(&disk).unwrap();
+    let (mut model, mut batch) = (Model::default(), Batch::new());
+    for &count in counts {
+        model.fill(&mut batch, count, salt);
+        journal.commit(&mut batch, 5).unwrap();
+    }
+    let name = disk.root().list().unwrap().into_iter().find(|name| name.starts_with("journal-")).unwrap();
+    let bytes = disk.root().read(&name).unwrap();
+    (disk, name, bytes)
+}
+
+/// A batch that is whole, but not the one that comes next, is no part of the journal: of another history with this key, with as many
+/// operations before it or others, or from another place.
+#[test]
+fn a_batch_of_another_history_is_found() {
+    let page = |number: usize| number * PAGE as usize..(number + 1) * PAGE as usize;
+    let (_, _, same) = journal_of(&[2, 3], 8);
+    let (_, _, other) = journal_of(&[4, 3], 8);
+    for (from, source, to) in [(2, &same, 2), (2, &other, 2), (2, &same, 1), (1, &same, 2)] {
+        let (disk, name, mut bytes) = journal_of(&[2, 3, 1], 1);
+        bytes[page(to)].copy_from_slice(&source[page(from)]);
+        disk.root().replace(&name, &bytes).unwrap();
+        let error = open(&disk).unwrap_err();
+        let is_there = matches!(&error, Error::Damaged { offset, .. } if *offset == to as u64 * PAGE);
+        assert!(is_there, "page {from} at {to}: {error}");
+    }
+    // The second batch in place of the first, in a journal that has nothing else.
+    let (disk, name, mut bytes) = journal_of(&[2], 1);
+    bytes[page(1)].copy_from_slice(&journal_of(&[2, 3], 1).2[page(2)]);
+    disk.root().replace(&name, &bytes).unwrap();
+    let error = open(&disk).unwrap_err();
+    assert!(matches!(error, Error::Damaged { offset: PAGE, .. }), "{error}");
+}
+
+/// Where older segments were given free, the first batch of what is left is where all begins.
+#[test]
+fn a_broken_first_batch_is_found() {
+    let disk = SimulatedDisk::new(18);
+    let (mut journal, mut model) = (open(&disk).unwrap().0, Model::default());
+    pages(&mut journal, &mut model, 4);
+    journal.log().prune(4).unwrap();
+    let name = disk.root().list().unwrap().into_iter().find(|name| name.starts_with("journal-")).unwrap();
+    drop(journal);
+    disk.damage(disk.root().path().join(name), PAGE + 150, 1).unwrap();
+    let error = open(&disk).unwrap_err();
+    assert!(error.to_string().contains("its first batch is broken"), "{error}");
 }
 
 /// Whatever is behind the cut: durable batches, batches of which the chain of digests would not tell, or nothing yet.
@@ -549,10 +603,17 @@ fn a_log_tells_where_a_time_begins() {
     log.prune(u64::MAX).unwrap();
     assert_eq!((log.segments(), log.first_sequence(), log.since(0, 31), spares()), (1, 28, 28, 6));
     drop(journal);
+    // A restart keeps the spares, and the segment that is prepared.
+    let (mut journal, _) = open(&disk).unwrap();
+    assert!(spares() == 6 && !journal.log().needs_preparation());
+    pages(&mut journal, &mut model, 1);
+    assert_eq!(spares(), 5);
+    drop(journal);
     // Files of another length are of no use to a journal with longer segments.
     let longer = Options { segment_bytes: 8 * PAGE, ..options() };
     let (mut journal, _) = Journal::open(disk.root(), &longer).unwrap();
-    pages(&mut journal, &mut model, 8);
+    assert!(spares() == 0 && journal.log().needs_preparation());
+    pages(&mut journal, &mut model, 15);
     journal.log().prune(u64::MAX).unwrap();
     assert_eq!((journal.log().segments(), spares()), (1, 1), "the longer one");
     model.first = journal.log().first_sequence();

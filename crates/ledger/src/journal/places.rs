@@ -52,3 +52,47 @@ impl Places {
         while self.0.pop_front_if(|place| place.segment < segment).is_some() {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::Position;
+    use super::*;
+
+    /// A place every 64 KiB of a segment, and where each segment begins.
+    #[test]
+    fn places_are_a_stride_apart() {
+        let mut places = Places::default();
+        assert!(places.before(1).is_none() && places.since(0).is_none() && places.timestamp() == 0);
+        let stride = 64 << 10;
+        for (sequence, segment, offset) in [
+            (1, 1, 4096),
+            (5, 1, 8192),
+            (9, 1, stride - 4096),
+            (20, 1, stride),
+            (25, 1, stride + 4096),
+            (40, 1, 3 * stride + 4096),
+            (50, 2, 3 * stride + 8192),
+            (60, 2, 4 * stride),
+        ] {
+            let position = Position { sequence, ..Position::START };
+            places.push(segment, offset, &BatchHeader::new(&position, (1, 0), 100 * sequence));
+        }
+        let kept = Vec::from_iter(places.0.iter().map(|place| (place.sequence, place.segment, place.offset)));
+        let last = (60, 2, 4 * stride);
+        assert_eq!(kept, [(1, 1, 4096), (20, 1, stride), (40, 1, 3 * stride + 4096), (50, 2, 3 * stride + 8192), last]);
+        assert_eq!(places.timestamp(), 6_000);
+        let before = |sequence| places.before(sequence).map(|place| place.sequence);
+        assert_eq!(
+            [0, 1, 19, 20, 21, 59, 60, 99].map(before),
+            [None, Some(1), Some(1), Some(20), Some(20), Some(50), Some(60), Some(60)]
+        );
+        let since = |timestamp| places.since(timestamp).unwrap().sequence;
+        assert_eq!([0, 100, 101, 2_000, 2_001, 6_000, 6_001, 9_999].map(since), [1, 1, 1, 1, 20, 50, 60, 60]);
+        places.prune(1);
+        assert_eq!(places.0.len(), 5);
+        places.prune(2);
+        assert_eq!(places.0.iter().map(|place| place.sequence).collect::<Vec<_>>(), [50, 60]);
+        places.prune(3);
+        assert!(places.0.is_empty());
+    }
+}

@@ -317,10 +317,7 @@ impl HeaderChain {
         let height = self.node(parent).height + 1;
         self.check_difficulty(header, parent)?;
         self.check_time(header.time.get(), parent, now)?;
-        let (version, least) = (header.version.get() as i32, self.network.least_version(height));
-        if version < least {
-            return Err(HeaderError::Version { height, version, least });
-        }
+        check_version(self.network, header, height)?;
         let work = self.node(parent).work.checked_add(U256::work_of_target(target)).unwrap_or(U256::MAX);
         Ok(Checked { height, parent, work })
     }
@@ -470,6 +467,11 @@ fn check_target(network: Network, header: &BlockHeader) -> Result<U256, HeaderEr
     let bits = header.bits.get();
     let target = header.target().map_err(|error| HeaderError::Target { bits, error })?;
     if target > network.proof_of_work_limit() { Err(HeaderError::TooEasy { bits }) } else { Ok(target) }
+}
+
+fn check_version(network: Network, header: &BlockHeader, height: u32) -> Result<(), HeaderError> {
+    let (version, least) = (header.version.get() as i32, network.least_version(height));
+    if version < least { Err(HeaderError::Version { height, version, least }) } else { Ok(()) }
 }
 
 fn check_hash(hash: &Hash, target: U256) -> Result<(), HeaderError> {

@@ -138,6 +138,46 @@ fn retarget_leaves_a_step_out() {
     let header = BlockHeader { bits: 0x1c00_ffff.into(), ..genesis };
     let error = HeaderError::DifficultyStep { height: last + 1, found: 0x1c00_ffff };
     assert_eq!(late.check_difficulty(&header, 0), Err(error));
+    let header = BlockHeader { bits: 0x1c01_68fd.into(), ..genesis };
+    assert_eq!(late.check_difficulty(&header, 0), Ok(()));
+}
+
+/// BIP34, BIP66 and BIP65 retire versions at heights; negative ones are below all.
+#[test]
+fn versions_are_retired() {
+    let genesis = Network::Mainnet.genesis();
+    for (height, version, least) in [
+        (227_930, -1, None),
+        (227_931, 1, Some(2)),
+        (227_931, 2, None),
+        (363_725, 2, Some(3)),
+        (363_725, 3, None),
+        (388_381, -1, Some(4)),
+        (388_381, 4, None),
+        (388_381, 0x2000_0000, None),
+    ] {
+        let header = BlockHeader { version: (version as u32).into(), ..genesis };
+        let error = least.map(|least| HeaderError::Version { height, version, least });
+        assert_eq!(check_version(Network::Mainnet, &header, height).err(), error);
+    }
+}
+
+#[test]
+fn an_ancestor_is_that_of_its_branch() {
+    let (mut chain, genesis) = regtest();
+    let (first, second) = (branch(&genesis, 5, 1), branch(&genesis, 4, 2));
+    for header in first.iter().chain(&second) {
+        chain.insert(*header, LATER).unwrap();
+    }
+    for (headers, begins) in [(&first, 1), (&second, 6)] {
+        for (from, to) in (0..headers.len()).flat_map(|from| (0..=from).map(move |to| (from, to))) {
+            let found = chain.ancestor(begins + from as u32, to as u32 + 1).map(|node| node.header);
+            assert_eq!(found, Some(headers[to]), "{from} {to}");
+        }
+        assert_eq!(chain.ancestor(begins, 0).map(|node| node.header), Some(genesis));
+    }
+    let late = HeaderChain::start(Network::Regtest, genesis, 7);
+    assert!(late.ancestor(0, 6).is_none() && late.ancestor(0, 7).is_some());
 }
 
 #[test]
