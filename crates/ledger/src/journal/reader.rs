@@ -212,3 +212,36 @@ impl JournalReader {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use storage::{Mode, Random, SimulatedDisk};
+
+    use super::*;
+
+    /// Whatever is read after what, the bytes are those of the file, and nothing behind the limit is needed.
+    #[test]
+    fn a_window_has_the_bytes_of_the_file() {
+        let content = Vec::from_iter((0..3 * CHUNK as u32 + 500).map(|at| (at ^ at >> 8 ^ at >> 16) as u8));
+        let root = SimulatedDisk::new(1).root();
+        root.replace("segment", &content).unwrap();
+        let file = root.open("segment", Mode::Read).unwrap();
+        let limit = content.len() as u64;
+        let (mut random, mut window) = (Random::new(1), Window::default());
+        for _ in 0..2_000 {
+            let most = if random.chance(0.1) { 2 * CHUNK } else { 3 * PAGE };
+            let length = random.below(most.min(limit)) + 1;
+            let offset = match random.below(3) {
+                // Right behind what was read, or at the last place where it is still there.
+                0 => (window.start + window.filled as u64).saturating_sub(random.below(2) * length),
+                _ => random.below(limit),
+            };
+            let offset = offset.min(limit - length);
+            let expected = &content[offset as usize..][..length as usize];
+            assert!(window.bytes(&*file, offset, length, limit).unwrap() == expected, "{length} at {offset}");
+            if random.chance(0.05) {
+                window.clear();
+            }
+        }
+    }
+}

@@ -162,6 +162,21 @@ fn versions_are_retired() {
     }
 }
 
+/// A target may be the limit, as Signet's is, and a hash the target.
+#[test]
+fn work_is_enough_at_the_limit() {
+    for network in Network::ALL {
+        let genesis = network.genesis();
+        assert_eq!(check_proof_of_work(network, &genesis), Ok(genesis.hash()));
+    }
+    let hash = [7; 32];
+    let target = U256::from_le_bytes(&hash);
+    assert_eq!(check_hash(&hash, target), Ok(()));
+    let mut above = hash;
+    above[0] += 1;
+    assert_eq!(check_hash(&above, target), Err(HeaderError::ProofOfWork { hash: above }));
+}
+
 #[test]
 fn an_ancestor_is_that_of_its_branch() {
     let (mut chain, genesis) = regtest();
