@@ -95,6 +95,7 @@ impl Model {
     fn read(&self, journal: &Journal, from: u64) {
         let mut reader = journal.log().reader(from).unwrap();
         let (mut sequence, mut timestamp) = (from, 0);
+        assert_eq!((reader.next_sequence(), reader.behind()), (from, self.durable + 1 - from));
         while let Some(batch) = reader.next().unwrap() {
             assert_eq!(batch.first_sequence, sequence);
             // Of a batch that is read from its middle on they are those before all of it.
@@ -116,8 +117,7 @@ impl Model {
             assert_eq!(tails.next(), None);
             assert_eq!(batch.last_sequence() + 1, sequence);
         }
-        assert_eq!(sequence, self.durable + 1);
-        assert_eq!(reader.behind(), 0);
+        assert_eq!((sequence, reader.next_sequence(), reader.behind()), (self.durable + 1, sequence, 0));
     }
 }
 

@@ -284,5 +284,14 @@ mod tests {
         let bytes = build(&leaves, &[false, false, false, true, false, false]);
         let block = MerkleBlock::parse(&bytes).unwrap();
         assert_eq!(block.verify_with_coinbase(&coinbase), Err(MerkleBlockError::CoinbaseNotProved));
+        // Another transaction at its place, and it at another place.
+        let other = self::coinbase(b"other", 30);
+        let bytes = build(&leaves, &[true, false, false, true, false, false]);
+        let block = MerkleBlock::parse(&bytes).unwrap();
+        assert_eq!(block.verify_with_coinbase(&other), Err(MerkleBlockError::CoinbaseNotProved));
+        leaves.swap(0, 3);
+        let bytes = build(&leaves, &[false, false, false, true, false, false]);
+        let block = MerkleBlock::parse(&bytes).unwrap();
+        assert_eq!(block.verify_with_coinbase(&coinbase), Err(MerkleBlockError::CoinbaseNotProved));
     }
 }

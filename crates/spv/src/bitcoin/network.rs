@@ -145,6 +145,11 @@ mod tests {
     }
 
     #[test]
+    fn names_are_those_of_bitcoin_core() {
+        assert_eq!(Network::ALL.map(Network::name), ["main", "test", "testnet4", "regtest", "signet"]);
+    }
+
+    #[test]
     fn limits_have_the_compact_form_of_genesis() {
         for network in Network::ALL {
             assert_eq!(Compact::from_target(network.proof_of_work_limit()), network.easiest());

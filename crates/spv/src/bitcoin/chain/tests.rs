@@ -177,6 +177,16 @@ fn work_is_enough_at_the_limit() {
     assert_eq!(check_hash(&above, target), Err(HeaderError::ProofOfWork { hash: above }));
 }
 
+/// On regtest the difficulty is the same for ever, whatever the times are.
+#[test]
+fn regtest_never_changes_its_difficulty() {
+    let (mut chain, genesis) = regtest();
+    for header in branch(&genesis, RETARGET_INTERVAL as usize, 1) {
+        chain.insert(header, LATER).unwrap();
+    }
+    assert_eq!((chain.height(), chain.tip().bits), (RETARGET_INTERVAL, genesis.bits));
+}
+
 #[test]
 fn an_ancestor_is_that_of_its_branch() {
     let (mut chain, genesis) = regtest();
