@@ -392,6 +392,18 @@ fn a_batch_of_another_history_is_found() {
     assert!(matches!(error, Error::Damaged { offset: PAGE, .. }), "{error}");
 }
 
+/// A segment has exactly its length, also where that is not written in whole strides of a megabyte.
+#[test]
+fn a_segment_is_as_long_as_it_was_made() {
+    let disk = SimulatedDisk::new(19);
+    let segment_bytes = (3 << 20) + 5 * PAGE;
+    let (journal, _) = Journal::open(disk.root(), &Options { segment_bytes, ..options() }).unwrap();
+    journal.log().prepare().unwrap();
+    for name in disk.root().list().unwrap() {
+        assert_eq!(disk.root().read(&name).unwrap().len() as u64, segment_bytes, "{name}");
+    }
+}
+
 /// Where older segments were given free, the first batch of what is left is where all begins.
 #[test]
 fn a_broken_first_batch_is_found() {

@@ -136,6 +136,14 @@ mod tests {
         }
     }
 
+    /// A block of 4,000,000 units of weight has 16,666 transactions of 240 at most, which make a tree of depth 15.
+    #[test]
+    fn transactions_have_a_limit() {
+        let path = [[1; 32]; 15];
+        assert!(root_of_path(&[2; 32], 0, 16_666, &path).is_ok());
+        assert_eq!(root_of_path(&[2; 32], 0, 16_667, &path), Err(PathError::Transactions(16_667)));
+    }
+
     #[test]
     fn every_rule_has_its_error() {
         let leaves = model::leaves(5);

@@ -177,6 +177,15 @@ mod tests {
         U256 { limbs: [low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64] }
     }
 
+    #[test]
+    fn bytes_are_in_either_order() {
+        let mut bytes: [u8; 32] = std::array::from_fn(|at| at as u8);
+        let number = U256::from_le_bytes(&bytes);
+        bytes.reverse();
+        assert_eq!(number.to_be_bytes(), bytes);
+        assert_eq!(number.to_string(), "1f1e1d1c1b1a191817161514131211100f0e0d0c0b0a09080706050403020100");
+    }
+
     proptest! {
         #[test]
         fn agrees_with_u128(a in any::<u128>(), b in 1..=u128::MAX, small in 1..=u32::MAX, shift in 0..128_u32) {
