@@ -641,7 +641,9 @@ fn the_last_segment_with_a_batch_stays() {
     disk.set_faults(Faults { sync: 1.0, ..Faults::default() });
     let mut batch = Batch::new();
     model.fill(&mut batch, 1, 1);
-    journal.commit(&mut batch, 400).unwrap_err();
+    assert!(journal.failure().is_none());
+    let error = journal.commit(&mut batch, 400).unwrap_err();
+    assert_eq!(journal.failure().unwrap().to_string(), error.to_string());
     disk.set_faults(Faults::default());
     let log = journal.log();
     log.prune(u64::MAX).unwrap();
@@ -739,6 +741,29 @@ fn group_commit_step_by_step() {
     assert!(committer.commit_next().is_none());
 }
 
+/// A batch that does not fit what is left goes to the next segment, and what is left of that one has room then.
+#[test]
+fn group_commit_turns_to_the_next_segment() {
+    let disk = SimulatedDisk::new(20);
+    let (mut journal, mut model) = (open(&disk).unwrap().0, Model::default());
+    pages(&mut journal, &mut model, 1);
+    let (submitter, mut committer, preparer) = group_commit(journal);
+    for (pages, left) in [(3, 0), (2, 1)] {
+        preparer.prepare().unwrap();
+        let mut submission = submitter.begin();
+        // As many as have room in so many pages.
+        let count = Batch::new().room(pages * PAGE);
+        for sequence in model.salts.len() as u64 + 1..=(model.salts.len() + count) as u64 {
+            model.salts.push(1);
+            submission
+                .push_signed(&SignedOperation::unsigned(operation(sequence, 1), 0, 0, Promise::Durable, [0; 33]), 0);
+        }
+        drop(submission);
+        model.durable = committer.commit().unwrap();
+        assert_eq!(room_and_refusal(&submitter), (Ok(Batch::new().room(left * PAGE)), Status::Busy));
+    }
+}
+
 /// What failed once is failed for good, and says why.
 #[test]
 fn group_commit_fails_for_good() {
@@ -754,6 +779,8 @@ fn group_commit_fails_for_good() {
     submitter.wake();
     committer.commit_next().unwrap().unwrap_err();
     assert_eq!(submitter.failure().unwrap().to_string(), cause, "the first failure is the cause");
+    // Nothing can be sealed any more.
+    assert!(committer.seal().is_ok());
     submitter.stop();
     assert!(committer.commit_next().is_none());
 }

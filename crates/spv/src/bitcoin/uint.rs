@@ -93,7 +93,7 @@ impl U256 {
     /// The number moved up by `by` bits; what leaves at the top is lost.
     pub fn shift_left(self, by: u32) -> Self {
         let (words, bits) = ((by / 64) as usize, by % 64);
-        let limb = |i: usize| if i < 4 { self.limbs[i] } else { 0 };
+        let limb = |i: usize| self.limbs[i];
         let limbs = std::array::from_fn(|i| match (i.checked_sub(words), bits) {
             (None, _) => 0,
             (Some(from), 0) => limb(from),
