@@ -31,7 +31,8 @@ impl Window {
 
     /// The bytes from `offset` on, `length` of them, of a file that is read up to `limit` only.
     fn bytes(&mut self, file: &dyn File, offset: u64, length: u64, limit: u64) -> Result<&[u8], storage::Error> {
-        let is_there = offset >= self.start && offset + length <= self.start + self.filled as u64;
+        let end = self.start + self.filled as u64;
+        let is_there = offset >= self.start && offset + length <= end;
         if !is_there {
             let wanted = length.max(CHUNK.min(limit.saturating_sub(offset))) as usize;
             self.buffer.resize(wanted.max(self.buffer.len()), 0);
