@@ -313,6 +313,31 @@ fn steady(empty: u64, blocks: u64, step: u64) -> Vec<Block> {
     (0..blocks).map(block).collect()
 }
 
+/// After a long time without operations those that came last are given, and a retry of one is answered alike.
+#[test]
+fn a_ledger_is_given_after_a_long_silence() {
+    let mut first = Replica::new(1);
+    let mut blocks = steady(0, 20, SECOND);
+    let retry = blocks.last().unwrap().frames.clone();
+    let end = blocks.last().unwrap().time;
+    blocks.extend((1..=10).map(|number| Block { time: end + number * 40 * SECOND, frames: vec![] }));
+    for (block, number) in blocks.iter().zip(1..) {
+        first.execute(block).unwrap();
+        let given = given(&first.ledger);
+        assert!(given.2.iter().any(|(_, records, _)| !records.is_empty()), "block {number}");
+        let disk = SimulatedDisk::new(number);
+        let recent = restore(&disk, &given).unwrap();
+        assert_eq!(Some(recent), first.ledger.recent(number), "block {number}");
+        assert_eq!(open(&disk, number).unwrap().recent(number), Some(recent), "block {number}");
+    }
+    let disk = SimulatedDisk::new(99);
+    restore(&disk, &given(&first.ledger)).unwrap();
+    let mut other = Replica { ledger: open(&disk, 99).unwrap(), disk };
+    let block = Block { time: end + 500 * SECOND, frames: retry };
+    assert_eq!(other.execute(&block).unwrap(), first.execute(&block).unwrap());
+    assert_eq!(other.ledger.tip().hash, first.ledger.tip().hash);
+}
+
 /// What blocks before the last one came to is known again after a restart, as far as the journal tells.
 #[test]
 fn what_is_known_of_blocks_before_a_restart() {
