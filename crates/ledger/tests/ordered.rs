@@ -330,6 +330,9 @@ fn a_ledger_is_given_after_a_long_silence() {
         assert_eq!(Some(recent), first.ledger.recent(number), "block {number}");
         assert_eq!(open(&disk, number).unwrap().recent(number), Some(recent), "block {number}");
     }
+    // Of what came before the last ones nothing is needed.
+    let heights = recent_heights(&first.ledger.chain(), &OPTIONS.limits.retries, 30).unwrap();
+    assert_eq!(heights, 20..=30);
     let disk = SimulatedDisk::new(99);
     restore(&disk, &given(&first.ledger)).unwrap();
     let mut other = Replica { ledger: open(&disk, 99).unwrap(), disk };
