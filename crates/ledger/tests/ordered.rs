@@ -457,7 +457,7 @@ fn nothing_that_is_given_can_be_changed() {
         let mut at = |length: usize| random.number() as usize % length;
         let (block, batch) = (at(bad.0.len()), at(bad.2.len()));
         let flip = |bytes: &mut [u8], at: usize| bytes[at] ^= 1;
-        match number % 6 {
+        match number % 7 {
             0 => flip(bad.0[block].header.as_mut_bytes(), at(128)),
             1 if !bad.0[block].operations.is_empty() => {
                 let bytes = bad.0[block].operations.as_mut_bytes();
@@ -476,6 +476,7 @@ fn nothing_that_is_given_can_be_changed() {
             }
             4 => flip(bad.1.as_mut_bytes(), at(16)),
             5 => drop(bad.2.remove(batch)),
+            6 => flip(bad.2[batch].0.as_mut_bytes(), at(128)),
             _ => continue,
         }
         assert!(!holds(&bad, number), "change {number} does not matter");
