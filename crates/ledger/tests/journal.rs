@@ -121,14 +121,6 @@ impl Model {
     }
 }
 
-fn is_full(error: &Error) -> bool {
-    match error {
-        Error::Storage(error) => matches!(**error, storage::Error::Full { .. }),
-        Error::Failed(error) => is_full(error),
-        _ => false,
-    }
-}
-
 fn open(disk: &SimulatedDisk) -> Result<(Journal, Opened), Error> {
     Journal::open(disk.root(), &options())
 }
@@ -530,7 +522,7 @@ fn a_full_disk_is_found_while_there_is_room() {
     loop {
         if journal.log().needs_preparation() {
             let error = journal.log().prepare().unwrap_err();
-            assert!(is_full(&error), "{error}");
+            assert!(error.is_full(), "{error}");
             told = true;
         }
         if journal.space() == 0 {
@@ -541,6 +533,15 @@ fn a_full_disk_is_found_while_there_is_room() {
     }
     assert!(told && journal.failure().is_none());
     assert_eq!(model.durable, 6, "both segments are full");
+    // A journal that failed because of it says so whenever it is asked.
+    model.fill(&mut batch, 1, 1);
+    let error = journal.commit(&mut batch, 1).unwrap_err();
+    assert!(error.is_full() && journal.commit(&mut batch, 1).unwrap_err().is_full(), "{error}");
+    assert!(!open(&SimulatedDisk::new(21)).unwrap().0.log().reader(2).unwrap_err().is_full());
+    drop(journal);
+    model.salts.pop();
+    batch.clear();
+    let (mut journal, _) = open(&disk).unwrap();
     // Space becomes free, and the journal goes on.
     disk.set_faults(Faults::default());
     journal.log().prepare().unwrap();
@@ -717,7 +718,7 @@ fn group_commit_step_by_step() {
     assert_eq!(room_and_refusal(&submitter), (Ok(0), Status::Busy));
     disk.set_faults(Faults { capacity: disk.used(), ..Faults::default() });
     preparer.prepare().unwrap_err();
-    assert!(is_full(&submitter.failure().unwrap()));
+    assert!(submitter.failure().unwrap().is_full());
     let refused = (Err(Status::StorageFailed), Status::StorageFailed);
     assert_eq!(room_and_refusal(&submitter), refused);
     disk.set_faults(Faults::default());
@@ -773,14 +774,17 @@ fn group_commit_fails_for_good() {
     submitter.begin().push(&operation(1, 1), 1);
     committer.commit_next().unwrap().unwrap_err();
     disk.set_faults(Faults::default());
+    assert!(!submitter.failure().unwrap().is_full());
     let cause = submitter.failure().unwrap().to_string();
     let refused = (Err(Status::StorageFailed), Status::StorageFailed);
     assert_eq!((room_and_refusal(&submitter), submitter.durable()), (refused, 0));
     submitter.wake();
     committer.commit_next().unwrap().unwrap_err();
     assert_eq!(submitter.failure().unwrap().to_string(), cause, "the first failure is the cause");
-    // Nothing can be sealed any more.
-    assert!(committer.seal().is_ok());
+    // Nothing is written any more, no seal either.
+    let changes = disk.changes();
+    committer.seal().unwrap();
+    assert_eq!(disk.changes(), changes);
     submitter.stop();
     assert!(committer.commit_next().is_none());
 }
@@ -858,7 +862,7 @@ fn a_full_disk_refuses_before_anything_is_executed() {
             submitter.wake();
             std::thread::yield_now();
         }
-        assert!(is_full(&submitter.failure().unwrap()));
+        assert!(submitter.failure().unwrap().is_full());
         disk.set_faults(Faults::default());
         while submitter.begin().room().is_err() {
             std::thread::yield_now();

@@ -77,3 +77,14 @@ impl From<storage::Error> for Error {
         Self::Storage(Arc::new(error))
     }
 }
+
+impl Error {
+    /// Is the disk full?
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Storage(error) => matches!(**error, storage::Error::Full { .. }),
+            Self::Failed(error) => error.is_full(),
+            _ => false,
+        }
+    }
+}
