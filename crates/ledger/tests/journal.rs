@@ -34,7 +34,7 @@ fn operation(sequence: u64, salt: u64) -> Operation {
         _ => TransactionId(id(sequence)),
     };
     let operation = Operation::transfer(transaction, AccountId(id(salt)), AccountId(id(sequence + 1)), sequence * 3);
-    let mut operation = if sequence % 5 == 0 { operation.timed() } else { operation };
+    let mut operation = if sequence.is_multiple_of(5) { operation.timed() } else { operation };
     operation.status.set(Status::InsufficientBalance.code());
     operation
 }
