@@ -770,14 +770,16 @@ fn group_commit_turns_to_the_next_segment() {
 fn group_commit_fails_for_good() {
     let disk = SimulatedDisk::new(13);
     let (submitter, mut committer, _preparer) = group_commit(open(&disk).unwrap().0);
-    disk.set_faults(Faults { sync: 1.0, ..Faults::default() });
     submitter.begin().push(&operation(1, 1), 1);
+    committer.commit_next().unwrap().unwrap();
+    disk.set_faults(Faults { sync: 1.0, ..Faults::default() });
+    submitter.begin().push(&operation(2, 1), 2);
     committer.commit_next().unwrap().unwrap_err();
     disk.set_faults(Faults::default());
     assert!(!submitter.failure().unwrap().is_full());
     let cause = submitter.failure().unwrap().to_string();
     let refused = (Err(Status::StorageFailed), Status::StorageFailed);
-    assert_eq!((room_and_refusal(&submitter), submitter.durable()), (refused, 0));
+    assert_eq!((room_and_refusal(&submitter), submitter.durable()), (refused, 1));
     submitter.wake();
     committer.commit_next().unwrap().unwrap_err();
     assert_eq!(submitter.failure().unwrap().to_string(), cause, "the first failure is the cause");
