@@ -120,12 +120,8 @@ SEC("generate") int generate_request(struct xdp_md *context)
 	u32 account = load64(generator + GENERATOR(lowest)) + next.account;
 	bool transfers = command == COMMAND_TRANSFER;
 
-	put32(frame + COMPACT_COMMAND, be32(command));
-	put32(frame + COMPACT_TRANSACTION, be32(next.transaction));
-	put32(frame + COMPACT_SOURCE, be32(account));
+	write_compact(frame, command, next.transaction, account, transfers ? AMOUNT : command == COMMAND_ISSUE ? PLENTY : 0);
 	put32(frame + COMPACT_DESTINATION, transfers ? be32(account + 1) : 0);
-	put32(frame + COMPACT_AMOUNT, transfers ? be32(AMOUNT) : command == COMMAND_ISSUE ? be32(PLENTY) : 0);
-	put16(frame + COMPACT_STATUS, 0);
 	return XDP_TX;
 }
 

@@ -170,12 +170,12 @@ def sentence(words):
     return f"{words}." if re.match(r"\w+ [=+]", words) else f"{words[0].upper()}{words[1:]}."
 
 
-def rust_enum(name, doc, values, derives="", methods=()):
-    """An enumeration of bytes, `values` with name, number and documentation; a method has name, documentation, type, and a result of each value."""
-    lines = [f"/// {doc}", f"#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash{derives})]", "#[repr(u8)]", f"pub enum {name} {{"]
+def rust_enum(name, doc, values, derives="", all_doc="All of them, in the order of their numbers.", methods=()):
+    """An enumeration of bytes, `values` with name, number, documentation, attributes; `methods` with name, documentation, type, results."""
+    lines = [f"/// {doc}", "#[repr(u8)]", f"#[derive(Clone, Copy, Debug, PartialEq, Eq{derives}, Hash)]", f"pub enum {name} {{"]
     for value, code, about, *attributes in values:
-        lines += [wrap("///", about), *attributes, f"{value} = {code},"]
-    lines += ["}\n", f"impl {name} {{", "/// All of them, in the order of their numbers.", f"pub const ALL: &[Self] = &["]
+        lines += [wrap("    ///", about), *attributes, f"{value} = {code},"]
+    lines += ["}\n", f"impl {name} {{", f"/// {all_doc}", f"pub const ALL: [Self; {len(values)}] = ["]
     lines += [f"Self::{value}," for value, *_ in values] + ["];"]
     for method, about, kind, results in methods:
         lines += [f"\n/// {about}", f"pub const fn {method}(self) -> {kind} {{", "match self {"]
@@ -252,15 +252,11 @@ def rust_codes(protocol):
 
 
 def rust_rules(protocol):
-    lines = ["/// The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the",
-             "/// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.",
-             "#[repr(u8)]", "#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]", "pub enum RuleCode {"]
-    for rule in protocol.rules:
-        lines += [wrap("    ///", rule["doc"]), f"    {rule['name']} = {rule['code']},"]
-    lines += ["}\n", "impl RuleCode {", "    /// All rules.", "    ///", "    /// cbindgen:ignore",
-              f"    pub const ALL: [Self; {len(protocol.rules)}] = ["]
-    lines += [f"        Self::{rule['name']}," for rule in protocol.rules]
-    return rust("protocol.toml", "The numbers of the rules.", "\n".join(lines + ["    ];", "}\n"]))
+    doc = ("The rules of all schemes, each with a number that is its own for ever: the number of its bit in a result mask of the\n"
+           "/// wire, and the number that C and Python see. Zero stands for no broken rule, so every number is from 1 to 63.")
+    rules = [(rule["name"], rule["code"], rule["doc"]) for rule in protocol.rules]
+    all_doc = "All rules.\n///\n/// cbindgen:ignore"
+    return rust("protocol.toml", "The numbers of the rules.", rust_enum("RuleCode", doc, rules, ", PartialOrd, Ord", all_doc))
 
 
 def rust_tags(protocol, crate):
@@ -454,19 +450,17 @@ def sv_package(protocol):
 
 
 def sv_coprocessor(coprocessor):
-    def enum(name, width, prefix, values):
-        lines = [f"  typedef enum logic [{width - 1}:0] {{"]
-        lines += [f"    {prefix}{value} = {width}'{'h' if width == 8 else 'd'}{f'{code:02x}' if width == 8 else code}," for value, code in values]
-        return lines[:-1] + [lines[-1][:-1], f"  }} {name};\n"]
+    def enum(name, width, values):
+        return [f"  typedef enum logic [{width - 1}:0] {{", ",\n".join(f"    {value} = {width}'{code}" for value, code in values), f"  }} {name};\n"]
 
     kinds, faults = coprocessor.kinds, coprocessor.faults
     lines = [f"// The codes of the BLS12-381 coprocessor. {made_by('coprocessor.toml')}", "package bls12_381_codes_pkg;",
-             *enum("kind_e", 3, "Kind", [(kind["name"], number) for number, kind in enumerate(kinds)]),
+             *enum("kind_e", 3, [(f"Kind{kind['name']}", f"d{number}") for number, kind in enumerate(kinds)]),
              "  // Slots of a value.", "  function automatic logic [3:0] kind_slots(kind_e kind);", "    unique case (kind)"]
     lines += [f"      Kind{kind['name']}: return 4'd{kind['slots']};" for kind in kinds]
     lines += ["    endcase", "  endfunction\n",
-              *enum("opcode_e", 8, "", [(opcode["name"], opcode["code"]) for opcode in coprocessor.opcodes]),
-              *enum("fault_e", 3, "Fault", [("None", 0)] + [(fault["name"], number) for number, fault in enumerate(faults, 1)])]
+              *enum("opcode_e", 8, [(opcode["name"], f"h{opcode['code']:02x}") for opcode in coprocessor.opcodes]),
+              *enum("fault_e", 3, [("FaultNone", "d0")] + [(f"Fault{fault['name']}", f"d{number}") for number, fault in enumerate(faults, 1)])]
     return "\n".join(lines)[:-1] + "\nendpackage\n"
 
 

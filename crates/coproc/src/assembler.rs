@@ -203,8 +203,7 @@ fn operand(text: &str, labels: &HashMap<String, usize>) -> Result<u16, Problem> 
 
 /// The slots of a value.
 fn value(word: &str, fields: &[&str]) -> Result<Vec<Slot>, Problem> {
-    let named = |kind: &Kind| kind.name() == word;
-    let kind = Kind::ALL.iter().copied().find(named).ok_or_else(|| Problem::Type(word.to_string()))?;
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == word).ok_or_else(|| Problem::Type(word.to_string()))?;
     if fields.len() != kind.slots() {
         return Err(Problem::Count { kind, found: fields.len(), needed: kind.slots() });
     }

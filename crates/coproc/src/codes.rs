@@ -3,8 +3,8 @@
 //! Made by schema/generate.py of schema/coprocessor.toml; change that.
 
 /// The type of a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A number below r, the order of the groups.
     Scalar = 0,
@@ -12,8 +12,8 @@ pub enum Kind {
     Fp = 1,
     /// c0 + c1 u, with u² = -1: c0, c1.
     Fp2 = 2,
-    /// (a0 + a1 v + a2 v²) + (b0 + b1 v + b2 v²) w, with v³ = u + 1 and w² = v: a0, a1, a2, b0, b1, b2, each an
-    /// `fp2`.
+    /// (a0 + a1 v + a2 v²) + (b0 + b1 v + b2 v²) w, with v³ = u + 1 and w² = v: a0, a1, a2, b0, b1, b2, each
+    /// an `fp2`.
     Fp12 = 3,
     /// A point over Fp: x, y; both zero at infinity.
     G1Affine = 4,
@@ -27,7 +27,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of their numbers.
-    pub const ALL: &[Self] = &[
+    pub const ALL: [Self; 8] = [
         Self::Scalar,
         Self::Fp,
         Self::Fp2,
@@ -68,8 +68,8 @@ impl Kind {
 }
 
 /// What an instruction does with its operands a, b and c.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Opcode {
     /// Waits: the program counter stays here until the host starts the machine.
     NoopWait = 0x00,
@@ -104,7 +104,7 @@ pub enum Opcode {
 
 impl Opcode {
     /// All of them, in the order of their numbers.
-    pub const ALL: &[Self] = &[
+    pub const ALL: [Self; 14] = [
         Self::NoopWait,
         Self::CopyReg,
         Self::Jump,
@@ -163,8 +163,8 @@ impl Opcode {
 }
 
 /// Why the machine stopped at an instruction. The instruction has changed nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[repr(u8)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Hash)]
 pub enum Fault {
     /// No such opcode, or a field that the instruction does not have is not zero.
     #[error("this is not an instruction")]
@@ -188,5 +188,5 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, in the order of their numbers.
-    pub const ALL: &[Self] = &[Self::Opcode, Self::Counter, Self::Address, Self::Type, Self::Range, Self::Division];
+    pub const ALL: [Self; 6] = [Self::Opcode, Self::Counter, Self::Address, Self::Type, Self::Range, Self::Division];
 }

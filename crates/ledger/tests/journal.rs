@@ -288,11 +288,16 @@ fn a_failed_sync_is_never_believed() {
     }
 }
 
+/// The names of the segments.
+fn segments(disk: &SimulatedDisk) -> Vec<String> {
+    disk.root().list().unwrap().into_iter().filter(|name| name.starts_with("journal-")).collect()
+}
+
 /// Every byte that a journal of a few segments wrote, with the batch that it belongs to: path, batch offset, byte.
 fn written(disk: &SimulatedDisk) -> Vec<(PathBuf, u64, u64)> {
     let root = disk.root();
     let mut bytes = Vec::new();
-    for name in root.list().unwrap().into_iter().filter(|name| name.starts_with("journal-")) {
+    for name in segments(disk) {
         let content = root.read(&name).unwrap();
         let path = root.path().join(&name);
         bytes.extend((0..128).map(|byte| (path.clone(), 0, byte)));
@@ -356,7 +361,7 @@ fn journal_of(counts: &[u64], salt: u64) -> (SimulatedDisk, String, Vec<u8>) {
         model.fill(&mut batch, count, salt);
         journal.commit(&mut batch, 5).unwrap();
     }
-    let name = disk.root().list().unwrap().into_iter().find(|name| name.starts_with("journal-")).unwrap();
+    let name = segments(&disk).remove(0);
     let bytes = disk.root().read(&name).unwrap();
     (disk, name, bytes)
 }
@@ -403,7 +408,7 @@ fn a_broken_first_batch_is_found() {
     let (mut journal, mut model) = (open(&disk).unwrap().0, Model::default());
     pages(&mut journal, &mut model, 4);
     journal.log().prune(4).unwrap();
-    let name = disk.root().list().unwrap().into_iter().find(|name| name.starts_with("journal-")).unwrap();
+    let name = segments(&disk).remove(0);
     drop(journal);
     disk.damage(disk.root().path().join(name), PAGE + 150, 1).unwrap();
     let error = open(&disk).unwrap_err();
@@ -422,7 +427,7 @@ fn a_segment_cut_anywhere_is_found() {
         model.durable = journal.commit(&mut batch, 5).unwrap();
     }
     journal.log().prepare().unwrap();
-    let names: Vec<_> = disk.root().list().unwrap().into_iter().filter(|name| name.starts_with("journal-")).collect();
+    let names = segments(&disk);
     assert!(names.len() > 2);
     for name in names {
         let whole = disk.root().read(&name).unwrap();
