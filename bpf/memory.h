@@ -27,10 +27,13 @@ typedef unsigned long long u64;
 #define write_barrier() asm volatile("" ::: "memory")
 #else
 #define SHARED
-#ifndef read_barrier
 #define read_barrier() __atomic_thread_fence(__ATOMIC_ACQUIRE)
-#endif
 #define write_barrier() __atomic_thread_fence(__ATOMIC_RELEASE)
+#endif
+
+// What is done before each load of it: nothing, but tests let a writer come there.
+#ifndef before_load
+#define before_load()
 #endif
 
 // The start of the memory, which everything in it is named by its offset from.
@@ -38,16 +41,19 @@ typedef u8 SHARED *memory_t;
 
 INLINE u64 load64(memory_t at)
 {
+	before_load();
 	return *(const volatile u64 SHARED *)at;
 }
 
 INLINE u32 load32(memory_t at)
 {
+	before_load();
 	return *(const volatile u32 SHARED *)at;
 }
 
 INLINE u16 load16(memory_t at)
 {
+	before_load();
 	return *(const volatile u16 SHARED *)at;
 }
 

@@ -21,12 +21,12 @@ fuzz_target!(|data: &[u8]| {
             // A datagram's payload.
             Some((b'd', payload)) => {
                 let ahead = engine.answer(&frame_of(payload), ROOM, now);
-                let host = engine.serve(payload, now);
+                let host = engine.host.serve(payload, now);
                 assert!(ahead.is_none() || ahead == host);
             }
             // A frame of the network.
             Some((b'f', frame)) => drop(engine.answer(frame, ROOM, now)),
-            Some((b't', text)) => drop(engine.execute(&[text, b"\r\n"].concat(), now)),
+            Some((b't', text)) => drop(engine.host.execute(&[text, b"\r\n"].concat(), now)),
             Some((seconds, _)) => now += u32::from(*seconds % 4),
             None => {}
         }

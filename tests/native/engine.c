@@ -2,9 +2,9 @@
 // The engine headers behind plain functions. What is not here is what takes the kernel: maps, locks, the ring.
 #include <string.h>
 
-// Where a reader orders its loads, a writer may have come: tests let one come there.
-void native_read_barrier(void);
-#define read_barrier() native_read_barrier()
+// Between any two loads a writer may have come: tests let one come there.
+void native_before_load(void);
+#define before_load() native_before_load()
 
 #include "answer.h"
 #include "kv.h"
@@ -14,6 +14,7 @@ void native_read_barrier(void);
 u32 native_tier(u8 *start, u32 bytes, memory_t memory);
 u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committed *committed);
 u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now);
+void native_interrupt_changes(memory_t memory);
 
 // As bpf/turnpike.bpf.c.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory)
@@ -84,4 +85,13 @@ u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now)
 	turn_around(&packet, reply.length, reply.sum);
 	mirror_mark(&reply.item);
 	return bytes + reply.length - packet.length;
+}
+
+// Leaves every bucket of the proofs' table as a writer does that is interrupted while it changes it.
+void native_interrupt_changes(memory_t memory)
+{
+	struct table table = table_at(memory + load64(memory + STATE(proofs_at)));
+
+	for (u32 bucket = 0; bucket < table.buckets; bucket++)
+		((struct bucket *)(table.memory + table.buckets_at))[bucket].sequence++;
 }

@@ -1,11 +1,6 @@
 //! The C engines.
 
-use std::{
-    cell::RefCell,
-    ptr::NonNull,
-    sync::atomic::{Ordering, fence},
-    time::Duration,
-};
+use std::{ptr::NonNull, time::Duration};
 
 use ledger::{Ledger, Limits, Secret, retries};
 use proof::Cache;
@@ -13,7 +8,10 @@ use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, m
 use rustix::param::page_size;
 use xdp::{Arena, Committed, Error, InNicConfig, InNicStore, Offsets, State, Tick};
 
-use crate::reference::{MAC, PORT, own_addresses, trusted};
+use crate::{
+    reference::{MAC, PORT, own_addresses, trusted},
+    writer::beside,
+};
 
 /// The longest frame that an engine is given.
 const MOST: usize = 4096;
@@ -21,23 +19,7 @@ const MOST: usize = 4096;
 unsafe extern "C" {
     fn native_tier(start: *mut u8, bytes: u32, memory: *mut u8) -> u32;
     fn native_ledger(start: *mut u8, bytes: u32, memory: *mut u8, now: u64, committed: *mut [u64; 5]) -> u32;
-}
-
-thread_local! {
-    /// What is done wherever an engine orders its reads.
-    static WRITER: RefCell<Option<Box<dyn FnMut()>>> = const { RefCell::new(None) };
-}
-
-/// The barrier between reads of the C engines.
-#[unsafe(no_mangle)]
-extern "C" fn native_read_barrier() {
-    fence(Ordering::Acquire);
-    WRITER.with_borrow_mut(|writer| {
-        if let Some(step) = writer {
-            step();
-        }
-    });
-    fence(Ordering::Acquire);
+    fn native_interrupt_changes(memory: *mut u8);
 }
 
 /// What the engines read.
@@ -117,13 +99,15 @@ impl Engine {
         }
     }
 
-    /// As [`Self::answer`], beside a writer that takes a step wherever the engine orders its reads: between any two that could
-    /// tell of different moments.
+    /// As [`Self::answer`], beside a writer that takes a step before each load of the engine.
     pub fn answer_beside(&mut self, frame: &[u8], writer: impl FnMut() + 'static) -> Option<Vec<u8>> {
-        WRITER.replace(Some(Box::new(writer)));
-        let answer = self.answer(frame);
-        WRITER.take();
-        answer.map(|(frame, _)| frame)
+        beside(writer, || self.answer(frame)).map(|(frame, _)| frame)
+    }
+
+    /// Leaves every bucket of the proofs' table as a writer does that is interrupted while it changes it.
+    pub fn interrupt_changes(&mut self) {
+        // SAFETY: the arena holds what its first page says, a table of proofs among that, and nobody else is at it.
+        unsafe { native_interrupt_changes(self.arena.base().as_ptr()) };
     }
 
     /// Gives a frame to the engine: it becomes its reply, or none, and then the frame is as it was. With it comes what is to go into
@@ -133,7 +117,7 @@ impl Engine {
         let (start, bytes) = self.packet.put(frame);
         let memory = self.arena.base().as_ptr();
         // SAFETY: the packet is so long, in memory of its own; the arena holds what its first page says, made by this crate's
-        // functions, and nobody else is at it but a writer of the same thread, between two reads; the last is as long as the structure.
+        // functions, and nobody else is at it but a writer of the same thread, between two loads; the last is as long as the structure.
         let length = unsafe {
             match &self.tables {
                 Tables::Tier => native_tier(start, bytes, memory),

@@ -16,6 +16,7 @@ use zerocopy::IntoBytes;
 use crate::{
     engine::Guarded,
     reference::{MAC, PORT, datagram as frame_of, own_addresses, trusted},
+    writer::beside,
 };
 
 unsafe extern "C" {
@@ -25,30 +26,16 @@ unsafe extern "C" {
 /// Bytes of a reply at most, as there are to replies of the host.
 const LONGEST_REPLY: usize = 1 << 20;
 
-/// A store with its mirror in an arena of this process alone, and the C engine over that.
+/// What answers what the engine does not: the store, by a connection of its own.
 #[derive(Debug)]
-pub struct KvEngine {
-    arena: Arena,
+pub struct KvHost {
     service: Arc<Service>,
     session: Session,
-    packet: Guarded,
 }
 
-impl KvEngine {
-    /// An empty store of so many bytes, and a mirror of so many.
-    pub fn new(memory: usize, mirror: usize) -> Self {
-        let bytes = mirror_bytes(mirror);
-        let arena = Arena::without_kernel(&[bytes]).expect("address space");
-        let (region, offset) = arena.take(bytes).expect("the arena has room for it");
-        let config = store::Config { memory, largest_item: 1 << 20, evict: true, threads: 2 };
-        let store = Store::new(config).expect("memory");
-        store.set_mirror(region).expect("the region is large enough");
-        arena.state().set_mirror(offset);
-        arena.state().set_listening(PORT, MAC, &own_addresses());
-        arena.state().set_trusted(trusted());
-        let service = Arc::new(Service::new(store, Settings::default()));
-        let session = Session::new(&service, LONGEST_REPLY);
-        Self { arena, service, session, packet: Guarded::new() }
+impl KvHost {
+    fn new(service: Arc<Service>) -> Self {
+        Self { session: Session::new(&service, LONGEST_REPLY), service }
     }
 
     /// The store.
@@ -84,15 +71,53 @@ impl KvEngine {
         frame::write_headers(&mut turned, &peer, &peer.via?, PORT);
         datagrams.next().is_none().then_some(turned)
     }
+}
+
+/// A store with its mirror in an arena of this process alone, and the C engine over that.
+#[derive(Debug)]
+pub struct KvEngine {
+    arena: Arena,
+    /// The store behind the engine.
+    pub host: KvHost,
+    packet: Guarded,
+}
+
+impl KvEngine {
+    /// An empty store of so many bytes, and a mirror of so many.
+    pub fn new(memory: usize, mirror: usize) -> Self {
+        let bytes = mirror_bytes(mirror);
+        let arena = Arena::without_kernel(&[bytes]).expect("address space");
+        let (region, offset) = arena.take(bytes).expect("the arena has room for it");
+        let config = store::Config { memory, largest_item: 1 << 20, evict: true, threads: 2 };
+        let store = Store::new(config).expect("memory");
+        store.set_mirror(region).expect("the region is large enough");
+        arena.state().set_mirror(offset);
+        arena.state().set_listening(PORT, MAC, &own_addresses());
+        arena.state().set_trusted(trusted());
+        let service = Arc::new(Service::new(store, Settings::default()));
+        Self { arena, host: KvHost::new(service), packet: Guarded::new() }
+    }
+
+    /// As [`Self::answer`], beside another connection to the store, which takes a step before each load of the engine.
+    pub fn answer_beside(
+        &mut self,
+        frame: &[u8],
+        room: usize,
+        now: Seconds,
+        mut writer: impl FnMut(&mut KvHost) + 'static,
+    ) -> Option<Vec<u8>> {
+        let mut other = KvHost::new(self.host.service.clone());
+        beside(move || writer(&mut other), || self.answer(frame, room, now))
+    }
 
     /// Gives a frame to the engine at a moment: it becomes its reply, or none, and then the frame is as it was. There are so many
     /// bytes of room for it to become longer.
     pub fn answer(&mut self, frame: &[u8], room: usize, now: Seconds) -> Option<Vec<u8>> {
         let with_room = [frame, &vec![0; room]].concat();
         let (start, _) = self.packet.put(&with_room);
-        let now = self.store().clock().monotonic(now);
+        let now = self.host.store().clock().monotonic(now);
         // SAFETY: the packet is so long, with so much room behind it, in memory of its own; the arena holds what its first page says,
-        // made by the store, and nobody else is at it now.
+        // made by the store, and nobody else is at it but a writer of the same thread, between two loads.
         let length =
             unsafe { native_kv(start, frame.len() as u32, room as u32, self.arena.base().as_ptr(), now) } as usize;
         let after = self.packet.get(with_room.len());

@@ -7,9 +7,10 @@
 mod engine;
 mod kv;
 mod reference;
+mod writer;
 
 pub use xdp::InNicConfig;
 
 pub use engine::{Engine, Tables};
-pub use kv::KvEngine;
+pub use kv::{KvEngine, KvHost};
 pub use reference::{MAC, PORT, Reference, datagram, frame, own_addresses, trusted};

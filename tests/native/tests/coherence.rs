@@ -1,4 +1,4 @@
-//! The tier's readers beside a writer that comes at the worst moments: between any two reads that are ordered.
+//! The tier's readers beside a writer that comes at the worst moments: between any two loads.
 //!
 //! The storm test of `turnpike-xdp` has real threads and finds what comes often; this finds what comes once in a year.
 #![allow(missing_docs, clippy::unwrap_used)]
@@ -7,7 +7,7 @@ use std::{cell::Cell, rc::Rc};
 
 use ledger::{Ledger, Limits, Now, retries};
 use proof::{Cache, Config, Tip};
-use turnpike_native::{Engine, datagram, frame};
+use turnpike_native::{Engine, KvEngine, KvHost, datagram, frame};
 use wire::{Chain, Command, CompactFrame, ProofRequest, Query};
 use xdp::Flags;
 use zerocopy::IntoBytes;
@@ -48,38 +48,52 @@ fn request() -> Vec<u8> {
     datagram(&payload)
 }
 
-/// The body of the answer where a writer does all of its work at one barrier, and whether there are so many barriers.
-fn answer_beside(barrier: usize, work: impl Fn(&Cache) + 'static) -> (Option<Vec<u8>>, bool) {
-    let (mut engine, cache) = engine();
-    let met = Rc::new(Cell::new(0));
-    let at = met.clone();
-    let answer = engine.answer_beside(&request(), move || {
-        at.set(at.get() + 1);
-        if at.get() == barrier {
-            work(&cache);
-        }
-    });
-    (answer.map(|frame| frame[BEFORE_BODY..].to_vec()), met.get() >= barrier)
-}
-
-/// Answers beside the work at each barrier in turn, which have to be one of those given; and how many there were and were not.
-fn check(work: impl Fn(&Cache) + Copy + 'static, right: &[Vec<u8>]) -> (usize, usize) {
+/// Answers beside a writer that does all of its work before one load, for each load in turn. They have to be one of those given, and
+/// the first of these where there is no writer. Gives how many there were and were not.
+fn check(answer_at: impl Fn(&Rc<Countdown>) -> Option<Vec<u8>>, right: &[Vec<u8>]) -> (usize, usize) {
     let (mut answered, mut refused) = (0, 0);
-    for barrier in 1.. {
-        let (answer, met) = answer_beside(barrier, work);
-        if !met {
-            assert_eq!(answer, Some(body(1, &ASKED)), "without a writer there is an answer");
+    for load in 1.. {
+        let countdown = Rc::new(Countdown(Cell::new(load)));
+        let answer = answer_at(&countdown);
+        if countdown.0.get() > 0 {
+            assert_eq!(answer.as_ref(), right.first(), "without a writer there is an answer");
             return (answered, refused);
         }
         match answer {
             Some(answer) => {
-                assert!(right.contains(&answer), "a writer at barrier {barrier}: {answer:02x?}");
+                assert!(right.contains(&answer), "a writer before load {load}: {answer:02x?}");
                 answered += 1;
             }
             None => refused += 1,
         }
     }
-    unreachable!("an answer takes few barriers")
+    unreachable!("an answer takes few loads")
+}
+
+/// Loads up to and including the one that the writer comes before.
+struct Countdown(Cell<usize>);
+
+impl Countdown {
+    /// One load more: whether the writer comes now.
+    fn is_over(&self) -> bool {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        left == 1
+    }
+}
+
+/// As [`check`], of the body of a proof.
+fn check_proof(work: impl Fn(&Cache) + Copy + 'static, right: &[Vec<u8>]) -> (usize, usize) {
+    let answer_at = |countdown: &Rc<Countdown>| {
+        let ((mut engine, cache), countdown) = (engine(), countdown.clone());
+        let answer = engine.answer_beside(&request(), move || {
+            if countdown.is_over() {
+                work(&cache);
+            }
+        });
+        answer.map(|frame| frame[BEFORE_BODY..].to_vec())
+    };
+    check(answer_at, right)
 }
 
 #[test]
@@ -91,8 +105,7 @@ fn a_proof_that_is_written_over_is_not_told() {
             cache.fill(Chain::Own, Query::Latest, &key, &body(1, &key));
         }
     };
-    let (answered, refused) = check(write_over, &[body(1, &ASKED)]);
-    // Before and behind the value's own barriers there are others.
+    let (answered, refused) = check_proof(write_over, &[body(1, &ASKED)]);
     assert!(refused >= 2, "{answered} answered, {refused} not");
 }
 
@@ -103,7 +116,7 @@ fn a_tip_that_changes_is_not_mixed_with_the_one_before() {
         cache.announce(Chain::Own, &tip(1).hash, tip(2), [ASKED]);
         cache.fill(Chain::Own, Query::Latest, &ASKED, &body(2, &ASKED));
     };
-    let (_, refused) = check(announce, &[body(1, &ASKED), body(2, &ASKED)]);
+    let (_, refused) = check_proof(announce, &[body(1, &ASKED), body(2, &ASKED)]);
     assert!(refused >= 1);
 }
 
@@ -112,8 +125,60 @@ fn a_tip_that_changes_is_not_mixed_with_the_one_before() {
 fn an_untouched_proof_names_one_tip() {
     let announce = |cache: &Cache| cache.announce(Chain::Own, &tip(1).hash, tip(2), []);
     let renamed = [&body(2, &ASKED)[..40], &body(1, &ASKED)[40..]].concat();
-    let (_, refused) = check(announce, &[body(1, &ASKED), renamed]);
+    let (_, refused) = check_proof(announce, &[body(1, &ASKED), renamed]);
     assert!(refused >= 1);
+}
+
+/// A writer that was interrupted in the midst of a bucket, by this very reader.
+#[test]
+fn a_bucket_that_is_being_changed_is_not_read() {
+    let (mut engine, _cache) = engine();
+    assert!(engine.answer(&request()).is_some());
+    engine.interrupt_changes();
+    assert_eq!(engine.answer(&request()), None);
+}
+
+/// A moment of the store.
+const NOW: u32 = 1000;
+
+/// As [`check`], of the whole reply to a `get` of the store.
+fn check_item(work: impl Fn(&mut KvHost) + Copy + 'static, right: &[&str]) -> (usize, usize) {
+    const GET: &[u8] = b"\x12\x34\0\0\0\x01\0\0get key\r\n";
+    let mut model = KvEngine::new(4 << 20, 1 << 20);
+    let mut reply = |item: &str| {
+        model.host.execute(format!("set key 0 0 {}\r\n{item}\r\n", item.len()).as_bytes(), NOW);
+        model.host.serve(GET, NOW).unwrap()
+    };
+    let right: Vec<_> = right.iter().map(|item| reply(item)).collect();
+    let answer_at = |countdown: &Rc<Countdown>| {
+        let (mut engine, countdown) = (KvEngine::new(4 << 20, 1 << 20), countdown.clone());
+        engine.host.execute(format!("set key 0 0 40\r\n{ITEM}\r\n").as_bytes(), NOW);
+        engine.host.serve(GET, NOW);
+        engine.answer_beside(&datagram(GET), ITEM_ROOM, NOW, move |host| {
+            if countdown.is_over() {
+                work(host);
+                host.serve(GET, NOW);
+            }
+        })
+    };
+    check(answer_at, &right)
+}
+
+const ITEM: &str = "0123456789012345678901234567890123456789";
+const LATER: &str = "abcdefghijabcdefghijabcdefghijabcdefghij";
+const ITEM_ROOM: usize = 512;
+
+#[test]
+fn an_item_that_is_written_over_is_not_told() {
+    let write_over = |host: &mut KvHost| drop(host.execute(format!("set key 0 0 40\r\n{LATER}\r\n").as_bytes(), NOW));
+    let (answered, refused) = check_item(write_over, &[ITEM, LATER]);
+    assert!(answered >= 2, "{answered} answered, {refused} not");
+}
+
+#[test]
+fn an_item_that_gets_shorter_is_told_whole() {
+    let shorten = |host: &mut KvHost| drop(host.execute(b"set key 0 0 3\r\nabc\r\n", NOW));
+    check_item(shorten, &[ITEM, "abc"]);
 }
 
 fn execute(ledger: &mut Ledger, command: Command, transaction: u32, amount: u32) {
@@ -121,9 +186,9 @@ fn execute(ledger: &mut Ledger, command: Command, transaction: u32, amount: u32)
     ledger.execute(std::slice::from_mut(&mut operation), &mut [0], Now::default(), |_, _| ());
 }
 
-/// The balance that is told beside a writer, and how many barriers it took. The writer has a batch of two operations, each of which
-/// adds one: it announces it, executes the first, then the second, which is the last that has to be durable. Each step is at one
-/// barrier.
+/// The balance that is told beside a writer, and how many loads it took. The writer has a batch of two operations, each of which
+/// adds one: it announces it, executes the first, then the second, which is the last that has to be durable. Each step is
+/// before one load.
 fn balance_beside(steps: [usize; 3]) -> (Option<u32>, usize) {
     let limits = Limits { accounts: 16, retries: retries::Limits::of(1024) };
     let (mut engine, mut ledger) = Engine::tier(limits, [3; 16]).unwrap();
@@ -156,11 +221,11 @@ fn balance_beside(steps: [usize; 3]) -> (Option<u32>, usize) {
 #[test]
 fn a_batch_is_told_whole_or_not() {
     let never = usize::MAX;
-    let (before, barriers) = balance_beside([never; 3]);
+    let (before, loads) = balance_beside([never; 3]);
     assert_eq!(before, Some(0));
     let (mut told, mut left) = ([0; 3], 0);
-    // Behind the last barrier a step comes too late to matter.
-    let all = barriers + 1;
+    // Behind the last load a step comes too late to matter.
+    let all = loads + 1;
     for announced in 1..=all {
         for first in announced..=all {
             for second in first..=all {

@@ -77,13 +77,13 @@ proptest! {
         let (mut now, mut answered, mut asked) = (START, 0, 0);
         for step in steps {
             match step {
-                Step::Text(text) => drop(engine.execute(&text, now)),
+                Step::Text(text) => drop(engine.host.execute(&text, now)),
                 Step::Wait(seconds) => now += seconds,
                 Step::Get(number, spaces) => {
                     let payload = get(&(key(number) + &" ".repeat(spaces)));
                     let frame = frame_of(&payload);
                     let ahead = engine.answer(&frame, ROOM, now);
-                    let host = engine.serve(&payload, now);
+                    let host = engine.host.serve(&payload, now);
                     asked += 1;
                     if let Some(ahead) = ahead {
                         answered += 1;
@@ -92,7 +92,7 @@ proptest! {
                     // What the host has said of an item that is there is answered ahead of it from now on.
                     let delayed = engine.answer(&frame, ROOM, now);
                     if let Some(again) = delayed {
-                        prop_assert_eq!(again, engine.serve(&payload, now).unwrap());
+                        prop_assert_eq!(again, engine.host.serve(&payload, now).unwrap());
                     }
                 }
             }
@@ -108,13 +108,13 @@ proptest! {
     ) {
         let mut engine = engine();
         for key in ["a", "b", "c", "aa", "ab", "abc"] {
-            engine.execute(format!("set {key} 0 0 5\r\nvalue\r\n").as_bytes(), START);
-            engine.serve(&get(key), START);
+            engine.host.execute(format!("set {key} 0 0 5\r\nvalue\r\n").as_bytes(), START);
+            engine.host.serve(&get(key), START);
         }
         let payload = [&header[..], text.as_bytes()].concat();
         let answer = engine.answer(&frame_of(&payload), ROOM, START);
         if let Some(answer) = answer {
-            prop_assert_eq!(Some(answer), engine.serve(&payload, START));
+            prop_assert_eq!(Some(answer), engine.host.serve(&payload, START));
         }
     }
 
@@ -131,32 +131,32 @@ fn an_item_that_was_read_is_answered_until_it_changes() {
         let key = key(number);
         let (payload, set) = (get(&key), format!("set {key} 7 0 3\r\nabc\r\n"));
         let frame = frame_of(&payload);
-        engine.execute(set.as_bytes(), START);
+        engine.host.execute(set.as_bytes(), START);
         assert_eq!(engine.answer(&frame, ROOM, START), None, "not read yet");
-        let host = engine.serve(&payload, START);
+        let host = engine.host.serve(&payload, START);
         assert_eq!(engine.answer(&frame, ROOM, START), host);
         for change in
             [set.as_str(), "touch K 0\r\n", "gat 0 K\r\n", "append K 0 0 1\r\nd\r\n", "delete K\r\n", "flush_all\r\n"]
         {
-            engine.execute(set.as_bytes(), START);
-            engine.serve(&payload, START);
+            engine.host.execute(set.as_bytes(), START);
+            engine.host.serve(&payload, START);
             assert!(engine.answer(&frame, ROOM, START).is_some(), "{key} before {change:?}");
-            engine.execute(change.replace('K', &key).as_bytes(), START);
+            engine.host.execute(change.replace('K', &key).as_bytes(), START);
             assert_eq!(engine.answer(&frame, ROOM, START), None, "{key} after {change:?}");
         }
     }
-    engine.execute(b"set number 0 0 2\r\n41\r\n", START);
-    engine.serve(&get("number"), START);
-    engine.execute(b"incr number 1\r\n", START);
+    engine.host.execute(b"set number 0 0 2\r\n41\r\n", START);
+    engine.host.serve(&get("number"), START);
+    engine.host.execute(b"incr number 1\r\n", START);
     assert_eq!(engine.answer(&frame_of(&get("number")), ROOM, START), None);
 }
 
 #[test]
 fn what_is_over_is_left_to_the_host() {
     let mut engine = engine();
-    engine.execute(b"set a 0 5 1\r\nx\r\n", START);
+    engine.host.execute(b"set a 0 5 1\r\nx\r\n", START);
     let frame = frame_of(&get("a"));
-    engine.serve(&get("a"), START);
+    engine.host.serve(&get("a"), START);
     assert!(engine.answer(&frame, ROOM, START + 4).is_some());
     assert_eq!(engine.answer(&frame, ROOM, START + 5), None);
 }
@@ -164,14 +164,14 @@ fn what_is_over_is_left_to_the_host() {
 #[test]
 fn a_flush_to_come_leaves_all_to_the_host() {
     let mut engine = engine();
-    engine.execute(b"set a 0 0 1\r\nx\r\n", START);
+    engine.host.execute(b"set a 0 0 1\r\nx\r\n", START);
     let frame = frame_of(&get("a"));
-    engine.serve(&get("a"), START);
-    engine.execute(b"flush_all 10\r\n", START);
-    engine.serve(&get("a"), START);
+    engine.host.serve(&get("a"), START);
+    engine.host.execute(b"flush_all 10\r\n", START);
+    engine.host.serve(&get("a"), START);
     assert_eq!(engine.answer(&frame, ROOM, START), None);
-    engine.execute(b"set b 0 0 1\r\nx\r\n", START + 11);
-    engine.serve(&get("b"), START + 11);
+    engine.host.execute(b"set b 0 0 1\r\nx\r\n", START + 11);
+    engine.host.serve(&get("b"), START + 11);
     assert!(engine.answer(&frame_of(&get("b")), ROOM, START + 11).is_some());
     assert_eq!(engine.answer(&frame, ROOM, START + 11), None);
 }
@@ -180,8 +180,8 @@ fn a_flush_to_come_leaves_all_to_the_host() {
 #[test]
 fn strangers_pad_their_requests() {
     let mut engine = engine();
-    engine.execute(b"set a 0 0 30\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n", START);
-    let host = engine.serve(&get("a"), START).unwrap();
+    engine.host.execute(b"set a 0 0 30\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n", START);
+    let host = engine.host.serve(&get("a"), START).unwrap();
     let reply = host.len() - frame_of(&[]).len();
     let stranger = |spaces: usize| {
         let mut frame = frame_of(&get(&format!("a{}", " ".repeat(spaces))));
@@ -203,8 +203,8 @@ fn strangers_pad_their_requests() {
 #[test]
 fn a_frame_without_room_is_left_to_the_host() {
     let mut engine = engine();
-    engine.execute(b"set a 0 0 5\r\nvalue\r\n", START);
-    let host = engine.serve(&get("a"), START).unwrap();
+    engine.host.execute(b"set a 0 0 5\r\nvalue\r\n", START);
+    let host = engine.host.serve(&get("a"), START).unwrap();
     let frame = frame_of(&get("a"));
     let more = host.len() - frame.len();
     assert_eq!(engine.answer(&frame, more - 1, START), None);
@@ -216,15 +216,15 @@ fn a_frame_without_room_is_left_to_the_host() {
 fn what_is_read_ahead_is_not_evicted() {
     let mut engine = KvEngine::new(4 << 20, 1 << 20);
     let value = "v".repeat(200);
-    engine.execute(format!("set hot 0 0 200\r\n{value}\r\n").as_bytes(), START);
-    engine.serve(&get("hot"), START);
+    engine.host.execute(format!("set hot 0 0 200\r\n{value}\r\n").as_bytes(), START);
+    engine.host.serve(&get("hot"), START);
     let frame = frame_of(&get("hot"));
     for number in 0..100_000 {
-        engine.execute(format!("set cold{number} 0 0 200\r\n{value}\r\n").as_bytes(), START);
+        engine.host.execute(format!("set cold{number} 0 0 200\r\n{value}\r\n").as_bytes(), START);
         if number % 100 == 0 {
             assert!(engine.answer(&frame, ROOM, START).is_some(), "after {number} others");
         }
     }
-    assert!(engine.store().counters().evictions > 50_000);
-    assert_eq!(engine.execute(b"get cold0\r\n", START), b"END\r\n");
+    assert!(engine.host.store().counters().evictions > 50_000);
+    assert_eq!(engine.host.execute(b"get cold0\r\n", START), b"END\r\n");
 }
