@@ -180,6 +180,15 @@ mod tests {
         assert_eq!(recent.hash(time), recent_hash(recent.periods[0].as_bytes()));
     }
 
+    /// All that counts as of any block of the last period, and not more than that by a period.
+    #[test]
+    fn a_journal_reaches_back_to_all_that_counts() {
+        let recent = Recent::new(&LIMITS);
+        let needed = |last: u64| last - recent.since(last - recent.length);
+        let longest = (1000 * SECOND..1000 * SECOND + 2 * recent.length).map(needed).max().unwrap();
+        assert!((longest..longest + recent.length).contains(&reach(&LIMITS)), "{} of {longest}", reach(&LIMITS));
+    }
+
     #[test]
     fn each_part_of_a_batch_counts() {
         let hash = |time: u64, amounts: &[u64]| {
