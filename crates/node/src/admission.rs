@@ -6,6 +6,7 @@ use std::{
 };
 
 use nic::{Held, extractor::signed_operations};
+use spv::hash::account_hash;
 use verify::{
     BatchVerifier,
     secp256k1::ecdsa::{Policy, Signed, Verifier},
@@ -131,8 +132,8 @@ pub fn now() -> u64 {
 }
 
 /// The account that a key is bound to.
-fn account_of(key: &[u8; 33]) -> AccountId {
-    AccountId::keyed(&transfer::account_hash(key))
+pub(crate) fn account_of(key: &[u8; 33]) -> AccountId {
+    AccountId::keyed(&account_hash(key))
 }
 
 /// Refuses what would open accounts in the part of the table that is for trusted senders, which begins after so many more.

@@ -10,9 +10,9 @@ use verify::{
     secp256k1::ecdsa::{Policy, Signed, Verifier},
     transfer,
 };
-use wire::{AccountId, Command, SignedOperation};
+use wire::{Command, SignedOperation};
 
-use crate::Error;
+use crate::{Error, admission::account_of};
 
 /// Operations that are gathered before they are checked: enough for all processors to have work for some milliseconds.
 const GATHERED: usize = 1 << 14;
@@ -132,7 +132,7 @@ fn first_unsigned(network: &[u8; 32], operations: &[(Place, SignedOperation)]) -
 /// Whether the key may speak for the account.
 fn is_of_account(signed: &SignedOperation) -> bool {
     let operation = &signed.operation;
-    let account = || AccountId::keyed(&transfer::account_hash(&signed.public_key));
+    let account = || account_of(&signed.public_key);
     match (operation.command(), operation.payer()) {
         (Ok(Command::Issue), _) => true,
         (Ok(Command::Create), payer) => operation.source.is_keyed() && payer.is_none_or(|payer| payer == account()),

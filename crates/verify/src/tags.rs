@@ -2,8 +2,6 @@
 //!
 //! Made by schema/generate.py of schema/protocol.toml; change that.
 
-/// Tag of account ids that bind a public key.
-pub const ACCOUNT_TAG: &str = "turnpike/account";
 /// Tag of what a signed operation's signature is over.
 pub const TRANSFER_TAG: &str = "turnpike/transfer";
 /// Tag of what a delay's input is made of.

@@ -1,20 +1,14 @@
-//! What a signed operation's signature covers, and what the account id of a public key is made of.
+//! What a signed operation's signature covers.
 
 use crate::{
     sha256::{Digest, Tag},
-    tags::{ACCOUNT_TAG, TRANSFER_TAG},
+    tags::TRANSFER_TAG,
 };
 
-const ACCOUNT: Tag = Tag::new(ACCOUNT_TAG);
 const TRANSFER: Tag = Tag::new(TRANSFER_TAG);
 
 /// The length of a signed operation in front of its signature.
 pub const SIGNED_LENGTH: usize = 120;
-
-/// The hash that the id of a compressed public key's account is made of.
-pub fn account_hash(key: &[u8; 33]) -> Digest {
-    ACCOUNT.hash(key)
-}
 
 /// The digest that a transfer's signature is made of: of the network id and the signed operation up to its signature.
 pub fn digest(network: &[u8; 32], signed: &[u8; SIGNED_LENGTH]) -> Digest {
@@ -50,13 +44,6 @@ mod tests {
         let tag = Sha256::digest(name);
         let start = Sha256::new().chain_update(tag).chain_update(tag);
         parts.iter().fold(start, |hash, part| hash.chain_update(part)).finalize().into()
-    }
-
-    #[test]
-    fn an_account_is_bound_to_the_hash_of_its_key() {
-        for byte in 0..50 {
-            assert_eq!(account_hash(&[byte; 33]), tagged("turnpike/account", &[&[byte; 33]]));
-        }
     }
 
     #[test]
