@@ -11,8 +11,8 @@ package verify_frame_pkg;
   localparam int unsigned HeadParts = HeadBytes / 8;
   localparam int unsigned HeadRest = HeadBytes % 8;
   // Bytes of a message before what its command takes, and of a result.
-  localparam int unsigned MessageBytes = 16;
-  localparam int unsigned ResultBytes = 32;
+  localparam int unsigned MessageBytes = $bits(frame_pkg::message_header_t) / 8;
+  localparam int unsigned ResultBytes = $bits(frame_pkg::verify_result_t) / 8;
 
   // Which message of which frame.
   typedef struct packed {

@@ -45,4 +45,18 @@ package frame_pkg;
     logic [15:0] status;
     logic [15:0] reserved_end;
   } verify_header_t;
+
+  // The first 16 bytes of a message of a verify frame.
+  typedef struct packed {
+    logic [31:0] command;
+    logic [31:0] length;
+    logic [63:0] index;
+  } message_header_t;
+
+  // The reply to a message, 32 bytes.
+  typedef struct packed {
+    message_header_t message;
+    logic [63:0] result_mask;
+    logic [63:0] cycle_count;
+  } verify_result_t;
 endpackage
