@@ -255,7 +255,7 @@ typedef struct {
     const uint8_t *bytes;
     // The length of each item. Not read where there are offsets.
     size_t width;
-    // NULL for items of one length. Else item i is from offsets[i] to offsets[i + 1], so there is one more offset than
+    // NULL for items of one length. Else item i is from `offsets[i]` to `offsets[i + 1]`, so there is one more offset than
     // items; the last is the length of `bytes`.
     const uint64_t *offsets;
 } turnpike_items;

@@ -1,6 +1,6 @@
 //! The verification engines for C: the functions of `include/turnpike_verify.h`, where their documentation is to be read.
 //!
-//! Each function does three things: it turns pointers into slices ([`memory`]), calls the [`shared`] verifier, and turns
+//! Each function does three things: it turns pointers into slices (`memory`), calls the [`shared`] verifier, and turns
 //! what comes of it, a panic too, into a [`Status`].
 
 #![allow(non_camel_case_types)]

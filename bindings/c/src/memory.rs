@@ -10,7 +10,7 @@ pub struct Items {
     pub bytes: *const u8,
     /// The length of each item. Not read where there are offsets.
     pub width: usize,
-    /// NULL for items of one length. Else item i is from offsets[i] to offsets[i + 1], so there is one more offset than
+    /// NULL for items of one length. Else item i is from `offsets[i]` to `offsets[i + 1]`, so there is one more offset than
     /// items; the last is the length of `bytes`.
     pub offsets: *const u64,
 }

@@ -1,6 +1,6 @@
 //! The memory of retries: what was executed, by source and transaction id, so that a retry gets the first answer.
 //!
-//! An operation that was executed is never executed again by a retry. Two [windows](Window) remember, one for operations
+//! An operation that was executed is never executed again by a retry. Two windows remember, one for operations
 //! without a signature and one for signed ones, so that nobody who sends the one kind can make the node forget the other.
 //! Neither forgets for want of room: what finds none is `BUSY`.
 //!

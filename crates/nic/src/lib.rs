@@ -5,8 +5,8 @@
 //! ```
 //!
 //! [`selector`] decides what a datagram is and whether its sender may ask for it, [`extractor`] turns frames into
-//! operations, a [`StoreController`](controller::StoreController) executes them and [`generator`] writes the reply over
-//! the request. [`DataPath`] drives the four over a [`Backend`](backend::Backend): [`udp`], [`af_xdp`] or
+//! operations, a [`StoreController`] executes them and [`generator`] writes the reply over
+//! the request. [`DataPath`] drives the four over a [`Backend`]: [`udp`], [`af_xdp`] or
 //! the simulated NIC of [`rtl`].
 //! Replies that have to wait for the disk are parked in [`parking`], datagrams that have to wait for a worker are kept
 //! in [`held`], each class of work in buffers of its own. All memory is given at start; what does not fit is answered `BUSY`.

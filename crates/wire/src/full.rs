@@ -8,7 +8,7 @@ impl FullFrame {
         Self { header: FrameHeader::new(FrameType::Full, id), signed }
     }
 
-    /// Makes the reply, in place: its first [`FullReply::LENGTH`] bytes are to be sent.
+    /// Makes the reply, in place: its first [`FullReply::LENGTH`](crate::FullReply::LENGTH) bytes are to be sent.
     pub fn set_reply(&mut self, status: Status, value: u64, promise: Promise) {
         self.header.set_reply();
         self.signed.operation.set_reply(status, value);

@@ -89,7 +89,7 @@ pub enum Verdict {
 /// Fields of a compact frame that are the same in its reply: its first 16 bytes.
 const NAMED: usize = 16;
 
-/// By sender and [`NAMED`] fields, the NIC's replies in their order.
+/// By sender and `NAMED` fields, the NIC's replies in their order.
 #[derive(Debug, Default)]
 pub struct Lockstep {
     held: HashMap<(SocketAddr, [u8; NAMED]), VecDeque<Held>>,

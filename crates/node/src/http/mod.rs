@@ -1,6 +1,6 @@
 //! A site over HTTP/1.1: connections that are kept, all of them on one thread, and none of them waited for.
 //!
-//! That thread answers what is at hand. What has to be read from disk is answered by [readers](Readers), so figures and health wait for
+//! That thread answers what is at hand. What has to be read from disk is answered by readers, so figures and health wait for
 //! nobody's reading. A connection has one request under way, so that no queue is longer than there are connections, and each step of it has
 //! its time. Where all places are taken, those of all or those of a prefix, the connection that was silent for longest goes.
 
