@@ -83,7 +83,7 @@ impl Reading {
         for height in tip.saturating_sub(BLOCKS as u64 - 1)..=tip {
             let (end, time) = chain.covers(height)?;
             let before = self.behind.iter().rev().find(|(last, _)| *last <= end);
-            let is_whole = |recent: &Recent| self.began.is_none_or(|began| recent.counts_from(time) > began);
+            let is_whole = |recent: &Recent| self.began.is_none_or(|began| recent.is_behind(began, time));
             let recent = match before {
                 Some((_, recent)) if height == tip || is_whole(recent) => recent,
                 // There was none before.

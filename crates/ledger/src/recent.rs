@@ -102,9 +102,14 @@ impl Recent {
     }
 
     /// Since when batches count as of a time, in microseconds since the Unix epoch.
-    pub fn counts_from(&self, time: u64) -> u64 {
+    fn counts_from(&self, time: u64) -> u64 {
         let first = self.left(time).next().map(|period| period.number.get() * self.length);
         self.since(time).min(first.unwrap_or(u64::MAX))
+    }
+
+    /// Whether all that counts as of a time is later than a batch: others of the same microsecond may lie before it.
+    pub fn is_behind(&self, began: u64, time: u64) -> bool {
+        self.counts_from(time) > began
     }
 
     /// When the first period begins that counts as of a time, unless no batch came since.
@@ -187,6 +192,16 @@ mod tests {
         let needed = |last: u64| last - recent.since(last - recent.length);
         let longest = (1000 * SECOND..1000 * SECOND + 2 * recent.length).map(needed).max().unwrap();
         assert!((longest..longest + recent.length).contains(&reach(&LIMITS)), "{} of {longest}", reach(&LIMITS));
+    }
+
+    #[test]
+    fn what_counts_is_not_behind_a_batch_of_the_same_microsecond() {
+        let mut recent = Recent::new(&LIMITS);
+        let began = 1000 * recent.length;
+        take(&mut recent, began);
+        let time = began + recent.reach;
+        assert!(!recent.is_behind(began, time));
+        assert!(recent.is_behind(began - 1, time));
     }
 
     #[test]
