@@ -6,6 +6,7 @@ use ::blst::*;
 
 use super::Rule;
 use super::lanes;
+use super::montgomery;
 use super::portable::{self, answer, result};
 use super::words;
 use crate::lanes::Vector;
@@ -380,7 +381,7 @@ impl Mul for Fp {
 
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        Self(blst_fp { l: words::multiply(&self.0.l, &other.0.l) })
+        Self(blst_fp { l: montgomery::multiply(&self.0.l, &other.0.l) })
     }
 }
 

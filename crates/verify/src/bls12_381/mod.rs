@@ -30,6 +30,7 @@ mod field;
 pub mod groth16;
 mod hash;
 mod lanes;
+mod montgomery;
 mod multiple;
 mod pairing;
 mod pippenger;

@@ -1,10 +1,5 @@
-//! The field's arithmetic on numbers below p of six words, the lowest first, in Montgomery's form: that of a number is 2^384 times it.
-
-use ::blst::{blst_fp, blst_fp_mul};
-
-#[cfg(target_arch = "x86_64")]
-use super::adx;
-use super::portable::result;
+//! Sums and differences of numbers below p of six words, the lowest first, in Montgomery's form: that of a number is
+//! 2^384 times it.
 
 pub(super) type Words = [u64; 6];
 
@@ -37,17 +32,6 @@ pub(super) fn subtract(left: &Words, right: &Words) -> Words {
         (sum[i], carry) = difference[i].carrying_add(PRIME[i] & mask, carry);
     }
     sum
-}
-
-#[inline(always)]
-pub(super) fn multiply(left: &Words, right: &Words) -> Words {
-    #[cfg(target_arch = "x86_64")]
-    if adx::is_available() {
-        // SAFETY: the processor has the instructions.
-        return below_prime(&unsafe { adx::multiply(left, right) });
-    }
-    let product: blst_fp = result!(blst_fp_mul(&blst_fp { l: *left }, &blst_fp { l: *right }));
-    product.l
 }
 
 /// A number below 2p, less p if it is not below.
