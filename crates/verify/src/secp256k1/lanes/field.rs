@@ -2,13 +2,9 @@
 
 use super::inverse;
 use super::kernel::Kernel;
-use crate::lanes::{LIMB, Mask, Plain, Row, add_product, columns, mask, multiply, square, sums};
+use super::limbs::{FOLD, PRIME, TOP, tight};
+use crate::lanes::{LIMB, Mask, Plain, Row, mask};
 
-/// 2^256 - p.
-pub(super) const FOLD: u64 = 0x1_0000_03d1;
-/// The bits of the highest limb.
-pub(super) const TOP: u64 = (1 << 48) - 1;
-const PRIME: [u64; 5] = [0xf_fffe_ffff_fc2f, LIMB, LIMB, LIMB, TOP];
 /// p in limbs of 64 bits.
 const PRIME_WORDS: [u64; 4] = [FOLD.wrapping_neg(), u64::MAX, u64::MAX, u64::MAX];
 /// Twice p, in limbs of which few have to be added. The fourth is so large that with it the lower four limbs are not negative
@@ -287,92 +283,6 @@ impl<V: Kernel> Sum<V> {
     pub(super) fn tight(self) -> Element<V> {
         Element(tight(self.0))
     }
-}
-
-/// As an [`Element`]'s limbs are, of a sum's.
-#[inline(always)]
-pub(super) fn tight<V: Kernel>(mut sum: [V; 5]) -> [V; 5] {
-    let (fold, top) = (sum[0].with(FOLD), sum[0].with(TOP));
-    // At most a few bits: no sum is of more than 30 elements. Nor is it negative: see `TWICE_PRIME`.
-    let over = sum[4].right::<48>();
-    sum[4] = sum[4] & top;
-    sum[0] = sum[0].add_low(over, fold);
-    carry(sum)
-}
-
-/// Brings limbs to 52 bits; the last takes what is over.
-#[inline(always)]
-fn carry<V: Kernel>(mut limbs: [V; 5]) -> [V; 5] {
-    let limb = limbs[0].with(LIMB);
-    for i in 0..4 {
-        limbs[i + 1] = limbs[i + 1] + limbs[i].right_signed::<52>();
-        limbs[i] = limbs[i] & limb;
-    }
-    limbs
-}
-
-/// What columns begin with so that none is negative, where the lower parts of products may be: in all a multiple of p.
-const fn bias<V: Kernel>() -> [u64; 10] {
-    // There are at most six lower parts in a column, of half of 2^52 each. So each column has four times 2^52 more, and the next one four
-    // less, as that is the same.
-    const MOST: u64 = 4;
-    let mut bias = [0; 10];
-    if V::LEAST_LOW == 0 {
-        return bias;
-    }
-    let mut at = 0;
-    while at < 9 {
-        bias[at] = (MOST << 52) - if at > 0 { MOST } else { 0 };
-        at += 1;
-    }
-    // What the highest column would have less, the middle one has: 2^260 is 16 times 2^256. And p more, so that the whole is not negative.
-    bias[4] -= MOST * 16 * FOLD;
-    let mut at = 0;
-    while at < 5 {
-        bias[at] += PRIME[at];
-        at += 1;
-    }
-    bias
-}
-
-/// The product with these columns, each of at most ten parts of products, plus a sum.
-#[inline(always)]
-fn reduce<V: Kernel>(wide: [V; 10], sum: &[V; 5]) -> [V; 5] {
-    let any = wide[0];
-    let mut wide = wide;
-    for (column, bias) in wide.iter_mut().zip(bias::<V>()) {
-        *column = *column + any.with(bias);
-    }
-    let [a, b, c, d, e, mut upper @ ..] = wide;
-    // The product is below 2^520, so that the last column has no more than a limb.
-    for i in 0..4 {
-        upper[i + 1] = upper[i + 1] + upper[i].right::<52>();
-    }
-    // 2^260 is 16 times 2^256.
-    let fold = any.with(16 * FOLD).factor();
-    let [f, g, h, i, j] = *sum;
-    let mut columns = columns(&[a + f, b + g, c + h, d + i, e + j, any.with(0)]);
-    for (at, upper) in upper.into_iter().enumerate() {
-        add_product::<V, 6>(&mut columns, at, upper.low_factor(), fold);
-    }
-    // What is above 2^256 has at most 42 bits.
-    let [.., e, over] = sums::<V, 6>(&columns);
-    let over = over.left::<4>() + e.right::<48>();
-    add_product::<V, 6>(&mut columns, 0, over.factor(), any.with(FOLD).factor());
-    let [a, b, c, d, ..] = sums::<V, 6>(&columns);
-    carry([a, b, c, d, e & any.with(TOP)])
-}
-
-/// The product of numbers in limbs of at most 52 bits, plus a sum.
-#[inline(always)]
-pub(super) fn multiply_limbs<V: Kernel>(a: &[V; 5], b: &[V; 5], sum: &[V; 5]) -> [V; 5] {
-    reduce(multiply(a, b), sum)
-}
-
-/// As [`multiply_limbs`], of a number with itself.
-#[inline(always)]
-pub(super) fn square_limbs<V: Kernel>(a: &[V; 5], sum: &[V; 5]) -> [V; 5] {
-    reduce(square(a), sum)
 }
 
 /// The square root of a number that has one: it to the power of (p + 1) / 4. The names tell how many bits are set in a row in

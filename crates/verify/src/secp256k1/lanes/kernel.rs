@@ -6,7 +6,7 @@ use crate::lanes::Model;
 use crate::lanes::{Fma, Ifma};
 use crate::lanes::{LIMB, Pair, Plain, Vector, wide};
 
-use super::field::{FOLD, TOP, multiply_limbs, square_limbs, tight};
+use super::limbs::{FOLD, TOP, multiply_limbs, square_limbs, tight};
 
 /// A vector that field elements are multiplied on.
 pub(in crate::secp256k1) trait Kernel: Vector {

@@ -1,7 +1,8 @@
 //! Verification in lanes: a signature, or a point, in each lane of a [`crate::lanes::Vector`]. Everything here is written once for all
 //! vectors: those of AVX-512 IFMA and of AVX2 with FMA, of which two are used side by side, and one plain word for processors without.
 //!
-//! - [`field`] and [`point`] are the arithmetic, [`scalar`] that of numbers modulo the order, which takes no lanes.
+//! - [`limbs`], [`kernel`], [`field`] and [`point`] are the arithmetic, each over the one before it; [`scalar`] is that
+//!   of numbers modulo the order, which takes no lanes.
 //! - [`combination`] is u G + v Q with a point Q of its own in each lane: what ECDSA, recovery and a single Schnorr signature
 //!   come down to.
 //! - [`multiple`] is a sum of multiples of any number of points: what a batch of Schnorr signatures comes down to.
@@ -17,6 +18,7 @@ pub(super) mod ecdsa;
 mod field;
 mod inverse;
 mod kernel;
+mod limbs;
 mod multiple;
 mod point;
 mod scalar;
