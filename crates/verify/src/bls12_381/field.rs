@@ -38,7 +38,7 @@ pub trait Field:
     + 'static
 {
     /// An element in each lane of a vector.
-    type Lanes<V: Vector>: lanes::Curve<Vector = V, Element = Self>;
+    type Lanes<V: Vector>: lanes::Curve<Vector = V, Element = Self> + lanes::Root;
 
     /// One.
     fn one() -> Self;

@@ -1,7 +1,8 @@
 //! What parsing points takes, one in each lane.
 
-use super::curve::Affine;
+use super::curve::{Affine, Curve};
 use super::field::Lanes;
+use super::root::Root;
 use crate::bls12_381::field::Field;
 use crate::bls12_381::point::CompressedPoint;
 use crate::lanes::{Mask, Vector};
@@ -27,7 +28,7 @@ pub(in crate::bls12_381) fn uncompress<E: Field, V: Vector>(any: V, points: &[Co
 
 /// A root of x³ + b where it has one.
 #[inline(always)]
-fn y_of<L: super::Curve>(x: &L) -> L {
+fn y_of<L: Curve + Root>(x: &L) -> L {
     x.square().multiply(x).plus(&L::b(x.any())).root()
 }
 

@@ -2,11 +2,10 @@
 
 use ::blst::{blst_fp, blst_fp2};
 
-use super::root::{self, is_above_half};
 use super::{Fp, Fp2};
 use crate::bls12_381 as scalar;
 use crate::bls12_381::field::Field;
-use crate::lanes::{Mask, Row, Vector, mask};
+use crate::lanes::{Mask, Row, Vector};
 
 /// An element of a field in each lane.
 pub trait Lanes: Copy {
@@ -71,12 +70,6 @@ pub trait Lanes: Copy {
 
     /// Lanes with zero.
     fn is_zero(&self) -> Mask;
-
-    /// A square root where there is one; else any element.
-    fn root(&self) -> Self;
-
-    /// Lanes with the larger one of the element and its negative, by the order of numbers, of which u's counts first.
-    fn is_larger(&self) -> Mask;
 
     /// The element less almost as many times p as it has.
     fn folded(&self) -> Self;
@@ -222,18 +215,8 @@ impl<V: Vector> Lanes for Fp<V> {
     }
 
     #[inline(always)]
-    fn root(&self) -> Self {
-        root::in_fp(self)
-    }
-
-    #[inline(always)]
     fn canonical(&self) -> Self {
         self.canonical()
-    }
-
-    fn is_larger(&self) -> Mask {
-        let numbers = self.numbers();
-        mask::<V>(|lane| is_above_half(&numbers[lane]))
     }
 }
 
@@ -296,17 +279,7 @@ impl<V: Vector> Lanes for Fp2<V> {
     }
 
     #[inline(always)]
-    fn root(&self) -> Self {
-        root::in_fp2(self)
-    }
-
-    #[inline(always)]
     fn canonical(&self) -> Self {
         Self { c0: self.c0.canonical(), c1: self.c1.canonical() }
-    }
-
-    fn is_larger(&self) -> Mask {
-        let (c0, c1) = (self.c0.numbers(), self.c1.numbers());
-        mask::<V>(|lane| is_above_half(if c1[lane] == [0; 6] { &c0[lane] } else { &c1[lane] }))
     }
 }

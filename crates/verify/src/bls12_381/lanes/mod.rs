@@ -34,6 +34,7 @@ pub(super) use fp2::Fp2;
 pub(super) use miller::miller_loop;
 pub(super) use multiples::multiply_each;
 pub(super) use pairing::pairings;
+pub(super) use root::Root;
 
 #[cfg(test)]
 mod counts;

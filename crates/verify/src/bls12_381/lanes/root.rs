@@ -3,7 +3,40 @@
 use super::field::Lanes;
 use super::{Fp, Fp2};
 use crate::bls12_381::words::{PRIME, Words};
-use crate::lanes::Vector;
+use crate::lanes::{Mask, Vector, mask};
+
+/// Roots of elements, of which an element's negative is the other one.
+pub trait Root: Lanes {
+    /// A square root where there is one; else any element.
+    fn root(&self) -> Self;
+
+    /// Lanes with the larger one of the element and its negative, by the order of numbers, of which u's counts first.
+    fn is_larger(&self) -> Mask;
+}
+
+impl<V: Vector> Root for Fp<V> {
+    #[inline(always)]
+    fn root(&self) -> Self {
+        in_fp(self)
+    }
+
+    fn is_larger(&self) -> Mask {
+        let numbers = self.numbers();
+        mask::<V>(|lane| is_above_half(&numbers[lane]))
+    }
+}
+
+impl<V: Vector> Root for Fp2<V> {
+    #[inline(always)]
+    fn root(&self) -> Self {
+        in_fp2(self)
+    }
+
+    fn is_larger(&self) -> Mask {
+        let (c0, c1) = (self.c0.numbers(), self.c1.numbers());
+        mask::<V>(|lane| is_above_half(if c1[lane] == [0; 6] { &c0[lane] } else { &c1[lane] }))
+    }
+}
 
 /// A shift by fewer than 64 bits.
 const fn right(number: Words, bits: u32) -> Words {
@@ -27,7 +60,7 @@ const BITS: usize = 379;
 /// Bits of the exponent that are multiplied by at once: more would take more powers than they save products.
 const WINDOW: usize = 5;
 
-pub(super) fn is_above_half(number: &Words) -> bool {
+fn is_above_half(number: &Words) -> bool {
     number.iter().rev().gt(HALF.iter().rev())
 }
 
@@ -78,7 +111,7 @@ fn squares<V: Vector>(element: &Fp<V>, times: usize) -> Fp<V> {
 
 /// A root of the squares among the elements.
 #[inline(always)]
-pub(super) fn in_fp<V: Vector>(element: &Fp<V>) -> Fp<V> {
+fn in_fp<V: Vector>(element: &Fp<V>) -> Fp<V> {
     Lanes::multiply(&power(element), element)
 }
 
@@ -89,7 +122,7 @@ pub(super) fn in_fp<V: Vector>(element: &Fp<V>) -> Fp<V> {
 /// the two. Of t = (a + n) / 2 the power e = t^((p - 3) / 4) gives s = t e. Where t is a square, s is its root x, and e is 1 / x, so
 /// that y = b e / 2. Where it is none, s² = -t, which is y² for the other n, and x is - b e / 2.
 #[inline(always)]
-pub(super) fn in_fp2<V: Vector>(element: &Fp2<V>) -> Fp2<V> {
+fn in_fp2<V: Vector>(element: &Fp2<V>) -> Fp2<V> {
     let (a, b) = (&element.c0, &element.c1);
     let half = Fp::half(a.any());
     let norm = in_fp(&Lanes::square(a).plus(&Lanes::square(b)));

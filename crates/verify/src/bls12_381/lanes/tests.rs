@@ -6,7 +6,7 @@ use super::fp::Fp;
 use super::fp2::Fp2;
 use super::miller::miller_loops;
 use super::pairing::hard_part;
-use super::{InLanes, Lanes, are_in_subgroup, miller_loop, multiply_each, pairings, uncompress};
+use super::{InLanes, Lanes, Root, are_in_subgroup, miller_loop, multiply_each, pairings, uncompress};
 use crate::bls12_381::field::Field;
 use crate::bls12_381::pippenger;
 use crate::bls12_381::point::CompressedPoint;
