@@ -10,8 +10,6 @@
 //! two, and one rotation, it is twice that.
 
 use super::Parameters;
-#[cfg(target_arch = "x86_64")]
-use super::x86;
 
 const INITIAL: [u64; 8] = [
     0x6a09e667f3bcc908,
@@ -259,43 +257,8 @@ unsafe fn compress<W: Word<LANES>, const LANES: usize, const SHORT: bool>(
     }
 }
 
-/// A way of computing BLAKE2b.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// 8 lanes of AVX-512.
-    Avx512,
-    /// 4 lanes of AVX2.
-    Avx2,
-    /// Any processor.
-    Portable,
-}
-
-impl Backend {
-    /// All backends, the fastest first.
-    pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
-
-    /// Whether this processor has the instructions that it needs.
-    pub fn is_available(self) -> bool {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => is_x86_feature_detected!("avx512f"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2"),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx512 | Self::Avx2 => false,
-            Self::Portable => true,
-        }
-    }
-
-    /// The fastest on this processor.
-    pub fn fastest() -> Self {
-        Self::ALL.into_iter().find(|backend| backend.is_available()).unwrap_or(Self::Portable)
-    }
-}
-
-/// The hash function of one header's leaves.
-pub(super) struct LeafHash {
-    backend: Backend,
+/// What the hashes of one header's leaves have in common.
+pub(super) struct Midstate {
     /// After all blocks that the index is not in.
     state: [u64; 8],
     /// The blocks that it is in, one or two, with zeros in its place.
@@ -310,12 +273,8 @@ pub(super) struct LeafHash {
     short: Option<[u64; 16]>,
 }
 
-impl LeafHash {
-    /// # Panics
-    ///
-    /// If the backend is not available.
-    pub(super) fn new(backend: Backend, parameters: &Parameters, input: &[u8]) -> Self {
-        assert!(backend.is_available(), "the processor does not have the instructions of {backend:?}");
+impl Midstate {
+    pub(super) fn new(parameters: &Parameters, input: &[u8]) -> Self {
         let mut state = INITIAL;
         state[0] ^= 0x0101_0000 ^ (parameters.leaves_per_hash() * parameters.n / 8) as u64;
         state[6] ^= u64::from_le_bytes(parameters.personalisation);
@@ -333,7 +292,6 @@ impl LeafHash {
         // SAFETY: as above.
         let short = (used <= 16).then(|| begin_short(unsafe { begin(&state, length, true) }));
         Self {
-            backend,
             state,
             words: last.as_chunks::<BLOCK>().0[..used.div_ceil(BLOCK)].iter().map(to_words).collect(),
             before: (blocks.len() * BLOCK) as u64,
@@ -343,22 +301,8 @@ impl LeafHash {
         }
     }
 
-    /// The hashes of the first `count` indices; those behind them, which have no meaning, are there so that lanes are always full.
-    pub(super) fn hash(&self, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
-        match self.backend {
-            // SAFETY: that the backend is available was checked when this was made, here and below.
-            #[cfg(target_arch = "x86_64")]
-            Backend::Avx512 => unsafe { x86::avx512(self, indices, count, hashes) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Backend::Avx2 => unsafe { x86::avx2(self, indices, count, hashes) },
-            #[cfg(not(target_arch = "x86_64"))]
-            Backend::Avx512 | Backend::Avx2 => unreachable!("not available, which was checked when this was made"),
-            // SAFETY: plain integers need no special instructions.
-            Backend::Portable => unsafe { self.hash_lanes::<u64, 1>(indices, count, hashes) },
-        }
-    }
-
+    /// The hashes of the first `count` indices, rounded up to full lanes.
+    ///
     /// # Safety
     ///
     /// That of [`Word`].

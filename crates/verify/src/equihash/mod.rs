@@ -4,19 +4,20 @@
 //! leaves of a tree: at height h the two halves of every subtree agree in the first h × n / (k + 1) bits, the half with
 //! the lower first index comes first, and no index is in both. The XOR of all leaves is zero.
 
+mod backend;
 mod blake2b;
 mod header;
 mod tree;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use blake2b::Backend;
+pub use backend::Backend;
 pub use header::{Header, HeaderRule, ZCASH_HEADER_LENGTH};
 
 use thiserror::Error;
 
 use crate::BatchVerifier;
-use blake2b::LeafHash;
+use backend::LeafHash;
 
 /// The parameters of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

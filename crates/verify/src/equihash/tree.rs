@@ -1,6 +1,7 @@
 //! The tree of a solution.
 
-use super::blake2b::{AT_ONCE, LeafHash};
+use super::backend::LeafHash;
+use super::blake2b::AT_ONCE;
 use super::{Parameters, Rule};
 
 /// The n bits of a leaf, or of the XOR of a subtree's leaves, in the order of their bytes; zeros behind them.

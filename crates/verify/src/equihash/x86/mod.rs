@@ -3,22 +3,22 @@
 mod avx2;
 mod avx512;
 
-use super::blake2b::{AT_ONCE, Hash, LeafHash, Twice};
+use super::blake2b::{AT_ONCE, Hash, Midstate, Twice};
 
 /// # Safety
 ///
 /// The processor must have AVX-512 F.
 #[target_feature(enable = "avx512f")]
-pub(super) unsafe fn avx512(leaves: &LeafHash, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
+pub(super) unsafe fn avx512(midstate: &Midstate, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
     // SAFETY: the instructions are those that this function asks for.
-    unsafe { leaves.hash_lanes::<Twice<avx512::Vector>, 16>(indices, count, hashes) }
+    unsafe { midstate.hash_lanes::<Twice<avx512::Vector>, 16>(indices, count, hashes) }
 }
 
 /// # Safety
 ///
 /// The processor must have AVX2.
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn avx2(leaves: &LeafHash, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
+pub(super) unsafe fn avx2(midstate: &Midstate, indices: &[u32; AT_ONCE], count: usize, hashes: &mut [Hash; AT_ONCE]) {
     // SAFETY: as above.
-    unsafe { leaves.hash_lanes::<avx2::Vector, 4>(indices, count, hashes) }
+    unsafe { midstate.hash_lanes::<avx2::Vector, 4>(indices, count, hashes) }
 }
