@@ -2,7 +2,8 @@
 
 use sha2::block_api::compress256;
 
-use super::engine::{Kernel, Padding};
+use super::kernel::Kernel;
+use super::plan::Padding;
 use super::scalar;
 
 pub(super) struct Sha2;

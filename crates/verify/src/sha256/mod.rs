@@ -6,6 +6,9 @@
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod engine;
+mod job;
+mod kernel;
+mod plan;
 mod portable;
 mod scalar;
 #[cfg(target_arch = "x86_64")]
@@ -13,7 +16,8 @@ mod x86;
 
 pub use engine::{Backend, Engine};
 
-use engine::{Each, Function, Many, Rows};
+use job::{Each, Many, Rows};
+use plan::Function;
 
 /// A SHA-256 digest.
 pub type Digest = [u8; 32];

@@ -1,7 +1,8 @@
 //! The portable backend: plain integers, one message at a time. It asks for no instructions, so it is the same code on every
 //! processor.
 
-use super::engine::{Kernel, Padding};
+use super::kernel::Kernel;
+use super::plan::Padding;
 use super::scalar::{self, INITIAL, ROUND};
 
 pub(super) struct Portable;

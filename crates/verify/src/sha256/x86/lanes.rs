@@ -7,7 +7,8 @@
 
 use std::marker::PhantomData;
 
-use super::super::engine::{Kernel, Padding};
+use super::super::kernel::Kernel;
+use super::super::plan::Padding;
 use super::super::scalar::{INITIAL, ROUND};
 
 /// A vector of 32-bit words.

@@ -6,7 +6,8 @@ mod lanes;
 mod sha_ni;
 
 use super::Digest;
-use super::engine::{Plan, hash_lanes};
+use super::kernel::hash_lanes;
+use super::plan::Plan;
 
 /// # Safety
 ///

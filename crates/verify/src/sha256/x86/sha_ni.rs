@@ -2,7 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::super::engine::{Kernel, Padding};
+use super::super::kernel::Kernel;
+use super::super::plan::Padding;
 use super::super::scalar::{INITIAL, ROUND};
 
 /// `N` messages at once.

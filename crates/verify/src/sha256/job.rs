@@ -1,0 +1,96 @@
+//! The messages of a call and their digests, as callers have them in memory.
+
+use super::Digest;
+
+/// Where messages of one length come from and where their digests go.
+pub(super) trait Job {
+    fn message(&self, index: usize) -> &[u8];
+    fn put(&mut self, index: usize, digest: &Digest);
+}
+
+/// Messages that lie one after the other.
+pub(super) struct Many<'a, M> {
+    pub(super) messages: &'a [M],
+    pub(super) digests: &'a mut [Digest],
+}
+
+impl<const N: usize> Job for Many<'_, [u8; N]> {
+    #[inline(always)]
+    fn message(&self, index: usize) -> &[u8] {
+        &self.messages[index]
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: usize, digest: &Digest) {
+        self.digests[index] = *digest;
+    }
+}
+
+/// Messages of a length that is only known at run time, one after the other.
+pub(super) struct Rows<'a> {
+    pub(super) messages: &'a [u8],
+    pub(super) length: usize,
+    pub(super) digests: &'a mut [Digest],
+}
+
+impl Job for Rows<'_> {
+    #[inline(always)]
+    fn message(&self, index: usize) -> &[u8] {
+        &self.messages[index * self.length..][..self.length]
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: usize, digest: &Digest) {
+        self.digests[index] = *digest;
+    }
+}
+
+/// Pairs of children.
+impl Job for Many<'_, [Digest; 2]> {
+    #[inline(always)]
+    fn message(&self, index: usize) -> &[u8] {
+        self.messages[index].as_flattened()
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: usize, digest: &Digest) {
+        self.digests[index] = *digest;
+    }
+}
+
+/// Those messages among many that have one length.
+pub(super) struct Each<'a> {
+    pub(super) messages: &'a [&'a [u8]],
+    pub(super) digests: &'a mut [Digest],
+    pub(super) order: &'a [usize],
+}
+
+impl Job for Each<'_> {
+    #[inline(always)]
+    fn message(&self, index: usize) -> &[u8] {
+        self.messages[self.order[index]]
+    }
+
+    #[inline(always)]
+    fn put(&mut self, index: usize, digest: &Digest) {
+        self.digests[self.order[index]] = *digest;
+    }
+}
+
+/// A single message.
+pub(super) struct One<'a> {
+    pub(super) message: &'a [u8],
+    pub(super) digest: Digest,
+}
+
+impl Job for One<'_> {
+    #[inline(always)]
+    fn message(&self, _: usize) -> &[u8] {
+        self.message
+    }
+
+    #[inline(always)]
+    fn put(&mut self, _: usize, digest: &Digest) {
+        self.digest = *digest;
+    }
+}
