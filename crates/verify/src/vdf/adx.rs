@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-use super::kernel::{Portable, Row};
+use super::words::{Portable, Row};
 use crate::lanes::is_emulated;
 
 /// Words that the loop takes at once.

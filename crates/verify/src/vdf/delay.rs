@@ -8,8 +8,8 @@ use std::{
 
 use thiserror::Error;
 
-use super::kernel::{InRing, Ring};
 use super::modulus::{Modulus, Number, NumberError};
+use super::ring::{InRing, Ring};
 use super::wesolowski::{Digits, canonical, is_proved, prove};
 use crate::RuleCode;
 

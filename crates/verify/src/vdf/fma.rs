@@ -16,7 +16,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::adx::Adx;
-use super::kernel::{MAX_WORDS, Portable, Row, digit, power_of_two, subtract_if_not_below};
+use super::words::{MAX_WORDS, Portable, Row, digit, power_of_two, subtract_if_not_below};
 use crate::lanes::is_emulated;
 
 /// Bits of a digit.

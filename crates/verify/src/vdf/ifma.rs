@@ -16,7 +16,8 @@ use std::arch::{asm, x86_64::*};
 use std::ops::Range;
 
 use super::adx::Adx;
-use super::kernel::{Ring, digit, power_of_two, subtract_if_not_below};
+use super::ring::Ring;
+use super::words::{digit, power_of_two, subtract_if_not_below};
 
 /// Bits of a digit.
 const BITS: usize = 52;

@@ -19,10 +19,12 @@ mod ifma;
 mod kernel;
 mod modulus;
 mod prime;
+mod ring;
 #[cfg(test)]
 mod tests;
 mod timelock;
 mod wesolowski;
+mod words;
 
 pub use delay::{Delay, EvaluateError, Evaluated, FormatError, Invalid, Kept};
 pub use modulus::{Modulus, Number, NumberError};

@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
-use super::kernel::{Backend, InRing, Kernel, MAX_WORDS, Ring};
+use super::kernel::{Backend, Kernel};
+use super::ring::{InRing, Ring};
+use super::words::MAX_WORDS;
 use crate::{sha256::Tag, tags::VDF_INPUT_TAG};
 
 static EXPAND: Tag = Tag::new(VDF_INPUT_TAG);

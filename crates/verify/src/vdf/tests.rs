@@ -1,4 +1,5 @@
-use super::kernel::{Backend, InRing, Ring};
+use super::kernel::Backend;
+use super::ring::{InRing, Ring};
 use super::*;
 use crate::RuleCode;
 use proptest::prelude::*;

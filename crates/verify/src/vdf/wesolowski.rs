@@ -6,9 +6,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::kernel::{Backend, Kernel, Ring};
+use super::kernel::{Backend, Kernel};
 use super::modulus::{Modulus, Number};
 use super::prime::{WORDS, Word256, hash_to_prime};
+use super::ring::Ring;
 
 /// Powers that are kept of a segment at most: 16 MiB at 2,048 bits, 24 in the digits of vectors.
 const POWERS: u64 = 1 << 16;
