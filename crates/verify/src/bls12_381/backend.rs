@@ -5,8 +5,8 @@ use ::blst::{blst_fp12, blst_p1_affine, blst_p2_affine};
 
 use crate::lanes::{has_ifma, run};
 
+use super::encoding::CompressedPoint;
 use super::pippenger::{self, OneByOne};
-use super::point::CompressedPoint;
 use super::{Group, lanes, portable};
 
 /// A way of parsing points, of multiplying them, and of computing pairings and sums of multiples.

@@ -26,8 +26,10 @@ mod backend;
 mod coefficients;
 mod digits;
 pub mod eip2537;
+mod encoding;
 mod field;
 pub mod groth16;
+mod group;
 mod hash;
 mod lanes;
 mod montgomery;
@@ -45,10 +47,11 @@ mod words;
 
 pub use backend::Backend;
 pub use field::{Field, Fp, Fp2, Fp12, ORDER, PRIME, Scalar};
+pub use group::{G1, G2, Group};
 pub use hash::{encode_to_curve, hash_to_curve, map_to_curve};
 pub use multiple::{multiply_and_add, multiply_each, multiply_each_on, multiply_short_and_add, multiply_short_each};
 pub use pairing::{Pair, Product, is_product_one, miller_loop, multi_pairing, pairing, pairings};
-pub use point::{CurvePoint, G1, G2, Group, Point};
+pub use point::{CurvePoint, Point};
 pub use rule::Rule;
 pub use windows::{Addition, Windows};
 

@@ -1,84 +1,8 @@
-//! Points of the two groups, and their encodings.
-
-use std::fmt::Debug;
+//! Points of the two curves and groups.
 
 use super::backend::Backend;
-use super::field::Field;
-use super::portable;
-use super::{Fp, Fp2, PRIME, Rule, Scalar};
-
-/// One of the two groups of prime order that a pairing takes its points from.
-pub trait Group: portable::Backend + Copy + Default + Debug + Eq + Send + Sync + 'static {
-    /// A coordinate.
-    type Element: Field + Debug + From<Self::Coordinate> + Into<Self::Coordinate>;
-
-    /// The cube root of one by which x is multiplied, and y by -1, to multiply a point of the group by the square of the curve's
-    /// parameter: the group's endomorphism.
-    const CUBE_ROOT: Fp;
-
-    /// Bytes of a compressed encoding; one that is not compressed has twice as many.
-    const COMPRESSED: usize = Self::COORDINATE;
-
-    /// A coordinate from big-endian bytes, the coefficient of u before the other.
-    fn parse_coordinate(bytes: &[u8]) -> Result<Self::Element, Rule>;
-}
-
-/// The points of order r of y² = x³ + 4 over [`Fp`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct G1;
-
-/// The points of order r of y² = x³ + 4 (u + 1) over [`Fp2`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct G2;
-
-impl Group for G1 {
-    type Element = Fp;
-    const CUBE_ROOT: Fp = Fp::CUBE_ROOT;
-
-    fn parse_coordinate(bytes: &[u8]) -> Result<Fp, Rule> {
-        Fp::parse(bytes.try_into().map_err(|_| Rule::Length)?)
-    }
-}
-
-impl Group for G2 {
-    type Element = Fp2;
-    const CUBE_ROOT: Fp = Fp::OTHER_CUBE_ROOT;
-
-    fn parse_coordinate(bytes: &[u8]) -> Result<Fp2, Rule> {
-        let ([c1, c0], []) = bytes.as_chunks() else { return Err(Rule::Length) };
-        Ok(Fp2::new(Fp::parse(c0)?, Fp::parse(c1)?))
-    }
-}
-
-/// Flags of an encoding, in its first byte.
-const COMPRESSED: u8 = 0x80;
-const INFINITY: u8 = 0x40;
-const LARGER_Y: u8 = 0x20;
-const FLAGS: u8 = COMPRESSED | INFINITY | LARGER_Y;
-
-/// An encoding without a broken rule, but for those that take a square root to tell.
-enum Encoding<'a, G: Group> {
-    Point(CurvePoint<G>),
-    /// Not at infinity.
-    Compressed(&'a [u8]),
-}
-
-/// What a compressed encoding says of a point that is not at infinity.
-#[derive(Clone, Copy)]
-pub(super) struct CompressedPoint<E> {
-    pub(super) x: E,
-    /// Whether y is the larger one of two.
-    pub(super) is_larger: bool,
-}
-
-impl<E> CompressedPoint<E> {
-    /// From a compressed encoding whose flags were checked.
-    pub(super) fn read<G: Group<Element = E>>(bytes: &[u8]) -> Result<Self, Rule> {
-        let mut number = bytes.to_vec();
-        number[0] &= !FLAGS;
-        Ok(Self { x: G::parse_coordinate(&number)?, is_larger: bytes[0] & LARGER_Y != 0 })
-    }
-}
+use super::encoding::Encoding;
+use super::{Group, Rule, Scalar};
 
 /// A point of the curve that a group is on, which need not be in the group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,41 +16,11 @@ impl<G: Group> CurvePoint<G> {
     /// From the compressed encoding, or the one that is not, as the length says: big-endian coordinates, that of u before the other,
     /// with flags in the three highest bits (draft-irtf-cfrg-pairing-friendly-curves, appendix C).
     pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
-        match Self::read(bytes)? {
-            Encoding::Point(point) => Ok(point),
+        match Encoding::<G>::read(bytes)? {
+            Encoding::Infinity => Ok(Self::default()),
+            Encoding::Coordinates(x, y) => Self::new(x, y),
             Encoding::Compressed(bytes) => G::uncompress(bytes).map(Self).ok_or(Rule::NotOnCurve),
         }
-    }
-
-    fn read(bytes: &[u8]) -> Result<Encoding<'_, G>, Rule> {
-        let is_compressed = bytes.len() == G::COMPRESSED;
-        if !is_compressed && bytes.len() != 2 * G::COMPRESSED {
-            return Err(Rule::Length);
-        }
-        let flags = bytes[0] & FLAGS;
-        let known = if is_compressed {
-            matches!(flags ^ COMPRESSED, 0 | INFINITY | LARGER_Y)
-        } else {
-            matches!(flags, 0 | INFINITY)
-        };
-        if !known {
-            return Err(Rule::Flags);
-        }
-        if flags & INFINITY != 0 {
-            let is_zero = bytes[0] == flags && bytes[1..].iter().all(|byte| *byte == 0);
-            return if is_zero { Ok(Encoding::Point(Self::default())) } else { Err(Rule::Infinity) };
-        }
-        let (numbers, _) = bytes.as_chunks::<48>();
-        let mut first = numbers[0];
-        first[0] ^= flags;
-        if first >= PRIME || numbers[1..].iter().any(|number| *number >= PRIME) {
-            return Err(Rule::Range);
-        }
-        if is_compressed {
-            return Ok(Encoding::Compressed(bytes));
-        }
-        let (x, y) = bytes.split_at(G::COORDINATE);
-        Self::new(G::parse_coordinate(x)?, G::parse_coordinate(y)?).map(Encoding::Point)
     }
 
     /// The point with these coordinates. Zero and zero are not a point.
@@ -191,7 +85,7 @@ impl<G: Group> Point<G> {
     /// As [`Point::parse_compressed_each`], on a backend that is available.
     pub fn parse_compressed_each_on<'a>(backend: Backend, encodings: &[&'a [u8]]) -> Vec<Result<Self, Rule>> {
         let read = |bytes: &&'a [u8]| match bytes.len() == G::COMPRESSED {
-            true => CurvePoint::<G>::read(bytes),
+            true => Encoding::<G>::read(bytes),
             false => Err(Rule::Length),
         };
         let read: Vec<_> = encodings.iter().map(read).collect();
@@ -201,7 +95,8 @@ impl<G: Group> Point<G> {
         });
         let mut points = backend.uncompress::<G>(&Vec::from_iter(compressed)).into_iter();
         let on_curve = read.into_iter().map(|encoding| match encoding? {
-            Encoding::Point(point) => Ok(point),
+            Encoding::Infinity => Ok(CurvePoint::default()),
+            Encoding::Coordinates(x, y) => CurvePoint::new(x, y),
             Encoding::Compressed(_) => points.next().flatten().map(CurvePoint).ok_or(Rule::NotOnCurve),
         });
         let on_curve: Vec<_> = on_curve.collect();

@@ -10,8 +10,8 @@ use super::fp::Fp;
 use super::fp2::Fp2;
 use super::fp12::Fp12;
 use super::{InLanes, are_in_subgroup, miller_loop, multiply_each, pairings, uncompress};
+use crate::bls12_381::encoding::CompressedPoint;
 use crate::bls12_381::pippenger::{Adder, Affine, Entry};
-use crate::bls12_381::point::CompressedPoint;
 use crate::bls12_381::{self as scalar, G1, G2, Group, Point, Scalar};
 use crate::lanes::{Mask, Plain, Row, Vector, columns_are_words};
 

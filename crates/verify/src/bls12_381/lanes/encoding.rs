@@ -3,8 +3,8 @@
 use super::curve::{Affine, Curve};
 use super::field::Lanes;
 use super::root::Root;
+use crate::bls12_381::encoding::CompressedPoint;
 use crate::bls12_381::field::Field;
-use crate::bls12_381::point::CompressedPoint;
 use crate::lanes::{Mask, Vector};
 
 /// y for each x, of a point on the curve; none if there is none.
