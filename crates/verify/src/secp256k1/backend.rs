@@ -60,27 +60,27 @@ impl Backend {
     }
 
     /// Appends the verdict of each item.
-    pub(super) fn verify_ecdsa(self, items: &[ecdsa::Signed], verdicts: &mut Vec<Result<(), Rule>>) {
+    pub(super) fn verify_ecdsa(self, items: &[ecdsa::signed::Signed], verdicts: &mut Vec<Result<(), Rule>>) {
         run!(
             self,
             [Avx512Ifma => Ifma, Avx2Fma => Fma],
             |any| lanes::ecdsa::verify_each(any, items, verdicts),
-            verdicts.extend(items.iter().map(portable::verify_ecdsa))
+            verdicts.extend(items.iter().map(portable::ecdsa::verify))
         )
     }
 
     /// The key of each item.
-    pub(super) fn recover(self, items: &[ecdsa::Recoverable]) -> Vec<Result<PublicKey, Rule>> {
+    pub(super) fn recover(self, items: &[ecdsa::recoverable::Recoverable]) -> Vec<Result<PublicKey, Rule>> {
         run!(
             self,
             [Avx512Ifma => Ifma, Avx2Fma => Fma],
             |any| lanes::ecdsa::recover_each(any, items),
-            items.iter().map(portable::recover).collect()
+            items.iter().map(portable::ecdsa::recover).collect()
         )
     }
 
     /// Appends the verdict of each item.
-    pub(super) fn verify_schnorr(self, items: &[schnorr::Signed<'_>], verdicts: &mut Vec<Result<(), Rule>>) {
+    pub(super) fn verify_schnorr(self, items: &[schnorr::signed::Signed<'_>], verdicts: &mut Vec<Result<(), Rule>>) {
         run!(
             self,
             [Avx512Ifma => Ifma, Avx2Fma => Fma],

@@ -3,37 +3,23 @@
 
 mod der;
 mod policy;
+pub(super) mod recoverable;
 mod recovery;
 mod signature;
+pub(super) mod signed;
 
 pub use policy::{Encoding, HighS, Policy};
-pub use recovery::{Recoverable, RecoveryId, recover, recover_each, recover_each_on};
+pub use recoverable::{Recoverable, RecoveryId};
+pub use recovery::{recover, recover_each, recover_each_on};
 pub use signature::Signature;
+pub use signed::Signed;
 
-use super::{Backend, PublicKey, Rule, portable};
+use super::{Backend, Rule, portable};
 use crate::BatchVerifier;
-
-/// A digest, and the signature and the key that it is claimed to be signed with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signed {
-    /// The digest.
-    pub digest: [u8; 32],
-    /// The signature. Its s may be high: whether that is allowed is for [`Policy`] or [`Signature::require_low_s`] to say.
-    pub signature: Signature,
-    /// The public key.
-    pub key: PublicKey,
-}
-
-impl Signed {
-    /// Parses a signature and a key.
-    pub fn parse(policy: Policy, digest: [u8; 32], signature: &[u8], key: &[u8]) -> Result<Self, Rule> {
-        Ok(Self { digest, signature: policy.signature(signature)?, key: policy.key(key)? })
-    }
-}
 
 /// Verifies one signature: [`Rule::KeyNotOnCurve`] or [`Rule::Mismatch`] if it is not good.
 pub fn verify(item: &Signed) -> Result<(), Rule> {
-    portable::verify_ecdsa(item)
+    portable::ecdsa::verify(item)
 }
 
 /// A batch of signatures.

@@ -1,4 +1,5 @@
-use super::{PublicKey, Rule, Signature};
+use super::signature::Signature;
+use crate::secp256k1::{PublicKey, Rule};
 
 /// Which encodings of signatures and keys a chain takes at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

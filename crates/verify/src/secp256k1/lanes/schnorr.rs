@@ -10,7 +10,7 @@ use super::multiple::Multiples;
 use super::scalar::{self, Half};
 use crate::lanes::{Mask, Pair, Row, Vector};
 use crate::secp256k1::PublicKey;
-use crate::secp256k1::schnorr::Challenged;
+use crate::secp256k1::schnorr::challenge::Challenged;
 
 /// What the lanes can say of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

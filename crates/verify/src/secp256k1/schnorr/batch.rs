@@ -1,49 +1,17 @@
 //! Many Schnorr signatures at once: one combined check for all, and, if it fails, bisection to a verdict for each.
 
-use super::{Signed, verify as verify_one};
+use super::challenge::challenge;
+use super::signed::Signed;
 use crate::bisect::bisect;
 use crate::secp256k1::lanes::Kernel;
 use crate::secp256k1::lanes::schnorr::{Combined, Finding, points, verify_all, verify_each};
 use crate::secp256k1::{Rule, portable};
-use crate::sha256::Tag;
-
-const CHALLENGE: Tag = Tag::new("BIP0340/challenge");
 
 /// Signatures in a combined check. A larger one costs less each, but its points would not stay in the caches.
 const TOGETHER: usize = 1024;
 
 /// From how many on a combined check is faster than one check for each.
 const ALONE: usize = 32;
-
-/// A signature and its challenge e, all big-endian.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::secp256k1) struct Challenged {
-    pub(in crate::secp256k1) r: [u8; 32],
-    pub(in crate::secp256k1) s: [u8; 32],
-    pub(in crate::secp256k1) key: [u8; 32],
-    /// Not below the order yet.
-    pub(in crate::secp256k1) e: [u8; 32],
-}
-
-fn challenge(items: &[Signed<'_>]) -> Vec<Challenged> {
-    let length: usize = items.iter().map(|item| 64 + item.message.len()).sum();
-    let mut bytes = Vec::with_capacity(length);
-    for item in items {
-        bytes.extend_from_slice(&item.signature.r);
-        bytes.extend_from_slice(&item.key.0);
-        bytes.extend_from_slice(item.message);
-    }
-    let mut rest = &bytes[..];
-    let messages: Vec<&[u8]> =
-        items.iter().map(|item| rest.split_off(..64 + item.message.len()).unwrap_or(&[])).collect();
-    let mut digests = vec![[0; 32]; items.len()];
-    CHALLENGE.hash_each(&messages, &mut digests);
-    let challenged = |(item, e): (&Signed<'_>, [u8; 32])| {
-        let (r, s) = (item.signature.r, item.signature.s);
-        Challenged { r, s, key: item.key.0, e }
-    };
-    items.iter().zip(digests).map(challenged).collect()
-}
 
 /// Appends the verdict of each item.
 #[inline(always)]
@@ -111,7 +79,7 @@ fn verify_alone<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<
     // One lane, or one item, is slower than libsecp256k1.
     if V::LANES == 1 || items.len() == 1 {
         for (item, verdict) in items.iter().zip(verdicts) {
-            *verdict = verify_one(item);
+            *verdict = portable::schnorr::verify(item);
         }
         return;
     }
@@ -122,7 +90,7 @@ fn verify_alone<V: Kernel>(any: V, items: &[Signed<'_>], verdicts: &mut [Result<
             Finding::KeyNotOnCurve => Err(Rule::KeyNotOnCurve),
             Finding::Mismatch if portable::is_x(&item.signature.r) => Err(Rule::Mismatch),
             Finding::Mismatch => Err(Rule::NonceNotOnCurve),
-            Finding::Unsure => verify_one(item),
+            Finding::Unsure => portable::schnorr::verify(item),
         };
     }
 }

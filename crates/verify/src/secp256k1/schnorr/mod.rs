@@ -1,57 +1,19 @@
 //! BIP340 Schnorr signatures: [`Verifier`] for many, [`verify`] for one.
 
 pub(super) mod batch;
+pub(super) mod challenge;
+mod signature;
+pub(super) mod signed;
 
-pub(super) use batch::Challenged;
+pub use signature::Signature;
+pub use signed::Signed;
 
-use super::number::{ORDER, PRIME};
-use super::{Backend, Rule, XOnlyKey, portable};
+use super::{Backend, Rule, portable};
 use crate::BatchVerifier;
-
-/// A Schnorr signature: r below the field's prime, s below the order of the group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Signature {
-    pub(super) r: [u8; 32],
-    pub(super) s: [u8; 32],
-}
-
-impl Signature {
-    /// From r ‖ s, each 32 bytes, big-endian.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Rule> {
-        let ([r, s], []) = bytes.as_chunks() else { return Err(Rule::SignatureLength) };
-        if *r < PRIME && *s < ORDER { Ok(Self { r: *r, s: *s }) } else { Err(Rule::Range) }
-    }
-
-    /// r ‖ s, each 32 bytes, big-endian.
-    pub fn bytes(&self) -> [u8; 64] {
-        let mut bytes = [0; 64];
-        bytes[..32].copy_from_slice(&self.r);
-        bytes[32..].copy_from_slice(&self.s);
-        bytes
-    }
-}
-
-/// A message, and the signature and the key that it is claimed to be signed with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signed<'a> {
-    /// The message: a digest of 32 bytes in Bitcoin, of any length in BIP340.
-    pub message: &'a [u8],
-    /// The signature.
-    pub signature: Signature,
-    /// The public key.
-    pub key: XOnlyKey,
-}
-
-impl<'a> Signed<'a> {
-    /// Parses a signature and a key.
-    pub fn parse(message: &'a [u8], signature: &[u8], key: &[u8]) -> Result<Self, Rule> {
-        Ok(Self { message, signature: Signature::parse(signature)?, key: XOnlyKey::parse(key)? })
-    }
-}
 
 /// Verifies one signature: [`Rule::KeyNotOnCurve`], [`Rule::NonceNotOnCurve`] or [`Rule::Mismatch`] if it is not good.
 pub fn verify(item: &Signed<'_>) -> Result<(), Rule> {
-    portable::verify_schnorr(item)
+    portable::schnorr::verify(item)
 }
 
 /// A batch of signatures.

@@ -1,6 +1,7 @@
 use secp256k1::{Keypair, SECP256K1};
 
 use super::*;
+use crate::secp256k1::XOnlyKey;
 
 /// The verdicts of all backends, which agree.
 fn verdicts(items: &[Signed<'_>]) -> Vec<Result<(), Rule>> {
