@@ -152,7 +152,6 @@ module account_lines
     chosen = match_q;
     if (misses_q[0]) chosen[0][0] = spare_q[0];
     if (misses_q[1]) chosen[1][1] = spare_q[1];
-    if (same_q) chosen[1] = chosen[0];
     for (int port = 0; port < 2; port++) alloc[port] = take_i && misses_q[port] ? spare_q[port] : '0;
   end
   logic [1:0][LineWidth-1:0] own_line;

@@ -184,6 +184,10 @@ static void host(const Options& options) {
   nic.host_push({nic::kSend, static_cast<uint8_t>(port), 0, held});
   nic.step(100);
   check(nic.pop(port, packet) && packet == held, "a packet is not sent");
+  // As is that of a batch.
+  nic.push(port, packet_of(batch_of({compact(4, 5, 7, 0, 0)})));
+  from_nic(nic::kReply, static_cast<uint8_t>(port));
+  check(!nic.pop(port, packet), "a reply of a batch that is not held");
   // What there is not goes nowhere.
   nic.host_push({nic::kSend, nic::kPorts, 0, held});
   nic.host_push({77, 0, 0, held});
@@ -199,7 +203,7 @@ static void host(const Options& options) {
   nic.host_push({nic::kInject, 0, 0, packet_of(compact(4, 3, 7, 0, 0))});
   nic.step(3000);
   check(nic.pop(0, packet) && get(packet, 58, 4) == 1000, "an operation injected for a port");
-  check(nic.csr_counter(TURNPIKE_NIC_OPERATIONS) == 3 && nic.csr_counter(TURNPIKE_NIC_RX_PACKETS + 8 * port) == 1, "counters");
+  check(nic.csr_counter(TURNPIKE_NIC_OPERATIONS) == 4 && nic.csr_counter(TURNPIKE_NIC_RX_PACKETS + 8 * port) == 2, "counters");
   check(nic.csr_counter(TURNPIKE_NIC_SENT_PACKETS) == 1 && nic.csr_counter(TURNPIKE_NIC_HOST_PACKETS) == 1, "counters of the host");
   // Nothing is taken while it does not run, and nothing of before is there afterwards.
   nic.csr_write(TURNPIKE_NIC_CONTROL, 0);

@@ -369,7 +369,7 @@ class Workload {
   bool operator()(Operation& operation) {
     if (left_-- == 0) return false;
     if (opened_ < 2 * open_) {
-      operation = {0, opened_ % 2 == 0 ? kCreate : kIssue, next_++, (1 + opened_ / 2) * spread_, 0, opened_ % 2 * 1000};
+      operation = {0, opened_ % 2 == 0 ? kCreate : kIssue, next_++, opened_ / 2 * spread_, 0, opened_ % 2 * 1000};
       opened_++;
       return true;
     }
@@ -388,7 +388,8 @@ class Workload {
   }
 
  private:
-  uint32_t account() { return static_cast<uint32_t>(1 + random_.below(accounts_)) * spread_; }
+  // 0 is an account as others are, and what an empty place of a memory looks like.
+  uint32_t account() { return static_cast<uint32_t>(random_.below(accounts_)) * spread_; }
 
   uint32_t other_than(uint32_t source) {
     uint32_t other = account();
