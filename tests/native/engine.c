@@ -90,8 +90,11 @@ u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now)
 // Leaves every bucket of the proofs' table as a writer does that is interrupted while it changes it.
 void native_interrupt_changes(memory_t memory)
 {
-	struct table table = table_at(memory + load64(memory + STATE(proofs_at)));
+	u64 proofs = load64(memory + STATE(proofs_at));
+	struct table table = table_at(memory + proofs);
 
+	if (!proofs)
+		__builtin_trap();
 	for (u32 bucket = 0; bucket < table.buckets; bucket++)
 		((struct bucket *)(table.memory + table.buckets_at))[bucket].sequence++;
 }

@@ -106,7 +106,7 @@ impl Engine {
 
     /// Leaves every bucket of the proofs' table as a writer does that is interrupted while it changes it.
     pub fn interrupt_changes(&mut self) {
-        // SAFETY: the arena holds what its first page says, a table of proofs among that, and nobody else is at it.
+        // SAFETY: the arena holds what its first page says, and nobody else is at it; without a table of proofs there it traps.
         unsafe { native_interrupt_changes(self.arena.base().as_ptr()) };
     }
 
