@@ -106,7 +106,7 @@ impl Engine {
 
     /// Leaves every bucket of the proofs' table as a writer does that is interrupted while it changes it.
     pub fn interrupt_changes(&mut self) {
-        // SAFETY: the arena holds what its first page says, and nobody else is at it; without a table of proofs there it traps.
+        // SAFETY: the arena holds what its first page says; nobody else is at it; without a table of proofs it traps.
         unsafe { native_interrupt_changes(self.arena.base().as_ptr()) };
     }
 
