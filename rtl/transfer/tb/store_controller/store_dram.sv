@@ -16,6 +16,8 @@ module store_dram
     input  logic       [          15:0] spread_i,
     input  logic       [          15:0] refresh_i,
     input  logic       [          15:0] gap_i,
+    // No write is taken.
+    input  logic                        writes_rest_i,
     input  logic       [         127:0] secret_i,
     input  logic       [LimitWidth-1:0] limit_i,
     // Time passes for what is remembered of operations, see dedup_window.
@@ -28,6 +30,8 @@ module store_dram
     output answer_t                     result_o
 );
   logic [1:0][1:0] read_valid, read_ready, data_valid, write_valid, write_ready, written;
+  logic [1:0][1:0] writes_rest;
+  assign writes_rest = {4{writes_rest_i}};
   logic [1:0][1:0][AccountIndexWidth-1:0] read_addr, write_addr;
   logic [1:0][1:0][LineWidth-1:0] read_line, data_line;
   logic [1:0][1:0][AccountWays-1:0] write_ways;
@@ -60,7 +64,7 @@ module store_dram
       .mem_data_line_i  (data_line),
       .mem_data_i       (data),
       .mem_write_valid_o(write_valid),
-      .mem_write_ready_i(write_ready),
+      .mem_write_ready_i(write_ready & ~writes_rest),
       .mem_write_addr_o (write_addr),
       .mem_write_ways_o (write_ways),
       .mem_write_data_o (write_data),
@@ -87,7 +91,7 @@ module store_dram
       .data_valid_o (data_valid),
       .data_id_o    (data_line),
       .data_o       (data),
-      .write_valid_i(write_valid),
+      .write_valid_i(write_valid & ~writes_rest),
       .write_ready_o(write_ready),
       .write_addr_i (write_addr),
       .write_lanes_i(write_ways),

@@ -7,6 +7,7 @@
 // young, or, rarely, where the index is crowded, which a model of it tells.
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -89,6 +90,7 @@ class Device {
     top.spread_i = memory.spread;
     top.refresh_i = memory.refresh;
     top.gap_i = memory.gap;
+    top.writes_rest_i = 0;
 #endif
     top.valid_i = 0;
     top.ready_i = 0;
@@ -97,6 +99,8 @@ class Device {
 
   // Cycles from tick to tick; 0: none comes.
   uint64_t tick_every = kAlways;
+  // The memory takes no writes for the next so many cycles.
+  uint64_t writes_rest = 0;
 
   // A tick alone, when nothing is under way.
   void tick() {
@@ -138,6 +142,9 @@ class Device {
     return taken;
   }
 
+  // Of an account, in a half of the external memory.
+  uint32_t bucket(int half, uint32_t id) const { return toeplitz_hash(secret_[half], id, AccountIndexWidth); }
+
   uint64_t cycles() const { return last_taken_ - first_taken_ + 1; }
   void restart() { first_taken_ = last_taken_ = most_latency_ = 0; }
   uint64_t most_latency() const { return most_latency_; }
@@ -163,6 +170,10 @@ class Device {
   }
 
   void pass_cycle() {
+#ifdef EXTERNAL
+    bench_.top.writes_rest_i = writes_rest != 0;
+    if (writes_rest != 0) writes_rest--;
+#endif
     bench_.settle();
     if (bench_.top.retry_tick_i) remembered_at_.push_back(ledger_.remembered());
     bench_.step();
@@ -452,6 +463,53 @@ static Speed speed(const Options& options, const Memory& memory, uint32_t count,
   return {operations, device.cycles(), device.most_latency(), device.crowded()};
 }
 
+#ifdef EXTERNAL
+// Lines wait for their turn to be written back, as the memory takes no writes, and operations come back to them meanwhile: in whatever cycle
+// they change what had not changed, with what is written back or behind it, the memory gets it.
+static uint64_t written_while_queued(const Options& options, const Memory& memory) {
+  // Three accounts have two buckets, which no others have. An account goes to the emptier one, so the third is in the line of the first.
+  // There are more buckets than lines, so that what was written is read again.
+  constexpr uint32_t kBuckets = 256, kRounds = 500;
+  Device device(options, options.seed, 3 * kBuckets, memory);
+  Random random(options.seed);
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<uint32_t>> sharing;
+  std::set<uint32_t> taken[2];
+  std::vector<std::vector<uint32_t>> ids;
+  while (ids.size() < kBuckets) {
+    const uint32_t id = static_cast<uint32_t>(random.next()), buckets[2] = {device.bucket(0, id), device.bucket(1, id)};
+    auto& accounts = sharing[{buckets[0], buckets[1]}];
+    accounts.push_back(id);
+    if (accounts.size() != 3 || taken[0].count(buckets[0]) != 0 || taken[1].count(buckets[1]) != 0) continue;
+    for (int half = 0; half < 2; half++) taken[half].insert(buckets[half]);
+    ids.push_back(accounts);
+  }
+  uint32_t next = 0;
+  const auto send = [&](uint32_t count, auto operation_of) {
+    return device.run([&, at = 0u](Operation& operation) mutable {
+      if (at == count) return false;
+      operation = operation_of(at++);
+      operation.transaction = id_of(next++);
+      return true;
+    }, open_wide(), open_wide());
+  };
+  uint64_t operations = send(6 * kBuckets, [&](uint32_t at) {
+    return Operation{0, at % 2 == 0 ? kCreate : kIssue, 0, ids[at / 6][at / 2 % 3], 0, at % 2 * 1000000};
+  });
+  for (uint32_t round = 0; round < kRounds; round++) {
+    const uint32_t from = static_cast<uint32_t>(random.below(kBuckets)), count = static_cast<uint32_t>(2 + random.below(40));
+    const auto transfer = [&](uint32_t which, uint32_t source, uint32_t destination) {
+      return Operation{0, kTransfer, 0, ids[(from + source) % kBuckets][which], ids[(from + destination) % kBuckets][which], 1};
+    };
+    // Longer than the first ones take; then as long as those that come back are on their way.
+    device.writes_rest = 200;
+    operations += send(count, [&](uint32_t at) { return transfer(0, at, at + count); });
+    device.writes_rest = 1 + random.below(32);
+    operations += send(count, [&](uint32_t at) { return transfer(2, at, at + count); });
+  }
+  return operations;
+}
+#endif
+
 // Cycles from a CREATE to the operation behind it, on accounts that are on the chip.
 static uint64_t create_cycles(const Options& options, const Memory& memory) {
   Device device(options, options.seed, 2, memory);
@@ -469,6 +527,9 @@ int main(int argc, char** argv) {
     for (const Memory& memory : kMemories) {
       operations += golden(options, memory);
       forgets_by_time(options, memory);
+#ifdef EXTERNAL
+      operations += written_while_queued(options, memory);
+#endif
       for (int idle = 0; idle < Throttle::kKinds; idle++) {
         for (int pressure = 0; pressure < Throttle::kKinds; pressure++) {
           for (const Accounts& accounts : kAccounts) {

@@ -8,6 +8,14 @@
 #include <deque>
 #include <vector>
 
+// As toeplitz_hash: what is hashed spreads by its lowest bits themselves, as many as the hash has.
+inline uint32_t toeplitz_hash(uint64_t secret, uint64_t key, unsigned width) {
+  const uint64_t data = key >> width, mask = ~uint64_t{0} >> width;
+  uint32_t hash = static_cast<uint32_t>(key) & ((1u << width) - 1);
+  for (unsigned bit = 0; bit < width; bit++) hash ^= static_cast<uint32_t>(__builtin_parityll(data & (secret >> bit) & mask)) << bit;
+  return hash;
+}
+
 class WindowIndex {
  public:
   explicit WindowIndex(const std::array<uint64_t, 2>& secret) : secret_(secret) {}
@@ -86,19 +94,9 @@ class WindowIndex {
     bool fresh;
   };
 
-  // As toeplitz_hash: the index's lowest bits spread by themselves.
-  uint32_t hash(unsigned half, uint64_t key) const {
-    const uint64_t data = key >> WindowIndexWidth, mask = ~uint64_t{0} >> WindowIndexWidth;
-    uint32_t bucket = static_cast<uint32_t>(key) & ((1u << WindowIndexWidth) - 1);
-    for (unsigned bit = 0; bit < WindowIndexWidth; bit++) {
-      bucket ^= static_cast<uint32_t>(__builtin_parityll(data & (secret_[half] >> bit) & mask)) << bit;
-    }
-    return bucket;
-  }
-
   std::array<uint32_t, 2> buckets(uint64_t source, uint64_t transaction) const {
     const uint64_t key = source << 32 | transaction;
-    return {hash(0, key), hash(1, key)};
+    return {toeplitz_hash(secret_[0], key, WindowIndexWidth), toeplitz_hash(secret_[1], key, WindowIndexWidth)};
   }
 
   void write() {
