@@ -1,13 +1,15 @@
 // Verify frames on the NIC: what goes with a message on its way through an engine.
 
 package verify_frame_pkg;
+  import wire_pkg::*;
 
   // Frames whose messages are with the engines at a time, and the most messages of one: the shortest that an engine takes has 80 bytes.
   localparam int unsigned Frames = 8;
   localparam int unsigned MostMessages = 32;
   localparam int unsigned ShortestMessage = 80;
   // Bytes of a packet before its messages, in whole parts of 8 bytes and what is left.
-  localparam int unsigned HeadBytes = 58;
+  localparam int unsigned FrameBytes = $bits(frame_pkg::verify_header_t) / 8;
+  localparam int unsigned HeadBytes = EthernetBytes + Ipv4Bytes + UdpBytes + FrameBytes;
   localparam int unsigned HeadParts = HeadBytes / 8;
   localparam int unsigned HeadRest = HeadBytes % 8;
   // Bytes of a message before what its command takes, and of a result.

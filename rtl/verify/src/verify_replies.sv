@@ -41,7 +41,7 @@ module verify_replies
   typedef logic [FrameWidth-1:0] frame_t;
   typedef logic [NumberWidth-1:0] number_t;
   // Of a reply without results: headers of IPv4 and UDP, and of the frame.
-  localparam logic [15:0] EmptyLength = 16'd44;
+  localparam logic [15:0] EmptyLength = 16'(Ipv4Bytes + UdpBytes + FrameBytes);
 
   // Places: the lowest that is free is the next frame's.
   logic [Frames-1:0] used_q, first_free;
@@ -100,7 +100,7 @@ module verify_replies
     reply = swapped_q;
     reply.ipv4.length = length_q;
     reply.ipv4.checksum = ~sum_q;
-    reply.udp.length = length_q - 16'd20;
+    reply.udp.length = length_q - 16'(Ipv4Bytes);
     reply.udp.checksum = '0;
     answer = swapped_q.compact[$bits(compact_frame_t)-1-:$bits(verify_header_t)];
     answer.header.kind |= protocol_pkg::ReplyBit;
@@ -195,28 +195,34 @@ module verify_replies
   state_e state_q, state_d;
   logic [2:0] part_q;
   logic [8*HeadRest-1:0] rest_q;
-  logic [63:0] result, cycles;
+  // Its first part highest.
+  localparam int unsigned ResultParts = ResultBytes / 8;
+  verify_result_t result;
+  logic [ResultParts-1:0][63:0] result_parts;
+  logic [63:0] result_part;
   logic part_valid, part_ready, moves, last_part, last_number;
   logic [63:0] part;
   assign head = heads_q[leaving_q];
-  assign cycles = 64'(judged.time_ - asked.time_);
+  assign result_parts = result;
   assign part_valid = state_q inside {StateHead, StateResult, StateRest};
   assign moves = part_valid && part_ready;
-  assign last_part = part_q == (state_q == StateHead ? 3'(HeadParts - 1) : 3'(ResultBytes / 8 - 1));
+  assign last_part = part_q == (state_q == StateHead ? 3'(HeadParts - 1) : 3'(ResultParts - 1));
   assign last_number = number_q + 1'b1 == counts_q[leaving_q];
   assign reads = state_q == StateRead;
   assign done_ready = state_q == StateIdle;
   assign ends = state_q == StateRest && moves;
   always_comb begin
-    unique case (part_q[1:0])
-      2'd0:
-      result = swap_part({protocol_pkg::MessageReplyBit | protocol_pkg::VerifyCommandEquihash | 32'(asked.command),
-                          32'(ResultBytes)});
-      2'd1: result = asked.index;
-      2'd2: result = judged.rule == '0 ? '0 : swap_part(64'd1 << judged.rule);
-      default: result = swap_part(cycles);
-    endcase
-    part = {result[63-8*HeadRest:0], rest_q};
+    result = '{
+        message: '{
+            command: protocol_pkg::MessageReplyBit | protocol_pkg::VerifyCommandEquihash | 32'(asked.command),
+            length: 32'(ResultBytes),
+            index: swap_part(asked.index)
+        },
+        result_mask: judged.rule == '0 ? '0 : 64'd1 << judged.rule,
+        cycle_count: 64'(judged.time_ - asked.time_)
+    };
+    result_part = swap_part(result_parts[2'(ResultParts-1)-part_q[1:0]]);
+    part = {result_part[63-8*HeadRest:0], rest_q};
     if (state_q == StateHead) part = head.head[64*part_q+:64];
     if (state_q == StateRest) part = 64'(rest_q);
   end
@@ -236,7 +242,7 @@ module verify_replies
   `FFNE(leaving_q, done, state_q == StateIdle)
   `FFNE(number_q, state_q == StateIdle ? '0 : number_q + 1'b1,
         state_q == StateIdle || (state_q == StateResult && moves && last_part))
-  `FFNE(rest_q, state_q == StateHead ? head.head[64*HeadParts+:8*HeadRest] : result[63-:8*HeadRest],
+  `FFNE(rest_q, state_q == StateHead ? head.head[64*HeadParts+:8*HeadRest] : result_part[63-:8*HeadRest],
         moves && state_q != StateRest)
 
   // The port stays while the last word leaves, and another frame's comes no sooner than that.

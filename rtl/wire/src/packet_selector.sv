@@ -44,9 +44,6 @@ module packet_selector
   localparam int unsigned Depth = 32;
   localparam int unsigned CountWidth = $clog2(PacketWords + 1);
   localparam int unsigned LengthWidth = CountWidth + $clog2(WordBytes);
-  localparam logic [15:0] Headers = 16'd42;
-  localparam logic [15:0] UdpHeader = 16'd8;
-  localparam logic [15:0] Ipv4Header = 16'd20;
 
   logic enters, first_q, overlong_q, judge;
   logic [CountWidth-1:0] words_q;
@@ -75,13 +72,13 @@ module packet_selector
     shaped &= {packet.ipv4.version, packet.ipv4.header_words} == {4'd4, 4'd5};
     shaped &= !packet.ipv4.reserved && !packet.ipv4.more_fragments && packet.ipv4.fragment_offset == '0;
     shaped &= packet.ipv4.protocol == ProtocolUdp && packet.ipv4.destination == address_i;
-    shaped &= packet.udp.destination == udp_port_i && packet.ipv4.length == packet.udp.length + Ipv4Header;
+    shaped &= packet.udp.destination == udp_port_i && packet.ipv4.length == packet.udp.length + 16'(Ipv4Bytes);
     shaped &= packet.udp.source != udp_port_i && packet.udp.source != '0;
     trusted = ((packet.ipv4.source ^ trusted_address_i) & trusted_mask_i) == '0;
 
     framed = batch.header.magic == protocol_pkg::Magic && batch.header.version == protocol_pkg::Version;
     // 24 bytes an operation.
-    batch_length = UdpHeader + 16'($bits(batch_header_t) / 8) + {batch.count[11:0], 4'b0} + {batch.count[12:0], 3'b0};
+    batch_length = 16'(UdpBytes + $bits(batch_header_t) / 8) + {batch.count[11:0], 4'b0} + {batch.count[12:0], 3'b0};
     engine = ForHost;
     if (batch.header.magic != protocol_pkg::Magic) begin
       // A compact reply that says MALFORMED must not be answered again.
@@ -149,7 +146,7 @@ module packet_selector
   `FFNE(padded_q, padded, enters_q)
   always_ff @(posedge clk_i) begin
     judged_q[2] <= engine_q;
-    if (over_q || 16'(bytes_q) != length_q + Headers - UdpHeader) judged_q[2] <= ForHost;
+    if (over_q || 16'(bytes_q) != length_q + 16'(EthernetBytes + Ipv4Bytes)) judged_q[2] <= ForHost;
     if (engine_q == ForProof && !padded) judged_q[2] <= ForHost;
     if (engine_q != ForVerify && long_q) judged_q[2] <= ForHost;
     trusted_later_q[2] <= trusted_q;

@@ -66,8 +66,11 @@ package wire_pkg;
 
   localparam logic [15:0] EthernetIpv4 = 16'h0800;
   localparam logic [7:0] ProtocolUdp = 8'd17;
-  localparam logic [15:0] UdpLength = 16'd30;
-  localparam logic [15:0] Ipv4Length = 16'd50;
+  localparam int unsigned EthernetBytes = $bits(ethernet_t) / 8;
+  localparam int unsigned Ipv4Bytes = $bits(ipv4_t) / 8;
+  localparam int unsigned UdpBytes = $bits(udp_t) / 8;
+  // What the UDP header of a compact frame gives.
+  localparam logic [15:0] UdpLength = 16'(UdpBytes + $bits(frame_pkg::compact_frame_t) / 8);
   // What a reply starts with, as hosts do (RFC 1700).
   localparam logic [7:0] TimeToLive = 8'd64;
 
