@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Makes of csr.yml the registers and codes in SystemVerilog, their headers for C and Rust, and their documentation: `rtl/nic/csr.py [--check]`.
+"""Makes of csr.yml the registers, codes and structures in SystemVerilog, their headers for C and Rust, and their documentation: `rtl/nic/csr.py [--check]`.
 
 Run it with the Python of target/rtl-venv, which has PyYAML and the formatter; `make rtl-csr` does. `--check` writes nothing and fails where a file is not what it would be.
 """
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import yaml
@@ -18,6 +19,8 @@ WORD = 4
 VERIBLE_FORMAT = ["--column_limit=120", "--named_port_alignment=preserve", "--port_declarations_alignment=preserve",
                   "--assignment_statement_alignment=preserve", "--named_parameter_alignment=preserve",
                   "--formal_parameters_alignment=preserve", "--struct_union_members_alignment=preserve"]
+# Integers in Rust.
+RUST = {"u8": "u8", "u64": "U64<BigEndian>"}
 # A page: what a board maps.
 ADDRESS_WIDTH = 12
 # Of registers that are constants of the hardware, what they are: parameters of the module, or the value here.
@@ -51,6 +54,38 @@ class Register:
         return max(field["bit"] for field in self.fields) + 1 if self.fields else self.width
 
 
+class Field:
+    """Of a structure: whole bytes at an offset, and what they are in SystemVerilog and Rust."""
+
+    def __init__(self, table, offset):
+        self.name, self.doc, self.offset = table["name"], table["doc"], offset
+        kind = table["kind"]
+        if kind == "bytes":
+            self.bytes, self.rust = table["count"], f"[u8; {table['count']}]"
+        elif kind == "compact_frame":
+            self.bytes, self.rust = compact_bytes(), "CompactFrame"
+        elif kind in RUST:
+            self.bytes, self.rust = int(kind[1:]) // 8, RUST[kind]
+        else:
+            raise SystemExit(f"csr.yml: {self.name}: no such kind: {kind}")
+        self.verilog = "frame_pkg::compact_frame_t" if kind == "compact_frame" else f"logic [{8 * self.bytes - 1}:0]"
+
+
+class Structure:
+    def __init__(self, table):
+        self.name, self.doc, self.first, self.bytes, self.fields = table["name"], table["doc"], table["first"], 0, []
+        if self.first not in ("highest", "lowest"):
+            raise SystemExit(f"csr.yml: {self.name}: the first byte is highest or lowest")
+        for field in table["fields"]:
+            self.fields.append(Field(field, self.bytes))
+            self.bytes += self.fields[-1].bytes
+
+
+def compact_bytes():
+    frames = tomllib.loads((ROOT / "schema/frames.toml").read_text())["frames"]
+    return next(frame["bytes"] for frame in frames if frame["name"] == "CompactFrame")
+
+
 def camel(name):
     return "".join(part.capitalize() for part in name.split("_"))
 
@@ -67,7 +102,7 @@ def read():
         codes = [value["code"] for value in group["values"]]
         if codes != sorted(set(codes)) or not all(0 <= code <= 255 for code in codes):
             raise SystemExit(f"csr.yml: {group['name']}: codes are bytes, in their order and once each")
-    return registers, tables["codes"]
+    return registers, tables["codes"], [Structure(table) for table in tables["structures"]]
 
 
 def package(registers):
@@ -92,14 +127,20 @@ def package(registers):
     return "\n".join(out)
 
 
-def host_package(codes):
-    out = [f"// Codes of the host's streams. {MADE}", "package host_pkg;"]
+def host_package(codes, structures):
+    out = [f"// Codes and structures of the host's streams. {MADE}", "package host_pkg;"]
     for group in codes:
         out += ["", f"  // {group['doc']}.", "  typedef enum logic [7:0] {"]
         last = group["values"][-1]
         for value in group["values"]:
             out += [f"    // {value['doc']}", f"    {group['prefix']}{camel(value['name'])} = 8'd{value['code']}{'' if value is last else ','}"]
         out += [f"  }} {group['name']}_e;"]
+    for structure in structures:
+        out += ["", f"  // {structure.doc}, {structure.bytes} bytes, the first one {structure.first}.", "  typedef struct packed {"]
+        fields = structure.fields if structure.first == "highest" else reversed(structure.fields)
+        for field in fields:
+            out += [f"    // {field.doc}", f"    {field.verilog} {field.name};"]
+        out += [f"  }} {structure.name}_t;"]
     return "\n".join(out + ["endpackage", ""])
 
 
@@ -190,7 +231,7 @@ def formatted(text):
     return done.stdout
 
 
-def c_header(registers, codes):
+def c_header(registers, codes, structures):
     out = [f"// {MADE}", "#pragma once", ""]
     for r in registers:
         out += [f"// {line}" for line in ([r.doc] if r.doc else [])]
@@ -201,11 +242,16 @@ def c_header(registers, codes):
     for group in codes:
         out += ["", f"// {group['doc']}."]
         out += [f"#define TURNPIKE_NIC_{group['name'].upper()}_{value['name'].upper()} {value['code']}u  // {value['doc']}" for value in group["values"]]
+    for structure in structures:
+        out += ["", f"// {structure.doc}: its bytes, and the offsets of what is in it.",
+                f"#define TURNPIKE_NIC_{structure.name.upper()}_BYTES {structure.bytes}u"]
+        out += [f"#define TURNPIKE_NIC_{structure.name.upper()}_{field.name.upper()} {field.offset}u  // {field.doc}" for field in structure.fields]
     return "\n".join(out) + "\n"
 
 
-def rust(registers, codes):
-    out = [f"//! Control and status registers of the NIC in `rtl/nic`, as byte offsets, and codes of its host's streams. {MADE}", ""]
+def rust(registers, codes, structures):
+    out = ["//! Control and status registers of the NIC in `rtl/nic`, as byte offsets, codes and structures of its host's streams.", f"//! {MADE}", "",
+           "use wire::CompactFrame;", "use zerocopy::{BigEndian, FromBytes, Immutable, IntoBytes, KnownLayout, U64, Unaligned};", ""]
     for r in registers:
         out += [f"/// {(r.doc or 'What the NIC does: the bits below.')}.".replace("..", ".")]
         out += [f"pub const {r.name.upper()}: u32 = 0x{r.offset:03x};"]
@@ -218,10 +264,17 @@ def rust(registers, codes):
         for value in group["values"]:
             out += [f"    /// {value['doc'][0].upper()}{value['doc'][1:]}.", f"    pub const {value['name'].upper()}: u8 = {value['code']};"]
         out += ["}"]
+    for structure in structures:
+        name = camel(structure.name)
+        out += ["", f"/// {structure.doc}, {structure.bytes} bytes.",
+                "#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]", "#[repr(C)]", f"pub struct {name} {{"]
+        for field in structure.fields:
+            out += [f"    /// {field.doc[0].upper()}{field.doc[1:]}.", f"    pub {field.name}: {field.rust},"]
+        out += ["}", "", f"const _: () = assert!(size_of::<{name}>() == {structure.bytes});"]
     return "\n".join(out) + "\n"
 
 
-def document(registers, codes):
+def document(registers, codes, structures):
     access = {"ro": "read", "rw": "read, write", "wo": "write", "counter": "counter"}
     out = [f"<!-- {MADE} -->", "# Registers of the NIC", "",
            "Words of 32 bits at these byte offsets. A counter has 64 bits in two words, the lower one first: reading that keeps",
@@ -240,18 +293,22 @@ def document(registers, codes):
     for group in codes:
         out += ["", f"| {group['title']} | code | |", "|---|---|---|"]
         out += [f"| {value['name']} | {value['code']} | {value['doc']} |" for value in group["values"]]
+    out += ["", "## Structures of the host's streams", "", "A packet each. Integers have their most significant byte first."]
+    for structure in structures:
+        out += ["", f"`{structure.name}`: {structure.doc[0].lower()}{structure.doc[1:]}, {structure.bytes} bytes.", "", "| offset | size | name | |", "|---|---|---|---|"]
+        out += [f"| {field.offset} | {field.bytes} | `{field.name}` | {field.doc} |" for field in structure.fields]
     return "\n".join(out) + "\n"
 
 
 def main():
-    registers, codes = read()
+    registers, codes, structures = read()
     files = {
         NIC / "src" / "nic_csr_pkg.sv": formatted(package(registers)),
         NIC / "src" / "nic_csr.sv": formatted(verilog(registers)),
-        ROOT / "rtl" / "wire" / "src" / "host_pkg.sv": formatted(host_package(codes)),
-        NIC / "model" / "turnpike_nic_csr.h": c_header(registers, codes),
-        ROOT / "crates" / "nic" / "src" / "csr.rs": rust(registers, codes),
-        ROOT / "docs" / "rtl-csr.md": document(registers, codes),
+        ROOT / "rtl" / "wire" / "src" / "host_pkg.sv": formatted(host_package(codes, structures)),
+        NIC / "model" / "turnpike_nic_csr.h": c_header(registers, codes, structures),
+        ROOT / "crates" / "nic" / "src" / "csr.rs": rust(registers, codes, structures),
+        ROOT / "docs" / "rtl-csr.md": document(registers, codes, structures),
     }
     for path, text in files.items():
         if "--check" not in sys.argv:

@@ -1,4 +1,8 @@
-//! Control and status registers of the NIC in `rtl/nic`, as byte offsets, and codes of its host's streams. Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that.
+//! Control and status registers of the NIC in `rtl/nic`, as byte offsets, codes and structures of its host's streams.
+//! Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that.
+
+use wire::CompactFrame;
+use zerocopy::{BigEndian, FromBytes, Immutable, IntoBytes, KnownLayout, U64, Unaligned};
 
 /// "TPNI": that this is the NIC.
 pub const ID: u32 = 0x000;
@@ -101,7 +105,7 @@ pub mod to_host {
     pub const MISS: u8 = 1;
     /// With `hold`: the reply of an operation, to be sent out of `port` once it is durable; replies to port 255 as well.
     pub const REPLY: u8 = 2;
-    /// With `record`: an operation that was executed, 32 bytes.
+    /// With `record`: an operation that was executed.
     pub const RECORD: u8 = 3;
 }
 
@@ -115,7 +119,7 @@ pub mod from_host {
     pub const FILL: u8 = 2;
     /// The miss `id` gets no fill; one byte that does not matter.
     pub const NONE: u8 = 3;
-    /// A change of a chain, 106 bytes.
+    /// A change of a chain.
     pub const ANNOUNCE: u8 = 4;
 }
 
@@ -134,3 +138,39 @@ pub mod port {
     /// The host itself.
     pub const HOST: u8 = 255;
 }
+
+/// An operation that was executed, 32 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Record {
+    /// The operation as it was asked for, with the result's status.
+    pub frame: CompactFrame,
+    /// 1 if it came in a batch.
+    pub in_batch: u8,
+    /// The port that it came from.
+    pub port: u8,
+    /// The source's balance, in full.
+    pub value: U64<BigEndian>,
+}
+
+const _: () = assert!(size_of::<Record>() == 32);
+
+/// A change of a chain, 106 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub struct Announcement {
+    /// What changes: forget, extend or reorganise.
+    pub operation: u8,
+    /// The chain in the upper four bits; with forget the query 1 in the lower.
+    pub place: u8,
+    /// With forget: the address that a new block touches.
+    pub address: [u8; 32],
+    /// With extend and reorganise: hash of the new tip.
+    pub hash: [u8; 32],
+    /// Height of the new tip.
+    pub height: U64<BigEndian>,
+    /// With extend: hash of the tip before.
+    pub parent: [u8; 32],
+}
+
+const _: () = assert!(size_of::<Announcement>() == 106);

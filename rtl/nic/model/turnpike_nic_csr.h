@@ -84,14 +84,14 @@
 #define TURNPIKE_NIC_TO_HOST_PACKET 0u  // as it came from `port`
 #define TURNPIKE_NIC_TO_HOST_MISS 1u  // the same, a proof frame: to be answered once by a fill, or none, with this `id`
 #define TURNPIKE_NIC_TO_HOST_REPLY 2u  // with `hold`: the reply of an operation, to be sent out of `port` once it is durable; replies to port 255 as well
-#define TURNPIKE_NIC_TO_HOST_RECORD 3u  // with `record`: an operation that was executed, 32 bytes
+#define TURNPIKE_NIC_TO_HOST_RECORD 3u  // with `record`: an operation that was executed
 
 // What a packet from the host is.
 #define TURNPIKE_NIC_FROM_HOST_SEND 0u  // a packet to send out of `port`
 #define TURNPIKE_NIC_FROM_HOST_INJECT 1u  // a packet to take as if it came from `port`; from 255, all that comes of it goes to the host
 #define TURNPIKE_NIC_FROM_HOST_FILL 2u  // the body of a proof reply, from its byte 48 on, for the miss `id`
 #define TURNPIKE_NIC_FROM_HOST_NONE 3u  // the miss `id` gets no fill; one byte that does not matter
-#define TURNPIKE_NIC_FROM_HOST_ANNOUNCE 4u  // a change of a chain, 106 bytes
+#define TURNPIKE_NIC_FROM_HOST_ANNOUNCE 4u  // a change of a chain
 
 // What an announcement tells of a chain.
 #define TURNPIKE_NIC_CHANGE_FORGET 1u  // a new block touches the address of the key
@@ -100,3 +100,19 @@
 
 // Ports that are none of the network's.
 #define TURNPIKE_NIC_PORT_HOST 255u  // the host itself
+
+// An operation that was executed: its bytes, and the offsets of what is in it.
+#define TURNPIKE_NIC_RECORD_BYTES 32u
+#define TURNPIKE_NIC_RECORD_FRAME 0u  // the operation as it was asked for, with the result's status
+#define TURNPIKE_NIC_RECORD_IN_BATCH 22u  // 1 if it came in a batch
+#define TURNPIKE_NIC_RECORD_PORT 23u  // the port that it came from
+#define TURNPIKE_NIC_RECORD_VALUE 24u  // the source's balance, in full
+
+// A change of a chain: its bytes, and the offsets of what is in it.
+#define TURNPIKE_NIC_ANNOUNCEMENT_BYTES 106u
+#define TURNPIKE_NIC_ANNOUNCEMENT_OPERATION 0u  // what changes: forget, extend or reorganise
+#define TURNPIKE_NIC_ANNOUNCEMENT_PLACE 1u  // the chain in the upper four bits; with forget the query 1 in the lower
+#define TURNPIKE_NIC_ANNOUNCEMENT_ADDRESS 2u  // with forget: the address that a new block touches
+#define TURNPIKE_NIC_ANNOUNCEMENT_HASH 34u  // with extend and reorganise: hash of the new tip
+#define TURNPIKE_NIC_ANNOUNCEMENT_HEIGHT 66u  // height of the new tip
+#define TURNPIKE_NIC_ANNOUNCEMENT_PARENT 74u  // with extend: hash of the tip before

@@ -54,7 +54,7 @@ module nic_egress_path
     // Operations that were executed.
     input  logic                                  record_valid_i,
     output logic                                  record_ready_o,
-    input  transfer_pkg::record_t                 record_i,
+    input  host_pkg::record_t                 record_i,
     // Network ports.
     output logic  [        Ports-1:0]                tx_valid_o,
     input  logic  [        Ports-1:0]                tx_ready_i,

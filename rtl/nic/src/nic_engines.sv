@@ -62,7 +62,7 @@ module nic_engines
     // Operations that were executed.
     output logic                                                record_valid_o,
     input  logic                                                record_ready_i,
-    output transfer_pkg::record_t                               record_o,
+    output host_pkg::record_t                               record_o,
     // Proofs that are not in the cache, with an id if they are to be filled; and ids of those that were dropped on their way to the host.
     output logic                                                miss_valid_o,
     input  logic                                                miss_ready_i,

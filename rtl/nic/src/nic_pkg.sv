@@ -1,7 +1,6 @@
 // What goes with packets on the host's streams.
 package nic_pkg;
-  // Goes with every word of a packet, the same for all of them. Kinds and the host's port are in host_pkg, records in transfer_pkg, announcements
-  // in proof_pkg.
+  // Goes with every word of a packet, the same for all of them. Kinds, the host's port, records and announcements are in host_pkg.
   typedef struct packed {
     logic [15:0] id;
     logic [7:0]  port;

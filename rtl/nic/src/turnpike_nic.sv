@@ -247,7 +247,7 @@ module turnpike_nic
   word_t verify_pass_word;
   port_t verify_pass_port;
   logic [verify_frame_pkg::Schemes-1:0] verified;
-  transfer_pkg::record_t record;
+  host_pkg::record_t record;
   logic [IdWidth-1:0] miss_id, lost_id;
   word_t miss_word;
   port_t miss_port;

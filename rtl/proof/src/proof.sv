@@ -48,7 +48,7 @@ module proof
     input  word_t                      fill_word_i,
     input  logic [  IdWidth-1:0]       fill_id_i,
     input  logic                       fill_none_i,
-    // Packets of an announcement_t each.
+    // Packets of a host_pkg::announcement_t each.
     input  logic                       announce_valid_i,
     output logic                       announce_ready_o,
     input  word_t                      announce_word_i,
@@ -139,15 +139,15 @@ module proof
   `FFNE(lengths_q[kept_slot], kept_length, keeps)
 
   // Announcements take two words; what is shorter, or no change of a chain, is dropped.
-  announcement_t announcement;
+  host_pkg::announcement_t announcement;
   logic [WordWidth-1:0] announce_first_q;
   logic [1:0] announce_word_q;
   logic announce_asks, announce_offers, announce_accept;
   op_e announce_op;
-  assign announcement = $bits(announcement_t)'({announce_word_i.data, announce_first_q});
-  assign announce_op = op_e'(announcement.op[2:0]);
-  assign announce_offers = announce_word_q == 2'd1 && announce_word_i.keep[$bits(announcement_t)/8-WordBytes-1] &&
-      announcement.op[7:2] == '0 && announcement.op[1:0] != '0;
+  assign announcement = $bits(announcement)'({announce_word_i.data, announce_first_q});
+  assign announce_op = op_e'(announcement.operation[2:0]);
+  assign announce_offers = announce_word_q == 2'd1 && announce_word_i.keep[$bits(announcement)/8-WordBytes-1] &&
+      announcement.operation[7:2] == '0 && announcement.operation[1:0] != '0;
   assign announce_accept = announce_valid_i && announce_ready_o;
   assign announce_ready_o = !announce_offers || announce_asks;
   `FFE(announce_word_q, announce_word_i.last ? 2'd0 : announce_word_q == 2'd2 ? 2'd2 : announce_word_q + 2'd1,
@@ -201,8 +201,8 @@ module proof
       .announce_valid_i (announce_valid_i && announce_offers),
       .announce_ready_o (announce_asks),
       .announce_op_i    (announce_op),
-      .announce_key_i   (announcement.key),
-      .announce_tip_i   (announcement.tip),
+      .announce_key_i   ({announcement.address, announcement.place}),
+      .announce_tip_i   ({announcement.height, announcement.hash}),
       .announce_parent_i(announcement.parent),
       .filled_o,
       .refused_o,

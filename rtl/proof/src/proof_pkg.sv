@@ -28,12 +28,4 @@ package proof_pkg;
     logic [RequestBits-1:0] head;
   } request_t;
 
-  // A change of a chain, as the host announces it: 106 bytes, the first one lowest.
-  typedef struct packed {
-    logic [255:0] parent;  // of OpExtend: the hash of the tip before
-    tip_t         tip;     // of OpExtend and OpReorganise
-    key_t         key;     // of OpForget; of the others the first byte is the chain, in its upper four bits
-    logic [7:0]   op;      // OpForget, OpExtend or OpReorganise
-  } announcement_t;
-
 endpackage

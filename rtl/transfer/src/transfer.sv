@@ -55,7 +55,7 @@ module transfer
     output logic                     done_o,
     output logic                     record_valid_o,
     input  logic                     record_ready_i,
-    output record_t                  record_o,
+    output host_pkg::record_t                  record_o,
 
     // See store_controller; idle without External.
     output logic     [1:0][1:0]                        mem_read_valid_o,
@@ -248,23 +248,24 @@ module transfer
   // one it is comes out of a queue's memory, and whether they go has to be known early.
   logic record_ready, compact_room, batch_room, batch_gives, batch_accepts;
   logic [$clog2(Records+1)-1:0] records;
-  record_t record;
+  host_pkg::record_t record;
   assign executed_take = store_valid && compact_room && batch_room && (record_ready || !record_enable_i);
   assign done_o = executed_take;
   assign record = '{
-      command: executed.compact.command,
-      transaction: executed.compact.transaction,
-      source: executed.compact.source,
-      destination: executed.compact.destination,
-      amount: executed.compact.amount,
-      status: 16'(answer.status),
-      reserved: '0,
-      in_batch: executed.in_batch,
+      frame: '{
+          command: executed.compact.command,
+          transaction: executed.compact.transaction,
+          source: executed.compact.source,
+          destination: executed.compact.destination,
+          amount: executed.compact.amount,
+          status: 16'(answer.status)
+      },
+      in_batch: 8'(executed.in_batch),
       port: 8'(executed.port),
       value: answer.value
   };
   fifo #(
-      .Width($bits(record_t)),
+      .Width($bits(host_pkg::record_t)),
       .Depth(Records)
   ) u_records (
       .clk_i,

@@ -69,19 +69,4 @@ package transfer_pkg;
     status_e status;
     balance_t value;
   } answer_t;
-
-  // What was done, in the order in which it was: the operation as a compact frame with its status, 22 bytes, then where it came from, and
-  // the value in full. First byte highest, 32 bytes.
-  typedef struct packed {
-    logic [31:0] command;
-    id_t         transaction;
-    id_t         source;
-    id_t         destination;
-    amount_t     amount;
-    logic [15:0] status;
-    logic [6:0]  reserved;
-    logic        in_batch;
-    logic [7:0]  port;
-    balance_t    value;
-  } record_t;
 endpackage

@@ -1,4 +1,4 @@
-// Codes of the host's streams. Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that.
+// Codes and structures of the host's streams. Made by rtl/nic/csr.py of rtl/nic/csr.yml; change that.
 package host_pkg;
 
   // What a packet to the host is.
@@ -9,7 +9,7 @@ package host_pkg;
     HostMiss   = 8'd1,
     // with `hold`: the reply of an operation, to be sent out of `port` once it is durable; replies to port 255 as well
     HostReply  = 8'd2,
-    // with `record`: an operation that was executed, 32 bytes
+    // with `record`: an operation that was executed
     HostRecord = 8'd3
   } to_host_e;
 
@@ -23,7 +23,7 @@ package host_pkg;
     HostFill = 8'd2,
     // the miss `id` gets no fill; one byte that does not matter
     HostNone = 8'd3,
-    // a change of a chain, 106 bytes
+    // a change of a chain
     HostAnnounce = 8'd4
   } from_host_e;
 
@@ -42,4 +42,32 @@ package host_pkg;
     // the host itself
     PortHost = 8'd255
   } port_e;
+
+  // An operation that was executed, 32 bytes, the first one highest.
+  typedef struct packed {
+    // the operation as it was asked for, with the result's status
+    frame_pkg::compact_frame_t frame;
+    // 1 if it came in a batch
+    logic [7:0] in_batch;
+    // the port that it came from
+    logic [7:0] port;
+    // the source's balance, in full
+    logic [63:0] value;
+  } record_t;
+
+  // A change of a chain, 106 bytes, the first one lowest.
+  typedef struct packed {
+    // with extend: hash of the tip before
+    logic [255:0] parent;
+    // height of the new tip
+    logic [63:0] height;
+    // with extend and reorganise: hash of the new tip
+    logic [255:0] hash;
+    // with forget: the address that a new block touches
+    logic [255:0] address;
+    // the chain in the upper four bits; with forget the query 1 in the lower
+    logic [7:0] place;
+    // what changes: forget, extend or reorganise
+    logic [7:0] operation;
+  } announcement_t;
 endpackage

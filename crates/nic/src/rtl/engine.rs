@@ -12,11 +12,11 @@ use super::batches::{self, Batches};
 use super::config::{HandOver, RtlConfig};
 use super::counters::RtlCounters;
 use super::device::Device;
-use super::lockstep::{Carrier, Held, Lockstep, Record, Verdict};
+use super::lockstep::{Carrier, Held, Lockstep, Verdict};
 use super::packet;
 use super::ticks::Ticks;
 use crate::backend::Peer;
-use crate::csr;
+use crate::csr::{self, Record};
 use crate::prefix::Prefix;
 
 /// What the transfer engine takes.

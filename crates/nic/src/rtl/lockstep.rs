@@ -8,26 +8,13 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use wire::{CompactFrame, Status, U16};
-use zerocopy::{BigEndian, FromBytes, Immutable, IntoBytes, KnownLayout, U64, Unaligned};
+use zerocopy::IntoBytes;
 
 use super::batches::Entry;
+use crate::csr::Record;
 
 /// Most operations that are in both places at once: the NIC gets no packets while there are more.
 const LIMIT: usize = 4096;
-
-/// What the NIC tells of an operation: `record_t` of `transfer_pkg.sv`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Record {
-    /// As it was asked for, but for the status, which is the result's.
-    pub frame: CompactFrame,
-    /// Whether it came in a batch.
-    pub in_batch: u8,
-    /// The port that it came from.
-    pub port: u8,
-    /// The source's balance, in full.
-    pub value: U64<BigEndian>,
-}
 
 impl Record {
     /// The request, if the ledger has to execute it: the NIC refuses by itself what depends on no ledger, and has done nothing
@@ -137,6 +124,8 @@ fn name(frame: &[u8]) -> [u8; NAMED] {
 
 #[cfg(test)]
 mod tests {
+    use zerocopy::FromBytes;
+
     use super::*;
     use wire::Command;
 
@@ -169,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_record_is_what_the_rtl_writes() {
-        // record_t, first byte highest: command, transaction, source, destination, amount, status, batch, port, value.
+        // record_t: command, transaction, source, destination, amount, status, batch, port, value.
         let bytes = [
             [0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2].as_slice(),
             &[0, 0, 0, 5, 0, 4, 1, 2, 0, 0, 0, 1, 0, 0, 0, 9],

@@ -13,10 +13,10 @@ use super::counters::RtlCounters;
 use super::device::{Device, MAC};
 use super::engine::Engine;
 use super::packet;
-use super::proofs::{Announcement, Misses};
+use super::proofs::Misses;
 use crate::backend::{Batch, Message, Peer};
 use crate::counters::Counter;
-use crate::csr::{self, from_host, to_host};
+use crate::csr::{self, Announcement, from_host, to_host};
 use crate::frame;
 
 /// Cycles between two looks at what came out: a word of 64 bytes takes eight on a port.

@@ -5,30 +5,12 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use wire::{Chain, FrameType, ProofRequest, Query, REPLY_BIT};
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zerocopy::{FromBytes, U64};
 
-use crate::csr::change;
+use crate::csr::{Announcement, change};
 
 /// How long a miss keeps its id if the node does not answer it, as it may under load.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Bytes of an announcement.
-pub const ANNOUNCEMENT: usize = 106;
-
-/// A change of a chain: `announcement_t` of `proof_pkg.sv`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoBytes, Immutable)]
-#[repr(C)]
-pub struct Announcement {
-    operation: u8,
-    /// Chain and query, then the address.
-    place: u8,
-    address: [u8; 32],
-    hash: [u8; 32],
-    height: [u8; 8],
-    parent: [u8; 32],
-}
-
-const _: () = assert!(size_of::<Announcement>() == ANNOUNCEMENT);
 
 impl Announcement {
     /// A block touches an address: its latest transaction is another one.
@@ -44,7 +26,7 @@ impl Announcement {
 
     /// The chain has another tip, and nothing that was known of it holds.
     pub fn reorganise(chain: Chain, hash: [u8; 32], height: u64) -> Self {
-        let (place, height) = (chain.code() << 4, height.to_be_bytes());
+        let (place, height) = (chain.code() << 4, U64::new(height));
         Self { operation: change::REORGANISE, place, address: [0; 32], hash, height, parent: [0; 32] }
     }
 }
@@ -97,6 +79,7 @@ fn body(reply: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use wire::{U16, U32};
+    use zerocopy::IntoBytes;
 
     #[test]
     fn announcements_are_what_the_rtl_reads() {

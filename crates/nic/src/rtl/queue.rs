@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use wire::Chain;
 
-use super::proofs::Announcement;
 use crate::backend::{Peer, Reply, Waker};
+use crate::csr::Announcement;
 
 /// Replies that wait to enter the NIC; more are lost, as in the queue of a network card.
 const QUEUE: usize = 1 << 16;

@@ -69,10 +69,11 @@ class Proofs {
   std::vector<Packet> change(unsigned chain, bool reorganises) {
     std::vector<Packet> announcements;
     const auto announce = [&](uint8_t op, const Key& key) {
-      Packet packet(106);
-      packet[0] = op;
-      std::copy(key.begin(), key.end(), packet.begin() + 1);
-      std::copy(tip_[chain].begin(), tip_[chain].end(), packet.begin() + 34);
+      Packet packet(TURNPIKE_NIC_ANNOUNCEMENT_BYTES);
+      packet[TURNPIKE_NIC_ANNOUNCEMENT_OPERATION] = op;
+      // Keys begin with the place, tips with the hash.
+      std::copy(key.begin(), key.end(), packet.begin() + TURNPIKE_NIC_ANNOUNCEMENT_PLACE);
+      std::copy(tip_[chain].begin(), tip_[chain].end(), packet.begin() + TURNPIKE_NIC_ANNOUNCEMENT_HASH);
       return packet;
     };
     Key of_chain{};
@@ -93,7 +94,7 @@ class Proofs {
     blocks_[chain]++;
     epoch_[chain] += reorganises;
     announcements.push_back(announce(reorganises ? kReorganise : kExtend, of_chain));
-    std::copy_n(parent.begin(), 32, announcements.back().begin() + 74);
+    std::copy_n(parent.begin(), 32, announcements.back().begin() + TURNPIKE_NIC_ANNOUNCEMENT_PARENT);
     return announcements;
   }
 

@@ -123,16 +123,16 @@ static void proof_vectors(const Options& options) {
   while (std::getline(wire, line)) {
     std::istringstream fields(line);
     if (line.empty() || line[0] == '#' || !(fields >> name >> kind >> status >> text) || kind != "proof" || status != "OK") continue;
-    Packet frame = bytes_of(text), announcement(106);
+    Packet frame = bytes_of(text), announcement(TURNPIKE_NIC_ANNOUNCEMENT_BYTES);
     // Some have padding behind, which the NIC does not send.
     frame.resize(48 + get(frame, 12, 4));
     Packet request(frame.begin(), frame.begin() + 48);
     request[3] = 3;
     put(request, 12, 0, 4);
     request.resize(1472);
-    announcement[0] = Proofs::kReorganise;
-    announcement[1] = uint8_t(frame[8] << 4);
-    std::copy_n(frame.begin() + 48, 40, announcement.begin() + 34);
+    announcement[TURNPIKE_NIC_ANNOUNCEMENT_OPERATION] = Proofs::kReorganise;
+    announcement[TURNPIKE_NIC_ANNOUNCEMENT_PLACE] = uint8_t(frame[8] << 4);
+    std::copy_n(frame.begin() + 48, 40, announcement.begin() + TURNPIKE_NIC_ANNOUNCEMENT_HASH);
 
     Counts counts;
     Test test(options.seed, counts);
@@ -266,8 +266,8 @@ static void open_accounts(nic::Nic& nic) {
 
 // A chain without transactions: what is asked about it misses.
 static void open_chain(nic::Nic& nic) {
-  Packet announcement(106);
-  announcement[0] = Proofs::kReorganise;
+  Packet announcement(TURNPIKE_NIC_ANNOUNCEMENT_BYTES);
+  announcement[TURNPIKE_NIC_ANNOUNCEMENT_OPERATION] = Proofs::kReorganise;
   nic.host_push({nic::kAnnounce, 0, 0, announcement});
   nic.step(300);
 }

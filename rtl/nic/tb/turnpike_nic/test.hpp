@@ -178,11 +178,12 @@ class Test {
  private:
   // An operation was executed: it is in Rust as well.
   void record(const Packet& record) {
-    if (record.size() != 32) throw std::runtime_error("a record of another length");
-    const unsigned port = record[23];
-    const bool in_batch = record[22];
+    if (record.size() != TURNPIKE_NIC_RECORD_BYTES) throw std::runtime_error("a record of another length");
+    const unsigned port = record[TURNPIKE_NIC_RECORD_PORT];
+    const bool in_batch = record[TURNPIKE_NIC_RECORD_IN_BATCH];
+    const uint64_t balance = get(record, TURNPIKE_NIC_RECORD_VALUE, 8);
     const auto given = static_cast<uint16_t>(get(record, 20, 2));
-    if (record[22] > 1 || port >= nic::kPorts || asked_[port][in_batch].empty()) throw std::runtime_error("a record of what nobody asked");
+    if (record[TURNPIKE_NIC_RECORD_IN_BATCH] > 1 || port >= nic::kPorts || asked_[port][in_batch].empty()) throw std::runtime_error("a record of what nobody asked");
     Asked& asked = asked_[port][in_batch].front();
     const auto entry = asked.packet.begin() + asked.at;
     if (!std::equal(entry, entry + 20, record.begin())) throw std::runtime_error("a record of another operation");
@@ -191,8 +192,8 @@ class Test {
     std::copy_n(entry, frame.size(), frame.begin());
     const bool reserved = in_batch && get(asked.packet, asked.at + 22, 2) != 0;
     const uint64_t value = execute(frame, trusted, reserved, given);
-    if ((frame[20] << 8 | frame[21]) != given || value != get(record, 24, 8)) {
-      throw std::runtime_error("status " + std::to_string(given) + ", value " + std::to_string(get(record, 24, 8)) + " of " + hex(record) + " instead of " +
+    if ((frame[20] << 8 | frame[21]) != given || value != balance) {
+      throw std::runtime_error("status " + std::to_string(given) + ", value " + std::to_string(balance) + " of " + hex(record) + " instead of " +
                                std::to_string(frame[20] << 8 | frame[21]) + ", " + std::to_string(value));
     }
     if (!golden.empty()) {
