@@ -15,6 +15,7 @@ u32 native_tier(u8 *start, u32 bytes, memory_t memory);
 u32 native_ledger(u8 *start, u32 bytes, memory_t memory, u64 now, struct committed *committed);
 u32 native_kv(u8 *start, u32 bytes, u32 room, memory_t memory, u64 now);
 void native_interrupt_changes(memory_t memory);
+u16 native_fold_sum(u64 sum);
 
 // As bpf/turnpike.bpf.c.
 u32 native_tier(u8 *start, u32 bytes, memory_t memory)
@@ -97,4 +98,9 @@ void native_interrupt_changes(memory_t memory)
 		__builtin_trap();
 	for (u32 bucket = 0; bucket < table.buckets; bucket++)
 		((struct bucket *)(table.memory + table.buckets_at))[bucket].sequence++;
+}
+
+u16 native_fold_sum(u64 sum)
+{
+	return fold_sum(sum);
 }

@@ -20,6 +20,12 @@ unsafe extern "C" {
     fn native_tier(start: *mut u8, bytes: u32, memory: *mut u8) -> u32;
     fn native_ledger(start: *mut u8, bytes: u32, memory: *mut u8, now: u64, committed: *mut [u64; 5]) -> u32;
     fn native_interrupt_changes(memory: *mut u8);
+    safe fn native_fold_sum(sum: u64) -> u16;
+}
+
+/// A sum of less than 2^48 in 16 bits, as the engines' checksums have it.
+pub fn fold_sum(sum: u64) -> u16 {
+    native_fold_sum(sum)
 }
 
 /// What the engines read.

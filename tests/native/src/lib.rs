@@ -11,6 +11,6 @@ mod writer;
 
 pub use xdp::InNicConfig;
 
-pub use engine::{Engine, Tables};
+pub use engine::{Engine, Tables, fold_sum};
 pub use kv::{KvEngine, KvHost};
 pub use reference::{MAC, PORT, Reference, datagram, frame, own_addresses, trusted};

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use ledger::{Ledger, Limits, Secret, retries};
 use proptest::prelude::*;
-use turnpike_native::{Engine, Reference, Tables, frame};
+use turnpike_native::{Engine, Reference, Tables, fold_sum, frame};
 use wire::{Command, CompactFrame, Status};
 use xdp::{Committed, InNicConfig, Tick};
 use zerocopy::FromBytes;
@@ -228,6 +228,18 @@ fn what_is_put_back_is_as_old_as_it_was() {
         let fresh =
             (0..2000).filter(|number| ask(&mut engine, &issue(20_000 + second as u32 * 2000 + number)).1.is_some());
         assert_eq!(fresh.count() > 1500, !is_young, "there is room where it may be forgotten");
+    }
+}
+
+/// 16 bits of a sum are congruent to it (RFC 1071), and 0 only where it is. One sum in 65,536 has a carry of a carry, so the
+/// edges of all parts are tried.
+#[test]
+fn a_sum_loses_no_carry() {
+    let parts = (0..=4).chain(0x7ffe..=0x8001).chain(0xfffb..=0xffff_u64);
+    let two = parts.clone().flat_map(|high| parts.clone().map(move |middle| high << 32 | middle << 16));
+    for sum in two.flat_map(|upper| parts.clone().map(move |low| upper | low)) {
+        let folded = u64::from(fold_sum(sum));
+        assert_eq!((folded % 0xffff, folded == 0), (sum % 0xffff, sum == 0), "{sum:#x}");
     }
 }
 
