@@ -143,7 +143,7 @@ pub mod port {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct Record {
-    /// The operation as it was asked for, with the result's status.
+    /// The operation's request, with the status of its result.
     pub frame: CompactFrame,
     /// 1 if it came in a batch.
     pub in_batch: u8,

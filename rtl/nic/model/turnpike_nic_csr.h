@@ -103,7 +103,7 @@
 
 // An operation that was executed: its bytes, and the offsets of what is in it.
 #define TURNPIKE_NIC_RECORD_BYTES 32u
-#define TURNPIKE_NIC_RECORD_FRAME 0u  // the operation as it was asked for, with the result's status
+#define TURNPIKE_NIC_RECORD_FRAME 0u  // the operation's request, with the status of its result
 #define TURNPIKE_NIC_RECORD_IN_BATCH 22u  // 1 if it came in a batch
 #define TURNPIKE_NIC_RECORD_PORT 23u  // the port that it came from
 #define TURNPIKE_NIC_RECORD_VALUE 24u  // the source's balance, in full

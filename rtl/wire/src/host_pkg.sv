@@ -45,7 +45,7 @@ package host_pkg;
 
   // An operation that was executed, 32 bytes, the first one highest.
   typedef struct packed {
-    // the operation as it was asked for, with the result's status
+    // the operation's request, with the status of its result
     frame_pkg::compact_frame_t frame;
     // 1 if it came in a batch
     logic [7:0] in_batch;
