@@ -10,6 +10,7 @@ mod file;
 mod header_file;
 mod hex;
 mod http;
+mod operation_text;
 mod output;
 mod process;
 mod way_file;

@@ -10,6 +10,7 @@ use wire::AccountId;
 use crate::cli::ListArgs;
 use crate::error::Error;
 use crate::http;
+use crate::operation_text::OperationText;
 use crate::output::{Output, thousands};
 
 /// How long the node may take for a part of a list: as long as it lets a connection last, twice.
@@ -110,11 +111,8 @@ fn describe_account(account: &Account) -> String {
 
 fn describe_transaction(transaction: &Transaction) -> String {
     let Transaction { height, position, command, transaction, source, destination, amount } = transaction;
-    format!(
-        "{command} of {} at position {position} of block {height}\n  source       {source}\n  \
-         destination  {destination}\n  transaction  {transaction}",
-        thousands(*amount)
-    )
+    let operation = OperationText { command, amount: *amount, source, destination, transaction };
+    format!("{} at position {position} of block {height}{}", operation.title(), operation.lines("  "))
 }
 
 /// Tells people what the list is as of, and how to go on.

@@ -7,6 +7,7 @@ use wire::{AccountId, Operation};
 
 use crate::against::Against;
 use crate::hex;
+use crate::operation_text::OperationText;
 use crate::output::thousands;
 
 /// What is proved of a transaction of the own chain.
@@ -69,17 +70,13 @@ impl TransactionReport {
     }
 
     pub fn describe(&self) -> String {
+        let Self { height, block, position, command, transaction, source, destination, amount, against, .. } = self;
+        let operation = OperationText { command, amount: *amount, source, destination, transaction };
         format!(
-            "verified: {} of {} at position {} of block {}\nblock        {}\nsource       {}\ndestination  {}\ntransaction  {}{}",
-            self.command,
-            thousands(self.amount),
-            self.position,
-            self.height,
-            self.block,
-            self.source,
-            self.destination,
-            self.transaction,
-            self.against.describe()
+            "verified: {} at position {position} of block {height}\nblock        {block}{}{}",
+            operation.title(),
+            operation.lines(""),
+            against.describe()
         )
     }
 }
