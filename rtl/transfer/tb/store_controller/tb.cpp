@@ -434,17 +434,14 @@ class Workload {
   std::deque<Operation> history_;
 };
 
-// Of one secret, whatever the seed: it tells which accounts share a bucket, and so which of them wait for a line.
-constexpr uint64_t kSpeedSecret = 1;
-
 // Plenty on accounts 1 to `count`, then TRANSFERs between pairs that `pair` gives: how many cycles they took.
 struct Speed {
   uint64_t operations, cycles, latency, crowded;
 };
 
 template <typename Pair>
-static Speed speed(const Options& options, const Memory& memory, uint32_t count, uint32_t transfers, Throttle idle, Pair pair) {
-  Device device(options, kSpeedSecret, count, memory);
+static Speed speed(const Options& options, uint64_t seed, const Memory& memory, uint32_t count, uint32_t transfers, Throttle idle, Pair pair) {
+  Device device(options, seed, count, memory);
   uint32_t at = 0;
   device.run([&](Operation& operation) {
     operation = {0, at % 2 == 0 ? kCreate : kIssue, id_of(at), 1 + at / 2, 0, at % 2 * 1000000};
@@ -567,7 +564,7 @@ int main(int argc, char** argv) {
     for (const Memory& memory : kMemories) {
       // Every TRANSFER between the same two accounts.
       const auto same = [](uint32_t at) { return at % 3 == 0 ? std::pair(1u, 2u) : std::pair(2u, 1u); };
-      const Speed two = speed(options, memory, 2, 20000, open_wide(), same);
+      const Speed two = speed(options, options.seed, memory, 2, 20000, open_wide(), same);
       speed_crowded += two.crowded;
       [[maybe_unused]] const std::string of = "_" + std::to_string(memory.least);
       std::printf("%llu TRANSFERs on two accounts in %llu cycles", static_cast<unsigned long long>(two.operations), static_cast<unsigned long long>(two.cycles));
@@ -579,8 +576,10 @@ int main(int argc, char** argv) {
       // No account comes back before its line has another one; then each operation alone.
       constexpr uint32_t kMany = 1800;
       const auto others = [](uint32_t at) { return std::pair(1 + 2 * at % kMany, 2 + 2 * at % kMany); };
-      const Speed many = speed(options, memory, kMany, 20000, open_wide(), others);
-      const Speed alone = speed(options, memory, kMany, 500, Throttle(Throttle::kSeldom, options.seed), others);
+      // Of one secret, whatever the seed: it tells which of them share a bucket, and so which wait for a line.
+      constexpr uint64_t kSecret = 1;
+      const Speed many = speed(options, kSecret, memory, kMany, 20000, open_wide(), others);
+      const Speed alone = speed(options, options.seed, memory, kMany, 500, Throttle(Throttle::kSeldom, options.seed), others);
       speed_crowded += many.crowded + alone.crowded;
       // A memory that always answers after the same time costs that and 16 cycles. Its lines last for all that is under way, so
       // one in twenty waits at most; one of up to 62 cycles that also refreshes keeps a third of the pace.
