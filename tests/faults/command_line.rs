@@ -1,0 +1,1 @@
+//! Faults of commands, their options and their messages.

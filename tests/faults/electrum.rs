@@ -1,0 +1,1 @@
+//! Faults of the Electrum server, over TCP, TLS and WebSocket.

@@ -1,0 +1,1 @@
+//! Faults of the HTTP server: metrics, Esplora's API.

@@ -1,0 +1,20 @@
+//! Faults that users met: each was answered wrongly once, and each test states the right answer.
+//!
+//! A module holds the faults of one part of the program. Every test drives the real program over its public interfaces.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+#[path = "../../crates/turnpike/tests/common/http.rs"]
+mod http_client;
+#[path = "../../crates/turnpike/tests/common/mod.rs"]
+mod node;
+#[path = "../../crates/turnpike/tests/common/program.rs"]
+mod program;
+
+mod cluster;
+mod command_line;
+mod electrum;
+mod http;
+mod kv;
+mod members;
+mod process;
+mod storage;

@@ -1,0 +1,1 @@
+//! Faults of a change of a cluster's members.

@@ -1,0 +1,1 @@
+//! Faults of the program as a process: signals, open files, sockets.

@@ -1,0 +1,1 @@
+//! Faults of files: damage, full disks, deleted data.
