@@ -1,1 +1,1 @@
-//! Faults of the key-value store.
+//! Faults of connections to the key-value store: turns, memory, fairness.

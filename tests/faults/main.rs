@@ -15,6 +15,7 @@ mod command_line;
 mod electrum;
 mod http;
 mod kv;
+mod kv_protocol;
 mod members;
 mod process;
 mod storage;

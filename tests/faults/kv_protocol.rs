@@ -1,0 +1,1 @@
+//! Faults of the key-value store's protocols and of what it keeps.
