@@ -4,27 +4,54 @@ from html import escape
 from math import ceil, floor, log10
 
 ROW = 18
-# Room for the names of rows, for the bars, and for what stands behind them.
-NAMES, BARS, BEHIND = 420, 360, 80
+# Width of the bars, and of a letter: as wide as that of any common font without serifs, so that no label is cut.
+BARS, LETTER = 360, 7
+FASTER, SLOWER = "#1560bd", "#b22222"
 
 
-def bars(title, rows):
-    """Horizontal bars; rows are name, value and the goal or None, which is a mark across its bar."""
-    most = max(max(value, goal or 0) for _, value, goal in rows)
-    width, height = NAMES + BARS + BEHIND, (len(rows) + 3) * ROW
-    x = lambda value: NAMES + BARS * value / most
-    made = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-            f'<rect width="{width}" height="{height}" fill="white"/>',
+def ratio_ticks(low, high):
+    """Round ratios from low to high: 1, 2 and 5 of each power of ten, or the powers alone where those are many."""
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    steps = (1, 2, 5) if log10(high / low) < 2.5 else (1,)
+    return [step * 10**power for power in powers for step in steps if low <= step * 10**power <= high]
+
+
+def bars(title, groups):
+    """Bars of ratios on a logarithmic scale, from a line at 1: to the right where the ratio is above it, to the left in red where not.
+
+    A group is a heading and rows of name, ratio, peer, and the goal or None, which is a thin mark across its bar."""
+    rows = [row for _, group in groups for row in group]
+    shown = [value for _, ratio, _, goal in rows for value in (ratio, goal) if value] + [1]
+    low, high = min(shown) / 1.1, max(shown) * 1.1
+    names = LETTER * max(len(name) for name, *_ in rows) + 12
+    told = lambda ratio, peer: f"{ratio:,.{0 if ratio >= 100 else 2}f} x {peer}"
+    behind = LETTER * max(len(told(ratio, peer)) for _, ratio, peer, _ in rows) + 12
+    top, width = 2.5 * ROW, names + BARS + behind
+    height = top + (len(rows) + len(groups) + 2.5) * ROW
+    x = lambda value: names + BARS * log10(value / low) / log10(high / low)
+    made = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height:.0f}" font-family="sans-serif" font-size="12">',
+            f'<rect width="{width}" height="{height:.0f}" fill="white"/>',
             f'<text x="{width / 2:.0f}" y="{ROW}" font-size="14" text-anchor="middle">{escape(title)}</text>']
-    for at, (name, value, goal) in enumerate(rows):
-        top = (at + 1.5) * ROW
-        colour = "#1560bd" if goal is None or value >= goal else "#b22222"
-        made.append(f'<text x="{NAMES - 6}" y="{top + ROW - 6:.0f}" text-anchor="end">{escape(name)}</text>')
-        made.append(f'<rect x="{NAMES}" y="{top + 3:.0f}" width="{x(value) - NAMES:.1f}" height="{ROW - 6}" fill="{colour}"/>')
-        made.append(f'<text x="{x(value) + 4:.0f}" y="{top + ROW - 6:.0f}">{value:.2f}</text>')
-        if goal is not None:
-            made.append(f'<path d="M{x(goal):.1f},{top + 1:.0f}v{ROW - 2}" stroke="black" stroke-width="2"/>')
-    made.append(f'<text x="{width / 2:.0f}" y="{height - 6}" text-anchor="middle" fill="#555">black marks are goals; red bars miss them</text>')
+    bottom = top + (len(rows) + len(groups)) * ROW + 4
+    for tick in ratio_ticks(low, high):
+        made.append(f'<path d="M{x(tick):.1f},{top:.0f}V{bottom:.0f}" stroke="#ddd"/>')
+        made.append(f'<text x="{x(tick):.1f}" y="{bottom + 14:.0f}" text-anchor="middle">{tick:g}</text>')
+    made.append(f'<path d="M{x(1):.1f},{top:.0f}V{bottom:.0f}" stroke="black" stroke-width="2"/>')
+    at = top
+    for heading, group in groups:
+        made.append(f'<text x="6" y="{at + ROW - 5:.0f}" font-weight="bold" stroke="white" stroke-width="3" paint-order="stroke">{escape(heading)}</text>')
+        at += ROW
+        for name, ratio, peer, goal in group:
+            left, right = sorted((x(1), x(ratio)))
+            made.append(f'<text x="{names - 6}" y="{at + ROW - 5:.0f}" text-anchor="end">{escape(name)}</text>')
+            made.append(f'<rect x="{left:.1f}" y="{at + 4:.0f}" width="{max(right - left, 1):.1f}" height="{ROW - 8}" '
+                        f'fill="{FASTER if ratio >= 1 else SLOWER}"/>')
+            made.append(f'<text x="{names + BARS + 6}" y="{at + ROW - 5:.0f}">{escape(told(ratio, peer))}</text>')
+            if goal is not None:
+                made.append(f'<path d="M{x(goal):.1f},{at + 1:.0f}v{ROW - 2}" stroke="black"/>')
+            at += ROW
+    made.append(f'<text x="{width / 2:.0f}" y="{height - 6:.0f}" text-anchor="middle" fill="#555">'
+                "times the peer, logarithmic; the line is the peer, red is slower than it, thin marks are goals</text>")
     return "\n".join(made + ["</svg>", ""])
 
 

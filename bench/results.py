@@ -132,15 +132,19 @@ def table(run):
 
 
 def plot(bench, runs):
-    """Ratios to peers, of every machine; without peers rates. The path of the plot, if there is anything to be seen."""
-    # What was asked for one by one is too much for a plot: figures with a goal, or all where none has one.
-    chosen = [(run, entry) for run in runs for entry in run["figures"] if "ratio" in entry]
-    with_goal = [(run, entry) for run, entry in chosen if "goal" in entry]
-    rows = [(f"{entry['figure']} · {run['machine']}", entry["ratio"], entry.get("goal", {}).get("ratio")) for run, entry in with_goal or chosen]
-    if not rows:
+    """Ratios to peers, a group for each run. The path of the plot, if there is anything to be seen."""
+    # What is measured by size has curves.
+    if BENCHES[bench].get("panels"):
         return None
-    path = PLOTS / f"{bench}.svg"
-    return path, bars(f"{BENCHES[bench]['title']}: times the peer", rows)
+    # What was asked for one by one is too much for a plot: figures with a goal, or all where none has one.
+    chosen = [(run, [entry for entry in run["figures"] if "ratio" in entry]) for run in runs]
+    with_goal = [(run, [entry for entry in entries if "goal" in entry]) for run, entries in chosen]
+    if any(entries for _, entries in with_goal):
+        chosen = with_goal
+    row = lambda entry: (entry["figure"], entry["ratio"], entry["peer"], entry.get("goal", {}).get("ratio"))
+    heading = lambda run: f"{run['machine']}, {run['date']}, {run['load']}{', a quick run' if run['quick'] else ''}"
+    groups = [(heading(run), [row(entry) for entry in entries]) for run, entries in chosen if entries]
+    return (PLOTS / f"{bench}.svg", bars(BENCHES[bench]["title"], groups)) if groups else None
 
 
 def curves(bench, run):
