@@ -4,7 +4,7 @@ CARGO ?= cargo
 FUZZ_SECONDS ?= 5
 KILLS ?= 50
 
-.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop cluster-kill-loop bitcoin-kill-loop electrum-newest order-schedules fuzz python-wheel check-dependencies clean \
+.PHONY: help bench demo test check mutants test-machine test-rdma build setup blocks schema lint unit conformance simulate kill-loop order-kill-loop cluster-kill-loop bitcoin-kill-loop electrum-newest fast-path order-schedules fuzz python-wheel check-dependencies clean \
 	rtl rtl-lint rtl-format rtl-test rtl-wave rtl-diagram rtl-area rtl-timing rtl-csr
 
 help: ## this list
@@ -85,6 +85,10 @@ electrum-newest: ## the newest Electrum as a wallet, over real blocks and behind
 
 order-schedules: ## SCHEDULES of replicas with liars, crashes, partitions and loss, simulated
 	ORDER_SEEDS=$(or $(SCHEDULES),10000) $(CARGO) test --release --locked --package turnpike-order what_is_final_stays -- --nocapture
+
+fast-path: ## the model of the fast path: larger scenarios, STATES of random schedules from SEED
+	FAST_PATH_LONG=1 FAST_PATH_STATES=$(or $(STATES),20000000) FAST_PATH_SEED=$(or $(SEED),1) \
+		$(CARGO) test --release --locked --package turnpike-fast-path -- --nocapture --test-threads 1
 
 rtl: ## the simulated NIC as a library, for turnpike serve --io rtl: target/rtl/libturnpike_nic.so
 	@rtl/check model $(NAMES)
