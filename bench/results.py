@@ -54,7 +54,7 @@ def machine():
 
 
 def set_goals(bench, figures):
-    """A goal is one of the best figure that has its name, which may have a backend behind it."""
+    """A goal applies to the best figure with its name, which a backend may follow."""
     for name, goal in BENCHES[bench].get("goals", {}).items():
         named = [entry for entry in figures if entry["figure"] == name or entry["figure"].startswith(name + ",")]
         # Not by the clock, and not next to the engine itself.
@@ -77,7 +77,7 @@ def record(bench, figures, command):
     name, details = machine()
     folder = RESULTS / name
     folder.mkdir(parents=True, exist_ok=True)
-    # What somebody wrote of a machine by hand tells more than what it says of itself.
+    # A description by hand says more than the machine's own.
     if not (folder / "machine.json").exists():
         (folder / "machine.json").write_text(json.dumps(details, indent=1) + "\n")
     changed = output("git", "status", "--porcelain", "--", ":!bench/results", ":!docs")
@@ -114,7 +114,7 @@ def verdict(entry, goal, is_ratio):
 
 
 def verdicts(entry):
-    """Of the goal and of the stretch goal, as far as there are any: what it is, and whether it is reached."""
+    """The goal and the stretch goal, if any: the value, and whether it is reached."""
     goal = entry.get("goal", {})
     for key, name, is_ratio in (("value", "", False), ("ratio", "", True), ("stretch", "stretch ", "ratio" in goal)):
         if (value := goal.get(key)) is not None:
@@ -133,10 +133,10 @@ def table(run):
 
 def plot(bench, runs):
     """Ratios to peers, a group for each run. The path of the plot, if there is anything to be seen."""
-    # What is measured by size has curves.
+    # Benchmarks over sizes have curves.
     if BENCHES[bench].get("panels"):
         return None
-    # What was asked for one by one is too much for a plot: figures with a goal, or all where none has one.
+    # All figures are too many for one plot: those with a goal, or all if none has one.
     chosen = [(run, [entry for entry in run["figures"] if "ratio" in entry]) for run in runs]
     with_goal = [(run, [entry for entry in entries if "goal" in entry]) for run, entries in chosen]
     if any(entries for _, entries in with_goal):
