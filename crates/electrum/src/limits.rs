@@ -3,7 +3,7 @@ use std::{
     collections::HashMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
         atomic::{
             AtomicUsize,
             Ordering::{Relaxed, SeqCst},
@@ -57,7 +57,7 @@ impl Default for Limits {
 /// The shares of all prefixes.
 #[derive(Debug)]
 pub struct Shares {
-    limits: Limits,
+    limits: RwLock<Arc<Limits>>,
     connections: AtomicUsize,
     subscriptions: AtomicUsize,
     shares: Mutex<HashMap<Sharer, Arc<Used>>>,
@@ -88,12 +88,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shares {
     /// Nothing is used yet.
     pub fn new(limits: Limits) -> Self {
+        let limits = RwLock::new(Arc::new(limits));
         Self { limits, connections: AtomicUsize::new(0), subscriptions: AtomicUsize::new(0), shares: Mutex::default() }
     }
 
     /// The limits.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
+    pub fn limits(&self) -> Arc<Limits> {
+        Arc::clone(&self.limits.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the limits. Connections that are open stay open.
+    pub fn set_limits(&self, limits: Limits) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
     }
 
     /// Connections now.
@@ -108,15 +114,15 @@ impl Shares {
 
     /// A share for a connection, where there is one.
     pub fn connect(self: &Arc<Self>, address: IpAddr, now: Instant) -> Option<Share> {
-        let is_trusted = self.limits.trusted.iter().any(|prefix| prefix.contains(address));
+        let limits = self.limits();
+        let is_trusted = limits.trusted.iter().any(|prefix| prefix.contains(address));
         let sharer = Sharer::of(address, is_trusted);
         let used = {
             let mut shares = lock(&self.shares);
             if shares.len() >= REMEMBERED {
-                let limits = &self.limits;
-                shares.retain(|_, used| Arc::strong_count(used) > 1 || used.credit(limits, now).0 < 0);
+                shares.retain(|_, used| Arc::strong_count(used) > 1 || used.credit(&limits, now).0 < 0);
             }
-            let most = most_credit(&self.limits);
+            let most = most_credit(&limits);
             let new = || Used {
                 connections: AtomicUsize::new(0),
                 subscriptions: AtomicUsize::new(0),
@@ -124,9 +130,9 @@ impl Shares {
             };
             Arc::clone(shares.entry(sharer).or_insert_with(|| Arc::new(new())))
         };
-        let own = if is_trusted { usize::MAX } else { self.limits.prefix_connections };
+        let own = if is_trusted { usize::MAX } else { limits.prefix_connections };
         let share = Share { shares: Arc::clone(self), used, is_trusted, subscriptions: 0 };
-        let all = self.connections.fetch_add(1, SeqCst) < self.limits.connections;
+        let all = self.connections.fetch_add(1, SeqCst) < limits.connections;
         let prefix = share.used.connections.fetch_add(1, SeqCst) < own;
         (all && prefix).then_some(share)
     }
@@ -139,8 +145,8 @@ impl Share {
     }
 
     /// The limits.
-    pub fn limits(&self) -> &Limits {
-        &self.shares.limits
+    pub fn limits(&self) -> Arc<Limits> {
+        self.shares.limits()
     }
 
     /// Bytes of the longest request, or batch of requests.
@@ -151,7 +157,7 @@ impl Share {
 
     /// Takes one more subscription. Gives false where there are too many.
     pub fn subscribe(&mut self) -> bool {
-        let limits = &self.shares.limits;
+        let limits = self.limits();
         let own = if self.is_trusted { usize::MAX } else { limits.prefix_subscriptions };
         let all = self.shares.subscriptions.fetch_add(1, SeqCst) < limits.subscriptions;
         let prefix = self.used.subscriptions.fetch_add(1, SeqCst) < own;
@@ -173,7 +179,7 @@ impl Share {
     /// Charges for a request that was answered.
     pub fn charge(&self, cost: u64, now: Instant) {
         if !self.is_trusted {
-            let mut credit = self.used.credit(self.limits(), now);
+            let mut credit = self.used.credit(&self.limits(), now);
             credit.0 = credit.0.saturating_sub(i64::try_from(cost).unwrap_or(i64::MAX).saturating_mul(1_000_000));
         }
     }
@@ -183,8 +189,9 @@ impl Share {
         if self.is_trusted {
             return None;
         }
-        let credit = self.used.credit(self.limits(), now).0;
-        let rate = self.shares.limits.prefix_cost.max(1);
+        let limits = self.limits();
+        let credit = self.used.credit(&limits, now).0;
+        let rate = limits.prefix_cost.max(1);
         (credit < 0).then(|| Duration::from_micros(credit.unsigned_abs() / rate))
     }
 }

@@ -98,6 +98,8 @@ pub struct Service {
     /// Counts.
     pub counts: Counts,
     tls: Option<Tls>,
+    /// Most connections at once: `settings.connections` until it is reloaded.
+    connection_limit: AtomicUsize,
     buffered: AtomicUsize,
     stopping: AtomicBool,
     /// Of the threads that are to notice.
@@ -109,6 +111,7 @@ impl Service {
     pub fn new(store: Store, settings: Settings) -> Self {
         Self {
             store,
+            connection_limit: AtomicUsize::new(settings.connections),
             settings,
             counts: Counts::default(),
             tls: None,
@@ -126,6 +129,16 @@ impl Service {
     /// TLS, where it is spoken.
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()
+    }
+
+    /// Most connections at once.
+    pub fn connection_limit(&self) -> usize {
+        self.connection_limit.load(Relaxed)
+    }
+
+    /// Changes that limit. Connections that are open stay open.
+    pub fn set_connection_limit(&self, connections: usize) {
+        self.connection_limit.store(connections, Relaxed);
     }
 
     /// Flushes all items, at the moment of an expiry time. Gives false if that is not allowed.

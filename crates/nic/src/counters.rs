@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wire::Status;
+use wire::{Command, Promise, Status};
 
 use crate::held::Class;
+use crate::histogram::Histogram;
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -63,6 +64,12 @@ impl Closed {
 /// One more than the largest code of a status.
 const STATUS_CODES: usize = 68;
 
+/// One more than the largest code of a command.
+const COMMANDS: usize = 5;
+
+/// One more than the largest code of a promise.
+const PROMISES: usize = 4;
+
 /// Counters of a data path.
 #[derive(Debug)]
 pub struct Counters {
@@ -74,8 +81,6 @@ pub struct Counters {
     pub frames: Counter,
     /// Bytes received.
     pub bytes: Counter,
-    /// Operations executed, or refused one by one.
-    pub operations: Counter,
     /// Queries received.
     pub queries: Counter,
     /// Datagrams that got no answer: not a frame, from the node's own port, or over the rate limit and told so before.
@@ -86,6 +91,9 @@ pub struct Counters {
     pub lost: Counter,
     /// Connections opened.
     pub connections: Counter,
+    operations: [Counter; COMMANDS],
+    /// From the receipt of a request to its reply, by the promise that the reply keeps.
+    latencies: [Histogram; PROMISES],
     refused: [Counter; STATUS_CODES],
     busy: [Counter; Class::ALL.len()],
     closed: [Counter; Closed::ALL.len()],
@@ -98,12 +106,13 @@ impl Default for Counters {
             datagrams: Counter::default(),
             frames: Counter::default(),
             bytes: Counter::default(),
-            operations: Counter::default(),
             queries: Counter::default(),
             dropped: Counter::default(),
             replies: Counter::default(),
             lost: Counter::default(),
             connections: Counter::default(),
+            operations: Default::default(),
+            latencies: Default::default(),
             refused: [const { Counter(AtomicU64::new(0)) }; STATUS_CODES],
             busy: Default::default(),
             closed: Default::default(),
@@ -112,6 +121,25 @@ impl Default for Counters {
 }
 
 impl Counters {
+    /// How many operations of a command were executed, or refused one by one.
+    pub fn operations(&self, command: Command) -> u64 {
+        self.operations.get(usize::from(command.code())).map_or(0, Counter::get)
+    }
+
+    /// Counts operations by the codes of their commands. Those of no command are not counted: nothing executes them.
+    pub fn count_operations(&self, codes: impl Iterator<Item = u8>) {
+        let mut counts = [0; COMMANDS];
+        codes.filter_map(|code| counts.get_mut(usize::from(code)).map(|count| *count += 1)).for_each(drop);
+        for (counter, count) in self.operations.iter().zip(counts).filter(|(_, count)| *count > 0) {
+            counter.add(count);
+        }
+    }
+
+    /// How long requests took until they were answered under a promise.
+    pub fn latency(&self, promise: Promise) -> &Histogram {
+        &self.latencies[usize::from(promise.code()) % PROMISES]
+    }
+
     /// How many whole frames were refused with a status.
     pub fn refused(&self, status: Status) -> u64 {
         self.refused.get(usize::from(status.code())).map_or(0, Counter::get)
@@ -145,6 +173,13 @@ mod tests {
         for &status in Status::ALL {
             counters.refuse(status);
             assert_eq!(counters.refused(status), 1, "{status}");
+        }
+        for &command in Command::ALL {
+            counters.count_operations([command.code(), 0, u8::MAX].into_iter());
+            assert_eq!(counters.operations(command), 1, "{command}");
+        }
+        for (promise, other) in [(Promise::Accepted, Promise::Durable), (Promise::Final, Promise::Accepted)] {
+            assert!(!std::ptr::eq(counters.latency(promise), counters.latency(other)), "{promise:?}");
         }
         for class in Class::ALL {
             counters.busy(class).add(1);

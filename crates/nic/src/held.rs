@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use crate::backend::{MESSAGE_BYTES, Peer};
 use crate::prefix::{Prefix, Sharer};
@@ -122,6 +123,8 @@ pub struct Held {
     pub peer: Peer,
     /// Whether he is in a trusted prefix.
     pub trusted: bool,
+    /// When it was received.
+    pub since: Instant,
     buffer: Box<[u8]>,
     length: usize,
     home: Arc<Free>,
@@ -141,7 +144,8 @@ impl Pool {
         let home = [&self.small, &self.large].into_iter().find(|free| datagram.len() <= free.size)?;
         let mut buffer = home.take(Sharer::of(peer.address.ip(), trusted))?;
         buffer[..datagram.len()].copy_from_slice(datagram);
-        Some(Held { peer, trusted, buffer, length: datagram.len(), home: home.clone() })
+        let since = Instant::now();
+        Some(Held { peer, trusted, since, buffer, length: datagram.len(), home: home.clone() })
     }
 }
 

@@ -13,6 +13,7 @@
 //! [`cost`] tells what requests cost.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod accept;
 pub mod af_xdp;
 pub mod backend;
 pub mod controller;
@@ -25,6 +26,7 @@ pub mod extractor;
 pub mod frame;
 pub mod generator;
 pub mod held;
+pub mod histogram;
 pub mod parking;
 mod path;
 pub mod prefix;
@@ -37,6 +39,7 @@ pub mod udp;
 mod wait;
 mod waker;
 
+pub use accept::{LogLimit, SpareDescriptor, is_exhausted, listen_advice, refuse};
 pub use af_xdp::{AfXdpBackend, AfXdpTransmitter};
 pub use backend::{Backend, Batch, Memory, Peer, Reply, Transmit, Waker};
 pub use controller::{Answer, QueryKind, Release, StoreController};
@@ -44,6 +47,7 @@ pub use cost::Costs;
 pub use counters::Counters;
 pub use either::Either;
 pub use held::{Class, Held, Pools};
+pub use histogram::Histogram;
 pub use parking::{Departures, Parking};
 pub use path::DataPath;
 pub use prefix::{Prefix, Sharer};

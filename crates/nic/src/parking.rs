@@ -6,11 +6,13 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use wire::Status;
 
 use crate::backend::{Peer, Reply, Transmit};
 use crate::generator;
+use crate::histogram::Histogram;
 
 /// One reply in a slab: its bytes follow those of the reply before.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +20,8 @@ struct Parked {
     peer: Peer,
     sequence: u64,
     length: usize,
+    /// When the request was received.
+    since: Instant,
 }
 
 /// Replies and their bytes, in the order in which they were parked, which is that of their sequences.
@@ -82,24 +86,25 @@ impl Parking {
         }
     }
 
-    /// Parks replies until `sequence` is durable, which is not less than that of any reply parked before.
-    pub fn park<'a>(&mut self, sequence: u64, replies: impl Iterator<Item = Reply<'a>>) {
+    /// Parks replies to requests that were received at a time, until `sequence` is durable. That is at least the
+    /// sequence of every reply parked before.
+    pub fn park<'a>(&mut self, sequence: u64, since: Instant, replies: impl Iterator<Item = Reply<'a>>) {
         let mut slab = self.filling.lock().unwrap_or_else(PoisonError::into_inner);
         for reply in replies {
             debug_assert!(slab.bytes.len() + reply.bytes.len() <= self.limits.bytes, "parked without asking for room");
             slab.bytes.extend_from_slice(reply.bytes);
-            slab.replies.push_back(Parked { peer: reply.peer, sequence, length: reply.bytes.len() });
+            slab.replies.push_back(Parked { peer: reply.peer, sequence, length: reply.bytes.len(), since });
         }
     }
 }
 
 impl Departures {
-    /// Sends every parked reply whose sequence is at most `durable`.
-    pub fn release(&mut self, durable: u64, transmit: &mut dyn Transmit) {
-        self.release_emptying(durable, transmit);
+    /// Sends every parked reply whose sequence is at most `durable`, and records how long their requests took.
+    pub fn release(&mut self, durable: u64, transmit: &mut dyn Transmit, latency: &Histogram) {
+        self.release_emptying(durable, transmit, latency);
         if self.emptying.replies.is_empty() {
             self.swap();
-            self.release_emptying(durable, transmit);
+            self.release_emptying(durable, transmit, latency);
         }
     }
 
@@ -119,15 +124,16 @@ impl Departures {
         }
     }
 
-    fn release_emptying(&mut self, durable: u64, transmit: &mut dyn Transmit) {
+    fn release_emptying(&mut self, durable: u64, transmit: &mut dyn Transmit, latency: &Histogram) {
         let due = self.emptying.replies.iter().take_while(|parked| parked.sequence <= durable).count();
         if due == 0 {
             return;
         }
-        let (bytes, sent) = (&self.emptying.bytes, &mut self.sent);
+        let (bytes, sent, now) = (&self.emptying.bytes, &mut self.sent, Instant::now());
         let mut replies = self.emptying.replies.drain(..due).map(|parked| {
             let start = *sent;
             *sent += parked.length;
+            latency.record(now.saturating_duration_since(parked.since), 1);
             Reply { peer: parked.peer, bytes: &bytes[start..*sent] }
         });
         transmit.transmit(&mut replies);

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use wire::{Promise, Status};
@@ -15,6 +16,7 @@ use crate::extractor::{Extraction, check_signed, signed_operations, signed_promi
 use crate::generator;
 use crate::held::{Class, Held, Pools};
 use crate::parking::{Limits, Parking};
+use crate::rate::RateLimit;
 use crate::selector::{Selection, Selector};
 
 /// Operations that are executed in one go: they and their values take 288 KiB, which stays in the second-level cache,
@@ -36,6 +38,8 @@ pub struct DataPath<B, C> {
     batch: Batch,
     /// There is work left that nothing would wake the data path for.
     pending: bool,
+    /// New limits of the rate, as they are reloaded.
+    rates: (Sender<Option<RateLimit>>, Receiver<Option<RateLimit>>),
 }
 
 struct Stages<B, C> {
@@ -49,6 +53,10 @@ struct Stages<B, C> {
     extraction: Extraction,
     room: Limits,
     replies: Vec<(Peer, Range<usize>)>,
+    /// When the present batch was received.
+    received: Instant,
+    /// How many of `replies` answer operations under the promise `accepted`.
+    accepted: u64,
 }
 
 impl<B: Backend, C: StoreController> DataPath<B, C> {
@@ -73,8 +81,15 @@ impl<B: Backend, C: StoreController> DataPath<B, C> {
             messages,
             extraction: Extraction::default(),
             replies: Vec::new(),
+            received: Instant::now(),
+            accepted: 0,
         };
-        Self { stages, batch: Batch::new(messages), pending: false }
+        Self { stages, batch: Batch::new(messages), pending: false, rates: mpsc::channel() }
+    }
+
+    /// Where to send a limit that replaces the rate of each prefix that is not trusted.
+    pub fn rates(&self) -> Sender<Option<RateLimit>> {
+        self.rates.0.clone()
     }
 
     /// Works until `stop` is set (use the backend's waker then), and gives the store controller back.
@@ -89,6 +104,9 @@ impl<B: Backend, C: StoreController> DataPath<B, C> {
     pub fn step(&mut self, timeout: Duration) -> io::Result<()> {
         let timeout = if self.pending { Duration::ZERO } else { timeout };
         self.stages.backend.receive(&mut self.batch, timeout)?;
+        if let Some(limit) = self.rates.1.try_iter().last() {
+            self.stages.selector.set_rate_limit(limit);
+        }
         self.stages.work_on(&mut self.batch);
         self.pending = self.stages.work_on_verified();
         Ok(())
@@ -102,6 +120,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
             return;
         }
         let now = Instant::now();
+        self.received = now;
         let mut datagrams = 0;
         for message in messages.iter() {
             for place in message.datagrams() {
@@ -222,16 +241,17 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
             match self.controller.release(request.promise) {
                 Release::Now(given) => {
                     let length = generator::reply(datagram, operations, values, given);
+                    self.accepted += 1;
                     self.replies.push((request.peer, request.place.start..request.place.start + length));
                 }
                 Release::Durable(sequence) => {
                     let length = generator::reply(datagram, operations, values, Promise::Durable);
                     let reply = Reply { peer: request.peer, bytes: &datagram[..length] };
-                    self.parking.park(sequence, std::iter::once(reply));
+                    self.parking.park(sequence, self.received, std::iter::once(reply));
                 }
             }
         }
-        self.counters.operations.add(operations.len() as u64);
+        self.counters.count_operations(operations.iter().map(|operation| operation.command));
         self.extraction.clear();
         self.send(memory);
         self.controller.commit(lone);
@@ -241,6 +261,10 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     fn send(&mut self, memory: &mut Memory) {
         if !self.replies.is_empty() {
             self.backend.reply(memory, &mut self.replies);
+            let accepted = std::mem::take(&mut self.accepted);
+            if accepted > 0 {
+                self.counters.latency(Promise::Accepted).record(self.received.elapsed(), accepted);
+            }
         }
     }
 
@@ -296,7 +320,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
     }
 
     fn execute_verified(&mut self, held: &mut Held) {
-        let peer = held.peer;
+        let (peer, since) = (held.peer, held.since);
         let promise = self.promise(signed_promise(held));
         if promise >= Promise::Durable && !self.take_room(held.len()) {
             let length = self.refuse(held, Status::Busy, 0);
@@ -306,7 +330,7 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         let Some(operations) = signed_operations(held) else { return };
         let values = &mut self.extraction.values;
         values.resize(operations.len(), 0);
-        self.counters.operations.add(operations.len() as u64);
+        self.counters.count_operations(operations.iter().map(|signed| signed.operation.command));
         self.controller.execute_signed(operations, values);
         let release = self.controller.release(promise);
         let given = match release {
@@ -319,8 +343,9 @@ impl<B: Backend, C: StoreController> Stages<B, C> {
         match release {
             Release::Now(_) => {
                 self.backend.transmit(&mut reply);
+                self.counters.latency(Promise::Accepted).record(since.elapsed(), 1);
             }
-            Release::Durable(sequence) => self.parking.park(sequence, reply),
+            Release::Durable(sequence) => self.parking.park(sequence, since, reply),
         }
     }
 }

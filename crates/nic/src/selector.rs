@@ -89,6 +89,11 @@ impl Selector {
         self.trusted.iter().any(|prefix| prefix.contains(address))
     }
 
+    /// Replaces the limit of each prefix that is not trusted. What prefixes have spent is forgotten.
+    pub fn set_rate_limit(&mut self, limit: Option<RateLimit>) {
+        self.limiter = limit.map(RateLimiter::new);
+    }
+
     /// Selects what is to be done with a datagram.
     pub fn select(&mut self, peer: &Peer, datagram: &[u8], now: Instant) -> Selection {
         // From its own port another node would speak, and two nodes could be made to answer each other for ever. Port 0

@@ -12,12 +12,14 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use wire::{Frame, MAX_DATAGRAM};
 
+use crate::accept::{SpareDescriptor, is_exhausted};
 use crate::backend::{Backend, Batch, MESSAGE_BYTES, Memory, Message, Peer, Reply, Transmit, Waker, canonical};
 use crate::counters::{Closed, Counters};
 use crate::prefix::Prefix;
@@ -145,6 +147,10 @@ pub struct Streams {
     next: u32,
     /// No connections are taken before, as the system had no room for one.
     resumes: Instant,
+    /// For refusing a client when no other descriptor is left.
+    spare: SpareDescriptor,
+    /// New limits, as they are reloaded.
+    reloads: (Sender<StreamLimits>, Receiver<StreamLimits>),
 }
 
 struct Connection {
@@ -193,6 +199,8 @@ impl<B: Backend> WithStreams<B> {
             shares: HashMap::new(),
             next: 0,
             resumes: Instant::now(),
+            spare: SpareDescriptor::new()?,
+            reloads: mpsc::channel(),
         };
         Ok((Self { datagrams, hub, streams_first: true }, streams))
     }
@@ -291,12 +299,20 @@ fn transmit(hub: &Hub, datagrams: &mut impl Transmit, replies: &mut dyn Iterator
 }
 
 impl Streams {
+    /// Where to send limits that replace the present ones. Connections that are open stay open.
+    pub fn reloads(&self) -> Sender<StreamLimits> {
+        self.reloads.0.clone()
+    }
+
     /// Serves the connections until `stop` is set.
     pub fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
         let mut buffer = vec![0; READ_BYTES];
         while !stop.load(Ordering::Acquire) {
             let (accept, ready) = self.wait()?;
             self.hub.replied.clear();
+            if let Some(limits) = self.reloads.1.try_iter().last() {
+                self.limits = limits;
+            }
             let now = Instant::now();
             let is_full = self.is_full();
             for (connection, ready) in self.connections.iter_mut().zip(ready) {
@@ -354,7 +370,14 @@ impl Streams {
                 // A connection that is gone already.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                 }
-                // The want of a descriptor, say, which passes: until then the listener would always be ready.
+                Err(error) if is_exhausted(&error) => {
+                    if !self.spare.refuse(|| self.listener.accept(), drop) {
+                        return self.resumes = now + TICK;
+                    }
+                    self.counters.connections.add(1);
+                    self.counters.closed(Closed::Refused).add(1);
+                }
+                // For example, out of memory. Until that passes, the listener would always be ready.
                 Err(_) => return self.resumes = now + TICK,
             }
         }

@@ -60,7 +60,8 @@ impl Bench {
     }
 
     fn release(&mut self, durable: u64) -> Vec<Vec<u8>> {
-        self.departures.release(durable, &mut self.memory.transmitter().unwrap());
+        let latency = self.counters.latency(Promise::Durable);
+        self.departures.release(durable, &mut self.memory.transmitter().unwrap(), latency);
         self.take()
     }
 }

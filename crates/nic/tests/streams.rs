@@ -19,7 +19,7 @@ use turnpike_nic::parking::{Limits, parking};
 use turnpike_nic::rate::RateLimit;
 use turnpike_nic::selector::{Selector, SelectorConfig};
 use turnpike_nic::{
-    Backend, Counters, DataPath, Pools, StreamLimits, Transmit, UdpBackend, UdpConfig, Waker, WithStreams,
+    Backend, Counters, DataPath, Histogram, Pools, StreamLimits, Transmit, UdpBackend, UdpConfig, Waker, WithStreams,
 };
 use wire::{Command, CompactFrame, InfoFrame, MAX_DATAGRAM, ProofRequest, Reply, Status};
 use zerocopy::IntoBytes;
@@ -62,8 +62,9 @@ impl Server {
             std::thread::spawn(move || drop(path.run(&path_stop).unwrap())),
             std::thread::spawn(move || streams.run(&streams_stop).unwrap()),
             std::thread::spawn(move || {
+                let latency = Histogram::default();
                 while !release_stop.load(Ordering::Acquire) {
-                    departures.release(u64::MAX, &mut transmit as &mut dyn Transmit);
+                    departures.release(u64::MAX, &mut transmit as &mut dyn Transmit, &latency);
                     std::thread::sleep(Duration::from_millis(1));
                 }
             }),

@@ -7,7 +7,7 @@ use std::{
 
 use ledger::journal::{Committer, Due, Work};
 use nic::{Departures, Transmit};
-use wire::Status;
+use wire::{Promise, Status};
 
 use crate::shared::Shared;
 
@@ -45,6 +45,7 @@ impl Completer {
                 // One that had nothing to write tells nothing of the disk.
                 if self.shared.durable() > before {
                     self.took = start.elapsed();
+                    self.shared.sync.record(self.took, 1);
                 }
                 result
             }
@@ -58,7 +59,8 @@ impl Completer {
                 if let Some(tier) = self.shared.tier_state() {
                     tier.durable(durable);
                 }
-                self.departures.release(durable, &mut *self.transmit);
+                let latency = self.shared.counters.latency(Promise::Durable);
+                self.departures.release(durable, &mut *self.transmit, latency);
             }
             Err(error) => {
                 if !self.shared.storage_failed.swap(true, Relaxed) {

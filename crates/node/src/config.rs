@@ -1,6 +1,7 @@
 //! The configuration: keys, defaults, and what values are allowed.
 
 mod bitcoin;
+mod check;
 mod cluster;
 mod electrum;
 mod kv;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use wire::Promise;
 
 pub use bitcoin::Bitcoin;
+use check::Findings;
 pub use cluster::{Cluster, Member, Transport};
 pub use electrum::Electrum;
 pub use kv::{ITEM_SIZES, Kv, KvIo, KvTls};
@@ -30,6 +32,8 @@ pub const DEFAULT_TOML: &str = include_str!("config.toml");
 pub struct Config {
     /// The data directory.
     pub data: PathBuf,
+    /// What to log, unless the command line says: a level, or directives such as `node=debug`.
+    pub log: String,
     /// Address of the protocol.
     pub listen: SocketAddr,
     /// Address of metrics and health.
@@ -194,12 +198,32 @@ pub enum ConfigError {
         /// What it may be set to.
         allowed: String,
     },
+    /// The certificates or the key of a section cannot be used.
+    #[error("`{section}`: {source}")]
+    Tls {
+        /// The section.
+        section: &'static str,
+        /// The cause; boxed, as it is large.
+        source: Box<::kv::tls::Error>,
+    },
+    /// A key cannot be read.
+    #[error("`{key}`: {reason}")]
+    Key {
+        /// The key.
+        key: String,
+        /// The reason.
+        reason: String,
+    },
+    /// Several things are wrong.
+    #[error("{}", Vec::from_iter(.0.iter().map(ToString::to_string)).join("\n"))]
+    Several(Vec<ConfigError>),
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             data: "turnpike-data".into(),
+            log: "info".into(),
             listen: SocketAddr::from(([127, 0, 0, 1], wire::DEFAULT_PORT)),
             http: Some(SocketAddr::from(([127, 0, 0, 1], 7480))),
             network: "turnpike".into(),
@@ -299,56 +323,87 @@ impl Config {
 
     /// Reads and checks the text of a configuration file.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let config: Self = toml::from_str(text)?;
-        config.check()?;
-        Ok(config)
+        let error = match toml::from_str::<Self>(text) {
+            Ok(config) => return config.check().map(|()| config),
+            Err(error) => error,
+        };
+        // Text that is no TOML has one error. Else each key is tried alone, so that all that are wrong are reported.
+        let Ok(mut table) = text.parse::<toml::Table>() else { return Err(error.into()) };
+        let unreadable = check::take_unreadable(&mut table);
+        let first = match unreadable.len() {
+            // The error also shows the line.
+            0 | 1 => error.into(),
+            _ => ConfigError::Several(unreadable),
+        };
+        let mut findings = Findings::default();
+        if let Ok(rest) = table.try_into::<Self>() {
+            rest.find(&mut findings);
+        }
+        Err(findings.into_error(first))
     }
 
     /// Checks that every value is one that a node can run with.
     pub fn check(&self) -> Result<(), ConfigError> {
-        within("chain_signer_timeout", self.chain_signer_timeout, 10, 60_000)?;
+        let mut findings = Findings::default();
+        self.find(&mut findings);
+        findings.into_result()
+    }
+
+    fn find(&self, findings: &mut Findings) {
+        if self.data.as_os_str().is_empty() {
+            findings.refuse("data", "empty", "the path of a directory");
+        }
+        findings.within("chain_signer_timeout", self.chain_signer_timeout, 10, 60_000);
         if ![&self.chain_key, &self.chain_signer].iter().any(|path| path.as_os_str().is_empty()) {
-            let (value, allowed) = (format!("{:?}", self.chain_key), "empty where `chain_signer` is set".to_owned());
-            return Err(ConfigError::Value { key: "chain_key", value, allowed });
+            findings.refuse("chain_key", format!("{:?}", self.chain_key), "empty where `chain_signer` is set");
         }
-        within("ledger.accounts", self.ledger.accounts, 16, table_limit())?;
+        findings.within("ledger.accounts", self.ledger.accounts, 16, table_limit());
         let [fewest, most] = [ledger::retries::MIN_CAPACITY, ledger::retries::MAX_CAPACITY].map(|limit| limit as u64);
-        within("ledger.retry_seconds", self.ledger.retry_seconds, 1, 3600)?;
-        within("ledger.retry_operations", self.ledger.retry_operations, fewest, most)?;
-        within("ledger.signed_operations", self.ledger.signed_operations, fewest, most)?;
-        within("ledger.replay_window", self.ledger.replay_window, 1, 86_400)?;
-        within("ledger.deposit", self.ledger.deposit, 1, i64::MAX as u64)?;
-        within("ledger.reserved", self.ledger.reserved, 0, 100)?;
-        within("blocks.transactions", self.blocks.transactions.into(), 1, spv::MAX_BLOCK_TRANSACTIONS.into())?;
-        within("blocks.interval", self.blocks.interval, 1, 3_600_000)?;
-        within("blocks.snapshot", self.blocks.snapshot, 1, 86_400)?;
-        within("limits.connections", self.limits.connections as u64, 1, 16_384)?;
-        within("limits.prefix_connections", self.limits.prefix_connections as u64, 1, 16_384)?;
-        within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000)?;
-        self.kv.check()?;
-        self.bitcoin.check()?;
-        self.electrum.check()?;
+        findings.within("ledger.retry_seconds", self.ledger.retry_seconds, 1, 3600);
+        findings.within("ledger.retry_operations", self.ledger.retry_operations, fewest, most);
+        findings.within("ledger.signed_operations", self.ledger.signed_operations, fewest, most);
+        findings.within("ledger.replay_window", self.ledger.replay_window, 1, 86_400);
+        findings.within("ledger.deposit", self.ledger.deposit, 1, i64::MAX as u64);
+        findings.within("ledger.reserved", self.ledger.reserved, 0, 100);
+        findings.within("blocks.transactions", self.blocks.transactions.into(), 1, spv::MAX_BLOCK_TRANSACTIONS.into());
+        findings.within("blocks.interval", self.blocks.interval, 1, 3_600_000);
+        findings.within("blocks.snapshot", self.blocks.snapshot, 1, 86_400);
+        findings.within("limits.connections", self.limits.connections as u64, 1, 16_384);
+        findings.within("limits.prefix_connections", self.limits.prefix_connections as u64, 1, 16_384);
+        findings.within("limits.frame_timeout", self.limits.frame_timeout, 100, 600_000);
+        self.kv.find(findings);
+        self.bitcoin.find(findings);
+        self.electrum.find(findings);
         if self.electrum.esplora && self.http.is_none() {
-            let (value, allowed) = ("true".to_owned(), "false where there is no `http`".to_owned());
-            return Err(ConfigError::Value { key: "electrum.esplora", value, allowed });
+            findings.refuse("electrum.esplora", "true", "false if `http` is empty");
         }
-        self.cluster.check(self)?;
+        self.cluster.find(self, findings);
         if self.promise == Promise::Final && !self.cluster.is_wanted() {
-            let (value, allowed) =
-                ("\"final\"".to_owned(), "\"accepted\" or \"durable\" where `cluster.replicas` are empty");
-            return Err(ConfigError::Value { key: "promise", value, allowed: allowed.to_owned() });
+            let allowed = "\"accepted\" or \"durable\" where `cluster.replicas` are empty";
+            findings.refuse("promise", "\"final\"", allowed);
         }
-        within("proofs.cache", self.proofs.cache, 0, 1 << 16)?;
-        within("io.verify_threads", self.io.verify_threads as u64, 0, 256)?;
+        findings.within("proofs.cache", self.proofs.cache, 0, 1 << 16);
+        findings.within("io.verify_threads", self.io.verify_threads as u64, 0, 256);
         if self.network.is_empty() || self.network.len() > 64 {
-            let (value, allowed) = (format!("{:?}", self.network), "a name of 1 to 64 bytes".to_owned());
-            return Err(ConfigError::Value { key: "network", value, allowed });
+            findings.refuse("network", format!("{:?}", self.network), "a name of 1 to 64 bytes");
         }
         if self.io.pin.len() > 3 {
-            let (value, allowed) = (format!("{:?}", self.io.pin), "at most three processors".to_owned());
-            return Err(ConfigError::Value { key: "io.pin", value, allowed });
+            findings.refuse("io.pin", format!("{:?}", self.io.pin), "at most three processors");
         }
-        Ok(())
+        check::find_collisions(self, findings);
+    }
+
+    /// Keys whose values differ, in dotted form.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let tables = [self, other].map(|config| toml::Table::try_from(config).unwrap_or_default());
+        let mut keys = Vec::new();
+        compare("", &tables[0], &tables[1], &mut keys);
+        keys
+    }
+
+    /// The configuration as a file.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
     }
 
     /// Whether others than this machine may send without a limit.
@@ -369,16 +424,22 @@ impl Config {
     }
 }
 
+/// Adds the keys whose values differ. Both tables have the same keys, as all of them are written.
+fn compare(prefix: &str, one: &toml::Table, other: &toml::Table, keys: &mut Vec<String>) {
+    for (key, value) in one {
+        match (value, other.get(key)) {
+            (toml::Value::Table(inner), Some(toml::Value::Table(others))) => {
+                compare(&format!("{prefix}{key}."), inner, others, keys);
+            }
+            (value, found) if found == Some(value) => {}
+            _ => keys.push(format!("{prefix}{key}")),
+        }
+    }
+}
+
 /// The most accounts that a table can hold.
 fn table_limit() -> u64 {
     table::MAX_ENTRIES as u64
-}
-
-fn within(key: &'static str, value: u64, smallest: u64, largest: u64) -> Result<(), ConfigError> {
-    if (smallest..=largest).contains(&value) {
-        return Ok(());
-    }
-    Err(ConfigError::Value { key, value: value.to_string(), allowed: format!("from {smallest} to {largest}") })
 }
 
 impl fmt::Display for PublicKey {

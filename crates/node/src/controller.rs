@@ -93,9 +93,6 @@ impl Controller {
         self.wait_for_builder();
         let (mut submission, room) = wait_for_room(&self.journal, entries.len());
         let refusal = submission.refusal();
-        if refusal == Status::Busy || room < entries.len() {
-            self.shared.tell_reads_only(refusal != Status::Busy);
-        }
         refuse_beyond(entries, room, refusal);
         if let Some(tier) = self.shared.tier_state() {
             tier.announce(self.ledger.last_sequence() + entries.len() as u64);

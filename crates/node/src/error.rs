@@ -40,7 +40,7 @@ pub enum Error {
     #[error(transparent)]
     Sealing(#[from] crate::sealing::Error),
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}; set `{key}` to an address of this machine that is free")]
+    #[error("cannot listen on {address} (`{key}`): {source}; {}", nic::listen_advice(source))]
     Listen {
         /// The key of the address.
         key: &'static str,
@@ -73,6 +73,17 @@ pub enum Error {
     /// The in-NIC ledger cannot be served.
     #[error("the in-NIC ledger cannot be served: {0}")]
     InNic(String),
+    /// The limit of open files leaves too few connections.
+    #[error(
+        "the limit of open files is {limit}, but the configured connections need {needed}: raise the limit (`ulimit -Hn`, \
+         `LimitNOFILE=` of systemd), or lower `limits.connections`, `kv.connections` and `electrum.connections`"
+    )]
+    OpenFiles {
+        /// The limit.
+        limit: u64,
+        /// The limit that all connections need.
+        needed: u64,
+    },
     /// The system refuses a thread, a descriptor or random numbers.
     #[error("the system refuses {what}: {source}")]
     System {

@@ -107,6 +107,7 @@ impl InNic {
 
         let counters = Arc::new(Counters::default());
         let shared = Arc::new(Shared::new(counters, log, None, &config.ledger));
+        shared.set_data(data.path());
         shared.tell_built(&builder);
         shared.accounts.store(ledger.accounts(), Relaxed);
         let link = Link::attach(&ledger, &interface).map_err(|error| in_nic(error.to_string()))?;

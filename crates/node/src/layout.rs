@@ -24,7 +24,7 @@ use ledger::journal::{self, Journal};
 use spv::{SealedHeader, bitcoin::Network};
 use storage::{DataDirectory, Directory};
 
-use crate::{Error, gathering};
+use crate::{Error, gathering, open_files};
 
 /// The version of the layout. In 1, blocks had no seals.
 pub const FORMAT: u32 = 2;
@@ -34,6 +34,9 @@ pub const CHAIN_KEY: &str = "chain.key";
 
 /// Memory for the catalog of the own chain, which has a few hundred bytes a block.
 const CATALOG_CACHE: u64 = 4 << 20;
+
+/// Files of that catalog that stay open: it has a few tables.
+const CATALOG_FILES: usize = 16;
 
 /// The folder of Bitcoin blocks.
 const BITCOIN: &str = "bitcoin";
@@ -58,8 +61,8 @@ pub fn open_chain(
     genesis: impl FnOnce() -> Result<SealedHeader, own::Error>,
 ) -> Result<OwnChain, Error> {
     let catalog = data.directory().directory("catalog")?;
-    let database =
-        fjall::Database::builder(catalog.path()).cache_size(CATALOG_CACHE).open().map_err(own::Error::from)?;
+    let database = fjall::Database::builder(catalog.path()).cache_size(CATALOG_CACHE);
+    let database = database.max_cached_files(Some(CATALOG_FILES)).open().map_err(own::Error::from)?;
     let catalog = Box::new(KeyValueCatalog::new(&database)?);
     Ok(OwnChain::open(data.directory().directory("chain")?, catalog, options, genesis)?)
 }
@@ -68,7 +71,8 @@ pub fn open_chain(
 pub fn open_bitcoin(data: &DataDirectory, options: &bitcoin::Options) -> Result<BitcoinChain, Error> {
     let directory = data.directory().directory(BITCOIN)?;
     let index = directory.directory("index")?;
-    Ok(BitcoinChain::open(directory, index.path(), options)?)
+    let options = bitcoin::Options { open_files: open_files::index_files() as usize, ..*options };
+    Ok(BitcoinChain::open(directory, index.path(), &options)?)
 }
 
 /// Opens the Bitcoin blocks of whatever network, if there are any.

@@ -3,10 +3,12 @@
 
 mod admission;
 mod blocks;
+pub mod clock;
 mod completer;
 pub mod config;
 mod controller;
 mod cycles;
+pub mod disk;
 mod electrum_server;
 mod error;
 mod follower;
@@ -20,8 +22,10 @@ pub mod listings;
 mod memory;
 mod metrics;
 mod node;
+pub mod open_files;
 mod queries;
 mod recovery;
+pub mod reload;
 mod replica;
 mod retries;
 mod rtl;

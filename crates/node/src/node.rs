@@ -3,6 +3,8 @@
 mod cluster;
 mod start;
 
+pub(crate) use start::rate_limit;
+
 use std::{
     net::SocketAddr,
     sync::{
@@ -19,7 +21,10 @@ use ledger::journal::Submitter;
 use nic::Waker;
 use xdp::Link;
 
-use crate::{blocks, config::Backend, metrics, replica::Running, shared::Shared, threads::join};
+use crate::{
+    blocks, config::Backend, metrics, open_files::Budget, reload::Reload, replica::Running, shared::Shared,
+    threads::join,
+};
 
 /// A running node. Dropping it ends its threads after what was executed is in the journal.
 #[derive(Debug)]
@@ -40,8 +45,9 @@ pub struct Node {
     order: Arc<AtomicU8>,
     io: Option<JoinHandle<()>>,
     builder: Option<JoinHandle<()>>,
-    kv: Option<kv::server::Server>,
-    electrum: Option<electrum::server::Server>,
+    pub(crate) kv: Option<kv::server::Server>,
+    pub(crate) electrum: Option<electrum::server::Server>,
+    pub(crate) reload: Reload,
     threads: Vec<JoinHandle<()>>,
     /// Held until everything else is gone.
     _data: storage::DataDirectory,
@@ -56,7 +62,9 @@ impl Node {
         shared: Arc<Shared>,
         waker: Waker,
         data: storage::DataDirectory,
+        budget: Budget,
     ) -> Self {
+        shared.set_data(data.path());
         Self {
             local,
             http: None,
@@ -74,6 +82,7 @@ impl Node {
             builder: None,
             kv: None,
             electrum: None,
+            reload: Reload { budget, streams: None, rate: None, electrum_tls: None },
             threads: Vec::new(),
             _data: data,
         }

@@ -1,6 +1,7 @@
 //! What the threads of a node share: figures and states for anybody to look at.
 
 use std::{
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{
@@ -13,13 +14,13 @@ use std::{
 
 use ledger::{
     builder::{BlockBuilder, Observer},
-    journal::Log,
+    journal::{Log, Submitter},
 };
-use nic::{Costs, Counters, rtl::RtlCounters};
+use nic::{Costs, Counters, Histogram, rtl::RtlCounters};
 use proof::Cache;
 use xdp::{Counter, Gauge, InNicLedger, Program, State};
 
-use crate::{config, follower, replica::standing::Standing, retries::RetryFigures};
+use crate::{config, disk::Disk, follower, replica::standing::Standing, retries::RetryFigures};
 
 /// Figures of a node. All are counters or gauges that one thread writes and any thread reads.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub struct Shared {
     pub retries: RetryFigures,
     /// Operations that were executed and journalled, since the start.
     pub executed: AtomicU64,
+    /// How long batches of the journal took to be written and synced; of a replica, whole blocks.
+    pub sync: Histogram,
     /// Height of the own tip.
     pub height: AtomicU64,
     /// Transactions in all blocks.
@@ -60,8 +63,6 @@ pub struct Shared {
     pub verifications: AtomicU64,
     /// The journal failed: what was not durable by then never will be.
     pub storage_failed: AtomicBool,
-    /// The journal has no room for operations, because it failed or the disk is full: the node answers reads only.
-    pub reads_only: AtomicBool,
     /// The block builder has stopped because of an error.
     pub builder_failed: AtomicBool,
     /// That is because nobody seals blocks.
@@ -70,6 +71,10 @@ pub struct Shared {
     pub io_failed: AtomicBool,
     /// What the NIC tier is told, its program, and its sockets, if there is one.
     tier: OnceLock<(State, Arc<Program>, Vec<Gauge>)>,
+    /// The journal of a node alone.
+    journal: OnceLock<Submitter>,
+    /// The data directory.
+    data: OnceLock<PathBuf>,
     rtl: OnceLock<Arc<RtlCounters>>,
     in_nic: OnceLock<Arc<Mutex<InNicLedger>>>,
     kv: OnceLock<Arc<kv::service::Service>>,
@@ -98,6 +103,7 @@ impl Shared {
             deposit: ledger.deposit,
             retries: RetryFigures::default(),
             executed: AtomicU64::new(0),
+            sync: Histogram::default(),
             height: AtomicU64::new(0),
             settled: AtomicU64::new(0),
             built: AtomicU64::new(0),
@@ -105,11 +111,12 @@ impl Shared {
             verified: AtomicU64::new(0),
             verifications: AtomicU64::new(0),
             storage_failed: AtomicBool::new(false),
-            reads_only: AtomicBool::new(false),
             builder_failed: AtomicBool::new(false),
             sealer_failed: AtomicBool::new(false),
             io_failed: AtomicBool::new(false),
             tier: OnceLock::new(),
+            journal: OnceLock::new(),
+            data: OnceLock::new(),
             rtl: OnceLock::new(),
             in_nic: OnceLock::new(),
             kv: OnceLock::new(),
@@ -117,6 +124,16 @@ impl Shared {
             following: OnceLock::new(),
             order: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn set_data(&self, path: &Path) {
+        // A node has one.
+        let _ = self.data.set(path.to_owned());
+    }
+
+    /// The room of the data directory's file system.
+    pub fn disk(&self) -> Option<Disk> {
+        Disk::of(self.data.get()?).ok()
     }
 
     /// The in-NIC ledger, if there is one.
@@ -222,19 +239,25 @@ impl Shared {
         self.durable().saturating_sub(self.built.load(Acquire))
     }
 
-    /// Whether only reads are answered.
-    pub fn is_reads_only(&self) -> bool {
-        self.storage_failed.load(Relaxed) || self.reads_only.load(Relaxed)
+    pub(crate) fn set_journal(&self, journal: Submitter) {
+        // A node has one.
+        let _ = self.journal.set(journal);
     }
 
-    /// Tells whether the journal has no room and gets none.
-    pub(crate) fn tell_reads_only(&self, reads_only: bool) {
-        if self.reads_only.swap(reads_only, Relaxed) != reads_only {
-            match reads_only {
-                true => tracing::error!("the journal cannot be written: reads only"),
-                false => tracing::info!("the journal can be written again"),
-            }
-        }
+    /// Whether operations are refused until a restart: the journal failed, or the engine of a replica ended, for
+    /// example because it cannot write.
+    pub fn has_storage_failed(&self) -> bool {
+        self.storage_failed.load(Relaxed) || self.order().is_some_and(|standing| standing.status.has_ended())
+    }
+
+    /// Whether operations are refused until the disk has room for the journal.
+    pub fn is_disk_full(&self) -> bool {
+        !self.storage_failed.load(Relaxed) && self.journal.get().is_some_and(|journal| journal.refusal().is_some())
+    }
+
+    /// Whether only reads are answered.
+    pub fn is_reads_only(&self) -> bool {
+        self.has_storage_failed() || self.is_disk_full()
     }
 
     /// Why the node is not ready for work, if it is not.
@@ -243,10 +266,12 @@ impl Shared {
             return Some("the socket failed: restart the node");
         }
         if self.storage_failed.load(Relaxed) {
-            return Some("storage failed: the journal cannot be written; mend the disk and restart the node");
+            return Some("storage failed: the journal cannot be written; fix the disk, then restart the node");
         }
-        if self.reads_only.load(Relaxed) {
-            return Some("the disk has no room for the journal: reads only; free some space");
+        if self.is_disk_full() {
+            return Some(
+                "the disk has no room for the journal: reads only; free some space, and the node goes on by itself",
+            );
         }
         if self.sealer_failed.load(Relaxed) {
             return Some(

@@ -124,7 +124,7 @@ impl Site for StoreSite {
     fn answer(&self, get: &Get<'_>) -> Reply {
         match get.path {
             "/" => Reply::text(STORE),
-            "/metrics" => Reply::metrics(metrics::kv::of(&self.0)),
+            "/metrics" => Reply::metrics(metrics::of_store(&self.0)),
             "/health" => Reply::text("ok\n"),
             _ => Reply::text("there is /, /metrics and /health\n").with_status("404 Not Found"),
         }

@@ -58,7 +58,8 @@ pub fn bind(config: &Config, counters: &Arc<Counters>, sockets: Vec<Socket>) -> 
     WithStreams::new(frames, listener, stream_limits(config), counters.clone()).map_err(listening())
 }
 
-fn stream_limits(config: &Config) -> StreamLimits {
+/// The limits of connections that carry frames.
+pub fn stream_limits(config: &Config) -> StreamLimits {
     StreamLimits {
         trusted: config.trusted.clone(),
         connections: config.limits.connections,

@@ -414,7 +414,7 @@ fn a_configuration_that_makes_no_replica_is_refused() {
     let listen = good.cluster.listen.unwrap();
     let taken = std::net::TcpListener::bind(listen).unwrap();
     let error = Node::start(good).unwrap_err().to_string();
-    assert!(error.contains(&format!("cannot listen on {listen} for the other replicas")), "{error}");
+    assert!(error.contains(&format!("cannot listen on {listen} (`cluster.listen`)")), "{error}");
     drop(taken);
     // What executes by itself is no replica's, nor goes on with the data of one.
     let error = InNic::start(good).unwrap_err().to_string();

@@ -82,6 +82,11 @@ impl Status {
         }
     }
 
+    /// Whether the replica has ended, by itself or because it was stopped.
+    pub fn has_ended(&self) -> bool {
+        self.numbers.ended.load(Relaxed)
+    }
+
     /// The newest certificate of a block that the application has.
     pub fn certificate(&self) -> Option<Arc<Certificate>> {
         self.numbers.certificate.lock().unwrap_or_else(PoisonError::into_inner).clone()

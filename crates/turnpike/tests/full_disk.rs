@@ -132,10 +132,16 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     let said = await_answer(http, "/ready", "503");
     assert!(said.contains("no room for the journal"), "{said}");
     assert!(get(http, "/health").contains("200 OK"), "it lives");
-    assert!(get(http, "/metrics").contains("turnpike_reads_only 1"));
+    let metrics = get(http, "/metrics");
+    assert!(metrics.contains("turnpike_reads_only 1\n"), "{metrics}");
+    assert!(metrics.contains("turnpike_storage_failed{reason=\"full\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("turnpike_storage_failed{reason=\"error\"} 0\n"), "{metrics}");
 
     // Space comes back: the journal goes on, and a restart after a crash finds everything.
     disk.resize(LARGE);
+    // The node finds out by itself: no request arrives meanwhile.
+    await_answer(http, "/ready", "200 OK");
+    await_answer(http, "/metrics", "turnpike_storage_failed{reason=\"full\"} 0\n");
     let deadline = Instant::now() + Duration::from_secs(60);
     while model.transfer().0 < BATCH as usize {
         assert!(Instant::now() < deadline, "nothing is written though there is room");

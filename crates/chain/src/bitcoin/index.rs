@@ -16,6 +16,7 @@
 //! Numbers are big-endian, so that keys are in their order.
 use super::error::{Error, damaged};
 use super::records::Span;
+use super::view::Options;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable, Snapshot};
 use spv::bitcoin::BlockHeader;
 use spv::{Hash, Locator};
@@ -130,8 +131,9 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub fn open(path: &Path, cache_size: u64) -> Result<Self, Error> {
-        let database = Database::builder(path).cache_size(cache_size).open()?;
+    pub fn open(path: &Path, options: &Options) -> Result<Self, Error> {
+        let Options { cache_size, open_files, .. } = *options;
+        let database = Database::builder(path).cache_size(cache_size).max_cached_files(Some(open_files)).open()?;
         let open = |name| database.keyspace(name, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_SIZE));
         Ok(Self {
             catalog: open("catalog")?,

@@ -36,12 +36,17 @@ pub struct Options {
     pub start: Option<Start>,
     /// Bytes of memory for what was read of the index.
     pub cache_size: u64,
+    /// Files of the index that stay open.
+    pub open_files: usize,
 }
+
+/// Files of the index that stay open unless the limit of open files is too low: the storage engine's own default.
+const OPEN_FILES: usize = 900;
 
 impl Options {
     /// The whole chain of a network.
     pub fn new(network: Network) -> Self {
-        Self { network, start: None, cache_size: DEFAULT_CACHE_SIZE }
+        Self { network, start: None, cache_size: DEFAULT_CACHE_SIZE, open_files: OPEN_FILES }
     }
 }
 
@@ -143,7 +148,7 @@ impl BitcoinChain {
     ///
     /// What a crash left behind of a commit that was not finished is cut off.
     pub fn open(directory: Arc<dyn Directory>, index: &Path, options: &Options) -> Result<Self, Error> {
-        let index = Index::open(index, options.cache_size)?;
+        let index = Index::open(index, options)?;
         let genesis = || Start { height: 0, hash: options.network.genesis().hash() };
         let catalog = match index.read_catalog()? {
             Some(catalog) => catalog,

@@ -45,7 +45,7 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An address cannot be listened on.
-    #[error("cannot listen on {at}: {source}; choose another address or port, or stop what listens there")]
+    #[error("cannot listen on {at}: {source}; {}", nic::listen_advice(source))]
     Listen {
         /// The address.
         at: SocketAddr,

@@ -2,7 +2,7 @@
 use std::{
     collections::VecDeque,
     io::{self, ErrorKind},
-    net::TcpListener,
+    net::{SocketAddr, TcpListener, TcpStream},
     os::fd::{AsFd, OwnedFd},
     sync::{
         Arc,
@@ -12,6 +12,7 @@ use std::{
 };
 
 use kv::tls::Tls;
+use nic::{LogLimit, SpareDescriptor, is_exhausted};
 use rustix::{
     buffer::spare_capacity,
     event::{
@@ -43,6 +44,12 @@ const TICK: Duration = Duration::from_millis(20);
 const ROUND: Duration = Duration::from_secs(1);
 /// How long nothing is accepted where the process has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(10);
+/// What a client too many is sent over TCP.
+const TOO_MANY: &[u8] =
+    b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-101,\"message\":\"excessive resource usage: \
+    too many connections; connect again later\"}}\n";
+/// The same in place of a WebSocket's handshake.
+const UNAVAILABLE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 /// A socket that is listened on.
 pub struct Listener {
@@ -50,6 +57,24 @@ pub struct Listener {
     pub tls: Option<Arc<Tls>>,
     /// Whether clients speak WebSocket.
     pub is_web_socket: bool,
+}
+
+impl Listener {
+    /// Accepts one connection, which does not block.
+    fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let (stream, address) = self.listener.accept()?;
+        stream.set_nonblocking(true)?;
+        Ok((stream, address))
+    }
+
+    /// Reports to a client that there are too many connections. One that expects TLS only sees its connection close.
+    fn refuse(&self, stream: &TcpStream) {
+        match (&self.tls, self.is_web_socket) {
+            (Some(_), _) => {}
+            (None, true) => nic::refuse(stream, UNAVAILABLE),
+            (None, false) => nic::refuse(stream, TOO_MANY),
+        }
+    }
 }
 
 /// A place for a connection, with what it waits for.
@@ -75,6 +100,9 @@ pub struct Worker {
     /// Connections whose turn was over before they were done, and those that wait for time.
     turns: VecDeque<usize>,
     room: Box<[u8; 64 << 10]>,
+    /// For refusing a client when no other descriptor is left.
+    spare: SpareDescriptor,
+    warnings: LogLimit,
 }
 
 impl Worker {
@@ -102,6 +130,8 @@ impl Worker {
             free: Vec::new(),
             turns: VecDeque::new(),
             room: Box::new([0; 64 << 10]),
+            spare: SpareDescriptor::new()?,
+            warnings: LogLimit::default(),
         })
     }
 
@@ -159,17 +189,18 @@ impl Worker {
     fn accept(&mut self, listener: usize, now: Instant) {
         let listener = Arc::clone(&self.listeners[listener]);
         for _ in 0..ACCEPTED {
-            let (stream, address) = match listener.listener.accept() {
+            let (stream, address) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => continue,
-                Err(error) => {
-                    tracing::warn!("cannot accept a connection: {error}; raise the limit of open files (ulimit -n)");
-                    return std::thread::sleep(PAUSE);
-                }
+                Err(error) => match self.refuse(&listener, &error, now) {
+                    true => continue,
+                    false => return std::thread::sleep(PAUSE),
+                },
             };
             let Some(share) = self.service.shares().connect(address.ip(), now) else {
                 Counts::add(&self.service.counts.refused_connections, 1);
+                listener.refuse(&stream);
                 continue;
             };
             Counts::add(&self.service.counts.connections, 1);
@@ -196,6 +227,21 @@ impl Worker {
                 self.close(number);
             }
         }
+    }
+
+    /// Refuses a client that no descriptor is left for. Returns whether one was refused.
+    fn refuse(&mut self, listener: &Listener, error: &io::Error, now: Instant) -> bool {
+        if let Some(suppressed) = self.warnings.admit(now) {
+            tracing::warn!(
+                suppressed,
+                "cannot accept a connection: {error}; raise the limit of open files (ulimit -n)"
+            );
+        }
+        let refuse = |(stream, _)| {
+            Counts::add(&self.service.counts.refused_connections, 1);
+            listener.refuse(&stream);
+        };
+        is_exhausted(error) && self.spare.refuse(|| listener.accept(), refuse)
     }
 
     fn turn(&mut self, number: usize, now: Instant) {

@@ -96,7 +96,7 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
         stat(name, &format!("{seconds:.6}"));
     }
     let mut number = |name: &str, value: u64| stat(name, &value.to_string());
-    number("max_connections", service.settings.connections as u64);
+    number("max_connections", service.connection_limit() as u64);
     number("curr_connections", counts.curr_connections.load(Relaxed));
     number("total_connections", counts.total_connections.load(Relaxed));
     number("rejected_connections", counts.rejected_connections.load(Relaxed));
@@ -141,7 +141,7 @@ fn settings(service: &Service, stat: &mut impl FnMut(&str, &str)) {
     let (settings, config) = (&service.settings, service.store.config());
     let yes = |is: bool| if is { "yes" } else { "no" };
     stat("maxbytes", &config.memory.to_string());
-    stat("maxconns", &settings.connections.to_string());
+    stat("maxconns", &service.connection_limit().to_string());
     stat("evictions", if config.evict { "on" } else { "off" });
     stat("num_threads", &config.threads.to_string());
     stat("cas_enabled", "yes");

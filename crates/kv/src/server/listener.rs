@@ -6,10 +6,10 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering::Relaxed},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use nic::Waker;
+use nic::{LogLimit, SpareDescriptor, Waker, is_exhausted};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, chmod},
@@ -37,6 +37,15 @@ struct Socket {
     tls: bool,
 }
 
+impl Socket {
+    /// Reports to a client that there are too many connections. One that expects TLS only sees its connection close.
+    fn refuse(&self, connection: &OwnedFd) {
+        if !self.tls {
+            nic::refuse(connection, TOO_MANY);
+        }
+    }
+}
+
 /// The sockets that are listened on.
 pub(super) struct Listener {
     service: Arc<Service>,
@@ -44,12 +53,22 @@ pub(super) struct Listener {
     sockets: Vec<Socket>,
     /// A file to be removed at the end.
     path: Option<PathBuf>,
+    /// For refusing a client when no other descriptor is left.
+    spare: SpareDescriptor,
+    warnings: LogLimit,
 }
 
 impl Listener {
     pub(super) fn bind(config: &Config, service: &Arc<Service>) -> Result<Self, Error> {
         let waker = Waker::new().map_err(Error::Thread)?;
-        let mut listener = Self { service: Arc::clone(service), waker, sockets: Vec::new(), path: None };
+        let mut listener = Self {
+            service: Arc::clone(service),
+            waker,
+            sockets: Vec::new(),
+            path: None,
+            spare: SpareDescriptor::new().map_err(Error::Thread)?,
+            warnings: LogLimit::default(),
+        };
         let has_tls = service.tls().is_some();
         let tcp = config.tcp.iter().map(|address| (address, has_tls));
         for (address, tls) in tcp.chain(config.tcp_plain.iter().map(|address| (address, false))) {
@@ -77,7 +96,7 @@ impl Listener {
     }
 
     /// Hands connections to `inboxes` until the service stops.
-    pub(super) fn run(self, inboxes: Vec<Inbox>) {
+    pub(super) fn run(mut self, inboxes: Vec<Inbox>) {
         let mut turns = inboxes.iter().cycle();
         while !self.service.is_stopping() {
             let waker = PollFd::from_borrowed_fd(self.waker.as_fd(), PollFlags::IN);
@@ -87,12 +106,33 @@ impl Listener {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => tracing::error!("cannot wait for connections: {error}"),
             }
-            for socket in &self.sockets {
-                if let Err(error) = self.accept(socket, &mut turns) {
-                    tracing::warn!("cannot accept a connection: {error}; raise the limit of open files (ulimit -n)");
-                    let _ = poll(&mut [], Timespec::try_from(PAUSE).ok().as_ref());
+            for at in 0..self.sockets.len() {
+                if let Err(error) = self.accept(&self.sockets[at], &mut turns) {
+                    self.recover(at, &error);
                 }
             }
+        }
+    }
+
+    /// Refuses a client that no descriptor is left for, or pauses.
+    fn recover(&mut self, at: usize, error: &io::Error) {
+        if let Some(suppressed) = self.warnings.admit(Instant::now()) {
+            tracing::warn!(
+                suppressed,
+                "cannot accept a connection: {error}; raise the limit of open files (ulimit -n)"
+            );
+        }
+        let (counts, socket) = (&self.service.counts, &self.sockets[at]);
+        let is_refused = is_exhausted(error)
+            && self.spare.refuse(
+                || Ok(accept_with(&socket.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?),
+                |connection| {
+                    counts.rejected_connections.fetch_add(1, Relaxed);
+                    socket.refuse(&connection);
+                },
+            );
+        if !is_refused {
+            let _ = poll(&mut [], Timespec::try_from(PAUSE).ok().as_ref());
         }
     }
 
@@ -107,12 +147,9 @@ impl Listener {
                 Err(rustix::io::Errno::CONNABORTED | rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if counts.curr_connections.load(Relaxed) >= self.service.settings.connections as u64 {
+            if counts.curr_connections.load(Relaxed) >= self.service.connection_limit() as u64 {
                 counts.rejected_connections.fetch_add(1, Relaxed);
-                // To a client that waits for TLS the end of the connection tells as much.
-                if !socket.tls {
-                    let _ = rustix::io::write(&connection, TOO_MANY);
-                }
+                socket.refuse(&connection);
                 continue;
             }
             if socket.is_tcp {

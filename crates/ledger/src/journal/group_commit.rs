@@ -104,6 +104,14 @@ impl Submitter {
         state.failure.as_ref().or(state.unprepared.as_ref()).cloned()
     }
 
+    /// Why operations are refused with `STORAGE_FAILED`, if they are: the journal failed for good, or its last
+    /// segment is full and the next one cannot be prepared.
+    pub fn refusal(&self) -> Option<Arc<Error>> {
+        let state = self.shared.state();
+        let is_full = state.batch.room(state.space) == 0;
+        state.failure.as_ref().or(state.unprepared.as_ref().filter(|_| is_full)).cloned()
+    }
+
     /// Lets the committer and the preparer end once everything is committed.
     pub fn stop(&self) {
         self.shared.state().is_stopping = true;
@@ -319,7 +327,16 @@ impl Preparer {
             state
         });
         let prepared = prepared.map_err(Arc::new);
-        self.shared.state().unprepared = prepared.as_ref().err().cloned();
+        let before = std::mem::replace(&mut self.shared.state().unprepared, prepared.as_ref().err().cloned());
+        match (&before, &prepared) {
+            (None, Err(error)) => tracing::error!(
+                %error,
+                "cannot prepare the journal's next segment: operations are refused once the present one is full; free some \
+                 space, and the node goes on by itself"
+            ),
+            (Some(_), Ok(())) => tracing::info!("the journal's next segment is prepared: operations are taken again"),
+            _ => {}
+        }
         prepared
     }
 }

@@ -4,7 +4,7 @@ use std::{env, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, within};
+use super::Findings;
 
 /// The Bitcoin node that is followed, if there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,13 +36,12 @@ impl Bitcoin {
         (!self.node.is_empty()).then(|| bitcoind::Settings { url: self.node.clone(), cookie, patience })
     }
 
-    /// Checks that every value is one that a node can run with.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// Finds values that a node cannot run with.
+    pub(super) fn find(&self, findings: &mut Findings) {
         if !self.node.is_empty() && !self.node.starts_with("http://") {
-            let (value, allowed) = (format!("{:?}", self.node), "empty, or begin with \"http://\"".to_owned());
-            return Err(ConfigError::Value { key: "bitcoin.node", value, allowed });
+            findings.refuse("bitcoin.node", format!("{:?}", self.node), "empty, or begin with \"http://\"");
         }
-        within("bitcoin.timeout", self.timeout, 100, 3_600_000)?;
-        within("bitcoin.interval", self.interval, 10, 3_600_000)
+        findings.within("bitcoin.timeout", self.timeout, 100, 3_600_000);
+        findings.within("bitcoin.interval", self.interval, 10, 3_600_000);
     }
 }

@@ -6,7 +6,7 @@ use order::{Committee, ReplicaKey, ReplicaName, Timing};
 pub use order::{Member, Transport};
 use serde::{Deserialize, Serialize};
 
-use super::{Backend, Config, ConfigError, optional_address, text, texts, within};
+use super::{Backend, Config, ConfigError, Findings, optional_address, text, texts};
 
 /// The fewest seconds for which retries are recognised in a cluster: longer than an operation waits to be ordered.
 const LEAST_RETRY_SECONDS: u64 = 10;
@@ -115,44 +115,34 @@ impl Cluster {
         NonZeroU64::new(self.epoch).unwrap_or(NonZeroU64::MIN)
     }
 
-    pub(super) fn check(&self, config: &Config) -> Result<(), ConfigError> {
-        let refuse =
-            |key, value: String, allowed: &str| Err(ConfigError::Value { key, value, allowed: allowed.to_owned() });
+    pub(super) fn find(&self, config: &Config, findings: &mut Findings) {
         if !self.is_wanted() {
             let Self { listen, key, began, contacts, .. } = self;
             if listen.is_some() || !key.as_os_str().is_empty() || *began != 0 || !contacts.is_empty() {
-                return refuse(
-                    "cluster.replicas",
-                    "empty".into(),
-                    "the list of all replicas where `cluster` has other keys",
-                );
+                findings.refuse("cluster.replicas", "empty", "the list of all replicas where `cluster` has other keys");
             }
-            return Ok(());
+            return;
         }
-        within("cluster.patience", self.patience, 10, 60_000)?;
-        within("cluster.epoch", self.epoch, SHORTEST_EPOCH, 1 << 20)?;
+        findings.within("cluster.patience", self.patience, 10, 60_000);
+        findings.within("cluster.epoch", self.epoch, SHORTEST_EPOCH, 1 << 20);
         if self.keep != 0 && self.keep < 2 * self.epoch {
             let allowed = format!("0, or at least two epochs, {}", 2 * self.epoch);
-            return Err(ConfigError::Value { key: "cluster.keep", value: self.keep.to_string(), allowed });
+            findings.refuse("cluster.keep", self.keep.to_string(), allowed);
         }
-        self.committee()?;
+        findings.add(self.committee().map(drop));
         if self.listen.is_none() {
-            return refuse("cluster.listen", "empty".into(), "the address where this replica listens for the others");
+            findings.refuse("cluster.listen", "empty", "the address where this replica listens for the others");
         }
         if self.key.as_os_str().is_empty() {
-            return refuse("cluster.key", "empty".into(), "the file of this replica's key");
+            findings.refuse("cluster.key", "empty", "the file of this replica's key");
         }
         if self.began == 0 {
-            return refuse(
-                "cluster.began",
-                "0".into(),
-                "the second that the network began in, the same on all replicas",
-            );
+            findings.refuse("cluster.began", "0", "the second that the network began in, the same on all replicas");
         }
         if config.io.backend == Backend::Rtl {
-            return refuse(
+            findings.refuse(
                 "io.backend",
-                "\"rtl\"".into(),
+                "\"rtl\"",
                 "\"udp\", \"xdp\", \"af_xdp\" or \"auto\" where `cluster.replicas` are set: the simulated NIC executes \
                  operations before they are ordered",
             );
@@ -160,7 +150,7 @@ impl Cluster {
         let sealing = [&config.chain_key, &config.chain_signer];
         if sealing.iter().any(|path| !path.as_os_str().is_empty()) {
             let value = "set".to_owned();
-            return refuse(
+            findings.refuse(
                 "chain_key",
                 value,
                 "empty, as `chain_signer`, where `cluster.replicas` are set: no key seals blocks",
@@ -168,8 +158,7 @@ impl Cluster {
         }
         if config.ledger.retry_seconds < LEAST_RETRY_SECONDS {
             let value = config.ledger.retry_seconds.to_string();
-            return refuse("ledger.retry_seconds", value, "at least 10 where `cluster.replicas` are set");
+            findings.refuse("ledger.retry_seconds", value, "at least 10 where `cluster.replicas` are set");
         }
-        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use electrum::{Limits, Settings};
 use nic::Prefix;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, KvTls, texts, within};
+use super::{Findings, KvTls, texts};
 
 /// The Electrum protocol over imported Bitcoin blocks. It is served where there is something to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,25 +102,23 @@ impl Electrum {
         self.has_listeners() || self.esplora
     }
 
-    /// Checks that every value is one that a server can run with.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// Finds values that a server cannot run with.
+    pub(super) fn find(&self, findings: &mut Findings) {
         let secured = [("electrum.listen_tls", &self.listen_tls), ("electrum.listen_wss", &self.listen_wss)];
         if let Some((key, addresses)) = secured.into_iter().find(|(_, addresses)| !addresses.is_empty())
             && self.tls.files().is_none()
         {
-            let (value, allowed) =
-                (format!("{addresses:?}"), "empty where there is no `electrum.tls.chain`".to_owned());
-            return Err(ConfigError::Value { key, value, allowed });
+            findings.refuse(key, format!("{addresses:?}"), "empty if `electrum.tls.chain` is empty");
         }
-        within("electrum.threads", self.threads as u64, 1, 256)?;
-        within("electrum.connections", self.connections as u64, 1, 1 << 20)?;
-        within("electrum.prefix_connections", self.prefix_connections as u64, 1, 1 << 20)?;
-        within("electrum.subscriptions", self.subscriptions as u64, 1, 1 << 30)?;
-        within("electrum.prefix_subscriptions", self.prefix_subscriptions as u64, 1, 1 << 30)?;
-        within("electrum.prefix_cost", self.prefix_cost, 1000, 1_000_000_000)?;
+        findings.within("electrum.threads", self.threads as u64, 1, 256);
+        findings.within("electrum.connections", self.connections as u64, 1, 1 << 20);
+        findings.within("electrum.prefix_connections", self.prefix_connections as u64, 1, 1 << 20);
+        findings.within("electrum.subscriptions", self.subscriptions as u64, 1, 1 << 30);
+        findings.within("electrum.prefix_subscriptions", self.prefix_subscriptions as u64, 1, 1 << 30);
+        findings.within("electrum.prefix_cost", self.prefix_cost, 1000, 1_000_000_000);
         // 2,016 headers in hexadecimal digits are 330,000 bytes, and without them Electrum does not synchronise.
-        within("electrum.reply_size", self.reply_size as u64, 400_000, 1 << 30)?;
-        within("electrum.request_size", self.request_size as u64, 4096, 1 << 30)?;
-        within("electrum.idle_timeout", self.idle_timeout, 10, 365 * 86_400)
+        findings.within("electrum.reply_size", self.reply_size as u64, 400_000, 1 << 30);
+        findings.within("electrum.request_size", self.request_size as u64, 4096, 1 << 30);
+        findings.within("electrum.idle_timeout", self.idle_timeout, 10, 365 * 86_400);
     }
 }

@@ -9,7 +9,7 @@ use kv::{
 use nic::Prefix;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, texts, within};
+use super::{ConfigError, Findings, texts};
 
 /// The smallest and the largest item that can be configured, in bytes (memcached's).
 pub const ITEM_SIZES: (u64, u64) = (1 << 10, 1 << 30);
@@ -156,14 +156,26 @@ impl Kv {
 
     /// Checks that every value is one that a store can run with.
     pub fn check(&self) -> Result<(), ConfigError> {
-        within("kv.memory", self.memory as u64, 1, 1 << 24)?;
-        within("kv.xdp_memory", self.xdp_memory as u64, 1, 4000)?;
+        let mut findings = Findings::default();
+        self.find(&mut findings);
+        findings.into_result()
+    }
+
+    pub(super) fn find(&self, findings: &mut Findings) {
+        findings.within("kv.memory", self.memory as u64, 1, 1 << 24);
+        findings.within("kv.xdp_memory", self.xdp_memory as u64, 1, 4000);
         // Half of the memory, as what is written again is there twice for a moment.
-        within("kv.item_size", self.item_size as u64, ITEM_SIZES.0, ITEM_SIZES.1.min((self.memory as u64) << 19))?;
-        within("kv.socket_mode", self.socket_mode.into(), 0, 0o777)?;
-        within("kv.threads", self.threads as u64, 1, 256)?;
-        within("kv.connections", self.connections as u64, 1, 1 << 20)?;
-        within("kv.idle_timeout", self.idle_timeout, 0, 365 * 86_400)
+        let (size, half) = (self.item_size as u64, (self.memory as u64) << 19);
+        if half < ITEM_SIZES.1 && size > half {
+            let allowed = format!("at most {half}, half of the memory: lower it (-I), or raise `kv.memory` (-m)");
+            findings.refuse("kv.item_size", size.to_string(), allowed);
+        } else {
+            findings.within("kv.item_size", size, ITEM_SIZES.0, ITEM_SIZES.1);
+        }
+        findings.within("kv.socket_mode", self.socket_mode.into(), 0, 0o777);
+        findings.within("kv.threads", self.threads as u64, 1, 256);
+        findings.within("kv.connections", self.connections as u64, 1, 1 << 20);
+        findings.within("kv.idle_timeout", self.idle_timeout, 0, 365 * 86_400);
     }
 }
 

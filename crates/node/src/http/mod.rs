@@ -31,7 +31,7 @@ use request::Request;
 pub use site::{Get, Site};
 
 /// Connections at a time.
-const CONNECTIONS: usize = 256;
+pub const CONNECTIONS: usize = 256;
 /// Connections at a time of a prefix that is not trusted.
 const PREFIX_CONNECTIONS: usize = 32;
 /// Requests of a connection that are answered before others have their turn.

@@ -17,7 +17,7 @@ pub fn of(service: &Service) -> String {
     let sum = |of: fn(&Shard) -> usize| store.shards().map(|shard| of(&shard) as u64).sum();
     metrics.gauge("up", "1: the store answers.", 1);
     metrics.gauges("version", "The version that clients are told.", ["version"], [([VERSION], 1)]);
-    metrics.counter("uptime_seconds", "Time since the start.", store.clock().now().into());
+    metrics.gauge("uptime_seconds", "Time since the start.", store.clock().now().into());
     let commands = [
         (["get", "hit"], counters.get_hits),
         (["get", "miss"], counters.get_misses),
@@ -45,7 +45,7 @@ pub fn of(service: &Service) -> String {
     metrics.counter("item_no_memory_total", "Values refused since there is no room.", counters.store_no_memory);
     metrics.counter("item_too_large_total", "Values refused since they are too large.", counters.store_too_large);
     metrics.gauge("current_connections", "Connections.", counts.curr_connections.load(Relaxed));
-    metrics.gauge("max_connections", "Connections at once.", service.settings.connections as u64);
+    metrics.gauge("max_connections", "Connections at once.", service.connection_limit() as u64);
     metrics.counter("connections_total", "Connections since the start.", counts.total_connections.load(Relaxed));
     let rejected = counts.rejected_connections.load(Relaxed);
     metrics.counter("connections_rejected_total", "Connections refused, as too many were open.", rejected);

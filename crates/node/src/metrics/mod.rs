@@ -5,13 +5,14 @@ mod electrum;
 mod in_nic;
 pub mod kv;
 mod order;
+mod process;
 mod text;
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
 use ledger::retries::Fill;
 use nic::{Class, cost::Work, counters::Closed};
-use wire::Status;
+use wire::{Command, Promise, Status};
 use xdp::{Counter, Gauge, RetryFill};
 
 use crate::{retries::KINDS, shared::Shared};
@@ -26,7 +27,15 @@ pub fn of(shared: &Shared) -> String {
     metrics.counter("datagrams_total", "Datagrams received.", counters.datagrams.get());
     metrics.counter("frames_total", "Datagrams received past the network stack.", counters.frames.get());
     metrics.counter("bytes_total", "Bytes received.", counters.bytes.get());
-    metrics.counter("operations_total", "Operations received.", counters.operations.get());
+    let operations = Command::ALL.iter().map(|command| ([command.name()], counters.operations(*command)));
+    let help = "Operations executed or refused one by one, by command.";
+    metrics.counters("operations_total", help, ["command"], operations);
+    let latencies = [Promise::Accepted, Promise::Durable, Promise::Final];
+    let latencies = latencies.map(|promise| ([promise.name()], counters.latency(promise).snapshot()));
+    let help = "Time from the receipt of a request with operations to its reply, by the promise that the reply keeps.";
+    metrics.histograms("request_duration_seconds", help, ["promise"], latencies);
+    let help = "Time that a batch of the journal took to be written and synced; of a replica, a block.";
+    metrics.histograms("journal_sync_duration_seconds", help, [], [([], shared.sync.snapshot())]);
     metrics.counter("queries_total", "Proof, headers, info and verify frames received.", counters.queries.get());
     metrics.counter("dropped_total", "Datagrams that got no answer.", counters.dropped.get());
     metrics.counter("replies_total", "Replies sent.", counters.replies.get());
@@ -56,12 +65,20 @@ pub fn of(shared: &Shared) -> String {
     metrics.gauge("builder_behind", "Durable operations not yet in a block.", shared.behind());
     metrics.gauge("height", "Height of the own chain.", shared.height.load(Relaxed));
     metrics.gauge("journal_segments", "Segments of the journal in use.", shared.log.segments() as u64);
-    let storage_failed = shared.storage_failed.load(Relaxed);
-    metrics.gauge("storage_failed", "1 if the journal cannot be written.", storage_failed.into());
-    metrics.gauge("reads_only", "1 if only reads are answered.", shared.reads_only.load(Relaxed).into());
+    let failed = [(["error"], shared.has_storage_failed()), (["full"], shared.is_disk_full())];
+    let failed = failed.map(|(reason, is_so)| (reason, u64::from(is_so)));
+    let help = "1 while operations are refused: error until a restart, full until the disk has room.";
+    metrics.gauges("storage_failed", help, ["reason"], failed);
+    metrics.gauge("reads_only", "1 while only reads are answered.", shared.is_reads_only().into());
     metrics.gauge("builder_failed", "1 if the builder has stopped.", shared.builder_failed.load(Relaxed).into());
     metrics.gauge("sealer_failed", "1 if nobody seals blocks.", shared.sealer_failed.load(Relaxed).into());
-    metrics.gauge("uptime_seconds", "Time since the start.", shared.started.elapsed().as_secs());
+    metrics.gauge_seconds("uptime_seconds", "Time since the start.", shared.started.elapsed());
+    process::build_info(&mut metrics);
+    if let Some(disk) = shared.disk() {
+        let help = "Bytes of the data directory's file system that the node may still use.";
+        metrics.gauge("disk_free_bytes", help, disk.free);
+        metrics.gauge("disk_size_bytes", "Bytes of the data directory's file system.", disk.size);
+    }
     if let Some(sockets) = shared.gauges() {
         let seen = Counter::ALL.into_iter().map(|counter| ([counter.name()], shared.tier_count(counter)));
         metrics.counters("xdp_total", "Datagrams that XDP has seen.", ["answer"], seen);
@@ -97,12 +114,18 @@ pub fn of(shared: &Shared) -> String {
     metrics.counters("connections_closed_total", "TCP connections that ended.", ["reason"], closed);
     let costs = &shared.costs;
     metrics.counter("charged_total", "Operations' worth charged to prefixes with a rate.", costs.charged.get());
-    let spent = Work::all().map(|work| ([work.name()], costs.spent(work)));
+    let spent = Work::all().map(|work| ([work.name()], Duration::from_nanos(costs.spent(work))));
     let help = "Processor time that workers took for signatures and verify frames.";
-    metrics.counters("work_nanoseconds_total", help, ["work"], spent);
-    let prices = Work::all().map(|work| ([work.name()], costs.price(work)));
-    metrics.gauges("price_picoseconds", "What a piece of work is charged at.", ["work"], prices);
-    metrics.into_text() + &shared.kv().map(|service| kv::of(service)).unwrap_or_default()
+    metrics.counters_seconds("work_seconds_total", help, ["work"], spent);
+    // Prices are picoseconds: a piece of work may cost less than a nanosecond.
+    let prices = Work::all().map(|work| ([work.name()], costs.price(work) as f64 / 1e12));
+    metrics.gauges("price_seconds", "Processor time that a piece of work is charged at.", ["work"], prices);
+    metrics.into_text() + &process::text() + &shared.kv().map(|service| kv::of(service)).unwrap_or_default()
+}
+
+/// All figures of a key-value store alone.
+pub fn of_store(service: &::kv::service::Service) -> String {
+    kv::of(service) + &process::text()
 }
 
 /// Writes how full the memory is, as Prometheus reads it.
@@ -112,6 +135,6 @@ fn write_retries(metrics: &mut Metrics, fills: [Fill; KINDS.len()]) {
     metrics.gauges("retry_operations", "Operations remembered for retries.", ["kind"], remembered);
     let capacity = each(|fill| fill.capacity as u64);
     metrics.gauges("retry_capacity", "Operations that can be remembered; one more is BUSY.", ["kind"], capacity);
-    let ages = each(|fill| fill.age);
-    metrics.gauges("retry_age_microseconds", "Age of the oldest one remembered.", ["kind"], ages);
+    let ages = KINDS.iter().zip(&fills).map(|(kind, fill)| ([*kind], Duration::from_micros(fill.age)));
+    metrics.gauges_seconds("retry_age_seconds", "Age of the oldest one remembered.", ["kind"], ages);
 }

@@ -19,6 +19,7 @@ use crate::{
     config::Backend,
     follower, layout,
     listings::Listings,
+    open_files::Budget,
     queries::Queries,
     recovery,
     replica::{Identity, Replica},
@@ -38,6 +39,8 @@ impl Node {
         let journal = recovery::open_journal(&data)?;
         let chain = layout::open_chain(&data, recovery::chain_options(config), || Ok(identity.genesis(config)))?;
         let bitcoin = follower::open(&config.bitcoin, &data)?;
+        let budget = Budget::of_node(config, bitcoin.is_some());
+        let config = &budget.fit(config)?;
         let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
         let cache = make_cache(config, memory.cache, &chain, bitcoin.as_ref())?;
         let proofs = make_proofs(&cache, &reader, bitcoin.as_ref());
@@ -64,7 +67,9 @@ impl Node {
         let (parking, _) = parking(parking::Limits { bytes: 0, replies: 0 });
         let path = DataPath::new(backend, selector, controller, parking, Pools::new(PoolSize::of), counters, MESSAGES);
 
-        let mut node = Self::new(local, network, chain_key, shared, waker, data);
+        let mut node = Self::new(local, network, chain_key, shared, waker, data, budget);
+        node.reload.rate = tier.is_none().then(|| path.rates());
+        node.reload.streams = Some(streams.reloads());
         node.replica = Some(running);
         node.backend = choice.backend;
         let pin = |at: usize| config.io.pin.get(at).copied();

@@ -34,6 +34,7 @@ use crate::{
     kv_server,
     listings::Listings,
     memory,
+    open_files::Budget,
     queries::Queries,
     recovery::{self, Recovered},
     rtl,
@@ -49,6 +50,8 @@ impl Node {
     /// Recovers what is in the data directory and starts to serve.
     pub fn start(config: &Config) -> Result<Self, Error> {
         config.check()?;
+        config.check_files()?;
+        config.check_listeners()?;
         memory::set_up();
         if config.is_unlimited() {
             tracing::warn!(
@@ -61,6 +64,8 @@ impl Node {
         }
         let (choice, mut tier, memory) = tier::choose(config)?;
         let Recovered { data, chain, sealer, bitcoin, journal, ledger } = recovery::recover(config, memory.ledger)?;
+        let budget = Budget::of_node(config, bitcoin.is_some());
+        let config = &budget.fit(config)?;
         let (network, chain_key, reader) = (chain.network_id(), chain.authority().to_bytes(), chain.reader());
         let cache = make_cache(config, memory.cache, &chain, bitcoin.as_ref())?;
         let proofs = make_proofs(&cache, &reader, bitcoin.as_ref());
@@ -104,8 +109,12 @@ impl Node {
         let selector = Selector::new(selection(config, shared.costs.clone()), local);
         let path = DataPath::new(backend, selector, controller, parking, Pools::default(), counters, MESSAGES);
 
-        let mut node = Self::new(local, network, chain_key, shared, waker, data);
+        let mut node = Self::new(local, network, chain_key, shared, waker, data, budget);
+        node.shared.set_journal(submitter.clone());
         node.journal = Some(submitter);
+        // The program in the driver knows whether there is a rate, and does not learn of another one.
+        node.reload.rate = tier.is_none().then(|| path.rates());
+        node.reload.streams = streams.as_ref().map(Streams::reloads);
         node.backend = choice.backend;
         let pin = |at: usize| config.io.pin.get(at).copied();
         // From here on dropping the node ends the threads that were started.
@@ -136,7 +145,8 @@ impl Node {
             let service = electrum_server::service(&config.electrum, bitcoin, self.shared.cache.clone())?;
             self.shared.set_electrum(service.clone());
             if config.electrum.has_listeners() {
-                self.electrum = Some(electrum_server::start(&config.electrum, service.clone())?);
+                let (server, tls) = electrum_server::start(&config.electrum, service.clone())?;
+                (self.electrum, self.reload.electrum_tls) = (Some(server), tls);
             }
             if let Some(follower) = &mut follower {
                 follower.serve(service, self.electrum.as_ref().map(Server::announcer).unwrap_or_default());
@@ -237,12 +247,17 @@ pub(super) fn make_proofs(cache: &Option<Arc<Cache>>, own: &OwnReader, bitcoin: 
     }
 }
 
-/// What the data path takes, from whom, and how much of it.
-pub(super) fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
-    let rate_limit = match config.limits.rate {
+/// The rate of each prefix that is not trusted, if it is limited.
+pub(crate) fn rate_limit(config: &Config) -> Option<RateLimit> {
+    match config.limits.rate {
         0 => None,
         per_second => Some(RateLimit { per_second, ..RateLimit::default() }),
-    };
+    }
+}
+
+/// What the data path takes, from whom, and how much of it.
+pub(super) fn selection(config: &Config, costs: Arc<Costs>) -> SelectorConfig {
+    let rate_limit = rate_limit(config);
     let (trusted, verify) = (config.trusted.clone(), config.limits.verify);
     SelectorConfig { trusted, rate_limit, trusted_rate_limit: None, verify, costs }
 }

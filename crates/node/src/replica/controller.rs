@@ -100,7 +100,7 @@ impl StoreController for Controller {
     }
 
     fn order(&mut self, mut held: Held) -> Result<(), Held> {
-        let has_failed = self.shared.storage_failed.load(Relaxed);
+        let has_failed = self.shared.has_storage_failed();
         if let Some(signed) = signed_operations(&mut held) {
             if has_failed || !signed.iter().any(|signed| is_ordered(&signed.operation)) {
                 return self.read(held);
@@ -117,7 +117,7 @@ impl StoreController for Controller {
     }
 
     fn change(&mut self, held: Held) -> Result<(), Held> {
-        if self.shared.storage_failed.load(Relaxed) {
+        if self.shared.has_storage_failed() {
             return self.give(Job::Refuse(held, Status::StorageFailed));
         }
         let approval =

@@ -142,9 +142,16 @@ impl<O: Observer> Executor<O> {
                 (None, Entries::Plain(entries)) => self.execute_entries(time, entries.to_vec()),
                 (None, Entries::Signed(entries)) => self.execute_entries(time, entries.to_vec()),
             }
+            match group.entries() {
+                Entries::Plain(entries) => self.count(entries.iter().map(|entry| entry.command)),
+                Entries::Signed(entries) => self.count(entries.iter().map(|entry| entry.operation.command)),
+                Entries::Approvals(_) => {}
+            }
             executed += group.operations() as u64;
         }
+        let closing = Instant::now();
         let tip = self.ledger.close(time)?;
+        self.shared.sync.record(closing.elapsed(), 1);
         self.settle();
         let (height, hash) = (tip.height(), tip.hash);
         let recent = self.ledger.recent(height).expect("it is known of the tip");
@@ -175,6 +182,10 @@ impl<O: Observer> Executor<O> {
             tier.durable(last);
             tier.executed(last);
         }
+    }
+
+    fn count(&self, codes: impl Iterator<Item = u8>) {
+        self.shared.counters.count_operations(codes);
     }
 
     fn execute_entries<E: Ordered>(&mut self, time: u64, mut entries: Vec<E>) {
@@ -233,6 +244,7 @@ impl<O: Observer> Executor<O> {
         };
         if length > 0 {
             self.transmit.transmit(&mut std::iter::once(Reply { peer: held.peer, bytes: &held[..length] }));
+            self.shared.counters.latency(Promise::Final).record(held.since.elapsed(), 1);
         }
     }
 
@@ -240,7 +252,6 @@ impl<O: Observer> Executor<O> {
     fn tell(&self, executed: u64) {
         let (tip, ledger, shared) = (self.ledger.tip(), self.ledger.ledger(), &self.shared);
         let time = tip.header.timestamp.get();
-        shared.counters.operations.add(executed);
         shared.executed.fetch_add(executed, Relaxed);
         shared.accounts.store(ledger.accounts() as u64, Relaxed);
         shared.retries.tell(ledger.retries(Now { elapsed: time, unix: time }));

@@ -53,7 +53,10 @@ impl Standing {
     pub fn unready(&self) -> Option<&'static str> {
         let status = self.status.snapshot();
         if status.ended {
-            return Some("the replica orders nothing any more: see the log, and restart the node");
+            return Some(
+                "the replica's engine has ended, as it does when it cannot write: see the log, free space or fix the disk, \
+                 then restart the node",
+            );
         }
         if self.place().0.is_none() {
             return Some("the replica is not of the set of replicas: send operations to one that is, or have it join");

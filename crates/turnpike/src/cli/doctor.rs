@@ -1,6 +1,8 @@
 //! `turnpike doctor`.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
 
 /// Options of `doctor`.
 #[derive(Args, Debug)]
@@ -8,4 +10,7 @@ pub struct DoctorArgs {
     /// Also attach the XDP program to this interface for a moment, answering nothing, to see what its driver takes
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
+    /// Also measure the syncs of this data directory's disk, and check its space, the clock and the limit of open files
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: Option<PathBuf>,
 }

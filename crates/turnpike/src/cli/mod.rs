@@ -59,9 +59,10 @@ pub struct Cli {
     /// Print results as JSON, one object a line
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to log to standard error: error, warn, info, debug, trace, or directives such as node=debug
-    #[arg(long, global = true, value_name = "FILTER", default_value = "info")]
-    pub log: String,
+    /// What to log to standard error: error, warn, info, debug, trace, or directives such as node=debug [default:
+    /// info, or the key `log` of a node's configuration]
+    #[arg(long, global = true, value_name = "FILTER")]
+    pub log: Option<String>,
     /// How to write the log
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,

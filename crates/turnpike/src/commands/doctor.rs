@@ -4,17 +4,18 @@ use link::probe as link_probe;
 use serde::Serialize;
 use xdp::{Interface, probe};
 
+use super::doctor_data;
 use crate::cli::DoctorArgs;
 use crate::error::Error;
 use crate::output::Output;
 
 /// A line of the report.
 #[derive(Serialize)]
-struct Line {
-    what: String,
-    good: bool,
-    how: String,
-    advice: String,
+pub struct Line {
+    pub what: String,
+    pub good: bool,
+    pub how: String,
+    pub advice: String,
 }
 
 /// What was found, and what follows.
@@ -51,7 +52,8 @@ pub fn run(args: &DoctorArgs, output: Output) -> Result<(), Error> {
     let lines = findings.into_iter().map(|probe::Finding { what, good, how, advice }| Line { what, good, how, advice });
     let channels = link_probe::machine().into_iter();
     let channels = channels.map(|link_probe::Finding { what, good, how, advice }| Line { what, good, how, advice });
-    output.result(&Report { findings: lines.chain(channels).collect(), best }, |report| {
+    let data = args.data.as_deref().map(doctor_data::look).transpose()?.unwrap_or_default();
+    output.result(&Report { findings: lines.chain(channels).chain(data).collect(), best }, |report| {
         let lines = report.findings.iter().map(|line| {
             let mark = if line.good { "ok" } else { "--" };
             let advice = if line.advice.is_empty() { String::new() } else { format!("\n   {:16} {}", "", line.advice) };

@@ -1,7 +1,7 @@
 //! `turnpike in-nic`: runs an in-NIC ledger until it is told to stop.
 
 use serde::Serialize;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use node::{Config, InNic};
@@ -38,7 +38,7 @@ pub fn run(args: &InNicArgs, output: Output) -> Result<(), Error> {
     config.io.interface = args.interface.clone().unwrap_or_default();
     config.check().map_err(Error::other)?;
     // Taken before it starts, so that a signal during a long recovery is not lost.
-    let mut signals = Signals::new([SIGINT, SIGTERM])
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])
         .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
     let service = InNic::start(&config).map_err(Error::other)?;
     let ready = Ready {
@@ -53,7 +53,8 @@ pub fn run(args: &InNicArgs, output: Output) -> Result<(), Error> {
         let promise = "accepted only: a crash loses what is not in the journal yet";
         format!("serving  {} in the NIC{http}\nnetwork  {}\npromise  {promise}", ready.listen, ready.network)
     });
-    if let Some(signal) = signals.forever().next() {
+    // It has nothing to reload, and the end of a terminal does not end it.
+    if let Some(signal) = signals.forever().find(|signal| *signal != SIGHUP) {
         tracing::info!(signal, "stopping");
     }
     service.stop();

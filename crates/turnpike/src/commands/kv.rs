@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Release};
 
 use serde::Serialize;
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use ::kv::service::Allowed;
@@ -14,6 +14,8 @@ use node::{
     config::{Kv, KvIo},
     http::Http,
     kv_server,
+    open_files::Budget,
+    reload,
     site::StoreSite,
 };
 
@@ -34,11 +36,12 @@ struct Ready {
 
 /// Runs `turnpike kv`.
 pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1])
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1])
         .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
     abort_on_panic();
     let config = config(args)?;
     config.check().map_err(Error::other)?;
+    let config = Budget::of_store(args.http.is_some()).fit_store(&config).map_err(Error::other)?;
     let server = kv_server::start(&config).map_err(Error::other)?;
     let service = Arc::clone(server.service());
     let http = args.http.map(|address| http(address, StoreSite(service.clone()))).transpose()?;
@@ -63,8 +66,16 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
         server.join();
         handle.close();
     });
-    if let Some(signal) = signals.forever().next() {
+    for signal in signals.forever() {
+        if signal == SIGHUP {
+            match service.tls() {
+                Some(tls) => reload::log_result("kv.tls", tls.reload(service.store.clock().now())),
+                None => tracing::info!("SIGHUP: there are no certificates to read again"),
+            }
+            continue;
+        }
         tracing::info!(signal, "stopping");
+        break;
     }
     service.stop();
     if let Some((_, stop)) = http {

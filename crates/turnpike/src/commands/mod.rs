@@ -8,6 +8,7 @@ mod coproc;
 mod delay;
 mod demo;
 mod doctor;
+mod doctor_data;
 mod headers;
 mod import;
 mod in_nic;

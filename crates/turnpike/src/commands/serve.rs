@@ -1,7 +1,7 @@
-//! `turnpike serve`: runs a node until it is told to stop.
+//! `turnpike serve`: runs a node until SIGTERM or SIGINT. SIGHUP reloads its configuration.
 
 use serde::Serialize;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use node::{Config, Node, abort_on_panic};
@@ -9,6 +9,7 @@ use node::{Config, Node, abort_on_panic};
 use crate::cli::ServeArgs;
 use crate::error::Error;
 use crate::hex;
+use crate::log;
 use crate::output::Output;
 
 /// What `serve` prints when it is ready.
@@ -24,10 +25,11 @@ struct Ready {
 
 /// Runs `turnpike serve`.
 pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
-    let config = configuration(args)?;
     // Taken before the node starts, so that a signal during a long recovery is not lost.
-    let mut signals = Signals::new([SIGINT, SIGTERM])
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])
         .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
+    let config = configuration(args)?;
+    log::configure(&config.log)?;
     abort_on_panic();
     let node = Node::start(&config).map_err(Error::other)?;
     let ready = Ready {
@@ -59,15 +61,38 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
             ready.listen, ready.network, ready.chain_key
         )
     });
-    if let Some(signal) = signals.forever().next() {
+    for signal in signals.forever() {
+        if signal == SIGHUP {
+            reload(&node, &config, args);
+            continue;
+        }
         tracing::info!(signal, "stopping");
+        break;
     }
     node.stop();
     Ok(())
 }
 
+/// Adopts the keys that can change while the node runs, and logs the others. A configuration with errors changes
+/// nothing.
+fn reload(node: &Node, started: &Config, args: &ServeArgs) {
+    let reloaded = configuration(args).and_then(|wanted| {
+        log::configure(&wanted.log)?;
+        node.reload(started, &wanted).map_err(Error::other)
+    });
+    match reloaded {
+        Ok(pending) => {
+            tracing::info!("reloaded the configuration");
+            for key in pending {
+                tracing::warn!(key, "takes effect when the node is started again");
+            }
+        }
+        Err(error) => tracing::error!(%error, "cannot reload the configuration, so the present one stays"),
+    }
+}
+
 /// The configuration file, with what the command line overrides.
-fn configuration(args: &ServeArgs) -> Result<Config, Error> {
+pub fn configuration(args: &ServeArgs) -> Result<Config, Error> {
     let mut config = match &args.config {
         Some(file) => Config::load(file).map_err(Error::other)?,
         None => Config::default(),
@@ -99,5 +124,6 @@ fn configuration(args: &ServeArgs) -> Result<Config, Error> {
         config.io.interface.clone_from(interface);
     }
     config.check().map_err(Error::other)?;
+    log::check(&config.log)?;
     Ok(config)
 }
