@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use wire::{
-    AccountId, BatchEntries, BatchFormat, CompactFrame, FullFrame, InfoFrame, Operation, Promise, Reply,
+    AccountId, BatchEntries, BatchFormat, Command, CompactFrame, FullFrame, InfoFrame, Operation, Promise, Reply,
     SignedOperation, Status, TransactionId, UnknownStatus,
 };
 use zerocopy::IntoBytes;
@@ -21,6 +21,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// What a node answered to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
+    /// What the operation does.
+    pub command: Command,
     /// The operation's transaction id.
     pub transaction: TransactionId,
     /// Its source account.
@@ -39,8 +41,8 @@ impl Receipt {
         if self.status.is_ok() {
             return Ok(self);
         }
-        let Self { transaction, source, status, value, .. } = self;
-        Err(Error::Operation { transaction, source_account: source, status, value })
+        let Self { command, transaction, source, status, value, .. } = self;
+        Err(Error::Operation { command, transaction, source_account: source, status, value })
     }
 }
 
@@ -140,7 +142,7 @@ impl Client {
         let mut receipts = Vec::with_capacity(operations.len());
         let promise = self.promise;
         for part in operations.chunks(most) {
-            self.run(
+            let done = self.run(
                 |draft, now| {
                     let datagram = draft.datagram();
                     let mut batch = draft.batch(BatchFormat::Operation, promise);
@@ -162,14 +164,15 @@ impl Client {
                     }
                     Ok(())
                 },
-            )?;
+            );
+            done.map_err(|error| of_operations(error, part))?;
         }
         Ok(receipts)
     }
 
     /// Executes one signed operation, in a full transfer frame.
     pub fn execute_signed(&mut self, signed: &SignedOperation) -> Result<Receipt, Error> {
-        self.run(
+        let receipt = self.run(
             |draft, now| {
                 let frame = FullFrame::new(draft.id(), *signed);
                 draft.submit_frame(frame.as_bytes(), 0, now, now);
@@ -183,15 +186,17 @@ impl Client {
                 Reply::Error(_, status) => Err(Error::Refused(status)),
                 _ => Err(Error::WrongReply),
             },
-        )
+        );
+        receipt.map_err(|error| of_operations(error, std::slice::from_ref(&signed.operation)))
     }
 
     /// Sends one compact transfer frame as it is, and gives its reply.
     pub fn execute_compact(&mut self, frame: CompactFrame) -> Result<CompactFrame, Error> {
-        if !is_recognised_for_ever(&frame.to_operation()) {
+        let operation = frame.to_operation();
+        if !is_recognised_for_ever(&operation) {
             self.limit_retries()?;
         }
-        self.run_as(
+        let reply = self.run_as(
             Some(frame.transaction.get()),
             |draft, now| {
                 draft.submit_compact(frame, 0, now, now);
@@ -202,7 +207,8 @@ impl Client {
                 Reply::Error(_, status) => Err(Error::Refused(status)),
                 _ => Err(Error::WrongReply),
             },
-        )
+        );
+        reply.map_err(|error| of_operations(error, &[operation]))
     }
 
     /// Asks the node, once, for how long it recognises retries.
@@ -293,7 +299,7 @@ impl Client {
                 let Some(read) = read.take() else { return };
                 result = Some(match completion.reply {
                     Ok(reply) => read(reply, completion.bytes),
-                    Err(Failure::NoReply) => Err(Error::NoReply { node, waited }),
+                    Err(Failure::NoReply) => Err(Error::NoReply { node, waited, transaction: None }),
                     Err(Failure::Refused(status)) => Err(Error::Refused(status)),
                 });
             })?;
@@ -305,11 +311,22 @@ impl Client {
     }
 }
 
+/// The error of a request that executes these operations: names the first that changes something.
+fn of_operations(error: Error, operations: &[Operation]) -> Error {
+    let first = operations.iter().find(|operation| operation.command() != Ok(Command::Refer));
+    match first {
+        Some(operation) => error.of_operation(operation.transaction),
+        None => error,
+    }
+}
+
 /// The receipt of a request, from the reply's entry.
 fn receipt(request: &Operation, reply: &Operation, promise: Promise) -> Result<Receipt, Error> {
     if reply.transaction != request.transaction || reply.source != request.source {
         return Err(Error::WrongReply);
     }
     let status = reply.status().map_err(|UnknownStatus(_)| Error::WrongReply)?;
-    Ok(Receipt { transaction: request.transaction, source: request.source, status, value: reply.value(), promise })
+    let command = request.command().map_err(|_| Error::WrongReply)?;
+    let Operation { transaction, source, .. } = *request;
+    Ok(Receipt { command, transaction, source, status, value: reply.value(), promise })
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use thiserror::Error;
-use wire::{AccountId, Status, TransactionId};
+use wire::{AccountId, Command, Status, TransactionId};
 
 /// An error of the client.
 #[derive(Debug, Error)]
@@ -22,22 +22,32 @@ pub enum Error {
         source: io::Error,
     },
     /// No reply came, however often the request was sent.
-    #[error(
-        "{node} gave no answer within {waited:?}; check that a node runs there. What was asked for may have been done: try \
-         again with the same transaction id, then it is not done twice"
-    )]
+    #[error("{node} did not answer within {waited:?}; check that a node runs there{}", may_be_executed(*transaction))]
     NoReply {
         /// The node.
         node: SocketAddr,
-        /// How long was waited.
+        /// How long the client waited.
         waited: Duration,
+        /// The operation that may have been executed nevertheless, or the first of several; `None` for a read.
+        transaction: Option<TransactionId>,
+    },
+    /// Nothing listens at the node's address. Only with
+    /// [`Options::fail_if_unreachable`](crate::Options::fail_if_unreachable).
+    #[error("no node listens at {node}; start it, or check the address{}", may_be_executed(*transaction))]
+    Unreachable {
+        /// The node.
+        node: SocketAddr,
+        /// The operation that may have been executed before the node went away, as in [`Self::NoReply`].
+        transaction: Option<TransactionId>,
     },
     /// The node refused the request.
     #[error("the node refused: {0}")]
     Refused(Status),
     /// The node did not do the operation.
-    #[error("transaction {transaction} of {source_account}: {status}{}", what_it_takes(*status, *value))]
+    #[error("transaction {transaction} of {source_account}: {}", explain(*command, *status, *value))]
     Operation {
+        /// What the operation does.
+        command: Command,
         /// The operation's transaction id.
         transaction: TransactionId,
         /// Its source.
@@ -132,6 +142,23 @@ pub enum Error {
 }
 
 impl Error {
+    /// The operation that an error is about, and that may have been executed nevertheless, if any.
+    pub fn transaction(&self) -> Option<TransactionId> {
+        match self {
+            Self::NoReply { transaction, .. } | Self::Unreachable { transaction, .. } => *transaction,
+            Self::Operation { transaction, .. } => Some(*transaction),
+            _ => None,
+        }
+    }
+
+    /// The same error of a request that executes operations, of which `first` is the first.
+    pub(crate) fn of_operation(mut self, first: TransactionId) -> Self {
+        if let Self::NoReply { transaction, .. } | Self::Unreachable { transaction, .. } = &mut self {
+            *transaction = Some(first);
+        }
+        self
+    }
+
     /// The status that a node gave, if that is what the error is.
     pub fn status(&self) -> Option<Status> {
         match self {
@@ -141,12 +168,55 @@ impl Error {
     }
 }
 
-/// What the value of a refusal tells, if it is not a balance.
-fn what_it_takes(status: Status, value: u64) -> String {
-    match status {
-        Status::DepositRequired => {
-            format!("; a payer opens it for a deposit of {value} or more, an issuer for nothing")
+/// A status, and what helps against it where that depends on the command or the value.
+fn explain(command: Command, status: Status, value: u64) -> String {
+    match (status, command) {
+        (Status::DepositRequired, _) => {
+            format!("{status}; a payer opens it for a deposit of {value} or more, an issuer for nothing")
         }
-        _ => String::new(),
+        (Status::NotAuthorised | Status::NotIssuer, Command::Issue) => format!(
+            "{}: only an issuer can issue to an account with a key; sign with the key of one of the node's `issuers`, or \
+             transfer the amount from an account that has it",
+            status.name()
+        ),
+        _ => status.to_string(),
+    }
+}
+
+/// What to do about an operation without a reply.
+fn may_be_executed(transaction: Option<TransactionId>) -> String {
+    let advice = |id| {
+        format!("; transaction {id} may have been executed: repeat it with the same id, and it is executed only once")
+    };
+    transaction.map(advice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn issue(status: Status) -> String {
+        let (transaction, source_account) = (TransactionId::from(7_u32), AccountId::from(1_u32));
+        Error::Operation { command: Command::Issue, transaction, source_account, status, value: 0 }.to_string()
+    }
+
+    #[test]
+    fn only_operations_may_have_been_executed() {
+        let node = "127.0.0.1:7400".parse().unwrap();
+        let read = Error::NoReply { node, waited: Duration::from_secs(10), transaction: None };
+        assert!(!read.to_string().contains("executed"));
+        let id = TransactionId::from(7_u32);
+        let operation = read.of_operation(id);
+        assert_eq!(operation.transaction(), Some(id));
+        assert!(operation.to_string().contains(&id.to_string()), "{operation}");
+    }
+
+    #[test]
+    fn an_issue_needs_an_issuer() {
+        for status in [Status::NotAuthorised, Status::NotIssuer] {
+            let text = issue(status);
+            assert!(text.contains(status.name()) && text.contains("issuers"), "{text}");
+            assert!(!text.contains("sign it with that key"), "{text}");
+        }
     }
 }

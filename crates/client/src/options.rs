@@ -35,6 +35,9 @@ pub struct Options {
     pub retry_at_most: Duration,
     /// How long to try at all.
     pub give_up_after: Duration,
+    /// Give up once the system has reported that nothing listens at any of the nodes, not only after
+    /// [`Self::give_up_after`].
+    pub fail_if_unreachable: bool,
 }
 
 impl Default for Options {
@@ -50,6 +53,7 @@ impl Default for Options {
             retry_after: Duration::from_millis(200),
             retry_at_most: Duration::from_secs(1),
             give_up_after: Duration::from_secs(10),
+            fail_if_unreachable: false,
         }
     }
 }

@@ -26,6 +26,9 @@ pub struct Pipeline {
     nodes: VecDeque<SocketAddr>,
     tcp: bool,
     turn_after: Duration,
+    fail_if_unreachable: bool,
+    /// How many nodes in a row had nothing that listens.
+    unreachable: usize,
     /// When something last came of the present node, or nothing was to come.
     heard: Duration,
     turns: u64,
@@ -53,6 +56,8 @@ impl Pipeline {
             nodes,
             tcp: options.tcp,
             turn_after: options.turn_after,
+            fail_if_unreachable: options.fail_if_unreachable,
+            unreachable: 0,
             heard: Duration::ZERO,
             turns: 0,
             transport,
@@ -111,11 +116,13 @@ impl Pipeline {
         }
         self.window.expire(self.origin.elapsed(), &mut report);
         self.flush()?;
-        let wait = if self.window.in_flight() == 0 {
-            wait
-        } else {
-            wait.min(self.window.next_deadline().saturating_sub(self.origin.elapsed()))
-        };
+        let mut wait = wait;
+        if self.window.in_flight() > 0 {
+            wait = wait.min(self.window.next_deadline().saturating_sub(self.origin.elapsed()));
+        }
+        if self.transport.is_gone() {
+            wait = wait.min(GONE);
+        }
         let (window, origin) = (&mut self.window, self.origin);
         let received = self
             .transport
@@ -124,8 +131,18 @@ impl Pipeline {
         let now = self.origin.elapsed();
         let silence = if received > 0 { Duration::ZERO } else { now.saturating_sub(self.heard) };
         if received > 0 {
-            self.heard = now;
-        } else if self.nodes.len() > 1 && (silence > self.turn_after || silence > GONE && self.transport.is_gone()) {
+            (self.heard, self.unreachable) = (now, 0);
+            return Ok(());
+        }
+        let is_gone = silence > GONE && self.transport.is_gone();
+        if is_gone && self.fail_if_unreachable {
+            self.unreachable += 1;
+            if self.unreachable >= self.nodes.len() {
+                self.unreachable = 0;
+                return Err(Error::Unreachable { node, transaction: None });
+            }
+        }
+        if self.nodes.len() > 1 && (is_gone || silence > self.turn_after) {
             self.turn_to_next(now);
         }
         Ok(())

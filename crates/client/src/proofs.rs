@@ -50,6 +50,8 @@ pub struct ProvedBitcoin {
     pub block: [u8; 32],
     /// Its position in the block.
     pub position: u32,
+    /// Number of transactions in the block, which the coinbase in the reply confirms.
+    pub transactions: u32,
     /// The whole reply, to be kept and checked again by anybody.
     pub reply: Vec<u8>,
 }
@@ -162,8 +164,8 @@ impl Client {
         let (height, header) = found.ok_or(Error::UnknownBlock)?;
         let proof = bitcoin_proof(&reply);
         proof.verify(header)?;
-        let (transaction, position) = (*proof.leaf, proof.position);
-        Ok(ProvedBitcoin { transaction, height, block, position, reply: bytes })
+        let (transaction, position, transactions) = (*proof.leaf, proof.position, proof.transactions);
+        Ok(ProvedBitcoin { transaction, height, block, position, transactions, reply: bytes })
     }
 
     /// The bytes of the reply to a proof request: asked again with more room where the first was too little.

@@ -16,6 +16,9 @@ pub const MOST: usize = 1000;
 pub struct AccountList {
     /// Height of the block that it is as of.
     pub height: u64,
+    /// The id of the network, in hexadecimal; nodes before 0.2 leave it out.
+    #[serde(default)]
+    pub network: Option<String>,
     /// The accounts, in the order of the index.
     pub accounts: Vec<Account>,
     /// Whether there are more after the last one.
@@ -29,6 +32,9 @@ pub struct Account {
     pub account: String,
     /// Its balance.
     pub balance: u64,
+    /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
+    #[serde(default)]
+    pub balance_text: String,
     /// Height of the block with its latest transaction.
     pub latest_height: u32,
     /// Position of that in the block.
@@ -40,6 +46,9 @@ pub struct Account {
 pub struct History {
     /// Height of the last block.
     pub height: u64,
+    /// The id of the network, in hexadecimal; nodes before 0.2 leave it out.
+    #[serde(default)]
+    pub network: Option<String>,
     /// The transactions, the latest first.
     pub transactions: Vec<Transaction>,
     /// Whether there are more before the last one.
@@ -63,6 +72,9 @@ pub struct Transaction {
     pub destination: String,
     /// The amount.
     pub amount: u64,
+    /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
+    #[serde(default)]
+    pub amount_text: String,
 }
 
 /// Why there is no list.
@@ -121,7 +133,7 @@ impl Listings {
         let after = after.map(parse_account).transpose()?;
         let (height, entries) = self.0.accounts(after.as_ref(), count + 1);
         let accounts = entries.iter().take(count).map(Account::from).collect();
-        Ok(AccountList { height, accounts, more: entries.len() > count })
+        Ok(AccountList { height, network: self.network(), accounts, more: entries.len() > count })
     }
 
     fn history(&self, account: AccountId, before: Option<&str>, count: usize) -> Result<History, Refusal> {
@@ -137,7 +149,11 @@ impl Listings {
         if transactions.is_empty() && before.is_none() {
             return Err(Refusal::NoSuchAccount(account));
         }
-        Ok(History { height, transactions, more: walk.is_unfinished() })
+        Ok(History { height, network: self.network(), transactions, more: walk.is_unfinished() })
+    }
+
+    fn network(&self) -> Option<String> {
+        Some(self.0.network_id().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
@@ -175,6 +191,7 @@ impl From<&IndexEntry> for Account {
         Self {
             account: AccountId(entry.account).to_string(),
             balance: entry.balance.get(),
+            balance_text: entry.balance.get().to_string(),
             latest_height: latest.height,
             latest_position: latest.position,
         }
@@ -191,6 +208,7 @@ impl Transaction {
             source: operation.source.to_string(),
             destination: operation.destination.to_string(),
             amount: operation.amount(),
+            amount_text: operation.amount().to_string(),
         }
     }
 }

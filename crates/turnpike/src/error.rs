@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use wire::TransactionId;
+
 /// The failure of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -24,6 +26,16 @@ pub enum Error {
     /// A check could not be made at all, which is told apart from one that failed.
     #[error(transparent)]
     Unusable(Box<Error>),
+    /// An operation failed, or got no answer.
+    #[error("{source}{advice}")]
+    Operation {
+        /// Its transaction id.
+        transaction: TransactionId,
+        /// How to repeat it, if it may have been executed.
+        advice: String,
+        /// What went wrong.
+        source: client::Error,
+    },
     /// The node, the client or a store reported an error.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
@@ -38,6 +50,14 @@ impl Error {
     /// The exit status of the program: 1, or 2 as for a wrong command line where a check could not be made.
     pub fn exit_status(&self) -> u8 {
         if matches!(self, Self::Unusable(_)) { 2 } else { 1 }
+    }
+
+    /// The transaction id of the operation that failed, if the command sent one.
+    pub fn transaction(&self) -> Option<TransactionId> {
+        match self {
+            Self::Operation { transaction, .. } => Some(*transaction),
+            _ => None,
+        }
     }
 
     /// An error of a lower layer, whose text says it all.

@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind, Write as _};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 
+use crate::error::Error;
+
 /// Where results go.
 #[derive(Clone, Copy)]
 pub struct Output {
@@ -67,8 +69,10 @@ impl Output {
         bar
     }
 
-    /// Prints an error with what led to it.
-    pub fn error(self, error: &(dyn std::error::Error + 'static)) {
+    /// Prints an error with what led to it, and as JSON with the transaction id of the operation that failed.
+    pub fn error(self, error: &Error) {
+        let transaction = error.transaction();
+        let error: &dyn std::error::Error = error;
         let mut text = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
@@ -80,7 +84,11 @@ impl Output {
             source = cause.source();
         }
         if self.json {
-            eprintln!("{}", serde_json::json!({ "error": text }));
+            let mut report = serde_json::json!({ "error": text });
+            if let Some(transaction) = transaction {
+                report["transaction"] = transaction.to_string().into();
+            }
+            eprintln!("{report}");
         } else {
             eprintln!("error: {text}");
         }

@@ -133,7 +133,8 @@ fn take(
 ) -> Result<(), Error> {
     let reply = match &completion.reply {
         Ok(reply) => reply,
-        Err(Failure::NoReply) => return Err(Error::NoReply { node, waited: completion.latency }),
+        // Preparing is done again with other ids: of what may have been executed nothing is lost.
+        Err(Failure::NoReply) => return Err(Error::NoReply { node, waited: completion.latency, transaction: None }),
         Err(Failure::Refused(status)) => return Err(Error::Refused(*status)),
     };
     if let Some(status) = refusal(reply) {
@@ -145,7 +146,8 @@ fn take(
         let status = entry.status().map_err(|_| Error::WrongReply)?;
         if !expected.contains(&status) {
             let (transaction, source_account, value) = (entry.transaction, entry.source, entry.value());
-            return Err(Error::Operation { transaction, source_account, status, value });
+            let command = entry.command().map_err(|_| Error::WrongReply)?;
+            return Err(Error::Operation { command, transaction, source_account, status, value });
         }
         if let Some(balance) = balances.index(entry.source).and_then(|index| balances.balances.get_mut(index)) {
             *balance = entry.value();

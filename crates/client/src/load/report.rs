@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use wire::Status;
+use wire::{Promise, Status};
 
 use crate::{Completion, Failure};
 
@@ -29,6 +29,8 @@ pub struct Report {
     pub datagrams: u64,
     /// Datagrams sent again.
     pub retries: u64,
+    /// The weakest promise of the replies. `None` if no reply carried one: those to compact frames do not.
+    pub promise: Option<Promise>,
     /// Answers that did not hold: proofs that do not verify, operations of another id.
     pub wrong: u64,
     /// Time from the first request to the last reply.
@@ -49,6 +51,7 @@ impl Default for Report {
             lost: 0,
             datagrams: 0,
             retries: 0,
+            promise: None,
             wrong: 0,
             elapsed: Duration::ZERO,
             latency,
@@ -81,6 +84,13 @@ impl Report {
     /// The latency that a share of the datagrams was answered within.
     pub fn latency_at(&self, quantile: f64) -> Duration {
         Duration::from_nanos(self.latency.value_at_quantile(quantile))
+    }
+
+    /// Counts the promise of a reply.
+    #[inline]
+    pub(super) fn promised(&mut self, promise: Promise) {
+        let weakest = self.promise.filter(|weakest| weakest.code() <= promise.code());
+        self.promise = weakest.or(Some(promise));
     }
 
     /// Counts answers with a status.

@@ -227,6 +227,12 @@ impl Workload for Operations {
             other => report.add(refusal(other).unwrap_or(Status::Ok), completion.tag),
         }
         report.add(Status::Ok, ok);
+        if let Reply::Batch(batch) = reply
+            && let Ok(promise) = batch.header.promise()
+            && ok > 0
+        {
+            report.promised(promise);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ pub enum CoinbaseError {
     #[error("it has 64 bytes, as an inner node of the tree has (CVE-2017-12842)")]
     NodeSized,
     /// Not a transaction at all.
-    #[error("it {0}")]
+    #[error("invalid encoding: {0}")]
     Encoding(#[from] EncodingError),
     /// It has not exactly one input.
     #[error("it has {0} inputs in place of one; is the witness still in it?")]

@@ -5,7 +5,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EncodingError {
     /// The bytes end in the middle of something.
-    #[error("ends in the middle of a field at byte {0}")]
+    #[error("a field is cut off at byte {0}")]
     Truncated(usize),
     /// A compact size in more bytes than it needs.
     #[error("a length at byte {0} is not in its shortest form")]
@@ -14,7 +14,7 @@ pub enum EncodingError {
     #[error("a length at byte {0} is larger than what follows")]
     TooLong(usize),
     /// There is more after the end.
-    #[error("goes on after its end at byte {0}")]
+    #[error("unexpected bytes from byte {0} on")]
     Trailing(usize),
 }
 

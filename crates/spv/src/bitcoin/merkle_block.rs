@@ -12,7 +12,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MerkleBlockError {
     /// Not the encoding of a Merkle block.
-    #[error("the Merkle block {0}")]
+    #[error("the Merkle block is not valid: {0}")]
     Encoding(#[from] EncodingError),
     /// No transactions, or more than fit in a block.
     #[error("a block can't have {0} transactions")]

@@ -1,27 +1,28 @@
 //! `turnpike account`.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint, value_parser};
 use wire::{AccountId, TransactionId};
 
-use super::common::{DEFAULT_HTTP, NodeArgs, PinArgs, PromiseArg};
+use super::common::{NodeArgs, PinArgs, PromiseArg, variable};
+use super::host::Host;
+use crate::error::Error;
 
 /// Options of every operation.
 #[derive(Args)]
 pub struct OperationArgs {
     #[command(flatten)]
     pub node: NodeArgs,
-    /// Sign with this key; without it the operation is unsigned, and the node must trust this address
+    /// Sign with this key; an unsigned operation must come from an address that the node trusts
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key: Option<PathBuf>,
     #[command(flatten)]
     pub network: PinArgs,
-    /// Transaction id; random if not given. Repeat an operation with its id and nothing is done twice
+    /// Use this transaction id [default: a new one]; the node executes an operation with the same id only once
     #[arg(long, value_name = "ID")]
     pub transaction: Option<TransactionId>,
-    /// Promise to ask for
+    /// Ask for this promise [default: the node's own]
     #[arg(long, value_enum)]
     pub promise: Option<PromiseArg>,
 }
@@ -29,13 +30,13 @@ pub struct OperationArgs {
 /// Who answers for a new account, if it is not its own key from a trusted address.
 #[derive(Args)]
 pub struct SponsorArgs {
-    /// Sign with this key, an issuer's
+    /// Sign with this issuer's key
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "payer_key")]
     pub issuer_key: Option<PathBuf>,
-    /// Sign with this key, whose account pays the deposit
+    /// Sign with the key of the account that pays the deposit
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "deposit")]
     pub payer_key: Option<PathBuf>,
-    /// How much it pays; it leaves circulation for good. Nodes take no less than their `ledger.deposit`
+    /// Pay this deposit, which leaves circulation for good; at least the node's `ledger.deposit`
     #[arg(long, value_name = "AMOUNT", requires = "payer_key")]
     pub deposit: Option<u64>,
 }
@@ -43,10 +44,11 @@ pub struct SponsorArgs {
 /// Operations on accounts. An account is a number, or 32 hexadecimal digits.
 #[derive(Subcommand)]
 pub enum AccountCommand {
-    /// Create an account. For a keyed one somebody has to answer: an issuer, who pays a deposit, or the operator, who trusts this
-    /// address
+    /// Create an account
+    ///
+    /// An issuer, an account that pays a deposit, or an address that the operator trusts must vouch for a keyed account.
     Create {
-        /// The account; with --key it may be left out: it is the key's
+        /// The account [default: the one of --key]
         account: Option<AccountId>,
         #[command(flatten)]
         sponsor: SponsorArgs,
@@ -55,7 +57,7 @@ pub enum AccountCommand {
     },
     /// Issue an amount to an account
     Issue {
-        /// The account that receives
+        /// The account that receives the amount
         account: AccountId,
         /// How much
         amount: u64,
@@ -73,26 +75,26 @@ pub enum AccountCommand {
         #[command(flatten)]
         operation: OperationArgs,
     },
-    /// Look up a balance
+    /// Read the balance of an account
     Refer {
         /// The account
         account: AccountId,
         #[command(flatten)]
         operation: OperationArgs,
     },
-    /// List the accounts that are in a block, with their balances. They have the order of the index, which is that of their hashes
+    /// List accounts in blocks with their balances, in the order of the index
     List {
-        /// Go on after this account, the last of another list
+        /// Start after this account, the last of another list
         #[arg(long, value_name = "ACCOUNT")]
         after: Option<AccountId>,
         #[command(flatten)]
         list: ListArgs,
     },
-    /// List the transactions of an account that are in a block, the latest first
+    /// List the transactions of an account in blocks, the latest first
     History {
         /// The account
         account: AccountId,
-        /// Go on before this transaction, the last of another list
+        /// Start before this transaction, the last of another list
         #[arg(long, value_name = "HEIGHT:POSITION")]
         before: Option<String>,
         #[command(flatten)]
@@ -100,16 +102,27 @@ pub enum AccountCommand {
     },
 }
 
-/// Options of lists. What a list tells is the node's word; `turnpike proof get` proves each transaction and balance.
+/// Options of lists. A list is the node's word; `turnpike proof get` proves each transaction and balance.
 #[derive(Args)]
 pub struct ListArgs {
-    /// The node's HTTP address, where it serves metrics
-    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_HTTP)]
-    pub http: SocketAddr,
-    /// How many to list
+    #[command(flatten)]
+    pub node: NodeArgs,
+    /// Fetch the list from this HTTP address of the node [default: the host of --node, port 7480] [env: TURNPIKE_HTTP]
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub http: Option<Host>,
+    /// List at most this number
     #[arg(long, default_value_t = 100, value_parser = value_parser!(u64).range(1..))]
     pub count: u64,
     /// List all
     #[arg(long, conflicts_with = "count")]
     pub all: bool,
+}
+
+impl ListArgs {
+    /// The HTTP address that is named: by the option, or else by the environment.
+    pub fn http(&self) -> Result<Option<Host>, Error> {
+        let environment = || variable("TURNPIKE_HTTP").map(|text| text.parse()).transpose();
+        let invalid = |error: String| Error::Input(format!("TURNPIKE_HTTP: {error}"));
+        self.http.clone().map_or_else(|| environment().map_err(invalid), |http| Ok(Some(http)))
+    }
 }

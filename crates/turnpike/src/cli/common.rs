@@ -1,15 +1,31 @@
 //! Options that several commands have.
 
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use client::{Client, Options};
 
-/// The node that client commands talk to unless told otherwise.
-pub const DEFAULT_NODE: &str = "127.0.0.1:7400";
+use super::host::Host;
+use crate::error::Error;
 
-/// Where it serves metrics and lists unless told otherwise.
-pub const DEFAULT_HTTP: &str = "127.0.0.1:7480";
+/// The node that client commands talk to by default: that of the environment, or the one of this machine.
+pub fn default_node() -> &'static str {
+    static NODE: LazyLock<String> = LazyLock::new(|| variable("TURNPIKE_NODE").unwrap_or("127.0.0.1:7400".into()));
+    &NODE
+}
+
+/// A variable of the environment that is set, and not to nothing.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The port of a node that is named without one.
+pub const NODE_PORT: u16 = 7400;
+
+/// The port of a node's HTTP server that is named without one.
+pub const HTTP_PORT: u16 = 7480;
 
 /// What carries datagrams, as the command line names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -60,31 +76,61 @@ impl From<PromiseArg> for wire::Promise {
     }
 }
 
+/// A promise that a node can give by default: replicas answer at `final` without being told to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum NodePromiseArg {
+    /// Executed in memory
+    Accepted,
+    /// In the journal, synced to the disk
+    Durable,
+}
+
+impl From<NodePromiseArg> for wire::Promise {
+    fn from(promise: NodePromiseArg) -> Self {
+        match promise {
+            NodePromiseArg::Accepted => Self::Accepted,
+            NodePromiseArg::Durable => Self::Durable,
+        }
+    }
+}
+
 /// Which node to talk to.
 #[derive(Args, Clone)]
 pub struct NodeArgs {
-    /// The node's address
-    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_NODE)]
-    pub node: SocketAddr,
-    /// Another replica of its cluster, turned to where it does not answer; may be repeated
-    #[arg(long, value_name = "ADDRESS")]
-    pub other: Vec<SocketAddr>,
-    /// Talk over TCP instead of UDP
+    /// Talk to this node; the port is 7400 unless given [env: TURNPIKE_NODE]
+    #[arg(long, value_name = "HOST[:PORT]", default_value = default_node())]
+    pub node: Host,
+    /// Fail over to this replica of the node's cluster; may be repeated
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub other: Vec<Host>,
+    /// Use TCP instead of UDP
     #[arg(long)]
     pub tcp: bool,
 }
 
 impl NodeArgs {
-    /// How to talk to the node.
-    pub fn options(&self) -> client::Options {
-        client::Options { tcp: self.tcp, others: self.other.clone(), ..client::Options::default() }
+    /// The node's address, and how to talk to it: fails at once where nothing listens.
+    pub fn endpoint(&self) -> Result<(SocketAddr, Options), Error> {
+        let mut addresses = self.node.resolve(NODE_PORT)?;
+        let node = addresses.remove(0);
+        for other in &self.other {
+            addresses.extend(other.resolve(NODE_PORT)?);
+        }
+        let options = Options { tcp: self.tcp, others: addresses, fail_if_unreachable: true, ..Options::default() };
+        Ok((node, options))
+    }
+
+    /// A client of the node.
+    pub fn connect(&self) -> Result<Client, Error> {
+        let (node, options) = self.endpoint()?;
+        Client::connect(node, &options).map_err(Error::other)
     }
 }
 
 /// What network a node has to be of.
 #[derive(Args)]
 pub struct PinArgs {
-    /// The network id that the node has to have; it names the key that seals all blocks. Without it, what the node says is believed
+    /// Require this network id, which names the key that seals all blocks [default: trust the node]
     #[arg(long, value_name = "HEX", value_parser = parse_network_id)]
     pub network_id: Option<[u8; 32]>,
 }
@@ -138,30 +184,35 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 /// Who verifies.
 #[derive(Args)]
 pub struct ServerOptions {
-    /// Have a node verify instead of this machine: what is to be verified is sent to it
-    #[arg(long, value_name = "ADDRESS")]
-    pub server: Option<SocketAddr>,
-    /// Talk to it over TCP instead of UDP
+    /// Verify remotely: send the input to this node
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub server: Option<Host>,
+    /// Use TCP instead of UDP
     #[arg(long, requires = "server")]
     pub tcp: bool,
-    /// Bytes of the longest datagram; by default the most that there can be, 65507. Engines of a NIC take those of up to 1750
+    /// Send datagrams of at most this length; engines of a NIC accept 1750 [default: 65507]
     #[arg(long, value_name = "BYTES", requires = "server", conflicts_with = "tcp")]
     pub datagram: Option<usize>,
 }
 
 impl ServerOptions {
-    /// The node that is to verify, and how to talk to it.
-    pub fn get(&self) -> Option<(SocketAddr, client::Options)> {
+    /// The node that is to verify, and how to talk to it; `None` for this machine.
+    pub fn get(&self) -> Result<Option<(SocketAddr, Options)>, Error> {
+        let Some(server) = &self.server else { return Ok(None) };
+        let mut addresses = server.resolve(NODE_PORT)?;
+        let node = addresses.remove(0);
         // The longest datagrams, as a header with its solution does not fit one that passes an Ethernet undivided.
         let datagram = Some(self.datagram.unwrap_or(wire::MAX_DATAGRAM));
-        let options = client::Options {
+        let options = Options {
             tcp: self.tcp,
+            others: addresses,
+            fail_if_unreachable: true,
             datagram,
             // A node does all of the work again for a frame that comes again, and a full one may take it that long.
             retry_after: Duration::from_secs(1),
             retry_at_most: Duration::from_secs(4),
-            ..client::Options::default()
+            ..Options::default()
         };
-        Some((self.server?, options))
+        Ok(Some((node, options)))
     }
 }

@@ -11,19 +11,18 @@ use super::common::{ChainArg, NetworkArg, NodeArgs, PinArgs};
 pub struct HeadersArgs {
     #[command(flatten)]
     pub node: NodeArgs,
-    /// Which chain
+    /// Fetch headers of this chain
     #[arg(long, value_enum, default_value_t = ChainArg::Own)]
     pub chain: ChainArg,
     #[command(flatten)]
     pub pin: PinArgs,
-    /// Where the node has other headers of its own chain than those kept here, sealed as well, take its headers, and tell what they
-    /// replace
+    /// Accept other sealed headers in place of those in the file, and report the replaced ones
     #[arg(long)]
     pub accept_reorganisation: bool,
-    /// The Bitcoin network
+    /// Use this Bitcoin network
     #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
     pub network: NetworkArg,
-    /// The file to keep them in
+    /// Keep the headers in this file
     #[arg(value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 }

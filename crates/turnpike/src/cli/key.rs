@@ -4,19 +4,25 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueHint};
 
-/// Key files: the secret key as 64 hexadecimal digits, readable by their owner only.
+/// A key file holds the secret key as 64 hexadecimal digits; only its owner can read it.
 #[derive(Subcommand)]
 pub enum KeyCommand {
-    /// Make a key
+    /// Generate a key
     New {
-        /// The file to write; must not exist
+        /// Write the key to this file, which must not exist
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
-    /// Show a key's public key and account
+    /// Show the account and the public key of a key
     Show {
         /// The key file
         #[arg(value_hint = ValueHint::FilePath)]
         file: PathBuf,
+        /// Print the account alone
+        #[arg(long, conflicts_with = "public_key")]
+        account: bool,
+        /// Print the public key alone, as `issuers` in the configuration takes it
+        #[arg(long)]
+        public_key: bool,
     },
 }

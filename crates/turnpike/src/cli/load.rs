@@ -11,40 +11,40 @@ use super::common::{NodeArgs, PromiseArg};
 pub struct LoadArgs {
     #[command(flatten)]
     pub node: NodeArgs,
-    /// How many accounts to use, numbered from 1; they are created and funded first where missing
+    /// Use this number of accounts, from account 1 on; missing ones are created and funded first
     #[arg(long, default_value_t = 1000)]
     pub accounts: u32,
-    /// How many operations to send
+    /// Send this number of operations
     #[arg(long, default_value_t = 1_000_000)]
     pub operations: u64,
-    /// What to send
+    /// Send these requests
     #[arg(long, value_enum, default_value_t = MixArg::Transfer)]
     pub mix: MixArg,
-    /// How accounts are chosen
+    /// Choose accounts by this distribution
     #[arg(long, value_enum, default_value_t = DistributionArg::Uniform)]
     pub distribution: DistributionArg,
-    /// Operations in one datagram; 0 sends the paper's frames of one operation each
+    /// Put this number of operations into a datagram; 0 sends compact frames of one operation each
     #[arg(long, default_value_t = 60)]
     pub batch: u16,
-    /// With --mix transfer: the share of the operations that are signed, by accounts with keys; signing is done before
+    /// Sign this share of the transfers, before the run
     #[arg(long, value_name = "FRACTION", default_value_t = 0.0, value_parser = fraction)]
     pub signed: f64,
-    /// Datagrams in flight (closed loop)
+    /// Keep this number of datagrams in flight (closed loop)
     #[arg(long, default_value_t = 64)]
     pub in_flight: u32,
-    /// Operations a second (open loop: latency counts from when an operation was due); 0 is a closed loop
+    /// Send at this rate per second (open loop: latency counts from the time due); 0 for a closed loop
     #[arg(long, default_value_t = 0)]
     pub rate: u64,
-    /// Promise to ask for
-    #[arg(long, value_enum, default_value_t = PromiseArg::Durable)]
-    pub promise: PromiseArg,
-    /// Seed of the choices
+    /// Ask for this promise [default: durable, and with --batch 0 the node's own]
+    #[arg(long, value_enum)]
+    pub promise: Option<PromiseArg>,
+    /// Seed of random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// With --mix proof: percentage of the requests for accounts whose proofs were asked for before, and so are in the cache
+    /// With --mix proof: request this percentage of proofs a second time, from the node's cache
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub hits: Option<u8>,
-    /// Follow every balance, and compare all of them with the node's at the end
+    /// Compare every balance with the node's at the end
     #[arg(long)]
     pub check: bool,
     #[command(flatten)]

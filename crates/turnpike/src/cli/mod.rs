@@ -11,12 +11,15 @@ mod delay;
 mod demo;
 mod doctor;
 mod headers;
+mod host;
 mod import;
 mod in_nic;
+mod info;
 mod key;
 mod kv;
 mod link;
 mod load;
+pub mod pages;
 mod proof;
 mod replay;
 mod serve;
@@ -32,43 +35,48 @@ pub use cluster::{
     ClusterAddArgs, ClusterApproveArgs, ClusterArgs, ClusterCommand, ClusterInitArgs, ClusterJoinArgs,
     ClusterRemoveArgs, ClusterSyncArgs,
 };
-pub use common::{ChainArg, IoArg, NodeArgs};
+pub use common::{ChainArg, HTTP_PORT, IoArg, NODE_PORT};
 pub use config::ConfigCommand;
 pub use coproc::{CoprocAssembleArgs, CoprocCommand, CoprocDisassembleArgs, CoprocRunArgs};
 pub use delay::{DelayCommand, DelayEvaluateArgs, DelayUnlockArgs, DelayVerifyArgs, ModulusChoice};
 pub use demo::DemoArgs;
 pub use doctor::DoctorArgs;
 pub use headers::HeadersArgs;
+pub use host::Host;
 pub use import::ImportCommand;
 pub use in_nic::InNicArgs;
+pub use info::InfoArgs;
 pub use key::KeyCommand;
 pub use kv::{KvArgs, KvIo, KvProtocol};
 pub use link::{LinkChannelArgs, LinkCommand, LinkPingArgs, LinkServeArgs, LinkThroughputArgs};
 pub use load::{DistributionArg, LoadArgs, MixArg};
-pub use proof::{ProofCommand, ProofGetArgs};
+pub use proof::{ProofCommand, ProofGetArgs, ProofVerifyArgs};
 pub use replay::ReplayArgs;
 pub use serve::ServeArgs;
 pub use verify::{
     VerifyBlockArgs, VerifyCommand, VerifyEcdsaArgs, VerifyEquihashArgs, VerifyFiles, VerifyGroth16Args, VerifyOptions,
 };
 
-/// A fast path for blockchains: durable transfers over UDP, settled into blocks, with proofs that anyone can check.
+/// A payment ledger that proves every balance: durable transfers over UDP, settled into blocks with Merkle proofs.
 #[derive(Parser)]
 #[command(name = "turnpike", version, propagate_version = true, max_term_width = 120)]
 pub struct Cli {
     /// Print results as JSON, one object a line
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
-    /// What to log to standard error: error, warn, info, debug, trace, or directives such as node=debug [default:
+    /// Log to standard error at this level: error, warn, info, debug, trace, or directives such as node=debug [default:
     /// info, or the key `log` of a node's configuration]
-    #[arg(long, global = true, value_name = "FILTER")]
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "FILTER")]
     pub log: Option<String>,
-    /// How to write the log
-    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    /// Write the log in this format
+    #[arg(long, global = true, help_heading = GLOBAL, value_enum, default_value_t = LogFormat::Text)]
     pub log_format: LogFormat,
     #[command(subcommand)]
     pub command: Command,
 }
+
+/// The heading of options that every command has.
+const GLOBAL: &str = "Global options";
 
 /// How log lines are written.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -84,53 +92,56 @@ pub enum LogFormat {
 pub enum Command {
     /// Run a node
     Serve(ServeArgs),
-    /// Run a ledger of compact frames inside the network driver, accepted only: a crash loses what was not journalled yet
+    /// Run a ledger of compact frames inside the network driver, at promise `accepted`
+    ///
+    /// A crash loses operations that are not in the journal yet.
     InNic(InNicArgs),
-    /// Run several replicas on this machine that order blocks together, each a process of its own
+    /// Run replicas that order blocks together
     #[command(subcommand)]
     Cluster(ClusterCommand),
-    /// Tell what this machine's kernel, network drivers and privileges allow, and what to change
+    /// Report what this machine's kernel, network drivers and privileges allow
     Doctor(DoctorArgs),
-    /// Create accounts, issue, transfer, look up balances, and list accounts and their transactions
+    /// Create accounts, issue, transfer, read balances, list accounts and transactions
     #[command(subcommand)]
     Account(AccountCommand),
-    /// Make and show the keys of keyed accounts and issuers
+    /// Generate and show keys of accounts and issuers
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Fetch Merkle proofs from a node, and verify them without one
+    /// Fetch Merkle proofs from a node, and verify them offline
     #[command(subcommand)]
     Proof(ProofCommand),
-    /// Synchronise block headers from a node, checking every link
+    /// Synchronise block headers from a node, and verify them
     Headers(HeadersArgs),
-    /// Read blocks of another chain into a data directory
+    /// Import blocks of Bitcoin into a data directory
     #[command(subcommand)]
     Import(ImportCommand),
-    /// Put load on a node and report rate and latency
+    /// Generate load, and report rate and latency
     Load(LoadArgs),
-    /// Send the transactions of a capture to a node
+    /// Send the transactions of a packet capture to a node
     Replay(ReplayArgs),
-    /// Verify proofs of work, signatures and blocks out of files; the exit status is 0 if all are valid, 1 if some are not, 2
-    /// if the files cannot be used
+    /// Verify proofs of work, signatures and blocks in files
+    ///
+    /// The exit status is 0 if all are valid, 1 if some are not, 2 if a file cannot be used.
     #[command(subcommand)]
     Verify(VerifyCommand),
-    /// Audit a data directory: sums, chains, roots, balances
+    /// Audit a data directory: checksums, chains, roots, balances
     Check(CheckArgs),
-    /// Evaluate and verify delays that nobody can shorten, and open time-locks
+    /// Evaluate and verify delay functions, open time-locks
     #[command(subcommand)]
     Delay(DelayCommand),
-    /// Run programs of the pairing coprocessor on its model, assemble and disassemble them
+    /// Run, assemble and disassemble programs of the pairing coprocessor
     #[command(subcommand)]
     Coproc(CoprocCommand),
-    /// Tell what a node serves and where it stands
-    Info(NodeArgs),
+    /// Show what a node serves, and the state of its chain
+    Info(InfoArgs),
     /// Run a key-value store that speaks memcached's protocols
     Kv(KvArgs),
-    /// Measure message channels between processes, and answer those who do
+    /// Measure message channels between processes
     #[command(subcommand)]
     Link(LinkCommand),
-    /// Show, in about a minute, what Turnpike does: durable transfers, proofs, a kill -9, nothing lost
+    /// Run a demonstration: durable transfers, proofs, a kill -9, nothing lost
     Demo(DemoArgs),
-    /// Check a configuration file, or print one with every key and its default
+    /// Check a configuration file, or print the default one
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print a completion script for a shell

@@ -13,21 +13,31 @@ use super::common::{NetworkArg, NodeArgs, PinArgs, seconds};
 pub enum ProofCommand {
     /// Fetch a proof, and verify it against headers that are synchronised from the node
     Get(Box<ProofGetArgs>),
-    /// Verify a proof that was written to a file: one of `proof get --out`, or Bitcoin Core's gettxoutproof output
-    Verify {
-        /// The proof
-        #[arg(value_hint = ValueHint::FilePath)]
-        file: PathBuf,
-        /// Headers to verify against, as `turnpike headers` writes them; without them a gettxoutproof is only checked
-        /// in itself
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        headers: Option<PathBuf>,
-        /// Height of the first of the headers, where that is not the genesis block and is trusted
-        #[arg(long, value_name = "HEIGHT", requires = "headers")]
-        first_height: Option<u32>,
-        #[command(flatten)]
-        network: PinArgs,
-    },
+    /// Verify a proof in a file: one of `proof get --out`, or the output of Bitcoin Core's gettxoutproof
+    Verify(ProofVerifyArgs),
+}
+
+/// Options of `proof verify`.
+#[derive(Args)]
+pub struct ProofVerifyArgs {
+    /// The proof
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Verify against these headers, which `turnpike headers` writes; a gettxoutproof can do without
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub headers: Option<PathBuf>,
+    /// Trust the first of the headers to be at this height; needed if it is not the genesis block
+    #[arg(long, value_name = "HEIGHT", requires = "headers")]
+    pub first_height: Option<u32>,
+    /// Require this number of transactions in the block of a gettxoutproof
+    #[arg(long, value_name = "COUNT")]
+    pub transactions: Option<u32>,
+    /// Check the depth of the tree of a gettxoutproof by this coinbase transaction, which the proof must include;
+    /// binary, or hexadecimal as Bitcoin Core's getrawtransaction prints it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub coinbase: Option<PathBuf>,
+    #[command(flatten)]
+    pub network: PinArgs,
 }
 
 /// What to fetch a proof of.
@@ -37,28 +47,28 @@ pub struct ProofGetArgs {
     pub node: NodeArgs,
     #[command(flatten)]
     pub subject: ProofSubject,
-    /// The source account of --transaction
+    /// Source account of --transaction
     #[arg(long, value_name = "ACCOUNT", requires = "transaction")]
     pub source: Option<AccountId>,
-    /// Wait until it is in a block, so many seconds at most
+    /// Wait until it is in a block, at most this long
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "30", value_parser = seconds)]
     #[arg(conflicts_with_all = ["bitcoin_script", "bitcoin_transaction"])]
     pub wait: Option<Duration>,
-    /// Only where replicas order the chain: prove that it is final by a certificate that a quorum of them signed
+    /// Require a certificate of finality, signed by a quorum of replicas
     #[arg(long = "final", conflicts_with_all = ["bitcoin_script", "bitcoin_transaction"])]
     pub is_final: bool,
     #[command(flatten)]
     pub pin: PinArgs,
-    /// Where the node has other headers than those kept here, sealed as well, take its headers, and tell what they replace
+    /// Accept other sealed headers in place of those in --headers, and report the replaced ones
     #[arg(long, requires = "headers")]
     pub accept_reorganisation: bool,
-    /// The Bitcoin network
+    /// Use this Bitcoin network
     #[arg(long, value_enum, default_value_t = NetworkArg::Mainnet)]
     pub network: NetworkArg,
-    /// Write the proof here
+    /// Write the proof to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
-    /// Keep the headers here, so that only new ones are fetched the next time, and the chain stays the one trusted first
+    /// Keep headers in this file: the next run fetches only new ones, of the same chain
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub headers: Option<PathBuf>,
 }

@@ -5,36 +5,36 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::common::{IoArg, PromiseArg};
+use super::common::{IoArg, NodePromiseArg};
 
 /// Options of `serve`. What is given here overrides the configuration file.
 #[derive(Args)]
 pub struct ServeArgs {
-    /// Configuration file (TOML); `turnpike config default` prints one
+    /// Read this configuration file (TOML); `turnpike config default` prints one
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
-    /// Data directory; made if it does not exist
+    /// Keep data in this directory, which is created if missing
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub data: Option<PathBuf>,
-    /// Address to serve the protocol on
+    /// Listen for clients on this address
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
-    /// Prefix from which unsigned operations are taken, such as 127.0.0.0/8; may be repeated
+    /// Accept unsigned operations from this prefix, such as 127.0.0.0/8; may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub trusted: Vec<String>,
-    /// Promise of replies to frames that ask for none
+    /// Give this promise in replies to frames that ask for none
     #[arg(long, value_enum)]
-    pub promise: Option<PromiseArg>,
-    /// Address for metrics and health
+    pub promise: Option<NodePromiseArg>,
+    /// Serve metrics, health and lists over HTTP on this address
     #[arg(long, value_name = "ADDRESS")]
     pub http: Option<SocketAddr>,
-    /// How many accounts the table holds
+    /// Size the table for this number of accounts
     #[arg(long, value_name = "COUNT")]
     pub accounts: Option<u64>,
-    /// What carries datagrams; where the machine does not allow it, sockets do
+    /// Carry datagrams by this backend; falls back to sockets if the machine does not allow it
     #[arg(long, value_enum)]
     pub io: Option<IoArg>,
-    /// The interface that XDP answers on, if it is not the one that has the address to serve on; with the simulated NIC, a TAP device
+    /// Attach XDP to this interface [default: the one with the address]; for the simulated NIC, a TAP device
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
 }

@@ -136,7 +136,7 @@ fn verify(args: &DelayVerifyArgs, output: Output) -> Result<(), Error> {
         return Err(in_file(&format!("the proof is one of {} squarings", thousands(*iterations))));
     }
     let start = Instant::now();
-    let mut engine = Engine::new(args.server.get().as_ref())?;
+    let mut engine = Engine::new(args.server.get()?.as_ref())?;
     engine.delay(&evaluated, &bytes)?.map_err(|error| in_file(&error))?;
     let report = VerifiedReport {
         verified: true,

@@ -1,6 +1,5 @@
 //! `turnpike headers`: synchronises headers into a file.
 
-use client::Client;
 use serde::Serialize;
 use spv::bitcoin;
 
@@ -27,7 +26,7 @@ struct Report {
 
 /// Runs `turnpike headers`.
 pub fn run(args: &HeadersArgs, output: Output) -> Result<(), Error> {
-    let mut client = Client::connect(args.node.node, &args.node.options()).map_err(Error::other)?;
+    let mut client = args.node.connect()?;
     let report = match args.chain {
         ChainArg::Own => {
             let network = args.pin.network_id;

@@ -1,11 +1,14 @@
 //! `turnpike info`: what a node serves and where it stands.
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use client::{Client, Finality};
 use serde::Serialize;
 use spv::bitcoin;
-use wire::Promise;
+use wire::{InfoFrame, Promise};
 
-use crate::cli::NodeArgs;
+use crate::cli::InfoArgs;
 use crate::error::Error;
 use crate::hex;
 use crate::output::{Output, thousands};
@@ -42,10 +45,12 @@ struct Order {
     signers: Vec<u32>,
 }
 
+/// How long `--wait` waits before it asks again.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// Runs `turnpike info`.
-pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
-    let mut client = Client::connect(args.node, &args.options()).map_err(Error::other)?;
-    let info = client.info().map_err(Error::other)?;
+pub fn run(args: &InfoArgs, output: Output) -> Result<(), Error> {
+    let (mut client, info) = ask(args)?;
     let order = if info.promise() == Ok(Promise::Final) { Some(order(&mut client)?) } else { None };
     let report = Report {
         program: info.program().to_string(),
@@ -62,6 +67,21 @@ pub fn run(args: &NodeArgs, output: Output) -> Result<(), Error> {
     };
     output.result(&report, describe);
     Ok(())
+}
+
+/// The node's answer: the first, or with `--wait` the first within that time.
+fn ask(args: &InfoArgs) -> Result<(Client, InfoFrame), Error> {
+    let started = Instant::now();
+    loop {
+        let answer = args.node.connect().and_then(|mut client| {
+            let info = client.info().map_err(Error::other)?;
+            Ok((client, info))
+        });
+        if answer.is_ok() || args.wait.is_none_or(|wait| started.elapsed() >= wait) {
+            return answer;
+        }
+        sleep(PAUSE);
+    }
 }
 
 fn order(client: &mut Client) -> Result<Order, Error> {

@@ -20,20 +20,34 @@ struct KeyReport {
     public_key: String,
 }
 
+/// What of a key is printed as text.
+#[derive(Clone, Copy)]
+enum Field {
+    Account,
+    PublicKey,
+    Both,
+}
+
 /// Runs `turnpike key`.
 pub fn run(command: &KeyCommand, output: Output) -> Result<(), Error> {
-    let key = match command {
+    let (key, only) = match command {
         KeyCommand::New { file } => {
             let key = generate()?;
             key_file::create(file, &key.secret_bytes()).map_err(Error::other)?;
-            key
+            (key, Field::Both)
         }
-        KeyCommand::Show { file } => read(file)?,
+        KeyCommand::Show { file, account: true, .. } => (read(file)?, Field::Account),
+        KeyCommand::Show { file, public_key: true, .. } => (read(file)?, Field::PublicKey),
+        KeyCommand::Show { file, .. } => (read(file)?, Field::Both),
     };
     let public = PublicKey::from_secret_key_global(&key).serialize();
     let report =
         KeyReport { account: AccountId::keyed(&account_hash(&public)).to_string(), public_key: hex::encode(&public) };
-    output.result(&report, |report| format!("account     {}\npublic key  {}", report.account, report.public_key));
+    output.result(&report, |report| match only {
+        Field::Account => report.account.clone(),
+        Field::PublicKey => report.public_key.clone(),
+        Field::Both => format!("account     {}\npublic key  {}", report.account, report.public_key),
+    });
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod electrum;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -34,7 +35,8 @@ struct LoadReport {
     operations: u64,
     seconds: f64,
     operations_per_second: f64,
-    promise: &'static str,
+    /// The weakest promise of the replies; none for proofs.
+    promise: Option<&'static str>,
     datagrams: u64,
     retries: u64,
     lost: u64,
@@ -51,17 +53,18 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
     if let Some(address) = args.electrum.electrum {
         return electrum::run(address, args, output);
     }
-    let promise = Promise::from(args.promise);
+    let of_compact = promise_of_compact_frames(args)?;
+    let promise = args.promise.map_or(Promise::Durable, Promise::from);
     let datagram = args.batch_bytes();
-    let options = Options { promise, window: args.in_flight as usize, datagram: Some(datagram), ..args.node.options() };
-    let preparing = Options { promise, ..args.node.options() };
-    let mut pipeline = Pipeline::connect(args.node.node, &preparing).map_err(Error::other)?;
+    let (node, preparing) = args.endpoint(promise)?;
+    let options = Options { window: args.in_flight as usize, datagram: Some(datagram), ..preparing.clone() };
+    let mut pipeline = Pipeline::connect(node, &preparing).map_err(Error::other)?;
     let bar = output.bar("accounts", u64::from(args.accounts) * 2);
     let balances =
         load::prepare(&mut pipeline, FIRST_ACCOUNT, args.accounts, FUNDS, promise, |sent| bar.set_position(sent));
     bar.finish_and_clear();
     let balances = balances.map_err(Error::other)?;
-    let mut pipeline = Pipeline::connect(args.node.node, &options).map_err(Error::other)?;
+    let mut pipeline = Pipeline::connect(node, &options).map_err(Error::other)?;
 
     let choice = Choice::new(args.distribution.into(), FIRST_ACCOUNT, args.accounts, args.seed);
     let pace = if args.rate == 0 { Pace::Closed } else { Pace::Open(args.rate as f64) };
@@ -94,6 +97,7 @@ pub fn run(args: &LoadArgs, output: Output) -> Result<(), Error> {
     }
     .map_err(Error::other)?;
     bar.finish_and_clear();
+    let promise = report.promise.or(of_compact.filter(|_| args.mix != MixArg::Proof));
     let report = LoadReport::of(&report, promise);
     output.result(&report, LoadReport::describe);
     if report.lost > 0 || report.wrong > 0 {
@@ -116,8 +120,8 @@ fn sign(args: &LoadArgs, workload: Operations, promise: Promise) -> Result<Opera
             "--signed: at most {SIGNED_LIMIT} operations are signed, for they grow stale"
         )));
     }
-    let options = Options { promise, ..args.node.options() };
-    let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
+    let (node, options) = args.endpoint(promise)?;
+    let mut client = Client::connect(node, &options).map_err(Error::other)?;
     // Of the load's own accounts none: their balances are followed.
     let bank = AccountId::from(u128::from(FIRST_ACCOUNT) + u128::from(args.accounts));
     let create = Operation::create(client::fresh_transaction_id().map_err(Error::other)?, bank).timed();
@@ -151,7 +155,31 @@ fn proofs(pipeline: &mut Pipeline, args: &LoadArgs, mut choice: Choice) -> Resul
     })))
 }
 
+/// The promise of the node's replies to compact frames, which carry none; `None` if no such frames are sent. The
+/// command ends at once if no node listens, though load goes on through a restart.
+fn promise_of_compact_frames(args: &LoadArgs) -> Result<Option<Promise>, Error> {
+    let info = args.node.connect()?.info().map_err(Error::other)?;
+    if args.batch > 0 {
+        return Ok(None);
+    }
+    let promise = info.promise().map_err(Error::other)?;
+    match args.promise.map(Promise::from) {
+        Some(asked) if asked != promise => Err(Error::Input(format!(
+            "--batch 0 sends compact frames, which carry no promise: the node answers them at `{}`. Leave --promise out, or \
+             use --batch 1",
+            promise.name()
+        ))),
+        _ => Ok(Some(promise)),
+    }
+}
+
 impl LoadArgs {
+    /// The node, and how to talk to it: load goes on when a node starts again.
+    fn endpoint(&self, promise: Promise) -> Result<(SocketAddr, Options), Error> {
+        let (node, options) = self.node.endpoint()?;
+        Ok((node, Options { promise, fail_if_unreachable: false, ..options }))
+    }
+
     /// Bytes of the longest datagram: what the batch needs, and proofs of any length.
     fn batch_bytes(&self) -> usize {
         let header = size_of::<wire::BatchHeader>();
@@ -171,13 +199,13 @@ impl From<DistributionArg> for Distribution {
 }
 
 impl LoadReport {
-    fn of(report: &Report, promise: Promise) -> Self {
+    fn of(report: &Report, promise: Option<Promise>) -> Self {
         let microseconds = |latency: Duration| latency.as_secs_f64() * 1e6;
         Self {
             operations: report.answered,
             seconds: report.elapsed.as_secs_f64(),
             operations_per_second: report.rate(),
-            promise: promise.name(),
+            promise: promise.map(Promise::name),
             datagrams: report.datagrams,
             retries: report.retries,
             lost: report.lost,
@@ -192,12 +220,12 @@ impl LoadReport {
 
     fn describe(&self) -> String {
         let mut text = format!(
-            "{} operations in {:.3} s: {} a second, {}\nlatency of a datagram: p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us, most {:.0} us\n\
+            "{} operations in {:.3} s: {} a second{}\nlatency of a datagram: p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us, most {:.0} us\n\
              {} datagrams, {} sent again, {} operations lost",
             thousands(self.operations),
             self.seconds,
             thousands(self.operations_per_second as u64),
-            self.promise,
+            self.promise.map(|promise| format!(", {promise}")).unwrap_or_default(),
             self.latency_p50_us,
             self.latency_p99_us,
             self.latency_p999_us,

@@ -11,7 +11,7 @@ use wire::{BatchEntries, Frame, FrameHeader, MAX_DATAGRAM, Reply};
 use zerocopy::FromBytes;
 
 use crate::capture;
-use crate::cli::ReplayArgs;
+use crate::cli::{NODE_PORT, ReplayArgs};
 use crate::error::Error;
 use crate::output::{Output, thousands};
 
@@ -57,9 +57,10 @@ pub fn run(args: &ReplayArgs, output: Output) -> Result<(), Error> {
         )));
     }
     let count = requests.len() as u64;
-    let mut replay = Replay::new(args.node).map_err(|error| socket_error(args.node, error))?;
+    let node = args.node.resolve(NODE_PORT)?[0];
+    let mut replay = Replay::new(node).map_err(|error| socket_error(node, error))?;
     let started = Instant::now();
-    replay.send_all(requests, args.timed, args.wait).map_err(|error| socket_error(args.node, error))?;
+    replay.send_all(requests, args.timed, args.wait).map_err(|error| socket_error(node, error))?;
     let seconds = started.elapsed().as_secs_f64();
     let microseconds = |quantile| replay.latency.value_at_quantile(quantile) as f64 / 1000.0;
     let report = Report {
@@ -79,7 +80,7 @@ pub fn run(args: &ReplayArgs, output: Output) -> Result<(), Error> {
     if report.lost > 0 {
         return Err(Error::Failed(format!(
             "{} requests got no reply within {:?}: is a node at {}?",
-            report.lost, args.wait, args.node
+            report.lost, args.wait, node
         )));
     }
     Ok(())

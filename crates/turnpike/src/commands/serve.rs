@@ -21,6 +21,8 @@ struct Ready {
     electrum: Vec<String>,
     network: String,
     chain_key: String,
+    /// Replicas order the chain: `chain_key` is the hash of their set, and quorums sign in place of a key.
+    replica: bool,
 }
 
 /// Runs `turnpike serve`.
@@ -47,6 +49,7 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
             .unwrap_or_default(),
         network: hex::encode(node.network()),
         chain_key: hex::encode(node.chain_key()),
+        replica: config.cluster.is_wanted(),
     };
     output.result(&ready, |ready| {
         let http =
@@ -56,10 +59,11 @@ pub fn run(args: &ServeArgs, output: Output) -> Result<(), Error> {
             true => String::new(),
             false => format!("\nelectrum {}", ready.electrum.join(", ")),
         };
-        format!(
-            "serving  {}{http}{kv}{electrum}\nnetwork  {}\nsealed   by chain key {}",
-            ready.listen, ready.network, ready.chain_key
-        )
+        let sealed = match ready.replica {
+            true => format!("replicas {} (hash of their set)", ready.chain_key),
+            false => format!("sealed   by chain key {}", ready.chain_key),
+        };
+        format!("serving  {}{http}{kv}{electrum}\nnetwork  {}\n{sealed}", ready.listen, ready.network)
     });
     for signal in signals.forever() {
         if signal == SIGHUP {

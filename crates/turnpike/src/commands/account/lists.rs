@@ -1,14 +1,14 @@
 //! `turnpike account list` and `turnpike account history`: lists that a node gives over HTTP.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use node::listings::{self, Account, AccountList, History, Transaction};
 use serde::de::DeserializeOwned;
 use wire::AccountId;
 
-use crate::cli::ListArgs;
+use crate::cli::{HTTP_PORT, Host, ListArgs};
 use crate::error::Error;
+use crate::hex;
 use crate::http;
 use crate::operation_text::OperationText;
 use crate::output::{Output, thousands};
@@ -18,11 +18,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Prints accounts in the order of the index.
 pub fn accounts(after: Option<AccountId>, args: &ListArgs, output: Output) -> Result<(), Error> {
-    let mut rows = Rows::new(args);
+    let mut rows = Rows::new(args)?;
     let mut after = after.map(|account| account.to_string());
     loop {
         let start = after.iter().map(|account| format!("&after={account}"));
         let list: AccountList = rows.get("/accounts", start)?;
+        rows.check_network(list.network.as_deref())?;
         if rows.is_first() {
             output.progress(format!("{:<32}  {:>20}  latest transaction", "account", "balance"));
         }
@@ -40,11 +41,12 @@ pub fn accounts(after: Option<AccountId>, args: &ListArgs, output: Output) -> Re
 
 /// Prints an account's transactions, the latest first.
 pub fn history(account: AccountId, before: Option<&str>, args: &ListArgs, output: Output) -> Result<(), Error> {
-    let mut rows = Rows::new(args);
+    let mut rows = Rows::new(args)?;
     let mut before = before.map(str::to_owned);
     loop {
         let start = before.iter().map(|place| format!("&before={place}"));
         let list: History = rows.get(&format!("/accounts/{account}/history"), start)?;
+        rows.check_network(list.network.as_deref())?;
         for transaction in &list.transactions {
             output.result(transaction, describe_transaction);
         }
@@ -59,7 +61,9 @@ pub fn history(account: AccountId, before: Option<&str>, args: &ListArgs, output
 
 /// How much of a list is left to fetch, and from where.
 struct Rows {
-    http: SocketAddr,
+    http: Host,
+    /// The network of the node, if it was asked for that: the HTTP server must be of the same.
+    network: Option<String>,
     agent: ureq::Agent,
     /// None if all are wanted.
     left: Option<u64>,
@@ -67,8 +71,27 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(args: &ListArgs) -> Self {
-        Self { http: args.http, agent: http::agent(PATIENCE), left: (!args.all).then_some(args.count), parts: 0 }
+    fn new(args: &ListArgs) -> Result<Self, Error> {
+        let (http, network) = match args.http()? {
+            Some(http) => (http.or_port(HTTP_PORT), None),
+            None => {
+                let info = args.node.connect()?.info().map_err(Error::other)?;
+                (args.node.node.with_port(HTTP_PORT), Some(hex::encode(&info.network)))
+            }
+        };
+        Ok(Self { http, network, agent: http::agent(PATIENCE), left: (!args.all).then_some(args.count), parts: 0 })
+    }
+
+    /// Refuses a list of another node that happens to have the HTTP port.
+    fn check_network(&self, found: Option<&str>) -> Result<(), Error> {
+        match (&self.network, found) {
+            (Some(network), Some(found)) if network != found => Err(Error::Failed(format!(
+                "http://{} is of network {found}, but the node of network {network}; set --http to the address of the \
+                 node's metrics, which `turnpike serve` prints",
+                self.http
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// The next part.
@@ -77,7 +100,11 @@ impl Rows {
         let count = self.left.map_or(listings::MOST, |left| left.min(listings::MOST as u64) as usize);
         let url = format!("http://{}{path}?count={count}{}", self.http, start.collect::<String>());
         let failed = |error| {
-            Error::Failed(format!("no list from {}: {error}; --http names where the node serves metrics", self.http))
+            Error::Failed(format!(
+                "cannot fetch the list from http://{}: {error}; set --http to the address of the node's metrics, which \
+                 `turnpike serve` prints",
+                self.http
+            ))
         };
         let mut response = self.agent.get(url).call().map_err(failed)?;
         let body = response.body_mut().read_to_string().map_err(failed)?;
@@ -110,7 +137,7 @@ fn describe_account(account: &Account) -> String {
 }
 
 fn describe_transaction(transaction: &Transaction) -> String {
-    let Transaction { height, position, command, transaction, source, destination, amount } = transaction;
+    let Transaction { height, position, command, transaction, source, destination, amount, .. } = transaction;
     let operation = OperationText { command, amount: *amount, source, destination, transaction };
     format!("{} at position {position} of block {height}{}", operation.title(), operation.lines("  "))
 }

@@ -3,15 +3,22 @@
 mod lists;
 
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use client::{Client, Options, Receipt, Signer, fresh_transaction_id};
 use serde::Serialize;
-use wire::{AccountId, Operation, Promise, TransactionId};
+use wire::{AccountId, Command, Operation, Promise, TransactionId};
 
 use crate::cli::{AccountCommand, OperationArgs, SponsorArgs};
 use crate::commands::key;
 use crate::error::Error;
 use crate::output::{Output, thousands};
+
+/// Microseconds from the Unix epoch to 2020: no id that this program made is older.
+const EARLIEST_ID: u64 = 1_577_836_800_000_000;
+
+/// How far the clock may be ahead that an id was made by.
+const CLOCK_DIFFERENCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What an operation prints.
 #[derive(Serialize)]
@@ -21,6 +28,8 @@ struct Report {
     transaction: String,
     status: &'static str,
     balance: u64,
+    /// The balance as a string: numbers of JavaScript are exact up to 2^53 only.
+    balance_text: String,
     promise: &'static str,
 }
 
@@ -57,12 +66,35 @@ fn signer(client: &mut Client, file: &Path, network: Option<[u8; 32]>) -> Result
     Ok(Signer::new(secret, client.check_network(network).map_err(Error::other)?))
 }
 
+/// Whether an id is a UUIDv7 of recent years, as this program makes and prints them. An operation that is repeated with
+/// such an id is flagged as timed, like its first try, so that the node never executes it twice, however late it comes.
+/// Another id may have the form of a UUIDv7 by chance, but hardly such a time.
+fn is_from_clock(transaction: TransactionId) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let latest = (now + CLOCK_DIFFERENCE).as_micros() as u64;
+    transaction.is_timed() && (EARLIEST_ID..=latest).contains(&transaction.time())
+}
+
+/// The error of an operation, with its id and what to do.
+fn failed(operation: &Operation, error: client::Error) -> Error {
+    if operation.command() == Ok(Command::Refer) {
+        return Error::other(error);
+    }
+    let transaction = operation.transaction;
+    let advice = match &error {
+        // The node refused it, or did not do it.
+        _ if error.status().is_some_and(|status| !status.is_transient()) => String::new(),
+        _ => format!("; to repeat the command, add --transaction {transaction}"),
+    };
+    Error::Operation { transaction, advice, source: error }
+}
+
 /// A client, and what one operation needs.
 struct Session {
     client: Client,
     signer: Option<Signer>,
     transaction: TransactionId,
-    /// The transaction id was made here, and carries the time.
+    /// The transaction id was made by this program, now or for an earlier try, and carries the time.
     is_timed: bool,
     promise: Promise,
     /// The network that the node has to be of.
@@ -72,8 +104,9 @@ struct Session {
 impl Session {
     fn open(args: &OperationArgs) -> Result<Self, Error> {
         let promise = args.promise.map_or(Promise::Default, Promise::from);
-        let options = Options { promise, ..args.node.options() };
-        let mut client = Client::connect(args.node.node, &options).map_err(Error::other)?;
+        let (node, options) = args.node.endpoint()?;
+        let options = Options { promise, ..options };
+        let mut client = Client::connect(node, &options).map_err(Error::other)?;
         let pin = args.network.network_id;
         let signer = match &args.key {
             Some(file) => Some(signer(&mut client, file, pin)?),
@@ -85,7 +118,7 @@ impl Session {
             }
         };
         let (transaction, is_timed) = match args.transaction {
-            Some(transaction) => (transaction, false),
+            Some(transaction) => (transaction, is_from_clock(transaction)),
             None => (fresh_transaction_id().map_err(Error::other)?, true),
         };
         Ok(Self { client, signer, transaction, is_timed, promise, pin })
@@ -119,13 +152,14 @@ impl Session {
             }
             None => self.client.execute(&operation),
         };
-        let receipt = receipt.and_then(Receipt::success).map_err(Error::other)?;
+        let receipt = receipt.and_then(Receipt::success).map_err(|error| failed(&operation, error))?;
         let report = Report {
             command,
             account: receipt.source.to_string(),
             transaction: receipt.transaction.to_string(),
             status: receipt.status.name(),
             balance: receipt.value,
+            balance_text: receipt.value.to_string(),
             promise: receipt.promise.name(),
         };
         output.result(&report, |report| {

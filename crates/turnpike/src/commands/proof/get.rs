@@ -16,7 +16,7 @@ use crate::output::Output;
 
 /// Gets a proof, and tells what it proves.
 pub fn get(args: &ProofGetArgs, output: Output) -> Result<(), Error> {
-    let mut client = Client::connect(args.node.node, &args.node.options()).map_err(Error::other)?;
+    let mut client = args.node.connect()?;
     let reply = if args.subject.bitcoin_script.is_some() || args.subject.bitcoin_transaction.is_some() {
         get_bitcoin(&mut client, args, output)?
     } else {

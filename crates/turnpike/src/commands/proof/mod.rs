@@ -13,8 +13,6 @@ use crate::output::Output;
 pub fn run(command: &ProofCommand, output: Output) -> Result<(), Error> {
     match command {
         ProofCommand::Get(args) => get::get(args, output),
-        ProofCommand::Verify { file, headers, first_height, network } => {
-            verify::verify(file, headers.as_deref(), *first_height, network.network_id, output)
-        }
+        ProofCommand::Verify(args) => verify::verify(args, output),
     }
 }

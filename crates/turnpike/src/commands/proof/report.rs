@@ -22,6 +22,8 @@ pub struct TransactionReport {
     source: String,
     destination: String,
     amount: u64,
+    /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
+    amount_text: String,
     against: Against,
 }
 
@@ -33,6 +35,8 @@ pub struct BalanceReport {
     account: String,
     exists: bool,
     balance: u64,
+    /// The same as a string: numbers of JavaScript are exact up to 2^53 only.
+    balance_text: String,
     latest_height: Option<u32>,
     latest_position: Option<u32>,
     against: Against,
@@ -47,6 +51,18 @@ pub struct BitcoinReport {
     block: String,
     position: u32,
     transaction: String,
+    /// Number of transactions in the block, as the proof has it.
+    transactions: u32,
+    /// Whether the depth of the tree was checked, by that number or by the coinbase. With a wrong depth an inner node
+    /// passes for a transaction (CVE-2017-12842).
+    depth_checked: bool,
+}
+
+/// The tree of a proof: how many transactions it is said to have, and whether its depth was checked.
+#[derive(Clone, Copy)]
+pub struct Tree {
+    pub transactions: u32,
+    pub is_depth_checked: bool,
 }
 
 impl TransactionReport {
@@ -65,6 +81,7 @@ impl TransactionReport {
             source: operation.source.to_string(),
             destination: operation.destination.to_string(),
             amount: operation.amount(),
+            amount_text: operation.amount().to_string(),
             against,
         }
     }
@@ -83,12 +100,14 @@ impl TransactionReport {
 
 impl BalanceReport {
     pub fn new(account: AccountId, height: u64, entry: Option<spv::IndexEntry>, against: Against) -> Self {
+        let balance = entry.map_or(0, |entry| entry.balance.get());
         Self {
             verified: true,
             height,
             account: account.to_string(),
             exists: entry.is_some(),
-            balance: entry.map_or(0, |entry| entry.balance.get()),
+            balance,
+            balance_text: balance.to_string(),
             latest_height: entry.map(|entry| entry.height.get()),
             latest_position: entry.map(|entry| entry.position.get()),
             against,
@@ -111,16 +130,20 @@ impl BalanceReport {
 
 impl BitcoinReport {
     pub fn of(proved: &ProvedBitcoin) -> Self {
-        Self::new(Some(proved.height), &proved.block, proved.position, &proved.transaction)
+        // The client checks the depth by the coinbase in the reply.
+        let tree = Tree { transactions: proved.transactions, is_depth_checked: true };
+        Self::new(Some(proved.height), &proved.block, proved.position, &proved.transaction, tree)
     }
 
-    pub fn new(height: Option<u32>, block: &[u8; 32], position: u32, transaction: &[u8; 32]) -> Self {
+    pub fn new(height: Option<u32>, block: &[u8; 32], position: u32, transaction: &[u8; 32], tree: Tree) -> Self {
         Self {
             verified: true,
             height,
             block: bitcoin::display(block).to_string(),
             position,
             transaction: bitcoin::display(transaction).to_string(),
+            transactions: tree.transactions,
+            depth_checked: tree.is_depth_checked,
         }
     }
 
@@ -129,8 +152,16 @@ impl BitcoinReport {
             Some(height) => format!("block {}", thousands(height.into())),
             None => "a block with proof of work, whose place in the chain was not checked (--headers does)".into(),
         };
+        let unchecked = match self.depth_checked {
+            true => String::new(),
+            false => format!(
+                "\nnot checked  the depth of the tree: unless the block has {} transactions, the hash may be an inner node \
+                 (CVE-2017-12842); check it by --transactions or --coinbase",
+                self.transactions
+            ),
+        };
         format!(
-            "verified: transaction {} is at position {} of {place}\nblock        {}",
+            "verified: transaction {} is at position {} of {place}\nblock        {}{unchecked}",
             self.transaction, self.position, self.block
         )
     }

@@ -1,5 +1,6 @@
 //! `turnpike proof verify`: verifies proofs out of files, without a node.
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
@@ -8,29 +9,34 @@ use spv::bitcoin;
 use wire::{AccountId, Operation, Reply};
 use zerocopy::FromBytes;
 
-use super::report::{BalanceReport, BitcoinReport, TransactionReport};
+use super::report::{BalanceReport, BitcoinReport, TransactionReport, Tree};
 use crate::against::{Against, Source};
+use crate::cli::ProofVerifyArgs;
 use crate::error::Error;
 use crate::header_file;
 use crate::hex;
 use crate::output::Output;
 
 /// Verifies the proof in a file.
-pub fn verify(
-    file: &Path,
-    headers: Option<&Path>,
-    first_height: Option<u32>,
-    network: Option<[u8; 32]>,
-    output: Output,
-) -> Result<(), Error> {
+pub fn verify(args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
+    let ProofVerifyArgs { file, headers, first_height, network, .. } = args;
+    let (headers, first_height, network) = (headers.as_deref(), *first_height, network.network_id);
     let bytes = fs::read(file).map_err(|error| Error::file("read the proof", file, error))?;
-    match Reply::parse(&bytes) {
+    let reply = Reply::parse(&bytes);
+    if matches!(reply, Ok(Reply::Proof(_) | Reply::Index(_)))
+        && (args.transactions.is_some() || args.coinbase.is_some())
+    {
+        return Err(Error::Input("--transactions and --coinbase are for the output of gettxoutproof only".into()));
+    }
+    match reply {
         Ok(Reply::Proof(reply)) if reply.fixed.request.chain().is_ok_and(|chain| chain == wire::Chain::Bitcoin) => {
             let chain = read_bitcoin_headers(needed(headers)?, first_height)?;
             let (height, header) = active(&chain, &reply.fixed.block_hash)?;
             let proof = bitcoin_proof(&reply);
             proof.verify(header).map_err(Error::other)?;
-            let report = BitcoinReport::new(Some(height), &reply.fixed.block_hash, proof.position, proof.leaf);
+            // The proof has the coinbase, which shows the depth.
+            let tree = Tree { transactions: proof.transactions, is_depth_checked: true };
+            let report = BitcoinReport::new(Some(height), &reply.fixed.block_hash, proof.position, proof.leaf, tree);
             output.result(&report, BitcoinReport::describe);
         }
         Ok(Reply::Proof(_)) => {
@@ -53,36 +59,63 @@ pub fn verify(
             let report = BalanceReport::new(AccountId(account), proof.height, entry, against);
             output.result(&report, BalanceReport::describe);
         }
-        _ => verify_merkle_block(&bytes, headers, first_height, output)?,
+        _ => verify_merkle_block(&bytes, args, output)?,
     }
     Ok(())
 }
 
 /// Verifies the output of Bitcoin Core's gettxoutproof, in binary or in hexadecimal as Core prints it.
-fn verify_merkle_block(
-    bytes: &[u8],
-    headers: Option<&Path>,
-    first_height: Option<u32>,
-    output: Output,
-) -> Result<(), Error> {
-    let decoded = std::str::from_utf8(bytes).ok().and_then(|text| hex::decode(text.trim()));
-    let block = bitcoin::MerkleBlock::parse(decoded.as_deref().unwrap_or(bytes)).map_err(|error| {
-        Error::Input(format!("the file is neither a proof of `turnpike proof get` nor one of gettxoutproof: {error}"))
+///
+/// A Merkle block does not show how deep its tree is: with a smaller number of transactions an inner node passes for
+/// one (CVE-2017-12842). Only a number of transactions that is known to be right, or the coinbase, excludes that.
+fn verify_merkle_block(bytes: &[u8], args: &ProofVerifyArgs, output: Output) -> Result<(), Error> {
+    let bytes = binary(bytes);
+    let block = bitcoin::MerkleBlock::parse(&bytes).map_err(|error| {
+        Error::Input(format!("the file holds no proof of `turnpike proof get` and none of gettxoutproof: {error}"))
     })?;
-    let matches = block.verify().map_err(Error::other)?;
+    let transactions = block.transactions();
+    if let Some(expected) = args.transactions.filter(|&expected| expected != transactions) {
+        return Err(Error::Failed(format!(
+            "the proof is for a block of {transactions} transactions, but --transactions is {expected}"
+        )));
+    }
+    let matches = match &args.coinbase {
+        Some(file) => block.verify_with_coinbase(&read_coinbase(file)?),
+        None => block.verify(),
+    }
+    .map_err(Error::other)?;
+    if matches.is_empty() {
+        return Err(Error::Failed("the proof names no transaction, so it proves nothing".into()));
+    }
+    let is_depth_checked = args.transactions.is_some() || args.coinbase.is_some();
+    let tree = Tree { transactions, is_depth_checked };
     let hash = block.header().hash();
-    let height = match headers {
-        Some(file) => Some(active(&read_bitcoin_headers(file, first_height)?, &hash)?.0),
+    let height = match &args.headers {
+        Some(file) => Some(active(&read_bitcoin_headers(file, args.first_height)?, &hash)?.0),
         None => {
             bitcoin::check_proof_of_work(bitcoin::Network::Mainnet, block.header()).map_err(Error::other)?;
             None
         }
     };
     for found in matches {
-        let report = BitcoinReport::new(height, &hash, found.position, &found.hash);
+        let report = BitcoinReport::new(height, &hash, found.position, &found.hash, tree);
         output.result(&report, BitcoinReport::describe);
     }
     Ok(())
+}
+
+/// The bytes of a file that is binary, or in hexadecimal as Bitcoin Core prints it.
+fn binary(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let decoded = std::str::from_utf8(bytes).ok().and_then(|text| hex::decode(text.trim()));
+    decoded.map_or(Cow::Borrowed(bytes), Cow::Owned)
+}
+
+/// A coinbase transaction without its witness.
+fn read_coinbase(file: &Path) -> Result<Vec<u8>, Error> {
+    let bytes = fs::read(file).map_err(|error| Error::file("read the coinbase", file, error))?;
+    let coinbase = bitcoin::WitnessCoinbase::parse(&binary(&bytes));
+    let coinbase = coinbase.map_err(|error| Error::Input(format!("--coinbase {}: {error}", file.display())))?;
+    Ok(coinbase.stripped)
 }
 
 fn needed(headers: Option<&Path>) -> Result<&Path, Error> {

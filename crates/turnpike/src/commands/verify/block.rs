@@ -59,7 +59,7 @@ pub fn run(args: &VerifyBlockArgs, output: Output) -> Result<Report, Error> {
     }
     let files: Vec<BlockFiles> = args.files.files.iter().map(|path| find(path, network)).collect::<Result<_, _>>()?;
     let total = files.iter().map(BlockFiles::total_bytes).sum();
-    let server = args.files.options.server.get();
+    let server = args.files.options.server.get()?;
     let mut work = Work::start(threads(&args.files.options), total, output, || {
         let mut engine = Engine::new(server.as_ref())?;
         Ok(move |piece: Piece| piece.verify(&mut engine))

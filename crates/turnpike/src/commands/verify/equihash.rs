@@ -37,7 +37,7 @@ pub fn run(args: &VerifyEquihashArgs, output: Output) -> Result<Report, Error> {
     let files = args.files.files.iter().map(|path| Ok((path, read(path)?))).collect::<Result<Vec<_>, Error>>()?;
     let total = files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
     let options = &args.files.options;
-    let (server, personalisation) = (options.server.get(), args.personalisation);
+    let (server, personalisation) = (options.server.get()?, args.personalisation);
     let mut work = Work::start(threads(options), total, output, || {
         let mut engine = Engine::new(server.as_ref())?;
         Ok(move |piece: Piece| piece.verify(&mut engine))

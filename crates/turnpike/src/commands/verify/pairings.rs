@@ -90,7 +90,7 @@ impl Format for ProofFile {
 /// Runs `turnpike verify groth16`.
 pub fn run_groth16(args: &VerifyGroth16Args, output: Output) -> Result<Report, Error> {
     let key = Arc::new(Key::find(&args.key)?);
-    if args.files.options.server.get().is_some() && key.id.is_none() {
+    if args.files.options.server.server.is_some() && key.id.is_none() {
         return Err(Error::Input(
             "a node only has the keys sapling-spend, sapling-output and sprout: leave --server out".to_string(),
         ));

@@ -48,7 +48,7 @@ pub fn run<F: Format>(
 ) -> Result<Report, Error> {
     let files = args.files.iter().map(|path| Ok((path, read(path)?))).collect::<Result<Vec<_>, Error>>()?;
     let total = files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
-    let server = args.options.server.get();
+    let server = args.options.server.get()?;
     let mut work = Work::start(threads(&args.options), total, output, || {
         let (mut engine, verify) = (Engine::new(server.as_ref())?, verify.clone());
         Ok(move |piece: Piece<F::Record>| {
