@@ -16,8 +16,9 @@ setup:
 blocks: setup ## fetches the real Bitcoin blocks that the demo and the tests use
 	@scripts/fetch-blocks
 
-build: setup ## the program, optimised: target/release/turnpike
-	$(CARGO) build --release --locked --package turnpike
+build: setup ## the program, optimised: target/release/turnpike; its line tables for backtraces: turnpike.debug beside it
+	TURNPIKE_COMMIT=$$(git describe --always --dirty --abbrev=12 2>/dev/null) $(CARGO) build --release --locked --package turnpike
+	scripts/split-debug target/release/turnpike
 
 # The simulated NIC is a thousand times slower than one, so a tenth of everything.
 DEMO = $(if $(IO),--io $(IO)) $(if $(filter rtl,$(IO)),--transfers 100000 --accounts 10000 --proofs 200)
