@@ -1,5 +1,6 @@
 //! Faults of commands, their options and their messages.
 
+mod documents;
 mod txoutproof;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
