@@ -3,6 +3,8 @@
 //! A module holds the faults of one part of the program. Every test drives the real program over its public interfaces.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+#[path = "../attacks/src/bitcoind.rs"]
+mod bitcoind;
 #[path = "../../crates/turnpike/tests/common/http.rs"]
 mod http_client;
 #[path = "../../crates/turnpike/tests/common/mod.rs"]
@@ -10,8 +12,6 @@ mod node;
 #[path = "../../crates/turnpike/tests/common/program.rs"]
 mod program;
 
-mod clock;
-mod clock_steps;
 mod cluster;
 mod command_line;
 mod electrum;

@@ -12,6 +12,9 @@ use crate::{Error, Failure, hex};
 /// Bytes of the longest answer: transactions of a batch, or the longest block, in hexadecimal digits, with room to spare.
 const LONGEST: u64 = 64 << 20;
 
+/// How long an estimate of fees is waited for: a wallet gives up on its server after 30 s.
+pub const ESTIMATE_PATIENCE: Duration = Duration::from_secs(10);
+
 /// How a node is asked.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -171,7 +174,8 @@ impl Client {
     /// Waits until there is another block, or `patience` is over.
     pub fn wait_for_new_block(&self, patience: Duration) -> Result<(), Error> {
         let milliseconds = patience.as_millis() as u64;
-        self.call_for::<Value>("waitfornewblock", json!([milliseconds]), patience).map(drop)
+        let patience = self.settings.patience + patience;
+        self.call_within::<Value>("waitfornewblock", json!([milliseconds]), patience).map(drop)
     }
 
     /// The hashes of the transactions that wait to be in a block.
@@ -228,14 +232,15 @@ impl Client {
     }
 
     /// The fee with which a transaction is in one of the next `blocks` blocks, in bitcoins for 1,000 virtual bytes; nothing
-    /// where the node cannot tell.
+    /// where the node cannot tell. Waits for at most [`ESTIMATE_PATIENCE`].
     pub fn estimate_fee(&self, blocks: u64, mode: Option<&str>) -> Result<Option<f64>, Error> {
         #[derive(Deserialize)]
         struct Estimate {
             feerate: Option<f64>,
         }
         let parameters = mode.map_or_else(|| json!([blocks]), |mode| json!([blocks, mode]));
-        match self.call::<Estimate>("estimatesmartfee", parameters) {
+        let patience = self.settings.patience.min(ESTIMATE_PATIENCE);
+        match self.call_within::<Estimate>("estimatesmartfee", parameters, patience) {
             Ok(estimate) => Ok(estimate.feerate),
             Err(Error::Refused(Failure { code: Failure::UNKNOWN_METHOD, .. })) => Ok(None),
             Err(error) => Err(error),
@@ -248,17 +253,17 @@ impl Client {
     }
 
     fn call<T: DeserializeOwned>(&self, method: &'static str, parameters: Value) -> Result<T, Error> {
-        self.call_for(method, parameters, Duration::ZERO)
+        self.call_within(method, parameters, self.settings.patience)
     }
 
-    /// Calls what may take longer than usual.
-    fn call_for<T: DeserializeOwned>(
+    /// Calls a method, and waits for the answer for at most `patience`.
+    fn call_within<T: DeserializeOwned>(
         &self,
         method: &'static str,
         parameters: Value,
-        longer: Duration,
+        patience: Duration,
     ) -> Result<T, Error> {
-        let answer: Answer<T> = self.post(method, &request(0, method, &parameters), longer)?;
+        let answer: Answer<T> = self.post(method, &request(0, method, &parameters), patience)?;
         match answer {
             Answer { error: Some(failure), .. } => Err(failure.into()),
             Answer { result: Some(result), .. } => Ok(result),
@@ -278,7 +283,7 @@ impl Client {
             return Ok(Vec::new());
         }
         let count = requests.len();
-        let mut answers: Vec<Answer<T>> = self.post(method, &requests.into(), Duration::ZERO)?;
+        let mut answers: Vec<Answer<T>> = self.post(method, &requests.into(), self.settings.patience)?;
         answers.sort_unstable_by_key(|answer| answer.id);
         let malformed = |reason: &str| Error::Malformed { method, reason: reason.into() };
         if !(0..count as u64).eq(answers.iter().map(|answer| answer.id)) {
@@ -292,13 +297,13 @@ impl Client {
         results.collect()
     }
 
-    /// Sends a body, and reads what is answered. `longer`: how much longer than usual that may take.
-    fn post<T: DeserializeOwned>(&self, method: &'static str, body: &Value, longer: Duration) -> Result<T, Error> {
-        let Settings { url, cookie, patience } = &self.settings;
+    /// Sends a body, and reads the answer, all within `patience`.
+    fn post<T: DeserializeOwned>(&self, method: &'static str, body: &Value, patience: Duration) -> Result<T, Error> {
+        let Settings { url, cookie, .. } = &self.settings;
         let unreachable = |error: ureq::Error| Error::Unreachable { url: url.clone(), reason: error.to_string() };
         // A node that starts again leaves another cookie.
         let secret = fs::read(cookie).map_err(|source| Error::Cookie { path: cookie.clone(), source })?;
-        let request = self.agent.post(url).config().timeout_global(Some(*patience + longer)).build();
+        let request = self.agent.post(url).config().timeout_global(Some(patience)).build();
         let request = request
             .header("authorization", format!("Basic {}", BASE64_STANDARD.encode(secret.trim_ascii())))
             .header("content-type", "application/json");

@@ -1,4 +1,5 @@
-//! The Electrum protocol, versions 1.4 to 1.7, over imported Bitcoin blocks, and what waits at the node that they come from.
+//! The Electrum protocol, versions 1.4 to 1.8, over imported Bitcoin blocks, and what waits at the node that they come
+//! from.
 //!
 //! A [`Session`] is one client: bytes in, bytes out, without a socket. [`Service`] is what all of them share: the active branch in
 //! memory, statuses of scripts, the cache of proofs, what a network prefix may use. [`server`] has the sockets and the threads.
@@ -7,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod arguments;
+mod buffers;
 mod client;
 mod kept;
 mod limits;

@@ -14,6 +14,8 @@ use std::{
 
 use nic::{Prefix, Sharer};
 
+use crate::buffers::{Buffered, Buffers, Evict};
+
 /// Prefixes that are remembered before those that use nothing are forgotten.
 const REMEMBERED: usize = 4096;
 
@@ -34,12 +36,17 @@ pub struct Limits {
     pub reply: usize,
     /// Bytes of the longest request, or batch of requests.
     pub request: usize,
+    /// Bytes of unfinished requests and of replies that were not taken yet, of all connections.
+    pub buffers: usize,
+    /// The same of one prefix.
+    pub prefix_buffers: usize,
     /// Prefixes without limits of their own.
     pub trusted: Vec<Prefix>,
 }
 
 impl Default for Limits {
     /// As many subscriptions for a prefix as Fulcrum gives an address. A transaction may have 4,000,000 bytes, 8,000,000 digits.
+    /// A prefix may have the longest request and the longest reply in hand three times, and eight such prefixes all.
     fn default() -> Self {
         Self {
             connections: 4096,
@@ -49,6 +56,8 @@ impl Default for Limits {
             prefix_cost: 200_000,
             reply: 12_000_000,
             request: 8_500_000,
+            buffers: 512 << 20,
+            prefix_buffers: 64 << 20,
             trusted: kv::server::loopback(),
         }
     }
@@ -61,6 +70,7 @@ pub struct Shares {
     connections: AtomicUsize,
     subscriptions: AtomicUsize,
     shares: Mutex<HashMap<Sharer, Arc<Used>>>,
+    buffers: Arc<Buffers>,
 }
 
 /// What a prefix uses.
@@ -77,7 +87,7 @@ struct Used {
 pub struct Share {
     shares: Arc<Shares>,
     used: Arc<Used>,
-    is_trusted: bool,
+    sharer: Sharer,
     subscriptions: usize,
 }
 
@@ -88,8 +98,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shares {
     /// Nothing is used yet.
     pub fn new(limits: Limits) -> Self {
+        let buffers = Arc::new(Buffers::new(limits.buffers, limits.prefix_buffers));
         let limits = RwLock::new(Arc::new(limits));
-        Self { limits, connections: AtomicUsize::new(0), subscriptions: AtomicUsize::new(0), shares: Mutex::default() }
+        let (connections, subscriptions) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { limits, connections, subscriptions, shares: Mutex::default(), buffers }
     }
 
     /// The limits.
@@ -99,6 +111,7 @@ impl Shares {
 
     /// Replaces the limits. Connections that are open stay open.
     pub fn set_limits(&self, limits: Limits) {
+        self.buffers.set_bounds(limits.buffers, limits.prefix_buffers);
         *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
     }
 
@@ -110,6 +123,11 @@ impl Shares {
     /// Subscriptions now.
     pub fn subscriptions(&self) -> usize {
         self.subscriptions.load(Relaxed)
+    }
+
+    /// Bytes of unfinished requests and of replies that were not taken yet, now.
+    pub fn buffered(&self) -> usize {
+        self.buffers.total()
     }
 
     /// A share for a connection, where there is one.
@@ -131,7 +149,7 @@ impl Shares {
             Arc::clone(shares.entry(sharer).or_insert_with(|| Arc::new(new())))
         };
         let own = if is_trusted { usize::MAX } else { limits.prefix_connections };
-        let share = Share { shares: Arc::clone(self), used, is_trusted, subscriptions: 0 };
+        let share = Share { shares: Arc::clone(self), used, sharer, subscriptions: 0 };
         let all = self.connections.fetch_add(1, SeqCst) < limits.connections;
         let prefix = share.used.connections.fetch_add(1, SeqCst) < own;
         (all && prefix).then_some(share)
@@ -141,7 +159,12 @@ impl Shares {
 impl Share {
     /// Whether the prefix has no limits of its own.
     pub fn is_trusted(&self) -> bool {
-        self.is_trusted
+        self.sharer == Sharer::Trusted
+    }
+
+    /// The account of a connection's buffers, and how it is closed where it holds the most.
+    pub(crate) fn buffered(&self, evict: Evict) -> Buffered {
+        Buffered::new(&self.shares.buffers, self.sharer, evict)
     }
 
     /// The limits.
@@ -152,13 +175,13 @@ impl Share {
     /// Bytes of the longest request, or batch of requests.
     pub fn longest_request(&self) -> usize {
         // Memory is everybody's, so who is trusted has a limit, too.
-        if self.is_trusted { self.limits().request.saturating_mul(8) } else { self.limits().request }
+        if self.is_trusted() { self.limits().request.saturating_mul(8) } else { self.limits().request }
     }
 
     /// Takes one more subscription. Gives false where there are too many.
     pub fn subscribe(&mut self) -> bool {
         let limits = self.limits();
-        let own = if self.is_trusted { usize::MAX } else { limits.prefix_subscriptions };
+        let own = if self.is_trusted() { usize::MAX } else { limits.prefix_subscriptions };
         let all = self.shares.subscriptions.fetch_add(1, SeqCst) < limits.subscriptions;
         let prefix = self.used.subscriptions.fetch_add(1, SeqCst) < own;
         self.subscriptions += 1;
@@ -178,7 +201,7 @@ impl Share {
 
     /// Charges for a request that was answered.
     pub fn charge(&self, cost: u64, now: Instant) {
-        if !self.is_trusted {
+        if !self.is_trusted() {
             let mut credit = self.used.credit(&self.limits(), now);
             credit.0 = credit.0.saturating_sub(i64::try_from(cost).unwrap_or(i64::MAX).saturating_mul(1_000_000));
         }
@@ -186,7 +209,7 @@ impl Share {
 
     /// How long the next request has to wait.
     pub fn debt(&self, now: Instant) -> Option<Duration> {
-        if self.is_trusted {
+        if self.is_trusted() {
             return None;
         }
         let limits = self.limits();

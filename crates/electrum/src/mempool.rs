@@ -186,6 +186,18 @@ impl Mempool {
     /// Tenths of a satoshi for a virtual byte, from above, each with the virtual bytes that pay so much and less than the one
     /// before. What pays least is left out where it is less than a step.
     pub fn histogram(&self) -> Vec<(u64, u64)> {
+        self.steps().0
+    }
+
+    /// The same, with what pays least, however little there is of it: as Esplora has it.
+    pub fn whole_histogram(&self) -> Vec<(u64, u64)> {
+        let (mut histogram, rest) = self.steps();
+        histogram.extend(rest);
+        histogram
+    }
+
+    /// The steps of the histogram that are full, and the one that is not.
+    fn steps(&self) -> (Vec<(u64, u64)>, Option<(u64, u64)>) {
         let mut histogram = Vec::new();
         let (mut step, mut sum, mut before) = (HISTOGRAM_STEP, 0, None);
         for (Reverse(rate), size) in &self.rates {
@@ -206,7 +218,7 @@ impl Mempool {
             }
             before = Some(*rate);
         }
-        histogram
+        (histogram, before.map(|rate| (rate, sum)).filter(|(_, sum)| *sum > 0))
     }
 
     /// Changes it. Returns the scripts whose statuses change, in order, each once.
@@ -370,7 +382,8 @@ mod tests {
         add(4, 20 * 100_000, 100_000);
         add(5, 10_000, 10_000);
         assert_eq!(mempool.histogram(), [(400, 35_000), (300, 10_000), (200, 100_000)]);
-        assert_eq!(Mempool::default().histogram(), []);
+        assert_eq!(mempool.whole_histogram(), [(400, 35_000), (300, 10_000), (200, 100_000), (10, 10_000)]);
+        assert_eq!((Mempool::default().histogram(), Mempool::default().whole_histogram()), (vec![], vec![]));
     }
 
     #[test]

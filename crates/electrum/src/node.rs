@@ -1,7 +1,8 @@
 //! The node behind this server, for what only a node can do.
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError, mpsc::SyncSender},
+    sync::{Mutex, MutexGuard, PoisonError, mpsc::SyncSender},
+    time::{Duration, Instant},
 };
 
 use bitcoind::{Client, Error, PackageResult, TestResult};
@@ -11,6 +12,8 @@ use crate::rpc::RpcError;
 
 /// Estimates that are kept: of all numbers of blocks that are asked for, in all modes.
 const ESTIMATES: usize = 4096;
+/// How long the node is not asked for estimates after it failed to give one. Wallets ask for several at once.
+const ESTIMATE_PAUSE: Duration = Duration::from_secs(10);
 
 /// A node that is asked, on the thread of who asks.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub struct Node {
 struct Estimates {
     edition: u64,
     fees: HashMap<(u64, Option<String>), Option<f64>>,
+    /// When the node last failed to give one, if it has given none since.
+    failed: Option<Instant>,
 }
 
 impl Node {
@@ -64,26 +69,44 @@ impl Node {
         self.client.verbose_transaction(hash).map_err(daemon_error)
     }
 
-    /// The fee with which a transaction is in one of the next `blocks` blocks, in bitcoins for 1,000 virtual bytes, as of an
-    /// edition of the branch.
-    pub fn estimate_fee(&self, edition: u64, blocks: u64, mode: Option<String>) -> Result<Option<f64>, Error> {
+    /// The fee with which a transaction is in one of the next `blocks` blocks, in bitcoins for 1,000 virtual bytes, as
+    /// of an edition of the branch. `None` where the node has no estimate, estimates no fees (`-blocksonly`), or does
+    /// not answer: a wallet treats an error as a broken server, and leaves.
+    pub fn estimate_fee(&self, edition: u64, blocks: u64, mode: Option<String>) -> Option<f64> {
         let key = (distinct(blocks), mode);
-        let estimates = || self.estimates.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = estimates();
+        let known = self.estimates();
         if known.edition == edition
             && let Some(fee) = known.fees.get(&key)
         {
-            return Ok(*fee);
+            return *fee;
+        }
+        if known.failed.is_some_and(|failed| failed.elapsed() < ESTIMATE_PAUSE) {
+            return None;
         }
         drop(known);
         // While it is asked, others are not held back.
-        let fee = self.client.estimate_fee(key.0, key.1.as_deref())?;
-        let mut known = estimates();
-        if known.edition != edition || known.fees.len() >= ESTIMATES {
-            *known = Estimates { edition, fees: HashMap::new() };
+        let estimate = self.client.estimate_fee(key.0, key.1.as_deref());
+        let mut known = self.estimates();
+        match estimate {
+            Ok(fee) => {
+                if known.edition != edition || known.fees.len() >= ESTIMATES {
+                    *known = Estimates { edition, ..Estimates::default() };
+                }
+                known.failed = None;
+                known.fees.insert(key, fee);
+                fee
+            }
+            Err(error) => {
+                if known.failed.replace(Instant::now()).is_none() {
+                    tracing::warn!(%error, "the Bitcoin node estimates no fees: wallets are answered -1, no estimate");
+                }
+                None
+            }
         }
-        known.fees.insert(key, fee);
-        Ok(fee)
+    }
+
+    fn estimates(&self) -> MutexGuard<'_, Estimates> {
+        self.estimates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn nudge(&self) {

@@ -8,6 +8,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+use serde_json::value::RawValue;
 
 /// Parameters of a request that are kept; no method has as many.
 const PARAMETERS: usize = 8;
@@ -84,8 +85,8 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Id<'a> {
     Null,
-    Number(serde_json::Number),
-    Text(Cow<'a, str>),
+    /// A number or a text, as the client wrote it: the reply has the same, however many digits a number has.
+    Written(Cow<'a, str>),
 }
 
 /// A parameter. What no method takes is not kept.
@@ -225,14 +226,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Request<'a> {
                 let (mut id, mut method, mut parameters) = (None, None, None);
                 while let Some(Text(name)) = fields.next_key()? {
                     match &*name {
-                        "id" => id = Some(fields.next_value()?),
+                        "id" => id = Some(fields.next_value::<&RawValue>()?.get()),
                         "method" => method = Some(fields.next_value()?),
                         "params" => parameters = Some(fields.next_value()?),
                         _ => drop(fields.next_value::<IgnoredAny>()?),
                     }
                 }
                 let invalid = |id: Option<Id<'de>>, why| Ok(Request::Invalid { id: id.unwrap_or(Id::Null), why });
-                let id = match id.map(|id: Parameter<'de>| Id::try_from(id)) {
+                let id = match id.map(Id::parse) {
                     Some(Err(())) => return invalid(None, "invalid \"id\""),
                     id => id.and_then(Result::ok),
                 };
@@ -250,16 +251,62 @@ impl<'de: 'a, 'a> Deserialize<'de> for Request<'a> {
     }
 }
 
-impl<'a> TryFrom<Parameter<'a>> for Id<'a> {
-    type Error = ();
+impl<'a> Id<'a> {
+    /// Takes a JSON value that stands as an id.
+    fn parse(value: &'a str) -> Result<Self, ()> {
+        match value.as_bytes().first() {
+            Some(b'n') => Ok(Self::Null),
+            Some(b'"' | b'-' | b'0'..=b'9') => Ok(Self::Written(value.into())),
+            _ => Err(()),
+        }
+    }
 
-    fn try_from(value: Parameter<'a>) -> Result<Self, ()> {
-        match value {
-            Parameter::Null => Ok(Self::Null),
-            Parameter::Integer(number) => serde_json::Number::from_i128(number).map(Self::Number).ok_or(()),
-            Parameter::Float(number) => serde_json::Number::from_f64(number).map(Self::Number).ok_or(()),
-            Parameter::Text(text) => Ok(Self::Text(text)),
-            Parameter::Boolean(_) | Parameter::List(_) | Parameter::Object => Err(()),
+    fn into_owned(self) -> Id<'static> {
+        match self {
+            Self::Null => Id::Null,
+            Self::Written(text) => Id::Written(text.into_owned().into()),
+        }
+    }
+}
+
+impl Parameter<'_> {
+    fn into_owned(self) -> Parameter<'static> {
+        match self {
+            Self::Null => Parameter::Null,
+            Self::Boolean(value) => Parameter::Boolean(value),
+            Self::Integer(number) => Parameter::Integer(number),
+            Self::Float(number) => Parameter::Float(number),
+            Self::Text(text) => Parameter::Text(text.into_owned().into()),
+            Self::List(texts) => Parameter::List(texts.into_iter().map(|text| text.into_owned().into()).collect()),
+            Self::Object => Parameter::Object,
+        }
+    }
+}
+
+impl Parameters<'_> {
+    fn into_owned(self) -> Parameters<'static> {
+        match self {
+            Self::Listed(listed, count) => {
+                Parameters::Listed(listed.into_iter().map(Parameter::into_owned).collect(), count)
+            }
+            Self::Named(named) => {
+                let owned = named.into_iter().map(|(name, value)| (name.into_owned().into(), value.into_owned()));
+                Parameters::Named(owned.collect())
+            }
+        }
+    }
+}
+
+impl Request<'_> {
+    /// The same, apart from the line that it stood in.
+    pub fn into_owned(self) -> Request<'static> {
+        match self {
+            Self::Call { id, method, parameters } => Request::Call {
+                id: id.map(Id::into_owned),
+                method: method.into_owned().into(),
+                parameters: parameters.into_owned(),
+            },
+            Self::Invalid { id, why } => Request::Invalid { id: id.into_owned(), why },
         }
     }
 }
@@ -446,8 +493,7 @@ pub fn push_error(out: &mut Vec<u8>, error: &RpcError, id: &Id<'_>) {
 fn push_id(out: &mut Vec<u8>, id: &Id<'_>) {
     match id {
         Id::Null => out.extend_from_slice(b"null"),
-        Id::Number(number) => push_format(out, format_args!("{number}")),
-        Id::Text(text) => push_text(out, text),
+        Id::Written(text) => out.extend_from_slice(text.as_bytes()),
     }
 }
 
@@ -466,11 +512,11 @@ mod tests {
     fn requests_of_all_forms() {
         let request =
             one(r#" {"id":7,"jsonrpc":"2.0","more":{"a":[1]},"method":"m","params":["x",1,-2,true,null,1.5]} "#);
-        let Request::Call { id: Some(Id::Number(id)), method, parameters: Parameters::Listed(listed, 6) } = request
+        let Request::Call { id: Some(Id::Written(id)), method, parameters: Parameters::Listed(listed, 6) } = request
         else {
             panic!("another form")
         };
-        assert_eq!((id.as_u64(), &*method), (Some(7), "m"));
+        assert_eq!((&*id, &*method), ("7", "m"));
         let expected = [
             Parameter::Text("x".into()),
             Parameter::Integer(1),
@@ -481,10 +527,10 @@ mod tests {
         ];
         assert_eq!(listed, expected);
         let request = one(r#"{"method":"\u006d","id":"\n","params":{"a":["b",5,["c"],{}],"d":{}}}"#);
-        let Request::Call { id: Some(Id::Text(id)), method, parameters: Parameters::Named(named) } = request else {
+        let Request::Call { id: Some(Id::Written(id)), method, parameters: Parameters::Named(named) } = request else {
             panic!("another form")
         };
-        assert_eq!((&*id, &*method), ("\n", "m"));
+        assert_eq!((&*id, &*method), (r#""\n""#, "m"));
         assert_eq!(named[0], ("a".into(), Parameter::List(vec!["b".into()])));
         assert_eq!(named[1], ("d".into(), Parameter::Object));
         assert!(matches!(one(r#"{"method":"m"}"#), Request::Call { id: None, .. }));
@@ -495,6 +541,17 @@ mod tests {
         let many: Vec<String> = (0..99).map(|n| format!("\"{n}\":[]")).collect();
         let many = format!("{{\"method\":\"m\",\"id\":1,\"params\":{{{}}}}}", many.join(","));
         assert!(matches!(one(&many), Request::Call { parameters: Parameters::Named(named), .. } if named.len() == 8));
+    }
+
+    #[test]
+    fn an_id_comes_back_as_it_was_written() {
+        for id in ["18446744073709551616", "-9223372036854775809", "1.50", "1e400", "-0", r#""\u0078""#, "null"] {
+            let text = format!(r#"{{"method":"m","id": {id} }}"#);
+            let Request::Call { id: Some(parsed), .. } = one(&text).into_owned() else { panic!("{text}") };
+            let mut out = Vec::new();
+            push_id(&mut out, &parsed);
+            assert_eq!(String::from_utf8(out).unwrap(), id);
+        }
     }
 
     #[test]
@@ -534,11 +591,11 @@ mod tests {
         let mut out = Vec::new();
         begin_result(&mut out);
         push_text(&mut out, "a\"\n");
-        end_result(&mut out, &Id::Text("\\".into()));
+        end_result(&mut out, &Id::Written(r#""\\""#.into()));
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!(value, serde_json::json!({"jsonrpc": "2.0", "result": "a\"\n", "id": "\\"}));
         out.clear();
-        push_error(&mut out, &RpcError::unknown(&"é".repeat(500)), &Id::Number(5.into()));
+        push_error(&mut out, &RpcError::unknown(&"é".repeat(500)), &Id::Written("5".into()));
         let value: serde_json::Value = serde_json::from_slice(&out).unwrap();
         assert_eq!((value["error"]["code"].as_i64(), value["id"].as_i64()), (Some(-32601), Some(5)));
         assert!(value["error"]["message"].as_str().unwrap().len() < 300);

@@ -104,6 +104,8 @@ counts! {
     waits,
     /// Connections closed, as the client was silent or did not take replies.
     timeouts,
+    /// Connections closed, as they held the most bytes where there was no room for more.
+    evictions,
     /// Bytes read.
     bytes_read,
     /// Bytes written.

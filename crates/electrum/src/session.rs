@@ -15,6 +15,8 @@ use crate::{
 
 /// What a request costs before it does anything: to be parsed, found and answered.
 const REQUEST_COST: u64 = 5;
+/// What a message costs that is no request: to be looked at, and refused.
+const REFUSAL_COST: u64 = 5;
 /// Replies that are gathered before they are sent.
 const GATHERED: usize = 256 << 10;
 
@@ -48,33 +50,72 @@ pub struct Session {
     pub(crate) client: Client,
     /// Bytes that were looked through for the end of a request before.
     scanned: usize,
+    /// When others have their turn; never, where this is the only client.
+    turn_end: Option<Instant>,
+    batch: Option<Batch>,
+}
+
+/// A batch whose requests are answered over several turns.
+struct Batch {
+    requests: std::vec::IntoIter<Request<'static>>,
+    /// Bytes of the message.
+    length: usize,
+    /// The replies so far.
+    replies: Vec<u8>,
 }
 
 impl Session {
     /// A session of a client who has said nothing yet.
     pub fn new(service: &Arc<Service>, share: Share) -> Self {
-        Self { client: Client::new(service, share), scanned: 0 }
+        Self { client: Client::new(service, share), scanned: 0, turn_end: None, batch: None }
+    }
+
+    /// From then on others have their turn: unanswered requests are left for the next call of [`Session::feed`].
+    pub fn set_turn_end(&mut self, end: Instant) {
+        self.turn_end = Some(end);
+    }
+
+    /// How long the prefix must wait until it may spend again. Counts the wait.
+    pub(crate) fn debt(&self, now: Instant) -> Option<Duration> {
+        let debt = self.client.share.debt(now)?;
+        Counts::add(&self.client.service.counts.waits, 1);
+        Some(debt)
+    }
+
+    /// Bytes of a batch under way.
+    pub(crate) fn buffered(&self) -> usize {
+        self.batch.as_ref().map_or(0, |batch| batch.length + batch.replies.len())
+    }
+
+    fn is_turn_over(&self) -> bool {
+        self.turn_end.is_some_and(|end| Instant::now() >= end)
     }
 
     /// Answers the requests in `input`, a line each, to the end of `output`. What is not consumed is to be given again, with what
     /// comes behind it.
     pub fn feed(&mut self, input: &[u8], output: &mut Vec<u8>, now: Instant) -> Fed {
         let mut consumed = 0;
+        let mut is_first = true;
         loop {
             let rest = &input[consumed..];
             let more = |consumed| Fed { consumed, next: Next::More };
-            if self.client.closing {
+            if self.client.closing && self.batch.is_none() {
                 return Fed { consumed, next: Next::Close };
             }
-            if rest.is_empty() {
+            if rest.is_empty() && self.batch.is_none() {
                 return more(consumed);
             }
-            if let Some(debt) = self.client.share.debt(now) {
-                Counts::add(&self.client.service.counts.waits, 1);
+            if let Some(debt) = self.debt(now) {
                 return Fed { consumed, next: Next::Wait(debt) };
             }
-            if output.len() >= GATHERED {
+            // Something is answered in every turn, however short it is.
+            if output.len() >= GATHERED || !is_first && self.is_turn_over() {
                 return Fed { consumed, next: Next::Send };
+            }
+            is_first = false;
+            if let Some(batch) = self.batch.take() {
+                self.answer_batch(batch, output, now);
+                continue;
             }
             let limit = self.client.share.longest_request();
             let end = rest[self.scanned.min(rest.len())..].iter().position(|byte| *byte == b'\n');
@@ -92,7 +133,14 @@ impl Session {
             if self.asks_node(&message) {
                 return Fed { consumed, next: Next::Ask(end) };
             }
-            self.answer(message, end, output, now);
+            match message {
+                Ok(Message::Batch(requests)) => {
+                    let requests: Vec<_> = requests.into_iter().map(Request::into_owned).collect();
+                    let batch = Batch { requests: requests.into_iter(), length: end, replies: vec![b'['] };
+                    self.answer_batch(batch, output, now);
+                }
+                message => self.answer(message, end, output, now),
+            }
             consumed += end + 1;
         }
     }
@@ -131,8 +179,13 @@ impl Session {
         let begin = output.len();
         match message {
             Ok(Message::One(request)) => self.request(request, output, now),
-            Ok(Message::Batch(requests)) => self.batch(requests, output, now),
+            Ok(Message::Batch(requests)) => {
+                let mut replies = vec![b'['];
+                let is_whole = requests.into_iter().all(|request| self.batched(request, &mut replies, now));
+                self.end_batch(replies, is_whole, output);
+            }
             Err(error) => {
+                self.client.share.charge(REFUSAL_COST, now);
                 Counts::add(&self.client.service.counts.errors, 1);
                 rpc::push_error(output, &error, &Id::Null);
             }
@@ -143,28 +196,46 @@ impl Session {
         self.client.charge_bytes(length + output.len() - begin, now);
     }
 
-    fn batch(&mut self, requests: Vec<Request<'_>>, output: &mut Vec<u8>, now: Instant) {
-        let begin = output.len();
-        let limit = self.client.reply_limit();
-        output.push(b'[');
-        for request in requests {
-            let before = output.len();
-            self.request(request, output, now);
-            if output.len() == before {
-                continue;
-            }
-            output.push(b',');
-            if output.len() - begin > limit {
-                Counts::add(&self.client.service.counts.refused_replies, 1);
-                output.truncate(begin);
-                let text = format!("the replies of the batch have more than {limit} bytes: ask for less at once");
-                return rpc::push_error(output, &RpcError::excessive(text), &Id::Null);
+    /// Answers requests of a batch until the turn is over, and the batch where that was the last.
+    fn answer_batch(&mut self, mut batch: Batch, output: &mut Vec<u8>, now: Instant) {
+        let mut is_whole = true;
+        while is_whole && let Some(request) = batch.requests.next() {
+            is_whole = self.batched(request, &mut batch.replies, now);
+            let owes = self.client.share.debt(now).is_some();
+            if is_whole && (owes || self.is_turn_over()) && batch.requests.len() > 0 {
+                self.batch = Some(batch);
+                return;
             }
         }
-        match output.last_mut() {
-            Some(comma) if *comma == b',' => *comma = b']',
-            // There were notifications alone.
-            _ => output.truncate(begin),
+        let begin = output.len();
+        self.end_batch(batch.replies, is_whole, output);
+        if output.len() > begin {
+            output.push(b'\n');
+        }
+        self.client.charge_bytes(batch.length + output.len() - begin, now);
+    }
+
+    /// Answers a request of a batch, after the replies to those before. Returns false if they exceed the reply limit.
+    fn batched(&mut self, request: Request<'_>, replies: &mut Vec<u8>, now: Instant) -> bool {
+        let before = replies.len();
+        self.request(request, replies, now);
+        if replies.len() > before {
+            replies.push(b',');
+        }
+        replies.len() <= self.client.reply_limit()
+    }
+
+    fn end_batch(&mut self, mut replies: Vec<u8>, is_whole: bool, output: &mut Vec<u8>) {
+        if !is_whole {
+            let limit = self.client.reply_limit();
+            Counts::add(&self.client.service.counts.refused_replies, 1);
+            let text = format!("the replies of the batch have more than {limit} bytes: ask for less at once");
+            return rpc::push_error(output, &RpcError::excessive(text), &Id::Null);
+        }
+        // Notifications alone are not answered.
+        if let Some(comma) = replies.last_mut().filter(|last| **last == b',') {
+            *comma = b']';
+            output.append(&mut replies);
         }
     }
 

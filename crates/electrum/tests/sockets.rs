@@ -109,7 +109,11 @@ fn over_tls() {
     let mut roots = RootCertStore::empty();
     roots.add(rustls::pki_types::CertificateDer::from_pem_file(&chain).unwrap()).unwrap();
     let files = Files { chain, key, authorities: None, clients: Clients::Any, oldest: Version::V1_2, resume: false };
-    let server = start(&fixture, Settings::default(), Some(Arc::new(Tls::load(files, 0).unwrap())));
+    let settings = Settings { patience: Duration::from_secs(5), ..Settings::default() };
+    let server = start(&fixture, settings, Some(Arc::new(Tls::load(files, 0).unwrap())));
+    // A handshake that never goes on, or never begins.
+    let mut stalled = [server.tls()[0], server.web_socket_tls()[0]].map(|to| TcpStream::connect(to).unwrap());
+    stalled[0].write_all(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03").unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_safe_default_protocol_versions().unwrap();
     let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
@@ -142,6 +146,68 @@ fn over_tls() {
     // An alert, or a reset.
     let _ = plain.read_to_end(&mut rest);
     assert!(rest.len() < 100);
+    stalled.iter_mut().for_each(ends);
+}
+
+/// Waits for the end of a connection.
+fn ends(stream: &mut TcpStream) {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    loop {
+        match stream.read(&mut [0; 4096]) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) => return assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+    }
+}
+
+/// Whatever is begun is finished in time, or ends; bytes that come meanwhile are no reason to wait longer.
+#[test]
+fn what_is_half_done_ends_in_time() {
+    let Some(fixture) = Fixture::new(10) else { return };
+    let settings = Settings { patience: Duration::from_secs(2), ..Settings::default() };
+    let server = start(&fixture, settings, None);
+    let to = server.web_socket()[0];
+    let silent = TcpStream::connect(to).unwrap();
+    let mut half = TcpStream::connect(to).unwrap();
+    half.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n").unwrap();
+    let mut dripping = connect(&server);
+    dripping.write_all(HELLO.as_bytes()).unwrap();
+    let open = |first: &[u8]| {
+        let (socket, _) = tungstenite::client("ws://localhost/", TcpStream::connect(to).unwrap()).unwrap();
+        let mut stream = socket.get_ref().try_clone().unwrap();
+        stream.write_all(first).unwrap();
+        stream
+    };
+    // A message that lacks its end, pings between its parts, and parts without bytes. The mask is 0.
+    let [begin, part, ping] = [0x01, 0x00, 0x89].map(|first| [first, 0x80, 0, 0, 0, 0]);
+    let half_message = open(&[0x81, 0xfe, 0x10, 0x00, 0, 0, 0, 0, b'{']);
+    let (mut with_pings, mut empty) = (open(&begin), open(&begin));
+    let mut pinging = open(&ping);
+    let start = std::time::Instant::now();
+    let is_open = |stream: &TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        let read = loop {
+            match (&*stream).read(&mut [0; 4096]) {
+                Ok(count) if count > 0 => {}
+                read => break read,
+            }
+        };
+        stream.set_nonblocking(false).unwrap();
+        read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    };
+    while [&dripping, &with_pings, &empty].into_iter().any(is_open) {
+        assert!(start.elapsed() < PATIENCE, "bytes that arrive keep a half request open");
+        // One that has ended takes no more.
+        let _ = dripping.write_all(b" ");
+        let _ = with_pings.write_all(&[ping, part].concat());
+        let _ = empty.write_all(&part.repeat(100));
+        pinging.write_all(&ping).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    [silent, half, half_message].iter_mut().for_each(ends);
+    // A client that only pings has nothing half done.
+    assert!(is_open(&pinging));
 }
 
 /// Sends a message, and reads the one that answers it.

@@ -140,7 +140,7 @@ impl Request<'_> {
             ["mempool"] => json(&mempool::value(self.service)),
             ["mempool", "txids"] => json(&mempool::hashes(self.service)),
             ["mempool", "recent"] => json(&mempool::recent(self.service)),
-            ["fee-estimates"] => json(&mempool::estimates(self.service, self.edition)?),
+            ["fee-estimates"] => json(&mempool::estimates(self.service, self.edition)),
             ["address-prefix", _] => Err(Failure::bad_request("address search disabled")),
             _ => Err(unknown(path)),
         }

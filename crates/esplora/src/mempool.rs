@@ -3,10 +3,7 @@ use std::collections::BTreeMap;
 
 use electrum::Service;
 
-use crate::{
-    reply::Failure,
-    values::{Id, MempoolValue, RecentValue},
-};
+use crate::values::{Id, MempoolValue, RecentValue};
 
 /// Numbers of blocks that fees are estimated for: electrs's.
 const TARGETS: [u64; 28] =
@@ -18,7 +15,7 @@ const RATE: f64 = 100_000.0;
 pub fn value(service: &Service) -> MempoolValue {
     let mempool = service.mempool();
     let (vsize, total_fee) = mempool.size_and_fees();
-    let fee_histogram = mempool.histogram().into_iter().map(|(rate, size)| (rate as f64 / 10.0, size)).collect();
+    let fee_histogram = mempool.whole_histogram().into_iter().map(|(rate, size)| (rate as f64 / 10.0, size)).collect();
     MempoolValue { count: mempool.len(), vsize, total_fee, fee_histogram }
 }
 
@@ -41,12 +38,8 @@ pub fn recent(service: &Service) -> Vec<RecentValue> {
 
 /// By number of blocks the fee with which a transaction is in one of them, in satoshis for a virtual byte. Without a node, or
 /// where it cannot tell, there is none.
-pub fn estimates(service: &Service, edition: u64) -> Result<BTreeMap<u64, f64>, Failure> {
-    let mut estimates = BTreeMap::new();
-    let Some(node) = service.node() else { return Ok(estimates) };
-    for target in TARGETS {
-        let estimate = node.estimate_fee(edition, target, None).map_err(|error| Failure::internal(&error))?;
-        estimates.extend(estimate.map(|fee| (target, fee * RATE)));
-    }
-    Ok(estimates)
+pub fn estimates(service: &Service, edition: u64) -> BTreeMap<u64, f64> {
+    let Some(node) = service.node() else { return BTreeMap::new() };
+    let estimate = |target| Some((target, node.estimate_fee(edition, target, None)? * RATE));
+    TARGETS.into_iter().filter_map(estimate).collect()
 }

@@ -29,11 +29,13 @@ pub struct Reader<'a> {
     pub cost: u64,
     /// Transactions that inputs spend from.
     spent_from: HashMap<Hash, Option<Vec<u8>>>,
+    /// Headers by height: each block's median time needs eleven, most of which its neighbours need, too.
+    headers: HashMap<u32, Option<(Hash, BlockHeader)>>,
 }
 
 impl<'a> Reader<'a> {
     pub fn new(branch: &'a Branch, service: &'a Service, room: u64) -> Self {
-        Self { branch, service, room, cost: READ_COST, spent_from: HashMap::new() }
+        Self { branch, service, room, cost: READ_COST, spent_from: HashMap::new(), headers: HashMap::new() }
     }
 
     /// Charges for what was read.
@@ -91,6 +93,16 @@ impl<'a> Reader<'a> {
 
     /// The header at a height, with its hash.
     pub fn header(&mut self, height: u32) -> Result<Option<(Hash, BlockHeader)>, Failure> {
+        if let Some(header) = self.headers.get(&height) {
+            return Ok(*header);
+        }
+        self.cost += READ_COST;
+        let header = self.read_header(height)?;
+        self.headers.insert(height, header);
+        Ok(header)
+    }
+
+    fn read_header(&self, height: u32) -> Result<Option<(Hash, BlockHeader)>, Failure> {
         let header = self.branch.header(height)?.and_then(|bytes| BlockHeader::parse(&bytes));
         Ok(self.branch.headers().hash(height).copied().zip(header))
     }

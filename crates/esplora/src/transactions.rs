@@ -111,6 +111,9 @@ fn output_value(network: Network, output: Output<'_>) -> OutputValue {
     }
 }
 
+/// The script that anybody spends without a witness, so that a child can pay for its parent (pay to anchor, P2A).
+const PAY_TO_ANCHOR: &[u8] = &[0x51, 0x02, 0x4e, 0x73];
+
 fn kind(script: &Script) -> &'static str {
     match () {
         () if script.is_empty() => "empty",
@@ -121,6 +124,7 @@ fn kind(script: &Script) -> &'static str {
         () if script.is_p2wpkh() => "v0_p2wpkh",
         () if script.is_p2wsh() => "v0_p2wsh",
         () if script.is_p2tr() => "v1_p2tr",
+        () if script.as_bytes() == PAY_TO_ANCHOR => "anchor",
         () => "unknown",
     }
 }

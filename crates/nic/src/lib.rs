@@ -53,5 +53,5 @@ pub use path::DataPath;
 pub use prefix::{Prefix, Sharer};
 pub use rtl::{RtlBackend, RtlConfig};
 pub use streams::{StreamLimits, Streams, WithStreams};
-pub use sys::pin_thread;
+pub use sys::{pin_thread, yield_to_others};
 pub use udp::{UdpBackend, UdpConfig, UdpTransmitter};

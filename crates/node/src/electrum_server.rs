@@ -54,6 +54,8 @@ pub fn limits(config: &Electrum) -> Limits {
         prefix_cost: config.prefix_cost,
         reply: config.reply_size,
         request: config.request_size,
+        buffers: config.buffer_size,
+        prefix_buffers: config.prefix_buffer_size,
         trusted: config.trusted.clone(),
     }
 }

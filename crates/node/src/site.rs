@@ -6,6 +6,7 @@ use esplora::Api;
 use kv::service::Service;
 
 use crate::{
+    config::Electrum,
     http::{Get, Reply, Site},
     listings::{Listings, Refusal},
     metrics,
@@ -31,6 +32,21 @@ source: quick-start.md to begin with, operations.md for what the figures mean, p
 "
 );
 
+/// What the root of Esplora's API says.
+const ESPLORA: &str = "Esplora's API over Bitcoin blocks
+
+/api/blocks/tip/height   height of the last block
+/api/blocks[/HEIGHT]     ten blocks, downwards
+/api/block/HASH          a block
+/api/tx/TXID             a transaction
+/api/address/ADDRESS     sums that an address received and spent
+/api/mempool             unconfirmed transactions
+/api/fee-estimates       fees by number of blocks
+POST /api/tx             broadcasts a transaction
+
+All of them are in docs/electrum.md of the source.
+";
+
 /// What the root says of a key-value store.
 const STORE: &str = concat!(
     "Turnpike ",
@@ -48,25 +64,60 @@ pub struct NodeSite {
     shared: Arc<Shared>,
     listings: Listings,
     esplora: Option<Api>,
+    /// Origins whose pages may use Esplora's API; `*` is all of them.
+    origins: Vec<String>,
 }
 
 impl NodeSite {
     /// Of a node with these figures and lists.
     pub fn new(shared: Arc<Shared>, listings: Listings) -> Self {
-        Self { shared, listings, esplora: None }
+        Self { shared, listings, esplora: None, origins: Vec::new() }
     }
 
     /// With Esplora's API, where there is one.
-    pub fn with_esplora(self, esplora: Option<Api>) -> Self {
-        Self { esplora, ..self }
+    pub fn with_esplora(self, esplora: Option<Api>, config: &Electrum) -> Self {
+        Self { esplora, origins: config.esplora_origins.clone(), ..self }
     }
+
+    /// Esplora's answer at `path`, relative to its root.
+    fn answer_esplora(&self, api: &Api, path: &str, get: &Get<'_>) -> Reply {
+        let reply = if path.is_empty() || path == "/" {
+            Reply::text(ESPLORA)
+        } else {
+            let esplora::Reply { status, kind, max_age, body } = api.answer(path, get.posted, get.from, Instant::now());
+            Reply::bytes(kind, body).with_status(status).with_max_age(max_age)
+        };
+        self.allow_origin(get, reply)
+    }
+
+    /// Lets the page that asks read a reply, where its origin is one that may.
+    fn allow_origin(&self, get: &Get<'_>, reply: Reply) -> Reply {
+        if self.origins.iter().any(|origin| origin == "*") {
+            return reply.with_header("Access-Control-Allow-Origin", "*");
+        }
+        // A cached reply is for one origin.
+        let reply = if self.origins.is_empty() { reply } else { reply.with_header("Vary", "Origin") };
+        match self.origins.iter().find(|origin| get.origin == Some(origin)) {
+            Some(origin) => reply.with_header("Access-Control-Allow-Origin", origin),
+            None => reply,
+        }
+    }
+}
+
+/// The path relative to `/api`.
+fn below_api(path: &str) -> Option<&str> {
+    path.strip_prefix("/api").filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Site for NodeSite {
     fn answer(&self, get: &Get<'_>) -> Reply {
-        if let (Some(api), Some(path)) = (&self.esplora, get.path.strip_prefix("/api")) {
-            let esplora::Reply { status, kind, max_age, body } = api.answer(path, get.posted, get.from, Instant::now());
-            return Reply::bytes(kind, body).with_status(status).with_max_age(max_age);
+        match (&self.esplora, below_api(get.path)) {
+            (Some(api), Some(path)) => return self.answer_esplora(api, path, get),
+            (None, Some(_)) => {
+                let off = "Esplora's API is off here: set electrum.esplora = true\n";
+                return Reply::text(off).with_status("404 Not Found");
+            }
+            (_, None) => {}
         }
         if let (Some(order), Some(path)) = (self.shared.order(), get.path.strip_prefix("/replica/")) {
             return match order.sync.answer(path, get.query) {
@@ -79,10 +130,7 @@ impl Site for NodeSite {
             "/metrics" => Reply::metrics(metrics::of(&self.shared)),
             "/health" => Reply::text("ok\n"),
             "/ready" => match self.shared.unready() {
-                None => match self.shared.order().and_then(|order| order.note()) {
-                    None => Reply::text("ready\n"),
-                    Some(note) => Reply::text(format!("ready: {note}\n")),
-                },
+                None => Reply::text("ready\n"),
                 Some(reason) => Reply::text(format!("{reason}\n")).with_status("503 Service Unavailable"),
             },
             _ => match self.listings.answer(get.path, get.query) {
@@ -97,7 +145,18 @@ impl Site for NodeSite {
     }
 
     fn takes_posts(&self, path: &str) -> bool {
-        self.esplora.is_some() && path.starts_with("/api")
+        self.esplora.is_some() && below_api(path).is_some()
+    }
+
+    fn preflight(&self, get: &Get<'_>) -> Option<Reply> {
+        let is_open = self.takes_posts(get.path) && !self.origins.is_empty();
+        is_open.then(|| {
+            let reply = Reply::empty()
+                .with_header("Access-Control-Allow-Methods", "GET, HEAD, POST")
+                .with_header("Access-Control-Allow-Headers", "Content-Type")
+                .with_header("Access-Control-Max-Age", "600");
+            self.allow_origin(get, reply)
+        })
     }
 }
 

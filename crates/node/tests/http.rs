@@ -52,10 +52,13 @@ fn metrics_and_health_are_served() {
     assert!(get(address, "/ready?verbose").ends_with("\r\n\r\nready\n"));
     let root = get(address, "/");
     assert!(["/metrics", "/health", "The book"].iter().all(|part| root.contains(part)), "{root}");
-    let head = request(address, "HEAD /health HTTP/1.1\r\nConnection: close\r\n\r\n");
+    let head = request(address, "HEAD /health HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n");
     assert!(head.contains("Content-Length: 3\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     assert!(get(address, "/etc/passwd").starts_with("HTTP/1.1 404 "));
-    assert!(request(address, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    assert!(
+        request(address, "POST /metrics HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n")
+            .starts_with("HTTP/1.1 405 ")
+    );
     assert!(request(address, "\u{1}\u{2} nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
     let endless = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(100_000));
     assert!(request(address, &endless).starts_with("HTTP/1.1 431 "));
@@ -175,8 +178,9 @@ fn a_connection_is_kept_for_further_requests() {
         assert_eq!(client.get(path), format!("{path}\n"));
     }
     // Many at once, in pieces: the replies come in their order.
-    let many: String =
-        (0..100).map(|n| format!("GET /{} HTTP/1.1\r\n\r\n", if n % 2 == 0 { "quick" } else { "b" })).collect();
+    let many: String = (0..100)
+        .map(|n| format!("GET /{} HTTP/1.1\r\nHost: node\r\n\r\n", if n % 2 == 0 { "quick" } else { "b" }))
+        .collect();
     let (one, other) = many.split_at(many.len() / 2 + 7);
     client.send(one);
     assert_eq!(client.reply().1, b"/quick\n");
@@ -190,7 +194,7 @@ fn a_connection_is_kept_for_further_requests() {
     thread::sleep(Duration::from_millis(100));
     assert_eq!(client.reply().1.len(), 16 << 20);
     assert_eq!(client.reply().1, b"/quick\n");
-    client.send("GET /quick HTTP/1.1\r\nConnection: close\r\n\r\nGET /quick HTTP/1.1\r\n\r\n");
+    client.send("GET /quick HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\nGET /quick HTTP/1.1\r\n\r\n");
     let (head, _) = client.reply();
     assert!(head.contains("Connection: close\r\n"), "{head}");
     assert!(client.has_ended());
@@ -204,9 +208,12 @@ fn a_connection_is_kept_for_further_requests() {
 fn what_is_refused_ends_the_connection_and_says_why() {
     let server = Server::start(&["127.0.0.0/8"]);
     for (text, status) in [
-        ("POST /quick HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc", "405 Method Not Allowed"),
+        (
+            "POST /quick HTTP/1.1\r\nHost: node\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc",
+            "405 Method Not Allowed",
+        ),
         ("PUT /quick HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "405 Method Not Allowed"),
-        ("GET /quick HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", "413 Content Too Large"),
+        ("GET /quick HTTP/1.1\r\nHost: node\r\nContent-Length: 3\r\n\r\nabc", "413 Content Too Large"),
         ("nonsense\r\n\r\n", "400 Bad Request"),
         (&format!("GET /quick HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(100)), "431 Request Header Fields Too Large"),
         (&format!("GET /{}", "a".repeat(8 << 10)), "431 Request Header Fields Too Large"),
@@ -277,6 +284,34 @@ fn a_prefix_has_a_part_of_the_connections() {
     server.open.send(()).unwrap();
     assert_eq!(own[0].reply().1, b"slow\n");
     assert_eq!(own[2].get("/quick"), "/quick\n");
+}
+
+#[test]
+fn replies_that_nobody_takes_hold_nobody_up() {
+    // 127.0.0.0/24 is a stranger, whose replies of 16 MiB are more than its part of the memory.
+    let server = Server::start(&["127.0.1.0/24"]);
+    let mut slow = Vec::from_iter((0..8).map(|_| {
+        let mut client = server.connect();
+        client.ask("/large");
+        client
+    }));
+    // Each reply has begun once it was made, whether or not its connection was closed since.
+    for client in &slow {
+        client.0.get_ref().peek(&mut [0]).unwrap();
+    }
+    assert_eq!(server.connect().get("/quick"), "/quick\n");
+    let whole = slow.iter_mut().filter_map(|client| {
+        let mut bytes = 0;
+        let mut room = vec![0; 1 << 20];
+        while let Ok(count @ 1..) = client.0.read(&mut room) {
+            bytes += count;
+            if bytes >= 16 << 20 {
+                return Some(());
+            }
+        }
+        None
+    });
+    assert!((1..=4).contains(&whole.count()), "64 MiB are a prefix's part");
 }
 
 #[test]

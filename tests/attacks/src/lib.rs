@@ -4,6 +4,8 @@
 //! node that it started.
 #![allow(clippy::unwrap_used, reason = "a test ends where its setting cannot be made")]
 
+pub mod bitcoind;
+
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -33,6 +35,18 @@ pub const fn secret(number: u8) -> [u8; 32] {
     let mut key = [0; 32];
     key[31] = number;
     key
+}
+
+/// A connection from a local address.
+pub fn connect(local: Ipv4Addr, to: SocketAddr) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &SocketAddrV4::new(local, 0)).unwrap();
+    connect(&socket, &to).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream
 }
 
 /// A node under attack, and its data directory.
@@ -119,14 +133,7 @@ impl Victim {
 
     /// A connection to the node from a local address.
     pub fn connect(&self, local: Ipv4Addr) -> TcpStream {
-        use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-        bind(&socket, &SocketAddrV4::new(local, 0)).unwrap();
-        connect(&socket, &self.address()).unwrap();
-        let stream = TcpStream::from(socket);
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream
+        connect(local, self.address())
     }
 
     /// What the node answers on its HTTP address, or as much of it as came in time.

@@ -7,14 +7,16 @@ use std::{
 
 use super::socket::Socket;
 use crate::{
+    buffers::{Buffered, Evict},
     service::{Announcement, Counts, Service},
     session::{Next, Session},
 };
 
 /// Bytes read at once.
 const READ: usize = 64 << 10;
-/// Times that a connection is read from before others have their turn.
-const TURNS: usize = 8;
+/// How long a connection has its turn while others wait. A request that was begun is answered, of a batch each by
+/// itself.
+const TURN: Duration = Duration::from_micros(500);
 /// Bytes that a client may send after its last reply: a message that is too long, say.
 const DISCARDED: usize = 16 << 20;
 /// Bytes of notifications that may wait for a client who does not take them.
@@ -32,7 +34,7 @@ pub enum Waits {
     Write,
     /// That its prefix may spend again.
     Credit(Instant),
-    /// Nothing: its turn is over, and there is more.
+    /// Its next turn: this one is over, and there may be more.
     Turn,
     /// The answer to its question.
     Answer,
@@ -47,6 +49,8 @@ pub struct Connection {
     session: Option<Session>,
     /// What only the node can answer, with the session, until it is taken.
     question: Option<(Session, Vec<u8>)>,
+    /// Bytes of the question that is under way.
+    asked: usize,
     /// What the client is to be told after the answer.
     untold: Vec<Arc<Announcement>>,
     service: Arc<Service>,
@@ -63,13 +67,20 @@ pub struct Connection {
     discarded: Option<usize>,
     /// When a request was last whole, and when the client last took all replies.
     active: Instant,
-    /// Since when there is half a request, or there are replies that are not taken.
+    /// Since when there is half a request or half a handshake, or there are replies that are not taken.
     stuck: Option<Instant>,
+    /// Its account of the memory that all connections share.
+    buffered: Buffered,
 }
 
 impl Connection {
-    pub fn new(socket: Socket, session: Session, now: Instant) -> Self {
+    /// A connection that was accepted. `evict` has it closed where it holds the most of the memory that all share.
+    pub fn new(socket: Socket, session: Session, evict: Evict, now: Instant) -> Self {
         Self {
+            buffered: session.client.share.buffered(evict),
+            // A handshake is waited for from the beginning.
+            stuck: socket.is_midway().then_some(now),
+            asked: 0,
             socket,
             service: Arc::clone(&session.client.service),
             session: Some(session),
@@ -82,20 +93,23 @@ impl Connection {
             closing: false,
             discarded: None,
             active: now,
-            stuck: None,
         }
     }
 
     /// Sends, reads, answers, and sends again, as far as that goes without waiting. `room` is for what is read.
     pub fn turn(&mut self, room: &mut [u8; READ], now: Instant) -> Waits {
         let waits = self.try_turn(room, now).unwrap_or(Waits::Closed);
-        let is_stuck = waits == Waits::Read && (self.closing || !self.pending.is_empty()) || waits == Waits::Write;
+        let is_half = !self.has_more && !self.pending.is_empty() || self.socket.is_midway();
+        let is_stuck = waits == Waits::Write || waits != Waits::Answer && (self.closing || is_half);
         self.stuck = if is_stuck { self.stuck.or(Some(now)) } else { None };
+        self.account();
         waits
     }
 
     fn try_turn(&mut self, room: &mut [u8; READ], now: Instant) -> io::Result<Waits> {
-        for _ in 0..TURNS {
+        let end = Instant::now() + TURN;
+        self.socket.begin_turn();
+        loop {
             if !self.send()? {
                 return Ok(Waits::Write);
             }
@@ -104,24 +118,42 @@ impl Connection {
             }
             let Some(session) = &mut self.session else { return Ok(Waits::Answer) };
             if !self.has_more {
-                match self.socket.read(room) {
+                // A prefix in debt is not read from: unread bytes cost nothing.
+                if let Some(debt) = session.debt(now) {
+                    return Ok(Waits::Credit(now + debt));
+                }
+                let read = self.socket.read(room);
+                session.client.share.charge(self.socket.take_cost(), now);
+                match read {
                     Ok(0) => return Ok(Waits::Closed),
                     Ok(count) => {
                         Counts::add(&self.service.counts.bytes_read, count as u64);
+                        // Without memory this connection ends, and nothing else.
+                        self.pending.try_reserve(count).map_err(|_| ErrorKind::OutOfMemory)?;
                         self.pending.extend_from_slice(&room[..count]);
                     }
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        return Ok(if self.socket.has_unsent() { Waits::Write } else { Waits::Read });
+                        return Ok(match (self.socket.is_spent(), self.socket.has_unsent()) {
+                            (_, true) => Waits::Write,
+                            (true, false) => Waits::Turn,
+                            (false, false) => Waits::Read,
+                        });
                     }
                     Err(error) if error.kind() == ErrorKind::FileTooLarge => {
                         session.refuse_long(&mut self.unsent);
                         self.closing = true;
                         continue;
                     }
+                    // The client gets the reason, in an HTTP error or in a Close.
+                    Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                        self.closing = true;
+                        continue;
+                    }
                     Err(error) => return Err(error),
                 }
             }
+            session.set_turn_end(end);
             let fed = session.feed(&self.pending, &mut self.unsent, now);
             if fed.consumed > 0 {
                 self.active = now;
@@ -141,15 +173,27 @@ impl Connection {
                 }
                 Next::Ask(length) => {
                     // The line's end goes with it.
-                    let message = self.pending.drain(..=length).take(length).collect();
+                    let message: Vec<u8> = self.pending.drain(..=length).take(length).collect();
+                    self.asked = message.len();
                     self.question = self.session.take().map(|session| (session, message));
                     self.send()?;
                     return Ok(Waits::Answer);
                 }
                 Next::Close => self.closing = true,
             }
+            if Instant::now() >= end {
+                return Ok(if self.send()? { Waits::Turn } else { Waits::Write });
+            }
         }
-        Ok(if self.send()? { Waits::Turn } else { Waits::Write })
+    }
+
+    /// Reports how many bytes it holds.
+    fn account(&mut self) {
+        let session = self.session.as_ref().map_or(0, Session::buffered);
+        let unsent = self.unsent.len() - self.sent;
+        let bytes = self.pending.len() + unsent + self.asked + session + self.socket.buffered();
+        let evicted = self.buffered.set(bytes);
+        Counts::add(&self.service.counts.evictions, evicted);
     }
 
     /// Waits for the client to close. What it still sends is read: a socket that is closed with bytes unread takes back the last reply.
@@ -200,6 +244,7 @@ impl Connection {
     pub fn answered(&mut self, session: Session, reply: &[u8], now: Instant) -> bool {
         self.session = Some(session);
         self.active = now;
+        self.asked = 0;
         self.unsent.extend_from_slice(reply);
         std::mem::take(&mut self.untold).iter().all(|announcement| self.announce(announcement, now))
     }

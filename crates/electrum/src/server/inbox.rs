@@ -2,14 +2,14 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use nic::Waker;
 
 use crate::{service::Announcement, session::Session};
 
-/// Where an answer goes.
+/// A connection of a worker: where an answer goes, for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The place of the connection.
@@ -30,22 +30,44 @@ pub struct Answer {
 pub struct Inbox {
     announcements: Arc<Mutex<Vec<Arc<Announcement>>>>,
     answers: Arc<Mutex<Vec<Answer>>>,
+    /// Connections that are to be closed.
+    evicted: Arc<Mutex<Vec<Asked>>>,
     waker: Waker,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Inbox {
     pub fn new() -> io::Result<Self> {
-        Ok(Self { announcements: Arc::default(), answers: Arc::default(), waker: Waker::new()? })
+        Ok(Self {
+            announcements: Arc::default(),
+            answers: Arc::default(),
+            evicted: Arc::default(),
+            waker: Waker::new()?,
+        })
     }
 
     pub fn announce(&self, announcement: &Arc<Announcement>) {
-        self.announcements.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(announcement));
+        lock(&self.announcements).push(Arc::clone(announcement));
         self.wake();
     }
 
     pub fn answer(&self, answer: Answer) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
+        lock(&self.answers).push(answer);
         self.wake();
+    }
+
+    /// Has a connection closed, as it holds more bytes than any other.
+    pub fn evict(&self, connection: Asked) {
+        lock(&self.evicted).push(connection);
+        self.wake();
+    }
+
+    /// The connections that are to be closed.
+    pub fn take_evicted(&self) -> Vec<Asked> {
+        std::mem::take(&mut *lock(&self.evicted))
     }
 
     pub fn wake(&self) {
@@ -56,8 +78,8 @@ impl Inbox {
     pub fn take(&self) -> (Vec<Answer>, Vec<Arc<Announcement>>) {
         // In this order one that comes meanwhile leaves the waker readable.
         let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
-        let answers = std::mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner));
-        let announcements = std::mem::take(&mut *self.announcements.lock().unwrap_or_else(PoisonError::into_inner));
+        let answers = std::mem::take(&mut *lock(&self.answers));
+        let announcements = std::mem::take(&mut *lock(&self.announcements));
         (answers, announcements)
     }
 }

@@ -1,6 +1,7 @@
 //! The sockets and the threads: each thread accepts connections and serves those that it has accepted.
 mod asker;
 mod connection;
+mod handshake;
 mod inbox;
 mod socket;
 mod transport;
@@ -23,6 +24,9 @@ use crate::service::{Announcement, Service};
 use asker::Asker;
 use inbox::Inbox;
 use worker::{Listener, Worker};
+
+/// What a control frame of a WebSocket costs, in microseconds of work: mostly the system call that sends its answer.
+const CONTROL_FRAME_COST: u64 = 5;
 
 /// Where to serve.
 #[derive(Debug, Default)]

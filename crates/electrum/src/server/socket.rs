@@ -10,6 +10,10 @@ use rustls::ServerConnection;
 
 use super::{transport::Transport, web_socket::WebSocket};
 
+/// Bytes of TLS records or of WebSocket frames that take a microsecond to decode: the shortest frame has six, and takes
+/// 150 ns.
+const DECODED: usize = 40;
+
 /// A socket that does not block.
 pub struct Socket {
     stream: Arc<TcpStream>,
@@ -28,9 +32,51 @@ impl Socket {
         let transport = Transport::new(Arc::clone(&stream), tls)?;
         let carrier = match longest {
             None => Carrier::Lines(transport),
-            Some(longest) => Carrier::Messages(Box::new(WebSocket::new(transport, longest)?)),
+            Some(longest) => Carrier::Messages(Box::new(WebSocket::new(transport, longest))),
         };
         Ok(Self { stream, carrier })
+    }
+
+    /// Begins a turn, in which only so much is read.
+    pub fn begin_turn(&mut self) {
+        match &mut self.carrier {
+            Carrier::Lines(transport) => transport.begin_turn(),
+            Carrier::Messages(socket) => socket.begin_turn(),
+        }
+    }
+
+    /// Whether reading ended because the turn did: there may be more.
+    pub fn is_spent(&self) -> bool {
+        match &self.carrier {
+            Carrier::Lines(transport) => transport.is_spent(),
+            Carrier::Messages(socket) => socket.is_spent(),
+        }
+    }
+
+    /// About the microseconds that decoding took since this was last called. Decoded requests come on top.
+    pub fn take_cost(&mut self) -> u64 {
+        let (bytes, is_decoded, control_frames) = match &mut self.carrier {
+            Carrier::Lines(transport) => (transport.take_read(), transport.is_tls(), 0),
+            Carrier::Messages(socket) => (socket.take_read(), true, socket.take_control_frames()),
+        };
+        let decoding = if is_decoded { bytes.div_ceil(DECODED) as u64 } else { 0 };
+        decoding + control_frames * super::CONTROL_FRAME_COST
+    }
+
+    /// Whether a handshake or a message has begun and is not finished.
+    pub fn is_midway(&self) -> bool {
+        match &self.carrier {
+            Carrier::Lines(transport) => transport.is_handshaking(),
+            Carrier::Messages(socket) => socket.is_midway(),
+        }
+    }
+
+    /// Bytes of buffers.
+    pub fn buffered(&self) -> usize {
+        match &self.carrier {
+            Carrier::Lines(transport) => transport.buffered(),
+            Carrier::Messages(socket) => socket.buffered(),
+        }
     }
 
     /// Sends nothing more.

@@ -1,16 +1,34 @@
 //! The bytes of a connection: as they are, or in TLS.
 use std::{
-    io::{self, Read, Write},
+    io::{self, ErrorKind, Read, Write},
     net::TcpStream,
     sync::Arc,
 };
 
 use rustls::{ServerConnection, Stream};
 
+/// Bytes that are read from a socket before other connections have their turn: 10,000 of the shortest frames of a
+/// WebSocket, which take a millisecond or two.
+const TURN_BYTES: usize = 64 << 10;
+/// Bytes that a TLS connection holds while a handshake or a record is incomplete, about.
+const TLS_BYTES: usize = 32 << 10;
+
 /// A stream that does not block.
 pub struct Transport {
-    stream: Arc<TcpStream>,
+    socket: Metered,
     tls: Option<Box<ServerConnection>>,
+}
+
+/// A socket that meters its reads. TLS and WebSocket read as long as there is something, so it is here that a turn
+/// ends.
+struct Metered {
+    stream: Arc<TcpStream>,
+    /// Bytes that may still be read in this turn.
+    left: usize,
+    /// Whether more was asked for.
+    is_spent: bool,
+    /// Bytes that were read and not reported yet.
+    read: usize,
 }
 
 impl Transport {
@@ -18,39 +36,91 @@ impl Transport {
         stream.set_nonblocking(true)?;
         // Replies are sent as they are ready.
         stream.set_nodelay(true)?;
-        Ok(Self { stream, tls: tls.map(Box::new) })
+        let socket = Metered { stream, left: TURN_BYTES, is_spent: false, read: 0 };
+        Ok(Self { socket, tls: tls.map(Box::new) })
+    }
+
+    /// Begins a turn, in which [`TURN_BYTES`] may be read.
+    pub fn begin_turn(&mut self) {
+        (self.socket.left, self.socket.is_spent) = (TURN_BYTES, false);
+    }
+
+    /// Whether reading ended because the turn did: there may be more.
+    pub fn is_spent(&self) -> bool {
+        self.socket.is_spent
+    }
+
+    /// Bytes that came over the wire since this was last called.
+    pub fn take_read(&mut self) -> usize {
+        std::mem::take(&mut self.socket.read)
     }
 
     /// Whether bytes that were taken are not sent yet.
     pub fn has_unsent(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
+
+    /// Whether the TLS handshake is not done.
+    pub fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// Whether bytes go over the wire in another form than they are read.
+    pub fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Bytes of buffers.
+    pub fn buffered(&self) -> usize {
+        if self.is_handshaking() || self.has_unsent() { TLS_BYTES } else { 0 }
+    }
 }
 
 impl Read for Transport {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let mut stream = &*self.stream;
         match &mut self.tls {
-            None => stream.read(room),
-            Some(tls) => Stream::new(&mut **tls, &mut stream).read(room),
+            None => self.socket.read(room),
+            Some(tls) => Stream::new(&mut **tls, &mut self.socket).read(room),
         }
     }
 }
 
 impl Write for Transport {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut stream = &*self.stream;
         match &mut self.tls {
-            None => stream.write(bytes),
-            Some(tls) => Stream::new(&mut **tls, &mut stream).write(bytes),
+            None => self.socket.write(bytes),
+            Some(tls) => Stream::new(&mut **tls, &mut self.socket).write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let mut stream = &*self.stream;
         match &mut self.tls {
             None => Ok(()),
-            Some(tls) => Stream::new(&mut **tls, &mut stream).flush(),
+            Some(tls) => Stream::new(&mut **tls, &mut self.socket).flush(),
         }
+    }
+}
+
+impl Read for Metered {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let most = room.len().min(self.left);
+        if most == 0 {
+            self.is_spent = true;
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        let count = (&*self.stream).read(&mut room[..most])?;
+        self.left -= count;
+        self.read += count;
+        Ok(count)
+    }
+}
+
+impl Write for Metered {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self.stream).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

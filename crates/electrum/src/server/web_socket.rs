@@ -2,105 +2,267 @@
 use std::io::{self, ErrorKind, Read, Write};
 
 use tungstenite::{
-    Error, HandshakeError, Message,
-    handshake::{
-        MidHandshake,
-        server::{NoCallback, ServerHandshake},
-    },
-    protocol::WebSocketConfig,
+    Error, Message,
+    error::ProtocolError,
+    protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
 };
 
-use super::transport::Transport;
+use super::{handshake, transport::Transport};
 
 /// Bytes of buffers that each connection has from its beginning.
 const BUFFER: usize = 4096;
+/// Control frames that are handled before other connections have their turn. Each takes a system call, for its answer.
+const CONTROL_FRAMES: u64 = 32;
+/// Bytes of a control frame beside its payload: a header, and the mask.
+const CONTROL_HEADER: usize = 6;
 
 /// A WebSocket over a transport that does not block.
 pub struct WebSocket {
     phase: Phase,
+    /// Bytes that a message may have.
+    longest: usize,
     /// A message and the end of its line, from `taken` on.
     incoming: Vec<u8>,
     taken: usize,
     /// The start of a line.
     outgoing: Vec<u8>,
-    /// Whether the transport did not take all that was written.
-    is_behind: bool,
+    /// Bytes of the last line, which the transport did not take yet; none if it took all.
+    behind: usize,
+    /// Bytes that came since the last whole message, control frames aside.
+    unfinished: usize,
+    /// Control frames of this turn, and those whose cost was not reported yet.
+    control_frames: u64,
+    untold_frames: u64,
+    /// Bytes that came over the wire and were not reported yet.
+    read: usize,
+    /// The Close frame that ends the connection.
+    close: CloseFrame,
 }
 
 enum Phase {
-    Handshake(MidHandshake<ServerHandshake<Transport, NoCallback>>),
+    Handshake {
+        transport: Transport,
+        request: Vec<u8>,
+    },
+    /// The answer to the handshake, sent up to `sent`; and the bytes after an accepted request.
+    Answer {
+        transport: Transport,
+        answer: Vec<u8>,
+        sent: usize,
+        next: Option<Vec<u8>>,
+    },
     Open(tungstenite::WebSocket<Transport>),
+    /// The handshake was refused, and the refusal was sent.
+    Refused,
     Failed,
 }
 
 impl WebSocket {
     /// A WebSocket whose client has yet to ask for one; its messages have so many bytes at most.
-    pub fn new(transport: Transport, longest: usize) -> io::Result<Self> {
-        let config = WebSocketConfig::default()
-            .read_buffer_size(BUFFER)
-            .write_buffer_size(BUFFER)
-            .max_message_size(Some(longest))
-            .max_frame_size(Some(longest));
-        let mut socket =
-            Self { phase: Phase::Failed, incoming: Vec::new(), taken: 0, outgoing: Vec::new(), is_behind: false };
-        socket.shake(tungstenite::accept_with_config(transport, Some(config)))?;
-        Ok(socket)
+    pub fn new(transport: Transport, longest: usize) -> Self {
+        Self {
+            phase: Phase::Handshake { transport, request: Vec::new() },
+            longest,
+            incoming: Vec::new(),
+            taken: 0,
+            outgoing: Vec::new(),
+            behind: 0,
+            unfinished: 0,
+            control_frames: 0,
+            untold_frames: 0,
+            read: 0,
+            close: CloseFrame { code: CloseCode::Normal, reason: "".into() },
+        }
     }
 
-    fn shake(
-        &mut self,
-        result: Result<tungstenite::WebSocket<Transport>, HandshakeError<ServerHandshake<Transport, NoCallback>>>,
-    ) -> io::Result<()> {
-        self.phase = match result {
-            Ok(open) => Phase::Open(open),
-            Err(HandshakeError::Interrupted(handshake)) => Phase::Handshake(handshake),
-            Err(HandshakeError::Failure(error)) => return Err(of(error)),
+    fn transport(&self) -> Option<&Transport> {
+        match &self.phase {
+            Phase::Handshake { transport, .. } | Phase::Answer { transport, .. } => Some(transport),
+            Phase::Open(open) => Some(open.get_ref()),
+            Phase::Refused | Phase::Failed => None,
+        }
+    }
+
+    fn transport_mut(&mut self) -> Option<&mut Transport> {
+        match &mut self.phase {
+            Phase::Handshake { transport, .. } | Phase::Answer { transport, .. } => Some(transport),
+            Phase::Open(open) => Some(open.get_mut()),
+            Phase::Refused | Phase::Failed => None,
+        }
+    }
+
+    /// Begins a turn, in which only so much is read.
+    pub fn begin_turn(&mut self) {
+        self.control_frames = 0;
+        if let Some(transport) = self.transport_mut() {
+            transport.begin_turn();
+        }
+    }
+
+    /// Whether reading ended because the turn did: there may be more.
+    pub fn is_spent(&self) -> bool {
+        self.control_frames >= CONTROL_FRAMES || self.transport().is_some_and(Transport::is_spent)
+    }
+
+    /// Bytes that came over the wire since this was last called.
+    pub fn take_read(&mut self) -> usize {
+        self.count_read();
+        std::mem::take(&mut self.read)
+    }
+
+    /// Control frames that came since this was last called.
+    pub fn take_control_frames(&mut self) -> u64 {
+        std::mem::take(&mut self.untold_frames)
+    }
+
+    fn count_read(&mut self) {
+        let read = self.transport_mut().map_or(0, Transport::take_read);
+        self.read += read;
+        self.unfinished += read;
+    }
+
+    /// Whether a handshake or a message has begun and is not finished.
+    pub fn is_midway(&self) -> bool {
+        !matches!(self.phase, Phase::Open(_)) || self.unfinished > 0
+    }
+
+    /// Bytes of buffers.
+    pub fn buffered(&self) -> usize {
+        let handshake = match &self.phase {
+            Phase::Handshake { request, .. } => request.len(),
+            Phase::Answer { answer, .. } => answer.len(),
+            Phase::Open(_) | Phase::Refused | Phase::Failed => 0,
         };
-        Ok(())
+        let transport = self.transport().map_or(0, Transport::buffered);
+        handshake + transport + self.incoming.len() + self.outgoing.len() + self.behind + self.unfinished
     }
 
     /// Whether bytes that were taken are not sent yet.
     pub fn has_unsent(&self) -> bool {
-        self.is_behind || matches!(&self.phase, Phase::Open(open) if open.get_ref().has_unsent())
+        let is_answering = matches!(self.phase, Phase::Answer { .. });
+        is_answering || self.behind > 0 || self.transport().is_some_and(Transport::has_unsent)
     }
 
-    /// Tells the client that nothing more comes.
+    /// Sends the Close frame.
     pub fn end(&mut self) {
         if let Phase::Open(open) = &mut self.phase {
             // The client may be gone.
-            let _ = open.close(None);
+            let _ = open.close(Some(self.close.clone()));
             let _ = open.flush();
         }
     }
 
     /// The socket, once hands are shaken.
     fn open(&mut self) -> io::Result<&mut tungstenite::WebSocket<Transport>> {
-        if let Phase::Handshake(_) = &self.phase
-            && let Phase::Handshake(handshake) = std::mem::replace(&mut self.phase, Phase::Failed)
-        {
-            self.shake(handshake.handshake())?;
-        }
+        self.shake_hands()?;
         match &mut self.phase {
             Phase::Open(open) => Ok(open),
-            Phase::Handshake(_) => Err(ErrorKind::WouldBlock.into()),
+            Phase::Handshake { .. } | Phase::Answer { .. } => Err(ErrorKind::WouldBlock.into()),
+            Phase::Refused => Err(ErrorKind::ConnectionRefused.into()),
             Phase::Failed => Err(ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Goes on with the handshake as far as that goes without waiting.
+    fn shake_hands(&mut self) -> io::Result<()> {
+        loop {
+            match std::mem::replace(&mut self.phase, Phase::Failed) {
+                Phase::Handshake { mut transport, mut request } => {
+                    let mut room = [0; BUFFER];
+                    let count = match transport.read(&mut room) {
+                        Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                        Ok(count) => count,
+                        Err(error) => {
+                            self.phase = Phase::Handshake { transport, request };
+                            return Err(error);
+                        }
+                    };
+                    request.extend_from_slice(&room[..count]);
+                    let (answer, next) = match handshake::accept(&request) {
+                        Ok(None) => {
+                            self.phase = Phase::Handshake { transport, request };
+                            continue;
+                        }
+                        Ok(Some((answer, length))) => (answer, Some(request.split_off(length))),
+                        Err(refusal) => (refusal.reply(), None),
+                    };
+                    self.phase = Phase::Answer { transport, answer: answer.into_bytes(), sent: 0, next };
+                }
+                Phase::Answer { mut transport, answer, mut sent, next } => {
+                    let result = if sent < answer.len() { transport.write(&answer[sent..]) } else { Ok(0) };
+                    sent += result.as_ref().copied().unwrap_or_default();
+                    if sent < answer.len() {
+                        self.phase = Phase::Answer { transport, answer, sent, next };
+                        match result {
+                            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                            result => result?,
+                        };
+                        continue;
+                    }
+                    let Some(next) = next else {
+                        self.phase = Phase::Refused;
+                        return Ok(());
+                    };
+                    let config = WebSocketConfig::default()
+                        .read_buffer_size(BUFFER)
+                        .write_buffer_size(BUFFER)
+                        .max_message_size(Some(self.longest))
+                        .max_frame_size(Some(self.longest));
+                    let open = tungstenite::WebSocket::from_partially_read(transport, next, Role::Server, Some(config));
+                    self.phase = Phase::Open(open);
+                    // Bytes after the request count with those that come next.
+                    self.count_read();
+                    self.unfinished = 0;
+                }
+                phase => {
+                    self.phase = phase;
+                    return Ok(());
+                }
+            }
         }
     }
 
     /// Keeps a message as a line. Between the parts of JSON the end of a line is a blank as any other.
     fn keep(&mut self, message: &[u8]) {
+        self.count_read();
+        self.unfinished = 0;
         self.incoming.clear();
         self.incoming.extend(message.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
         self.incoming.push(b'\n');
         self.taken = 0;
     }
+
+    fn handle_control_frame(&mut self, payload: usize) -> io::Result<()> {
+        self.count_read();
+        self.unfinished = self.unfinished.saturating_sub(CONTROL_HEADER + payload);
+        self.control_frames += 1;
+        self.untold_frames += 1;
+        // What answers a ping, or a close, was queued.
+        match self.flush() {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// The error of a stream; sets the Close frame. One that would block comes as itself, a message
+    /// that is longer than it may be as a file that is too large, and what breaks the protocol as a refused connection.
+    fn failed(&mut self, error: Error) -> io::Error {
+        let (kind, code) = match &error {
+            Error::Io(_) => return of(error),
+            Error::Capacity(_) => (ErrorKind::FileTooLarge, CloseCode::Size),
+            Error::Utf8(_) => (ErrorKind::ConnectionRefused, CloseCode::Invalid),
+            _ => (ErrorKind::ConnectionRefused, CloseCode::Protocol),
+        };
+        // Both are short: a reason has at most 123 bytes.
+        let reason = if code == CloseCode::Size { "message too long".to_owned() } else { error.to_string() };
+        self.close = CloseFrame { code, reason: reason.chars().take(100).collect::<String>().into() };
+        io::Error::new(kind, error)
+    }
 }
 
-/// The error of a stream. One that would block comes as itself, and a message that is longer than it may be as a file that is too large.
 fn of(error: Error) -> io::Error {
     match error {
         Error::Io(error) => error,
-        Error::Capacity(error) => io::Error::new(ErrorKind::FileTooLarge, error),
         error => io::Error::new(ErrorKind::InvalidData, error),
     }
 }
@@ -119,16 +281,20 @@ impl Read for WebSocket {
                 }
                 return Ok(count);
             }
+            if self.control_frames >= CONTROL_FRAMES {
+                return Err(ErrorKind::WouldBlock.into());
+            }
             match self.open()?.read() {
                 Ok(Message::Text(text)) => self.keep(text.as_bytes()),
                 Ok(Message::Binary(bytes)) => self.keep(&bytes),
-                // What answers a ping, or a close, was queued.
-                Ok(_) => match self.flush() {
-                    Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
-                    _ => {}
-                },
-                Err(Error::ConnectionClosed | Error::AlreadyClosed) => return Ok(0),
-                Err(error) => return Err(of(error)),
+                Ok(Message::Ping(payload) | Message::Pong(payload)) => self.handle_control_frame(payload.len())?,
+                Ok(Message::Close(_) | Message::Frame(_)) => self.handle_control_frame(0)?,
+                Err(
+                    Error::ConnectionClosed
+                    | Error::AlreadyClosed
+                    | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake),
+                ) => return Ok(0),
+                Err(error) => return Err(self.failed(error)),
             }
         }
     }
@@ -136,7 +302,7 @@ impl Read for WebSocket {
 
 impl Write for WebSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.is_behind {
+        if self.behind > 0 {
             self.flush()?;
         }
         let mut written = 0;
@@ -149,11 +315,12 @@ impl Write for WebSocket {
             }
             let line = String::from_utf8(std::mem::take(&mut self.outgoing));
             let line = line.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+            let length = line.len();
             match self.open()?.write(Message::text(line)).map_err(of) {
                 Ok(()) => {}
                 // It is kept, and sent when the next one is.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.is_behind = true;
+                    self.behind = length.max(1);
                     break;
                 }
                 Err(error) => return Err(error),
@@ -163,15 +330,18 @@ impl Write for WebSocket {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if matches!(self.phase, Phase::Answer { .. }) {
+            self.shake_hands()?;
+        }
         let Phase::Open(open) = &mut self.phase else { return Ok(()) };
         match open.flush() {
             Ok(()) | Err(Error::ConnectionClosed | Error::AlreadyClosed) => {
-                self.is_behind = false;
+                self.behind = 0;
                 Ok(())
             }
             Err(error) => {
                 let error = of(error);
-                self.is_behind = error.kind() == ErrorKind::WouldBlock;
+                self.behind = if error.kind() == ErrorKind::WouldBlock { self.behind.max(1) } else { 0 };
                 Err(error)
             }
         }

@@ -42,6 +42,9 @@ const ACCEPTED: usize = 64;
 const TICK: Duration = Duration::from_millis(20);
 /// How often silent ones are looked for.
 const ROUND: Duration = Duration::from_secs(1);
+/// What a connection costs its prefix, in microseconds of work, and one with the key exchange and the signature of TLS.
+const ACCEPT_COST: u64 = 20;
+const TLS_COST: u64 = 500;
 /// How long nothing is accepted where the process has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(10);
 /// What a client too many is sent over TCP.
@@ -141,6 +144,8 @@ impl Worker {
 
     /// Serves until it is to stop.
     pub fn run(mut self) {
+        // A transfer is not kept waiting by what wallets ask.
+        nic::yield_to_others();
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut looked = Instant::now();
         while !self.stop.load(Acquire) {
@@ -219,8 +224,11 @@ impl Worker {
             });
             let data = EventData::new_u64(number as u64);
             let added = epoll::add(&self.epoll, &socket, data, EventFlags::IN);
-            let connection = Connection::new(socket, Session::new(&self.service, share), now);
             self.accepted += 1;
+            let (inbox, own) = (self.inbox.clone(), Asked { number, connection: self.accepted });
+            share.charge(if listener.tls.is_some() { TLS_COST } else { ACCEPT_COST }, now);
+            let session = Session::new(&self.service, share);
+            let connection = Connection::new(socket, session, Box::new(move || inbox.evict(own)), now);
             self.places[number] = Some(Place { connection, waits: Waits::Read, connection_number: self.accepted });
             if let Err(error) = added {
                 tracing::warn!("cannot serve a connection: {error}");
@@ -287,6 +295,12 @@ impl Worker {
     /// Looks into the inbox.
     fn told(&mut self, now: Instant) {
         let (answers, announcements) = self.inbox.take();
+        for Asked { number, connection } in self.inbox.take_evicted() {
+            let place = self.places.get(number).and_then(Option::as_ref);
+            if place.is_some_and(|place| place.connection_number == connection) {
+                self.close(number);
+            }
+        }
         for answer in answers {
             self.answered(answer, now);
         }

@@ -26,6 +26,8 @@ pub struct Electrum {
     pub listen_wss: Vec<SocketAddr>,
     /// Whether Esplora's API is served on the HTTP address.
     pub esplora: bool,
+    /// Origins whose pages may use Esplora's API; `*` is all of them.
+    pub esplora_origins: Vec<String>,
     /// Prefixes without limits of their own.
     #[serde(with = "texts")]
     pub trusted: Vec<Prefix>,
@@ -45,6 +47,10 @@ pub struct Electrum {
     pub reply_size: usize,
     /// Bytes of the longest request.
     pub request_size: usize,
+    /// Bytes of unfinished requests and of replies that were not taken yet, of all connections.
+    pub buffer_size: usize,
+    /// The same of one prefix.
+    pub prefix_buffer_size: usize,
     /// After how many seconds without requests a connection is closed.
     pub idle_timeout: u64,
     /// The text of `server.banner`.
@@ -66,6 +72,8 @@ impl Default for Electrum {
             prefix_cost,
             reply,
             request,
+            buffers,
+            prefix_buffers,
             trusted,
         } = limits;
         Self {
@@ -74,6 +82,7 @@ impl Default for Electrum {
             listen_ws: Vec::new(),
             listen_wss: Vec::new(),
             esplora: false,
+            esplora_origins: Vec::new(),
             trusted,
             threads: 2,
             connections,
@@ -83,6 +92,8 @@ impl Default for Electrum {
             prefix_cost,
             reply_size: reply,
             request_size: request,
+            buffer_size: buffers,
+            prefix_buffer_size: prefix_buffers,
             idle_timeout: idle.as_secs(),
             banner,
             donation_address,
@@ -110,6 +121,14 @@ impl Electrum {
         {
             findings.refuse(key, format!("{addresses:?}"), "empty if `electrum.tls.chain` is empty");
         }
+        let is_origin = |origin: &&String| {
+            let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+            *origin == "*" || host.is_some_and(|host| !host.is_empty() && host.bytes().all(is_of_host))
+        };
+        if let Some(wrong) = self.esplora_origins.iter().find(|origin| !is_origin(origin)) {
+            let allowed = "\"*\" or origins such as \"https://wallet.example\", without a path";
+            findings.refuse("electrum.esplora_origins", format!("{wrong:?}"), allowed);
+        }
         findings.within("electrum.threads", self.threads as u64, 1, 256);
         findings.within("electrum.connections", self.connections as u64, 1, 1 << 20);
         findings.within("electrum.prefix_connections", self.prefix_connections as u64, 1, 1 << 20);
@@ -119,6 +138,15 @@ impl Electrum {
         // 2,016 headers in hexadecimal digits are 330,000 bytes, and without them Electrum does not synchronise.
         findings.within("electrum.reply_size", self.reply_size as u64, 400_000, 1 << 30);
         findings.within("electrum.request_size", self.request_size as u64, 4096, 1 << 30);
+        // A request and its reply must fit.
+        let least = (self.request_size + self.reply_size) as u64;
+        findings.within("electrum.prefix_buffer_size", self.prefix_buffer_size as u64, least, 1 << 40);
+        findings.within("electrum.buffer_size", self.buffer_size as u64, self.prefix_buffer_size as u64, 1 << 40);
         findings.within("electrum.idle_timeout", self.idle_timeout, 10, 365 * 86_400);
     }
+}
+
+/// Whether a byte may be in the host and the port of an origin.
+fn is_of_host(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-.:[]".contains(&byte)
 }

@@ -9,7 +9,11 @@ use std::{
 use nic::Sharer;
 use rustix::event::PollFlags;
 
-use super::request::{self, REQUEST_BYTES, Request};
+use super::{
+    body::Body,
+    reply::Encoded,
+    request::{self, Head, REQUEST_BYTES, Request},
+};
 
 /// How long a connection is kept while nothing is asked.
 const IDLE: Duration = Duration::from_secs(60);
@@ -17,6 +21,10 @@ const IDLE: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of a reply that a client has to take in a second.
 const SLOWEST: u64 = 64 << 10;
+/// How long a connection is not read from after a 429.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The interim response to `Expect: 100-continue`.
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// How long what a client still sends is read after the last reply: without that, it could lose the reply.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -42,6 +50,11 @@ pub struct Connection {
 
 enum Phase {
     Reading,
+    /// Of a request whose head came.
+    ReadingBody {
+        head: Box<Head>,
+        body: Body,
+    },
     /// Somebody answers this.
     Asked {
         is_last: bool,
@@ -50,7 +63,11 @@ enum Phase {
         reply: Vec<u8>,
         sent: usize,
         is_last: bool,
+        /// Whether the next request waits a while.
+        pauses: bool,
     },
+    /// Until `until`.
+    Paused,
     Closing,
 }
 
@@ -81,9 +98,9 @@ impl Connection {
     /// What the socket is waited for.
     pub fn waits_for(&self) -> PollFlags {
         match self.phase {
-            Phase::Reading | Phase::Closing => PollFlags::IN,
+            Phase::Reading | Phase::ReadingBody { .. } | Phase::Closing => PollFlags::IN,
             Phase::Writing { .. } => PollFlags::OUT,
-            Phase::Asked { .. } => PollFlags::empty(),
+            Phase::Asked { .. } | Phase::Paused => PollFlags::empty(),
         }
     }
 
@@ -94,24 +111,38 @@ impl Connection {
 
     /// Whether its time is over.
     pub fn is_over(&self, now: Instant) -> bool {
+        !matches!(self.phase, Phase::Paused) && self.has_passed(now)
+    }
+
+    /// Whether it was paused for long enough.
+    pub fn resumes(&self, now: Instant) -> bool {
+        matches!(self.phase, Phase::Paused) && self.has_passed(now)
+    }
+
+    fn has_passed(&self, now: Instant) -> bool {
         self.until.is_some_and(|until| now > until)
     }
 
     /// Whether nobody is there any more who could take the reply.
     pub fn has_left(&self, events: PollFlags) -> bool {
-        matches!(self.phase, Phase::Asked { .. }) && events.intersects(PollFlags::HUP | PollFlags::ERR)
+        matches!(self.phase, Phase::Asked { .. } | Phase::Paused) && events.intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
-    /// Bytes of the reply that the client takes.
+    /// Bytes of its request and of the reply, which is in memory until all of it is taken.
     pub fn held(&self) -> usize {
-        if let Phase::Writing { reply, .. } = &self.phase { reply.len() } else { 0 }
+        let phase = match &self.phase {
+            Phase::Writing { reply, .. } => reply.len(),
+            Phase::ReadingBody { body, .. } => body.len(),
+            Phase::Reading | Phase::Asked { .. } | Phase::Paused | Phase::Closing => 0,
+        };
+        self.received.len() + phase
     }
 
     /// Gives it the answer to what it asked.
-    pub fn send(&mut self, reply: Vec<u8>, now: Instant) {
+    pub fn send(&mut self, Encoded { bytes, pauses }: Encoded, now: Instant) {
         let is_last = !matches!(self.phase, Phase::Asked { is_last: false });
-        self.until = Some(now + PATIENCE + Duration::from_secs(reply.len() as u64 / SLOWEST));
-        self.phase = Phase::Writing { reply, sent: 0, is_last };
+        self.until = Some(now + PATIENCE + Duration::from_secs(bytes.len() as u64 / SLOWEST));
+        self.phase = Phase::Writing { reply: bytes, sent: 0, is_last, pauses };
         self.is_due = true;
     }
 
@@ -121,19 +152,19 @@ impl Connection {
             match &mut self.phase {
                 Phase::Asked { .. } => return Ok(Step::Waits),
                 Phase::Reading => match request::parse(&self.received) {
-                    Ok(Some((request, length))) => {
+                    Ok(Some((head, length))) => {
                         self.received.drain(..length);
-                        self.phase = Phase::Asked { is_last: request.is_last };
-                        self.until = None;
-                        return Ok(Step::Asked(request));
+                        if head.expects_continue && self.received.is_empty() {
+                            self.ask_for_body()?;
+                        }
+                        let body = Body::new(head.framing);
+                        self.phase = Phase::ReadingBody { head: Box::new(head), body };
                     }
                     Ok(None) => {
                         let was_empty = self.received.is_empty();
                         // What is longer than a request can be is refused before more of it is read.
-                        match self.read()? {
-                            None => return Ok(Step::Waits),
-                            Some(bytes) if bytes.is_empty() => return Ok(Step::Done),
-                            Some(bytes) => self.received.extend(bytes),
+                        if let Some(step) = self.receive()? {
+                            return Ok(step);
                         }
                         if was_empty {
                             self.until = Some(now + PATIENCE);
@@ -141,7 +172,23 @@ impl Connection {
                     }
                     Err(refusal) => self.send(refusal.reply().encode(true, true), now),
                 },
-                Phase::Writing { reply, sent, is_last } => {
+                Phase::ReadingBody { head, body } => match body.take(&mut self.received) {
+                    Ok(Some(body)) => {
+                        let request = Request::new(Head::clone(head), body);
+                        self.phase = Phase::Asked { is_last: request.is_last };
+                        self.until = None;
+                        return Ok(Step::Asked(request));
+                    }
+                    Ok(None) => {
+                        if let Some(step) = self.receive()? {
+                            return Ok(step);
+                        }
+                    }
+                    Err(refusal) => self.send(refusal.reply().encode(true, true), now),
+                },
+                Phase::Paused if self.until.is_some_and(|until| now <= until) => return Ok(Step::Waits),
+                Phase::Paused => (self.phase, self.until) = (Phase::Reading, Some(now + PATIENCE)),
+                Phase::Writing { reply, sent, is_last, pauses } => {
                     if !write(&mut self.stream, reply, sent)? {
                         return Ok(Step::Waits);
                     }
@@ -149,6 +196,8 @@ impl Connection {
                     if *is_last {
                         self.stream.shutdown(Shutdown::Write)?;
                         (self.phase, self.until) = (Phase::Closing, Some(now + LINGER));
+                    } else if *pauses {
+                        (self.phase, self.until) = (Phase::Paused, Some(now + PAUSE));
                     } else {
                         let patience = if self.received.is_empty() { IDLE } else { PATIENCE };
                         (self.phase, self.until) = (Phase::Reading, Some(now + patience));
@@ -159,6 +208,30 @@ impl Connection {
                     return Ok(if has_ended { Step::Done } else { Step::Waits });
                 }
             }
+        }
+    }
+
+    /// Receives more of a request. Returns the next step if nothing arrived.
+    fn receive(&mut self) -> io::Result<Option<Step>> {
+        match self.read()? {
+            None => return Ok(Some(Step::Waits)),
+            Some(bytes) if bytes.is_empty() => return Ok(Some(Step::Done)),
+            // Without memory this connection ends, and nothing else.
+            Some(bytes) => {
+                self.received.try_reserve(bytes.len()).map_err(|_| ErrorKind::OutOfMemory)?;
+                self.received.extend(bytes);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Asks for a body that the client holds back. Where that cannot be sent at once, the client goes on after a while.
+    fn ask_for_body(&mut self) -> io::Result<()> {
+        match self.stream.write(CONTINUE) {
+            Ok(count) if count == CONTINUE.len() => Ok(()),
+            Ok(_) => Err(ErrorKind::WriteZero.into()),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 

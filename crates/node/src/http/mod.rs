@@ -4,6 +4,7 @@
 //! nobody's reading. A connection has one request under way, so that no queue is longer than there are connections, and each step of it has
 //! its time. Where all places are taken, those of all or those of a prefix, the connection that was silent for longest goes.
 
+mod body;
 mod connection;
 mod readers;
 mod reply;
@@ -11,6 +12,7 @@ mod request;
 mod site;
 
 use std::{
+    collections::HashMap,
     io::{self, ErrorKind},
     net::{IpAddr, SocketAddr, TcpListener, TcpStream},
     sync::{
@@ -25,7 +27,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::{Error, sockets::listening};
 use connection::{Connection, Step};
-use readers::{Job, Readers};
+use readers::{HELD, Job, Readers};
 pub use reply::Reply;
 use request::Request;
 pub use site::{Get, Site};
@@ -34,6 +36,9 @@ pub use site::{Get, Site};
 pub const CONNECTIONS: usize = 256;
 /// Connections at a time of a prefix that is not trusted.
 const PREFIX_CONNECTIONS: usize = 32;
+/// Bytes of requests and replies that connections of a prefix hold that is not trusted: four replies of the largest
+/// blocks.
+const PREFIX_HELD: usize = 64 << 20;
 /// Requests of a connection that are answered before others have their turn.
 const REQUESTS: usize = 16;
 /// How often the thread looks whether it is to stop, and whose time is over.
@@ -95,7 +100,8 @@ impl<S: Site> Http<S> {
                 goes_on
             });
             self.connections = connections;
-            self.readers.set_held(self.connections.iter().map(Connection::held).sum());
+            let held = self.enforce_held();
+            self.readers.set_held(held);
             self.accept(now);
         }
     }
@@ -121,7 +127,7 @@ impl<S: Site> Http<S> {
         if connection.is_over(now) || connection.has_left(events) {
             return false;
         }
-        if events.is_empty() && !connection.is_due {
+        if events.is_empty() && !connection.is_due && !connection.resumes(now) {
             return true;
         }
         for _ in 0..REQUESTS {
@@ -177,6 +183,30 @@ impl<S: Site> Http<S> {
         connection.is_due = true;
         if self.turn(&mut connection, PollFlags::empty(), now) {
             self.connections.push(connection);
+        }
+    }
+
+    /// Closes connections until all together hold no more than they may, and each prefix its part: the one that holds
+    /// the most of the prefix that does. Returns how many bytes the others hold.
+    fn enforce_held(&mut self) -> usize {
+        loop {
+            let total: usize = self.connections.iter().map(Connection::held).sum();
+            // Nothing is looked up as long as nobody can be over anything.
+            if total <= PREFIX_HELD.min(HELD) {
+                return total;
+            }
+            let mut held: HashMap<Sharer, usize> = HashMap::new();
+            for connection in &self.connections {
+                *held.entry(connection.sharer).or_default() += connection.held();
+            }
+            let is_over = |(sharer, bytes): &(&Sharer, &usize)| {
+                **sharer != Sharer::Trusted && **bytes > PREFIX_HELD || total > HELD
+            };
+            let largest = held.iter().filter(is_over).max_by_key(|(_, bytes)| **bytes);
+            let Some(sharer) = largest.map(|(sharer, _)| *sharer) else { return total };
+            let of_it = self.connections.iter().enumerate().filter(|(_, connection)| connection.sharer == sharer);
+            let Some((at, _)) = of_it.max_by_key(|(_, connection)| connection.held()) else { return total };
+            self.readers.forget(self.connections.remove(at).number);
         }
     }
 

@@ -11,8 +11,8 @@ use std::{
 use nic::Waker;
 
 use super::{
-    reply::Reply,
-    request::Request,
+    reply::{Encoded, Reply},
+    request::{Method, Request},
     site::{Get, Site},
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Bytes of replies that clients have yet to take: beyond, nothing more is read before some are taken. A reply that is being made comes on top.
-const HELD: usize = 256 << 20;
+pub const HELD: usize = 256 << 20;
 
 /// What a connection asked.
 pub struct Job {
@@ -38,19 +38,25 @@ impl Job {
     pub fn get(&self) -> Get<'_> {
         let target = self.request.target.as_str();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        Get { path, query, posted: self.request.posted.as_deref(), from: self.from }
+        let Request { method, origin, posted, .. } = &self.request;
+        let is_preflight = *method == Method::Options;
+        Get { path, query, posted: posted.as_deref(), is_preflight, origin: origin.as_deref(), from: self.from }
     }
 
     /// What the site answers, as it is sent.
-    pub fn answer(&self, site: &impl Site) -> Vec<u8> {
+    pub fn answer(&self, site: &impl Site) -> Encoded {
         let get = self.get();
-        let reply = match get.posted.is_none() || site.takes_posts(get.path) {
-            true => site.answer(&get),
-            false => Reply::text("there is nothing to POST here\n")
-                .with_status("405 Method Not Allowed")
-                .with_header("Allow", "GET, HEAD"),
+        let takes_posts = site.takes_posts(get.path);
+        let allow = if takes_posts { "GET, HEAD, POST" } else { "GET, HEAD" };
+        let refused = |text: &str| Reply::text(text).with_status("405 Method Not Allowed").with_header("Allow", allow);
+        let reply = if get.is_preflight {
+            site.preflight(&get).unwrap_or_else(|| refused("no other origin is allowed here\n"))
+        } else if get.posted.is_none() || takes_posts {
+            site.answer(&get)
+        } else {
+            refused("there is nothing to POST here\n")
         };
-        reply.encode(self.request.with_body, self.request.is_last)
+        reply.encode(self.request.with_body(), self.request.is_last)
     }
 }
 
@@ -73,7 +79,7 @@ struct Desk {
 struct Backlog {
     /// One for each connection at most.
     jobs: VecDeque<Job>,
-    replies: Vec<(u64, Vec<u8>)>,
+    replies: Vec<(u64, Encoded)>,
     /// Bytes of these, and of what clients take.
     held: usize,
     is_closed: bool,
@@ -96,10 +102,10 @@ impl Desk {
             // The panic itself is reported by the panic hook.
             let reply = catch_unwind(AssertUnwindSafe(|| job.answer(site))).unwrap_or_else(|_| {
                 let failed = Reply::text("the request failed: see the node's log\n");
-                failed.with_status("500 Internal Server Error").encode(job.request.with_body, job.request.is_last)
+                failed.with_status("500 Internal Server Error").encode(job.request.with_body(), job.request.is_last)
             });
             state = self.state();
-            state.held += reply.len();
+            state.held += reply.bytes.len();
             state.replies.push((job.number, reply));
             self.waker.wake();
         }
@@ -115,7 +121,11 @@ impl Readers {
         let mut readers = Self { desk, threads: Vec::new() };
         for number in 0..thread::available_parallelism().map_or(2, usize::from).clamp(2, 8) {
             let (desk, site) = (Arc::clone(&readers.desk), Arc::clone(site));
-            readers.threads.push(spawn(&format!("http-read-{number}"), None, move || desk.read(&*site))?);
+            readers.threads.push(spawn(&format!("http-read-{number}"), None, move || {
+                // Reading is many times the work of a transfer, and may wait for it.
+                nic::yield_to_others();
+                desk.read(&*site);
+            })?);
         }
         Ok(readers)
     }
@@ -137,7 +147,7 @@ impl Readers {
     }
 
     /// The replies that were made, by the numbers of their connections.
-    pub fn take(&self) -> Vec<(u64, Vec<u8>)> {
+    pub fn take(&self) -> Vec<(u64, Encoded)> {
         // In this order one that is made meanwhile leaves the waker readable.
         let _ = rustix::io::read(&self.desk.waker, &mut [0; 8]);
         std::mem::take(&mut self.desk.state().replies)
@@ -146,7 +156,7 @@ impl Readers {
     /// Tells how many bytes the replies have that were taken from here and not yet by clients.
     pub fn set_held(&self, bytes: usize) {
         let mut state = self.desk.state();
-        state.held = bytes + state.replies.iter().map(|(_, reply)| reply.len()).sum::<usize>();
+        state.held = bytes + state.replies.iter().map(|(_, reply)| reply.bytes.len()).sum::<usize>();
         if state.held < HELD && !state.jobs.is_empty() {
             self.desk.changed.notify_all();
         }

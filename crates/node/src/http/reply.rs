@@ -9,6 +9,16 @@ pub struct Reply {
     body: Vec<u8>,
 }
 
+/// A reply as it is sent.
+pub struct Encoded {
+    pub bytes: Vec<u8>,
+    /// Whether the next request of the connection waits a while: the client asks for more than it may.
+    pub pauses: bool,
+}
+
+/// The status of a reply to a client that asks for more than it may.
+const TOO_MANY: &str = "429 Too Many Requests";
+
 impl Reply {
     /// Text.
     pub fn text(body: impl Into<String>) -> Self {
@@ -27,6 +37,11 @@ impl Reply {
 
     fn of(kind: &'static str, body: impl Into<String>) -> Self {
         Self::bytes(kind, body.into().into_bytes())
+    }
+
+    /// No content.
+    pub(crate) fn empty() -> Self {
+        Self { status: "204 No Content", ..Self::bytes("", Vec::new()) }
     }
 
     /// Bytes of any kind.
@@ -48,18 +63,23 @@ impl Reply {
     }
 
     /// The same with another header.
-    pub(super) fn with_header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.extend([name, ": ", value, "\r\n"]);
         self
     }
 
     /// The bytes of it. `is_last` tells the client that the connection ends with it.
-    pub(super) fn encode(&self, with_body: bool, is_last: bool) -> Vec<u8> {
+    pub(super) fn encode(&self, with_body: bool, is_last: bool) -> Encoded {
         let Self { status, kind, headers, body } = self;
         let length = body.len();
         let end = if is_last { "Connection: close\r\n" } else { "" };
-        let head =
-            format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n{headers}{end}\r\n");
-        [head.as_bytes(), if with_body { body } else { b"" }].concat()
+        let content = match kind.is_empty() {
+            // A 204 has neither.
+            true => String::new(),
+            false => format!("Content-Type: {kind}\r\nContent-Length: {length}\r\n"),
+        };
+        let head = format!("HTTP/1.1 {status}\r\n{content}{headers}{end}\r\n");
+        let bytes = [head.as_bytes(), if with_body { body } else { b"" }].concat();
+        Encoded { bytes, pauses: *status == TOO_MANY }
     }
 }

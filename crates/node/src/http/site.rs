@@ -12,6 +12,11 @@ pub trait Site: Send + Sync + 'static {
     /// Whether what is at a path has to be read from disk, or takes long for another reason.
     fn is_slow(&self, path: &str) -> bool;
 
+    /// The answer to a preflight of a page of another origin; `None` refuses it.
+    fn preflight(&self, _get: &Get<'_>) -> Option<Reply> {
+        None
+    }
+
     /// Whether something can be posted to a path.
     fn takes_posts(&self, _path: &str) -> bool {
         false
@@ -27,6 +32,10 @@ pub struct Get<'a> {
     pub query: &'a str,
     /// What is sent along with a POST.
     pub posted: Option<&'a [u8]>,
+    /// Whether a browser asks only whether a page may ask.
+    pub is_preflight: bool,
+    /// The `Origin` header.
+    pub origin: Option<&'a str>,
     /// Who asks.
     pub from: IpAddr,
 }

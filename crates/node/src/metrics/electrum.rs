@@ -15,6 +15,11 @@ pub fn write(metrics: &mut Metrics, service: &Service) {
     metrics.counter("electrum_notifications_total", "Notifications sent.", counts.notifications.load(Relaxed));
     metrics.counter("electrum_connections_total", "Connections accepted.", counts.connections.load(Relaxed));
     metrics.gauge("electrum_connections", "Connections.", shares.connections() as u64);
+    metrics.gauge(
+        "electrum_buffered_bytes",
+        "Bytes of unfinished requests, and of replies that clients have not taken.",
+        shares.buffered() as u64,
+    );
     metrics.gauge("electrum_subscriptions", "Subscriptions.", shares.subscriptions() as u64);
     metrics.gauge(
         "electrum_mempool_transactions",
@@ -28,6 +33,7 @@ pub fn write(metrics: &mut Metrics, service: &Service) {
         (["request_size"], counts.refused_requests.load(Relaxed)),
         (["cost"], counts.waits.load(Relaxed)),
         (["silence"], counts.timeouts.load(Relaxed)),
+        (["buffers"], counts.evictions.load(Relaxed)),
     ];
     metrics.counters("electrum_limited_total", "Times that a limit held a client back.", ["limit"], limited);
     metrics.counter("electrum_read_bytes_total", "Bytes received.", counts.bytes_read.load(Relaxed));

@@ -182,7 +182,7 @@ impl Node {
         let Some(address) = config.http else { return Ok(()) };
         let service = self.shared.electrum().filter(|_| config.electrum.esplora);
         let esplora = service.map(|service| Api::new(service.clone()));
-        let site = NodeSite::new(self.shared.clone(), listings).with_esplora(esplora);
+        let site = NodeSite::new(self.shared.clone(), listings).with_esplora(esplora, &config.electrum);
         let http = Http::bind(address, config.http_trusted(), site)?;
         self.http = Some(http.local_address());
         let stop = self.stop.clone();
