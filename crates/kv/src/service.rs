@@ -26,7 +26,8 @@ pub struct Settings {
     pub dump: bool,
     /// Protocols that connections may speak.
     pub protocol: Allowed,
-    /// Bytes of half requests that all connections keep together.
+    /// Bytes that are held for all connections together: half requests, unsent replies, and copies of values that
+    /// changed while they were sent. One prefix gets half of it.
     pub buffered: usize,
     /// Connections at once.
     pub connections: usize,
@@ -67,7 +68,7 @@ impl Default for Settings {
             shutdown: false,
             dump: true,
             protocol: Allowed::Any,
-            buffered: 64 << 20,
+            buffered: 128 << 20,
             connections: 1024,
             told: Vec::new(),
         }
@@ -82,6 +83,10 @@ pub struct Counts {
     pub total_connections: AtomicU64,
     pub rejected_connections: AtomicU64,
     pub idle_kicks: AtomicU64,
+    /// Connections that were closed as they held too much memory.
+    pub memory_kicks: AtomicU64,
+    /// Connections that were closed as a request or a handshake took too long.
+    pub slow_kicks: AtomicU64,
     pub cmd_flush: AtomicU64,
     pub bytes_read: AtomicU64,
     pub bytes_written: AtomicU64,
@@ -100,7 +105,6 @@ pub struct Service {
     tls: Option<Tls>,
     /// Most connections at once: `settings.connections` until it is reloaded.
     connection_limit: AtomicUsize,
-    buffered: AtomicUsize,
     stopping: AtomicBool,
     /// Of the threads that are to notice.
     wakers: Mutex<Vec<Waker>>,
@@ -109,13 +113,13 @@ pub struct Service {
 impl Service {
     /// A service over a store.
     pub fn new(store: Store, settings: Settings) -> Self {
+        store.copies().set_limit(settings.buffered / 2);
         Self {
             store,
             connection_limit: AtomicUsize::new(settings.connections),
             settings,
             counts: Counts::default(),
             tls: None,
-            buffered: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
         }
@@ -160,6 +164,8 @@ impl Service {
             &counts.total_connections,
             &counts.rejected_connections,
             &counts.idle_kicks,
+            &counts.memory_kicks,
+            &counts.slow_kicks,
             &counts.cmd_flush,
             &counts.bytes_read,
             &counts.bytes_written,
@@ -186,16 +192,5 @@ impl Service {
     /// Whether it is to end.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Acquire)
-    }
-
-    /// Reserves memory for half a request. Gives false where all connections together have too much.
-    pub(crate) fn reserve(&self, bytes: usize) -> bool {
-        let limit = self.settings.buffered;
-        self.buffered.try_update(Relaxed, Relaxed, |used| used.checked_add(bytes).filter(|sum| *sum <= limit)).is_ok()
-    }
-
-    /// Gives reserved memory back.
-    pub(crate) fn release(&self, bytes: usize) {
-        self.buffered.fetch_sub(bytes, Relaxed);
     }
 }

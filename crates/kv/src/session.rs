@@ -1,16 +1,21 @@
 //! A connection's bytes, to replies: which protocol it speaks, and requests that come in pieces.
 
+mod binary;
+mod meta;
+
 use std::sync::Arc;
 
 use crate::{
     clock::Seconds,
-    execute::{ascii, binary, binary_reply},
+    execute::{ascii, stats, walk::Walk},
     protocol::{
-        ERROR, Refusal,
+        ERROR, Refusal, Words,
         ascii::{Command, parse},
-        binary::{Parsed, REQUEST, Status},
+        binary::REQUEST,
     },
+    replies::Replies,
     service::{Allowed, Service},
+    turn::Turn,
 };
 
 /// A line without an end is refused when it has so many bytes, but for a `get` of many keys (memcached's limit).
@@ -19,8 +24,11 @@ const LONGEST_LINE: usize = 2048;
 /// A `get` of many keys is refused when its line has so many bytes.
 const LONGEST_GET: usize = 1 << 20;
 
-/// Half requests up to this many bytes need no reservation.
-const FREE_PIECE: usize = 16 << 10;
+/// What a command costs of a turn that goes to every shard, in requests.
+const ALL_SHARDS: usize = 64;
+
+/// The reply to datagrams with commands that take long: their source may be forged.
+const NOT_BY_UDP: &[u8] = b"SERVER_ERROR not available over UDP\r\n";
 
 /// What became of a connection's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +44,10 @@ pub struct Fed {
 pub enum Next {
     /// More bytes: with those that are left, at least so many.
     More(usize),
-    /// That replies are sent; then the rest of the bytes.
+    /// That replies are sent; then the rest of the bytes, if any.
     Send,
+    /// The next turn; then the rest of the bytes, if any.
+    Turn,
     /// Nothing: the connection is to be closed when replies are sent.
     Close,
 }
@@ -46,36 +56,96 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Session {
     service: Arc<Service>,
-    /// Bytes of replies that are gathered before they are sent.
-    gathered: usize,
+    /// Whether requests come in datagrams.
+    datagrams: bool,
     /// Whether it speaks the binary protocol, once that is known.
     binary: Option<bool>,
     /// Bytes of a refused value, still to be passed over.
     swallow: u64,
     /// Bytes that hold no end of a line, of one that comes in pieces.
     scanned: usize,
-    /// Bytes of the line of a `get` whose keys are done.
-    resume: usize,
-    reserved: usize,
+    /// A `get` of which some keys are done. Its line is still there.
+    get: Option<Unfinished>,
+    /// A walk over all items whose reply is not complete.
+    walk: Option<Walk>,
+    /// Whether requests that are not complete are refused.
+    refuses: bool,
+}
+
+/// Where a `get` goes on, in the bytes from its line on.
+#[derive(Clone, Copy, Debug)]
+struct Unfinished {
+    /// The next key.
+    at: usize,
+    /// Where the keys end.
+    end: usize,
+    /// Where the next request begins.
+    after: usize,
+    cas: bool,
+    touch: Option<i32>,
 }
 
 impl Session {
-    /// A new connection's, whose replies are sent when `gathered` bytes of them are there.
-    pub fn new(service: &Arc<Service>, gathered: usize) -> Self {
-        Self { service: Arc::clone(service), gathered, binary: None, swallow: 0, scanned: 0, resume: 0, reserved: 0 }
+    /// A new connection's.
+    pub fn new(service: &Arc<Service>) -> Self {
+        Self {
+            service: Arc::clone(service),
+            datagrams: false,
+            binary: None,
+            swallow: 0,
+            scanned: 0,
+            get: None,
+            walk: None,
+            refuses: false,
+        }
+    }
+
+    /// A session for requests in datagrams, which may not be ones that take long.
+    pub fn for_datagrams(service: &Arc<Service>) -> Self {
+        Self { datagrams: true, ..Self::new(service) }
     }
 
     /// Forgets half requests, as if the connection were new.
     pub fn start_over(&mut self) {
-        self.unreserve();
-        (self.binary, self.swallow, self.scanned, self.resume) = (None, 0, 0, 0);
+        (self.binary, self.swallow, self.scanned) = (None, 0, 0);
+        (self.get, self.walk) = (None, None);
     }
 
-    /// Executes the requests in `input`, and appends replies to `out`, until one is incomplete or replies are to be sent.
+    /// Bytes of memory that it keeps besides those that it was fed.
+    pub fn bytes(&self) -> usize {
+        self.walk.as_ref().map_or(0, Walk::bytes)
+    }
+
+    /// Whether it passes over a value that was refused.
+    pub fn is_passing_over(&self) -> bool {
+        self.swallow > 0
+    }
+
+    /// The service that it is for.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// Refuses a request of which `input` is the start, as there is no room for it.
+    pub fn refuse(&mut self, input: &[u8], out: &mut Replies, now: Seconds) -> Fed {
+        self.refuses = true;
+        let fed = self.feed(input, out, &mut Turn::new(), now);
+        self.refuses = false;
+        fed
+    }
+
+    /// Executes the requests in `input`, and appends replies to `out`, until one is incomplete, replies must be sent, or
+    /// the turn is over.
     #[inline]
-    pub fn feed(&mut self, input: &[u8], out: &mut Vec<u8>, now: Seconds) -> Fed {
+    pub fn feed(&mut self, input: &[u8], out: &mut Replies, turn: &mut Turn, now: Seconds) -> Fed {
         let mut consumed = 0;
         loop {
+            if let Some(walk) = &mut self.walk {
+                if !walk.go_on(&self.service, out, turn, now) {
+                    return Fed { consumed, next: if out.is_full() { Next::Send } else { Next::Turn } };
+                }
+                self.walk = None;
+            }
             if self.swallow > 0 {
                 let count = self.swallow.min((input.len() - consumed) as u64);
                 self.swallow -= count;
@@ -84,17 +154,19 @@ impl Session {
             let rest = &input[consumed..];
             let step = match rest.first() {
                 None => Step::More(1),
-                Some(_) if out.len() >= self.gathered => return Fed { consumed, next: Next::Send },
-                Some(first) if self.is_binary(*first) => self.binary(rest, out, now),
-                Some(_) => self.text(rest, out, now),
+                Some(_) if out.is_full() => return Fed { consumed, next: Next::Send },
+                Some(_) if turn.is_over() => return Fed { consumed, next: Next::Turn },
+                Some(first) if self.is_binary(*first) => self.binary(rest, out, turn, now),
+                Some(_) => self.text(rest, out, turn, now),
             };
             match step {
                 Step::Done(count) => {
                     consumed += count;
-                    self.unreserve();
+                    turn.spend(1);
                 }
                 Step::More(wanted) => return Fed { consumed, next: Next::More(wanted) },
                 Step::Send => return Fed { consumed, next: Next::Send },
+                Step::Turn => return Fed { consumed, next: Next::Turn },
                 Step::Close => return Fed { consumed: input.len(), next: Next::Close },
             }
         }
@@ -111,11 +183,16 @@ impl Session {
     }
 
     #[inline]
-    fn text(&mut self, input: &[u8], out: &mut Vec<u8>, now: Seconds) -> Step {
+    fn text(&mut self, input: &[u8], out: &mut Replies, turn: &mut Turn, now: Seconds) -> Step {
+        if let Some(Unfinished { at, end, after, cas, touch }) = self.get.take()
+            && let Some(keys) = input.get(at..end)
+        {
+            return self.get(ascii::Get { keys: Words::new(keys), cas, touch }, end, after, out, turn, now);
+        }
         let from = self.scanned.min(input.len());
         let Some(end) = memchr::memchr(b'\n', &input[from..]).map(|end| from + end) else {
             self.scanned = input.len();
-            return unfinished(input);
+            return if self.refuses { Step::Close } else { unfinished(input) };
         };
         self.scanned = 0;
         let line = match input[..end] {
@@ -126,146 +203,99 @@ impl Session {
         let after = end + 1;
         let service = &self.service;
         match parse(line) {
-            Ok(Command::Get { mut keys, cas, touch }) => {
-                if self.resume > 0 {
-                    keys = crate::protocol::Words::new(&line[self.resume..]);
-                }
-                if ascii::get(service, &mut keys, cas, touch, self.gathered, out, now) {
-                    self.resume = 0;
-                    Step::Done(after)
-                } else {
-                    self.resume = line.len() - keys.rest().len();
-                    Step::Send
-                }
+            Ok(Command::Get { keys, cas, touch }) => {
+                let (end, get) = (line.len(), ascii::Get { keys, cas, touch });
+                self.get(get, end, after, out, turn, now)
             }
             Ok(Command::Write(write)) => {
-                let value = match value(service, &mut self.reserved, input, after, write.len) {
+                let value = match value(service, self.refuses, input, after, write.len) {
                     Ok(value) => value,
                     Err(Wait::More(wanted)) => return Step::More(wanted),
-                    Err(Wait::Refuse(reason)) => {
-                        ascii::forget(service, &write, now);
-                        let refusal = Refusal { reason, quiet: write.quiet, swallow: write.len as u64 + 2 };
-                        return self.refuse(refusal, after, out);
+                    Err(wait) => {
+                        if wait == Wait::TooLarge {
+                            ascii::forget(service, &write, now);
+                        }
+                        let swallow = write.len as u64 + 2;
+                        return self.refuse_request(
+                            Refusal { reason: wait.reason(), quiet: write.quiet, swallow },
+                            after,
+                            out,
+                        );
                     }
                 };
+                turn.spend_bytes(write.len);
                 ascii::write(service, &write, value, out, now);
                 Step::Done(after + write.len + 2)
             }
             Ok(Command::Meta(verb)) => self.meta(verb, line, input, after, out, now),
+            Ok(Command::Stats(words)) => {
+                turn.end();
+                let walk = stats::ascii(service, words, out, now);
+                self.walk(walk, after, out)
+            }
+            Ok(Command::Crawler(words)) => {
+                let walk = stats::crawler(service, words, out);
+                self.walk(walk, after, out)
+            }
+            Ok(Command::RefreshCertificates) if self.datagrams => self.not_by_udp(after, out),
             Ok(Command::Quit | Command::Http) => Step::Close,
             Ok(Command::Shutdown { known: true }) if service.settings.shutdown => {
                 service.stop();
                 Step::Close
             }
             Ok(command) => {
+                match command {
+                    Command::RefreshCertificates => turn.end(),
+                    Command::Flush { .. } => turn.spend(ALL_SHARDS),
+                    _ => {}
+                }
                 ascii::execute(service, &command, out, now);
                 Step::Done(after)
             }
-            Err(refusal) => self.refuse(refusal, after, out),
+            Err(refusal) => self.refuse_request(refusal, after, out),
         }
     }
 
-    fn meta(
+    /// Executes a `get`, or notes where it goes on.
+    #[inline]
+    fn get(
         &mut self,
-        verb: crate::protocol::meta::Verb,
-        line: &[u8],
-        input: &[u8],
+        mut get: ascii::Get<'_>,
+        end: usize,
         after: usize,
-        out: &mut Vec<u8>,
+        out: &mut Replies,
+        turn: &mut Turn,
         now: Seconds,
     ) -> Step {
-        use crate::{execute::meta, protocol::meta as parser};
-        if verb == parser::Verb::Noop {
-            out.extend_from_slice(b"MN\r\n");
+        if ascii::get(&self.service, &mut get, out, turn, now) {
             return Step::Done(after);
         }
-        let mut scratch = [0; crate::store::MAX_KEY];
-        let command = match parser::parse(verb, line, &mut scratch) {
-            Ok(command) => command,
-            Err(refusal) => return self.refuse(refusal, after, out),
-        };
-        if verb != parser::Verb::Set {
-            if let Err(reason) = meta::execute(&self.service, verb, &command, out, now) {
-                return self.refuse(Refusal::new(reason), after, out);
-            }
-            return Step::Done(after);
-        }
-        let swallow = command.len as u64 + 2;
-        let Some(mode) = command.flags.write_mode() else {
-            let refusal = Refusal { swallow, ..Refusal::new("CLIENT_ERROR invalid mode for ms M token") };
-            return self.refuse(refusal, after, out);
-        };
-        match value(&self.service, &mut self.reserved, input, after, command.len) {
-            Ok(value) => {
-                meta::set(&self.service, &command, mode, value, out, now);
-                Step::Done(after + command.len + 2)
-            }
-            Err(Wait::More(wanted)) => Step::More(wanted),
-            Err(Wait::Refuse(reason)) => {
-                ascii::forget_key(&self.service, command.key, now);
-                self.refuse(Refusal { reason, quiet: false, swallow }, after, out)
-            }
-        }
+        let ascii::Get { keys, cas, touch } = get;
+        self.get = Some(Unfinished { at: end - keys.rest().len(), end, after, cas, touch });
+        if out.is_full() { Step::Send } else { Step::Turn }
     }
 
-    fn binary(&mut self, input: &[u8], out: &mut Vec<u8>, now: Seconds) -> Step {
-        match crate::protocol::binary::parse(input, self.service.store.config().largest_item) {
-            Parsed::BadMagic => Step::Close,
-            Parsed::Partial(wanted) => {
-                if reserve(&self.service, &mut self.reserved, wanted) {
-                    return Step::More(wanted);
-                }
-                match crate::protocol::binary::parse(input, FREE_PIECE / 2) {
-                    Parsed::Refused { header, whole: Some(whole), stale, .. } => {
-                        stale.iter().for_each(|key| ascii::forget_key(&self.service, key, now));
-                        binary_reply::refuse(header, Status::NoMemory, out);
-                        self.pass_over(whole, input)
-                    }
-                    _ => Step::Close,
-                }
-            }
-            Parsed::Refused { header, status, whole, stale } => {
-                stale.iter().for_each(|key| ascii::forget_key(&self.service, key, now));
-                binary_reply::refuse(header, status, out);
-                whole.map_or(Step::Close, |whole| self.pass_over(whole, input))
-            }
-            Parsed::Request(request) => {
-                let len = crate::protocol::binary::HEADER + request.header.body_len.get() as usize;
-                match binary::execute(&self.service, &request, out, now) {
-                    binary::Then::GoOn => Step::Done(len),
-                    binary::Then::Close => Step::Close,
-                }
-            }
+    /// Begins a walk over all items, if a request is for one.
+    fn walk(&mut self, walk: Option<Walk>, after: usize, out: &mut Replies) -> Step {
+        if walk.is_some() && self.datagrams {
+            return self.not_by_udp(after, out);
         }
+        self.walk = walk;
+        Step::Done(after)
     }
 
-    /// Passes over a request, of which not all bytes may be there.
-    fn pass_over(&mut self, whole: u64, input: &[u8]) -> Step {
-        let here = whole.min(input.len() as u64);
-        self.swallow = whole - here;
-        Step::Done(here as usize)
+    fn not_by_udp(&self, after: usize, out: &mut Replies) -> Step {
+        out.extend_from_slice(NOT_BY_UDP);
+        Step::Done(after)
     }
 
-    fn refuse(&mut self, refusal: Refusal, after: usize, out: &mut Vec<u8>) -> Step {
+    fn refuse_request(&mut self, refusal: Refusal, after: usize, out: &mut Vec<u8>) -> Step {
         if !refusal.quiet || refusal == ERROR {
             out.extend_from_slice(refusal.reason.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
         self.swallow = refusal.swallow;
         Step::Done(after)
-    }
-
-    #[inline]
-    fn unreserve(&mut self) {
-        if self.reserved > 0 {
-            self.service.release(std::mem::take(&mut self.reserved));
-        }
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.unreserve();
     }
 }
 
@@ -274,47 +304,38 @@ enum Step {
     Done(usize),
     More(usize),
     Send,
+    Turn,
     Close,
 }
 
 /// The value behind a line, with the two bytes at its end.
 #[inline]
-fn value<'a>(
-    service: &Service,
-    reserved: &mut usize,
-    input: &'a [u8],
-    after: usize,
-    len: usize,
-) -> Result<&'a [u8], Wait> {
+fn value<'a>(service: &Service, refuses: bool, input: &'a [u8], after: usize, len: usize) -> Result<&'a [u8], Wait> {
     let needed = after + len + 2;
     if let Some(value) = input.get(after..needed) {
         return Ok(value);
     }
     if len > service.store.config().largest_item {
-        return Err(Wait::Refuse("SERVER_ERROR object too large for cache"));
+        return Err(Wait::TooLarge);
     }
-    if !reserve(service, reserved, needed) {
-        return Err(Wait::Refuse("SERVER_ERROR out of memory storing object"));
-    }
-    Err(Wait::More(needed))
-}
-
-/// Reserves memory for half a request of so many bytes, `reserved` of which are so already.
-fn reserve(service: &Service, reserved: &mut usize, bytes: usize) -> bool {
-    if bytes <= FREE_PIECE || *reserved >= bytes {
-        return true;
-    }
-    let granted = service.reserve(bytes - *reserved);
-    if granted {
-        *reserved = bytes;
-    }
-    granted
+    Err(if refuses { Wait::NoRoom } else { Wait::More(needed) })
 }
 
 /// Why there is no value yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wait {
     More(usize),
-    Refuse(&'static str),
+    TooLarge,
+    NoRoom,
+}
+
+impl Wait {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::TooLarge => "SERVER_ERROR object too large for cache",
+            Self::NoRoom | Self::More(_) => "SERVER_ERROR out of memory storing object",
+        }
+    }
 }
 
 /// A line whose end has not come.

@@ -6,15 +6,16 @@ mod common;
 use std::{
     io::{Read, Write},
     net::{TcpStream, UdpSocket},
+    os::unix::net::UnixStream,
     process::Command,
     sync::atomic::Ordering::Relaxed,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use common::{Ours, ask, converse, expect, small_store};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use skip::Ability;
-use turnpike_kv::service::Settings;
+use turnpike_kv::{server::Deadlines, service::Settings};
 
 /// Clients that are connected and silent.
 const IDLE: usize = 10_000;
@@ -78,15 +79,50 @@ fn what_is_too_large_is_refused_and_passed_over() {
 #[test]
 fn half_requests_take_bounded_memory_together() {
     let ours = Ours::with(small_store(), Settings { buffered: 1 << 20, ..Settings::default() }, |_| {});
-    let (first, second) = (ours.connect(), ours.connect());
-    // With the reply to what is before it in the same read, the half request was seen.
-    (&first).write_all(b"mn\r\nset a 0 0 600000\r\nxxxx").unwrap();
-    expect(&first, b"MN\r\n");
-    (&second).write_all(b"set a 0 0 600000\r\nxxxx").unwrap();
-    expect(&second, b"SERVER_ERROR out of memory storing object\r\n");
-    drop(first);
-    (&second).write_all(&[vec![b'x'; 600_000 - 4], b"\r\n".to_vec()].concat()).unwrap();
-    ask(&second, b"mn\r\n", b"MN\r\n");
+    let honest = ours.connect();
+    ask(&honest, b"set a 0 0 3\r\nold\r\n", b"STORED\r\n");
+    // What a client says that it will send takes no memory.
+    let declared: Vec<_> = (0..100).map(|_| ours.connect()).collect();
+    declared.iter().for_each(|mut stream| stream.write_all(b"set a 0 0 1000000\r\nx").unwrap());
+    let value = [b"set b 0 0 300000\r\n".to_vec(), vec![b'x'; 300_000], b"\r\n".to_vec()].concat();
+    ask(&honest, &value, b"STORED\r\n");
+    // One that is too large for what all may hold is refused, and the old item stays.
+    let large = [b"set a 0 0 700000\r\n".to_vec(), vec![b'x'; 700_000], b"\r\nget a\r\n".to_vec()].concat();
+    let refused = b"SERVER_ERROR out of memory storing object\r\nVALUE a 0 3\r\nold\r\nEND\r\n";
+    ask(&honest, &large, refused);
+    // Clients that hold memory and do nothing are refused or closed, the sooner the longer they do nothing.
+    let stored = || {
+        let started = Instant::now();
+        while ask_line(&honest, &value) != "STORED" {
+            assert!(started.elapsed() < Duration::from_secs(60), "there is no room for an honest client");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let greedy: Vec<_> = (0..8).map(|_| ours.connect()).collect();
+    greedy.iter().for_each(|mut stream| stream.write_all(&value[..200_000]).unwrap());
+    stored();
+    // Lines without an end count, too.
+    let line = ["get".to_owned(), " key".repeat(100_000)].concat();
+    let lines: Vec<_> = (0..8).map(|_| ours.connect()).collect();
+    lines.iter().for_each(|mut stream| drop(stream.write_all(line.as_bytes())));
+    stored();
+    let kicked = lines.iter().filter(|stream| {
+        stream.set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+        matches!({ *stream }.read(&mut [0]), Ok(0))
+    });
+    assert!(kicked.count() >= 5, "more than half a mebibyte is held");
+}
+
+/// Sends a request, and gives the line that answers it.
+fn ask_line(mut stream: &UnixStream, request: &[u8]) -> String {
+    stream.write_all(request).unwrap();
+    let mut line = String::new();
+    let mut byte = [0];
+    while !line.ends_with("\r\n") {
+        stream.read_exact(&mut byte).unwrap();
+        line.push(byte[0].into());
+    }
+    line.trim_end().into()
 }
 
 #[test]
@@ -144,6 +180,63 @@ fn idle_connections_are_closed_where_that_is_asked_for() {
     ask(&idle, b"mn\r\n", b"MN\r\n");
     assert_eq!((&idle).read(&mut [0]).unwrap(), 0);
     assert_eq!(ours.server().service().counts.idle_kicks.load(Relaxed), 1);
+}
+
+#[test]
+fn bytes_now_and_then_do_not_renew_the_time_for_a_request() {
+    let deadlines = Deadlines { request: Duration::from_secs(1), ..Deadlines::default() };
+    let ours = Ours::with(small_store(), Settings::default(), |config| config.deadlines = deadlines);
+    let (dripping, honest) = (ours.connect(), ours.connect());
+    (&dripping).write_all(b"set a 0 0 10000\r\n").unwrap();
+    let started = Instant::now();
+    while (&dripping).write_all(b"x").is_ok() {
+        assert!(started.elapsed() < Duration::from_secs(60), "half a request goes on for ever");
+        std::thread::sleep(Duration::from_millis(50));
+        // Whole requests may take as long as they like together.
+        ask(&honest, b"mn\r\n", b"MN\r\n");
+    }
+    assert_eq!(ours.server().service().counts.slow_kicks.load(Relaxed), 1);
+    ask(&honest, b"get a\r\n", b"END\r\n");
+}
+
+#[test]
+fn a_value_that_changes_while_it_is_sent_arrives_as_it_was() {
+    let ours = Ours::start();
+    let writer = ours.connect();
+    let set = |fill: u8| [b"set a 0 0 900000\r\n".to_vec(), vec![fill; 900_000], b"\r\n".to_vec()].concat();
+    ask(&writer, &set(b'1'), b"STORED\r\n");
+    let readers: Vec<_> = (0..20).map(|_| ours.connect()).collect();
+    let head = b"VALUE a 0 900000\r\n";
+    for (number, mut reader) in readers.iter().enumerate() {
+        reader.write_all(b"get a\r\nmn\r\n").unwrap();
+        // Its reply has begun, and does not fit the socket's buffers.
+        let appended = b"VALUE a 0 900002\r\n";
+        expect(reader, if number == 11 { appended } else { head });
+        match number {
+            5 => ask(&writer, &set(b'2'), b"STORED\r\n"),
+            10 => ask(&writer, b"append a 0 0 1\r\n!\r\nappend a 0 0 1\r\n!\r\n", b"STORED\r\nSTORED\r\n"),
+            11 => ask(&writer, &set(b'3'), b"STORED\r\n"),
+            15 => ask(&writer, b"md a I\r\n", b"HD\r\n"),
+            _ => {}
+        }
+    }
+    ask(&writer, b"delete a\r\n", b"DELETED\r\n");
+    let store = &ours.server().service().store;
+    // A copy for each of the five numbers that the item was read under, for however many clients.
+    assert!((4_500_002..5_000_000).contains(&store.copies().used()), "{}", store.copies().used());
+    for (number, reader) in readers.iter().enumerate() {
+        let fill = match number {
+            0..=5 => b'1',
+            6..=11 => b'2',
+            _ => b'3',
+        };
+        let mut value = vec![0; 900_000];
+        { reader }.read_exact(&mut value).unwrap();
+        assert!(value.iter().all(|byte| *byte == fill), "reader {number}");
+        let rest = if number == 11 { &b"!!\r\nEND\r\nMN\r\n"[..] } else { b"\r\nEND\r\nMN\r\n" };
+        expect(reader, rest);
+    }
+    assert_eq!(store.copies().used(), 0);
 }
 
 #[test]

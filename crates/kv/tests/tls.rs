@@ -23,7 +23,7 @@ use rustls::{
 use skip::Ability;
 use tempfile::TempDir;
 use turnpike_kv::{
-    server::Server,
+    server::{Config, Deadlines, Server},
     service::{Service, Settings},
     store::Store,
     tls::{Clients, Error, Files, Tls, Version},
@@ -117,8 +117,12 @@ impl Authority {
 
 /// A server with TLS, and a port beside it without.
 fn serve(files: Files) -> (Server, TempDir) {
+    serve_with(files, Deadlines::default())
+}
+
+fn serve_with(files: Files, deadlines: Deadlines) -> (Server, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let mut config = everywhere(folder.path());
+    let mut config = Config { deadlines, ..everywhere(folder.path()) };
     config.tcp_plain = vec!["127.0.0.1:0".parse().unwrap()];
     let service = Service::new(Store::new(small_store()).unwrap(), Settings::default());
     let service = service.secured(Tls::load(files, 0).unwrap());
@@ -150,6 +154,26 @@ fn is_let_in(server: &Server, config: &Arc<ClientConfig>) -> bool {
     // By TLS 1.3 a client is done before the server has looked at its certificate, so it is the reply that tells.
     let mut reply = [0; 4];
     stream.write_all(b"mn\r\n").and_then(|()| stream.read_exact(&mut reply)).is_ok()
+}
+
+#[test]
+fn a_handshake_that_stands_still_ends_and_a_connection_does_not() {
+    let Some(authority) = Authority::new() else { return skip::lacking(Ability::Peers, LACKING) };
+    authority.sign("server");
+    let deadlines = Deadlines { handshake: Duration::from_secs(1), ..Deadlines::default() };
+    let (server, _folder) = serve_with(authority.files("server"), deadlines);
+    let mut honest = connect(&server, &authority.client(None));
+    ask(&mut honest, b"mn\r\n", b"MN\r\n");
+    let mut stalled = [tcp(&server, 0), tcp(&server, 0)];
+    // The first sends nothing, the second the start of a record.
+    stalled[1].write_all(&[22, 3, 1, 0, 200, 1]).unwrap();
+    for stream in &mut stalled {
+        let mut alert = Vec::new();
+        stream.read_to_end(&mut alert).unwrap();
+        assert!(alert.len() < 100, "{alert:?}");
+    }
+    ask(&mut honest, b"mn\r\n", b"MN\r\n");
+    assert_eq!(server.service().counts.slow_kicks.load(Relaxed), 2);
 }
 
 #[test]

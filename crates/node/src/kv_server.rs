@@ -33,6 +33,7 @@ pub fn start(config: &Kv) -> Result<Server, Error> {
         threads: config.threads,
         backlog: config.backlog.into(),
         idle: (config.idle_timeout > 0).then(|| Duration::from_secs(config.idle_timeout)),
+        deadlines: server::Deadlines::default(),
     };
     let server = Server::start(&server, Arc::new(service))?;
     if let (Some(tier), Some(address)) = (tier, server.udp().first()) {
@@ -82,6 +83,9 @@ fn store(config: &Kv) -> Result<Store, Error> {
     Ok(store)
 }
 
+/// The memory that may be held for clients is this share of the items'.
+const HELD_SHARE: usize = 4;
+
 fn socket(config: &Kv) -> Option<&std::path::Path> {
     Some(config.socket.as_path()).filter(|path| !path.as_os_str().is_empty())
 }
@@ -95,8 +99,8 @@ fn settings(config: &Kv) -> Settings {
         shutdown: config.shutdown,
         dump: config.dump,
         protocol: config.protocol,
-        // Half requests need room for at least two of the largest.
-        buffered: defaults.buffered.max(2 * config.item_size),
+        // A prefix has half of it: room for at least two of the largest items.
+        buffered: defaults.buffered.max(config.memory.saturating_mul((1 << 20) / HELD_SHARE)).max(4 * config.item_size),
         connections: config.connections,
         told: vec![
             ("tcpport", port(&config.listen)),

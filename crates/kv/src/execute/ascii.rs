@@ -2,7 +2,6 @@
 
 use std::array;
 
-use super::stats;
 use crate::{
     clock::Seconds,
     number,
@@ -10,56 +9,66 @@ use crate::{
         Words,
         ascii::{Command, Write},
     },
+    replies::{LONG, Replies},
     service::{Service, VERSION},
     store::{self, Key, Mode, NotChanged, PREFETCHED, Stored},
+    turn::Turn,
 };
 
-/// Sends the items of some keys, and tells whether those were all; else the `gathered` bytes are to be sent first.
+/// A `get`, or the rest of one.
+#[derive(Clone, Debug)]
+pub struct Get<'a> {
+    /// The keys.
+    pub keys: Words<'a>,
+    /// Whether the items' numbers are asked for.
+    pub cas: bool,
+    /// The new expiry time.
+    pub touch: Option<i32>,
+}
+
+/// Sends the items of some keys. Returns false if keys are left: the turn is over, or replies must be sent first.
 #[inline]
-pub fn get(
-    service: &Service,
-    keys: &mut Words<'_>,
-    cas: bool,
-    touch: Option<i32>,
-    gathered: usize,
-    out: &mut Vec<u8>,
-    now: Seconds,
-) -> bool {
+pub fn get(service: &Service, request: &mut Get<'_>, out: &mut Replies, turn: &mut Turn, now: Seconds) -> bool {
     let store = &service.store;
+    let Get { keys, cas, touch } = request;
     loop {
         let mut ahead = keys.clone();
         let group: [Option<Key<'_>>; PREFETCHED] = array::from_fn(|_| ahead.next().map(|word| store.key(word)));
         store.prefetch(group.iter().flatten().map(|key| key.hash));
         for key in group {
+            if out.is_full() {
+                return false;
+            }
             let Some(key) = key else {
                 out.extend_from_slice(b"END\r\n");
                 return true;
             };
-            if out.len() >= gathered {
-                return false;
-            }
             keys.next();
+            turn.spend(1);
             let mut shard = store.shard(key.hash);
             let item = match touch {
                 None => shard.get(key.bytes, key.hash, now),
-                Some(expiry) => shard.touch(key.bytes, key.hash, store.clock().expiry(expiry.into(), now), now),
+                Some(expiry) => shard.touch(key.bytes, key.hash, store.clock().expiry((*expiry).into(), now), now),
             };
             let Some(item) = item else { continue };
             let header = *shard.header(item);
-            out.reserve(64 + key.bytes.len() + header.value_len as usize);
+            out.reserve(64 + key.bytes.len() + LONG.min(header.value_len as usize));
             out.extend_from_slice(b"VALUE ");
             out.extend_from_slice(key.bytes);
             out.push(b' ');
             number::append(out, header.flags.into());
             out.push(b' ');
             number::append(out, header.value_len.into());
-            if cas {
+            if *cas {
                 out.push(b' ');
                 number::append(out, header.cas);
             }
             out.extend_from_slice(b"\r\n");
-            shard.value(item).for_each(|part| out.extend_from_slice(part));
-            out.extend_from_slice(b"\r\n");
+            out.append_value(&mut shard, item, key.hash, b"\r\n");
+        }
+        // After some keys at least, so that a line ends however short the turns are.
+        if turn.is_over() {
+            return false;
         }
     }
 }
@@ -136,8 +145,6 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
             let flushed = service.flush(delay.into(), now);
             reply_to(quiet, if flushed { "OK\r\n" } else { "CLIENT_ERROR flush_all not allowed\r\n" }, out);
         }
-        Command::Stats(ref words) => stats::ascii(service, words.clone(), out, now),
-        Command::Crawler(ref words) => stats::crawler(service, words.clone(), out, now),
         Command::RefreshCertificates => refresh_certificates(service, out, now),
         Command::Version => {
             out.extend_from_slice(b"VERSION ");
@@ -150,7 +157,13 @@ pub fn execute(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now:
             out.extend_from_slice(b"CLIENT_ERROR invalid shutdown mode\r\n");
         }
         Command::Shutdown { .. } => out.extend_from_slice(b"ERROR: shutdown not enabled\r\n"),
-        Command::Get { .. } | Command::Write(_) | Command::Meta(_) | Command::Quit | Command::Http => {
+        Command::Get { .. }
+        | Command::Write(_)
+        | Command::Meta(_)
+        | Command::Stats(_)
+        | Command::Crawler(_)
+        | Command::Quit
+        | Command::Http => {
             debug_assert!(false, "the session does these");
         }
     }

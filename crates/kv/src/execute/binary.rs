@@ -3,20 +3,24 @@
 use super::{
     binary_reply::{append_header, refuse, reply},
     stats,
+    walk::Walk,
 };
 use crate::{
     clock::Seconds,
     number,
     protocol::binary::{Command, Request, Status},
+    replies::{LONG, Replies},
     service::{Service, VERSION},
     store::{Mode, NotChanged, Stored, Write},
 };
 
 /// What is next on the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Then {
     /// Further requests.
     GoOn,
+    /// The rest of the reply.
+    Walk(Walk),
     /// Nothing.
     Close,
 }
@@ -25,7 +29,7 @@ pub enum Then {
 const NOT_MADE: u32 = u32::MAX;
 
 /// Executes a request.
-pub fn execute(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) -> Then {
+pub fn execute(service: &Service, request: &Request<'_>, out: &mut Replies, now: Seconds) -> Then {
     match request.command {
         Command::Get { with_key, touch } => get(service, request, with_key, touch, true, out, now),
         Command::Touch => get(service, request, false, true, false, out, now),
@@ -43,7 +47,7 @@ pub fn execute(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now:
         }
         Command::Noop | Command::Verbosity => finish(request, Status::Ok, 0, out),
         Command::Version => reply(request.header, Status::Ok, &[], &[], VERSION.as_bytes(), 0, out),
-        Command::Stat => stats::binary(service, request, out, now),
+        Command::Stat => return stats::binary(service, request, out, now).map_or(Then::GoOn, Then::Walk),
         Command::Quit => {
             finish(request, Status::Ok, 0, out);
             return Then::Close;
@@ -83,7 +87,7 @@ fn get(
     with_key: bool,
     touch: bool,
     with_value: bool,
-    out: &mut Vec<u8>,
+    out: &mut Replies,
     now: Seconds,
 ) {
     let store = &service.store;
@@ -104,12 +108,12 @@ fn get(
     };
     let header = *shard.header(item);
     let len = if with_value { header.value_len as usize } else { 0 };
-    out.reserve(64 + sent.len() + len);
+    out.reserve(64 + sent.len() + LONG.min(len));
     append_header(request.header, Status::Ok, 4, sent.len(), len, header.cas, out);
     out.extend_from_slice(&header.flags.to_be_bytes());
     out.extend_from_slice(sent);
     if with_value {
-        shard.value(item).for_each(|part| out.extend_from_slice(part));
+        out.append_value(&mut shard, item, key.hash, b"");
     }
 }
 

@@ -4,6 +4,7 @@ use crate::{
     clock::{NEVER, Seconds},
     number,
     protocol::meta::{Command, Verb, encode},
+    replies::{LONG, Replies},
     service::Service,
     store::{Header, Item, Mode, NotChanged, Shard, Stored, Write, mark},
 };
@@ -13,7 +14,7 @@ pub fn execute(
     service: &Service,
     verb: Verb,
     command: &Command<'_>,
-    out: &mut Vec<u8>,
+    out: &mut Replies,
     now: Seconds,
 ) -> Result<(), &'static str> {
     match verb {
@@ -42,7 +43,7 @@ fn empty<'a>(service: &Service, command: &Command<'a>, expiry: i32, now: Seconds
     }
 }
 
-fn get(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seconds) {
+fn get(service: &Service, command: &Command<'_>, out: &mut Replies, now: Seconds) {
     let store = &service.store;
     let key = store.key(command.key);
     let flags = &command.flags;
@@ -67,7 +68,7 @@ fn get(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seconds
         return;
     };
     let header = *shard.header(item);
-    out.reserve(512 + header.value_len as usize);
+    out.reserve(512 + LONG.min(header.value_len as usize));
     if flags.value {
         out.extend_from_slice(b"VA ");
         number::append(out, header.value_len.into());
@@ -107,8 +108,7 @@ fn get(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seconds
     }
     out.extend_from_slice(b"\r\n");
     if flags.value {
-        shard.value(item).for_each(|part| out.extend_from_slice(part));
-        out.extend_from_slice(b"\r\n");
+        out.append_value(&mut shard, item, key.hash, b"\r\n");
     }
     if !flags.no_update {
         shard.bump(item, now);

@@ -4,4 +4,5 @@ pub mod ascii;
 pub mod binary;
 pub mod binary_reply;
 pub mod meta;
-mod stats;
+pub mod stats;
+pub mod walk;

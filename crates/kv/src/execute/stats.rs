@@ -2,9 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::binary_reply::{refuse, reply};
+use super::{
+    binary_reply::{refuse, reply},
+    walk::{Purpose, Walk},
+};
 use crate::{
-    clock::{NEVER, Seconds},
+    clock::Seconds,
     number::unsigned_32,
     protocol::{
         Words,
@@ -15,8 +18,8 @@ use crate::{
     tls::Tls,
 };
 
-/// Replies to `stats` with what is behind it.
-pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) {
+/// Replies to `stats` with what is behind it, or begins to.
+pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) -> Option<Walk> {
     let mut stat = |name: &str, value: &str| {
         out.extend_from_slice(b"STAT ");
         out.extend_from_slice(name.as_bytes());
@@ -28,17 +31,15 @@ pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Se
         Some(b"reset") => {
             service.reset_counts();
             out.extend_from_slice(b"RESET\r\n");
-            return;
+            return None;
         }
         Some(b"detail") => match words.next() {
             Some(b"on" | b"off") => Err("OK\r\n"),
             Some(b"dump") => Ok(()),
             _ => Err("CLIENT_ERROR usage: stats detail on|off|dump\r\n"),
         },
-        Some(b"cachedump") => {
-            cachedump(service, words, out, now);
-            return;
-        }
+        Some(b"cachedump") => return cachedump(service, words, out),
+        Some(b"sizes") => return Some(Walk::sizes(None)),
         group => {
             if tell(service, group, now, &mut stat) {
                 Ok(())
@@ -48,24 +49,29 @@ pub fn ascii(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Se
         }
     };
     out.extend_from_slice(error.err().unwrap_or("END\r\n").as_bytes());
+    None
 }
 
-/// Replies to a binary `stat`, one item of it a reply, and an empty one at the end.
-pub fn binary(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) {
+/// Replies to a binary `stat`, or begins to: one item of it a reply, and an empty one at the end.
+pub fn binary(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: Seconds) -> Option<Walk> {
     let header = request.header;
     let group = (!request.key.is_empty()).then_some(request.key);
     if group == Some(b"reset") {
         service.reset_counts();
+    } else if group == Some(b"sizes") {
+        return Some(Walk::sizes(Some(header)));
     } else {
         let mut stat = |name: &str, value: &str| {
             reply(header, Status::Ok, &[], name.as_bytes(), value.as_bytes(), 0, out);
         };
         let known = group.is_some_and(|group| group.starts_with(b"detail")) || tell(service, group, now, &mut stat);
         if !known {
-            return refuse(header, Status::NotFound, out);
+            refuse(header, Status::NotFound, out);
+            return None;
         }
     }
     reply(header, Status::Ok, &[], &[], &[], 0, out);
+    None
 }
 
 /// Tells a group of counts; false if there is no such group.
@@ -75,7 +81,6 @@ fn tell(service: &Service, group: Option<&[u8]>, now: Seconds, stat: &mut impl F
         Some(b"settings") => settings(service, stat),
         Some(b"items") => items(service, now, stat),
         Some(b"slabs") => slabs(service, now, stat),
-        Some(b"sizes") => sizes(service, now, stat),
         Some(b"conns") => {}
         _ => return false,
     }
@@ -107,6 +112,8 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("cmd_flush", counts.cmd_flush.load(Relaxed));
     counters.iter().for_each(|(name, value)| number(name, value));
     number("idle_kicks", counts.idle_kicks.load(Relaxed));
+    number("memory_kicks", counts.memory_kicks.load(Relaxed));
+    number("slow_kicks", counts.slow_kicks.load(Relaxed));
     number("bytes_read", counts.bytes_read.load(Relaxed));
     number("bytes_written", counts.bytes_written.load(Relaxed));
     number("conn_yields", counts.conn_yields.load(Relaxed));
@@ -231,100 +238,34 @@ fn slabs(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     stat("total_malloced", &memory.to_string());
 }
 
-/// Bytes that are counted as one size.
-const SIZE_STEP: usize = 32;
-
-fn sizes(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
-    let mut counts = std::collections::BTreeMap::new();
-    for shard in service.store.shards() {
-        for item in shard.items(now) {
-            *counts.entry(shard.size(item).next_multiple_of(SIZE_STEP)).or_insert(0_u64) += 1;
-        }
-    }
-    counts.iter().for_each(|(size, count)| stat(&size.to_string(), &count.to_string()));
-}
-
-/// Bytes of a list of keys at most, which is all in memory (memcached's limit for `cachedump`).
-const LONGEST_DUMP: usize = 2 << 20;
-
-fn cachedump(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) {
+/// Replies to `stats cachedump`, or begins to.
+fn cachedump(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>) -> Option<Walk> {
     let (class, limit) = (words.next(), words.next());
-    if !service.settings.dump {
-        return out.extend_from_slice(b"CLIENT_ERROR stats cachedump not allowed\r\n");
-    }
-    let (Some(class), Some(limit)) = (class, limit) else {
-        return out.extend_from_slice(b"CLIENT_ERROR bad command line\r\n");
-    };
-    let (Some(class), Some(limit)) = (unsigned_32(class), unsigned_32(limit)) else {
-        return out.extend_from_slice(b"CLIENT_ERROR bad command line format\r\n");
-    };
-    if class >= 64 {
-        return out.extend_from_slice(b"CLIENT_ERROR Illegal slab id\r\n");
-    }
-    let start = out.len();
-    let most = if limit == 0 { usize::MAX } else { limit as usize };
-    let mut count = 0;
-    for shard in service.store.shards() {
-        for item in shard.items(now).filter(|item| u32::from(shard.class(*item)) + 1 == class) {
-            if count == most || out.len() - start > LONGEST_DUMP {
-                break;
-            }
-            let header = shard.header(item);
-            let expires = if header.expires == NEVER { 0 } else { service.store.clock().since_1970(header.expires) };
-            out.extend_from_slice(b"ITEM ");
-            out.extend_from_slice(shard.key(item));
-            out.extend_from_slice(format!(" [{} b; {expires} s]\r\n", header.value_len).as_bytes());
-            count += 1;
+    let refusal: &[u8] = if !service.settings.dump {
+        b"CLIENT_ERROR stats cachedump not allowed\r\n"
+    } else if let (Some(class), Some(limit)) = (class, limit) {
+        match (unsigned_32(class), unsigned_32(limit)) {
+            (Some(64..), Some(_)) => b"CLIENT_ERROR Illegal slab id\r\n",
+            (Some(class), Some(0)) => return Some(Walk::cachedump(class, u32::MAX)),
+            (Some(class), Some(keys)) => return Some(Walk::cachedump(class, keys)),
+            _ => b"CLIENT_ERROR bad command line format\r\n",
         }
-    }
-    out.extend_from_slice(b"END\r\n");
+    } else {
+        b"CLIENT_ERROR bad command line\r\n"
+    };
+    out.extend_from_slice(refusal);
+    None
 }
 
-/// Replies to `lru_crawler`: `metadump all` lists the keys; the rest is about a thread that there is not.
-pub fn crawler(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>, now: Seconds) {
+/// Replies to `lru_crawler`, or begins to: `metadump all` lists the keys; the rest is about a thread that there is not.
+pub fn crawler(service: &Service, mut words: Words<'_>, out: &mut Vec<u8>) -> Option<Walk> {
     let (command, argument) = (words.next(), words.next());
-    match (command, argument) {
-        (Some(b"metadump"), Some(b"all")) if service.settings.dump => metadump(service, out, now),
-        (Some(b"metadump"), Some(_)) if !service.settings.dump => {
-            out.extend_from_slice(b"ERROR metadump not allowed\r\n");
-        }
-        (Some(b"metadump"), Some(_)) => out.extend_from_slice(b"BADCLASS invalid class id\r\n"),
-        (Some(b"enable" | b"disable"), None) | (Some(b"crawl" | b"sleep" | b"tocrawl"), Some(_)) => {
-            out.extend_from_slice(b"OK\r\n");
-        }
-        _ => out.extend_from_slice(b"ERROR\r\n"),
-    }
-}
-
-fn metadump(service: &Service, out: &mut Vec<u8>, now: Seconds) {
-    let clock = service.store.clock();
-    let start = out.len();
-    for shard in service.store.shards() {
-        for item in shard.items(now) {
-            if out.len() - start > LONGEST_DUMP {
-                break;
-            }
-            let header = shard.header(item);
-            out.extend_from_slice(b"key=");
-            // As in a URL, so that a key holds no space and no end of a line.
-            for byte in shard.key(item) {
-                if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
-                    out.push(*byte);
-                } else {
-                    out.extend_from_slice(format!("%{byte:02X}").as_bytes());
-                }
-            }
-            let expires = if header.expires == NEVER { -1 } else { clock.since_1970(header.expires) };
-            let fetched = if header.marks & crate::store::mark::FETCHED != 0 { "yes" } else { "no" };
-            let text = format!(
-                " exp={expires} la={} cas={} fetch={fetched} cls={} size={}\r\n",
-                clock.since_1970(header.accessed),
-                header.cas,
-                shard.class(item) + 1,
-                shard.size(item)
-            );
-            out.extend_from_slice(text.as_bytes());
-        }
-    }
-    out.extend_from_slice(b"END\r\n");
+    out.extend_from_slice(match (command, argument) {
+        (Some(b"metadump"), Some(b"all")) if service.settings.dump => return Some(Walk::new(Purpose::Metadump)),
+        (Some(b"metadump"), Some(_)) if !service.settings.dump => b"ERROR metadump not allowed\r\n",
+        (Some(b"metadump"), Some(_)) => b"BADCLASS invalid class id\r\n",
+        (Some(b"enable" | b"disable"), None) | (Some(b"crawl" | b"sleep" | b"tocrawl"), Some(_)) => b"OK\r\n",
+        _ => b"ERROR\r\n",
+    });
+    None
 }

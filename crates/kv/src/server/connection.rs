@@ -1,12 +1,23 @@
 //! A connection: bytes in and out, and what is kept of them between its turns.
 
-use std::{io, sync::Arc};
+use std::{
+    io::{self, ErrorKind},
+    sync::atomic::Ordering::Relaxed,
+    time::Duration,
+};
 
-use super::socket::{Received, Socket};
+use super::{
+    Deadlines,
+    memory::{Account, FREE},
+    pending::Pending,
+    socket::{Received, Socket},
+};
 use crate::{
     clock::Seconds,
+    replies::{LONG, LongValue, Replies},
     service::Service,
     session::{Next, Session},
+    turn::Turn,
 };
 
 /// Bytes read at once.
@@ -15,24 +26,27 @@ pub(super) const READ: usize = 64 << 10;
 /// Bytes of replies that are gathered before they are sent.
 const GATHERED: usize = 64 << 10;
 
-/// Times that a connection is read from before others have their turn.
-const TURNS: usize = 8;
+/// Bytes of a long value that are sent at once.
+const CHUNK: usize = 256 << 10;
 
-/// Memory that a connection keeps for its next half request.
-const KEPT: usize = 4096;
+/// Bytes of a request that are worth another second: slower uploads are not waited for.
+const SLOWEST: usize = 64 << 10;
 
 /// Buffers that the connections of a worker share: a connection that waits for a request has none.
 #[derive(Debug)]
 pub(super) struct Buffers {
     input: Vec<u8>,
-    output: Vec<u8>,
+    output: Replies,
     /// Bytes that were read and written since they were counted.
     pub(super) moved: (u64, u64),
 }
 
 impl Buffers {
     pub(super) fn new() -> Self {
-        Self { input: vec![0; READ], output: Vec::with_capacity(READ * 2), moved: (0, 0) }
+        let mut output = Replies::new(GATHERED);
+        // Replies of one value more than are gathered, and a piece of a long one.
+        output.reserve(GATHERED + LONG + CHUNK);
+        Self { input: vec![0; READ], output, moved: (0, 0) }
     }
 }
 
@@ -54,29 +68,43 @@ pub(super) enum Waits {
 pub(super) struct Connection {
     socket: Socket,
     session: Session,
-    /// The start of a request, and what came behind it.
-    pending: Vec<u8>,
+    /// Requests that are not executed: the start of one, or ones that wait for their turn.
+    pending: Pending,
     /// Bytes of a request that are needed to go on.
     wanted: usize,
     /// Replies that the client did not take yet, from `sent` on.
     unsent: Vec<u8>,
     sent: usize,
+    /// A long value that follows them.
+    value: Option<LongValue>,
+    /// Whether the client took less than it was sent.
+    blocked: bool,
     closing: bool,
+    account: Account,
     /// When it was last read from.
     pub(super) active: Seconds,
+    /// When the request began that is not complete.
+    began: Option<Seconds>,
+    /// Whether a request was completed, or all replies were taken, in this turn.
+    progressed: bool,
 }
 
 impl Connection {
-    pub(super) fn new(socket: Socket, service: &Arc<Service>, now: Seconds) -> Self {
+    pub(super) fn new(socket: Socket, session: Session, account: Account, now: Seconds) -> Self {
         Self {
             socket,
-            session: Session::new(service, GATHERED),
-            pending: Vec::new(),
+            session,
+            pending: Pending::default(),
             wanted: 1,
             unsent: Vec::new(),
             sent: 0,
+            value: None,
+            blocked: false,
             closing: false,
+            account,
             active: now,
+            began: None,
+            progressed: false,
         }
     }
 
@@ -84,63 +112,92 @@ impl Connection {
         &self.socket
     }
 
+    /// Its number.
+    pub(super) fn number(&self) -> u64 {
+        self.account.connection
+    }
+
+    /// When it is closed unless it has got further: it is in the handshake, or in the middle of a request.
+    pub(super) fn deadline(&self, deadlines: &Deadlines, opened: Seconds) -> Option<Seconds> {
+        let after =
+            |start: Seconds, time: Duration| start.saturating_add(u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
+        if self.socket.is_handshaking() {
+            return Some(after(opened, deadlines.handshake));
+        }
+        let upload = u32::try_from(self.wanted / SLOWEST).unwrap_or(u32::MAX);
+        self.began.map(|began| after(began, deadlines.request).saturating_add(upload))
+    }
+
     /// Sends, reads, executes, and sends again, as far as that goes without waiting.
     pub(super) fn turn(&mut self, buffers: &mut Buffers, now: Seconds) -> Waits {
-        self.try_turn(buffers, now).unwrap_or(Waits::Closed)
+        self.progressed = false;
+        let mut waits = self.try_turn(buffers, now).unwrap_or(Waits::Closed);
+        if waits != Waits::Closed && !self.account.set(self.bytes(), self.progressed, now) {
+            waits = self.release_memory(buffers, now);
+        }
+        let is_amid = !self.pending.is_empty() || self.session.is_passing_over();
+        self.began = match self.began {
+            _ if waits != Waits::Read || !is_amid => None,
+            Some(began) if !self.progressed => Some(began),
+            _ => Some(now),
+        };
+        waits
     }
 
     fn try_turn(&mut self, buffers: &mut Buffers, now: Seconds) -> io::Result<Waits> {
         self.active = now;
-        if !self.flush(buffers)? {
-            return Ok(Waits::Write);
+        let mut turn = Turn::new();
+        if !self.flush(buffers, &mut turn)? {
+            return Ok(self.waits_for_send());
         }
-        for _ in 0..TURNS {
+        loop {
             if self.closing {
                 return Ok(Waits::Closed);
             }
-            // Requests that wait behind replies which had to be sent first.
-            if self.pending.len() >= self.wanted {
+            // Requests that wait for their turn, or until earlier replies are sent.
+            let more = if self.pending.len() >= self.wanted {
                 let pending = std::mem::take(&mut self.pending);
-                let done = self.execute(&pending, buffers, now)?;
-                self.keep(pending, done);
-                if self.is_blocked() {
-                    return Ok(Waits::Write);
+                let done = self.execute(pending.bytes(), buffers, &mut turn, now)?;
+                self.pending = pending;
+                self.pending.consume(done);
+                true
+            } else {
+                let long = self.wanted > READ;
+                match if long { self.read_long(buffers, &mut turn, now)? } else { self.read(buffers, &mut turn, now)? }
+                {
+                    Received::End => return Ok(Waits::Closed),
+                    Received::Nothing => false,
+                    Received::Bytes { more, .. } => more,
                 }
-                continue;
-            }
-            let received = if self.wanted > READ { self.read_long(buffers, now)? } else { self.read(buffers, now)? };
-            let more = match received {
-                Received::End => return Ok(Waits::Closed),
-                Received::Nothing => false,
-                Received::Bytes { more, .. } => more,
             };
-            if self.is_blocked() {
-                return Ok(Waits::Write);
+            if self.is_sending() {
+                return Ok(self.waits_for_send());
             }
-            if !more && self.pending.len() < self.wanted {
-                return Ok(if self.closing { Waits::Closed } else { Waits::Read });
+            if !more && !self.closing && self.pending.len() < self.wanted {
+                return Ok(Waits::Read);
+            }
+            if turn.is_over() && !self.closing {
+                return Ok(Waits::Turn);
             }
         }
-        Ok(if self.closing { Waits::Closed } else { Waits::Turn })
     }
 
-    /// Reads to the shared buffer, behind what is left of the last requests, and executes what is there.
-    fn read(&mut self, buffers: &mut Buffers, now: Seconds) -> io::Result<Received> {
+    fn waits_for_send(&self) -> Waits {
+        if self.blocked { Waits::Write } else { Waits::Turn }
+    }
+
+    /// Reads to the shared buffer, after the rest of the last requests, and executes the requests there.
+    fn read(&mut self, buffers: &mut Buffers, turn: &mut Turn, now: Seconds) -> io::Result<Received> {
         let mut input = std::mem::take(&mut buffers.input);
         let have = self.pending.len();
-        input[..have].copy_from_slice(&self.pending);
+        input[..have].copy_from_slice(self.pending.bytes());
         let mut received = self.socket.read(&mut input[have..]);
         if let Ok(Received::Bytes { count, .. }) = received {
             buffers.moved.0 += count as u64;
-            match self.execute(&input[..have + count], buffers, now) {
-                Ok(done) => {
-                    self.pending.clear();
-                    self.pending.extend_from_slice(&input[done..have + count]);
-                    if self.pending.is_empty() && self.pending.capacity() > KEPT {
-                        self.pending = Vec::new();
-                    }
-                }
-                Err(error) => received = Err(error),
+            turn.spend_bytes(count);
+            let executed = self.execute(&input[..have + count], buffers, turn, now);
+            if let Err(error) = executed.and_then(|done| self.pending.replace(&input[done..have + count])) {
+                received = Err(error);
             }
         }
         buffers.input = input;
@@ -148,72 +205,166 @@ impl Connection {
     }
 
     /// The same for a request that the shared buffer is too short for.
-    fn read_long(&mut self, buffers: &mut Buffers, now: Seconds) -> io::Result<Received> {
+    fn read_long(&mut self, buffers: &mut Buffers, turn: &mut Turn, now: Seconds) -> io::Result<Received> {
         let have = self.pending.len();
         // Memory as bytes come, not as a client says that they will.
         let room = (self.wanted - have).clamp(READ, READ * 4);
-        let mut pending = std::mem::take(&mut self.pending);
-        pending.resize(have + room, 0);
-        let received = self.socket.read(&mut pending[have..])?;
-        let count = if let Received::Bytes { count, .. } = received { count } else { 0 };
+        let socket = &mut self.socket;
+        let received = self.pending.extend(room, self.wanted, |room| {
+            let received = socket.read(room)?;
+            Ok((received, if let Received::Bytes { count, .. } = received { count } else { 0 }))
+        })?;
+        let count = self.pending.len() - have;
         buffers.moved.0 += count as u64;
-        pending.truncate(have + count);
-        let done = if pending.len() >= self.wanted { self.execute(&pending, buffers, now)? } else { 0 };
-        self.keep(pending, done);
+        turn.spend_bytes(count);
+        if self.pending.len() >= self.wanted {
+            let pending = std::mem::take(&mut self.pending);
+            let done = self.execute(pending.bytes(), buffers, turn, now)?;
+            self.pending = pending;
+            self.pending.consume(done);
+        }
         Ok(received)
     }
 
-    /// Keeps what is left of requests.
-    fn keep(&mut self, mut pending: Vec<u8>, done: usize) {
-        pending.drain(..done);
-        self.pending = if pending.is_empty() { Vec::new() } else { pending };
-    }
-
     /// Executes requests and sends replies, and gives how many bytes were done with.
-    fn execute(&mut self, input: &[u8], buffers: &mut Buffers, now: Seconds) -> io::Result<usize> {
+    fn execute(&mut self, input: &[u8], buffers: &mut Buffers, turn: &mut Turn, now: Seconds) -> io::Result<usize> {
         let mut done = 0;
         loop {
             buffers.output.clear();
-            let fed = self.session.feed(&input[done..], &mut buffers.output, now);
+            let fed = self.session.feed(&input[done..], &mut buffers.output, turn, now);
             done += fed.consumed;
-            self.send(buffers)?;
+            self.progressed |= fed.consumed > 0 && !self.session.is_passing_over();
+            self.value = buffers.output.take_value();
+            self.send(buffers, turn)?;
             match fed.next {
                 Next::More(wanted) => self.wanted = wanted,
                 Next::Close => self.closing = true,
-                Next::Send if !self.is_blocked() => continue,
+                Next::Send if !self.is_sending() && !turn.is_over() => continue,
                 // What is there is enough to go on with.
-                Next::Send => self.wanted = 1,
+                Next::Send | Next::Turn => self.wanted = 0,
             }
             return Ok(done);
         }
     }
 
-    /// Sends the shared buffer of replies; what the client does not take is kept.
-    fn send(&mut self, buffers: &mut Buffers) -> io::Result<()> {
-        let sent = self.socket.write(&buffers.output)?;
-        self.unsent.extend_from_slice(&buffers.output[sent..]);
-        buffers.moved.1 += sent as u64;
-        if buffers.output.capacity() > READ * 16 {
-            buffers.output = Vec::with_capacity(READ * 2);
+    /// Sends the shared buffer of replies, and keeps the bytes that the client does not take. Long values are sent from
+    /// the store.
+    fn send(&mut self, buffers: &mut Buffers, turn: &mut Turn) -> io::Result<()> {
+        let replies = buffers.output.len();
+        if let Some(value) = &self.value {
+            read(value, self.session.service(), &mut buffers.output)?;
         }
-        Ok(())
+        let sent = self.write(buffers, turn)?;
+        if sent < replies {
+            return keep(&mut self.unsent, &buffers.output[sent..replies]);
+        }
+        self.sent_of_value(sent - replies);
+        self.send_value(buffers, turn).map(drop)
     }
 
-    /// Sends what the client did not take before. Tells whether that is all.
-    fn flush(&mut self, buffers: &mut Buffers) -> io::Result<bool> {
+    /// Writes the shared buffer of replies, and gives how much the client took.
+    fn write(&mut self, buffers: &mut Buffers, turn: &mut Turn) -> io::Result<usize> {
+        let sent = self.socket.write(&buffers.output)?;
+        buffers.moved.1 += sent as u64;
+        turn.spend_bytes(sent);
+        self.blocked = sent < buffers.output.len() || self.socket.is_blocked();
+        Ok(sent)
+    }
+
+    /// Sends the rest of a long value, as far as the turn and the client allow. Returns whether that is all.
+    fn send_value(&mut self, buffers: &mut Buffers, turn: &mut Turn) -> io::Result<bool> {
+        while let Some(value) = &self.value {
+            if self.blocked || turn.is_over() {
+                return Ok(false);
+            }
+            buffers.output.clear();
+            read(value, self.session.service(), &mut buffers.output)?;
+            let sent = self.write(buffers, turn)?;
+            self.sent_of_value(sent);
+        }
+        Ok(!self.blocked)
+    }
+
+    fn sent_of_value(&mut self, sent: usize) {
+        if let Some(value) = self.value.take_if(|value| value.sent(sent)) {
+            value.release(&self.session.service().store);
+        }
+    }
+
+    /// Sends the bytes that the client did not take before. Returns whether those are all.
+    fn flush(&mut self, buffers: &mut Buffers, turn: &mut Turn) -> io::Result<bool> {
+        if !self.is_sending() {
+            return Ok(true);
+        }
         let sent = self.socket.write(&self.unsent[self.sent..])?;
         self.sent += sent;
         buffers.moved.1 += sent as u64;
-        if self.sent < self.unsent.len() {
+        turn.spend_bytes(sent);
+        self.blocked = self.sent < self.unsent.len() || !self.socket.flush()?;
+        if self.blocked {
             return Ok(false);
         }
         self.sent = 0;
         self.unsent = Vec::new();
-        self.socket.flush()
+        let is_all = self.send_value(buffers, turn)?;
+        self.progressed |= is_all;
+        Ok(is_all)
     }
 
-    /// Whether the client has to take replies before there is anything else to do.
-    fn is_blocked(&self) -> bool {
-        !self.unsent.is_empty() || self.socket.is_blocked()
+    /// Whether the client must take replies before anything else is done.
+    fn is_sending(&self) -> bool {
+        self.blocked || self.value.is_some() || !self.unsent.is_empty()
+    }
+
+    /// Refuses the incomplete request to release its memory. If the memory is for something else, the connection must
+    /// be closed.
+    pub(super) fn release_memory(&mut self, buffers: &mut Buffers, now: Seconds) -> Waits {
+        self.try_release_memory(buffers, now).unwrap_or_else(|_| {
+            self.session.service().counts.memory_kicks.fetch_add(1, Relaxed);
+            Waits::Closed
+        })
+    }
+
+    fn try_release_memory(&mut self, buffers: &mut Buffers, now: Seconds) -> io::Result<Waits> {
+        if self.is_sending() || self.pending.len() >= self.wanted {
+            return Err(ErrorKind::OutOfMemory.into());
+        }
+        buffers.output.clear();
+        let fed = self.session.refuse(self.pending.bytes(), &mut buffers.output, now);
+        let Next::More(wanted) = fed.next else { return Err(ErrorKind::OutOfMemory.into()) };
+        self.wanted = wanted;
+        self.pending.consume(fed.consumed);
+        self.send(buffers, &mut Turn::new())?;
+        self.progressed = true;
+        self.account.set(self.bytes(), true, now);
+        Ok(if self.is_sending() { self.waits_for_send() } else { Waits::Read })
+    }
+
+    /// Bytes of memory that it holds.
+    #[inline]
+    fn bytes(&self) -> usize {
+        self.pending.capacity() + self.unsent.capacity() + self.session.bytes() + self.socket.bytes()
     }
 }
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(value) = self.value.take() {
+            value.release(&self.session.service().store);
+        }
+    }
+}
+
+/// Appends a piece of a long value.
+fn read(value: &LongValue, service: &Service, out: &mut Replies) -> io::Result<()> {
+    value.read(&service.store, CHUNK, out).map(drop).map_err(|_| ErrorKind::OutOfMemory.into())
+}
+
+/// Keeps bytes that the client did not take.
+fn keep(unsent: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
+    unsent.try_reserve_exact(bytes.len()).map_err(|_| ErrorKind::OutOfMemory)?;
+    unsent.extend_from_slice(bytes);
+    Ok(())
+}
+
+const _: () = assert!(FREE >= super::pending::KEPT);

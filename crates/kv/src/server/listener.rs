@@ -9,12 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nic::{LogLimit, SpareDescriptor, Waker, is_exhausted};
+use nic::{LogLimit, Prefix, SpareDescriptor, Waker, is_exhausted};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, chmod},
     net::{
-        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, connect, getsockname, ipproto,
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, acceptfrom_with, bind, connect, getsockname, ipproto,
         listen, socket_with, sockopt,
     },
 };
@@ -140,8 +140,9 @@ impl Listener {
     fn accept<'a>(&self, socket: &Socket, turns: &mut impl Iterator<Item = &'a Inbox>) -> io::Result<()> {
         let counts = &self.service.counts;
         loop {
-            let connection = match accept_with(&socket.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(connection) => connection,
+            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+            let (connection, peer) = match acceptfrom_with(&socket.fd, flags) {
+                Ok(accepted) => accepted,
                 Err(rustix::io::Errno::AGAIN) => return Ok(()),
                 // The client went before it was accepted.
                 Err(rustix::io::Errno::CONNABORTED | rustix::io::Errno::INTR) => continue,
@@ -160,7 +161,9 @@ impl Listener {
             counts.curr_connections.fetch_add(1, Relaxed);
             counts.total_connections.fetch_add(1, Relaxed);
             if let Some(inbox) = turns.next() {
-                inbox.put(Accepted { socket: connection, tls: socket.tls });
+                let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
+                let source = peer.map(|peer| Prefix::shared_by(peer.ip()));
+                inbox.put(Accepted { socket: connection, tls: socket.tls, source });
             }
         }
     }

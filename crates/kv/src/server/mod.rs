@@ -3,6 +3,8 @@
 
 mod connection;
 mod listener;
+mod memory;
+mod pending;
 mod socket;
 mod udp;
 mod worker;
@@ -20,6 +22,7 @@ use nic::{Prefix, Waker};
 
 use crate::service::Service;
 use listener::Listener;
+use memory::Memory;
 use udp::Datagrams;
 use worker::Worker;
 
@@ -30,7 +33,7 @@ pub struct Config {
     pub tcp: Vec<SocketAddr>,
     /// Addresses for TCP without TLS, whatever the service has.
     pub tcp_plain: Vec<SocketAddr>,
-    /// A socket in the file system, and who may connect: its mode.
+    /// A socket in the file system, and its mode.
     pub unix: Option<(PathBuf, u32)>,
     /// Addresses for UDP.
     pub udp: Vec<SocketAddr>,
@@ -42,6 +45,24 @@ pub struct Config {
     pub backlog: i32,
     /// After how long a connection without requests is closed.
     pub idle: Option<Duration>,
+    /// After how long a connection is closed that does not finish a request or a handshake.
+    pub deadlines: Deadlines,
+}
+
+/// The time that a client has to finish a request or a handshake. Bytes that arrive do not renew it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// For a request, from its first byte on; a second more for each 64 KiB of it.
+    pub request: Duration,
+    /// For the TLS handshake.
+    pub handshake: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        // Time enough to type a value by hand.
+        Self { request: Duration::from_secs(60), handshake: Duration::from_secs(10) }
+    }
 }
 
 /// Why a server could not start.
@@ -93,7 +114,8 @@ impl Server {
         let listener = Listener::bind(config, &service)?;
         let udp = config.udp.iter().map(|at| Datagrams::bind(*at, &config.udp_trusted, &service));
         let udp = udp.collect::<Result<Vec<_>, _>>()?;
-        let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, config.idle));
+        let memory = Memory::new(&service);
+        let workers = (0..config.threads.max(1)).map(|_| Worker::new(&service, &memory, config));
         let workers = workers.collect::<io::Result<Vec<_>>>().map_err(Error::Thread)?;
         let mut server = Self {
             service,
@@ -134,7 +156,7 @@ impl Server {
         &self.udp
     }
 
-    /// What it serves.
+    /// The service.
     pub fn service(&self) -> &Arc<Service> {
         &self.service
     }
@@ -144,7 +166,7 @@ impl Server {
         self.end();
     }
 
-    /// Waits for the threads; then the store, which nobody uses any more, is closed.
+    /// Waits for the threads, then closes the store.
     fn end(&mut self) {
         let mut is_whole = true;
         for thread in std::mem::take(&mut self.threads) {

@@ -11,6 +11,9 @@ use rustls::{HandshakeKind, ServerConnection};
 
 use crate::service::Service;
 
+/// Bytes that rustls buffers for sending at most: its default limit.
+const TLS_BUFFER: usize = 64 << 10;
+
 /// What came of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
@@ -93,6 +96,25 @@ impl Socket {
         match self {
             Self::Plain(_) => Ok(true),
             Self::Tls(secured) => secured.flush(),
+        }
+    }
+
+    /// Bytes of memory that it keeps besides the connection's, at most.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Tls(_) if self.is_blocked() => TLS_BUFFER,
+            Self::Tls(_) => 0,
+        }
+    }
+
+    /// Whether the handshake is not done.
+    #[inline]
+    pub(super) fn is_handshaking(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(secured) => !secured.is_safe,
         }
     }
 

@@ -11,9 +11,11 @@ use zerocopy::IntoBytes;
 use super::Error;
 use crate::{
     protocol::udp::{Frame, HEADER, LONGEST, datagrams, only_key, parse},
+    replies::Replies as Gathered,
     service::Service,
     session::{Next, Session},
-    store::PREFETCHED,
+    store::{PREFETCHED, Store},
+    turn::Turn,
 };
 
 /// Messages taken at once, each of which may be many datagrams.
@@ -64,8 +66,8 @@ impl Datagrams {
     pub(super) fn run(mut self) {
         let mut batch = Batch::new(MESSAGES);
         let mut replies = Replies::default();
-        let mut reply = Vec::new();
-        let mut session = Session::new(&self.service, LONGEST_REPLY);
+        let mut reply = Gathered::new(LONGEST_REPLY);
+        let mut session = Session::for_datagrams(&self.service);
         while !self.service.is_stopping() {
             if let Err(error) = self.backend.receive(&mut batch, WAIT) {
                 tracing::error!("cannot receive datagrams: {error}");
@@ -83,7 +85,7 @@ impl Datagrams {
                 store.prefetch(keys.iter().flatten().map(|key| key.hash));
                 for ((peer, datagram), key) in group.into_iter().flatten().zip(keys) {
                     reply.clear();
-                    if let Some(frame) = execute(&mut session, datagram, &mut reply, now) {
+                    if let Some(frame) = execute(&mut session, store, datagram, &mut reply, now) {
                         replies.add(peer, frame, &reply, self.longest(&peer, datagram.len()));
                     }
                     // The next who asks for it is answered ahead of the store.
@@ -96,7 +98,7 @@ impl Datagrams {
                 if replies.bytes.len() > GATHERED {
                     replies.send(&mut self.backend);
                 }
-                if group[PREFETCHED - 1].is_none() {
+                if group[PREFETCHED - 1].is_none() || self.service.is_stopping() {
                     break;
                 }
             }
@@ -113,16 +115,33 @@ impl Datagrams {
 }
 
 /// Executes the requests in a datagram.
-fn execute<'a>(session: &mut Session, datagram: &'a [u8], reply: &mut Vec<u8>, now: u32) -> Option<&'a Frame> {
+fn execute<'a>(
+    session: &mut Session,
+    store: &Store,
+    datagram: &'a [u8],
+    reply: &mut Gathered,
+    now: u32,
+) -> Option<&'a Frame> {
     let (frame, requests) = parse(datagram)?;
     if !frame.is_single() {
         reply.extend_from_slice(b"SERVER_ERROR multi-packet request not supported\r\n");
         return Some(frame);
     }
     session.start_over();
-    if session.feed(requests, reply, now).next == Next::Send {
-        reply.clear();
-        reply.extend_from_slice(b"SERVER_ERROR out of memory writing get response\r\n");
+    let (mut done, mut turn) = (0, Turn::for_datagram());
+    loop {
+        let fed = session.feed(&requests[done..], reply, &mut turn, now);
+        done += fed.consumed;
+        let refusal: &[u8] = match fed.next {
+            // More after a long value that still fits.
+            Next::Send if reply.complete(store) == Ok(true) => continue,
+            Next::More(_) | Next::Close if reply.complete(store).is_ok() => break,
+            Next::Turn => b"SERVER_ERROR too many requests in a datagram\r\n",
+            Next::Send | Next::More(_) | Next::Close => b"SERVER_ERROR out of memory writing get response\r\n",
+        };
+        reply.discard(store);
+        reply.extend_from_slice(refusal);
+        break;
     }
     (!reply.is_empty()).then_some(frame)
 }

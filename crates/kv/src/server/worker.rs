@@ -4,11 +4,11 @@ use std::{
     collections::VecDeque,
     io,
     os::fd::{AsFd, OwnedFd},
-    sync::{Arc, Mutex, PoisonError, atomic::Ordering::Relaxed},
-    time::Duration,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Relaxed},
+    time::{Duration, Instant},
 };
 
-use nic::Waker;
+use nic::{Prefix, Waker};
 use rustix::{
     buffer::spare_capacity,
     event::{
@@ -18,10 +18,12 @@ use rustix::{
 };
 
 use super::{
+    Config, Deadlines,
     connection::{Buffers, Connection, Waits},
+    memory::Memory,
     socket::Socket,
 };
-use crate::{clock::Seconds, service::Service};
+use crate::{clock::Seconds, service::Service, session::Session};
 
 /// Connections told of at once.
 const EVENTS: usize = 256;
@@ -29,7 +31,10 @@ const EVENTS: usize = 256;
 /// What the waker is told of as.
 const WAKER: u64 = u64::MAX;
 
-/// How often connections are looked through for idle ones.
+/// How long requests that have arrived are answered after the service was asked to stop.
+const LAST_TURNS: Duration = Duration::from_millis(500);
+
+/// How often connections are looked through for idle and slow ones.
 const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A connection that was accepted, and whether it speaks TLS.
@@ -37,19 +42,34 @@ const TICK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 pub(super) struct Accepted {
     pub(super) socket: OwnedFd,
     pub(super) tls: bool,
+    /// The client's prefix; none of a socket in the file system.
+    pub(super) source: Option<Prefix>,
 }
 
 /// Where the listener puts connections for a worker.
 #[derive(Clone, Debug)]
 pub(super) struct Inbox {
-    connections: Arc<Mutex<Vec<Accepted>>>,
+    messages: Arc<Mutex<Messages>>,
     waker: Waker,
+}
+
+#[derive(Debug, Default)]
+struct Messages {
+    accepted: Vec<Accepted>,
+    /// Connections that are to release memory: their places and numbers.
+    holding: Vec<(usize, u64)>,
 }
 
 impl Inbox {
     /// Hands a connection over. There are no more of them than connections are allowed.
     pub(super) fn put(&self, connection: Accepted) {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        self.lock().accepted.push(connection);
+        self.waker.wake();
+    }
+
+    /// Has a connection release its memory.
+    pub(super) fn release_memory(&self, place: usize, connection: u64) {
+        self.lock().holding.push((place, connection));
         self.waker.wake();
     }
 
@@ -57,10 +77,14 @@ impl Inbox {
         self.waker.clone()
     }
 
-    fn take(&self) -> Vec<Accepted> {
+    fn lock(&self) -> MutexGuard<'_, Messages> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Messages {
         // In this order a connection that comes meanwhile leaves the waker readable.
         let _ = rustix::io::read(self.waker.as_fd(), &mut [0; 8]);
-        std::mem::take(&mut self.connections.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.lock())
     }
 }
 
@@ -68,11 +92,15 @@ impl Inbox {
 struct Place {
     connection: Connection,
     waits: Waits,
+    opened: Seconds,
+    /// When it is closed unless it has got further.
+    deadline: Option<Seconds>,
 }
 
 /// A worker.
 pub(super) struct Worker {
     service: Arc<Service>,
+    memory: Arc<Memory>,
     inbox: Inbox,
     epoll: OwnedFd,
     places: Vec<Option<Place>>,
@@ -81,16 +109,22 @@ pub(super) struct Worker {
     turns: VecDeque<usize>,
     buffers: Buffers,
     idle: Option<Seconds>,
+    deadlines: Deadlines,
+    /// Connections that have a deadline.
+    timed: usize,
+    /// When the worker ends, if it is to.
+    ends: Option<Instant>,
 }
 
 impl Worker {
-    pub(super) fn new(service: &Arc<Service>, idle: Option<Duration>) -> io::Result<Self> {
+    pub(super) fn new(service: &Arc<Service>, memory: &Arc<Memory>, config: &Config) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let inbox = Inbox { connections: Arc::default(), waker: Waker::new()? };
+        let inbox = Inbox { messages: Arc::default(), waker: Waker::new()? };
         epoll::add(&epoll, inbox.waker.as_fd(), EventData::new_u64(WAKER), EventFlags::IN)?;
-        let idle = idle.map(|time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
+        let idle = config.idle.map(|time| u32::try_from(time.as_secs()).unwrap_or(u32::MAX));
         Ok(Self {
             service: Arc::clone(service),
+            memory: Arc::clone(memory),
             inbox,
             epoll,
             places: Vec::new(),
@@ -98,6 +132,9 @@ impl Worker {
             turns: VecDeque::new(),
             buffers: Buffers::new(),
             idle,
+            deadlines: config.deadlines,
+            timed: 0,
+            ends: None,
         })
     }
 
@@ -110,11 +147,13 @@ impl Worker {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut looked = self.service.store.clock().now();
         loop {
-            let stopping = self.service.is_stopping();
-            let wait = match (stopping || !self.turns.is_empty(), self.idle) {
-                (true, _) => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
-                (false, Some(_)) => Some(TICK),
-                (false, None) => None,
+            if self.service.is_stopping() {
+                self.ends.get_or_insert_with(|| Instant::now() + LAST_TURNS);
+            }
+            let wait = if self.ends.is_some() || !self.turns.is_empty() {
+                Some(Timespec { tv_sec: 0, tv_nsec: 0 })
+            } else {
+                (self.idle.is_some() || self.timed > 0).then_some(TICK)
             };
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), wait.as_ref()) {
@@ -125,44 +164,63 @@ impl Worker {
                 }
             }
             let now = self.service.store.clock().now();
+            let waiting = self.turns.len();
             for event in &events {
                 match event.data.u64() {
-                    WAKER => self.open(now),
-                    place => self.turn(place as usize, now),
+                    WAKER => self.take_messages(now),
+                    place => self.event(place as usize, now),
                 }
             }
-            for _ in 0..self.turns.len() {
+            for _ in 0..waiting {
                 if let Some(place) = self.turns.pop_front() {
                     self.turn(place, now);
                 }
             }
             self.count();
-            if let Some(idle) = self.idle.filter(|_| now != looked) {
+            if now != looked {
                 looked = now;
-                self.close_idle(now.saturating_sub(idle));
+                self.close_late(now);
             }
-            // What had arrived was answered in this round.
-            if stopping {
+            // What had arrived was answered in this round, or in some more for connections whose turns were over.
+            if self.ends.is_some() && (self.turns.is_empty() || self.is_late()) {
                 return;
             }
         }
     }
 
-    /// Takes in connections that were handed over.
-    fn open(&mut self, now: Seconds) {
-        for accepted in self.inbox.take() {
+    /// Whether the worker was to end before now.
+    fn is_late(&self) -> bool {
+        self.ends.is_some_and(|ends| Instant::now() >= ends)
+    }
+
+    /// Has connections release memory, and takes in those that were handed over.
+    fn take_messages(&mut self, now: Seconds) {
+        let Messages { accepted, holding } = self.inbox.take();
+        for (place, number) in holding {
+            let there = self.places.get_mut(place).and_then(Option::as_mut);
+            // The connection may have gone meanwhile.
+            if let Some(there) = there.filter(|there| there.connection.number() == number) {
+                let waits = there.connection.release_memory(&mut self.buffers, now);
+                self.wait(place, waits);
+            }
+        }
+        for accepted in accepted {
+            let source = accepted.source;
             let Some(socket) = self.socket(accepted) else {
                 self.service.counts.curr_connections.fetch_sub(1, Relaxed);
                 continue;
             };
-            let connection = Connection::new(socket, &self.service, now);
             let place = self.free.pop().unwrap_or_else(|| {
                 self.places.push(None);
                 self.places.len() - 1
             });
+            let account = self.memory.open(source, self.inbox.clone(), place);
+            let connection = Connection::new(socket, Session::new(&self.service), account, now);
             let data = EventData::new_u64(place as u64);
             let added = epoll::add(&self.epoll, connection.socket().descriptor(), data, EventFlags::IN);
-            self.places[place] = Some(Place { connection, waits: Waits::Read });
+            let deadline = connection.deadline(&self.deadlines, now);
+            self.timed += usize::from(deadline.is_some());
+            self.places[place] = Some(Place { connection, waits: Waits::Read, opened: now, deadline });
             if let Err(error) = added {
                 tracing::warn!("cannot serve a connection: {error}");
                 self.close(place);
@@ -184,14 +242,34 @@ impl Worker {
         }
     }
 
+    /// Gives a connection its turn, as it has something to read or to write, unless it will have one anyway.
+    fn event(&mut self, number: usize, now: Seconds) {
+        let waits = self.places.get(number).and_then(Option::as_ref).map(|place| place.waits);
+        if waits.is_some_and(|waits| waits != Waits::Turn) {
+            self.turn(number, now);
+        }
+    }
+
     fn turn(&mut self, number: usize, now: Seconds) {
+        if self.is_late() {
+            return;
+        }
         // Another event of the same round may have closed it.
         let Some(place) = self.places.get_mut(number).and_then(Option::as_mut) else { return };
         let waits = place.connection.turn(&mut self.buffers, now);
+        self.wait(number, waits);
+    }
+
+    /// Registers the next event that a connection needs.
+    fn wait(&mut self, number: usize, waits: Waits) {
+        let Some(place) = self.places.get_mut(number).and_then(Option::as_mut) else { return };
         let before = std::mem::replace(&mut place.waits, waits);
         if waits == Waits::Closed {
             return self.close(number);
         }
+        let deadline = place.connection.deadline(&self.deadlines, place.opened);
+        self.timed += usize::from(deadline.is_some());
+        self.timed -= usize::from(std::mem::replace(&mut place.deadline, deadline).is_some());
         let writes = waits == Waits::Write;
         if writes != (before == Waits::Write) {
             let flags = if writes { EventFlags::OUT } else { EventFlags::IN };
@@ -208,17 +286,27 @@ impl Worker {
 
     fn close(&mut self, number: usize) {
         // Closing the socket takes it out of the epoll.
-        if self.places[number].take().is_some() {
+        if let Some(place) = self.places[number].take() {
+            self.timed -= usize::from(place.deadline.is_some());
             self.free.push(number);
             self.service.counts.curr_connections.fetch_sub(1, Relaxed);
         }
     }
 
-    /// Closes connections that were not active since.
-    fn close_idle(&mut self, since: Seconds) {
+    /// Closes connections that were idle for too long, and those whose deadline has passed.
+    fn close_late(&mut self, now: Seconds) {
+        if self.idle.is_none() && self.timed == 0 {
+            return;
+        }
+        let since = self.idle.map(|idle| now.saturating_sub(idle));
         for number in 0..self.places.len() {
-            if self.places[number].as_ref().is_some_and(|place| place.connection.active < since) {
-                self.service.counts.idle_kicks.fetch_add(1, Relaxed);
+            let Some(place) = &self.places[number] else { continue };
+            let is_slow = place.deadline.is_some_and(|deadline| now >= deadline);
+            let is_idle = since.is_some_and(|since| place.connection.active < since);
+            if is_slow || is_idle {
+                let counts = &self.service.counts;
+                let count = if is_slow { &counts.slow_kicks } else { &counts.idle_kicks };
+                count.fetch_add(1, Relaxed);
                 self.close(number);
             }
         }

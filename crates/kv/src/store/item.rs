@@ -45,6 +45,8 @@ pub mod mark {
     pub(in crate::store) const PROTECTED: u8 = 16;
     /// It was put into the mirror.
     pub(in crate::store) const MIRRORED: u8 = 32;
+    /// Replies may refer to its value.
+    pub(in crate::store) const HELD: u8 = 64;
     /// Marks that outlive the program.
     pub(in crate::store) const LASTING: u8 = FETCHED | STALE | WON | BINARY_KEY | PROTECTED;
 }

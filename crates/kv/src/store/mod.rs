@@ -7,6 +7,7 @@ mod blocks;
 mod cold;
 mod counters;
 mod file;
+mod held;
 mod index;
 mod item;
 mod mirror;
@@ -16,10 +17,11 @@ mod room;
 mod shard;
 mod shared_layout;
 mod state;
+mod walk;
 mod write;
 
 use std::sync::{
-    Mutex, MutexGuard, OnceLock, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
@@ -28,10 +30,12 @@ use table::{Hash, Hasher, Region, Seed};
 pub use cold::Cold;
 pub use counters::{ClassCounters, ClassEnds, ClassRequests, Counters};
 pub use file::{FileError, Start};
+pub use held::Copies;
 pub use item::{Header, mark};
 pub use mirror::{Ahead, bytes as mirror_bytes};
 pub use shard::{ClassUse, Item, Limits, Parts, Shard};
 pub use shared_layout::MAX_KEY;
+pub use walk::Cursor;
 pub use write::{Mode, NotChanged, Stored, Write};
 
 use crate::clock::{Clock, Seconds};
@@ -104,6 +108,8 @@ pub struct Store {
     ahead: OnceLock<Box<dyn Ahead>>,
     /// Gets that it had answered when counts were last set to 0.
     ahead_before: AtomicU64,
+    /// Copies of values that changed while replies referred to them.
+    copies: Arc<Copies>,
 }
 
 impl Store {
@@ -117,7 +123,12 @@ impl Store {
     }
 
     fn of(shards: Vec<Shard>, seed: Seed, clock: Clock, config: Config) -> Self {
-        let shards = shards.into_iter().map(Mutex::new).collect();
+        let copies = Arc::<Copies>::default();
+        let shared = |mut shard: Shard| {
+            shard.held.copies = Arc::clone(&copies);
+            Mutex::new(shard)
+        };
+        let shards = shards.into_iter().map(shared).collect();
         Self {
             shards,
             hasher: Hasher::new(&seed),
@@ -128,12 +139,18 @@ impl Store {
             closed: AtomicBool::new(false),
             ahead: OnceLock::new(),
             ahead_before: AtomicU64::new(0),
+            copies,
         }
     }
 
     /// The configuration it was made with.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Copies of values that changed while replies referred to them.
+    pub fn copies(&self) -> &Copies {
+        &self.copies
     }
 
     /// The store's clock.

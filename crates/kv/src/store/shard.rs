@@ -5,6 +5,7 @@ use table::{Hash, Hasher, Pages, Region};
 use super::{
     blocks::{Blocks, Class},
     counters::{ClassCounters, Counters},
+    held::Held,
     index::{Index, Place},
     item::{Address, HEADER, Header, mark},
     mirror::Mirror,
@@ -59,6 +60,8 @@ pub struct Shard {
     pub(super) hand: (u32, u16),
     /// What answers ahead of the store have to go by, if there is anything.
     pub(super) mirror: Option<Mirror>,
+    /// Values that replies refer to.
+    pub(super) held: Held,
 }
 
 impl Shard {
@@ -91,6 +94,7 @@ impl Shard {
             evictions: 0,
             hand: (0, 0),
             mirror: None,
+            held: Held::default(),
             blocks,
         })
     }
@@ -378,6 +382,7 @@ impl Shard {
     /// Gives the blocks of an item back that is in no queue.
     pub(super) fn release(&mut self, at: Address) {
         self.unmirror(at);
+        self.copy_if_held(at);
         self.mortal -= usize::from(self.blocks.header(at).expires != NEVER);
         self.free_blocks(at);
     }

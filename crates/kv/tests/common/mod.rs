@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 use turnpike_kv::{
-    server::{Config, Server},
+    server::{Config, Deadlines, Server},
     service::{Service, Settings},
     store::{self, Store},
 };
@@ -37,6 +37,7 @@ pub fn everywhere(folder: &Path) -> Config {
         threads: 2,
         backlog: 1024,
         idle: None,
+        deadlines: Deadlines::default(),
     }
 }
 

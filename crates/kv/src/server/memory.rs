@@ -1,0 +1,186 @@
+//! Memory that is held for clients: a bound over all connections and by prefix. Where it is reached, the worst
+//! connection releases its memory.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use nic::Prefix;
+
+use super::worker::Inbox;
+use crate::{clock::Seconds, service::Service};
+
+/// Bytes of a connection that are not counted. `-c` bounds them, and nearly all requests need no more.
+pub(super) const FREE: usize = 4096;
+
+/// Bytes are counted in steps, so that most changes need no lock.
+const STEP: usize = 16 << 10;
+
+/// Seconds between two warnings.
+const WARNINGS: Seconds = 10;
+
+/// A client's prefix; none of a socket in the file system.
+type Source = Option<Prefix>;
+
+/// A connection that holds memory.
+#[derive(Debug)]
+struct Holder {
+    source: Source,
+    bytes: usize,
+    /// When it last completed a request, or took all replies.
+    since: Seconds,
+    /// The inbox of its worker, which releases the memory.
+    inbox: Inbox,
+    place: usize,
+}
+
+#[derive(Debug, Default)]
+struct Holders {
+    bytes: usize,
+    by_source: HashMap<Source, usize>,
+    /// By the connections' numbers.
+    connections: HashMap<u64, Holder>,
+    /// When a closed connection was last logged.
+    warned: Seconds,
+}
+
+/// The memory that is held for all connections.
+#[derive(Debug)]
+pub(super) struct Memory {
+    service: Arc<Service>,
+    connections: AtomicU64,
+    holders: Mutex<Holders>,
+}
+
+/// What one connection holds.
+#[derive(Debug)]
+pub(super) struct Account {
+    memory: Arc<Memory>,
+    /// The connection's number.
+    pub(super) connection: u64,
+    source: Source,
+    inbox: Inbox,
+    place: usize,
+    bytes: usize,
+    since: Seconds,
+}
+
+impl Memory {
+    pub(super) fn new(service: &Arc<Service>) -> Arc<Self> {
+        Arc::new(Self { service: Arc::clone(service), connections: AtomicU64::new(0), holders: Mutex::default() })
+    }
+
+    /// An account for a new connection, at a place of the worker with an inbox.
+    pub(super) fn open(self: &Arc<Self>, source: Source, inbox: Inbox, place: usize) -> Account {
+        let connection = self.connections.fetch_add(1, Relaxed);
+        Account { memory: Arc::clone(self), connection, source, inbox, place, bytes: 0, since: 0 }
+    }
+
+    fn holders(&self) -> MutexGuard<'_, Holders> {
+        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Account {
+    /// Counts the bytes that the connection holds now. Returns false if there is no room: the connection must release
+    /// them.
+    #[inline]
+    pub(super) fn set(&mut self, bytes: usize, progressed: bool, now: Seconds) -> bool {
+        if bytes <= FREE && self.bytes == 0 {
+            return true;
+        }
+        self.count(bytes, progressed, now)
+    }
+
+    fn count(&mut self, bytes: usize, progressed: bool, now: Seconds) -> bool {
+        let bytes = if bytes <= FREE { 0 } else { bytes.next_multiple_of(STEP) };
+        let since = if progressed || self.bytes == 0 { now } else { self.since };
+        if (bytes, since) == (self.bytes, self.since) {
+            return true;
+        }
+        let before = std::mem::replace(&mut self.bytes, bytes);
+        self.since = since;
+        let mut holders = self.memory.holders();
+        holders.remove(self.connection);
+        if bytes == 0 {
+            return true;
+        }
+        let Self { source, place, .. } = *self;
+        holders.add(self.connection, Holder { source, bytes, since, inbox: self.inbox.clone(), place });
+        bytes <= before || self.memory.make_room(&mut holders, self, now)
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.memory.holders().remove(self.connection);
+        }
+    }
+}
+
+impl Memory {
+    /// Makes the worst connections release their memory until all keep within the bounds. Returns false if the one that
+    /// asks is the worst itself.
+    fn make_room(&self, holders: &mut Holders, asks: &Account, now: Seconds) -> bool {
+        let limit = self.service.settings.buffered;
+        loop {
+            let of_source = holders.by_source.get(&asks.source).copied().unwrap_or(0);
+            let worst = if of_source > limit / 2 {
+                holders.worst(now, |holder| holder.source == asks.source)
+            } else if holders.bytes + self.service.store.copies().used() > limit {
+                holders.worst(now, |_| true)
+            } else {
+                return true;
+            };
+            let Some(worst) = worst else { return true };
+            let Some(holder) = holders.remove(worst) else { return true };
+            if worst == asks.connection {
+                // Counted on until it has let go.
+                holders.add(worst, holder);
+                return false;
+            }
+            if now >= holders.warned.saturating_add(WARNINGS) {
+                holders.warned = now;
+                tracing::warn!(
+                    source = ?holder.source.map(|prefix| prefix.to_string()),
+                    bytes = holder.bytes,
+                    limit,
+                    "refusing half requests and closing connections that hold the most memory for the longest"
+                );
+            }
+            holder.inbox.release_memory(holder.place, worst);
+        }
+    }
+}
+
+impl Holders {
+    fn add(&mut self, connection: u64, holder: Holder) {
+        self.bytes += holder.bytes;
+        *self.by_source.entry(holder.source).or_insert(0) += holder.bytes;
+        self.connections.insert(connection, holder);
+    }
+
+    fn remove(&mut self, connection: u64) -> Option<Holder> {
+        let holder = self.connections.remove(&connection)?;
+        self.bytes -= holder.bytes;
+        if let Some(bytes) = self.by_source.get_mut(&holder.source) {
+            *bytes -= holder.bytes;
+            if *bytes == 0 {
+                self.by_source.remove(&holder.source);
+            }
+        }
+        Some(holder)
+    }
+
+    /// The connection that holds the most, by bytes and the time without progress.
+    fn worst(&self, now: Seconds, counts: impl Fn(&Holder) -> bool) -> Option<u64> {
+        let cost = |holder: &Holder| holder.bytes as u64 * (u64::from(now.saturating_sub(holder.since)) + 1);
+        let holders = self.connections.iter().filter(|(_, holder)| counts(holder));
+        holders.max_by_key(|(connection, holder)| (cost(holder), **connection)).map(|(connection, _)| *connection)
+    }
+}
