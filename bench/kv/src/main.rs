@@ -1,6 +1,7 @@
 //! The key-value store next to memcached and Redis: `bench/kv/run` starts the servers. Each load is put on one after the
 //! other, in rounds; what is told is the median.
 
+mod fairness;
 mod hits;
 mod keys;
 mod load;
@@ -90,6 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     compare_latency(&arguments, time)?;
+    compare_fairness(&arguments, time)?;
     match arguments.processes.as_deref() {
         Some(&[ours, memcached]) => compare_udp(&arguments, [ours, memcached], time),
         _ => Ok(()),
@@ -123,6 +125,29 @@ fn compare_latency(arguments: &Arguments, time: Duration) -> Result<(), Box<dyn 
     println!("p99 at 70% of the highest rate: {ours:.0} us, memcached {memcached:.0} us, at {rate:.0} gets/s");
     let name = "p99 at 70% of the highest rate, 32 connections of 1";
     Figure { name, value: ours, unit: "us", peer: Some(("memcached", memcached)) }.record();
+    Ok(())
+}
+
+/// Measures eight honest clients beside four that pipeline.
+fn compare_fairness(arguments: &Arguments, time: Duration) -> Result<(), Box<dyn Error>> {
+    let servers = [arguments.turnpike, arguments.memcached];
+    let draws = keys::draws(Spread::Zipf, arguments.items, DRAWS);
+    let mut latencies = servers.map(|_| [Vec::new(), Vec::new()]);
+    for _ in 0..arguments.rounds {
+        for (server, latencies) in servers.iter().zip(&mut latencies) {
+            let percentiles = fairness::latencies(*server, arguments.value, &draws, time)?;
+            for (latencies, latency) in latencies.iter_mut().zip(percentiles) {
+                latencies.push(latency.as_secs_f64() * 1e6);
+            }
+        }
+    }
+    let [ours, theirs] = latencies;
+    for ((ours, theirs), percentile) in ours.into_iter().zip(theirs).zip(["p50", "p99"]) {
+        let (ours, memcached) = (median(ours), median(theirs));
+        println!("{percentile} of 8 clients beside 4 that pipeline: {ours:.0} us, memcached {memcached:.0} us");
+        let name = format!("{percentile} of 8 clients beside 4 that pipeline");
+        Figure { name: &name, value: ours, unit: "us", peer: Some(("memcached", memcached)) }.record();
+    }
     Ok(())
 }
 
