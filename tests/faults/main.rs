@@ -14,6 +14,7 @@ mod program;
 
 mod cluster;
 mod command_line;
+mod configuration;
 mod electrum;
 mod http;
 mod kv;

@@ -114,7 +114,8 @@ pub(super) fn find_collisions(config: &Config, findings: &mut Findings) {
     let all = listens(config);
     for (at, listen) in all.iter().enumerate() {
         if let Some(other) = all[..at].iter().find(|other| listen.collides(other)) {
-            let allowed = format!("another port: `{}` has it, over {} as well", other.key, listen.transport.name());
+            let allowed =
+                format!("an address of its own: `{}` uses its port over {}", other.key, listen.transport.name());
             findings.refuse(listen.key, listen.address.to_string(), allowed);
         }
     }
@@ -224,12 +225,12 @@ mod tests {
     #[test]
     fn addresses_that_collide_are_found() {
         for (text, keys) in [
-            ("http = \"127.0.0.1:7400\"", ["`http` is 127.0.0.1:7400", "`listen` has it"]),
-            ("[kv]\nlisten = [\"0.0.0.0:7480\"]", ["`kv.listen` is 0.0.0.0:7480", "`http` has it"]),
-            ("[kv]\nudp = [\"[::]:7400\"]", ["`kv.udp` is [::]:7400", "`listen` has it, over UDP"]),
+            ("http = \"127.0.0.1:7400\"", ["`http` is 127.0.0.1:7400", "`listen` uses its port"]),
+            ("[kv]\nlisten = [\"0.0.0.0:7480\"]", ["`kv.listen` is 0.0.0.0:7480", "`http` uses its port"]),
+            ("[kv]\nudp = [\"[::]:7400\"]", ["`kv.udp` is [::]:7400", "`listen` uses its port over UDP"]),
             (
                 "[electrum]\nlisten = [\"[::1]:1\", \"[::1]:1\"]",
-                ["`electrum.listen` is [::1]:1", "`electrum.listen` has it"],
+                ["`electrum.listen` is [::1]:1", "`electrum.listen` uses its port"],
             ),
         ] {
             let message = findings(text);
