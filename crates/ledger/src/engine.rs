@@ -108,6 +108,17 @@ struct Outcome {
     fresh: bool,
 }
 
+/// What executing an operation would come to, as far as that is certain without executing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// It would be recorded.
+    Recorded,
+    /// It leaves no trace: its first reply is remembered, or it is refused for good.
+    Settled,
+    /// It leaves no trace as long as the account that pays does not exist.
+    NoAccount,
+}
+
 /// The accounts, and what is remembered of the last operations.
 #[derive(Debug)]
 pub struct Ledger {
@@ -265,19 +276,49 @@ impl Ledger {
             Known::Executed(status, value) => return Outcome { status, value, fresh: false },
             Known::Refused(status) => return untraced(status),
         }
-        // Anybody can sign for an account that was never created: that is not to take memory and disk.
-        if signed_at != 0 {
-            match operation.payer() {
-                Some(payer) if self.accounts.find(hashes.destination, &payer).is_none() => {
-                    return untraced(Status::DestinationUnknown);
-                }
-                None if source.is_none() && command != Command::Create => return untraced(Status::SourceUnknown),
-                _ => {}
-            }
+        if signed_at != 0
+            && let Some(status) = self.unknown_payer(command, operation, source, hashes.destination)
+        {
+            return untraced(status);
         }
         let (status, value) = self.apply(command, operation, source, hashes.destination);
         self.remember(hashes.identity, operation, (status, value), signed_at, now.elapsed);
         Outcome { status, value, fresh: true }
+    }
+
+    /// The refusal of a signed operation whose paying account does not exist, if so. Anybody can sign for such an
+    /// account, which must take neither memory nor disk.
+    #[inline(always)]
+    fn unknown_payer(
+        &self,
+        command: Command,
+        operation: &Operation,
+        source: Option<EntryIndex>,
+        destination: Hash,
+    ) -> Option<Status> {
+        match operation.payer() {
+            Some(payer) => self.accounts.find(destination, &payer).is_none().then_some(Status::DestinationUnknown),
+            None => (source.is_none() && command != Command::Create).then_some(Status::SourceUnknown),
+        }
+    }
+
+    /// Predicts [`Self::execute`] without executing the operation. A full window of retries does not settle an
+    /// operation: the window has room again later.
+    pub fn outlook(&mut self, operation: &Operation, signed_at: u64, now: Now) -> Outlook {
+        let command = match check(operation, signed_at != 0) {
+            Err(_) | Ok(Command::Refer) => return Outlook::Settled,
+            Ok(command @ (Command::Create | Command::Issue | Command::Transfer)) => command,
+        };
+        let hashes = self.hash(operation);
+        match self.retries.known(hashes.identity, operation, signed_at, now) {
+            Known::Executed(..) => return Outlook::Settled,
+            Known::New | Known::Refused(_) => {}
+        }
+        let source = self.accounts.find(hashes.source, &operation.source);
+        match self.unknown_payer(command, operation, source, hashes.destination) {
+            Some(_) if signed_at != 0 => Outlook::NoAccount,
+            _ => Outlook::Recorded,
+        }
     }
 
     /// Gives an operation the next sequence, and remembers it for its retry.

@@ -20,7 +20,7 @@ pub mod state_sync;
 #[cfg(test)]
 mod testing;
 
-pub use engine::{Executable, Ledger, Limits, Memory, refuse_beyond};
+pub use engine::{Executable, Ledger, Limits, Memory, Outlook, refuse_beyond};
 pub use error::Error;
 pub use recovery::{Recovery, recover, recover_within};
 pub use retries::{CLOCK_TOLERANCE, Now};

@@ -16,7 +16,7 @@ use spv::Hash;
 use wire::{Operation, SignedOperation, Status};
 
 use crate::{
-    Error, Executable, Ledger, Limits, Memory, Now, Secret, Snapshots,
+    Error, Executable, Ledger, Limits, Memory, Now, Outlook, Secret, Snapshots,
     builder::Observer,
     journal::{Batch, Journal, JournalBatch, JournalRecall, Log, Record},
     past::{Past, Reading},
@@ -188,6 +188,11 @@ impl<O: Observer> OrderedLedger<O> {
             entry.journal(batch, value);
             succeeded.push(entry);
         });
+    }
+
+    /// Predicts the execution of an operation after the last block.
+    pub fn outlook<E: Ordered>(&mut self, entry: &E) -> Outlook {
+        self.ledger.outlook(entry.operation(), entry.signed_at(), Now { elapsed: self.time, unix: self.time })
     }
 
     /// Closes the block of this time: what was executed is durable, and a block of the chain.

@@ -73,10 +73,15 @@ impl RateLimiter {
     /// Charges `cost` to the prefix of `address`. What costs more than a burst passes where the bucket is full, and nothing of
     /// the prefix passes until that is paid.
     pub fn charge(&mut self, address: IpAddr, cost: u32, now: Instant) -> Verdict {
+        self.charge_key(key(address), cost, now)
+    }
+
+    /// Charges `cost` to the bucket of a key other than 0, as [`Self::charge`] does to that of a prefix: for limits
+    /// that are not by address. A limiter has keys of one kind.
+    pub fn charge_key(&mut self, prefix: u64, cost: u32, now: Instant) -> Verdict {
         // Milliseconds wrap around after 49 days, which a bucket that was asleep for so long takes for a short nap.
         let now = now.saturating_duration_since(self.start).as_millis() as u32;
         let limit = self.limit;
-        let prefix = key(address);
         let hash = self.hasher.hash_one(prefix) as usize;
         let mask = self.buckets.len() - 1;
         let set = &mut self.buckets[hash & mask];

@@ -8,7 +8,7 @@
 //! chain/         flat files and snapshots of the own chain
 //! catalog/       key-value store with the catalog of the own chain
 //! chain.key      the chain's key, unless it is configured to be elsewhere
-//! order/         votes and blocks of a replica's engine
+//! order/         votes and blocks of a replica's engine, and its incarnation
 //! cluster/       the sets of replicas
 //! state-sync/    chain and journal of another replica, until they are whole
 //! bitcoin/       flat files of Bitcoin blocks, with their key-value store in index/

@@ -63,6 +63,39 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The votes that the key made are not there.
+    #[error(
+        "the votes of this replica in {} were deleted, but {} shows that its key has voted: it could vote twice. Put its newest          data back; or have it leave the set (`turnpike cluster remove`, or `approve --remove` on the other machines), and a          replica with a new key join (`turnpike cluster add` or `join`)",
+        data.display(),
+        mark.display()
+    )]
+    VotesLost {
+        /// The data directory.
+        data: PathBuf,
+        /// The mark beside the key.
+        mark: PathBuf,
+    },
+    /// The data is not what the key voted with last.
+    #[error(
+        "{} is an older copy of this replica's data than {} shows: it could vote twice. Put its newest data back; or have it          leave the set (`turnpike cluster remove`, or `approve --remove` on the other machines), and a replica with a new key          join (`turnpike cluster add` or `join`)",
+        data.display(),
+        mark.display()
+    )]
+    SetBack {
+        /// The data directory.
+        data: PathBuf,
+        /// The mark beside the key.
+        mark: PathBuf,
+    },
+    /// A mark is damaged.
+    #[error(
+        "{} is damaged: it shows whether the data is the newest that this replica voted with; put it back from a copy, or have          the replica join anew with a new key",
+        path.display()
+    )]
+    Mark {
+        /// The file.
+        path: PathBuf,
+    },
     /// The key is of none of the replicas.
     #[error(
         "{} is the key of none of the replicas: name this replica's own key with `cluster.key`, or, where it is to join them, \

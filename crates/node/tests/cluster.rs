@@ -5,7 +5,7 @@ mod common;
 
 use std::{
     io::{Read, Write},
-    net::{SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream, UdpSocket},
     num::NonZeroU64,
     path::Path,
     thread::sleep,
@@ -22,7 +22,8 @@ use turnpike_node::{
     config::{Cluster, PublicKey},
     state_sync::{FetchError, Source, fetch},
 };
-use wire::{Operation, Promise, Status};
+use wire::{AccountId, Operation, Promise, SignedOperation, Status};
+use zerocopy::{FromBytes as _, IntoBytes as _};
 
 /// Longest wait, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -155,6 +156,155 @@ fn what_clients_send_to_any_replica_is_executed_by_all() {
     nodes.push(Node::start(&configs[3]).unwrap());
     assert!(settle(&nodes) > height);
     assert_eq!(balances(&nodes[3]), [990, 1010, 1000, 1000]);
+    nodes.into_iter().for_each(Node::stop);
+}
+
+/// The block that all replicas reach once they are idle.
+fn settle_idle(nodes: &[Node]) -> u64 {
+    let mut idle = (settle(nodes), Instant::now());
+    wait("idle replicas order nothing", || {
+        let height = settle(nodes);
+        if height != idle.0 {
+            idle = (height, Instant::now());
+        }
+        idle.1.elapsed() > Duration::from_millis(2500)
+    });
+    idle.0
+}
+
+/// Nodes that trust no sender, and the signer of their issuer.
+fn for_strangers(data: &Path, account_rate: u32) -> (Vec<Node>, Signer) {
+    let secret = SecretKey::from_byte_array([9; 32]).unwrap();
+    let issuer = PublicKey(secp256k1::PublicKey::from_secret_key_global(&secret).serialize());
+    let configs = configs(data, |config| {
+        config.issuers = vec![issuer];
+        config.trusted.clear();
+        config.cluster.account_rate = account_rate;
+    });
+    let nodes = Vec::from_iter(configs.iter().map(|config| Node::start(config).unwrap()));
+    let issuer = Signer::new(secret, *nodes[0].network());
+    (nodes, issuer)
+}
+
+/// Sends a batch of signed operations until it is answered, and gives statuses and values.
+fn submit_signed(node: &Node, operations: &[SignedOperation]) -> Vec<(Status, u64)> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    // "TP", version, type, id, count, format, promise, status, reserved.
+    let mut frame = vec![b'T', b'P', 1, 2, 0, 0, 0, 7, 0, operations.len() as u8, 2, Promise::Final as u8, 0, 0, 0, 0];
+    frame.extend(operations.as_bytes());
+    let (mut reply, since) = (vec![0; 65_535], Instant::now());
+    loop {
+        assert!(since.elapsed() < PATIENCE, "no answer");
+        socket.send_to(&frame, node.local_address()).unwrap();
+        let Ok(length) = socket.recv(&mut reply) else { continue };
+        // The batch as a whole may be refused for now.
+        if reply[12..14] == [0, 0] && length == frame.len() {
+            let entries = <[SignedOperation]>::ref_from_bytes(&reply[16..length]).unwrap();
+            let result = |entry: &SignedOperation| (entry.operation.status().unwrap(), entry.operation.amount());
+            return entries.iter().map(result).collect();
+        }
+    }
+}
+
+/// Opens the account of a signer with an amount, through a node.
+fn open(node: &Node, issuer: &mut Signer, owner: &Signer, number: u32) {
+    let operations =
+        [Operation::create(id(number), owner.account()), Operation::issue(id(number + 1), owner.account(), 1000)];
+    for operation in operations {
+        let signed = issuer.sign(operation, Promise::Final).unwrap();
+        assert_eq!(connect(node).execute_signed(&signed).unwrap().status, Status::Ok);
+    }
+}
+
+#[test]
+fn what_leaves_no_trace_is_answered_and_not_ordered() {
+    let data = tempfile::tempdir().unwrap();
+    let (nodes, mut issuer) = for_strangers(data.path(), 0);
+    let network = *nodes[0].network();
+    let [mut owner, mut stranger] =
+        [5, 6].map(|byte| Signer::new(SecretKey::from_byte_array([byte; 32]).unwrap(), network));
+    open(&nodes[0], &mut issuer, &owner, 1);
+    open(&nodes[0], &mut issuer, &Signer::new(SecretKey::from_byte_array([4; 32]).unwrap(), network), 3);
+    let friend = Signer::new(SecretKey::from_byte_array([4; 32]).unwrap(), network).account();
+    let paid = owner.sign(Operation::transfer(id(10), owner.account(), friend, 7), Promise::Final).unwrap();
+    let first = connect(&nodes[1]).execute_signed(&paid).unwrap();
+    assert_eq!((first.status, first.value), (Status::Ok, 993));
+
+    let before = settle_idle(&nodes);
+    let own = stranger.account();
+    let unknown = [
+        (Operation::transfer(id(20), own, friend, 1), Status::SourceUnknown),
+        (Operation::create_for(id(21), AccountId::keyed(&[8; 32]), own, 1000), Status::DestinationUnknown),
+    ];
+    for node in &nodes {
+        let mut client = connect(node);
+        for (operation, status) in unknown {
+            let signed = stranger.sign(operation, Promise::Final).unwrap();
+            let receipt = client.execute_signed(&signed).unwrap();
+            assert_eq!((receipt.status, receipt.promise), (status, Promise::Final));
+        }
+        // A retry gets its first answer, however often it comes.
+        for _ in 0..20 {
+            assert_eq!(client.execute_signed(&paid).unwrap(), first);
+        }
+        // So does one beside an operation of an account that does not exist.
+        let other = stranger.sign(unknown[0].0, Promise::Final).unwrap();
+        let [retry, unknown] = submit_signed(node, &[paid, other])[..] else { panic!("two results") };
+        assert_eq!((retry, unknown.0), ((first.status, first.value), Status::SourceUnknown));
+    }
+    assert_eq!(settle_idle(&nodes), before, "a block was ordered for what leaves no trace");
+    nodes.into_iter().for_each(Node::stop);
+}
+
+/// An account is created and used at once, at the same replica and at another one, whatever order the frames come in.
+#[test]
+fn an_account_that_was_just_created_is_known() {
+    let data = tempfile::tempdir().unwrap();
+    let (nodes, mut issuer) = for_strangers(data.path(), 0);
+    let network = *nodes[0].network();
+    for round in 0..8_u8 {
+        let mut owner = Signer::new(SecretKey::from_byte_array([20 + round; 32]).unwrap(), network);
+        let (own, number) = (owner.account(), 100 * (u32::from(round) + 1));
+        let operations = [Operation::create(id(number), own), Operation::issue(id(number + 1), own, 1000)];
+        let operations = operations.map(|operation| issuer.sign(operation, Promise::Final).unwrap());
+        let pay = Operation::transfer(id(number + 2), own, issuer.account(), 1);
+        let pay = owner.sign(pay, Promise::Final).unwrap();
+        let paid = std::thread::scope(|scope| {
+            let mut other = connect(&nodes[usize::from(round % 2)]);
+            // It comes before the CREATE, at the same time, or just after.
+            let paying = scope.spawn(move || other.execute_signed(&pay).unwrap());
+            let opened = submit_signed(&nodes[0], &operations);
+            assert!(opened.iter().all(|(status, _)| *status == Status::Ok), "{opened:?}");
+            paying.join().unwrap()
+        });
+        // The issuer has no account.
+        assert_eq!(paid.status, Status::DestinationUnknown, "round {round}");
+    }
+    nodes.into_iter().for_each(Node::stop);
+}
+
+#[test]
+fn an_account_has_no_more_ordered_than_its_rate_allows() {
+    let data = tempfile::tempdir().unwrap();
+    let (nodes, mut issuer) = for_strangers(data.path(), 1);
+    let network = *nodes[0].network();
+    let mut owner = Signer::new(SecretKey::from_byte_array([5; 32]).unwrap(), network);
+    open(&nodes[0], &mut issuer, &owner, 1);
+    let own = owner.account();
+    let batch = |owner: &mut Signer, first: u32| {
+        let operations = (first..first + 100).map(|number| Operation::transfer(id(number), own, issuer.account(), 1));
+        Vec::from_iter(operations.map(|operation| owner.sign(operation, Promise::Final).unwrap()))
+    };
+    // A burst passes; then one operation a second does.
+    let statuses = (1..=8).flat_map(|number| submit_signed(&nodes[0], &batch(&mut owner, number * 1000)));
+    let statuses = Vec::from_iter(statuses.map(|(status, _)| status));
+    let count = |which| statuses.iter().filter(|status| **status == which).count();
+    let [passed, refused] = [Status::DestinationUnknown, Status::RateLimited].map(count);
+    assert!(passed >= 500 && refused >= 100 && passed + refused == 800, "{passed} passed, {refused} were refused");
+    // Another account's are ordered meanwhile.
+    let other = Signer::new(SecretKey::from_byte_array([6; 32]).unwrap(), network);
+    open(&nodes[0], &mut issuer, &other, 20);
     nodes.into_iter().for_each(Node::stop);
 }
 

@@ -14,6 +14,13 @@ const LEAST_RETRY_SECONDS: u64 = 10;
 /// The fewest blocks of an epoch: more than the engine gives out at once.
 const SHORTEST_EPOCH: u64 = 32;
 
+/// Blocks of the engine that are kept by default: 16 GiB if all are full. A replica that was away while fewer blocks
+/// were ordered catches up by itself.
+const DEFAULT_KEEP: u64 = 16_384;
+
+/// Operations a second of an account by default: more than a person or a till needs, and a tenth of a prefix's rate.
+const DEFAULT_ACCOUNT_RATE: u32 = 100;
+
 /// The replicas that order together. A node alone has none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -38,9 +45,11 @@ pub struct Cluster {
     pub patience: u64,
     /// Blocks of an epoch. The set of replicas changes between two epochs only. The network id names it.
     pub epoch: u64,
-    /// Blocks of the engine that are kept for replicas that lag or join, beside those of the present epoch; 0 keeps all. The
-    /// ledger's own blocks are not touched.
+    /// Blocks of the engine that are kept for replicas that lag or join, beside those of the present epoch, at least
+    /// two epochs; 0 keeps all. The ledger's own blocks are not touched.
     pub keep: u64,
+    /// Operations a second that this replica orders for an account of untrusted senders; 0 for no limit.
+    pub account_rate: u32,
 }
 
 impl Default for Cluster {
@@ -54,7 +63,8 @@ impl Default for Cluster {
             began: 0,
             patience: 250,
             epoch: 1024,
-            keep: 0,
+            keep: DEFAULT_KEEP,
+            account_rate: DEFAULT_ACCOUNT_RATE,
         }
     }
 }
@@ -72,9 +82,13 @@ fn new_key() -> Result<([u8; 32], ReplicaName), getrandom::Error> {
 }
 
 impl Cluster {
-    /// New keys for replicas that listen for each other at these addresses, and the section of each, which lacks its key's file.
+    /// New keys for replicas that listen for each other at these addresses, and the section of each, without its
+    /// key's file. The founders' numbers are the order of the addresses.
     pub fn generate(addresses: &[SocketAddr], began: u64) -> Result<Vec<([u8; 32], Self)>, getrandom::Error> {
-        let keys = addresses.iter().map(|_| new_key()).collect::<Result<Vec<_>, _>>()?;
+        let mut keys = addresses.iter().map(|_| new_key()).collect::<Result<Vec<_>, _>>()?;
+        if let Ok(committee) = Committee::new(keys.iter().map(|(_, name)| name.clone()).collect()) {
+            keys.sort_by_key(|(_, name)| committee.number(name));
+        }
         let member = |((_, name), &address): (&([u8; 32], ReplicaName), _)| Member { name: name.clone(), address };
         let replicas = Vec::from_iter(keys.iter().zip(addresses).map(member));
         let section = |((secret, _), &address): (&([u8; 32], _), _)| {
@@ -98,7 +112,7 @@ impl Cluster {
 
     /// How many blocks of the engine are kept.
     pub(crate) fn keep(&self) -> Option<u64> {
-        (self.keep > 0).then_some(self.keep)
+        (self.keep > 0).then_some(self.keep.max(2 * self.epoch))
     }
 
     /// The replicas as a committee.
@@ -125,10 +139,6 @@ impl Cluster {
         }
         findings.within("cluster.patience", self.patience, 10, 60_000);
         findings.within("cluster.epoch", self.epoch, SHORTEST_EPOCH, 1 << 20);
-        if self.keep != 0 && self.keep < 2 * self.epoch {
-            let allowed = format!("0, or at least two epochs, {}", 2 * self.epoch);
-            findings.refuse("cluster.keep", self.keep.to_string(), allowed);
-        }
         findings.add(self.committee().map(drop));
         if self.listen.is_none() {
             findings.refuse("cluster.listen", "empty", "the address where this replica listens for the others");

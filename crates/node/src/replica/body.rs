@@ -94,6 +94,12 @@ impl Group {
         Self([header.as_bytes(), bytes].concat().into())
     }
 
+    /// A group of the operations of a frame of signed ones that were not refused.
+    pub fn of_signed(key: Key, trusted: bool, signed: &[SignedOperation]) -> Self {
+        let signed = Vec::from_iter(signed.iter().filter(|signed| signed.operation.status.get() == 0).copied());
+        Self::new(key, trusted, Entries::Signed(&signed))
+    }
+
     /// The first group of some bytes, which are left without it.
     fn take(bytes: &mut Bytes) -> Option<Self> {
         let (header, rest) = GroupHeader::ref_from_prefix(bytes).ok()?;

@@ -48,7 +48,7 @@ impl Controller {
 
     fn give(&self, job: Job) -> Result<(), Held> {
         self.jobs.send(job).map_err(|SendError(job)| match job {
-            Job::Read(held) | Job::Refuse(held, _) => held,
+            Job::Read(held) | Job::Screen(held) | Job::Refuse(held, _) => held,
             Job::Block(_) | Job::Stop => unreachable!("it is what was sent"),
         })
     }
@@ -105,8 +105,11 @@ impl StoreController for Controller {
             if has_failed || !signed.iter().any(|signed| is_ordered(&signed.operation)) {
                 return self.read(held);
             }
-            let signed: Vec<_> = signed.iter().filter(|signed| signed.operation.status.get() == 0).copied().collect();
-            return self.submit(held, |key, held| Group::new(key, held.trusted, Entries::Signed(&signed)));
+            let signed = signed.to_vec();
+            if !held.trusted {
+                return self.give(Job::Screen(held));
+            }
+            return self.submit(held, |key, held| Group::of_signed(key, held.trusted, &signed));
         }
         let mut operations = extract(&held);
         if has_failed || !operations.iter().any(is_ordered) {

@@ -1,7 +1,7 @@
 //! Where operations wait to be ordered, and frames for their operations to be executed.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_map::Entry},
     future::poll_fn,
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
@@ -12,9 +12,9 @@ use bytes::Bytes;
 use nic::Held;
 use order::Payload;
 use spv::Hash;
-use wire::SignedOperation;
+use wire::{AccountId, Command, SignedOperation};
 
-use super::body::{Body, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
+use super::body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
 use crate::admission;
 
 /// Bytes of operations that wait to be ordered, shared out equally among the replicas that they come from.
@@ -25,7 +25,7 @@ const OVERHEAD: usize = 256;
 
 /// How long a group waits to be ordered, and a frame for its reply. It is less than retries are recognised for, so that nothing
 /// is ordered twice that far apart. A client asks again.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long an empty block waits for the block before it to be final, so that one is enough.
 const SETTLING: Duration = Duration::from_millis(20);
@@ -81,6 +81,8 @@ pub struct Contents {
     /// In the order in which they came.
     pool: BTreeMap<u64, Pooled>,
     places: HashMap<Key, u64>,
+    /// Accounts that operations in the pool create, and how many of them do.
+    creating: HashMap<AccountId, usize>,
     next_place: u64,
     /// Bytes of each replica's groups.
     taken: Vec<usize>,
@@ -122,6 +124,7 @@ impl Desk {
         let state = Contents {
             pool: BTreeMap::new(),
             places: HashMap::new(),
+            creating: HashMap::new(),
             next_place: 0,
             taken: vec![0; replicas],
             waiting: HashMap::new(),
@@ -191,6 +194,11 @@ impl Desk {
         }
     }
 
+    /// Whether an operation that creates an account waits to be ordered or executed.
+    pub fn is_creating(&self, account: &AccountId) -> bool {
+        self.state().creating.contains_key(account)
+    }
+
     /// Whether the same group waits here, so that its signatures were verified.
     pub fn has(&self, group: &Group) -> bool {
         let state = self.state();
@@ -255,6 +263,7 @@ impl Desk {
         let mut state = self.state();
         state.pool.clear();
         state.places.clear();
+        state.creating.clear();
         state.taken = vec![0; replicas];
         state.origin = origin;
         let waiting = std::mem::take(&mut state.waiting);
@@ -311,6 +320,17 @@ impl Desk {
     }
 }
 
+/// The accounts that operations of a group create.
+fn created(group: &Group) -> impl Iterator<Item = AccountId> {
+    let (plain, signed): (&[_], &[SignedOperation]) = match group.entries() {
+        Entries::Plain(entries) => (entries, &[]),
+        Entries::Signed(entries) => (&[], entries),
+        Entries::Approvals(_) => (&[], &[]),
+    };
+    let operations = plain.iter().chain(signed.iter().map(|signed| &signed.operation));
+    operations.filter(|operation| operation.command() == Ok(Command::Create)).map(|operation| operation.source)
+}
+
 /// Wakes all who wait, without the lock.
 fn wake(mut state: MutexGuard<'_, Contents>) {
     let wakers = std::mem::take(&mut state.wakers);
@@ -331,6 +351,7 @@ impl Contents {
             return false;
         }
         *taken += size;
+        created(group).for_each(|account| *self.creating.entry(account).or_default() += 1);
         self.places.insert(key, self.next_place);
         self.pool.insert(self.next_place, Pooled { group: group.clone(), since });
         self.next_place += 1;
@@ -340,6 +361,14 @@ impl Contents {
     fn remove(&mut self, key: &Key) {
         if let Some(pooled) = self.places.remove(key).and_then(|place| self.pool.remove(&place)) {
             self.taken[usize::from(key.origin)] -= pooled.group.bytes().len() + OVERHEAD;
+            for account in created(&pooled.group) {
+                if let Entry::Occupied(mut entry) = self.creating.entry(account) {
+                    *entry.get_mut() -= 1;
+                    if *entry.get() == 0 {
+                        entry.remove();
+                    }
+                }
+            }
         }
     }
 

@@ -20,14 +20,16 @@ use nic::{
     generator,
 };
 use order::Final;
-use wire::{ChangeFrame, Operation, Promise, Status};
+use wire::{ChangeFrame, Operation, Promise, SignedOperation, Status};
 use zerocopy::FromBytes;
 
 use super::{
     body::{Body, Entries, Group},
     desk::{Desk, Executed},
+    incarnation::Mark,
     neighbours::Neighbours,
     roster::Roster,
+    screening::{Decision, Screening},
     state_sync::Checkpoints,
 };
 use crate::{Error, shared::Shared};
@@ -41,6 +43,8 @@ pub enum Job {
     Block(Box<Final>),
     /// A frame whose operations change nothing.
     Read(Held),
+    /// A frame of signed operations whose sender is in no trusted prefix.
+    Screen(Held),
     /// A member change frame that is not ordered.
     Refuse(Held, Status),
     /// The end.
@@ -62,6 +66,8 @@ pub struct Executor<O> {
     pub roster: Arc<Roster>,
     pub checkpoints: Checkpoints,
     pub neighbours: Neighbours,
+    pub screening: Screening,
+    pub mark: Mark,
     pub shared: Arc<Shared>,
     pub transmit: Box<dyn Transmit>,
     pub jobs: Receiver<Job>,
@@ -82,6 +88,10 @@ impl<O: Observer> Executor<O> {
                     self.read(held);
                     Ok(())
                 }
+                Ok(Job::Screen(held)) => {
+                    self.screen(held, Instant::now());
+                    Ok(())
+                }
                 Ok(Job::Refuse(held, status)) => {
                     self.reply(Answered::Change(held, status));
                     Ok(())
@@ -95,12 +105,14 @@ impl<O: Observer> Executor<O> {
             }
             if ticked.elapsed() >= TICK {
                 self.desk.tick();
+                self.screen_again(false);
                 ticked = Instant::now();
             }
         }
         if self.has_failed() {
             return;
         }
+        self.mark.finish(self.ledger.tip().height());
         if let Err(error) = self.ledger.finish() {
             tracing::warn!(%error, "the ledger was not put away: the next start takes longer");
         }
@@ -162,6 +174,8 @@ impl<O: Observer> Executor<O> {
         self.desk.executed(Executed { height, hash, state }, &body.groups, is_changing);
         self.tell(executed);
         replies.into_iter().for_each(|answered| self.reply(answered));
+        self.screen_again(true);
+        self.mark.executed(height);
         Ok(())
     }
 
@@ -211,6 +225,50 @@ impl<O: Observer> Executor<O> {
         let mut values = vec![0; operations.len()];
         self.ledger.execute(time, &mut operations, &mut values);
         Answered::Plain(held, operations, values)
+    }
+
+    /// Orders, answers or parks a frame that came at some time.
+    fn screen(&mut self, held: Held, since: Instant) {
+        if self.has_failed() {
+            return self.read(held);
+        }
+        let is_current = || self.shared.order().is_none_or(|standing| standing.unready().is_none());
+        match self.screening.decide(held, since, &mut self.ledger, &self.desk, is_current) {
+            Some(Decision::Order(held, signed)) => self.order(held, &signed),
+            Some(Decision::Answer(held)) => {
+                let answered = self.execute_frame(self.ledger.time(), held, |_| {});
+                self.reply(answered);
+            }
+            Some(Decision::Refuse(held, status)) => self.refuse(held, status),
+            None => {}
+        }
+    }
+
+    /// Looks at parked frames again: at all of them after a block, else at those that waited long enough.
+    fn screen_again(&mut self, all: bool) {
+        for (held, since) in self.screening.take(all) {
+            self.screen(held, since);
+        }
+    }
+
+    /// Has the operations of a frame ordered.
+    fn order(&mut self, held: Held, signed: &[SignedOperation]) {
+        match self.desk.submit(held, |key, held| Group::of_signed(key, held.trusted, signed)) {
+            // What others do not hear of waits for this replica's turn.
+            Ok(Some(group)) => drop(self.neighbours.outbox.send(group.bytes().clone())),
+            Ok(None) => {}
+            Err(held) => self.refuse(held, Status::Busy),
+        }
+    }
+
+    /// Refuses all operations of a frame that were not refused before.
+    fn refuse(&mut self, held: Held, status: Status) {
+        let answered = self.execute_frame(self.ledger.time(), held, |operation| {
+            if operation.status.get() == 0 {
+                operation.status.set(status.code());
+            }
+        });
+        self.reply(answered);
     }
 
     /// Answers a frame out of what is final: nothing of it is ordered. It has operations that would be only where storage failed.

@@ -5,6 +5,8 @@
 //!          ^-- what came to other replicas
 //! ```
 //!
+//! What senders outside of trusted prefixes sign goes through the executor's [screening](screening) to the desk.
+//!
 //! `io` takes frames to the [desk](desk), and tells the other replicas of their operations. The engine of `crates/order` asks the
 //! [judge](judge) what to propose and whether others' proposals are right. The [executor](executor) is the ledger's one writer.
 
@@ -12,9 +14,11 @@ mod body;
 mod controller;
 mod desk;
 mod executor;
+mod incarnation;
 mod judge;
 mod neighbours;
 mod roster;
+mod screening;
 pub mod standing;
 pub mod state_sync;
 
@@ -49,9 +53,12 @@ use crate::{Config, Error, admission::Rules, config::Cluster, layout, sealing, s
 pub use controller::Controller;
 use desk::{Desk, Executed};
 use executor::{Executor, Job};
+pub use incarnation::FILE as INCARNATION;
+use incarnation::Mark;
 use judge::Judge;
 use neighbours::Neighbours;
 use roster::Roster;
+use screening::Screening;
 pub use standing::Standing;
 use state_sync::{Checkpoints, Server};
 
@@ -129,6 +136,11 @@ pub fn replica_engine(config: &Config) -> Result<(order::Config, Site), Error> {
     Ok(Identity::of(&config.cluster)?.engine(config, None, config.cluster.replicas.clone()))
 }
 
+/// The id of the network that a configuration of replicas makes.
+pub fn network_id(config: &Config) -> Result<Hash, Error> {
+    Ok(Identity::of(&config.cluster)?.network(config))
+}
+
 /// What a replica's node is put together from, before its threads run.
 pub struct Replica<O> {
     identity: Identity,
@@ -137,6 +149,7 @@ pub struct Replica<O> {
     desk: Arc<Desk>,
     roster: Arc<Roster>,
     floor: Option<Certificate>,
+    mark: Mark,
     jobs: (Sender<Job>, Receiver<Job>),
 }
 
@@ -193,7 +206,8 @@ impl<O: Observer + Send + 'static> Replica<O> {
         }
         let desk = Arc::new(Desk::new(number, replicas, replay_window, executed, past, changing));
         let floor = state_sync::read_floor(data)?;
-        Ok(Self { identity, chain: ledger.chain(), ledger, desk, roster, floor, jobs: mpsc::channel() })
+        let mark = Mark::begin(&config.cluster.key, data, tip.height())?;
+        Ok(Self { identity, chain: ledger.chain(), ledger, desk, roster, floor, mark, jobs: mpsc::channel() })
     }
 
     /// Begins to order. The work that is left is the executor's, on a thread of its own.
@@ -203,7 +217,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         transmit: impl Transmit + 'static,
         shared: Arc<Shared>,
     ) -> Result<(Running, Parts, impl FnOnce() + Send + 'static), Error> {
-        let Self { identity, ledger, chain, desk, roster, floor, jobs } = self;
+        let Self { identity, ledger, chain, desk, roster, floor, mark, jobs } = self;
         let (sender, receiver) = jobs;
         let rules = Arc::new(Rules::of(config, chain.network_id()));
         let judge =
@@ -222,7 +236,10 @@ impl<O: Observer + Send + 'static> Replica<O> {
             Parts { desk: desk.clone(), outbox: outbox.clone(), roster: roster.clone(), jobs: sender.clone(), chain };
         let neighbours = Neighbours { me, contacts, peers, outbox };
         let transmit = Box::new(transmit);
-        let executor = Executor { ledger, desk, roster, checkpoints, neighbours, shared, transmit, jobs: receiver };
+        let screening = Screening::new(config.cluster.account_rate, patience);
+        let jobs = receiver;
+        let executor =
+            Executor { ledger, desk, roster, checkpoints, neighbours, screening, mark, shared, transmit, jobs };
         Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))
     }
 }

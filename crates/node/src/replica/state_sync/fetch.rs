@@ -18,6 +18,7 @@ use super::{
     super::{
         Identity,
         body::Body,
+        incarnation,
         roster::{FILE, FOLDER},
     },
     floor,
@@ -157,6 +158,7 @@ impl Agreed {
 pub fn fetch(config: &Config, source: &mut dyn Source, mut progress: impl FnMut(Progress)) -> Result<u64, FetchError> {
     let data = layout::open(&config.data)?;
     let identity = Identity::of(&config.cluster)?;
+    incarnation::check(&config.cluster.key, &data)?;
     let own = own_height(config, &identity, &data)?;
     let mut attempt = 1;
     let height = loop {

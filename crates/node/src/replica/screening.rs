@@ -1,0 +1,202 @@
+//! Screening: nothing from untrusted senders is ordered that would leave no trace in the ledger.
+//!
+//! Each ordered operation takes disk on every replica. Anybody can sign for an account that does not exist, and
+//! anybody can replay a signed operation. So a replica first looks up each frame in its executed state:
+//!
+//! - A frame of nothing but retries of executed operations gets the first results, which are final.
+//! - A frame whose accounts do not exist is parked: another replica may have executed the CREATE already, or it is on
+//!   its way. It is ordered once such a CREATE waits at the desk or was executed here. After a grace its operations
+//!   are refused with SOURCE_UNKNOWN, or DESTINATION_UNKNOWN for a deposit, exactly as execution would. A replica
+//!   that cannot reach a quorum may lag, and answers nothing.
+//! - Everything else is ordered, up to the rate of each account. A frame with one such operation is ordered whole, as
+//!   its operations may depend on each other, and is charged whole.
+//!
+//! A replica that lags by more than the grace, though it reaches a quorum, may refuse an operation of an account that
+//! exists. The refusal leaves no trace: sent again later, or to another replica, the same operation is executed.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use ledger::{Outlook, builder::Observer, ordered::OrderedLedger};
+use nic::{
+    Held,
+    extractor::signed_operations,
+    rate::{RateLimit, RateLimiter, Verdict},
+};
+use wire::{AccountId, Command, Operation, SignedOperation, Status};
+
+use super::desk::{Desk, PATIENCE};
+
+/// The grace, as a multiple of the wait for a leader. A proposal reaches the other replicas within one such wait, and
+/// is final and executed after two more rounds of messages.
+const GRACE: u32 = 3;
+/// The longest grace: it leaves time to answer before a frame expires.
+const LONGEST_GRACE: Duration = Duration::from_secs(4);
+
+/// Operations of parked frames at most, which are looked up again after each block: that takes about a millisecond.
+const MOST_PARKED: usize = 8192;
+
+/// Seconds' worth of operations that an account has at once.
+const BURST_SECONDS: u32 = 10;
+
+/// The least burst: more signed operations than fit a frame.
+const LEAST_BURST: u32 = 512;
+
+/// The outcome for a frame that is not parked.
+pub enum Decision {
+    /// Its operations are ordered.
+    Order(Held, Vec<SignedOperation>),
+    /// Executing it leaves no trace, and gives the answer.
+    Answer(Held),
+    /// It is refused.
+    Refuse(Held, Status),
+}
+
+struct Parked {
+    held: Held,
+    since: Instant,
+    operations: usize,
+}
+
+/// Decides which frames of untrusted senders are ordered.
+pub struct Screening {
+    limiter: Option<RateLimiter>,
+    /// The longest time that a frame is parked while a quorum can be reached.
+    grace: Duration,
+    /// The oldest first.
+    parked: VecDeque<Parked>,
+    /// Operations of all parked frames.
+    operations: usize,
+}
+
+/// A summary of the predicted results of a frame.
+#[derive(Default)]
+struct Summary {
+    /// Accounts that pay for operations that would be recorded, and how many.
+    payers: Vec<(AccountId, u32)>,
+    /// Whether some would be recorded.
+    is_recorded: bool,
+    /// Accounts that do not exist.
+    missing: Vec<AccountId>,
+    /// Operations that would not be recorded.
+    others: u32,
+}
+
+impl Summary {
+    fn new<O: Observer>(signed: &[SignedOperation], ledger: &mut OrderedLedger<O>) -> Self {
+        let mut summary = Self::default();
+        for entry in signed.iter().filter(|signed| signed.operation.status.get() == 0) {
+            let operation = &entry.operation;
+            match ledger.outlook(entry) {
+                Outlook::Settled => summary.others += 1,
+                Outlook::NoAccount => {
+                    summary.others += 1;
+                    summary.missing.push(operation.payer().unwrap_or(operation.source));
+                }
+                Outlook::Recorded => {
+                    summary.is_recorded = true;
+                    summary.charge(payer(operation));
+                }
+            }
+        }
+        summary
+    }
+
+    fn charge(&mut self, payer: Option<AccountId>) {
+        let Some(payer) = payer else { return };
+        match self.payers.iter_mut().find(|(account, _)| *account == payer) {
+            Some((_, count)) => *count += 1,
+            None => self.payers.push((payer, 1)),
+        }
+    }
+}
+
+/// The account that is charged for an operation. None if only issuers, whom the operator configured, may sign it.
+fn payer(operation: &Operation) -> Option<AccountId> {
+    match operation.command() {
+        Ok(Command::Transfer) => Some(operation.source),
+        _ => operation.payer(),
+    }
+}
+
+impl Screening {
+    /// Limits accounts to `account_rate` operations a second, 0 for no limit. `patience` is the wait for a leader.
+    pub fn new(account_rate: u32, patience: Duration) -> Self {
+        let burst = account_rate.saturating_mul(BURST_SECONDS).max(LEAST_BURST);
+        let limit = RateLimit { per_second: account_rate, burst, ..RateLimit::default() };
+        let limiter = (account_rate > 0).then(|| RateLimiter::new(limit));
+        let grace = (GRACE * patience).min(LONGEST_GRACE);
+        Self { limiter, grace, parked: VecDeque::new(), operations: 0 }
+    }
+
+    /// Decides on a frame of signed operations that arrived at `since`, or parks it. `is_current` is true if this
+    /// replica can reach a quorum.
+    pub fn decide<O: Observer>(
+        &mut self,
+        mut held: Held,
+        since: Instant,
+        ledger: &mut OrderedLedger<O>,
+        desk: &Desk,
+        is_current: impl FnOnce() -> bool,
+    ) -> Option<Decision> {
+        let signed = signed_operations(&mut held)?.to_vec();
+        let Summary { mut payers, is_recorded, missing, others } = Summary::new(&signed, ledger);
+        let is_creating = missing.iter().any(|account| desk.is_creating(account));
+        if is_recorded || is_creating {
+            // An account that is being created is charged for operations sent before it exists.
+            let first = payers.first_mut().map(|(_, count)| *count += others);
+            if first.is_none() && is_creating {
+                payers.extend(missing.first().map(|account| (*account, others)));
+            }
+            let passes = self.charge(&payers);
+            return Some(if passes {
+                Decision::Order(held, signed)
+            } else {
+                Decision::Refuse(held, Status::RateLimited)
+            });
+        }
+        if missing.is_empty() {
+            return Some(Decision::Answer(held));
+        }
+        let waited = since.elapsed();
+        if waited >= self.grace && is_current() {
+            return Some(Decision::Answer(held));
+        }
+        // Its client asks again, as for all frames that are not executed in time.
+        if waited >= PATIENCE {
+            return None;
+        }
+        if self.operations + signed.len() > MOST_PARKED {
+            return Some(Decision::Refuse(held, Status::Busy));
+        }
+        self.operations += signed.len();
+        self.parked.push_back(Parked { held, since, operations: signed.len() });
+        None
+    }
+
+    /// Takes out parked frames to be decided on again, the oldest first: all, or those that waited for the grace.
+    pub fn take(&mut self, all: bool) -> Vec<(Held, Instant)> {
+        let count = match all {
+            true => self.parked.len(),
+            false => self.parked.iter().take_while(|parked| parked.since.elapsed() >= self.grace).count(),
+        };
+        let taken = Vec::from_iter(self.parked.drain(..count));
+        self.operations -= taken.iter().map(|parked| parked.operations).sum::<usize>();
+        taken.into_iter().map(|parked| (parked.held, parked.since)).collect()
+    }
+
+    /// Charges accounts with numbers of operations; true if all are within their rates.
+    fn charge(&mut self, payers: &[(AccountId, u32)]) -> bool {
+        let Some(limiter) = &mut self.limiter else { return true };
+        let now = Instant::now();
+        payers.iter().all(|(account, count)| limiter.charge_key(key(account), *count, now) == Verdict::Pass)
+    }
+}
+
+/// Of the hash of a key that an account's id is; 0 is the mark of unused buckets.
+fn key(account: &AccountId) -> u64 {
+    let [.., a, b, c, d, e, f, g, h] = account.0;
+    u64::from_be_bytes([a, b, c, d, e, f, g, h]) | 1
+}
