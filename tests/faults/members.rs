@@ -1,1 +1,241 @@
 //! Faults of a change of a cluster's members.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
+
+use client::{Client, Options};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use wire::{Promise, Status};
+
+use crate::program::{status, turnpike};
+
+/// Longest wait, on a machine that does much else.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Replicas that end with this.
+struct Cluster(PathBuf);
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_turnpike")).args(arguments).output().unwrap()
+}
+
+impl Cluster {
+    fn init(dir: &Path) -> Self {
+        let options = ["--port", "0", "--trusted", "127.0.0.0/8", "--accounts", "4096", "--epoch", "32"];
+        turnpike(&[&["cluster", "init", "--dir", dir.to_str().unwrap()][..], &options].concat());
+        let cluster = Self(dir.to_owned());
+        cluster.start();
+        cluster
+    }
+
+    fn dir(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    /// A command of `turnpike cluster` on the directory.
+    fn run(&self, command: &str, options: &[&str]) -> Output {
+        run(&[&["cluster", command, "--dir", self.dir()][..], options].concat())
+    }
+
+    fn succeeds(&self, command: &str, options: &[&str]) {
+        let output = self.run(command, options);
+        assert!(output.status.success(), "{command} {options:?}: {output:?}");
+    }
+
+    /// What a command that fails prints as its error.
+    fn fails(&self, command: &str, options: &[&str]) -> String {
+        let output = self.run(command, options);
+        assert!(!output.status.success(), "{command} {options:?}: {output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    fn start(&self) {
+        self.succeeds("start", &[]);
+    }
+
+    /// Starts all but some.
+    fn start_but(&self, without: &[usize]) {
+        let folders = without.iter().map(|replica| (self.folder(*replica), self.0.join(format!("kept-{replica}"))));
+        let folders = Vec::from_iter(folders);
+        folders.iter().for_each(|(folder, aside)| fs::rename(folder, aside).unwrap());
+        self.start();
+        folders.iter().for_each(|(folder, aside)| fs::rename(aside, folder).unwrap());
+    }
+
+    fn status(&self) -> Vec<Value> {
+        status(&self.0)
+    }
+
+    fn kill(&self, replica: usize) {
+        let process = self.status()[replica]["process"].as_i64().unwrap();
+        kill_process(Pid::from_raw(process.try_into().unwrap()).unwrap(), Signal::KILL).unwrap();
+    }
+
+    fn folder(&self, replica: usize) -> PathBuf {
+        self.0.join(format!("replica-{replica}"))
+    }
+
+    fn log(&self, replica: usize) -> String {
+        fs::read_to_string(self.folder(replica).join("log")).unwrap()
+    }
+
+    /// Creates an account at a replica, once a quorum made it final.
+    fn create(&self, replica: usize, account: u32) {
+        let listen: SocketAddr = self.status()[replica]["listen"].as_str().unwrap().parse().unwrap();
+        let options = Options { promise: Promise::Final, give_up_after: PATIENCE, ..Options::default() };
+        let receipt = Client::connect(listen, &options).unwrap().create(account.into()).unwrap();
+        assert_eq!((receipt.status, receipt.promise), (Status::Ok, Promise::Final));
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let logs = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path().join("log"));
+            for (path, log) in logs.filter_map(|path| Some((path.clone(), fs::read_to_string(path).ok()?))) {
+                let lines = Vec::from_iter(log.lines());
+                eprintln!("{}:\n{}", path.display(), lines[lines.len().saturating_sub(10)..].join("\n"));
+            }
+        }
+        let _ = self.run("stop", &[]);
+    }
+}
+
+#[test]
+fn members_change_one_right_after_the_other_down_to_one() {
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init(data.path());
+    cluster.create(0, 1);
+    cluster.succeeds("add", &[]);
+    // Right after an `add` the replicas may not report the new set yet.
+    cluster.succeeds("remove", &["--replica", "0"]);
+    assert!(!cluster.log(4).contains("others had access"), "{}", cluster.log(4));
+    // Two at once: one waits for the other.
+    let removals = [2, 3].map(|replica: u32| {
+        let dir = cluster.dir().to_owned();
+        thread::spawn(move || run(&["cluster", "remove", "--dir", &dir, "--replica", &replica.to_string()]))
+    });
+    for removal in removals {
+        let output = removal.join().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    let left = cluster.status();
+    let is_newest = |report: &Value| report["replicas"] == 2 && report["generation"] == 4;
+    assert!(left.len() == 2 && left.iter().any(is_newest), "{left:?}");
+    cluster.create(1, 2);
+    // Of two replicas both have to approve, the one that leaves as well.
+    cluster.succeeds("remove", &["--replica", "1"]);
+    let error = cluster.fails("remove", &["--replica", "4"]);
+    assert!(error.contains("last replica"), "{error}");
+    assert!(cluster.fails("remove", &["--replica", "9"]).contains("no replica 9"));
+    cluster.create(0, 3);
+}
+
+#[test]
+fn a_change_that_cannot_succeed_is_refused_at_once_and_status_shows_why() {
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init(data.path());
+    let reports = cluster.status();
+    for (number, report) in reports.iter().enumerate() {
+        assert_eq!((&report["member"], &report["replicas"]), (&number.into(), &4.into()), "{report}");
+        assert!(report["leader"].is_u64() && report["epoch"].is_u64() && report["behind"].is_u64(), "{report}");
+        assert_eq!(report["evidence"], 0, "{report}");
+        // No key seals what replicas order.
+        assert!(!cluster.log(number).contains("chain key"), "{}", cluster.log(number));
+    }
+    cluster.succeeds("status", &[]);
+    cluster.kill(3);
+    let error = cluster.fails("status", &[]);
+    assert!(error.contains("answer: 3"), "{error}");
+    // Two of three would run, of which three are needed.
+    let error = cluster.fails("remove", &["--replica", "0"]);
+    assert!(error.contains("3 replicas need 3"), "{error}");
+    // The one that is down can be removed, though it cannot approve.
+    cluster.succeeds("remove", &["--replica", "3"]);
+    cluster.kill(2);
+    let error = cluster.fails("add", &[]);
+    assert!(error.contains("needs the approval of 3, but only 2"), "{error}");
+    // Once enough replicas run, it succeeds.
+    cluster.start();
+    cluster.succeeds("add", &[]);
+    let reports = cluster.status();
+    assert!(reports.len() == 4 && reports.iter().any(|report| report["replicas"] == 4), "{reports:?}");
+}
+
+#[test]
+fn founders_make_their_keys_on_their_own_machines() {
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster(data.path().to_owned());
+    let free = order::free_addresses(12).unwrap();
+    let folder = |number| cluster.folder(number).to_str().unwrap().to_owned();
+    let members = (0..4).map(|number| {
+        let (folder, others) = (folder(number), free[number].to_string());
+        let made = turnpike(&["cluster", "key", "--folder", &folder, "--others", &others]);
+        made[0]["member"].as_str().unwrap().to_owned()
+    });
+    let founders = data.path().join("founders");
+    fs::write(&founders, format!("# the founders\n{}\n", Vec::from_iter(members).join("\n"))).unwrap();
+    let founders = founders.to_str().unwrap();
+    let configure = |number: usize| {
+        let [listen, http] = [4, 8].map(|first| free[first + number].to_string());
+        let addresses = ["--founders", founders, "--began", "1700000000", "--listen", &listen, "--http", &http];
+        let common = ["--trusted", "127.0.0.0/8", "--accounts", "4096"];
+        run(&[&["--json", "cluster", "configure", "--folder", &folder(number)][..], &addresses, &common].concat())
+    };
+    let networks = Vec::from_iter((0..4).map(|number| {
+        let output = configure(number);
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["network"].as_str().unwrap().to_owned()
+    }));
+    assert!(networks.iter().all(|network| *network == networks[0]), "{networks:?}");
+    let again = String::from_utf8(configure(0).stderr).unwrap();
+    assert!(again.contains("exists"), "{again}");
+    cluster.start();
+    cluster.create(2, 1);
+    let mut numbers = Vec::from_iter(cluster.status().iter().map(|report| report["member"].as_u64().unwrap()));
+    numbers.sort_unstable();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+}
+
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_replica_whose_votes_were_deleted_or_set_back_does_not_start() {
+    let data = tempfile::tempdir().unwrap();
+    let cluster = Cluster::init(data.path());
+    cluster.create(0, 1);
+    cluster.succeeds("stop", &[]);
+    let (votes, old, newest) = (cluster.folder(0).join("data"), data.path().join("old"), data.path().join("newest"));
+    copy(&votes, &old);
+    cluster.start();
+    cluster.create(0, 2);
+    cluster.succeeds("stop", &[]);
+    fs::rename(&votes, &newest).unwrap();
+    copy(&old, &votes);
+    let error = cluster.fails("start", &[]);
+    assert!(error.contains("replica 0"), "{error}");
+    assert!(cluster.log(0).contains("is an older copy of this replica's data"), "{}", cluster.log(0));
+    fs::remove_dir_all(&votes).unwrap();
+    cluster.fails("start", &[]);
+    assert!(cluster.log(0).contains("were deleted"), "{}", cluster.log(0));
+    let config = cluster.folder(0).join("turnpike.toml");
+    cluster.start_but(&[0]);
+    let http = cluster.status()[1]["http"].as_str().unwrap().to_owned();
+    // Nor is it given the ledger of another one, with which it would vote.
+    let synced = run(&["cluster", "sync", "--config", config.to_str().unwrap(), "--from", &http]);
+    assert!(String::from_utf8_lossy(&synced.stderr).contains("were deleted"), "{synced:?}");
+    // The others go on, and so does the replica with its newest data.
+    cluster.create(1, 3);
+    fs::remove_dir_all(&votes).unwrap();
+    fs::rename(&newest, &votes).unwrap();
+    cluster.start();
+    cluster.create(0, 4);
+}

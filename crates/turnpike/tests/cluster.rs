@@ -21,7 +21,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use disk::Disk;
-use program::{compare, turnpike};
+use program::{compare, status, turnpike};
 use rustix::process::{Pid, Signal, kill_process};
 use skip::Ability;
 use testers::{BATCH, PATIENCE, Tester, Testers, connect, settle};
@@ -78,8 +78,8 @@ impl Cluster {
     }
 
     fn process(&self, number: u32) -> Pid {
-        let all = self.run("status");
-        let process = all.iter().find(|status| status["replica"] == number).unwrap()["process"].as_i64().unwrap();
+        let all = status(&self.dir);
+        let process = all.iter().find(|report| report["replica"] == number).unwrap()["process"].as_i64().unwrap();
         Pid::from_raw(process.try_into().unwrap()).unwrap()
     }
 
@@ -89,7 +89,7 @@ impl Cluster {
 
     /// Whether a replica says that it is ready, and what it says.
     fn ready(&self, number: u32) -> (bool, String) {
-        let status = &self.run("status")[number as usize];
+        let status = &status(&self.dir)[number as usize];
         let Some(http) = status["http"].as_str() else { return (false, "it does not run".into()) };
         let said = http::get(http.parse().unwrap(), "/ready");
         (said.contains("200 OK"), said)
@@ -141,7 +141,7 @@ fn what_is_final_is_proved(cluster: &Cluster, account: AccountId) {
     let other = cluster.listen[2].to_string();
     let refer = &turnpike(&["account", "refer", "--node", &node, "--other", &other, &account])[0];
     assert_eq!(refer["status"], "OK", "{refer}");
-    let all = cluster.run("status");
+    let all = status(&cluster.dir);
     assert!(all[0]["height"].is_null() && all[1]["height"].is_u64(), "{all:?}");
     cluster.run("start");
 }
@@ -274,7 +274,7 @@ fn replicas_that_are_given_the_ledger_hand_it_on() {
         tester.check(listen);
     }
     // From the one that was given its ledger itself.
-    let http = turnpike(&["cluster", "status", "--dir", dir])[2]["http"].as_str().unwrap().to_owned();
+    let http = status(Path::new(dir))[2]["http"].as_str().unwrap().to_owned();
     let (like, joins) = (folder(0).join("turnpike.toml"), data.path().join("joins"));
     let [like, joins_at] = [&like, &joins].map(|path| path.to_str().unwrap());
     let node = first.to_string();
@@ -307,7 +307,7 @@ fn who_was_away_for_too_long_is_given_the_ledger() {
     let cluster = Cluster::init_with(data.path(), &["--epoch", "32", "--transport", "shm"]);
     for number in 0..REPLICAS {
         let file = cluster.folder(number).join("turnpike.toml");
-        let config = std::fs::read_to_string(&file).unwrap().replace("keep = 0", "keep = 64");
+        let config = std::fs::read_to_string(&file).unwrap().replace("keep = 16384", "keep = 64");
         std::fs::write(&file, config).unwrap();
     }
     cluster.run("start");
@@ -315,12 +315,12 @@ fn who_was_away_for_too_long_is_given_the_ledger() {
     tester.open_accounts();
     settle(&cluster.listen);
     cluster.kill(AWAY);
-    let height = || cluster.run("status")[0]["height"].as_u64().unwrap();
+    let height = || status(&cluster.dir)[0]["height"].as_u64().unwrap();
     let begin = height();
     while height() < begin + 5 * 32 {
         tester.transfer();
     }
-    let http = cluster.run("status")[1]["http"].as_str().unwrap().to_owned();
+    let http = status(&cluster.dir)[1]["http"].as_str().unwrap().to_owned();
     let config = cluster.folder(AWAY).join("turnpike.toml");
     let sync = ["cluster", "sync", "--config", config.to_str().unwrap(), "--from", &http];
     let synced = turnpike(&sync);

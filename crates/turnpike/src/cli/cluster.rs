@@ -1,6 +1,6 @@
 //! `turnpike cluster`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
@@ -11,9 +11,13 @@ use order::{Member, Transport};
 pub enum ClusterCommand {
     /// Make keys and configurations; nothing is started
     Init(ClusterInitArgs),
+    /// Make the key of a founder on its own machine, and print its public name and address
+    Key(ClusterKeyArgs),
+    /// Write the configuration of a founder on its own machine, from the names and addresses of all founders
+    Configure(Box<ClusterConfigureArgs>),
     /// Start the replicas that do not run, and wait until all serve
     Start(ClusterArgs),
-    /// Tell which replicas run, and how far each is
+    /// Print the state of each replica: membership, leader, epoch, height, lag, evidence; fail if one is down
     Status(ClusterArgs),
     /// Stop the replicas that run, and wait until they have ended
     Stop(ClusterArgs),
@@ -38,12 +42,24 @@ pub struct ClusterInitArgs {
     /// How many replicas; of 3f + 1 f may be away or lie
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub replicas: u8,
-    /// Name of the network
-    #[arg(long, default_value = "turnpike")]
-    pub network: String,
+    /// Make one replica for each of these hosts, with clients on --port and the other replicas two ports above; copy
+    /// each folder to its host
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',', conflicts_with = "replicas")]
+    pub hosts: Vec<IpAddr>,
     /// The first of the replicas' ports for clients, on loopback; 0 for any that are free
     #[arg(long, value_name = "PORT", default_value_t = 7400)]
     pub port: u16,
+    /// The network
+    #[command(flatten)]
+    pub network: ClusterNetworkArgs,
+}
+
+/// What the configurations of all founders have in common.
+#[derive(Args)]
+pub struct ClusterNetworkArgs {
+    /// Name of the network
+    #[arg(long, default_value = "turnpike")]
+    pub network: String,
     /// Prefix from which unsigned operations are taken, such as 127.0.0.0/8; may be repeated
     #[arg(long, value_name = "PREFIX")]
     pub trusted: Vec<String>,
@@ -62,6 +78,40 @@ pub struct ClusterInitArgs {
     /// How many accounts each table holds
     #[arg(long, value_name = "COUNT")]
     pub accounts: Option<u64>,
+}
+
+/// Options of `cluster key`.
+#[derive(Args)]
+pub struct ClusterKeyArgs {
+    /// The founder's folder; must not have a key
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// Where the founder listens for the other replicas
+    #[arg(long, value_name = "ADDRESS")]
+    pub others: SocketAddr,
+}
+
+/// Options of `cluster configure`.
+#[derive(Args)]
+pub struct ClusterConfigureArgs {
+    /// The founder's folder, with the key that `turnpike cluster key` made
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// File with a line for each founder, as `turnpike cluster key` printed it; the same on all machines
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub founders: PathBuf,
+    /// The second since the Unix epoch that the network begins in, as `date +%s` prints it; the same on all machines
+    #[arg(long, value_name = "SECONDS")]
+    pub began: u64,
+    /// Where it listens for clients
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7400")]
+    pub listen: SocketAddr,
+    /// Where it listens for HTTP
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480")]
+    pub http: SocketAddr,
+    /// The network
+    #[command(flatten)]
+    pub network: ClusterNetworkArgs,
 }
 
 /// Which cluster.
@@ -84,6 +134,15 @@ pub struct ClusterAddArgs {
     /// Begin with the first block, and execute all again
     #[arg(long)]
     pub replay: bool,
+    /// Where it listens for clients; by default on a free port of loopback
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// Where it listens for HTTP; by default on a free port of loopback
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<SocketAddr>,
+    /// Where it listens for the other replicas, which find it there; by default on a free port of loopback
+    #[arg(long, value_name = "ADDRESS")]
+    pub others: Option<SocketAddr>,
 }
 
 /// Options of `cluster remove`.

@@ -32,8 +32,8 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 pub use account::{AccountCommand, ListArgs, OperationArgs, SponsorArgs};
 pub use check::CheckArgs;
 pub use cluster::{
-    ClusterAddArgs, ClusterApproveArgs, ClusterArgs, ClusterCommand, ClusterInitArgs, ClusterJoinArgs,
-    ClusterRemoveArgs, ClusterSyncArgs,
+    ClusterAddArgs, ClusterApproveArgs, ClusterArgs, ClusterCommand, ClusterConfigureArgs, ClusterInitArgs,
+    ClusterJoinArgs, ClusterKeyArgs, ClusterNetworkArgs, ClusterRemoveArgs, ClusterSyncArgs,
 };
 pub use common::{ChainArg, HTTP_PORT, IoArg, NODE_PORT};
 pub use config::ConfigCommand;

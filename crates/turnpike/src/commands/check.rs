@@ -10,6 +10,7 @@ use ledger::{Limits, Secret};
 use node::signatures::{Place, Signatures};
 use node::{Config, layout};
 use serde::Serialize;
+use spv::Authority;
 
 use crate::cli::CheckArgs;
 use crate::error::Error;
@@ -22,7 +23,12 @@ struct Report {
     height: u64,
     tip: String,
     network: String,
-    chain_key: String,
+    /// The key that seals blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chain_key: Option<String>,
+    /// The hash of the set of replicas that order blocks, which no key seals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    founders: Option<String>,
     transactions: u64,
     accounts: usize,
     total: String,
@@ -130,11 +136,14 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
         None => (None, 0),
     };
     let hashes = hashes(&chain.reader(), audit.tip.height())?;
+    let authority = hex::encode(&chain.authority().to_bytes());
+    let is_sealed = matches!(chain.authority(), Authority::Key(_));
     let report = Report {
         height: audit.tip.height(),
         tip: hex::encode(&audit.tip.hash),
         network: hex::encode(&chain.network_id()),
-        chain_key: hex::encode(&chain.authority().to_bytes()),
+        chain_key: is_sealed.then(|| authority.clone()),
+        founders: (!is_sealed).then_some(authority),
         transactions: audit.tip.transactions,
         accounts: ledger.accounts(),
         total: ledger.issued().to_string(),
@@ -169,13 +178,16 @@ fn journal_operations(journal: &ledger::journal::Journal) -> usize {
 }
 
 fn describe(report: &Report) -> String {
+    let authority = match (&report.chain_key, &report.founders) {
+        (Some(key), _) => format!("all are sealed\nchain key  {key}"),
+        (None, founders) => format!("no key seals them\nfounders   {}", founders.as_deref().unwrap_or_default()),
+    };
     let mut text = format!(
-        "own chain  {} blocks, {} transactions; sums, links, roots and the index hold, and all are sealed\nchain key  {}\nledger     {} accounts hold {}, which is what was issued, less deposits\n\
+        "own chain  {} blocks, {} transactions; sums, links, roots and the index hold, and {authority}\nledger     {} accounts hold {}, which is what was issued, less deposits\n\
          journal    operations {} to {}; sums and links hold, and the results follow from the operations\n\
          signed     {} operations; their signatures hold",
         thousands(report.height),
         thousands(report.transactions),
-        report.chain_key,
         thousands(report.accounts as u64),
         report.total,
         thousands(report.journal_from),

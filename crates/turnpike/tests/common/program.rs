@@ -10,6 +10,14 @@ pub fn turnpike(arguments: &[&str]) -> Vec<serde_json::Value> {
     String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// The state of the replicas of a directory, whether or not all run.
+#[allow(dead_code, reason = "not every test needs all of it")]
+pub fn status(dir: &std::path::Path) -> Vec<serde_json::Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
+    let output = command.args(["--json", "cluster", "status", "--dir"]).arg(dir).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 /// Audits replicas that are stopped, and gives what their chains have in common.
 pub fn compare(directories: &[String]) -> serde_json::Value {
     let mut check = vec!["check", &directories[0], "--compare"];

@@ -6,32 +6,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use client::{Client, Options};
 use node::Config;
 use rustix::process::Pid;
-use serde::Serialize;
 use storage::DataDirectory;
 
-use super::{ANSWER, PATIENCE};
+use super::PATIENCE;
 use crate::error::Error;
-use crate::hex;
 
 /// A replica's folder.
 pub struct Home {
     pub number: usize,
     pub folder: PathBuf,
-}
-
-/// What is told of a replica.
-#[derive(Serialize)]
-pub struct Report {
-    pub replica: usize,
-    pub listen: String,
-    pub http: Option<String>,
-    pub process: Option<i32>,
-    pub network: Option<String>,
-    pub height: Option<u64>,
-    pub accounts: Option<u64>,
 }
 
 impl Home {
@@ -122,23 +107,6 @@ impl Home {
             }
         };
         Err(Error::Failed(format!("replica {} does not {what} within {PATIENCE:?}; {why}", self.number)))
-    }
-
-    pub fn report(&self) -> Result<Report, Error> {
-        let config = self.config()?;
-        let process = self.process();
-        let options = Options { give_up_after: ANSWER, ..Options::default() };
-        let ask = || Client::connect(config.listen, &options).ok()?.info().ok();
-        let info = process.and_then(|_| ask());
-        Ok(Report {
-            replica: self.number,
-            listen: config.listen.to_string(),
-            http: config.http.map(|address| address.to_string()),
-            process: process.map(|pid| pid.as_raw_nonzero().get()),
-            network: info.map(|info| hex::encode(&info.network)),
-            height: info.map(|info| info.tip_height.get()),
-            accounts: info.map(|info| info.accounts.get()),
-        })
     }
 }
 

@@ -1,8 +1,7 @@
-//! `turnpike cluster init`: keys and configurations of replicas on this machine.
+//! `turnpike cluster init`: keys and configurations of replicas, for this machine or for several.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use node::Config;
@@ -10,18 +9,18 @@ use node::config::Cluster;
 use storage::key_file;
 
 use super::home::Home;
-use crate::cli::ClusterInitArgs;
+use crate::cli::{ClusterInitArgs, ClusterNetworkArgs};
 use crate::error::Error;
 use crate::output::Output;
 
-/// Addresses of a replica on loopback.
+/// Addresses of a replica.
 pub struct Place {
     pub listen: SocketAddr,
     pub http: SocketAddr,
     pub others: SocketAddr,
 }
 
-/// Addresses for so many replicas: from a port on, or any that are free.
+/// Addresses for so many replicas on loopback: from a port on, or any that are free.
 pub fn places(replicas: u16, port: u16) -> Result<Vec<Place>, Error> {
     let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     if port > 0 {
@@ -36,27 +35,35 @@ pub fn places(replicas: u16, port: u16) -> Result<Vec<Place>, Error> {
     Ok(places.collect())
 }
 
-/// Writes a replica's key and configuration into its folder, which is made.
-pub fn write(home: &Home, config: &Config, secret: &[u8; 32]) -> Result<(), Error> {
-    fs::create_dir_all(&home.folder).map_err(|error| Error::file("make", &home.folder, error))?;
-    key_file::create(&config.cluster.key, secret).map_err(Error::other)?;
+/// Addresses of a replica on each of these hosts. HTTP has no authentication, so it stays on loopback.
+fn places_on(hosts: &[IpAddr], port: u16) -> Result<Vec<Place>, Error> {
+    if port == 0 || port > u16::MAX - 2 {
+        return Err(Error::Input(format!("--port {port}: with --hosts it must be from 1 to 65533")));
+    }
+    let place = |&host: &IpAddr| Place {
+        listen: (host, port).into(),
+        http: (Ipv4Addr::LOCALHOST, port + 1).into(),
+        others: (host, port + 2).into(),
+    };
+    Ok(hosts.iter().map(place).collect())
+}
+
+/// Writes a replica's configuration into its folder, which is made.
+pub fn write_config(home: &Home, config: &Config) -> Result<(), Error> {
+    fs::create_dir_all(&home.folder).map_err(|error| Error::file("create", &home.folder, error))?;
     let (text, path) = (toml::to_string(config).map_err(Error::other)?, home.config_file());
     fs::write(&path, text).map_err(|error| Error::file("write", &path, error))
 }
 
-/// Runs `turnpike cluster init`.
-pub fn run(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
-    let make = |path: &Path| fs::create_dir_all(path).map_err(|error| Error::file("make", path, error));
-    make(&args.dir)?;
-    // Processes are known by the full path of their configuration.
-    let dir = args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))?;
-    if fs::read_dir(&dir).map_err(|error| Error::file("read", &dir, error))?.next().is_some() {
-        return Err(Error::Input(format!("{} is not empty: name another directory", dir.display())));
-    }
-    let places = places(args.replicas.into(), args.port)?;
-    let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let addresses = Vec::from_iter(places.iter().map(|place| place.others));
-    let sections = Cluster::generate(&addresses, began).map_err(Error::other)?;
+/// Writes a replica's key and configuration into its folder, which is made.
+pub fn write(home: &Home, config: &Config, secret: &[u8; 32]) -> Result<(), Error> {
+    fs::create_dir_all(&home.folder).map_err(|error| Error::file("create", &home.folder, error))?;
+    key_file::create(&config.cluster.key, secret).map_err(Error::other)?;
+    write_config(home, config)
+}
+
+/// What the configurations of all founders have in common.
+pub fn common(args: &ClusterNetworkArgs) -> Result<Config, Error> {
     let input = |option: &'static str| move |error: &dyn std::fmt::Display| Error::Input(format!("{option}: {error}"));
     let trusted = args.trusted.iter().map(|text| text.parse().map_err(|error| input("--trusted")(&error)));
     let issuers = args.issuer.iter().map(|text| text.parse().map_err(|error| input("--issuer")(&error)));
@@ -69,12 +76,32 @@ pub fn run(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
     if let Some(accounts) = args.accounts {
         common.ledger.accounts = accounts;
     }
+    let ClusterNetworkArgs { patience, transport, epoch, .. } = *args;
+    common.cluster = Cluster { patience, transport, epoch, ..Cluster::default() };
+    Ok(common)
+}
+
+/// Runs `turnpike cluster init`.
+pub fn run(args: &ClusterInitArgs, output: Output) -> Result<(), Error> {
+    fs::create_dir_all(&args.dir).map_err(|error| Error::file("create", &args.dir, error))?;
+    // Processes are known by the full path of their configuration.
+    let dir = args.dir.canonicalize().map_err(|error| Error::file("find", &args.dir, error))?;
+    if fs::read_dir(&dir).map_err(|error| Error::file("read", &dir, error))?.next().is_some() {
+        return Err(Error::Input(format!("{} is not empty: name another directory", dir.display())));
+    }
+    let places = match args.hosts.is_empty() {
+        true => places(args.replicas.into(), args.port)?,
+        false => places_on(&args.hosts, args.port)?,
+    };
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let addresses = Vec::from_iter(places.iter().map(|place| place.others));
+    let sections = Cluster::generate(&addresses, began).map_err(Error::other)?;
+    let common = common(&args.network)?;
     let home = |number| Home::new(&dir, number);
     let configs = places.iter().zip(&sections).enumerate().map(|(number, (place, (_, section)))| {
         let folder = home(number).folder;
-        let key = folder.join("replica.key");
-        let cluster =
-            Cluster { key, patience: args.patience, transport: args.transport, epoch: args.epoch, ..section.clone() };
+        let Cluster { replicas, listen, began, .. } = section.clone();
+        let cluster = Cluster { replicas, listen, began, key: folder.join("replica.key"), ..common.cluster.clone() };
         Config { data: folder.join("data"), listen: place.listen, http: Some(place.http), cluster, ..common.clone() }
     });
     let configs = Vec::from_iter(configs);

@@ -1,8 +1,13 @@
 //! `turnpike cluster`: replicas on this machine, each a process of its own, and changes of their set.
 
+mod change;
+mod configure;
+mod copy;
 mod home;
 mod init;
 mod members;
+mod sets;
+mod status;
 mod sync;
 
 use std::collections::VecDeque;
@@ -15,7 +20,8 @@ use rustix::process::{Signal, kill_process};
 use crate::cli::{ClusterArgs, ClusterCommand};
 use crate::error::Error;
 use crate::output::Output;
-use home::{Home, Report, Started};
+use home::{Home, Started};
+use status::Report;
 
 /// How long replicas may take to start, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -29,7 +35,9 @@ pub fn run(command: &ClusterCommand, output: Output) -> Result<(), Error> {
     match command {
         ClusterCommand::Init(args) => init::run(args, output),
         ClusterCommand::Start(args) => start(args, output),
-        ClusterCommand::Status(args) => status(args, output),
+        ClusterCommand::Status(args) => status::run(args, output),
+        ClusterCommand::Key(args) => configure::key(args, output),
+        ClusterCommand::Configure(args) => configure::configure(args, output),
         ClusterCommand::Stop(args) => stop(args, output),
         ClusterCommand::Add(args) => members::add(args, output),
         ClusterCommand::Remove(args) => members::remove(args, output),
@@ -77,9 +85,9 @@ fn serve(homes: Vec<Home>, output: Output) -> Result<(), Error> {
     loop {
         launches.iter_mut().try_for_each(Launch::go_on)?;
         let Some(Launch { home, .. }) = launches.front() else { return Ok(()) };
-        let report = home.report()?;
+        let report = Report::new(home)?;
         if report.height.is_some() {
-            tell(&report, output);
+            report.print(output);
             launches.pop_front();
         } else if since.elapsed() > PATIENCE {
             return home.overdue("serve");
@@ -90,27 +98,8 @@ fn serve(homes: Vec<Home>, output: Output) -> Result<(), Error> {
 }
 
 fn start(args: &ClusterArgs, output: Output) -> Result<(), Error> {
-    serve(Home::all(&dir(args)?)?, output)
-}
-
-fn status(args: &ClusterArgs, output: Output) -> Result<(), Error> {
-    Home::all(&dir(args)?)?.iter().try_for_each(|home| {
-        tell(&home.report()?, output);
-        Ok(())
-    })
-}
-
-fn tell(report: &Report, output: Output) {
-    output.result(report, |report| {
-        let Report { replica, listen, process, height, accounts, .. } = report;
-        match (process, height, accounts) {
-            (Some(process), Some(height), Some(accounts)) => {
-                format!("replica {replica}  {listen}  process {process}  height {height}  accounts {accounts}")
-            }
-            (Some(process), ..) => format!("replica {replica}  {listen}  process {process}  does not answer"),
-            (None, ..) => format!("replica {replica}  {listen}  does not run"),
-        }
-    });
+    let homes = Home::all(&dir(args)?)?.into_iter().filter(|home| !members::awaits_data(home));
+    serve(homes.collect(), output)
 }
 
 /// Ends the processes of these, and waits until all have ended.
@@ -127,7 +116,7 @@ fn end(homes: &[Home], output: Output) -> Result<(), Error> {
             }
             sleep(NAP);
         }
-        tell(&home.report()?, output);
+        Report::new(home)?.print(output);
     }
     Ok(())
 }

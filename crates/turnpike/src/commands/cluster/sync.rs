@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use node::Config;
 use node::state_sync::{FetchError, Progress, Source, fetch};
+use rustix::fs::Mode;
 
 use crate::cli::ClusterSyncArgs;
 use crate::error::Error;
@@ -15,6 +16,8 @@ use crate::output::{Output, thousands};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Most bytes of a page: whole blocks of up to a megabyte up to four megabytes, and whatever was put around them.
 const PAGE: u64 = 16 << 20;
+/// Most characters of the other replica's reason that are printed.
+const REASON: usize = 200;
 /// Between two lines about how far it is.
 const TOLD: Duration = Duration::from_secs(2);
 
@@ -33,9 +36,15 @@ impl Source for Http {
         if response.status().is_success() {
             return Ok(body);
         }
-        let reason = String::from_utf8_lossy(&body).trim().to_owned();
-        Err(FetchError::Refused { what: path.to_owned(), reason })
+        Err(FetchError::Refused { what: path.to_owned(), reason: printable(&body) })
     }
+}
+
+/// The first line of another machine's text, fit for a terminal: no control characters, and not long.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * REASON)]);
+    let line = text.trim().lines().next().unwrap_or_default();
+    line.chars().filter(|letter| !letter.is_control()).take(REASON).collect()
 }
 
 /// Runs `turnpike cluster sync`.
@@ -52,13 +61,29 @@ pub fn sync(args: &ClusterSyncArgs, output: Output) -> Result<(), Error> {
 pub fn run(config: &Config, at: SocketAddr, output: Output) -> Result<u64, Error> {
     let mut source = Http { at, agent: http::agent(PATIENCE) };
     let mut told = Instant::now();
+    // For the files that the key-value store makes, as a node has it.
+    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let height = fetch(config, &mut source, |Progress { height, of }| {
         if told.elapsed() > TOLD {
             output.progress(format!("{} blocks of {}", thousands(height), thousands(of)));
             told = Instant::now();
         }
     });
+    rustix::process::umask(before);
     let height = height.map_err(Error::other)?;
     output.progress(format!("the ledger of {} blocks is here, and what a quorum signed", thousands(height)));
     Ok(height)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_another_machine_does_nothing_to_a_terminal() {
+        assert_eq!(printable(b"  pruned already\n"), "pruned already");
+        assert_eq!(printable(b"\x1b[2J\x07bell\nmore"), "[2Jbell");
+        assert_eq!(printable(&[b'x'; 1 << 20]).len(), REASON);
+        assert!(printable(&[0xff; 1 << 20]).chars().count() <= REASON);
+    }
 }
