@@ -14,8 +14,8 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, chmod},
     net::{
-        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, acceptfrom_with, bind, connect, getsockname, ipproto,
-        listen, socket_with, sockopt,
+        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, acceptfrom_with, bind, connect,
+        getsockname, ipproto, listen, socket_with, sockopt,
     },
 };
 
