@@ -9,7 +9,7 @@ use ledger::builder::{self, BlockBuilder, Observer};
 use ledger::journal::{self, Committer, Journal, Log, Preparer, Record, Submitter, group_commit};
 use ledger::{Ledger, Limits, Secret, Snapshots, retries};
 use nic::selector::{Selector, SelectorConfig};
-use nic::{Counters, DataPath, Departures, Pools, Prefix, held, parking};
+use nic::{Counters, DataPath, Departures, Histogram, Pools, Prefix, held, parking};
 use proof::{Cache, OwnSource, Service};
 use spv::{BlockHeader, SealedHeader, SealingKey};
 use storage::{Random, SimulatedDisk};
@@ -160,7 +160,8 @@ impl Process {
     /// Sends the replies that waited for a commit.
     pub fn release(&mut self, result: Result<u64, journal::Error>) {
         match result {
-            Ok(durable) => self.departures.release(durable, &mut self.port),
+            // Real time says nothing about simulated requests, so nobody reads the latency.
+            Ok(durable) => self.departures.release(durable, &mut self.port, &Histogram::default()),
             Err(_) => self.departures.refuse(Status::StorageFailed, &mut self.port),
         }
     }

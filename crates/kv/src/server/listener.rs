@@ -125,7 +125,7 @@ impl Listener {
         let (counts, socket) = (&self.service.counts, &self.sockets[at]);
         let is_refused = is_exhausted(error)
             && self.spare.refuse(
-                || Ok(accept_with(&socket.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?),
+                || Ok(acceptfrom_with(&socket.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?.0),
                 |connection| {
                     counts.rejected_connections.fetch_add(1, Relaxed);
                     socket.refuse(&connection);
