@@ -12,6 +12,8 @@ const KEY_FILE: &str = "xor.dat";
 const EXTENSIONS: [&str; 4] = ["bin", "blk", "dat", "raw"];
 /// Read at once. A block file is read from its beginning to its end, so more would gain nothing.
 const READ_SIZE: usize = 1 << 20;
+/// Places of which a warning tells. Files that are damaged all over would fill the screen.
+const WARNINGS: u64 = 16;
 /// Magic and length before each block.
 const FRAME_SIZE: usize = 8;
 
@@ -58,7 +60,10 @@ pub enum FrameError {
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
     /// A block begins with something other than the network's magic.
-    #[error("at byte {offset} a block of {} should begin, but there is {found:02x?}{}", expected.name(), other_network(*found))]
+    #[error(
+        "byte {offset}: expected a block of {}, which begins with {}, but found {}{}",
+        expected.name(), spaced(expected.magic()), spaced(*found), other_network(*found)
+    )]
     WrongMagic {
         /// Where in the file.
         offset: u64,
@@ -68,7 +73,7 @@ pub enum FrameError {
         expected: Network,
     },
     /// A block with a length that none can have.
-    #[error("the block at byte {offset} has the impossible length {length}")]
+    #[error("byte {offset}: the length of the block is {length}, which is impossible")]
     Length {
         /// Where in the file.
         offset: u64,
@@ -76,17 +81,52 @@ pub enum FrameError {
         length: u32,
     },
     /// The file ends inside of a block.
-    #[error("the file ends inside of the block at byte {offset}: it is {missing} bytes short")]
+    #[error("byte {offset}: the file ends {missing} bytes before the end of the block")]
     Truncated {
         /// Where the block begins.
         offset: u64,
         /// How many bytes more there should be.
         missing: u64,
     },
+    /// What follows the magic is not a block.
+    #[error("byte {offset}: {reason}")]
+    NotABlock {
+        /// Where the magic is.
+        offset: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl FrameError {
+    /// Where in the file something is wrong; 0 where reading failed.
+    fn offset(&self) -> u64 {
+        match self {
+            Self::Io(_) => 0,
+            Self::WrongMagic { offset, .. }
+            | Self::Length { offset, .. }
+            | Self::Truncated { offset, .. }
+            | Self::NotABlock { offset, .. } => *offset,
+        }
+    }
+}
+
+fn spaced(magic: [u8; 4]) -> String {
+    magic.map(|byte| format!("{byte:02x}")).join(" ")
 }
 
 fn other_network(magic: [u8; 4]) -> String {
-    Network::of_magic(magic).map(|network| format!(", the magic of {}", network.name())).unwrap_or_default()
+    let other = Network::of_magic(magic).map(Network::name);
+    other.map(|name| format!(", which is the magic of {name}: name that network")).unwrap_or_default()
+}
+
+/// Whether what has the frame of a block is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is.
+    Block,
+    /// It is not, for this reason. The next magic is looked for behind the one of the frame.
+    Other(String),
 }
 
 /// A block as it is in a file.
@@ -94,12 +134,15 @@ fn other_network(magic: [u8; 4]) -> String {
 pub struct RawBlock<'a> {
     /// Where in the file it begins, with its magic.
     pub offset: u64,
+    /// Whether it has a frame: magic and length. Without one the file is a single block.
+    pub is_framed: bool,
     /// The block itself.
     pub bytes: &'a [u8],
 }
 
 /// Reads the blocks of one blk*.dat file: magic, length (little-endian), block, and again. Zeros between blocks are skipped:
-/// Bitcoin Core reserves space ahead.
+/// Bitcoin Core reserves space ahead. So is anything else that is not a block, up to the next magic, as Bitcoin Core does: a crash
+/// of bitcoind leaves partly written blocks.
 #[derive(Debug)]
 pub struct BlockReader<R> {
     input: R,
@@ -112,13 +155,15 @@ pub struct BlockReader<R> {
     /// Offset in the file of the buffer's first byte.
     base: u64,
     at_end: bool,
+    /// What is being skipped, if anything is: the first thing that is wrong since the last block.
+    skipping: Option<FrameError>,
 }
 
 impl<R: Read> BlockReader<R> {
     /// Reads from the file's beginning.
     pub fn new(input: R, network: Network, key: Key) -> Self {
         let buffer = vec![0; READ_SIZE];
-        Self { input, network, key, buffer, start: 0, end: 0, base: 0, at_end: false }
+        Self { input, network, key, buffer, start: 0, end: 0, base: 0, at_end: false, skipping: None }
     }
 
     /// How many bytes of the file were used.
@@ -126,37 +171,77 @@ impl<R: Read> BlockReader<R> {
         self.base + self.start as u64
     }
 
-    /// The next block, if there is one more.
+    /// The next frame with as many bytes as it should have, if there is one more. Whether it is a block is not checked:
+    /// [`reject`](Self::reject) it if it is not.
     pub fn next_block(&mut self) -> Result<Option<RawBlock<'_>>, FrameError> {
-        if !self.skip_padding()? {
-            return Ok(None);
+        while self.skip_padding()? {
+            let offset = self.position();
+            let have = self.fill(FRAME_SIZE)?;
+            if have < FRAME_SIZE {
+                self.skip_from(FrameError::Truncated { offset, missing: (FRAME_SIZE - have) as u64 });
+                self.start = self.end;
+                continue;
+            }
+            let mut frame = [0; FRAME_SIZE];
+            frame.copy_from_slice(&self.buffer[self.start..][..FRAME_SIZE]);
+            apply(&self.key, offset, &mut frame);
+            let [m0, m1, m2, m3, l0, l1, l2, l3] = frame;
+            let found = [m0, m1, m2, m3];
+            if found != self.network.magic() {
+                self.skip_from(FrameError::WrongMagic { offset, found, expected: self.network });
+                self.skip_to_magic();
+                continue;
+            }
+            let length = u32::from_le_bytes([l0, l1, l2, l3]);
+            let size = length as usize;
+            if size <= HEADER_SIZE || size > MAX_BLOCK_SIZE {
+                self.skip_from(FrameError::Length { offset, length });
+                self.skip_to_magic();
+                continue;
+            }
+            let have = self.fill(FRAME_SIZE + size)?;
+            if have < FRAME_SIZE + size {
+                self.skip_from(FrameError::Truncated { offset, missing: (FRAME_SIZE + size - have) as u64 });
+                self.skip_to_magic();
+                continue;
+            }
+            let block = self.start + FRAME_SIZE..self.start + FRAME_SIZE + size;
+            apply(&self.key, offset + FRAME_SIZE as u64, &mut self.buffer[block.clone()]);
+            self.start = block.end;
+            return Ok(Some(RawBlock { offset, is_framed: true, bytes: &self.buffer[block] }));
         }
-        let offset = self.position();
-        let have = self.fill(FRAME_SIZE)?;
-        if have < FRAME_SIZE {
-            return Err(FrameError::Truncated { offset, missing: (FRAME_SIZE - have) as u64 });
-        }
-        let mut frame = [0; FRAME_SIZE];
-        frame.copy_from_slice(&self.buffer[self.start..][..FRAME_SIZE]);
-        apply(&self.key, offset, &mut frame);
-        let [m0, m1, m2, m3, l0, l1, l2, l3] = frame;
-        let found = [m0, m1, m2, m3];
-        if found != self.network.magic() {
-            return Err(FrameError::WrongMagic { offset, found, expected: self.network });
-        }
-        let length = u32::from_le_bytes([l0, l1, l2, l3]);
-        let size = length as usize;
-        if size <= HEADER_SIZE || size > MAX_BLOCK_SIZE {
-            return Err(FrameError::Length { offset, length });
-        }
-        let have = self.fill(FRAME_SIZE + size)?;
-        if have < FRAME_SIZE + size {
-            return Err(FrameError::Truncated { offset, missing: (FRAME_SIZE + size - have) as u64 });
-        }
-        let block = self.start + FRAME_SIZE..self.start + FRAME_SIZE + size;
+        Ok(None)
+    }
+
+    /// Goes back behind the magic of the frame that was read last, which is not a block. `size` is its length without magic and length.
+    pub fn reject(&mut self, offset: u64, size: usize, reason: String) {
+        let block = self.start - size..self.start;
         apply(&self.key, offset + FRAME_SIZE as u64, &mut self.buffer[block.clone()]);
-        self.start = block.end;
-        Ok(Some(RawBlock { offset, bytes: &self.buffer[block] }))
+        self.start = block.start - FRAME_SIZE;
+        self.skip_from(FrameError::NotABlock { offset, reason });
+        self.skip_to_magic();
+    }
+
+    /// What was skipped since this was asked last: the first thing that is wrong there.
+    pub fn take_skipped(&mut self) -> Option<FrameError> {
+        self.skipping.take()
+    }
+
+    fn skip_from(&mut self, error: FrameError) {
+        self.skipping.get_or_insert(error);
+    }
+
+    /// Skips a byte, and then what of the buffer is before the next place where a magic may begin.
+    fn skip_to_magic(&mut self) {
+        let magic = self.network.magic();
+        let begins = |at: &usize| {
+            let mut found = [0; 4];
+            let there = &self.buffer[*at..self.end.min(at + magic.len())];
+            found[..there.len()].copy_from_slice(there);
+            apply(&self.key, self.base + *at as u64, &mut found);
+            found[..there.len()] == magic[..there.len()]
+        };
+        self.start = (self.start + 1..self.end).find(begins).unwrap_or(self.end);
     }
 
     /// Skips zeros, and says whether something follows. Reserved space is zero on the disk also where blocks are XORed.
@@ -234,6 +319,35 @@ fn apply(key: &Key, offset: u64, bytes: &mut [u8]) {
     }
 }
 
+/// What of some files was skipped because it is not a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Number of places.
+    pub places: u64,
+    /// Bytes at all of them.
+    pub bytes: u64,
+}
+
+/// Logs what is skipped.
+#[derive(Default)]
+struct SkipLog {
+    total: Skipped,
+    first: Option<FileError>,
+}
+
+impl SkipLog {
+    /// Adds what was skipped of a file up to a byte.
+    fn add(&mut self, path: &Path, error: FrameError, end: u64) {
+        let bytes = end.saturating_sub(error.offset());
+        self.total.places += 1;
+        self.total.bytes += bytes;
+        if self.total.places <= WARNINGS {
+            tracing::warn!(path = %path.display(), bytes, "skipped what is not a block: {error}");
+        }
+        self.first.get_or_insert_with(|| FileError::Frame { path: path.into(), error });
+    }
+}
+
 /// The files of an import, in the order in which they are read.
 #[derive(Clone, Debug)]
 pub struct BlockFiles {
@@ -281,28 +395,55 @@ impl BlockFiles {
         self.total_bytes
     }
 
-    /// Calls `each` with every block, the path of its file, and how many bytes of all files were read up to its end.
+    /// Calls `each` with every block, the path of its file, and how many bytes of all files were read up to its end. What is not
+    /// a block is skipped with a warning.
     pub fn read<E: From<FileError>>(
         &self,
         mut each: impl FnMut(&Path, RawBlock<'_>, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut before = 0;
+        self.scan(|path, block, bytes| each(path, block, bytes).map(|()| Verdict::Block)).map(drop)
+    }
+
+    /// The same, where `each` tells whether what it got is a block. Returns what was skipped.
+    ///
+    /// # Errors
+    /// Those of `each`, those of reading, and what is wrong at the first place where a block should begin if there is no block in any
+    /// of the files.
+    pub fn scan<E: From<FileError>>(
+        &self,
+        mut each: impl FnMut(&Path, RawBlock<'_>, u64) -> Result<Verdict, E>,
+    ) -> Result<Skipped, E> {
+        let (mut before, mut found, mut skipped) = (0, false, SkipLog::default());
         for BlockFile { path, key, size } in &self.files {
             let input = File::open(path).map_err(|source| FileError::Io { path: path.clone(), source })?;
-            let located = |error| FileError::Frame { path: path.clone(), error };
-            if self.is_framed(path, key)? {
-                let mut reader = BlockReader::new(input, self.network, *key);
-                while let Some(block) = reader.next_block().map_err(located)? {
-                    let end = block.offset + (FRAME_SIZE + block.bytes.len()) as u64;
-                    each(path, block, before + end)?;
-                }
-            } else {
+            if !self.is_framed(path, key)? {
                 let bytes = read_limited(input).map_err(|source| FileError::Io { path: path.clone(), source })?;
-                each(path, RawBlock { offset: 0, bytes: &bytes }, before + size)?;
+                match each(path, RawBlock { offset: 0, is_framed: false, bytes: &bytes }, before + size)? {
+                    Verdict::Block => found = true,
+                    Verdict::Other(reason) => skipped.add(path, FrameError::NotABlock { offset: 0, reason }, *size),
+                }
+                before += size;
+                continue;
             }
+            let mut reader = BlockReader::new(input, self.network, *key);
+            let located = |error| FileError::Frame { path: path.clone(), error };
+            while let Some(block) = reader.next_block().map_err(located)? {
+                let (offset, length) = (block.offset, block.bytes.len());
+                match each(path, block, before + offset + (FRAME_SIZE + length) as u64)? {
+                    Verdict::Other(reason) => reader.reject(offset, length, reason),
+                    Verdict::Block => {
+                        found = true;
+                        reader.take_skipped().into_iter().for_each(|error| skipped.add(path, error, offset));
+                    }
+                }
+            }
+            reader.take_skipped().into_iter().for_each(|error| skipped.add(path, error, *size));
             before += size;
         }
-        Ok(())
+        match skipped.first {
+            Some(error) if !found => Err(error.into()),
+            _ => Ok(skipped.total),
+        }
     }
 
     /// Whether a file has frames: by its name, or because it begins with the magic of some network. Otherwise it is one block.

@@ -2,7 +2,7 @@
 use super::block::{Block, BlockError, Transaction};
 use super::connect::{self, Hashed, UNDO_DEPTH};
 use super::error::{Error, InvalidBlock, Origin, damaged};
-use super::files::BlockFiles;
+use super::files::{BlockFiles, Skipped, Verdict};
 use super::index::{BlockRecord, Catalog};
 use super::orphans::{MAX_WAITING, Orphans};
 use super::pending::Pending;
@@ -89,6 +89,8 @@ pub struct Summary {
     pub not_provable: u64,
     /// Commits.
     pub commits: u64,
+    /// What of the files is not a block, or not a valid one.
+    pub skipped: Skipped,
 }
 
 /// Imports blocks into a store. There is one at a time.
@@ -161,18 +163,31 @@ impl<O: Observer> Importer<O> {
     /// Imports all blocks of some files and commits. On an error what came before it is committed, if that can be.
     pub fn import(&mut self, files: &BlockFiles) -> Result<Summary, Error> {
         let mut progress = Progress { total_bytes: files.total_bytes(), ..Progress::default() };
-        let read = files.read(|path, block, bytes| {
-            self.add(block.bytes, &Origin::File { path: path.to_path_buf(), offset: block.offset })?;
+        let read = files.scan(|path, block, bytes| {
+            let origin = Origin::File { path: path.to_path_buf(), offset: block.offset };
+            match self.add(block.bytes, &origin) {
+                Ok(()) => {}
+                // A frame without a valid block: a crash of bitcoind may have cut it short. A valid one may begin inside.
+                Err(Error::Block { origin: refused, error }) if block.is_framed && refused == origin => {
+                    return Ok(Verdict::Other(error.to_string()));
+                }
+                // One that waited for this one.
+                Err(Error::Block { origin, error }) if block.is_framed => {
+                    tracing::warn!(%origin, "skipped a block that is not valid: {error}");
+                }
+                Err(error) => return Err(error),
+            }
             progress.bytes = bytes;
             progress.blocks += 1;
             progress.height = self.tip.map_or(0, |tip| tip.height);
             self.observer.progress(&progress);
-            Ok(())
+            Ok(Verdict::Block)
         });
         if !self.given_up {
             self.commit()?;
         }
-        read.and_then(|()| self.check_nothing_waits())?;
+        self.summary.skipped = read?;
+        self.check_nothing_waits()?;
         Ok(self.summary)
     }
 

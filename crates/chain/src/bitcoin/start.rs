@@ -1,7 +1,7 @@
 //! Where a store begins that does not begin with genesis.
 use super::block::Block;
 use super::error::{Error, Origin};
-use super::files::{BlockFiles, FileError};
+use super::files::{BlockFiles, FileError, Verdict};
 use spv::Hash;
 
 /// The block that a store begins with. It is trusted: nothing shows that it has this height.
@@ -19,6 +19,12 @@ enum End {
     Failed(Error),
 }
 
+impl From<FileError> for Option<Error> {
+    fn from(error: FileError) -> Self {
+        Some(error.into())
+    }
+}
+
 impl From<FileError> for End {
     fn from(error: FileError) -> Self {
         Self::Failed(error.into())
@@ -29,10 +35,11 @@ impl Start {
     /// The first block of some files. Unless it is genesis, its coinbase has to tell its height: blocks do since BIP34, on mainnet all from
     /// 227,931 on.
     pub fn first_of(files: &BlockFiles) -> Result<Self, Error> {
-        let read = files.read(|path, raw, _| -> Result<(), End> {
+        let read = files.scan(|path, raw, _| -> Result<Verdict, End> {
             let origin = Origin::File { path: path.to_path_buf(), offset: raw.offset };
             let block = match Block::parse(raw.bytes) {
                 Ok(block) => block,
+                Err(error) if raw.is_framed => return Ok(Verdict::Other(error.to_string())),
                 Err(error) => return Err(End::Failed(Error::Block { origin, error: error.into() })),
             };
             let height = if *block.header() == files.network().genesis() { Some(0) } else { height_of(&block) };
@@ -44,8 +51,28 @@ impl Start {
         match read {
             Err(End::Found(start)) => Ok(start),
             Err(End::Failed(error)) => Err(error),
-            Ok(()) => Err(Error::NoBlocks),
+            Ok(_) => Err(Error::NoBlocks),
         }
+    }
+}
+
+/// Makes sure that there is a block in some files, before anything is made for them.
+///
+/// # Errors
+/// What is wrong at the first place where a block should begin, or [`Error::NoBlocks`].
+pub fn check_files(files: &BlockFiles) -> Result<(), Error> {
+    let read = files.scan(|path, raw, _| -> Result<Verdict, Option<Error>> {
+        let origin = Origin::File { path: path.to_path_buf(), offset: raw.offset };
+        match Block::parse(raw.bytes) {
+            Ok(_) => Err(None),
+            Err(error) if raw.is_framed => Ok(Verdict::Other(error.to_string())),
+            Err(error) => Err(Some(Error::Block { origin, error: error.into() })),
+        }
+    });
+    match read {
+        Err(None) => Ok(()),
+        Err(Some(error)) => Err(error),
+        Ok(_) => Err(Error::NoBlocks),
     }
 }
 

@@ -90,9 +90,14 @@ pub fn merkle(client: &mut Client, call: &mut Call<'_>) -> Result {
         let text = format!("tx {} not in block at height {}", hex::reversed(&hash), grouped(height));
         RpcError::bad_request(text)
     };
-    let path = client.service.paths.of_transaction(&hash).map_err(|refusal| refused(refusal, elsewhere))?;
+    let mut path = client.service.paths.of_transaction(&hash).map_err(|refusal| refused(refusal, elsewhere))?;
     if u64::from(path.locator.height) != height {
-        return Err(elsewhere());
+        // Two blocks may have the same coinbase (BIP30), and the index has the later one. Other transactions are never repeated.
+        let coinbase = Locator { height: height as u32, position: 0 };
+        path = client.service.paths.of_locator(coinbase).map_err(|refusal| refused(refusal, elsewhere))?;
+        if path.hash != hash {
+            return Err(elsewhere());
+        }
     }
     push_format(call.output, format_args!("{{\"block_height\":{height},\"merkle\":["));
     push_hashes(&path.nodes, call.output);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use chain::bitcoin::{BlockFiles, Importer, Observer, Options, Progress, Start, Summary};
+use chain::bitcoin::{BlockFiles, Importer, Observer, Options, Progress, Start, Summary, check_files};
 use indicatif::{ProgressBar, ProgressStyle};
 use node::layout;
 use serde::Serialize;
@@ -25,6 +25,8 @@ pub struct Report {
     reorganisations: u64,
     not_provable: u64,
     unresolved_inputs: u64,
+    skipped_places: u64,
+    skipped_bytes: u64,
     height: u32,
     tip: String,
     seconds: f64,
@@ -40,8 +42,10 @@ pub fn run(command: &ImportCommand, output: Output) -> Result<(), Error> {
 
 /// Imports Bitcoin blocks.
 pub fn bitcoin(path: &Path, data: &Path, network: Network, trust_first: bool, output: Output) -> Result<Report, Error> {
-    let data = layout::open(data).map_err(Error::other)?;
+    // Before the data directory is made: a wrong path should leave none behind.
     let files = BlockFiles::find(path, network).map_err(Error::other)?;
+    check_files(&files).map_err(Error::other)?;
+    let data = layout::open(data).map_err(Error::other)?;
     let start = trust_first.then(|| Start::first_of(&files)).transpose().map_err(Error::other)?;
     let options = Options { start, cache_size: CACHE, ..Options::new(network) };
     let chain = layout::open_bitcoin(&data, &options).map_err(Error::other)?;
@@ -89,6 +93,8 @@ impl Report {
             reorganisations: summary.reorganisations,
             not_provable: summary.not_provable,
             unresolved_inputs: summary.unresolved_inputs,
+            skipped_places: summary.skipped.places,
+            skipped_bytes: summary.skipped.bytes,
             height,
             tip,
             seconds: took.as_secs_f64(),
@@ -113,6 +119,10 @@ impl Report {
         ];
         for (count, what) in notes.into_iter().filter(|(count, _)| *count > 0) {
             text.push_str(&format!("\n{} {what}", thousands(count)));
+        }
+        if self.skipped_places > 0 {
+            let (places, bytes) = (thousands(self.skipped_places), thousands(self.skipped_bytes));
+            text.push_str(&format!("\nskipped {bytes} bytes at {places} places that are not valid blocks"));
         }
         text
     }

@@ -18,13 +18,25 @@ fn frames(blocks: &[Vec<u8>], padding: &[usize], key: Key) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8], key: Key) -> Result<Vec<Vec<u8>>, FrameError> {
+    let (blocks, skipped) = read_with(bytes, key, |_| true);
+    skipped.map_or(Ok(blocks), Err)
+}
+
+/// The frames that `is_block` accepts, and the first thing that is wrong behind the last of them.
+fn read_with(bytes: &[u8], key: Key, is_block: impl Fn(&[u8]) -> bool) -> (Vec<Vec<u8>>, Option<FrameError>) {
     let mut reader = BlockReader::new(bytes, NETWORK, key);
-    let mut blocks = Vec::new();
-    while let Some(block) = reader.next_block()? {
-        blocks.push(block.bytes.to_vec());
+    let (mut blocks, mut first) = (Vec::new(), None);
+    while let Some(block) = reader.next_block().unwrap() {
+        let (offset, bytes) = (block.offset, block.bytes.to_vec());
+        if is_block(&bytes) {
+            blocks.push(bytes);
+            first = first.or(reader.take_skipped());
+        } else {
+            reader.reject(offset, bytes.len(), "not a block".into());
+        }
     }
     assert_eq!(reader.position(), bytes.len() as u64);
-    Ok(blocks)
+    (blocks, first.or(reader.take_skipped()))
 }
 
 proptest! {
@@ -41,7 +53,38 @@ proptest! {
 
     #[test]
     fn any_bytes_are_taken_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), key: Key) {
-        let _ = BlockReader::new(&bytes[..], NETWORK, key).next_block();
+        let _ = read_with(&bytes, key, |_| false);
+    }
+
+    /// Whatever lies between blocks, blocks come back: junk, pieces of frames, and frames that are cut short by the next one.
+    #[test]
+    fn blocks_come_back_from_between_junk(
+        parts in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..300), any::<bool>(), 81..500_usize), 1..8),
+        key: Key,
+    ) {
+        for key in [Key::default(), key] {
+            let (mut bytes, mut blocks, mut skipped) = (Vec::new(), Vec::new(), 0);
+            for (junk, is_frame, length) in &parts {
+                if *is_frame {
+                    // A frame that promises more than is there.
+                    let mut frame = NETWORK.magic().to_vec();
+                    frame.extend((junk.len() as u32 + 81).to_le_bytes());
+                    apply(&key, bytes.len() as u64, &mut frame);
+                    bytes.extend(frame);
+                }
+                let block = [b"block".to_vec(), vec![0xb1; *length]].concat();
+                bytes.extend(junk);
+                skipped += junk.iter().filter(|byte| **byte != 0).count().min(1);
+                let mut frame = frames(&[block.clone()], &[], Key::default());
+                apply(&key, bytes.len() as u64, &mut frame);
+                bytes.extend(frame);
+                blocks.push(block);
+            }
+            let is_block = |bytes: &[u8]| bytes.starts_with(b"block") && bytes[5..].iter().all(|byte| *byte == 0xb1);
+            let (found, first) = read_with(&bytes, key, is_block);
+            prop_assert_eq!(found, blocks);
+            prop_assert!(first.is_some() || key != Key::default() || skipped == 0);
+        }
     }
 }
 
@@ -62,8 +105,10 @@ fn every_fault_has_its_error() {
     let second = 113;
     for end in second + 1..good.len() {
         let missing = (if end < second + 8 { second + 8 } else { good.len() } - end) as u64;
-        match read(&good[..end], Key::default()) {
-            Err(FrameError::Truncated { offset: 113, missing: found }) => assert_eq!(found, missing),
+        let (blocks, error) = read_with(&good[..end], Key::default(), |_| true);
+        assert_eq!(blocks, [vec![1; 100]]);
+        match error {
+            Some(FrameError::Truncated { offset: 113, missing: found }) => assert_eq!(found, missing),
             other => panic!("cut at {end}: {other:?}"),
         }
     }
@@ -71,7 +116,9 @@ fn every_fault_has_its_error() {
     wrong[second..second + 4].copy_from_slice(&Network::Mainnet.magic());
     let error = read(&wrong, Key::default()).unwrap_err();
     assert!(matches!(error, FrameError::WrongMagic { offset: 113, expected: NETWORK, .. }));
-    assert!(error.to_string().ends_with("there is [f9, be, b4, d9], the magic of main"), "{error}");
+    let text = "byte 113: expected a block of regtest, which begins with fa bf b5 da, but found f9 be b4 d9, which is \
+                the magic of main: name that network";
+    assert_eq!(error.to_string(), text);
     for length in [80, MAX_BLOCK_SIZE as u32 + 1, u32::MAX] {
         let mut wrong = good.clone();
         wrong[second + 4..second + 8].copy_from_slice(&length.to_le_bytes());
