@@ -1,4 +1,5 @@
 //! A flat file: bytes that are only ever appended, in segments, mapped into memory for reading.
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use storage::{Directory, Error, File, Mode, Page};
@@ -84,6 +85,42 @@ impl FlatFile {
         Ok(file)
     }
 
+    /// Opens a file that another process may be appending to, for reading what is there now.
+    pub(crate) fn open_existing(
+        directory: Arc<dyn Directory>,
+        name: &'static str,
+        segment_size: u64,
+    ) -> Result<Self, Error> {
+        let file = Self { directory, name, segment_size, segments: RwLock::default(), committed: AtomicU64::new(0) };
+        let mut length = 0;
+        while file.directory.exists(&file.segment_name(length / segment_size))? {
+            let segment = file.open_segment(length / segment_size, Mode::Read)?;
+            let found = segment.file.len()?.min(segment_size);
+            file.write_segments().push(Arc::new(segment));
+            length += found;
+            if found < segment_size {
+                break;
+            }
+        }
+        file.commit(length);
+        Ok(file)
+    }
+
+    /// Appends the first `length` bytes of another file to this one, which is empty.
+    pub(crate) fn copy_from(&self, other: &Self, length: u64) -> Result<(), Error> {
+        let mut buffer = vec![0; 1 << 20];
+        let mut offset = 0;
+        while offset < length {
+            let count = (length - offset).min(buffer.len() as u64) as usize;
+            other.read(offset, &mut buffer[..count])?;
+            self.write(offset, &buffer[..count])?;
+            offset += count as u64;
+        }
+        self.sync(0, length)?;
+        self.commit(length);
+        Ok(())
+    }
+
     fn segment_name(&self, number: u64) -> String {
         format!("{}-{number:06}", self.name)
     }
@@ -130,6 +167,12 @@ impl FlatFile {
             pages = later;
         }
         Ok(())
+    }
+
+    /// The segment file that has a byte, and where in it the byte is.
+    pub(crate) fn locate(&self, offset: u64) -> (PathBuf, u64) {
+        let (number, within) = (offset / self.segment_size, offset % self.segment_size);
+        (self.directory.path().join(self.segment_name(number)), within)
     }
 
     /// Begins to write much behind what is committed, from `offset` on.

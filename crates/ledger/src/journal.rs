@@ -20,18 +20,24 @@
 //!
 //! # After a crash
 //!
-//! The scan at start-up follows the chain of digests. Where it breaks off, and no intact batch with a higher number is
-//! to be found behind, the journal ends: a batch broken there was never durable, and is written over. If there is one, something durable
-//! was damaged: [`Error::Damaged`] names the file and the offset. For the last batch the two could not be told apart, so
-//! an idle journal is [sealed](Journal::seal) with an empty batch.
+//! The scan at start-up follows the chain of digests. Where it breaks off, two things can have happened: a batch was being
+//! written when the node died, which nobody was told is durable; or something durable was damaged. It was durable if an
+//! intact batch with a higher number follows, or if the high-water mark covers its operations, and then opening fails
+//! with [`Error::Damaged`], which names the file and the offset. Otherwise the batch is cut off and written over.
+//!
+//! The mark is exact after the process was killed. What remains ambiguous takes two faults at once: the power fails within 20 ms
+//! of a commit, before an idle journal is [sealed](Journal::seal) with an empty batch, and the disk damages that very
+//! batch, which it had confirmed. It is then taken for a torn one.
 //!
 //! Once a write or a sync has failed, nothing is known of what is on disk: the journal stays failed until it is opened again.
 
 mod batch;
+mod copy;
 mod error;
 mod format;
 mod group_commit;
 mod log;
+mod mark;
 mod open;
 mod places;
 mod reader;
@@ -40,6 +46,7 @@ mod segment;
 mod writer;
 
 pub use batch::Batch;
+pub use copy::{Copied, copy};
 pub use error::Error;
 pub use format::{BATCH_HEADER_LENGTH, Newest, PAGE, Record, Tail, entries};
 pub use group_commit::{Committer, Due, Preparer, Submission, Submitter, Work, group_commit};

@@ -337,6 +337,7 @@ fn a_flipped_bit_anywhere_is_found() {
                 Ok((journal, opened)) => {
                     // A seal that is damaged is cut off, and nothing is lost with it.
                     assert_eq!((&path, batch), (&seal.0, seal.1), "byte {byte}");
+                    assert!(opened.torn.as_ref().is_some_and(|torn| torn.was_durable), "byte {byte}: {opened:?}");
                     model.check(&journal, &opened);
                 }
                 Err(Error::Damaged { path: found, offset, .. }) => {
@@ -345,11 +346,85 @@ fn a_flipped_bit_anywhere_is_found() {
                 Err(error) => panic!("byte {byte}: {error}"),
             }
             disk.damage(&path, byte, mask).unwrap();
+            disk.kill();
+            // What was cut off is whole again, and marked.
+            let (journal, opened) = open(&disk).unwrap();
+            model.check(&journal, &opened);
         }
-        disk.kill();
+    }
+}
+
+/// The last batch before a kill, which no batch and no seal follows: damage to any byte of it is found.
+#[test]
+fn damage_to_the_last_batch_is_no_torn_tail() {
+    for counts in [&[1][..], &[1, 18, 3, 2], &[4, 40]] {
+        let disk = SimulatedDisk::new(1);
+        let (mut journal, mut model, mut batch) = (open(&disk).unwrap().0, Model::default(), Batch::new());
+        for &count in counts {
+            model.fill(&mut batch, count, count);
+            model.durable = journal.commit(&mut batch, 5).unwrap();
+        }
+        let bytes = written(&disk);
+        let last = bytes.iter().rfind(|(_, offset, _)| *offset > 0).unwrap().clone();
+        for (index, (path, batch, byte)) in
+            bytes.into_iter().filter(|(path, batch, _)| (path, *batch) == (&last.0, last.1)).enumerate()
+        {
+            let mask = 1 << (index % 8);
+            disk.damage(&path, byte, mask).unwrap();
+            disk.kill();
+            let error = open(&disk).unwrap_err();
+            let is_named =
+                matches!(&error, Error::Damaged { path: found, offset, .. } if (found, *offset) == (&path, batch));
+            assert!(is_named, "byte {byte}: {error}");
+            disk.damage(&path, byte, mask).unwrap();
+        }
         let (journal, opened) = open(&disk).unwrap();
         model.check(&journal, &opened);
+        drop(journal);
+        // Who accepts the loss deletes the mark: the batch is cut off then, as it was before there were marks.
+        disk.damage(&last.0, last.1 + 100, 1).unwrap();
+        assert!(matches!(open(&disk), Err(Error::Damaged { .. })));
+        disk.root().remove("durable").unwrap();
+        let (_, opened) = open(&disk).unwrap();
+        let torn = opened.torn.unwrap();
+        assert!(torn.path == last.0 && torn.offset == last.1 && !torn.was_durable, "{torn:?}");
+        assert_eq!(opened.last_sequence, counts[..counts.len() - 1].iter().sum::<u64>());
     }
+}
+
+/// A mark that is damaged, missing or another journal's changes nothing; without segments it shows that they were deleted.
+#[test]
+fn a_mark_is_made_anew() {
+    let disk = SimulatedDisk::new(1);
+    let (mut journal, mut model, mut batch) = (open(&disk).unwrap().0, Model::default(), Batch::new());
+    model.fill(&mut batch, 3, 3);
+    model.durable = journal.commit(&mut batch, 5).unwrap();
+    drop(journal);
+    let (root, mark) = (disk.root(), disk.root().path().join("durable"));
+    let whole = root.read("durable").unwrap();
+    assert_eq!(whole.len(), 64);
+    for byte in 0..whole.len() as u64 {
+        disk.damage(&mark, byte, 1 << (byte % 8)).unwrap();
+        let (journal, opened) = open(&disk).unwrap();
+        model.check(&journal, &opened);
+        assert_eq!(root.read("durable").unwrap(), whole, "byte {byte}");
+    }
+    let other = Options { key: [8; 32], ..options() };
+    let (mut other, _) = Journal::open(root.directory("other").unwrap(), &other).unwrap();
+    for count in 1..9 {
+        Model::default().fill(&mut batch, count, 3);
+        other.commit(&mut batch, 5).unwrap();
+    }
+    root.replace("durable", &root.directory("other").unwrap().read("durable").unwrap()).unwrap();
+    let (journal, opened) = open(&disk).unwrap();
+    model.check(&journal, &opened);
+    drop(journal);
+    assert_eq!(root.read("durable").unwrap(), whole);
+    for name in segments(&disk) {
+        root.remove(&name).unwrap();
+    }
+    let error = open(&disk).unwrap_err();
+    assert!(matches!(error, Error::Missing { .. }), "{error}");
 }
 
 /// A disk with a journal of batches with so many operations, a page each, and the bytes of its first segment.
@@ -396,7 +471,7 @@ fn a_segment_is_as_long_as_it_was_made() {
     let segment_bytes = (3 << 20) + 5 * PAGE;
     let (journal, _) = Journal::open(disk.root(), &Options { segment_bytes, ..options() }).unwrap();
     journal.log().prepare().unwrap();
-    for name in disk.root().list().unwrap() {
+    for name in segments(&disk) {
         assert_eq!(disk.root().read(&name).unwrap().len() as u64, segment_bytes, "{name}");
     }
 }
@@ -459,7 +534,7 @@ fn a_journal_of_another_version_is_refused() {
     let disk = SimulatedDisk::new(1);
     drop(open(&disk).unwrap());
     let root = disk.root();
-    let name = &root.list().unwrap()[0];
+    let name = &segments(&disk)[0];
     let mut first = root.read(name).unwrap();
     // As version 1 had it: without a length.
     first[7] = 1;
@@ -499,7 +574,7 @@ fn what_is_not_a_journal_is_refused() {
         journal.commit(&mut batch, 1).unwrap();
     }
     let root = disk.root();
-    let names = root.list().unwrap();
+    let names = segments(&disk);
     assert!(names.len() > 3);
     root.rename(&names[1], "elsewhere").unwrap();
     let error = open(&disk).unwrap_err();
@@ -568,7 +643,7 @@ fn segments_are_used_again() {
         model.first = model.durable;
         journal.log().prune(model.first).unwrap();
         journal.log().prepare().unwrap();
-        assert!(disk.root().list().unwrap().len() <= 5);
+        assert!(disk.root().list().unwrap().len() <= 6);
     }
     let error = journal.log().reader(1).unwrap_err();
     assert!(matches!(error, Error::NotThere { sequence: 1, .. }), "{error}");

@@ -34,6 +34,7 @@ use crate::{
     listings::Listings,
     memory,
     recovery::{self, Recovered},
+    scrub::Scrubber,
     shared::{Shared, lock},
     site::NodeSite,
     sockets::listening,
@@ -66,6 +67,7 @@ pub struct InNic {
     threads: Vec<JoinHandle<()>>,
     order: Arc<AtomicU8>,
     builder: Option<JoinHandle<()>>,
+    _scrubber: Scrubber,
     /// Held until everything else is gone.
     _data: storage::DataDirectory,
 }
@@ -92,7 +94,7 @@ impl InNic {
         let ledger = restore::load(&size, &recovered, &log, admission::now())?;
         drop(recovered);
         let network = chain.network_id();
-        let listings = Listings::new(chain.reader());
+        let reader = chain.reader();
         let builder = blocks::builder(config, chain, sealer, log.clone(), ())?;
 
         let socket = UdpSocket::bind(config.listen).map_err(listening("listen", config.listen))?;
@@ -109,6 +111,8 @@ impl InNic {
         let shared = Arc::new(Shared::new(counters, log, None, &config.ledger));
         shared.set_data(data.path());
         shared.tell_built(&builder);
+        shared.set_chain(reader.clone());
+        let scrubber = Scrubber::start(reader.clone())?;
         shared.accounts.store(ledger.accounts(), Relaxed);
         let link = Link::attach(&ledger, &interface).map_err(|error| in_nic(error.to_string()))?;
         let mode = link.mode();
@@ -126,6 +130,7 @@ impl InNic {
             threads: vec![],
             order: Arc::new(AtomicU8::new(blocks::BUILD)),
             builder: None,
+            _scrubber: scrubber,
             _data: data,
         };
         service.threads.push(spawn(threads::JOURNAL, None, {
@@ -143,7 +148,7 @@ impl InNic {
             move || refuse(&socket, selector, &shared, &stop)
         })?);
         if let Some(address) = config.http {
-            let http = Http::bind(address, config.http_trusted(), NodeSite::new(shared, listings))?;
+            let http = Http::bind(address, config.http_trusted(), NodeSite::new(shared, Listings::new(reader)))?;
             service.http = Some(http.local_address());
             service.threads.push(spawn("http", None, move || http.run(&stop))?);
         }

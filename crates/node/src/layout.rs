@@ -14,7 +14,10 @@
 //! bitcoin/       flat files of Bitcoin blocks, with their key-value store in index/
 //! ```
 
-use std::path::Path;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
 
 use chain::{
     bitcoin::{self, BitcoinChain},
@@ -54,16 +57,25 @@ pub fn open_journal(data: &DataDirectory) -> Result<(Journal, journal::Opened), 
     Ok(Journal::open(directory, &journal::Options::new(random()?))?)
 }
 
+/// Opens the catalog of the own chain, or begins one.
+pub(crate) fn open_catalog(data: &dyn Directory) -> Result<KeyValueCatalog, Error> {
+    let catalog = data.directory("catalog")?;
+    // The store panics on some kinds of damage to its files. What it had is dropped with it.
+    let open = AssertUnwindSafe(|| {
+        let database = fjall::Database::builder(catalog.path()).cache_size(CATALOG_CACHE);
+        let database = database.max_cached_files(Some(CATALOG_FILES)).open()?;
+        KeyValueCatalog::new(&database)
+    });
+    Ok(catch_unwind(open).unwrap_or(Err(own::Error::CatalogDamaged))?)
+}
+
 /// Opens the own chain. Where there is none, one begins with what `genesis` makes, which may refuse to.
 pub fn open_chain(
     data: &DataDirectory,
     options: own::Options,
     genesis: impl FnOnce() -> Result<SealedHeader, own::Error>,
 ) -> Result<OwnChain, Error> {
-    let catalog = data.directory().directory("catalog")?;
-    let database = fjall::Database::builder(catalog.path()).cache_size(CATALOG_CACHE);
-    let database = database.max_cached_files(Some(CATALOG_FILES)).open().map_err(own::Error::from)?;
-    let catalog = Box::new(KeyValueCatalog::new(&database)?);
+    let catalog = Box::new(open_catalog(data.directory())?);
     Ok(OwnChain::open(data.directory().directory("chain")?, catalog, options, genesis)?)
 }
 

@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod admission;
+pub mod backup;
 mod blocks;
 pub mod clock;
 mod completer;
@@ -29,6 +30,7 @@ pub mod reload;
 mod replica;
 mod retries;
 mod rtl;
+mod scrub;
 pub mod sealing;
 mod shared;
 pub mod signatures;

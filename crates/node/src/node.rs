@@ -22,8 +22,8 @@ use nic::Waker;
 use xdp::Link;
 
 use crate::{
-    blocks, config::Backend, metrics, open_files::Budget, reload::Reload, replica::Running, shared::Shared,
-    threads::join,
+    blocks, config::Backend, metrics, open_files::Budget, reload::Reload, replica::Running, scrub::Scrubber,
+    shared::Shared, threads::join,
 };
 
 /// A running node. Dropping it ends its threads after what was executed is in the journal.
@@ -48,6 +48,7 @@ pub struct Node {
     pub(crate) kv: Option<kv::server::Server>,
     pub(crate) electrum: Option<electrum::server::Server>,
     pub(crate) reload: Reload,
+    scrubber: Option<Scrubber>,
     threads: Vec<JoinHandle<()>>,
     /// Held until everything else is gone.
     _data: storage::DataDirectory,
@@ -83,6 +84,7 @@ impl Node {
             kv: None,
             electrum: None,
             reload: Reload { budget, streams: None, rate: None, electrum_tls: None },
+            scrubber: None,
             threads: Vec::new(),
             _data: data,
         }
@@ -168,6 +170,7 @@ impl Node {
         self.tier = None;
         self.kv = None;
         self.electrum = None;
+        self.scrubber = None;
         self.stop.store(true, Release);
         self.waker.wake();
         // The writer first, then what follows it.

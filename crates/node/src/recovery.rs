@@ -47,11 +47,16 @@ pub fn recover(config: &Config, memory: Option<ledger::Memory>) -> Result<Recove
     Ok(Recovered { data, chain, sealer, bitcoin, journal, ledger })
 }
 
-/// Opens the journal, and tells the operator of a batch that was cut off.
+/// Opens the journal, and logs a batch that was cut off.
 pub fn open_journal(data: &DataDirectory) -> Result<Journal, Error> {
     let (journal, opened) = layout::open_journal(data)?;
     if let Some(torn) = &opened.torn {
-        tracing::info!(path = %torn.path.display(), offset = torn.offset, "cut off a batch that was never durable");
+        let (path, offset) = (torn.path.display(), torn.offset);
+        if torn.was_durable {
+            tracing::warn!(%path, offset, "cut off a damaged empty batch: no operation is lost, but the disk is failing");
+        } else {
+            tracing::info!(%path, offset, "cut off a batch that was being written when the node stopped");
+        }
     }
     Ok(journal)
 }

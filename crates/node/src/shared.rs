@@ -12,6 +12,7 @@ use std::{
     time::Instant,
 };
 
+use chain::own::{DamagedBlock, OwnReader};
 use ledger::{
     builder::{BlockBuilder, Observer},
     journal::{Log, Submitter},
@@ -81,6 +82,7 @@ pub struct Shared {
     electrum: OnceLock<Arc<electrum::Service>>,
     following: OnceLock<Arc<follower::Standing>>,
     order: OnceLock<Standing>,
+    chain: OnceLock<OwnReader>,
 }
 
 impl Shared {
@@ -123,6 +125,7 @@ impl Shared {
             electrum: OnceLock::new(),
             following: OnceLock::new(),
             order: OnceLock::new(),
+            chain: OnceLock::new(),
         }
     }
 
@@ -134,6 +137,16 @@ impl Shared {
     /// The room of the data directory's file system.
     pub fn disk(&self) -> Option<Disk> {
         Disk::of(self.data.get()?).ok()
+    }
+
+    /// The damage that was found in blocks since the start.
+    pub fn damage(&self) -> Vec<DamagedBlock> {
+        self.chain.get().map(OwnReader::damage).unwrap_or_default()
+    }
+
+    pub(crate) fn set_chain(&self, reader: OwnReader) {
+        // A node has one.
+        let _ = self.chain.set(reader);
     }
 
     /// The in-NIC ledger, if there is one.

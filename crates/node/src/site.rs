@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
+use chain::own::DamagedBlock;
 use esplora::Api;
 use kv::service::Service;
 
@@ -20,7 +21,7 @@ const NODE: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\n
 /metrics              figures, as Prometheus reads them
-/health               whether the process serves
+/health               whether the process serves, and which blocks on disk are damaged
 /ready                whether it takes writes, or why not
 /accounts             the accounts, 100 at a time: ?count=N, ?after=ACCOUNT to go on
 /accounts/ID/history  the transactions of one, the latest first: ?count=N, ?before=HEIGHT:POSITION to go on
@@ -128,7 +129,7 @@ impl Site for NodeSite {
         match get.path {
             "/" => Reply::text(NODE),
             "/metrics" => Reply::metrics(metrics::of(&self.shared)),
-            "/health" => Reply::text("ok\n"),
+            "/health" => health(&self.shared.damage()),
             "/ready" => match self.shared.unready() {
                 None => Reply::text("ready\n"),
                 Some(reason) => Reply::text(format!("{reason}\n")).with_status("503 Service Unavailable"),
@@ -158,6 +159,17 @@ impl Site for NodeSite {
             self.allow_origin(get, reply)
         })
     }
+}
+
+/// Damaged blocks do not stop the ledger, whose state is in memory; but they cannot be served, and a backup should be near.
+fn health(damage: &[DamagedBlock]) -> Reply {
+    if damage.is_empty() {
+        return Reply::text("ok\n");
+    }
+    let lines: String = damage.iter().map(|found| format!("{found}\n")).collect();
+    let remedy =
+        "restore the whole data directory from a backup, or give a replica its ledger with `turnpike cluster sync`";
+    Reply::text(format!("blocks on disk are damaged:\n{lines}{remedy}\n")).with_status("503 Service Unavailable")
 }
 
 fn status(refusal: &Refusal) -> &'static str {

@@ -46,13 +46,19 @@ pub(crate) const BUILDER: &str = "builder";
 /// not what it should be.
 const KEEPERS: [&str; 6] = [IO, JOURNAL, EXECUTOR, BUILDER, kv::server::WORKER, kv::server::UDP];
 
-/// Ends the process at once where a thread panics that changes or keeps money: nothing is answered after that, and what
-/// is durable is what a crash leaves. For programs that are nothing but a node.
+/// Logs the reason of a panic behind its backtrace, where an operator sees it, and ends the process at once where a thread
+/// panics that changes or keeps money: nothing is answered after that, and what is durable is what a crash leaves. For programs
+/// that are nothing but a node.
 pub fn abort_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
         let current = thread::current();
+        let payload = panic.payload();
+        let text = payload.downcast_ref::<&str>().copied();
+        let reason = text.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given");
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(thread = current.name().unwrap_or_default(), place, "panicked: {reason}");
         if let Some(name) = current.name().filter(|name| KEEPERS.contains(name)) {
             tracing::error!(
                 thread = name,

@@ -10,6 +10,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod copy;
 mod data_directory;
 mod error;
 pub mod key_file;
@@ -19,6 +20,7 @@ mod real;
 pub mod secret_file;
 mod simulated;
 
+pub use copy::copy_file;
 pub use data_directory::{DataDirectory, check_format};
 pub use error::Error;
 pub use page::Page;

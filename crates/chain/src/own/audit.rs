@@ -2,7 +2,7 @@
 use super::chain::OwnChain;
 use super::error::{Damage, Error};
 use super::record::{Record, Section, Tail};
-use super::store::{Store, damaged, ids_key};
+use super::store::{Store, ids_key};
 use super::tip::{Tip, issued};
 use crate::ids;
 use crate::index::{Index, Pending};
@@ -38,14 +38,14 @@ pub struct Audited<'a> {
 pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Audit, Error> {
     let (store, tip) = (chain.store(), chain.tip());
     let genesis = store.record(0)?;
-    let mut headers = HeaderChain::new(&chain.network_id(), genesis.sealed())
-        .map_err(|_| Error::Damaged { height: 0, damage: Damage::Header })?;
+    let mut headers =
+        HeaderChain::new(&chain.network_id(), genesis.sealed()).map_err(|_| store.damaged_record(0, Damage::Header))?;
     let index = Index::new();
     let pending = Pending::new(&index);
     let mut state = Replay { index, pending, issued: 0, transactions: 0, end: genesis.end(), sequence: 0 };
     for height in 1..=tip.height() {
         let record = store.record(height)?;
-        headers.append(record.sealed()).map_err(|_| damaged(&record, Damage::Header))?;
+        headers.append(record.sealed()).map_err(|_| store.damaged(&record, Damage::Header))?;
         let operations: Vec<Operation> = store.section(&record, Section::Operations)?;
         let tails = check_commitments(store, &record, &operations)?;
         state.check(store, &record, &operations)?;
@@ -54,7 +54,7 @@ pub fn audit(chain: &OwnChain, mut each: impl FnMut(&Audited<'_>)) -> Result<Aud
     let total = state.index.total();
     let replayed = (*headers.tip_hash(), state.issued, state.transactions);
     if replayed != (tip.hash, tip.issued, tip.transactions) || total != tip.issued {
-        return Err(Error::Damaged { height: tip.height(), damage: Damage::Conservation });
+        return Err(store.damaged_record(tip.height(), Damage::Conservation));
     }
     Ok(Audit { tip, total })
 }
@@ -79,11 +79,11 @@ impl Replay {
         self.index.prepare(&mut self.pending, operations);
         self.index.apply(&mut self.pending, first, operations, &mut links)?;
         if links != store.section::<Links>(record, Section::Links)? {
-            return Err(damaged(record, Damage::Links));
+            return Err(store.damaged(record, Damage::Links));
         }
         let root = self.pending.root(&self.index);
         if root != record.header.index_root || self.index.accounts() != record.header.accounts.get() {
-            return Err(damaged(record, Damage::Index));
+            return Err(store.damaged(record, Damage::Index));
         }
         let follows = record.transactions_before.get() == self.transactions
             && record.offset.get() == self.end
@@ -92,9 +92,9 @@ impl Replay {
         self.issued = issued(self.issued, operations);
         (self.end, self.sequence) = (record.end(), record.end_sequence.get());
         if !follows {
-            return Err(damaged(record, Damage::Record));
+            return Err(store.damaged(record, Damage::Record));
         }
-        if record.issued.get() == self.issued { Ok(()) } else { Err(damaged(record, Damage::Conservation)) }
+        if record.issued.get() == self.issued { Ok(()) } else { Err(store.damaged(record, Damage::Conservation)) }
     }
 }
 
@@ -107,23 +107,23 @@ fn check_commitments(store: &Store, record: &Record, operations: &[Operation]) -
         .collect();
     let ascending = tails.is_sorted_by(|a, b| a.position < b.position);
     if !ascending || tails.last().is_some_and(|tail| tail.position as usize >= operations.len()) {
-        return Err(damaged(record, Damage::Tails));
+        return Err(store.damaged(record, Damage::Tails));
     }
     let tree = Tree::new(operations, &tails);
     if tree.root != record.header.transaction_root {
-        return Err(damaged(record, Damage::Operations));
+        return Err(store.damaged(record, Damage::Operations));
     }
     if tree.stored != store.section::<Hash>(record, Section::Nodes)? {
-        return Err(damaged(record, Damage::Nodes));
+        return Err(store.damaged(record, Damage::Nodes));
     }
     // Nothing but its key can make an account pay for another.
     let is_signed = |at: &usize| tails.binary_search_by_key(&(*at as u32), |tail| tail.position).is_ok();
     let mut paying = (0..operations.len()).filter(|at| operations[*at].payer().is_some());
     if !paying.all(|at| is_signed(&at)) {
-        return Err(damaged(record, Damage::Tails));
+        return Err(store.damaged(record, Damage::Tails));
     }
     if ids::build(&ids_key(&record.header.previous), operations) != store.section::<U32>(record, Section::Ids)? {
-        return Err(damaged(record, Damage::Ids));
+        return Err(store.damaged(record, Damage::Ids));
     }
     Ok(tails)
 }

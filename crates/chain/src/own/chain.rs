@@ -6,7 +6,7 @@ use super::record::Section;
 use super::sealer::{Sealer, seal};
 use super::shared::Shared;
 use super::snapshot;
-use super::store::{Completion, Derived, Options, Staged, Store, damaged};
+use super::store::{Completion, Derived, Options, Staged, Store};
 use super::tip::{Tip, issued, tip_at};
 use crate::index::{EffectError, Index, Pending, Touches};
 use crate::links::Links;
@@ -69,7 +69,7 @@ impl OwnChain {
         }
         let height = store.len() - 1;
         let genesis = store.record(0)?.header;
-        let authority = genesis.authority().ok_or(Error::Damaged { height: 0, damage: Damage::Header })?;
+        let authority = genesis.authority().ok_or_else(|| store.damaged_record(0, Damage::Header))?;
         let proposal = store.proposal()?.map(|block| (block.height.get(), block.hash, block.end_sequence.get()));
         let tip = tip_at(&store, height)?;
         let (index, pending) = load_index(&directory, &store, &tip)?;
@@ -300,7 +300,7 @@ fn load_index(directory: &Arc<dyn Directory>, store: &Store, tip: &Tip) -> Resul
         index.apply(&mut pending, first, &operations, &mut vec![Links::NONE; operations.len()])?;
     }
     if pending.root(&index) != tip.header.index_root || index.accounts() != tip.header.accounts.get() {
-        return Err(damaged(&store.record(tip.height())?, Damage::Index));
+        return Err(store.damaged_record(tip.height(), Damage::Index));
     }
     index.publish(&mut pending);
     Ok((index, pending))

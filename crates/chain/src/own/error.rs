@@ -1,9 +1,10 @@
 //! What can go wrong with the own chain.
 use crate::index::EffectError;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// What is damaged in a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Error)]
 pub enum Damage {
     /// The record does not have its checksum.
     #[error("its record does not have its checksum")]
@@ -34,6 +35,22 @@ pub enum Damage {
     Conservation,
 }
 
+/// Damage to a block, and where on the disk it is.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("block {height}: {damage}: {} from byte {offset} on, {length} bytes", path.display())]
+pub struct DamagedBlock {
+    /// The block's height.
+    pub height: u64,
+    /// What is damaged.
+    pub damage: Damage,
+    /// The file that has what is damaged, or the beginning of it.
+    pub path: PathBuf,
+    /// Where in the file that begins.
+    pub offset: u64,
+    /// Its bytes, one or more of which are wrong. They may go on in the next file.
+    pub length: u64,
+}
+
 /// An error of the own chain.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -44,18 +61,16 @@ pub enum Error {
     #[error("the catalog of the chain fails: {0}; check the disk, then start again")]
     Catalog(#[from] fjall::Error),
     /// What the catalog says is not what was written, or it is missing.
-    #[error("the catalog of the chain does not fit its files; restore the whole data directory from a copy")]
+    #[error(
+        "the catalog of the chain does not fit its files; restore the whole data directory from a backup, or give a \
+         replica its ledger with `turnpike cluster sync`"
+    )]
     CatalogDamaged,
     /// A block is damaged.
     #[error(
-        "block {height} is damaged: {damage}; restore the data directory from a copy, `turnpike check` tells what else is"
+        "{0}; restore the whole data directory from a backup, or give a replica its ledger with `turnpike cluster sync`"
     )]
-    Damaged {
-        /// Its height.
-        height: u64,
-        /// What is damaged.
-        damage: Damage,
-    },
+    Damaged(DamagedBlock),
     /// A block's operations contradict the state before it.
     #[error(transparent)]
     Effect(#[from] EffectError),
@@ -84,6 +99,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether what is on disk is not what was written.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::Storage(error) => {
+                matches!(error, storage::Error::Corrupt { .. } | storage::Error::NotFound { .. })
+            }
+            Self::Catalog(_) | Self::CatalogDamaged | Self::Damaged(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether a block waits for whoever seals it, and for nothing else.
     pub fn is_of_the_sealer(&self) -> bool {
         matches!(self, Self::Sealing { .. } | Self::WrongSeal { .. })

@@ -1,8 +1,9 @@
 //! Answers from the own chain, on any thread.
-use super::error::{Damage, Error};
+use super::error::{Damage, DamagedBlock, Error};
 use super::record::{Record, Section, Tail};
+use super::scrub::Scrub;
 use super::shared::Shared;
-use super::store::{Proven, damaged};
+use super::store::Proven;
 use super::tip::Tip;
 use crate::index::IndexAnswer;
 use crate::merkle::{SignedTail, TAIL_SIZE};
@@ -109,7 +110,7 @@ impl OwnReader {
         let Some(locator) = entry.map(|entry| entry.latest()) else { return Ok(None) };
         let record = self.0.store.record(locator.height.into())?;
         if locator.position >= record.transactions() {
-            return Err(damaged(&record, Damage::Index));
+            return Err(self.0.store.damaged(&record, Damage::Index));
         }
         self.answer(&tip, &record, locator.position).map(Some)
     }
@@ -180,6 +181,16 @@ impl OwnReader {
         let step = self.0.step_in(&self.0.store.record(at.height.into())?, account, at.position)?;
         let history = |(_, next)| History { shared: Arc::clone(&self.0), account: *account, next };
         Ok(step.map(history))
+    }
+
+    /// The damage that was found in blocks since the chain was opened, by reads and by the [scrub](Self::scrub).
+    pub fn damage(&self) -> Vec<DamagedBlock> {
+        self.0.store.damage().list()
+    }
+
+    /// A scrub of all blocks.
+    pub fn scrub(&self) -> Scrub {
+        Scrub::new(Arc::clone(&self.0))
     }
 
     fn answer(&self, tip: &Tip, record: &Record, position: u32) -> Result<TransactionAnswer, Error> {

@@ -1,7 +1,7 @@
 //! What the block builder and readers of the own chain share.
 use super::error::{Damage, Error};
 use super::record::Record;
-use super::store::{Store, damaged};
+use super::store::Store;
 use super::tip::Tip;
 use crate::index::{Index, IndexAnswer};
 use crate::links::{Link, Links};
@@ -99,7 +99,7 @@ impl Shared {
     /// A transaction of an account, and where the one before it is.
     pub(super) fn step(&self, account: &AccountId, at: Locator) -> Result<Step, Error> {
         let record = self.store.record(at.height.into())?;
-        self.step_in(&record, account, at.position)?.ok_or_else(|| damaged(&record, Damage::Links))
+        self.step_in(&record, account, at.position)?.ok_or_else(|| self.store.damaged(&record, Damage::Links))
     }
 
     /// The same of a block, whose transaction at the position need not be one of the account's.
@@ -113,7 +113,7 @@ impl Shared {
         let at = Locator { height: record.header.height.get() as u32, position };
         // Links lead back, so a walk ends.
         if before.is_some_and(|before| before >= at) {
-            return Err(damaged(record, Damage::Links));
+            return Err(self.store.damaged(record, Damage::Links));
         }
         Ok(Some((operation, before)))
     }

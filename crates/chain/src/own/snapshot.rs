@@ -78,6 +78,24 @@ pub(super) fn remove_old(directory: &Arc<dyn Directory>, keep: usize) -> Result<
     Ok(())
 }
 
+/// Copies the newest snapshot that is not above a height, if there is any. One that is removed meanwhile is passed over.
+pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, most: u64) -> Result<(), Error> {
+    for height in heights(from)?.into_iter().rev().filter(|height| *height <= most) {
+        let name = name(height);
+        let length = match from.open(&name, Mode::Read) {
+            Ok(file) => file.len()?,
+            Err(storage::Error::NotFound { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        match storage::copy_file(&**from, &name, &**to, length) {
+            Ok(()) => return Ok(()),
+            Err(storage::Error::NotFound { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// The newest snapshot that holds, with its height. Damaged ones are passed over: everything is in the blocks as well.
 pub(super) fn load_newest(directory: &Arc<dyn Directory>, store: &Store) -> Result<Option<(Index, u64)>, Error> {
     for height in heights(directory)?.into_iter().rev().filter(|height| *height < store.len()) {

@@ -1,6 +1,7 @@
 //! The blocks of the own chain in flat files.
 use super::catalog::{Catalog, Commit};
-use super::error::{Damage, Error};
+use super::damage::DamageLog;
+use super::error::{Damage, DamagedBlock, Error};
 use super::record::{Checksum, RECORD_SIZE, Record, RecordParts, Section, Tail, checksum};
 use crate::flat::{FlatFile, SEGMENT};
 use crate::ids;
@@ -85,6 +86,7 @@ pub(crate) struct Store {
     blocks: FlatFile,
     catalog: Box<dyn Catalog>,
     levels: Levels,
+    damage: DamageLog,
 }
 
 impl Store {
@@ -104,6 +106,7 @@ impl Store {
             blocks: FlatFile::open(Arc::clone(directory), "blocks", options.segment_size, blocks)?,
             catalog,
             levels: options.levels,
+            damage: DamageLog::default(),
         };
         if let Some(commit) = last {
             let tip = store.record(commit.height.get())?;
@@ -191,9 +194,35 @@ impl Store {
     /// The record of a block.
     pub(crate) fn record(&self, height: u64) -> Result<Record, Error> {
         let mut record = Record::new_zeroed();
-        let place = height.checked_mul(RECORD_SIZE).ok_or(Error::Damaged { height, damage: Damage::Record })?;
-        self.records.read(place, record.as_mut_bytes())?;
-        record.check(height)
+        self.records.read(height.saturating_mul(RECORD_SIZE), record.as_mut_bytes())?;
+        record.check(height).ok_or_else(|| self.damaged_record(height, Damage::Record))
+    }
+
+    /// The damage that was found since the store was opened.
+    pub(crate) fn damage(&self) -> &DamageLog {
+        &self.damage
+    }
+
+    /// The error for damage to a block, which is logged and remembered.
+    pub(crate) fn damaged(&self, record: &Record, damage: Damage) -> Error {
+        let height = record.header.height.get();
+        let Some(section) = Section::ALL.into_iter().find(|section| section.damage() == damage) else {
+            return self.damaged_record(height, damage);
+        };
+        let bytes = record.section(section);
+        let (path, offset) = self.blocks.locate(bytes.start);
+        self.damage.add(DamagedBlock { height, damage, path, offset, length: bytes.end - bytes.start })
+    }
+
+    /// The same for a block whose record is damaged, or does not follow from the one before.
+    pub(crate) fn damaged_record(&self, height: u64, damage: Damage) -> Error {
+        let (path, offset) = self.records.locate(height.saturating_mul(RECORD_SIZE));
+        self.damage.add(DamagedBlock { height, damage, path, offset, length: RECORD_SIZE })
+    }
+
+    /// Reads a part of a section for whoever computes its checksum.
+    pub(crate) fn read_part(&self, record: &Record, section: Section, from: u64, into: &mut [u8]) -> Result<(), Error> {
+        self.read(record, section, from, into)
     }
 
     /// Reads elements of a section.
@@ -207,7 +236,7 @@ impl Store {
         let bytes = record.section(section);
         let start = bytes.start + first * size_of::<T>() as u64;
         if start + size_of_val(into) as u64 > bytes.end {
-            return Err(damaged(record, section.damage()));
+            return Err(self.damaged(record, section.damage()));
         }
         Ok(self.blocks.read(start, into.as_mut_bytes())?)
     }
@@ -227,7 +256,7 @@ impl Store {
     ) -> Result<Vec<T>, Error> {
         let bytes = record.section(section);
         if bytes.end > self.blocks.committed() {
-            return Err(damaged(record, section.damage()));
+            return Err(self.damaged(record, section.damage()));
         }
         let count = (bytes.end - bytes.start) as usize / size_of::<T>();
         let mut elements = vec![T::new_zeroed(); count];
@@ -235,7 +264,7 @@ impl Store {
         if checksum(elements.as_bytes()) == record.checksums[section as usize] {
             Ok(elements)
         } else {
-            Err(damaged(record, section.damage()))
+            Err(self.damaged(record, section.damage()))
         }
     }
 
@@ -275,8 +304,12 @@ impl Store {
 
     /// A transaction with its path, checked against the block's header: whatever the disk did to it, it is not wrong.
     pub(crate) fn prove(&self, record: &Record, position: u32) -> Result<Proven, Error> {
+        self.prove_with(self.levels, record, position)
+    }
+
+    fn prove_with(&self, levels: Levels, record: &Record, position: u32) -> Result<Proven, Error> {
         let transactions = record.transactions();
-        let range = match self.levels {
+        let range = match levels {
             Levels::Stored => group(transactions, position),
             Levels::Rebuilt => 0..transactions,
         };
@@ -284,10 +317,10 @@ impl Store {
         let operations = self.operations(record, range.clone())?;
         let tails = self.tails(record, &range)?;
         if tails.iter().any(|tail| tail.position as usize >= operations.len()) {
-            return Err(damaged(record, Damage::Tails));
+            return Err(self.damaged(record, Damage::Tails));
         }
         let leaves = leaves(&operations, &tails);
-        let path = match self.levels {
+        let path = match levels {
             Levels::Rebuilt => path_from_leaves(&leaves, position),
             Levels::Stored => path(transactions, position, &leaves, |place| {
                 let mut node = [ZERO_HASH];
@@ -296,15 +329,25 @@ impl Store {
         };
         let leaf = leaves[within];
         if verify_path(&record.header.transaction_root, transactions, position, &leaf, &path).is_err() {
-            return Err(damaged(record, Damage::Operations));
+            return Err(self.blame(record));
         }
         let tail = tails.iter().find(|tail| tail.position as usize == within).map(|tail| tail.tail);
         Ok(Proven { operation: operations[within], tail, leaf, path })
     }
 
-    /// An operation, unchecked.
+    /// The error for a path that does not lead to the block's root: names the section that does not have its checksum.
+    fn blame(&self, record: &Record) -> Error {
+        let sections = [
+            self.section::<Tail>(record, Section::Tails).err(),
+            self.section::<Hash>(record, Section::Nodes).err(),
+            self.section::<Operation>(record, Section::Operations).err(),
+        ];
+        sections.into_iter().flatten().next().unwrap_or_else(|| self.damaged(record, Damage::Operations))
+    }
+
+    /// An operation, checked against the block's header.
     pub(crate) fn operation(&self, record: &Record, position: u32) -> Result<Operation, Error> {
-        Ok(self.operations(record, position..position + 1)?[0])
+        Ok(self.prove_with(Levels::Stored, record, position)?.operation)
     }
 
     /// Where in a block the transaction is that `source` named `transaction`.
@@ -349,8 +392,4 @@ pub(crate) fn ids_key(previous: &Hash) -> ids::Key {
     let mut key = ids::Key::default();
     key.copy_from_slice(&previous[..16]);
     key
-}
-
-pub(crate) fn damaged(record: &Record, damage: Damage) -> Error {
-    Error::Damaged { height: record.header.height.get(), damage }
 }

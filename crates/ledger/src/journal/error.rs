@@ -11,8 +11,8 @@ pub enum Error {
     Storage(Arc<storage::Error>),
     /// Something that was durable is no longer what it was.
     #[error(
-        "{}: damaged at byte {offset}: {reason}; restore the data directory from a copy, as durable operations would be \
-         lost",
+        "{}: damaged at byte {offset}: {reason}; nothing was changed. Restore the whole data directory from a backup, or \
+         give a replica its ledger with `turnpike cluster sync`",
         path.display()
     )]
     Damaged {
@@ -29,10 +29,26 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// A segment is gone though ones before and behind it are there.
-    #[error("{}: the segment is missing; restore it from a copy", path.display())]
+    /// A segment is gone: others, or the high-water mark, show that it was there.
+    #[error(
+        "{}: the segment is missing; restore the whole data directory from a backup, or give a replica its ledger with \
+         `turnpike cluster sync`",
+        path.display()
+    )]
     Missing {
         /// The segment.
+        path: PathBuf,
+    },
+    /// There is no high-water mark, which a copy of a journal ends with.
+    #[error("{}: no high-water mark: start and stop a node of this version on it, then copy it", path.display())]
+    NoMark {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A node pruned segments faster than they were copied.
+    #[error("{}: the node pruned what was being copied: remove the copy and start again", path.display())]
+    Pruned {
+        /// The directory.
         path: PathBuf,
     },
     /// A segment has the format of another version.

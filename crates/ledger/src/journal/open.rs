@@ -8,6 +8,7 @@ use storage::{Directory, File, Mode};
 
 use super::format::{BatchHeader, Newest, PAGE, Position, padded};
 use super::log::{Files, Log, Segment};
+use super::mark::{Mark, MarkRecord, Synced};
 use super::places::Places;
 use super::reader::Window;
 use super::segment::{self, Prepared};
@@ -21,11 +22,11 @@ pub struct Opened {
     pub first_sequence: u64,
     /// Sequence of the last operation; one less than the first if there is none.
     pub last_sequence: u64,
-    /// The batch that was being written when the node died, and which is cut off.
+    /// The batch that was being written when the node died, or a damaged seal: it is cut off.
     pub torn: Option<Torn>,
 }
 
-/// A batch that was never durable.
+/// A batch that is cut off, without losing any durable operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Torn {
     /// The segment.
@@ -34,6 +35,8 @@ pub struct Torn {
     pub offset: u64,
     /// Number of operations that it was to have, as far as its header can be believed.
     pub operations: u32,
+    /// Whether it was durable: an empty batch, which the disk has damaged since.
+    pub was_durable: bool,
 }
 
 /// A segment at start-up.
@@ -64,7 +67,11 @@ impl Journal {
         let names = directory.list()?;
         let found = find(&*directory, &names)?;
         let spares = keep_spares(&*directory, names, segment_bytes)?;
+        let mark = MarkRecord::read(&*directory)?;
         let Some(first) = found.first() else {
+            if mark.is_some_and(|mark| mark.synced().number > 0) {
+                return Err(Error::Missing { path: directory.path().join(segment::name(1)) });
+            }
             return create(directory, options, spares, Position::START);
         };
         let key = first.key;
@@ -75,7 +82,11 @@ impl Journal {
 
         let mut scan = Scan { key, window: Window::default() };
         let end = scan.follow(&found)?;
-        let torn = scan.check_end(&found, &end)?;
+        let mut torn = scan.check_end(&found, &end)?;
+        match mark {
+            Some(mark) if mark.is_of(&key) => check_mark(&mark.synced(), &found, &end, &mut torn)?,
+            _ => tracing::info!(path = %directory.path().display(), "this journal has no high-water mark yet"),
+        }
         let Some(last) = end.segments.back() else {
             return create(directory, options, spares, Position::START);
         };
@@ -89,7 +100,7 @@ impl Journal {
 
         let position = end.position;
         let length = found[end.segments.len() - 1].length;
-        let (file, offset) = (last.file.clone(), last.end);
+        let (file, segment, offset) = (last.file.clone(), last.number, last.end);
         let mut state = Files { spares, places: end.places, ..Files::default() };
         for unused in found.into_iter().skip(end.segments.len()) {
             let name = segment::name(unused.number);
@@ -107,9 +118,12 @@ impl Journal {
         state.segments = end.segments;
 
         let durable = position.sequence - 1;
+        let last = end.last.as_ref().map_or(0, |(offset, _)| *offset);
+        let synced = Synced { number: position.number - 1, sequence: durable, segment, offset: last };
+        let mark = Mark::open(&*directory, &key, &synced)?;
         let log = Arc::new(Log::new(directory, key, options, durable, state));
         let opened = Opened { first_sequence: log.first_sequence(), last_sequence: durable, torn };
-        let journal = Self { log, file, length, offset, position, failed: None };
+        let journal = Self { log, file, segment, length, offset, position, mark, failed: None };
         Ok((journal, opened))
     }
 }
@@ -150,6 +164,8 @@ fn create(
     position: Position,
 ) -> Result<(Journal, Opened), Error> {
     let state = Files { spares, ..Files::default() };
+    let synced = Synced { number: position.number - 1, sequence: position.sequence - 1, segment: 0, offset: 0 };
+    let mark = Mark::open(&*directory, &options.key, &synced)?;
     let log = Arc::new(Log::new(directory, options.key, options, position.sequence - 1, state));
     let segment = loop {
         match log.turn(position.sequence) {
@@ -158,7 +174,16 @@ fn create(
         }
     };
     let length = options.segment_bytes;
-    let journal = Journal { log, file: segment.file, length, offset: PAGE, position, failed: None };
+    let journal = Journal {
+        log,
+        file: segment.file,
+        segment: segment.number,
+        length,
+        offset: PAGE,
+        position,
+        mark,
+        failed: None,
+    };
     Ok((journal, Opened { first_sequence: position.sequence, last_sequence: position.sequence - 1, torn: None }))
 }
 
@@ -257,7 +282,7 @@ impl Scan {
                     // Where the next batch was to be: behind the last, or at the begin of the next segment.
                     if offset == start && index <= used && header.number.get() == end.position.number {
                         let path = segment.file.path().to_path_buf();
-                        torn = Some(Torn { path, offset, operations: header.count.get() });
+                        torn = Some(Torn { path, offset, operations: header.count.get(), was_durable: false });
                     }
                 }
                 offset += PAGE;
@@ -294,6 +319,32 @@ fn continues(header: &BatchHeader, position: &Position) -> bool {
     header.number.get() == position.number
         && header.first_sequence.get() == position.sequence
         && header.previous == position.digest
+}
+
+/// Makes sure that no operation is missing at the end which the mark says was durable. A seal that is missing is noted in
+/// `torn`: it holds no operations.
+fn check_mark(mark: &Synced, found: &[Found], end: &End, torn: &mut Option<Torn>) -> Result<(), Error> {
+    let next = &end.position;
+    if mark.number < next.number {
+        return Ok(());
+    }
+    let marked = found.iter().find(|segment| segment.number == mark.segment && mark.number == next.number);
+    let (path, offset) = match (marked, &torn, end.segments.back()) {
+        (Some(segment), _, _) => (segment.file.path().to_path_buf(), mark.offset),
+        (None, Some(torn), _) => (torn.path.clone(), torn.offset),
+        (None, None, Some(last)) => (last.file.path().to_path_buf(), last.end),
+        (None, None, None) => return Ok(()),
+    };
+    if mark.sequence >= next.sequence {
+        let (first, last) = (next.sequence, mark.sequence);
+        let reason = format!(
+            "batch {} was durable and is broken or missing; operations {first} to {last} are lost",
+            next.number
+        );
+        return Err(Error::Damaged { path, offset, reason });
+    }
+    *torn = Some(Torn { path, offset, operations: 0, was_durable: true });
+    Ok(())
 }
 
 /// The error for a batch that is broken though a later one, in the segment of that index at that offset, is intact.

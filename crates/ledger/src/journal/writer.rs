@@ -6,6 +6,7 @@ use storage::File;
 
 use super::format::{Newest, PAGE, Position};
 use super::log::Log;
+use super::mark::{Mark, Synced};
 use super::{Batch, Error};
 
 /// A journal that is open for writing.
@@ -14,11 +15,14 @@ pub struct Journal {
     pub(super) log: Arc<Log>,
     /// The segment that is written to.
     pub(super) file: Arc<dyn File>,
+    /// Its number.
+    pub(super) segment: u64,
     /// Its length in bytes.
     pub(super) length: u64,
     /// Where in it the next batch goes.
     pub(super) offset: u64,
     pub(super) position: Position,
+    pub(super) mark: Mark,
     pub(super) failed: Option<Arc<Error>>,
 }
 
@@ -104,6 +108,13 @@ impl Journal {
         assert!(self.offset + bytes <= self.length, "a batch ends within its segment");
         self.file.write_at(pages, self.offset)?;
         self.file.sync_data()?;
+        // Before anyone learns of it: a process that is killed here has not promised anything yet.
+        self.mark.advance(&Synced {
+            number: header.number.get(),
+            sequence: next - 1,
+            segment: self.segment,
+            offset: self.offset,
+        });
         self.log.publish(self.offset, self.offset + pages.len() as u64, &header);
         self.offset += pages.len() as u64;
         self.position = Position::after(&header, newest);
@@ -119,7 +130,7 @@ impl Journal {
                 None => self.log.prepare()?,
             }
         };
-        self.file = segment.file;
+        (self.file, self.segment) = (segment.file, segment.number);
         self.length = self.log.segment_bytes();
         self.offset = PAGE;
         Ok(())

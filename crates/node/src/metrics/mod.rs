@@ -70,6 +70,8 @@ pub fn of(shared: &Shared) -> String {
     let help = "1 while operations are refused: error until a restart, full until the disk has room.";
     metrics.gauges("storage_failed", help, ["reason"], failed);
     metrics.gauge("reads_only", "1 while only reads are answered.", shared.is_reads_only().into());
+    let damage = shared.damage().len() as u64;
+    metrics.gauge("damaged_blocks", "Damage found in blocks on disk, up to 64 pieces: see /health.", damage);
     metrics.gauge("builder_failed", "1 if the builder has stopped.", shared.builder_failed.load(Relaxed).into());
     metrics.gauge("sealer_failed", "1 if nobody seals blocks.", shared.sealer_failed.load(Relaxed).into());
     metrics.gauge_seconds("uptime_seconds", "Time since the start.", shared.started.elapsed());

@@ -77,6 +77,7 @@ impl Node {
         node.builder = Some(spawn(threads::EXECUTOR, pin(2), execute)?);
         node.threads.push(node.start_streams(streams)?);
         node.start_services(config, bitcoin)?;
+        node.start_scrub(reader.clone())?;
         node.start_http(config, Listings::new(reader))?;
         node.io = Some(node.start_io(path, pin(0))?);
         node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));

@@ -38,6 +38,7 @@ use crate::{
     queries::Queries,
     recovery::{self, Recovered},
     rtl,
+    scrub::Scrubber,
     shared::Shared,
     site::NodeSite,
     sockets::{self, Carrier, MESSAGES, listening},
@@ -125,6 +126,7 @@ impl Node {
             node.threads.push(node.start_streams(streams)?);
         }
         node.start_services(config, bitcoin)?;
+        node.start_scrub(reader.clone())?;
         node.start_http(config, Listings::new(reader))?;
         node.io = Some(node.start_io(path, pin(0))?);
         node.tier = tier.map(|tier| tier.open(config, local.port(), choice.backend == Backend::AfXdp));
@@ -176,6 +178,13 @@ impl Node {
                 tracing::error!(%error, "connections cannot be served any more");
             }
         })
+    }
+
+    /// Starts to look for damaged blocks.
+    pub(super) fn start_scrub(&mut self, reader: OwnReader) -> Result<(), Error> {
+        self.shared.set_chain(reader.clone());
+        self.scrubber = Some(Scrubber::start(reader)?);
+        Ok(())
     }
 
     pub(super) fn start_http(&mut self, config: &Config, listings: Listings) -> Result<(), Error> {

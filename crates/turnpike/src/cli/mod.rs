@@ -2,6 +2,7 @@
 //! made from it.
 
 mod account;
+mod backup;
 mod check;
 mod cluster;
 mod common;
@@ -30,6 +31,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 
 pub use account::{AccountCommand, ListArgs, OperationArgs, SponsorArgs};
+pub use backup::BackupArgs;
 pub use check::CheckArgs;
 pub use cluster::{
     ClusterAddArgs, ClusterApproveArgs, ClusterArgs, ClusterCommand, ClusterConfigureArgs, ClusterInitArgs,
@@ -126,6 +128,8 @@ pub enum Command {
     Verify(VerifyCommand),
     /// Audit a data directory: checksums, chains, roots, balances
     Check(CheckArgs),
+    /// Copy a data directory while a node runs on it: a backup that `check` audits and `serve` starts from
+    Backup(BackupArgs),
     /// Evaluate and verify delay functions, open time-locks
     #[command(subcommand)]
     Delay(DelayCommand),

@@ -195,7 +195,7 @@ fn describe(report: &Report) -> String {
         thousands(report.signatures),
     );
     if report.torn {
-        text.push_str("\n           a batch at its end was torn by a crash before it was durable, and was cut off");
+        text.push_str("\n           an incomplete or empty batch at its end was cut off; it held no durable operation");
     }
     match report.bitcoin_height {
         Some(height) => text.push_str(&format!(

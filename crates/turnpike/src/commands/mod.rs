@@ -1,6 +1,7 @@
 //! The commands, a file for each.
 
 mod account;
+mod backup;
 mod check;
 mod cluster;
 mod config;
@@ -34,7 +35,12 @@ use crate::output::Output;
 pub fn run(command: Command, output: Output) -> Result<(), Error> {
     let opens_stores = matches!(
         command,
-        Command::Serve(_) | Command::InNic(_) | Command::Import(_) | Command::Check(_) | Command::Demo(_)
+        Command::Serve(_)
+            | Command::InNic(_)
+            | Command::Import(_)
+            | Command::Check(_)
+            | Command::Backup(_)
+            | Command::Demo(_)
     );
     if opens_stores {
         // For the files that key-value stores make in a data directory; everything else there has its mode by itself.
@@ -61,6 +67,7 @@ pub fn run(command: Command, output: Output) -> Result<(), Error> {
         Command::Import(command) => import::run(&command, output),
         Command::Verify(command) => verify::run(&command, output),
         Command::Check(args) => check::run(&args, output),
+        Command::Backup(args) => backup::run(&args, output),
         Command::Delay(command) => delay::run(&command, output),
         Command::Coproc(command) => coproc::run(&command, output),
         Command::Kv(args) => kv::run(&args, output),

@@ -1,0 +1,29 @@
+//! Damage that was found in blocks, for health and metrics.
+use super::error::{DamagedBlock, Error};
+use std::sync::{Mutex, PoisonError};
+
+/// Most entries that are remembered: enough to see a pattern, and no more than a page of text.
+const MOST: usize = 64;
+
+/// The damage that was found since the chain was opened, each piece once, in the order in which it was found.
+#[derive(Debug, Default)]
+pub(crate) struct DamageLog(Mutex<Vec<DamagedBlock>>);
+
+impl DamageLog {
+    /// Logs and remembers a piece of damage that is new. Returns the error for it.
+    pub(super) fn add(&self, found: DamagedBlock) -> Error {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = !list.iter().any(|known| known.height == found.height && known.damage == found.damage);
+        if is_new && list.len() < MOST {
+            tracing::error!(path = %found.path.display(), offset = found.offset, "{found}");
+            list.push(found.clone());
+        }
+        drop(list);
+        Error::Damaged(found)
+    }
+
+    /// What was found.
+    pub(super) fn list(&self) -> Vec<DamagedBlock> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

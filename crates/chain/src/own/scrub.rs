@@ -1,0 +1,101 @@
+//! The scrub: reads all blocks again and again and compares them with their checksums, so that damage is found while there is a
+//! backup or another replica to restore from, and not years later.
+use super::error::Error;
+use super::record::{Record, Section};
+use super::shared::Shared;
+use std::sync::Arc;
+
+/// Bytes that are read in one step.
+const STEP: usize = 256 << 10;
+
+/// A walk over all blocks from genesis to the tip, in steps.
+#[derive(Debug)]
+pub struct Scrub {
+    shared: Arc<Shared>,
+    height: u64,
+    /// The block that is being read, with what is left of it.
+    current: Option<Part>,
+    buffer: Vec<u8>,
+}
+
+/// A section that is being read.
+#[derive(Debug)]
+struct Part {
+    record: Record,
+    section: usize,
+    /// Bytes of the section that were read.
+    read: u64,
+    hasher: blake3::Hasher,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scrubbed {
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Whether the tip was reached. The next step begins with genesis again.
+    pub is_complete: bool,
+}
+
+impl Scrub {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, height: 0, current: None, buffer: vec![0; STEP] }
+    }
+
+    /// Reads on, 256 KiB or up to the tip. Damage is logged and remembered by the chain, and the scrub goes on behind it.
+    pub fn step(&mut self) -> Scrubbed {
+        let mut bytes = 0;
+        while bytes < STEP as u64 {
+            if self.height > self.shared.tip().height() {
+                self.height = 0;
+                return Scrubbed { bytes, is_complete: true };
+            }
+            match self.read_on(STEP as u64 - bytes) {
+                Ok(read) => bytes += read,
+                Err(_) => {
+                    // The error is in the chain's log of damage, or it is one of the disk, which the next read may not have.
+                    bytes += STEP as u64;
+                    self.next_block();
+                }
+            }
+        }
+        Scrubbed { bytes, is_complete: false }
+    }
+
+    fn next_block(&mut self) {
+        self.height += 1;
+        self.current = None;
+    }
+
+    /// Reads on in one section, `most` bytes of it.
+    fn read_on(&mut self, most: u64) -> Result<u64, Error> {
+        let store = &self.shared.store;
+        let part = match &mut self.current {
+            Some(part) => part,
+            None => {
+                let record = store.record(self.height)?;
+                self.current = Some(Part { record, section: 0, read: 0, hasher: blake3::Hasher::new() });
+                return Ok(size_of::<Record>() as u64);
+            }
+        };
+        let Some(&section) = Section::ALL.get(part.section) else {
+            self.next_block();
+            return Ok(0);
+        };
+        let range = part.record.section(section);
+        let count = (range.end - range.start - part.read).min(most).min(STEP as u64);
+        let buffer = &mut self.buffer[..count as usize];
+        store.read_part(&part.record, section, part.read, buffer)?;
+        part.hasher.update(buffer);
+        part.read += count;
+        if part.read == range.end - range.start {
+            if !part.record.has_checksum(section, &part.hasher.finalize()) {
+                store.damaged(&part.record, section.damage());
+            }
+            part.section += 1;
+            part.read = 0;
+            part.hasher.reset();
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,30 @@
+//! `turnpike backup`: copies a data directory that a node may be running on.
+
+use serde::Serialize;
+
+use crate::cli::BackupArgs;
+use crate::error::Error;
+use crate::output::{Output, thousands};
+
+/// What `backup` prints.
+#[derive(Serialize)]
+struct Report {
+    directory: String,
+    height: u64,
+    operations: u64,
+    has_key: bool,
+}
+
+/// Runs `turnpike backup`.
+pub fn run(args: &BackupArgs, output: Output) -> Result<(), Error> {
+    let backup = node::backup::back_up(&args.data, &args.to).map_err(Error::other)?;
+    let directory = args.to.display().to_string();
+    let report = Report { directory, height: backup.height, operations: backup.last_sequence, has_key: backup.has_key };
+    output.result(&report, |report| {
+        let Report { directory, height, operations, has_key } = report;
+        let key = if *has_key { "with the chain's key: keep it secret" } else { "without the chain's key" };
+        let (height, operations) = (thousands(*height), thousands(*operations));
+        format!("{directory} has blocks to {height} and operations to {operations}, {key}; audit it: turnpike check {directory}")
+    });
+    Ok(())
+}
