@@ -1,4 +1,4 @@
-//! Faults of what is on disk: damage, backups, block files of Bitcoin.
+//! Faults of files on disk: damage, backups, block files of Bitcoin.
 
 use std::{
     fs,
@@ -110,7 +110,8 @@ fn batches(data: &Path) -> Vec<(PathBuf, Vec<u64>)> {
     files.into_iter().map(|path| (path.clone(), of(&path))).collect()
 }
 
-/// The tail of the journal is damaged after a kill: the node refuses to start, names file, offset and remedy, and changes nothing.
+/// The tail of the journal is damaged after a kill: the node refuses to start, names file, offset and remedy, and
+/// changes nothing.
 #[test]
 fn a_lost_tail_of_the_journal_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -120,7 +121,7 @@ fn a_lost_tail_of_the_journal_is_refused() {
     node.kill().unwrap();
     let (path, offsets) = batches(&data).into_iter().rfind(|(_, offsets)| !offsets.is_empty()).unwrap();
     let last = *offsets.last().unwrap();
-    // The disk lost the last batch and the seal behind it: nothing intact follows that could tell.
+    // The disk lost the last batch and its seal: no intact batch follows.
     let file = fs::File::options().write(true).open(&path).unwrap();
     let whole = fs::read(&path).unwrap();
     file.write_all_at(&[0; 3 * 4096], last).unwrap();
@@ -185,7 +186,7 @@ fn a_damaged_block_that_nobody_reads_is_found() {
     let node = node_with_accounts(&data);
     wait_for_blocks(&node);
     assert!(node.stop().unwrap());
-    // A byte of the table of ids, which recovery does not read where there is a snapshot of the index.
+    // A byte of the table of ids, which recovery does not read if a snapshot of the index exists.
     let blocks = data.join("chain/blocks-000000");
     let length = fs::metadata(&blocks).unwrap().len();
     flip(&blocks, length - 1);
@@ -199,7 +200,7 @@ fn a_damaged_block_that_nobody_reads_is_found() {
     assert!(node.stop().unwrap());
 }
 
-/// Backups of a node under load: each passes the audit, and a node starts from it with what was answered before.
+/// Backups of a node under load: each passes the audit, and a node starts from it with all earlier replies.
 #[test]
 fn a_loaded_node_is_backed_up() {
     let folder = tempfile::tempdir().unwrap();
@@ -299,7 +300,7 @@ fn import(file: &Path, data: &Path) -> Output {
     run(&["import", "bitcoin", text(file), "--network", "regtest", "--data", text(data)])
 }
 
-/// Block files after crashes of bitcoind: what is not a block is skipped and reported, and all blocks are imported.
+/// Block files after crashes of bitcoind: junk is skipped and reported, and all blocks are imported.
 #[test]
 fn block_files_with_junk_are_imported() {
     let blocks = chain(30, |height| [b"block".to_vec(), height.to_le_bytes().to_vec()].concat());
@@ -324,7 +325,7 @@ fn block_files_with_junk_are_imported() {
             29,
             broken.len(),
         ),
-        ("zeros behind the last block", [&whole[..], &[0; 1 << 20]].concat(), 29, 0),
+        ("zeros after the last block", [&whole[..], &[0; 1 << 20]].concat(), 29, 0),
         ("the last block is cut", whole[..whole.len() - 50].to_vec(), 28, framed[29].len() - 50),
         ("a magic and no more", [&whole[..], &Network::Regtest.magic()].concat(), 29, 4),
     ] {
@@ -335,7 +336,7 @@ fn block_files_with_junk_are_imported() {
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(report["height"], height, "{name}: {report}");
         assert_eq!(report["skipped_bytes"], skipped, "{name}: {report} {errors}");
-        assert_eq!(errors.contains("skipped what is not a block"), skipped > 0, "{name}: {errors}");
+        assert_eq!(errors.contains("skipped bytes that are not a block"), skipped > 0, "{name}: {errors}");
         fs::remove_dir_all(&data).unwrap();
     }
     // A block is missing for good: what comes before it is imported, and the error names what waits.
@@ -345,7 +346,7 @@ fn block_files_with_junk_are_imported() {
     assert!(!output.status.success() && errors.contains("17 blocks follow none that was imported"), "{errors}");
 }
 
-/// What has no blocks leaves no data directory behind, and the error names what is there.
+/// A path without blocks leaves no data directory, and the error names the content.
 #[test]
 fn a_wrong_path_for_an_import_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();

@@ -85,7 +85,7 @@ impl FlatFile {
         Ok(file)
     }
 
-    /// Opens a file that another process may be appending to, for reading what is there now.
+    /// Opens a file that another process may be appending to, for reading its present content.
     pub(crate) fn open_existing(
         directory: Arc<dyn Directory>,
         name: &'static str,

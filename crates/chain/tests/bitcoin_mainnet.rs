@@ -208,7 +208,7 @@ fn blocks_in_any_order_and_from_any_start() {
     assert_eq!(open_mainnet(folder.path()).start(), start);
 }
 
-/// What is no valid block is skipped, and what came before it is imported.
+/// An invalid block is skipped, and all blocks before it are imported.
 #[test]
 fn faults_in_block_files() {
     let Some(path) = blocks() else { return };
@@ -242,7 +242,7 @@ fn faults_in_block_files() {
         let (error, height) = run(name, &|bytes| bytes[offset + at] ^= 3);
         assert!(matches!(error, Error::Unlinked { .. }), "{name}: {error}");
         assert_eq!(height, 99);
-        // With the right one behind it nothing is missing.
+        // With the right one after it nothing is missing.
         let block = bytes[offset..offset + 8 + length].to_vec();
         let (summary, height) = attempt(&format!("{name}-again"), &|bytes| {
             bytes[offset + at] ^= 3;

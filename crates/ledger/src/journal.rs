@@ -20,14 +20,14 @@
 //!
 //! # After a crash
 //!
-//! The scan at start-up follows the chain of digests. Where it breaks off, two things can have happened: a batch was being
-//! written when the node died, which nobody was told is durable; or something durable was damaged. It was durable if an
-//! intact batch with a higher number follows, or if the high-water mark covers its operations, and then opening fails
-//! with [`Error::Damaged`], which names the file and the offset. Otherwise the batch is cut off and written over.
+//! The scan at start-up follows the chain of digests. Where it breaks off, two things can have happened: the node died
+//! while it wrote a batch, which it had not confirmed; or durable data was damaged. The batch was durable if an intact
+//! batch with a higher number follows, or if the high-water mark covers its operations. Then opening fails with
+//! [`Error::Damaged`], which names the file and the offset. Otherwise the batch is cut off and written over.
 //!
-//! The mark is exact after the process was killed. What remains ambiguous takes two faults at once: the power fails within 20 ms
-//! of a commit, before an idle journal is [sealed](Journal::seal) with an empty batch, and the disk damages that very
-//! batch, which it had confirmed. It is then taken for a torn one.
+//! The mark is exact after the process was killed. One case stays ambiguous and takes two faults at once: the power
+//! fails within 20 ms of a commit, before an idle journal is [sealed](Journal::seal) with an empty batch, and the disk
+//! damages that very batch, which it had confirmed. The batch is then taken for a torn one.
 //!
 //! Once a write or a sync has failed, nothing is known of what is on disk: the journal stays failed until it is opened again.
 

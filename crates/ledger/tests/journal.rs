@@ -347,7 +347,7 @@ fn a_flipped_bit_anywhere_is_found() {
             }
             disk.damage(&path, byte, mask).unwrap();
             disk.kill();
-            // What was cut off is whole again, and marked.
+            // The batch is whole again, and marked.
             let (journal, opened) = open(&disk).unwrap();
             model.check(&journal, &opened);
         }
@@ -381,7 +381,7 @@ fn damage_to_the_last_batch_is_no_torn_tail() {
         let (journal, opened) = open(&disk).unwrap();
         model.check(&journal, &opened);
         drop(journal);
-        // Who accepts the loss deletes the mark: the batch is cut off then, as it was before there were marks.
+        // To accept the loss, delete the mark: the batch is cut off then, as without marks.
         disk.damage(&last.0, last.1 + 100, 1).unwrap();
         assert!(matches!(open(&disk), Err(Error::Damaged { .. })));
         disk.root().remove("durable").unwrap();
@@ -392,7 +392,8 @@ fn damage_to_the_last_batch_is_no_torn_tail() {
     }
 }
 
-/// A mark that is damaged, missing or another journal's changes nothing; without segments it shows that they were deleted.
+/// A mark that is damaged, missing or another journal's changes nothing; without segments it shows that they were
+/// deleted.
 #[test]
 fn a_mark_is_made_anew() {
     let disk = SimulatedDisk::new(1);

@@ -1,8 +1,9 @@
 //! Backups: copies of a data directory that a node may be running on.
 //!
-//! The journal is copied first, up to its high-water mark, and then the chain, as far as that journal covers it. So the copy is the
-//! ledger as of one durable operation: everything that was answered at `durable` before the backup began, and nothing in part.
-//! The catalog, a key-value store that cannot be copied while it is written, is made from the chain.
+//! The journal is copied first, up to its high-water mark, and then the chain, as far as that journal covers it. So the
+//! copy is the ledger as of one durable operation: everything that was answered at `durable` before the backup began,
+//! and nothing in part. The catalog, a key-value store that cannot be copied while it is written, is made from the
+//! chain.
 
 use std::{path::Path, sync::Arc};
 
@@ -26,7 +27,8 @@ pub struct Backup {
     pub has_key: bool,
 }
 
-/// Copies the data directory `from` into the new or empty directory `to`. A replica's votes and imported Bitcoin blocks are left out.
+/// Copies the data directory `from` into the new or empty directory `to`. A replica's votes and imported Bitcoin blocks
+/// are left out.
 ///
 /// # Errors
 /// [`storage::Error::NotFound`] if `from` is not a data directory, [`storage::Error::Exists`] if there is one in `to`.

@@ -60,7 +60,7 @@ pub fn open_journal(data: &DataDirectory) -> Result<(Journal, journal::Opened), 
 /// Opens the catalog of the own chain, or begins one.
 pub(crate) fn open_catalog(data: &dyn Directory) -> Result<KeyValueCatalog, Error> {
     let catalog = data.directory("catalog")?;
-    // The store panics on some kinds of damage to its files. What it had is dropped with it.
+    // The store panics on some kinds of damage to its files. Its state is dropped.
     let open = AssertUnwindSafe(|| {
         let database = fjall::Database::builder(catalog.path()).cache_size(CATALOG_CACHE);
         let database = database.max_cached_files(Some(CATALOG_FILES)).open()?;

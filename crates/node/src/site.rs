@@ -161,7 +161,8 @@ impl Site for NodeSite {
     }
 }
 
-/// Damaged blocks do not stop the ledger, whose state is in memory; but they cannot be served, and a backup should be near.
+/// Damaged blocks do not stop the ledger, whose state is in memory; but they cannot be served, and a backup should be
+/// near.
 fn health(damage: &[DamagedBlock]) -> Reply {
     if damage.is_empty() {
         return Reply::text("ok\n");

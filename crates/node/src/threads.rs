@@ -46,9 +46,9 @@ pub(crate) const BUILDER: &str = "builder";
 /// not what it should be.
 const KEEPERS: [&str; 6] = [IO, JOURNAL, EXECUTOR, BUILDER, kv::server::WORKER, kv::server::UDP];
 
-/// Logs the reason of a panic behind its backtrace, where an operator sees it, and ends the process at once where a thread
-/// panics that changes or keeps money: nothing is answered after that, and what is durable is what a crash leaves. For programs
-/// that are nothing but a node.
+/// Logs the reason of a panic after its backtrace, where an operator sees it, and ends the process at once if the
+/// thread changes or keeps money: it answers nothing after that, and the durable operations are those that a crash
+/// leaves. For programs that run nothing but a node.
 pub fn abort_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

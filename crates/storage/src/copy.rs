@@ -5,8 +5,8 @@ use crate::{Directory, Error, Mode};
 /// Bytes that are read and written at once: large enough for system calls not to count.
 const BUFFER: usize = 1 << 20;
 
-/// Copies the first `length` bytes of a file into a new file of the same name, and makes them durable. The name is durable once the
-/// directory is synced.
+/// Copies the first `length` bytes of a file into a new file of the same name, and makes them durable. The name is
+/// durable once the directory is synced.
 ///
 /// # Errors
 /// [`Error::Exists`] if the name is taken, [`Error::Corrupt`] if the file is shorter.

@@ -12,7 +12,7 @@ const KEY_FILE: &str = "xor.dat";
 const EXTENSIONS: [&str; 4] = ["bin", "blk", "dat", "raw"];
 /// Read at once. A block file is read from its beginning to its end, so more would gain nothing.
 const READ_SIZE: usize = 1 << 20;
-/// Places of which a warning tells. Files that are damaged all over would fill the screen.
+/// Most warnings about skipped places: files that are damaged all over would fill the screen.
 const WARNINGS: u64 = 16;
 /// Magic and length before each block.
 const FRAME_SIZE: usize = 8;
@@ -93,7 +93,7 @@ pub enum FrameError {
     NotABlock {
         /// Where the magic is.
         offset: u64,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }
@@ -120,12 +120,12 @@ fn other_network(magic: [u8; 4]) -> String {
     other.map(|name| format!(", which is the magic of {name}: name that network")).unwrap_or_default()
 }
 
-/// Whether what has the frame of a block is one.
+/// Whether a frame holds a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is.
     Block,
-    /// It is not, for this reason. The next magic is looked for behind the one of the frame.
+    /// It does not, for this reason. The scan goes on after the frame's magic.
     Other(String),
 }
 
@@ -140,9 +140,9 @@ pub struct RawBlock<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Reads the blocks of one blk*.dat file: magic, length (little-endian), block, and again. Zeros between blocks are skipped:
-/// Bitcoin Core reserves space ahead. So is anything else that is not a block, up to the next magic, as Bitcoin Core does: a crash
-/// of bitcoind leaves partly written blocks.
+/// Reads the blocks of one blk*.dat file: magic, length (little-endian), block, and again. Zeros between blocks are
+/// skipped: Bitcoin Core reserves space ahead. So is anything else that is not a block, up to the next magic, as
+/// Bitcoin Core does: a crash of bitcoind leaves partly written blocks.
 #[derive(Debug)]
 pub struct BlockReader<R> {
     input: R,
@@ -155,7 +155,7 @@ pub struct BlockReader<R> {
     /// Offset in the file of the buffer's first byte.
     base: u64,
     at_end: bool,
-    /// What is being skipped, if anything is: the first thing that is wrong since the last block.
+    /// The first error since the last block, while bytes are skipped.
     skipping: Option<FrameError>,
 }
 
@@ -171,7 +171,7 @@ impl<R: Read> BlockReader<R> {
         self.base + self.start as u64
     }
 
-    /// The next frame with as many bytes as it should have, if there is one more. Whether it is a block is not checked:
+    /// The next frame of full length, if there is one more. Whether it is a block is not checked:
     /// [`reject`](Self::reject) it if it is not.
     pub fn next_block(&mut self) -> Result<Option<RawBlock<'_>>, FrameError> {
         while self.skip_padding()? {
@@ -213,7 +213,8 @@ impl<R: Read> BlockReader<R> {
         Ok(None)
     }
 
-    /// Goes back behind the magic of the frame that was read last, which is not a block. `size` is its length without magic and length.
+    /// Returns to the frame that was read last, which is not a block, and goes on after its magic. `size` is the length
+    /// of the block that it promised.
     pub fn reject(&mut self, offset: u64, size: usize, reason: String) {
         let block = self.start - size..self.start;
         apply(&self.key, offset + FRAME_SIZE as u64, &mut self.buffer[block.clone()]);
@@ -222,7 +223,7 @@ impl<R: Read> BlockReader<R> {
         self.skip_to_magic();
     }
 
-    /// What was skipped since this was asked last: the first thing that is wrong there.
+    /// The first error since the last call, if bytes were skipped.
     pub fn take_skipped(&mut self) -> Option<FrameError> {
         self.skipping.take()
     }
@@ -328,7 +329,7 @@ pub struct Skipped {
     pub bytes: u64,
 }
 
-/// Logs what is skipped.
+/// Logs skipped places.
 #[derive(Default)]
 struct SkipLog {
     total: Skipped,
@@ -336,13 +337,13 @@ struct SkipLog {
 }
 
 impl SkipLog {
-    /// Adds what was skipped of a file up to a byte.
+    /// Adds the bytes of a file from an error up to `end`.
     fn add(&mut self, path: &Path, error: FrameError, end: u64) {
         let bytes = end.saturating_sub(error.offset());
         self.total.places += 1;
         self.total.bytes += bytes;
         if self.total.places <= WARNINGS {
-            tracing::warn!(path = %path.display(), bytes, "skipped what is not a block: {error}");
+            tracing::warn!(path = %path.display(), bytes, "skipped bytes that are not a block: {error}");
         }
         self.first.get_or_insert_with(|| FileError::Frame { path: path.into(), error });
     }
@@ -395,8 +396,8 @@ impl BlockFiles {
         self.total_bytes
     }
 
-    /// Calls `each` with every block, the path of its file, and how many bytes of all files were read up to its end. What is not
-    /// a block is skipped with a warning.
+    /// Calls `each` with every block, the path of its file, and the number of bytes of all files up to its end. Skips
+    /// anything else with a warning.
     pub fn read<E: From<FileError>>(
         &self,
         mut each: impl FnMut(&Path, RawBlock<'_>, u64) -> Result<(), E>,
@@ -404,11 +405,10 @@ impl BlockFiles {
         self.scan(|path, block, bytes| each(path, block, bytes).map(|()| Verdict::Block)).map(drop)
     }
 
-    /// The same, where `each` tells whether what it got is a block. Returns what was skipped.
+    /// The same, where `each` judges each frame. Returns the number of skipped places and bytes.
     ///
     /// # Errors
-    /// Those of `each`, those of reading, and what is wrong at the first place where a block should begin if there is no block in any
-    /// of the files.
+    /// Those of `each` and of reading; if there is no block in any of the files, the first error.
     pub fn scan<E: From<FileError>>(
         &self,
         mut each: impl FnMut(&Path, RawBlock<'_>, u64) -> Result<Verdict, E>,

@@ -167,7 +167,8 @@ impl<O: Observer> Importer<O> {
             let origin = Origin::File { path: path.to_path_buf(), offset: block.offset };
             match self.add(block.bytes, &origin) {
                 Ok(()) => {}
-                // A frame without a valid block: a crash of bitcoind may have cut it short. A valid one may begin inside.
+                // A frame without a valid block: a crash of bitcoind may have cut it short. A valid one may begin
+                // inside.
                 Err(Error::Block { origin: refused, error }) if block.is_framed && refused == origin => {
                     return Ok(Verdict::Other(error.to_string()));
                 }

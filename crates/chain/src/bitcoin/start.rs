@@ -59,7 +59,7 @@ impl Start {
 /// Makes sure that there is a block in some files, before anything is made for them.
 ///
 /// # Errors
-/// What is wrong at the first place where a block should begin, or [`Error::NoBlocks`].
+/// The error at the first place where a block should begin, or [`Error::NoBlocks`].
 pub fn check_files(files: &BlockFiles) -> Result<(), Error> {
     let read = files.scan(|path, raw, _| -> Result<Verdict, Option<Error>> {
         let origin = Origin::File { path: path.to_path_buf(), offset: raw.offset };

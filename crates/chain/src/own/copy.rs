@@ -1,7 +1,7 @@
 //! Copying a chain that another process may be appending to.
 //!
-//! The flat files only ever grow, and the record of a block is written behind all of its sections. So whatever record is whole has
-//! a whole block, and the catalog of the copy is made of the last one that is copied.
+//! The flat files only ever grow, and the record of a block is written after all of its sections. So whatever record
+//! is whole has a whole block, and the catalog of the copy is made of the last one that is copied.
 use super::catalog::{Catalog, Commit};
 use super::error::Error;
 use super::record::{RECORD_SIZE, Record};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use storage::Directory;
 use zerocopy::{FromZeros, IntoBytes};
 
-/// Copies the blocks in `from` that cover no operation behind `last_sequence` of the journal, and the newest snapshot of them, into
-/// the empty directory `to`, and commits them to its catalog. Returns the height.
+/// Copies the blocks in `from` that cover no operation after `last_sequence` of the journal, and the newest snapshot
+/// of them, into the empty directory `to`, and commits them to its catalog. Returns the height.
 ///
 /// # Errors
 /// [`Error::NoChain`] if there is no block.
@@ -45,7 +45,7 @@ pub fn copy(
     Ok(commit)
 }
 
-/// The last record that is whole and covers no operation behind one of the journal.
+/// The last record that is whole and covers no operation after `last_sequence`.
 fn last_record(records: &FlatFile, last_sequence: u64) -> Result<Record, Error> {
     for height in (0..records.committed() / RECORD_SIZE).rev() {
         let mut record = Record::new_zeroed();

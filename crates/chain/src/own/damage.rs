@@ -22,7 +22,7 @@ impl DamageLog {
         Error::Damaged(found)
     }
 
-    /// What was found.
+    /// All pieces.
     pub(super) fn list(&self) -> Vec<DamagedBlock> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

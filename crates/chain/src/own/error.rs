@@ -41,9 +41,9 @@ pub enum Damage {
 pub struct DamagedBlock {
     /// The block's height.
     pub height: u64,
-    /// What is damaged.
+    /// The part of the block.
     pub damage: Damage,
-    /// The file that has what is damaged, or the beginning of it.
+    /// The file with the damaged part, or with its beginning.
     pub path: PathBuf,
     /// Where in the file that begins.
     pub offset: u64,
@@ -99,7 +99,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether what is on disk is not what was written.
+    /// Whether files on disk are damaged or missing.
     pub fn is_damage(&self) -> bool {
         match self {
             Self::Storage(error) => {

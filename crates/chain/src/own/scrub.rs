@@ -1,5 +1,5 @@
-//! The scrub: reads all blocks again and again and compares them with their checksums, so that damage is found while there is a
-//! backup or another replica to restore from, and not years later.
+//! The scrub: reads all blocks again and again and compares them with their checksums, so that damage is found while
+//! there is a backup or another replica to restore from, and not years later.
 use super::error::Error;
 use super::record::{Record, Section};
 use super::shared::Shared;
@@ -13,7 +13,7 @@ const STEP: usize = 256 << 10;
 pub struct Scrub {
     shared: Arc<Shared>,
     height: u64,
-    /// The block that is being read, with what is left of it.
+    /// The block that is being read, and the position in it.
     current: Option<Part>,
     buffer: Vec<u8>,
 }
@@ -42,7 +42,7 @@ impl Scrub {
         Self { shared, height: 0, current: None, buffer: vec![0; STEP] }
     }
 
-    /// Reads on, 256 KiB or up to the tip. Damage is logged and remembered by the chain, and the scrub goes on behind it.
+    /// Reads on, 256 KiB or up to the tip. The chain logs and remembers damage, and the scrub goes on after it.
     pub fn step(&mut self) -> Scrubbed {
         let mut bytes = 0;
         while bytes < STEP as u64 {
@@ -53,7 +53,8 @@ impl Scrub {
             match self.read_on(STEP as u64 - bytes) {
                 Ok(read) => bytes += read,
                 Err(_) => {
-                    // The error is in the chain's log of damage, or it is one of the disk, which the next read may not have.
+                    // The error is in the chain's log of damage, or it is one of the disk, which the next read may not
+                    // have.
                     bytes += STEP as u64;
                     self.next_block();
                 }

@@ -78,7 +78,8 @@ pub(super) fn remove_old(directory: &Arc<dyn Directory>, keep: usize) -> Result<
     Ok(())
 }
 
-/// Copies the newest snapshot that is not above a height, if there is any. One that is removed meanwhile is passed over.
+/// Copies the newest snapshot that is not above a height, if there is any. One that is removed meanwhile is passed
+/// over.
 pub(super) fn copy_newest(from: &Arc<dyn Directory>, to: &Arc<dyn Directory>, most: u64) -> Result<(), Error> {
     for height in heights(from)?.into_iter().rev().filter(|height| *height <= most) {
         let name = name(height);

@@ -393,8 +393,8 @@ fn every_flipped_bit_is_noticed() {
     model.check(&open(&disk.root()).unwrap());
 }
 
-/// While a chain is served its files go bad: reads never return anything wrong, and name file and offset; the scrub finds
-/// what nobody reads.
+/// While a chain is served its files go bad: reads never return anything wrong, and name file and offset; the scrub
+/// finds what nobody reads.
 #[test]
 fn damage_under_a_chain_that_is_served_is_found() {
     let disk = SimulatedDisk::new(8);

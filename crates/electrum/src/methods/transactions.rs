@@ -92,7 +92,8 @@ pub fn merkle(client: &mut Client, call: &mut Call<'_>) -> Result {
     };
     let mut path = client.service.paths.of_transaction(&hash).map_err(|refusal| refused(refusal, elsewhere))?;
     if u64::from(path.locator.height) != height {
-        // Two blocks may have the same coinbase (BIP30), and the index has the later one. Other transactions are never repeated.
+        // Two blocks may have the same coinbase (BIP30), and the index has the later one. Other transactions are never
+        // repeated.
         let coinbase = Locator { height: height as u32, position: 0 };
         path = client.service.paths.of_locator(coinbase).map_err(|refusal| refused(refusal, elsewhere))?;
         if path.hash != hash {

@@ -1,8 +1,8 @@
 //! Copying a journal that another process may be writing to.
 //!
-//! The copy ends with the batch that the high-water mark named when the copying began: what is behind it is being written. A segment
-//! that is full is not written again while it has its name, so it is copied whole, and thrown away if it lost its name meanwhile:
-//! the writer prunes the oldest segments first and uses their files again.
+//! The copy ends with the batch that the high-water mark named when the copying began, as later ones may be incomplete.
+//! A full segment is not written again while it has its name. It is copied whole, and thrown away if it lost its name
+//! meanwhile: the writer prunes the oldest segments first and uses their files again.
 
 use storage::{Directory, Mode, copy_file};
 
@@ -12,20 +12,20 @@ use super::mark::{Mark, MarkRecord};
 use super::reader::Window;
 use super::segment;
 
-/// What a copy of a journal has.
+/// The range of a copied journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Sequence of the first operation, or of the next if there is none.
+    /// Sequence of the first operation; of the next in an empty copy.
     pub first_sequence: u64,
-    /// Sequence of the last operation; one less than the first if there is none.
+    /// Sequence of the last operation; one less than the first in an empty copy.
     pub last_sequence: u64,
 }
 
-/// Copies what is durable of the journal in `from` into the empty directory `to`.
+/// Copies the durable batches of the journal in `from` into the empty directory `to`.
 ///
 /// # Errors
-/// [`Error::NoMark`] if the journal was written by a program that kept no mark; [`Error::Pruned`] if the writer pruned what was being
-/// copied.
+/// [`Error::NoMark`] if the journal was written by a program that kept no mark; [`Error::Pruned`] if the writer pruned
+/// segments before they were copied.
 pub fn copy(from: &dyn Directory, to: &dyn Directory) -> Result<Copied, Error> {
     let no_mark = || Error::NoMark { path: from.path().into() };
     let mark = MarkRecord::read(from)?.ok_or_else(no_mark)?;

@@ -46,7 +46,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A node pruned segments faster than they were copied.
-    #[error("{}: the node pruned what was being copied: remove the copy and start again", path.display())]
+    #[error("{}: the node pruned segments before they were copied: remove the copy and start again", path.display())]
     Pruned {
         /// The directory.
         path: PathBuf,

@@ -1,9 +1,9 @@
 //! The high-water mark: how far the journal was durable, in a file beside the segments.
 //!
-//! The writer overwrites the mark after each sync and before anyone learns that the batch is durable, and never syncs it: that
-//! costs a write to the page cache. So the mark is exact after the process was killed. After a power failure it is as
-//! old as the kernel's last write-back of it, 30 s by default. It is a lower bound in any case: what it covers was
-//! synced before, and must be there.
+//! The writer overwrites the mark after each sync and before anyone learns that the batch is durable, and never syncs
+//! it: that costs a write to the page cache. So the mark is exact after the process was killed. After a power failure
+//! it is as old as the kernel's last write-back of it, 30 s by default. It is a lower bound in any case: everything up
+//! to it was synced before, and must be there.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) struct MarkRecord {
 /// A batch that was synced, with all before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Synced {
-    /// Number of the batch; 0 if there is none yet.
+    /// Number of the batch; 0 before the first.
     pub(super) number: u64,
     /// Sequence of the last operation up to it.
     pub(super) sequence: u64,
@@ -77,7 +77,7 @@ impl MarkRecord {
         checksum
     }
 
-    /// The mark in a journal's directory; `None` if there is none, or none that holds.
+    /// The mark in a journal's directory; `None` if it is missing or damaged.
     pub(super) fn read(directory: &dyn Directory) -> Result<Option<Self>, Error> {
         let file = match directory.open(NAME, Mode::Read) {
             Ok(file) => file,
@@ -120,7 +120,7 @@ fn identify(key: &[u8; 32]) -> [u8; 16] {
 pub(super) struct Mark {
     file: Arc<dyn File>,
     journal: [u8; 16],
-    /// Whether a write failed. The mark stays behind then, which is safe, and the failure is logged once.
+    /// Whether a write failed. The mark then lags, which is safe, and the failure is logged once.
     is_stuck: bool,
 }
 
@@ -142,7 +142,7 @@ impl Mark {
         }
         if let Err(error) = self.file.write_at(MarkRecord::new(self.journal, synced).as_bytes(), 0) {
             self.is_stuck = true;
-            tracing::warn!(%error, "the journal's high-water mark stays behind until the next start");
+            tracing::warn!(%error, "the journal's high-water mark lags until the next start");
         }
     }
 }

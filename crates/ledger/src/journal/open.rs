@@ -321,8 +321,8 @@ fn continues(header: &BatchHeader, position: &Position) -> bool {
         && header.previous == position.digest
 }
 
-/// Makes sure that no operation is missing at the end which the mark says was durable. A seal that is missing is noted in
-/// `torn`: it holds no operations.
+/// Makes sure that no operation is missing at the end which the mark says was durable. A seal that is missing is noted
+/// in `torn`: it holds no operations.
 fn check_mark(mark: &Synced, found: &[Found], end: &End, torn: &mut Option<Torn>) -> Result<(), Error> {
     let next = &end.position;
     if mark.number < next.number {

@@ -42,7 +42,7 @@ pub fn run(command: &ImportCommand, output: Output) -> Result<(), Error> {
 
 /// Imports Bitcoin blocks.
 pub fn bitcoin(path: &Path, data: &Path, network: Network, trust_first: bool, output: Output) -> Result<Report, Error> {
-    // Before the data directory is made: a wrong path should leave none behind.
+    // Before the data directory is made: a wrong path should not leave one.
     let files = BlockFiles::find(path, network).map_err(Error::other)?;
     check_files(&files).map_err(Error::other)?;
     let data = layout::open(data).map_err(Error::other)?;

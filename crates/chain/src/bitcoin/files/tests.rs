@@ -22,7 +22,7 @@ fn read(bytes: &[u8], key: Key) -> Result<Vec<Vec<u8>>, FrameError> {
     skipped.map_or(Ok(blocks), Err)
 }
 
-/// The frames that `is_block` accepts, and the first thing that is wrong behind the last of them.
+/// The frames that `is_block` accepts, and the first error.
 fn read_with(bytes: &[u8], key: Key, is_block: impl Fn(&[u8]) -> bool) -> (Vec<Vec<u8>>, Option<FrameError>) {
     let mut reader = BlockReader::new(bytes, NETWORK, key);
     let (mut blocks, mut first) = (Vec::new(), None);
@@ -56,7 +56,8 @@ proptest! {
         let _ = read_with(&bytes, key, |_| false);
     }
 
-    /// Whatever lies between blocks, blocks come back: junk, pieces of frames, and frames that are cut short by the next one.
+    /// Whatever lies between blocks, blocks come back: junk, pieces of frames, and frames that are cut short by the
+    /// next one.
     #[test]
     fn blocks_come_back_from_between_junk(
         parts in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..300), any::<bool>(), 81..500_usize), 1..8),
