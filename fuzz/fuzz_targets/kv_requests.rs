@@ -3,7 +3,7 @@
 
 use kv::protocol::ascii::{self, Command};
 use kv::protocol::binary::{self, Parsed};
-use kv::protocol::{meta, udp};
+use kv::protocol::{login, meta, udp};
 use kv::store::MAX_KEY;
 use libfuzzer_sys::fuzz_target;
 
@@ -31,6 +31,13 @@ fuzz_target!(|bytes: &[u8]| {
         Parsed::Refused { whole: Some(whole), .. } => assert!(whole >= binary::HEADER as u64),
         Parsed::Refused { whole: None, .. } | Parsed::BadMagic => {}
     }
+    if let Some((name, password)) = login::credentials(bytes) {
+        assert!(!name.is_empty() && !password.is_empty() && name.len() + password.len() < bytes.len());
+    }
+    if let Some((name, password)) = login::plain(bytes) {
+        assert!(!name.contains(&0) && !password.contains(&0) && name.len() + password.len() + 2 <= bytes.len());
+    }
+    assert!(login::value_len(bytes).is_none_or(|_| bytes.windows(3).any(|word| word == b"set")));
     if let Some((frame, requests)) = udp::parse(bytes) {
         let mut whole = Vec::new();
         for (n, (frame, part)) in udp::datagrams(frame.request, requests, 60).into_iter().flatten().enumerate() {

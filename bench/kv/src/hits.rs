@@ -70,7 +70,7 @@ pub fn ratio(server: SocketAddr, mix: Mix, items: u32, requests: usize) -> io::R
 }
 
 /// Takes a reply, and tells whether it has an item.
-fn reply(reader: &mut BufReader<TcpStream>) -> io::Result<bool> {
+pub fn reply(reader: &mut BufReader<TcpStream>) -> io::Result<bool> {
     let mut line = String::new();
     reader.read_line(&mut line)?;
     if line == "END\r\n" {

@@ -9,6 +9,7 @@ mod paced;
 mod processor;
 mod program;
 mod protocol;
+mod shift;
 mod udp;
 
 use std::{error::Error, net::SocketAddr, time::Duration};
@@ -191,6 +192,9 @@ fn compare_udp(arguments: &Arguments, processes: [u32; 2], time: Duration) -> Re
     Ok(())
 }
 
+/// How long large items are asked for after small ones filled the store, for each second of a measurement.
+const SHIFT: Duration = Duration::from_secs(120);
+
 /// Requests of which hits are counted, for each item.
 const REQUESTS: usize = 4;
 
@@ -204,6 +208,12 @@ fn compare_hits(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         println!("{name:34} {ours:12.2} {theirs:12.2} {:8.3}", ours / theirs);
         Figure { name: &name, value: ours, unit: "x", peer: Some(("memcached", theirs)) }.record();
     }
+    let time = SHIFT.mul_f64(arguments.seconds);
+    let ratio = |server| shift::ratio(server, arguments.items, time).map(|ratio| ratio * 100.0);
+    let (ours, theirs) = (ratio(arguments.turnpike)?, ratio(arguments.memcached)?);
+    let name = "hits, large items after small ones";
+    println!("{name:34} {ours:12.2} {theirs:12.2} {:8.3}", ours / theirs);
+    Figure { name, value: ours, unit: "x", peer: Some(("memcached", theirs)) }.record();
     Ok(())
 }
 

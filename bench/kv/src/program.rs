@@ -35,17 +35,7 @@ pub fn nanoseconds(keys: u32, value: usize, rounds: usize) -> Result<Vec<f64>, B
     for number in 0..keys {
         let name = bench_key(number);
         let key = store.key(&name);
-        let write = store::Write {
-            mode: store::Mode::Set,
-            key: key.bytes,
-            hash: key.hash,
-            flags: 0,
-            expires: 0,
-            value: &value,
-            cas: 0,
-            stale: false,
-            binary_key: false,
-        };
+        let write = store::Write::new(store::Mode::Set, key, &value);
         store.shard(key.hash).write(&write, now);
         store.mirror(key, now);
     }

@@ -16,3 +16,4 @@ pub mod session;
 pub mod store;
 pub mod tls;
 pub mod turn;
+pub mod users;

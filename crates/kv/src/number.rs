@@ -1,5 +1,4 @@
-//! Decimal numbers as memcached reads them, which is C's `strtoull` with a check behind it: a sign may stand in front, and
-//! what follows the digits must be white space.
+//! Decimal numbers as memcached reads them: a sign may stand in front, and what follows the digits must be white space.
 
 /// Most digits of a number.
 pub const DIGITS: usize = 20;
@@ -25,16 +24,14 @@ fn parse(text: &[u8]) -> Option<(bool, u64)> {
     Some((negative, value))
 }
 
-/// A number of 64 bits without a sign. A small one may have one nevertheless, and then wraps around.
+/// A number of 64 bits that is not negative. memcached takes large negative ones, and has them wrap around.
 pub fn unsigned(text: &[u8]) -> Option<u64> {
-    let (negative, value) = parse(text)?;
-    let number = if negative { value.wrapping_neg() } else { value };
-    (!negative || number.cast_signed() >= 0).then_some(number)
+    parse(text).filter(|(negative, _)| !negative).map(|(_, value)| value)
 }
 
-/// A number of 32 bits without a sign: the low bits of one of 64.
+/// A number of 32 bits that is not negative.
 pub fn unsigned_32(text: &[u8]) -> Option<u32> {
-    unsigned(text).map(|number| number as u32)
+    unsigned(text).and_then(|number| number.try_into().ok())
 }
 
 /// A number of 32 bits with a sign: the low bits of one of 64.
@@ -71,13 +68,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_memcached_takes() {
-        let cases: [(&[u8], Option<u64>); 14] = [
+    fn numbers_with_signs_and_limits() {
+        let cases: [(&[u8], Option<u64>); 16] = [
             (b"0", Some(0)),
             (b"18446744073709551615", Some(u64::MAX)),
             (b"18446744073709551616", None),
             (b"-1", None),
-            (b"-18446744073709551615", Some(1)),
+            (b"-18446744073709551615", None),
+            (b"-9223372036854775809", None),
+            (b"-0", None),
             (b"+7", Some(7)),
             (b"\t7", Some(7)),
             (b"7 x", Some(7)),
@@ -95,7 +94,8 @@ mod tests {
         assert_eq!(signed_32(b"2147483648"), Some(i32::MIN));
         assert_eq!(signed_32(b"9223372036854775808"), None);
         assert_eq!(signed_32(b"-9223372036854775808"), Some(0));
-        assert_eq!(unsigned_32(b"4294967296"), Some(0));
+        assert_eq!(unsigned_32(b"4294967295"), Some(u32::MAX));
+        assert_eq!(unsigned_32(b"4294967296"), None);
     }
 
     proptest! {

@@ -10,10 +10,11 @@ use std::sync::{
 
 use nic::Waker;
 
-use crate::{clock::Seconds, store::Store, tls::Tls};
+use crate::{clock::Seconds, store::Store, tls::Tls, users::Users};
 
-/// What `version` tells: memcached's version whose protocol this is, since clients look at it to know what they may send.
-pub const VERSION: &str = "1.6.18-turnpike";
+/// What `version` replies: the version of memcached whose protocol this is. Clients compare it to know what they may send, and
+/// take anything after the numbers for a version that comes before.
+pub const VERSION: &str = "1.6.27";
 
 /// What requests may do.
 #[derive(Clone, Debug)]
@@ -87,6 +88,8 @@ pub struct Counts {
     pub memory_kicks: AtomicU64,
     /// Connections that were closed as a request or a handshake took too long.
     pub slow_kicks: AtomicU64,
+    pub auth_cmds: AtomicU64,
+    pub auth_errors: AtomicU64,
     pub cmd_flush: AtomicU64,
     pub bytes_read: AtomicU64,
     pub bytes_written: AtomicU64,
@@ -105,6 +108,7 @@ pub struct Service {
     tls: Option<Tls>,
     /// Most connections at once: `settings.connections` until it is reloaded.
     connection_limit: AtomicUsize,
+    users: Option<Users>,
     stopping: AtomicBool,
     /// Of the threads that are to notice.
     wakers: Mutex<Vec<Waker>>,
@@ -120,6 +124,7 @@ impl Service {
             settings,
             counts: Counts::default(),
             tls: None,
+            users: None,
             stopping: AtomicBool::new(false),
             wakers: Mutex::default(),
         }
@@ -145,6 +150,35 @@ impl Service {
         self.connection_limit.store(connections, Relaxed);
     }
 
+    /// Requires a login on every connection.
+    pub fn with_users(self, users: Users) -> Self {
+        Self { users: Some(users), ..self }
+    }
+
+    /// Who may log in, where a login is required.
+    pub fn users(&self) -> Option<&Users> {
+        self.users.as_ref()
+    }
+
+    /// Reads the users again, for logins to come, and logs the outcome.
+    pub fn reload_users(&self) {
+        match self.users().map(Users::reload) {
+            Some(Ok(())) => tracing::info!("read the users of the key-value store again"),
+            Some(Err(error)) => tracing::error!("the users of the key-value store stay as they are: {error}"),
+            None => {}
+        }
+    }
+
+    /// Whether a login with a name and a password succeeds, if it has them. Where none is required, none does.
+    pub(crate) fn authenticate(&self, credentials: Option<(&[u8], &[u8])>) -> bool {
+        self.counts.auth_cmds.fetch_add(1, Relaxed);
+        let is_user =
+            |(name, password): (&[u8], &[u8])| self.users().is_some_and(|users| users.contains(name, password));
+        let is_user = credentials.is_some_and(is_user);
+        self.counts.auth_errors.fetch_add(u64::from(!is_user), Relaxed);
+        is_user
+    }
+
     /// Flushes all items, at the moment of an expiry time. Gives false if that is not allowed.
     pub(crate) fn flush(&self, delay: i64, now: Seconds) -> bool {
         self.counts.cmd_flush.fetch_add(1, Relaxed);
@@ -166,6 +200,8 @@ impl Service {
             &counts.idle_kicks,
             &counts.memory_kicks,
             &counts.slow_kicks,
+            &counts.auth_cmds,
+            &counts.auth_errors,
             &counts.cmd_flush,
             &counts.bytes_read,
             &counts.bytes_written,

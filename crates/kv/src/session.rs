@@ -7,7 +7,12 @@ use std::sync::Arc;
 
 use crate::{
     clock::Seconds,
-    execute::{ascii, stats, walk::Walk},
+    execute::{
+        ascii,
+        login::{self, Attempt},
+        stats,
+        walk::Walk,
+    },
     protocol::{
         ERROR, Refusal, Words,
         ascii::{Command, parse},
@@ -70,6 +75,8 @@ pub struct Session {
     walk: Option<Walk>,
     /// Whether requests that are not complete are refused.
     refuses: bool,
+    /// Whether a login is required that did not succeed yet.
+    locked: bool,
 }
 
 /// Where a `get` goes on, in the bytes from its line on.
@@ -97,6 +104,7 @@ impl Session {
             get: None,
             walk: None,
             refuses: false,
+            locked: service.users().is_some(),
         }
     }
 
@@ -192,7 +200,8 @@ impl Session {
         let from = self.scanned.min(input.len());
         let Some(end) = memchr::memchr(b'\n', &input[from..]).map(|end| from + end) else {
             self.scanned = input.len();
-            return if self.refuses { Step::Close } else { unfinished(input) };
+            let closes = self.refuses || self.locked && input.len() > LONGEST_LINE;
+            return if closes { Step::Close } else { unfinished(input) };
         };
         self.scanned = 0;
         let line = match input[..end] {
@@ -202,6 +211,16 @@ impl Session {
         };
         let after = end + 1;
         let service = &self.service;
+        if self.locked {
+            let (attempt, is_in) = login::text(service, line, input, after, out);
+            self.locked = !is_in;
+            return match attempt {
+                Attempt::Done(count) => Step::Done(count),
+                Attempt::More(_) if self.refuses => Step::Close,
+                Attempt::More(wanted) => Step::More(wanted),
+                Attempt::Close => Step::Close,
+            };
+        }
         match parse(line) {
             Ok(Command::Get { keys, cas, touch }) => {
                 let (end, get) = (line.len(), ascii::Get { keys, cas, touch });

@@ -4,15 +4,14 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use turnpike_kv::store::{Config, Mode, NotChanged, Store, Stored, Write};
+use turnpike_kv::store::{Arithmetic, Config, Mode, NotChanged, Store, Stored, Write};
 
 fn store(memory: usize) -> Store {
     Store::new(Config { memory, largest_item: 1 << 20, evict: true, threads: 1 }).unwrap()
 }
 
 fn write<'a>(store: &Store, mode: Mode, key: &'a [u8], value: &'a [u8]) -> Write<'a> {
-    let hash = store.key(key).hash;
-    Write { mode, key, hash, flags: 7, expires: 0, value, cas: 0, stale: false, binary_key: false }
+    Write { flags: 7, ..Write::new(mode, store.key(key), value) }
 }
 
 fn read(store: &Store, key: &[u8], now: u32) -> Option<Vec<u8>> {
@@ -119,7 +118,7 @@ proptest! {
                 Step::Add(number, by) => {
                     let key = key(number);
                     let hash = store.key(&key).hash;
-                    let changed = store.shard(hash).add(&key, hash, true, by, 0, now);
+                    let changed = store.shard(hash).add(store.key(&key), &Arithmetic { increment: true, delta: by, cas: 0, new_cas: None }, now);
                     match model.get_mut(&number) {
                         None => prop_assert_eq!(changed, Err(NotChanged::NotFound)),
                         Some((value, _)) => match turnpike_kv::number::unsigned(value) {
@@ -254,4 +253,79 @@ fn what_is_used_again_outlives_a_scan() {
     }
     let kept = hot.iter().filter(|key| read(&store, key.as_bytes(), 5).is_some()).count();
     assert!(kept == hot.len(), "{kept} of {} are left", hot.len());
+}
+
+/// Reads an item that is stored where it is missing, as a program with a database does. Returns whether it was there.
+fn fetch(store: &Store, key: &str, value: &[u8], now: u32) -> bool {
+    let hit = read(store, key.as_bytes(), now).is_some();
+    if !hit {
+        put(store, &write(store, Mode::Set, key.as_bytes(), value), now);
+    }
+    hit
+}
+
+/// A store gets twice the small items that fit. One in `step` of them is read all the while. Then large items are asked
+/// for that need 60 % of the memory. Returns the share of them that was found in the second minute.
+fn hits_beside_small_items_in_use(step: usize) -> f64 {
+    const MEMORY: usize = 4 << 20;
+    const LARGE: usize = 10_000;
+    let store = store(MEMORY);
+    let small = Vec::from_iter((0..MEMORY / 80).map(|n| format!("small{n:07}")));
+    let in_use = |store: &Store, stored: usize, now| {
+        small[..stored].iter().step_by(step).for_each(|key| {
+            fetch(store, key, &[1; 100], now);
+        });
+    };
+    for (n, key) in small.iter().enumerate() {
+        fetch(&store, key, &[1; 100], 10);
+        if n.is_multiple_of(2000) {
+            in_use(&store, n, 10);
+        }
+    }
+    let large = Vec::from_iter((0..MEMORY * 6 / 10 / LARGE).map(|n| format!("large{n}")));
+    let (mut hits, mut gets, mut random) = (0, 0, 1_u64);
+    for half_second in 0..240 {
+        let now = 10 + half_second / 2;
+        in_use(&store, small.len(), now);
+        for _ in 0..250 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let hit = fetch(&store, &large[(random >> 33) as usize % large.len()], &[2; LARGE], now);
+            gets += u32::from(half_second >= 120);
+            hits += u32::from(half_second >= 120 && hit);
+        }
+    }
+    f64::from(hits) / f64::from(gets)
+}
+
+#[test]
+fn small_items_that_nobody_reads_go_for_large_ones_whatever_lies_between_them() {
+    for step in [200, 20] {
+        let ratio = hits_beside_small_items_in_use(step);
+        assert!(ratio > 0.8, "{ratio:.3} of the large items were found, with one small item in {step} in use");
+    }
+}
+
+#[test]
+fn replies_refer_to_the_right_values_whatever_numbers_clients_choose() {
+    let store = store(8 << 20);
+    let values = [vec![1; 100_000], vec![2; 100_000]];
+    let [first, second] = [&b"first"[..], b"second"].map(|key| store.key(key));
+    for (key, value) in [first, second].into_iter().zip(&values) {
+        let write = Write { new_cas: Some(7), ..Write::new(Mode::Set, key, value) };
+        assert_eq!(put(&store, &write, 5), Stored::Stored(7));
+    }
+    let mut shard = store.shard(first.hash);
+    let held = [first, second].map(|key| {
+        let item = shard.peek(key.bytes, key.hash, 5).unwrap();
+        [shard.hold(item), shard.hold(item)]
+    });
+    // One of them changes while replies refer to it.
+    shard.delete_key(first.bytes, first.hash, 5);
+    for (numbers, value) in held.iter().zip(&values) {
+        for number in numbers {
+            let mut read = Vec::new();
+            assert!(shard.read_held(*number, 0, value.len(), &mut read) && read == *value);
+            shard.release_held(*number);
+        }
+    }
 }

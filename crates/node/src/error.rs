@@ -58,6 +58,9 @@ pub enum Error {
     /// The key-value store has no TLS.
     #[error("the key-value store cannot speak TLS: {0}")]
     KvTls(#[from] kv::tls::Error),
+    /// The users of the key-value store cannot be read.
+    #[error(transparent)]
+    KvUsers(#[from] kv::users::Error),
     /// The key-value store cannot be served.
     #[error("the key-value store: {0}")]
     Kv(#[from] kv::server::Error),

@@ -7,6 +7,7 @@ use kv::{
     service::{Allowed, Service, Settings},
     store::{self, Cold, Start, Store},
     tls::Tls,
+    users::Users,
 };
 
 use crate::{
@@ -23,6 +24,16 @@ pub fn start(config: &Kv) -> Result<Server, Error> {
     if let Some(files) = config.tls.files() {
         let now = service.store.clock().now();
         service = service.secured(Tls::load(files, now)?);
+    }
+    if config.has_logins() {
+        service = service.with_users(Users::load(&config.auth_file)?);
+    }
+    for address in config.open_addresses() {
+        tracing::warn!(
+            %address,
+            "whoever reaches the key-value store can read and change all items; listen on 127.0.0.1, require logins (-Y, \
+             kv.auth_file) or clients' certificates (ssl_verify_mode=2, kv.tls.clients), or filter the address"
+        );
     }
     let server = server::Config {
         tcp: config.listen.clone(),

@@ -60,6 +60,7 @@ impl Node {
         if let Some(server) = &self.kv {
             let service = server.service();
             service.set_connection_limit(fitted.kv.connections);
+            service.reload_users();
             if let Some(tls) = service.tls() {
                 log_result("kv.tls", tls.reload(service.store.clock().now()));
             }

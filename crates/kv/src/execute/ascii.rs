@@ -11,7 +11,7 @@ use crate::{
     },
     replies::{LONG, Replies},
     service::{Service, VERSION},
-    store::{self, Key, Mode, NotChanged, PREFETCHED, Stored},
+    store::{self, Arithmetic, Key, Mode, NotChanged, PREFETCHED, Stored},
     turn::Turn,
 };
 
@@ -81,15 +81,10 @@ pub fn write(service: &Service, write: &Write<'_>, value: &[u8], out: &mut Vec<u
             let key = store.key(write.key);
             let stored = store.shard(key.hash).write(
                 &store::Write {
-                    mode: write.mode,
-                    key: key.bytes,
-                    hash: key.hash,
                     flags: write.flags,
                     expires: store.clock().expiry(write.expiry.into(), now),
-                    value,
                     cas: write.cas,
-                    stale: false,
-                    binary_key: false,
+                    ..store::Write::new(write.mode, key, value)
                 },
                 now,
             );
@@ -192,7 +187,8 @@ fn arithmetic(
     now: Seconds,
 ) {
     let key = service.store.key(key);
-    let changed = service.store.shard(key.hash).add(key.bytes, key.hash, increment, delta, 0, now);
+    let change = Arithmetic { increment, delta, cas: 0, new_cas: None };
+    let changed = service.store.shard(key.hash).add(key, &change, now);
     let error = match changed {
         Ok((_, number)) => {
             if !quiet {

@@ -11,7 +11,7 @@ use crate::{
     protocol::binary::{Command, Request, Status},
     replies::{LONG, Replies},
     service::{Service, VERSION},
-    store::{Mode, NotChanged, Stored, Write},
+    store::{Arithmetic, Mode, NotChanged, Stored, Write},
 };
 
 /// What is next on the connection.
@@ -124,15 +124,10 @@ fn write(service: &Service, request: &Request<'_>, mode: Mode, out: &mut Vec<u8>
     // A number to compare with makes the others comparisons.
     let compares = cas != 0 && matches!(mode, Mode::Set | Mode::Add | Mode::Replace);
     let write = Write {
-        mode: if compares { Mode::Cas } else { mode },
-        key: key.bytes,
-        hash: key.hash,
         flags: extra(request, 0),
         expires: expiry(service, extra(request, 4), now),
-        value: request.value,
         cas,
-        stale: false,
-        binary_key: false,
+        ..Write::new(if compares { Mode::Cas } else { mode }, key, request.value)
     };
     let stored = store.shard(key.hash).write(&write, now);
     let status = match (stored, write.mode) {
@@ -164,7 +159,8 @@ fn arithmetic(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: 
     let increment = request.command == Command::Increment;
     let (delta, initial, time) = (extra_64(request, 0), extra_64(request, 8), extra(request, 16));
     let mut shard = store.shard(key.hash);
-    let changed = shard.add(key.bytes, key.hash, increment, delta, request.header.cas.get(), now);
+    let change = Arithmetic { increment, delta, cas: request.header.cas.get(), new_cas: None };
+    let changed = shard.add(key, &change, now);
     let (number, cas) = match changed {
         Ok((item, number)) => (number, shard.header(item).cas),
         Err(NotChanged::NotNumeric) => return finish(request, Status::NotNumeric, 0, out),
@@ -173,17 +169,8 @@ fn arithmetic(service: &Service, request: &Request<'_>, out: &mut Vec<u8>, now: 
         Err(NotChanged::NotFound) if time == NOT_MADE => return finish(request, Status::NotFound, 0, out),
         Err(NotChanged::NotFound) => {
             let mut digits = [0; number::DIGITS];
-            let write = Write {
-                mode: Mode::Add,
-                key: key.bytes,
-                hash: key.hash,
-                flags: 0,
-                expires: expiry(service, time, now),
-                value: number::format(initial, &mut digits),
-                cas: 0,
-                stale: false,
-                binary_key: false,
-            };
+            let value = number::format(initial, &mut digits);
+            let write = Write { expires: expiry(service, time, now), ..Write::new(Mode::Add, key, value) };
             match shard.write(&write, now) {
                 Stored::Stored(cas) => (initial, cas),
                 Stored::NoMemory | Stored::TooLarge => return finish(request, Status::NoMemory, 0, out),

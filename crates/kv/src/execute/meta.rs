@@ -6,7 +6,7 @@ use crate::{
     protocol::meta::{Command, Verb, encode},
     replies::{LONG, Replies},
     service::Service,
-    store::{Header, Item, Mode, NotChanged, Shard, Stored, Write, mark},
+    store::{Arithmetic, Header, Item, Mode, NotChanged, Shard, Stored, Write, mark},
 };
 
 /// Executes a command that has no value. Gives what is wrong with it, where something is.
@@ -29,17 +29,11 @@ pub fn execute(
 
 /// A write of nothing to a command's key.
 fn empty<'a>(service: &Service, command: &Command<'a>, expiry: i32, now: Seconds) -> Write<'a> {
-    let key = service.store.key(command.key);
     Write {
-        mode: Mode::Set,
-        key: key.bytes,
-        hash: key.hash,
-        flags: 0,
         expires: service.store.clock().expiry(expiry.into(), now),
-        value: &[],
-        cas: 0,
-        stale: false,
+        new_cas: command.flags.new_cas,
         binary_key: command.flags.binary_key,
+        ..Write::new(Mode::Set, service.store.key(command.key), &[])
     }
 }
 
@@ -122,15 +116,23 @@ pub fn set(service: &Service, command: &Command<'_>, mode: Mode, value: &[u8], o
         return;
     };
     let flags = &command.flags;
+    let joins = matches!(mode, Mode::Append | Mode::Prepend);
+    let vivify = flags.vivify.filter(|_| joins);
     let write = Write {
         mode,
         flags: flags.client_flags,
         value,
         cas: flags.cas.unwrap_or(0),
+        vivify: vivify.map(|expiry| service.store.clock().expiry(expiry.into(), now)),
         stale: flags.invalidate,
         ..empty(service, command, flags.expiry.unwrap_or(0), now)
     };
-    let stored = service.store.shard(write.hash).write(&write, now);
+    let mut shard = service.store.shard(write.hash);
+    let stored = shard.write(&write, now);
+    // A joined value is longer than the one that was sent.
+    let joined = shard.peek(write.key, write.hash, now).filter(|_| joins && matches!(stored, Stored::Stored(_)));
+    let len = joined.map_or(value.len() as u64, |item| shard.header(item).value_len.into());
+    drop(shard);
     let (code, cas) = match stored {
         Stored::Stored(_) if flags.quiet => return,
         Stored::Stored(cas) => ("HD", cas),
@@ -144,6 +146,7 @@ pub fn set(service: &Service, command: &Command<'_>, mode: Mode, value: &[u8], o
     for word in command.flag_words() {
         match word[0] {
             b'c' => tell(out, b'c', cas),
+            b's' => tell(out, b's', len),
             _ => echo(command, [word].into_iter(), out),
         }
     }
@@ -166,16 +169,28 @@ fn delete(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seco
             "EX"
         }
         Some(item) => {
-            if flags.invalidate {
-                if let Some(expiry) = flags.expiry {
-                    shard.set_expiry(item, store.clock().expiry(expiry.into(), now));
+            if flags.remove_value {
+                let emptied = tombstone(service, command, shard.header(item).cas, now);
+                if !matches!(shard.rewrite(&emptied, now), Stored::Stored(_)) {
+                    return out.extend_from_slice(b"SERVER_ERROR out of memory\r\n");
                 }
-                // The next one to read it is to compute the value again.
-                shard.set_marks(item, mark::STALE, mark::WON);
-                shard.renumber(item);
-            } else {
-                shard.counters.delete_hits += 1;
-                shard.delete(item);
+            }
+            match shard.peek(key.bytes, key.hash, now) {
+                Some(item) if flags.invalidate => {
+                    if let Some(expiry) = flags.expiry {
+                        shard.set_expiry(item, store.clock().expiry(expiry.into(), now));
+                    }
+                    // The next one to read it is to compute the value again.
+                    shard.set_marks(item, mark::STALE, mark::WON);
+                    shard.renumber(item, flags.new_cas);
+                }
+                Some(item) => {
+                    shard.counters.delete_hits += 1;
+                    if !flags.remove_value {
+                        shard.delete(item);
+                    }
+                }
+                None => {}
             }
             if flags.quiet {
                 return;
@@ -188,22 +203,26 @@ fn delete(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seco
     out.extend_from_slice(b"\r\n");
 }
 
+/// The item that `md` with `x` leaves: no value, and the number that it had, or the one that the client chose.
+fn tombstone<'a>(service: &Service, command: &Command<'a>, cas: u64, now: Seconds) -> Write<'a> {
+    let flags = &command.flags;
+    Write {
+        flags: flags.client_flags,
+        new_cas: flags.new_cas.or(Some(cas)),
+        ..empty(service, command, flags.expiry.unwrap_or(0), now)
+    }
+}
+
 fn arithmetic(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: Seconds) -> Result<(), &'static str> {
     let store = &service.store;
     let key = store.key(command.key);
     let flags = &command.flags;
     let increment = flags.increments().ok_or("CLIENT_ERROR invalid mode for ma M token")?;
     let mut shard = store.shard(key.hash);
-    let delta = flags.delta.unwrap_or(1);
-    let changed = shard.add(key.bytes, key.hash, increment, delta, flags.cas.unwrap_or(0), now);
+    let (delta, cas) = (flags.delta.unwrap_or(1), flags.cas.unwrap_or(0));
+    let changed = shard.add(key, &Arithmetic { increment, delta, cas, new_cas: flags.new_cas }, now);
     let mut created = false;
     let (item, number) = match changed {
-        Ok(changed) if flags.quiet => {
-            if let Some(expiry) = flags.expiry {
-                shard.set_expiry(changed.0, store.clock().expiry(expiry.into(), now));
-            }
-            return Ok(());
-        }
         Ok(changed) => changed,
         Err(NotChanged::NotNumeric) => return Err("CLIENT_ERROR cannot increment or decrement non-numeric value"),
         Err(NotChanged::NoMemory) => return Err("SERVER_ERROR out of memory"),
@@ -223,6 +242,7 @@ fn arithmetic(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: 
             return Ok(());
         }
     };
+    let start = out.len();
     let mut digits = [0; number::DIGITS];
     let digits = number::format(number, &mut digits);
     if flags.value {
@@ -246,6 +266,9 @@ fn arithmetic(service: &Service, command: &Command<'_>, out: &mut Vec<u8>, now: 
     if flags.value {
         out.extend_from_slice(digits);
         out.extend_from_slice(b"\r\n");
+    }
+    if flags.quiet {
+        out.truncate(start);
     }
     Ok(())
 }

@@ -3,6 +3,8 @@
 pub mod ascii;
 pub mod binary;
 pub mod binary_reply;
+mod compatible_stats;
+pub mod login;
 pub mod meta;
 pub mod stats;
 pub mod walk;

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{
     binary_reply::{refuse, reply},
+    compatible_stats,
     walk::{Purpose, Walk},
 };
 use crate::{
@@ -13,9 +14,10 @@ use crate::{
         Words,
         binary::{Request, Status},
     },
-    service::{Service, VERSION},
+    service::{Allowed, Service, VERSION},
     store::ClassUse,
     tls::Tls,
+    users::Users,
 };
 
 /// Replies to `stats` with what is behind it, or begins to.
@@ -111,6 +113,8 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("cmd_get", counters.get_hits + counters.get_misses);
     number("cmd_flush", counts.cmd_flush.load(Relaxed));
     counters.iter().for_each(|(name, value)| number(name, value));
+    number("auth_cmds", counts.auth_cmds.load(Relaxed));
+    number("auth_errors", counts.auth_errors.load(Relaxed));
     number("idle_kicks", counts.idle_kicks.load(Relaxed));
     number("memory_kicks", counts.memory_kicks.load(Relaxed));
     number("slow_kicks", counts.slow_kicks.load(Relaxed));
@@ -132,6 +136,7 @@ fn general(service: &Service, now: Seconds, stat: &mut impl FnMut(&str, &str)) {
     number("hash_bytes", sum(crate::store::Shard::overhead_bytes));
     number("bytes", sum(crate::store::Shard::used_bytes));
     number("curr_items", sum(crate::store::Shard::len));
+    compatible_stats::general(service, &mut number);
 }
 
 /// Seconds that the program ran, for itself and in the kernel (proc(5), `/proc/pid/stat`); 0 where the system does not tell.
@@ -152,12 +157,15 @@ fn settings(service: &Service, stat: &mut impl FnMut(&str, &str)) {
     stat("evictions", if config.evict { "on" } else { "off" });
     stat("num_threads", &config.threads.to_string());
     stat("cas_enabled", "yes");
-    stat("auth_enabled_sasl", "no");
-    stat("auth_enabled_ascii", "no");
+    let users = |spoken: bool| service.users().filter(|_| spoken).map(Users::path);
+    stat("auth_enabled_sasl", yes(users(settings.protocol != Allowed::Ascii).is_some()));
+    let file = users(settings.protocol != Allowed::Binary).map_or("no".into(), |path| path.display().to_string());
+    stat("auth_enabled_ascii", &file);
     stat("item_size_max", &config.largest_item.to_string());
     stat("flush_enabled", yes(settings.flush));
     stat("dump_enabled", yes(settings.dump));
     stat("shutdown_command", yes(settings.shutdown));
+    compatible_stats::settings(service, stat);
     tls(service, stat);
     settings.told.iter().for_each(|(name, value)| stat(name, value));
 }

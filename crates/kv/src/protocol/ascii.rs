@@ -174,9 +174,8 @@ fn write(line: &[u8], mode: Mode) -> Result<Command<'_>, Refusal> {
     }
     let flags = unsigned_32(words[2]).ok_or(refusal)?;
     let expiry = signed_32(words[3]).ok_or(refusal)?;
-    let len = signed_32(words[4]).ok_or(refusal)?;
+    let len = value_len(words[4]).ok_or(refusal)?;
     let cas = if mode == Mode::Cas { unsigned(words[5]).ok_or(refusal)? } else { 0 };
-    let len = value_len(len).ok_or(refusal)?;
     Ok(Command::Write(Write { mode, key, flags, expiry, len, cas, quiet }))
 }
 

@@ -11,6 +11,9 @@ pub const REQUEST: u8 = 0x80;
 /// The first byte of a reply.
 pub const REPLY: u8 = 0x81;
 
+/// The command that begins a login by SASL; the one after it continues.
+pub const SASL_START: u8 = 0x21;
+
 /// Bytes of a header.
 pub const HEADER: usize = size_of::<Header>();
 
@@ -222,7 +225,7 @@ fn command(opcode: u8) -> Option<(Command, bool)> {
         0x1d => (get(false, true), false),
         0x1e => (get(false, true), true),
         0x20 => (Command::SaslList, false),
-        0x21 | 0x22 => (Command::Sasl, false),
+        SASL_START | 0x22 => (Command::Sasl, false),
         0x23 => (get(true, true), false),
         0x24 => (get(true, true), true),
         _ => return None,

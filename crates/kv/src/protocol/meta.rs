@@ -91,6 +91,10 @@ pub struct Flags {
     pub client_flags: u32,
     /// `C`: the number that the item must have.
     pub cas: Option<u64>,
+    /// `E`: the number that the item gets.
+    pub new_cas: Option<u64>,
+    /// `x`: the value is to go, and the item to stay.
+    pub remove_value: bool,
     /// `M`: the mode's letter, or 0.
     pub mode: u8,
     /// `J`: the number to begin with.
@@ -122,7 +126,7 @@ pub fn parse<'a>(verb: Verb, line: &'a [u8], scratch: &'a mut Scratch) -> Result
         return Err(Refusal::new(reason));
     }
     let (len, first) = match verb {
-        Verb::Set => (signed_32(words[2]).and_then(value_len).ok_or(BAD_LINE)?, 3),
+        Verb::Set => (value_len(words[2]).ok_or(BAD_LINE)?, 3),
         _ => (0, 2),
     };
     let mut command = Command { key, len, flags: Flags::default(), words: [&[]; MOST_WORDS], count: 0 };
@@ -214,13 +218,15 @@ fn flags<'a>(words: impl Iterator<Item = &'a [u8]>) -> Result<Flags, &'static st
             b'u' => flags.no_update = true,
             b'q' => flags.quiet = true,
             b'I' => flags.invalidate = true,
+            b'x' => flags.remove_value = true,
             b'F' => match unsigned_32(token) {
                 Some(number) => flags.client_flags = number,
                 None => wrong = wrong.or(Some(BAD_LINE.reason)),
             },
-            b'C' => match unsigned(token) {
-                Some(number) => flags.cas = Some(number),
+            b'C' | b'E' => match unsigned(token) {
                 None => wrong = Some(BAD_TOKEN),
+                number if letter == b'C' => flags.cas = number,
+                number => flags.new_cas = number,
             },
             b'M' => match token {
                 [mode] => flags.mode = *mode,

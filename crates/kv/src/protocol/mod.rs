@@ -2,15 +2,18 @@
 
 pub mod ascii;
 pub mod binary;
+pub mod login;
 pub mod meta;
 pub mod udp;
+
+use crate::number::unsigned_32;
 
 /// Words that a line is looked at for; what is behind them no command has.
 pub const MOST_WORDS: usize = 23;
 
 /// A length that a value may have: two bytes follow it, and 32 bits hold the sum.
-fn value_len(len: i32) -> Option<usize> {
-    usize::try_from(len).ok().filter(|len| *len <= i32::MAX as usize - 2)
+fn value_len(word: &[u8]) -> Option<usize> {
+    unsigned_32(word).map(|len| len as usize).filter(|len| *len <= i32::MAX as usize - 2)
 }
 
 /// The words of a line, between spaces, up to a NUL.

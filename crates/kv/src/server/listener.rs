@@ -1,10 +1,9 @@
 //! Accepts connections, and hands them to the workers in turn.
 
 use std::{
-    fs, io,
+    io,
     net::SocketAddr,
     os::fd::{AsFd, OwnedFd},
-    path::{Path, PathBuf},
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
@@ -12,15 +11,15 @@ use std::{
 use nic::{LogLimit, Prefix, SpareDescriptor, Waker, is_exhausted};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{Mode, chmod},
     net::{
-        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, acceptfrom_with, bind, connect,
-        getsockname, ipproto, listen, socket_with, sockopt,
+        AddressFamily, SocketFlags, SocketType, accept_with, acceptfrom_with, bind, getsockname, ipproto, listen,
+        socket_with, sockopt,
     },
 };
 
 use super::{
     Config, Error,
+    socket_file::{self, SocketFile},
     worker::{Accepted, Inbox},
 };
 use crate::service::Service;
@@ -51,8 +50,9 @@ pub(super) struct Listener {
     service: Arc<Service>,
     waker: Waker,
     sockets: Vec<Socket>,
-    /// A file to be removed at the end.
-    path: Option<PathBuf>,
+    /// The socket in the file system, removed at the end.
+    #[allow(dead_code, reason = "it is for its end")]
+    file: Option<SocketFile>,
     /// For refusing a client when no other descriptor is left.
     spare: SpareDescriptor,
     warnings: LogLimit,
@@ -65,7 +65,7 @@ impl Listener {
             service: Arc::clone(service),
             waker,
             sockets: Vec::new(),
-            path: None,
+            file: None,
             spare: SpareDescriptor::new().map_err(Error::Thread)?,
             warnings: LogLimit::default(),
         };
@@ -77,10 +77,9 @@ impl Listener {
             listener.sockets.push(Socket { fd, is_tcp: true, tls });
         }
         if let Some((path, mode)) = &config.unix {
-            let at = path.display().to_string();
-            let fd = bind_unix(path, *mode, config.backlog).map_err(|source| Error::Listen { at, source })?;
+            let (fd, file) = socket_file::bind(path, *mode, config.backlog)?;
             listener.sockets.push(Socket { fd, is_tcp: false, tls: false });
-            listener.path = Some(path.clone());
+            listener.file = Some(file);
         }
         Ok(listener)
     }
@@ -169,35 +168,12 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
 fn bind_tcp(address: SocketAddr, backlog: i32) -> io::Result<OwnedFd> {
     let family = if address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     bind(&socket, &address)?;
-    listen(&socket, backlog)?;
-    Ok(socket)
-}
-
-fn bind_unix(path: &Path, mode: u32, backlog: i32) -> io::Result<OwnedFd> {
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = || socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
-    let address = SocketAddrUnix::new(path)?;
-    // A socket that nobody listens on any more is left over from a crash.
-    if connect(&socket()?, &address) == Err(rustix::io::Errno::CONNREFUSED) {
-        fs::remove_file(path)?;
-    }
-    let socket = socket()?;
-    bind(&socket, &address)?;
-    chmod(path, Mode::from_raw_mode(mode))?;
     listen(&socket, backlog)?;
     Ok(socket)
 }

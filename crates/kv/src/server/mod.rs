@@ -6,6 +6,7 @@ mod listener;
 mod memory;
 mod pending;
 mod socket;
+mod socket_file;
 mod udp;
 mod worker;
 
@@ -76,6 +77,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The path of a socket is that of another kind of file.
+    #[error("cannot listen on {0}: the file there is not a socket; remove it, or choose another path")]
+    NotASocket(PathBuf),
     /// There is nothing to listen on.
     #[error("there is nothing to listen on: give a port for TCP, one for UDP, or a file for a socket")]
     Nowhere,

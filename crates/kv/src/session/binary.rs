@@ -1,9 +1,9 @@
 //! The binary protocol's requests.
 
-use super::{ALL_SHARDS, Session, Step};
+use super::{ALL_SHARDS, LONGEST_LINE, Session, Step};
 use crate::{
     clock::Seconds,
-    execute::{ascii, binary, binary_reply},
+    execute::{ascii, binary, binary_reply, login},
     protocol::binary::{Command, HEADER, Parsed, Status, parse},
     replies::Replies,
     turn::Turn,
@@ -14,6 +14,15 @@ impl Session {
     pub(super) fn binary(&mut self, input: &[u8], out: &mut Replies, turn: &mut Turn, now: Seconds) -> Step {
         match parse(input, self.service.store.config().largest_item) {
             Parsed::BadMagic => Step::Close,
+            Parsed::Partial(wanted) if self.locked && wanted > LONGEST_LINE => Step::Close,
+            Parsed::Refused { header, .. } if self.locked => {
+                binary_reply::refuse(header, Status::AuthError, out);
+                Step::Close
+            }
+            Parsed::Request(request) if self.locked && !login::is_free(request.command) => {
+                binary_reply::refuse(request.header, Status::AuthError, out);
+                Step::Close
+            }
             Parsed::Partial(wanted) if !self.refuses => Step::More(wanted),
             // Refused as if no value were short enough.
             Parsed::Partial(_) => match parse(input, 0) {
@@ -31,6 +40,11 @@ impl Session {
             Parsed::Request(request) => {
                 let len = HEADER + request.header.body_len.get() as usize;
                 turn.spend_bytes(request.value.len());
+                if matches!(request.command, Command::Sasl | Command::SaslList) && self.service.users().is_some() {
+                    let is_in = login::sasl(&self.service, &request, out);
+                    self.locked = !is_in && (self.locked || request.command == Command::Sasl);
+                    return Step::Done(len);
+                }
                 match request.command {
                     Command::Stat => turn.end(),
                     Command::Flush => turn.spend(ALL_SHARDS),

@@ -156,9 +156,9 @@ impl Blocks {
         &self.words.as_bytes()[page as usize * PAGE..][..PAGE]
     }
 
-    /// The first word, which no block takes.
-    pub(super) fn spare_word(&mut self) -> &mut u64 {
-        &mut self.words[0][0]
+    /// Pages that are not cut into blocks.
+    pub(super) fn free_pages(&self) -> usize {
+        self.whole.len()
     }
 
     /// Bytes of all blocks in use.

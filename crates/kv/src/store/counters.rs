@@ -77,6 +77,20 @@ counters! {
     expired_unfetched,
     /// Pages that went from one class of blocks to another.
     pages_moved,
+    /// Items that went with such a page before they expired.
+    slab_reassign_evictions_nomem,
+    /// Items that went before they expired although they were used since they came into their queue.
+    evicted_active,
+    /// Items that went before they expired because a request needed room in their class.
+    direct_reclaims,
+    /// Items reclaimed by searches among blocks that were next, not by requests for their keys.
+    crawler_reclaimed,
+    /// Items that such searches looked at.
+    crawler_items_checked,
+    /// Items that moved to the protected queue.
+    moves_to_warm,
+    /// Items that went round in the protected queue once more.
+    moves_within_lru,
 }
 
 counters! {

@@ -7,7 +7,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::atomic::Ordering::Relaxed,
     thread,
@@ -27,6 +27,9 @@ use crate::clock::Clock;
 
 /// Of a store's memory the state is a 60th, and some for small stores.
 const LONGEST_STATE: fn(usize) -> u64 = |memory| (memory / 32) as u64 + (16 << 20);
+
+/// Bytes of a file that are looked at together for other than zeros.
+const PIECE: usize = 64 << 10;
 
 /// How a store began.
 #[derive(Debug)]
@@ -100,9 +103,7 @@ impl MemoryFile {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(FileError::InUse(path.to_owned())),
             Err(error) => return Err(fail("lock")(error.into())),
         }
-        let mut start = Vec::new();
-        (&file).take(MAGIC.len() as u64).read_to_end(&mut start).map_err(fail("read"))?;
-        if !start.is_empty() && start != MAGIC {
+        if !file.metadata().map_err(fail("look at"))?.is_file() || !is_ours(&file).map_err(fail("read"))? {
             return Err(FileError::NotOurs(path.to_owned()));
         }
         Ok(Self { path: path.to_owned(), file })
@@ -174,6 +175,8 @@ impl MemoryFile {
             if free.f_bavail.saturating_mul(free.f_frsize) < bytes {
                 return Err(fail(rustix::io::Errno::NOSPC.into()));
             }
+            // Before the rest is reserved: a program that is killed meanwhile leaves a file that is known as a store's.
+            self.file.write_all_at(&MAGIC, 0).map_err(fail)?;
         }
         self.file.set_len(bytes).map_err(fail)?;
         // A page that the file system has no room for would end the program when it is first written.
@@ -213,10 +216,7 @@ impl Store {
         let seed = super::seed()?;
         let (count, limits) = config.division();
         file.set_len((count * Shard::bytes(&limits)) as u64, true)?;
-        let mut shards = file.shards(count, &limits, &Hasher::new(&seed))?;
-        if let Some(first) = shards.first_mut() {
-            *first.blocks.spare_word() = u64::from_ne_bytes(MAGIC);
-        }
+        let shards = file.shards(count, &limits, &Hasher::new(&seed))?;
         let store = Self::of(shards, seed, Clock::start(), config);
         Ok((Self { file: Some(file), ..store }, Start::Cold(cold)))
     }
@@ -278,6 +278,25 @@ impl Store {
         let now = (now, self.clock.since_1970(now));
         let head = Head::new(states.len(), self.config.memory, self.config.largest_item, now, self.seed);
         file.put_state(&state::join(&head, states.into_iter()))
+    }
+}
+
+/// Whether a file is a store's memory, or holds nothing: no bytes, or zeros alone, which a loss of power leaves where
+/// the size of the file reached the disk before its first bytes.
+fn is_ours(file: &File) -> io::Result<bool> {
+    let mut bytes = vec![0; PIECE];
+    let mut is_first = true;
+    let mut file = file;
+    loop {
+        let count = file.read(&mut bytes)?;
+        let piece = &bytes[..count];
+        if count == 0 || is_first && piece.starts_with(&MAGIC) {
+            return Ok(true);
+        }
+        if piece.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        is_first = false;
     }
 }
 

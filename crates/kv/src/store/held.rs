@@ -64,10 +64,11 @@ struct HeldValue {
     replies: usize,
 }
 
-/// The values of a shard that replies refer to, by the number that the item had.
+/// The values of a shard that replies refer to, each by a number of its own.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     values: HashMap<u64, HeldValue>,
+    next: u64,
     pub(super) copies: Arc<Copies>,
 }
 
@@ -75,11 +76,18 @@ impl Shard {
     /// Makes an item's value readable until it is released, whatever becomes of the item. Gives a number for it.
     pub fn hold(&mut self, item: Item) -> u64 {
         let header = self.blocks.header_mut(item.0);
+        let was_held = header.marks & mark::HELD != 0;
         header.marks |= mark::HELD;
-        let id = header.cas;
-        let value = || HeldValue { source: Source::Item(item.0), replies: 0 };
-        self.held.values.entry(id).or_insert_with(value).replies += 1;
-        id
+        // Not the item's number: clients choose it, and several items may have the same.
+        let is_it = |value: &HeldValue| matches!(value.source, Source::Item(at) if at == item.0);
+        let held = self.held.values.iter_mut().filter(|_| was_held).find(|(_, value)| is_it(value));
+        if let Some((id, value)) = held {
+            value.replies += 1;
+            return *id;
+        }
+        self.held.next += 1;
+        self.held.values.insert(self.held.next, HeldValue { source: Source::Item(item.0), replies: 1 });
+        self.held.next
     }
 
     /// Appends `len` bytes of a value that is held. Gives false if it changed and there was no room for a copy.
@@ -127,7 +135,6 @@ impl Shard {
 
     #[cold]
     fn copy_held(&mut self, at: Address) {
-        // An item whose number changed may be held under both.
         let held = self.held.values.iter().filter(|(_, value)| matches!(value.source, Source::Item(of) if of == at));
         let held = Vec::from_iter(held.map(|(id, _)| *id));
         for id in held {

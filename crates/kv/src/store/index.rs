@@ -12,6 +12,9 @@ use super::item::Address;
 /// Buckets of a segment: a page of memory, some 400 items, so that a split takes some ten microseconds.
 const BUCKETS: u32 = 64;
 
+/// Places of a bucket.
+const PLACES: usize = 8;
+
 /// A segment is split with some 450 items, so hardly any has fewer than this: the directory is made for so many each.
 const FEWEST: usize = 128;
 
@@ -53,6 +56,11 @@ impl Index {
     /// Number of items.
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Places for items, in use or not.
+    pub(super) fn places(&self) -> usize {
+        self.segments.len() * BUCKETS as usize * PLACES
     }
 
     /// Bytes of memory.

@@ -36,7 +36,7 @@ pub use mirror::{Ahead, bytes as mirror_bytes};
 pub use shard::{ClassUse, Item, Limits, Parts, Shard};
 pub use shared_layout::MAX_KEY;
 pub use walk::Cursor;
-pub use write::{Mode, NotChanged, Stored, Write};
+pub use write::{Arithmetic, Mode, NotChanged, Stored, Write};
 
 use crate::clock::{Clock, Seconds};
 

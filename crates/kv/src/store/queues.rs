@@ -10,11 +10,15 @@ use table::Hash;
 
 use super::{
     blocks::Blocks,
+    counters::Counters,
     item::{Address, Header, mark},
 };
 
 /// Uses that are counted.
 pub(super) const MOST_USES: u8 = 3;
+
+/// Items of a class that are passed over at once where a class is to give a page and none is old enough.
+const TURNED: usize = 4;
 
 /// Of the items of a class one in so many is on probation.
 const PROBATION: usize = 10;
@@ -109,7 +113,12 @@ impl Queues {
     }
 
     /// The item that is to go, if there is any; it stays in its queue. One that `is_dead` goes, however often it was used.
-    pub(super) fn victim(&mut self, blocks: &mut Blocks, is_dead: impl Fn(&Header) -> bool) -> Option<Address> {
+    pub(super) fn victim(
+        &mut self,
+        blocks: &mut Blocks,
+        counters: &mut Counters,
+        is_dead: impl Fn(&Header) -> bool,
+    ) -> Option<Address> {
         loop {
             let is_probation = self.protected.len() == 0 || self.probation.len() * PROBATION >= self.len();
             let queue = if is_probation { &mut self.probation } else { &mut self.protected };
@@ -122,15 +131,38 @@ impl Queues {
             // Each time around an item has one use less, so this ends; items that go round were used as often before.
             queue.remove(blocks, oldest);
             self.push(blocks, oldest, true);
-            if !is_probation {
+            if is_probation {
+                counters.moves_to_warm += 1;
+            } else {
+                counters.moves_within_lru += 1;
                 blocks.header_mut(oldest).uses = uses - 1;
             }
         }
     }
 
-    /// The item that has been there for the longest time, about.
-    pub(super) fn eldest(&self) -> Option<Address> {
-        self.protected.oldest().or(self.probation.oldest())
+    /// The item that was used the longest time ago, about: the oldest of either queue.
+    pub(super) fn eldest(&self, blocks: &Blocks) -> Option<Address> {
+        let oldest = [self.probation.oldest(), self.protected.oldest()];
+        oldest.into_iter().flatten().min_by_key(|at| blocks.header(*at).accessed)
+    }
+
+    /// Passes over used items at the start of both queues. Without evictions, a class would be judged by items that are
+    /// read all the time, however old those after them are. In the protected queue the uses stay, as no eviction was
+    /// saved by them.
+    pub(super) fn turn(&mut self, blocks: &mut Blocks, counters: &mut Counters) {
+        let is_used = |blocks: &Blocks, at: &Address| blocks.header(*at).uses > 0;
+        for _ in 0..TURNED {
+            if let Some(oldest) = self.probation.oldest().filter(|at| is_used(blocks, at)) {
+                self.probation.remove(blocks, oldest);
+                self.push(blocks, oldest, true);
+                counters.moves_to_warm += 1;
+            }
+            if let Some(oldest) = self.protected.oldest().filter(|at| is_used(blocks, at)) {
+                self.protected.remove(blocks, oldest);
+                self.protected.push(blocks, oldest);
+                counters.moves_within_lru += 1;
+            }
+        }
     }
 }
 

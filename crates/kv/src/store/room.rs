@@ -127,8 +127,8 @@ impl Shard {
         }
         self.evictions = self.evictions.wrapping_add(1);
         let (flushed, queues) = (self.flushed, &mut self.queues[usize::from(class)]);
-        let is_dead = |header: &Header| is_over(header.expires, now) || header.cas < flushed;
-        let victim = queues.victim(&mut self.blocks, is_dead);
+        let is_dead = |header: &Header| is_over(header.expires, now) || header.accessed <= flushed;
+        let victim = queues.victim(&mut self.blocks, &mut self.counters, is_dead);
         // Reads that were answered ahead of the store have left no trace in the item.
         if let Some(at) = victim
             && self.was_read_ahead(at)
@@ -151,7 +151,7 @@ impl Shard {
     /// An item in the page that a class should have: of the class whose eldest item costs most, if that is more than the `victim`'s.
     /// An item costs the time since it was used, weighed by the root of its room: by time alone large items take the room of many
     /// small ones, and by time and room together large ones are hardly kept.
-    fn donor(&self, class: Class, victim: Option<Address>, now: Seconds) -> Option<Address> {
+    fn donor(&mut self, class: Class, victim: Option<Address>, now: Seconds) -> Option<Address> {
         let cost = |class: usize, at: Address| {
             // Counted in whole seconds, of which a busy store lives few.
             let age = u64::from(now.saturating_sub(self.blocks.header(at).accessed)) + 1;
@@ -160,13 +160,16 @@ impl Shard {
         let others = (0..self.queues.len()).filter(|other| {
             *other != usize::from(class) && (victim.is_none() || self.blocks.pages_of(*other as Class) > KEPT_PAGES)
         });
-        let eldest = others.filter_map(|other| Some((other, self.queues[other].eldest()?)));
-        let (costs, dearest) = eldest.map(|(other, at)| (cost(other, at), at)).max_by_key(|(cost, _)| *cost)?;
-        match victim.map(|victim| cost(class.into(), victim)) {
-            // A quarter more, so that pages do not go to and fro.
-            Some(cost) => (costs > cost + cost / 4).then_some(dearest),
-            None => Some(dearest),
+        let eldest = others.filter_map(|other| Some((other, self.queues[other].eldest(&self.blocks)?)));
+        let dearest = eldest.map(|(other, at)| (cost(other, at), at)).max_by_key(|(cost, _)| *cost);
+        // A quarter more, so that pages do not go to and fro.
+        let least = victim.map_or(0, |victim| cost(class.into(), victim) / 4 * 5);
+        let donor = dearest.filter(|(cost, _)| *cost > least).map(|(_, at)| at);
+        if donor.is_none() {
+            let (blocks, counters) = (&mut self.blocks, &mut self.counters);
+            self.queues.iter_mut().for_each(|queues| queues.turn(blocks, counters));
         }
+        donor
     }
 
     /// Makes all items in a page go but one that is being made. Tells whether there were any.
@@ -186,8 +189,10 @@ impl Shard {
             }
             n += 1;
         }
+        let evicted = self.counters.evictions - before;
         self.counters.pages_moved += u64::from(self.blocks.is_whole(page));
-        self.counters.evictions > before
+        self.counters.slab_reassign_evictions_nomem += evicted;
+        evicted > 0
     }
 
     /// Makes an item go.
@@ -195,6 +200,7 @@ impl Shard {
         let header = *self.blocks.header(at);
         let hash = self.hasher.hash_bytes(self.key_at(at));
         if self.is_live(&header, now) {
+            self.counters.direct_reclaims += 1;
             self.count_eviction(at);
             if header.marks & mark::PROTECTED == 0 {
                 self.ghosts.remember(hash);
@@ -212,8 +218,10 @@ impl Shard {
     pub(super) fn count_eviction(&mut self, at: Address) {
         let header = self.blocks.header(at);
         let (unfetched, nonzero) = (header.marks & mark::FETCHED == 0, header.expires != NEVER);
+        let active = header.uses > 0;
         self.counters.evictions += 1;
         self.counters.evicted_unfetched += u64::from(unfetched);
+        self.counters.evicted_active += u64::from(active);
         let ends = &mut self.count(at).ends;
         ends.evicted += 1;
         ends.evicted_unfetched += u64::from(unfetched);
@@ -231,8 +239,10 @@ impl Shard {
             };
             self.hand = (page, n + 1);
             let header = *self.blocks.header(at);
+            self.counters.crawler_items_checked += u64::from(header.kind == kind::ITEM);
             if header.kind == kind::ITEM && !self.is_live(&header, now) {
                 self.counters.reclaimed += 1;
+                self.counters.crawler_reclaimed += 1;
                 let unfetched = u64::from(header.marks & mark::FETCHED == 0);
                 self.counters.expired_unfetched += unfetched;
                 let ends = &mut self.count(at).ends;

@@ -49,8 +49,10 @@ pub struct Shard {
     /// By class.
     pub(super) class_counters: Vec<ClassCounters>,
     pub(super) next_cas: u64,
-    /// Items with smaller numbers were flushed.
-    pub(super) flushed: u64,
+    /// Items that were last used in this second or before were flushed.
+    pub(super) flushed: Seconds,
+    /// The second that uses are noted with. It never goes back, whatever threads take for now, and is after `flushed`.
+    pub(super) latest: Seconds,
     /// When all items are flushed.
     pub(super) flush_at: Seconds,
     /// Items that expire some time.
@@ -89,6 +91,7 @@ impl Shard {
             class_counters: vec![ClassCounters::default(); blocks.classes()],
             next_cas: 1,
             flushed: 0,
+            latest: 1,
             flush_at: NEVER,
             mortal: 0,
             evictions: 0,
@@ -199,6 +202,7 @@ impl Shard {
     /// Notes that an item was read.
     #[inline]
     pub fn bump(&mut self, item: Item, now: Seconds) {
+        let now = self.stamp(now);
         let header = self.blocks.header_mut(item.0);
         // What would not change is not written, so that items read all the time stay in the caches of several cores.
         if header.accessed != now || header.uses < MOST_USES || header.marks & mark::FETCHED == 0 {
@@ -222,9 +226,9 @@ impl Shard {
         *marks = *marks & !clear | set;
     }
 
-    /// Gives an item a new number.
-    pub fn renumber(&mut self, item: Item) -> u64 {
-        let cas = self.cas();
+    /// Gives an item a new number: the one that a client chose, or the next.
+    pub fn renumber(&mut self, item: Item, chosen: Option<u64>) -> u64 {
+        let cas = self.cas(chosen);
         self.blocks.header_mut(item.0).cas = cas;
         cas
     }
@@ -256,12 +260,13 @@ impl Shard {
         if let Some(mirror) = &self.mirror {
             mirror.forget_all();
         }
+        let is_due = self.flush_at != NEVER && self.flush_at <= now;
         // A moment that has come since the last request is not to be forgotten for a new one.
-        if self.flush_at != NEVER && self.flush_at <= now {
-            self.flushed = self.next_cas;
+        if is_due || at <= now {
+            self.flushed = self.stamp(now);
+            self.latest = self.flushed.saturating_add(1);
         }
         if at <= now {
-            self.flushed = self.next_cas;
             self.flush_at = NEVER;
         } else {
             self.flush_at = at;
@@ -288,6 +293,16 @@ impl Shard {
         self.index.bytes() + self.ghosts.bytes()
     }
 
+    /// Places for items in the index.
+    pub fn places(&self) -> usize {
+        self.index.places()
+    }
+
+    /// Pages that no class has.
+    pub fn free_pages(&self) -> usize {
+        self.blocks.free_pages()
+    }
+
     /// Bytes of memory for items.
     pub fn memory(&self) -> usize {
         self.blocks.bytes()
@@ -303,7 +318,7 @@ impl Shard {
         let classes = (0..self.blocks.classes()).map(|class| class as Class);
         classes.filter(|class| self.blocks.pages_of(*class) > 0).map(move |class| {
             let queues = &self.queues[usize::from(class)];
-            let eldest = queues.eldest().map_or(now, |at| self.blocks.header(at).accessed);
+            let eldest = queues.eldest(&self.blocks).map_or(now, |at| self.blocks.header(at).accessed);
             ClassUse {
                 class,
                 block: self.blocks.block_bytes(class),
@@ -355,7 +370,7 @@ impl Shard {
 
     #[inline(always)]
     pub(super) fn is_live(&self, header: &Header, now: Seconds) -> bool {
-        !is_over(header.expires, now) && header.cas >= self.flushed
+        !is_over(header.expires, now) && header.accessed > self.flushed
     }
 
     #[inline(always)]
@@ -365,10 +380,20 @@ impl Shard {
         }
     }
 
-    pub(super) fn cas(&mut self) -> u64 {
-        let cas = self.next_cas;
-        self.next_cas += 1;
-        cas
+    /// The number of an item that is written: the one that a client chose, or the next.
+    pub(super) fn cas(&mut self, chosen: Option<u64>) -> u64 {
+        chosen.unwrap_or_else(|| {
+            let cas = self.next_cas;
+            self.next_cas += 1;
+            cas
+        })
+    }
+
+    /// The second to note a use with.
+    #[inline(always)]
+    pub(super) fn stamp(&mut self, now: Seconds) -> Seconds {
+        self.latest = self.latest.max(now);
+        self.latest
     }
 
     /// Takes an item out of the table and its queue.

@@ -21,7 +21,7 @@ use crate::clock::NEVER;
 pub(super) const MAGIC: [u8; 8] = *b"TPkvmem\0";
 
 /// The layout of states and of items in memory.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Bytes of the digest at the end.
 const DIGEST: usize = blake3::OUT_LEN;
@@ -127,7 +127,7 @@ impl Shard {
         let (pages, words) = self.blocks.layout();
         let head = ShardHead {
             next_cas: self.next_cas.into(),
-            flushed: self.flushed.into(),
+            flushed: u64::from(self.flushed).into(),
             flush_at: self.flush_at.into(),
             pages: (pages.len() as u32).into(),
             classes: (words.len() as u32).into(),
@@ -178,7 +178,8 @@ impl Shard {
         self.queues = queues.iter().map(of).collect();
         self.ghosts.fingerprints.iter_mut().zip(ghosts).for_each(|(new, old)| *new = old.get());
         self.next_cas = head.next_cas.get();
-        self.flushed = head.flushed.get();
+        self.flushed = u32::try_from(head.flushed.get()).map_err(|_| Cold::Damaged)?;
+        self.latest = self.flushed.saturating_add(1);
         self.flush_at = head.flush_at.get();
         self.find_items();
         Ok(())
@@ -195,6 +196,7 @@ impl Shard {
                     continue;
                 }
                 header.marks &= mark::LASTING;
+                self.latest = self.latest.max(header.accessed);
                 self.mortal += usize::from(header.expires != NEVER);
                 let hash = self.hasher.hash_bytes(self.key_at(at));
                 // Chosen keys may be so many that they had their places by the order in which they came.

@@ -3,6 +3,7 @@
 use table::Hash;
 
 use super::{
+    Key,
     index::Place,
     item::{Address, HEADER, kind, mark},
     queues::MOST_USES,
@@ -45,10 +46,53 @@ pub struct Write<'a> {
     pub value: &'a [u8],
     /// The number that the item must have, or 0.
     pub cas: u64,
+    /// The number that the item gets, if the client chose one.
+    pub new_cas: Option<u64>,
+    /// With [`Mode::Append`] and [`Mode::Prepend`]: a missing item is stored, with this expiry.
+    pub vivify: Option<Seconds>,
     /// With [`Mode::Cas`]: an item with a greater number is replaced, too, by one that is marked stale.
     pub stale: bool,
     /// Whether the key was sent in base64.
     pub binary_key: bool,
+}
+
+impl<'a> Write<'a> {
+    /// A write of a value that never expires, without flags.
+    pub fn new(mode: Mode, key: Key<'a>, value: &'a [u8]) -> Self {
+        Self {
+            mode,
+            key: key.bytes,
+            hash: key.hash,
+            flags: 0,
+            expires: NEVER,
+            value,
+            cas: 0,
+            new_cas: None,
+            vivify: None,
+            stale: false,
+            binary_key: false,
+        }
+    }
+}
+
+/// A change of the number that a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arithmetic {
+    /// Whether to add; else to subtract.
+    pub increment: bool,
+    /// By how much.
+    pub delta: u64,
+    /// The number that the item must have, or 0.
+    pub cas: u64,
+    /// The number that the item gets, if the client chose one.
+    pub new_cas: Option<u64>,
+}
+
+impl Arithmetic {
+    /// The sum, around 2^64, or the difference, at least 0.
+    fn apply(&self, number: u64) -> u64 {
+        if self.increment { number.wrapping_add(self.delta) } else { number.saturating_sub(self.delta) }
+    }
 }
 
 /// What became of a write.
@@ -94,7 +138,10 @@ impl Shard {
                     self.counters.cas_misses += 1;
                     Stored::NotFound
                 }
-                Mode::Replace | Mode::Append | Mode::Prepend => Stored::NotStored,
+                Mode::Replace | Mode::Append | Mode::Prepend => match write.vivify {
+                    Some(expires) => self.store(None, &Write { mode: Mode::Set, expires, ..*write }, now),
+                    None => Stored::NotStored,
+                },
             };
         };
         let header = *self.blocks.header(at);
@@ -135,18 +182,17 @@ impl Shard {
         stored
     }
 
+    /// Stores an item's new value without counting it as a client's write.
+    pub fn rewrite(&mut self, write: &Write<'_>, now: Seconds) -> Stored {
+        let old = self.find(write.key, write.hash);
+        self.store(old, write, now)
+    }
+
     /// Changes the decimal number that a value is, and gives the item and the number.
-    fn change_number(
-        &mut self,
-        key: &[u8],
-        hash: Hash,
-        change: impl FnOnce(u64) -> u64,
-        cas: u64,
-        now: Seconds,
-    ) -> Result<(Item, u64), NotChanged> {
-        let (_, at) = self.find_to_write(key, hash, now).ok_or(NotChanged::NotFound)?;
+    fn change_number(&mut self, key: Key<'_>, change: &Arithmetic, now: Seconds) -> Result<(Item, u64), NotChanged> {
+        let (_, at) = self.find_to_write(key.bytes, key.hash, now).ok_or(NotChanged::NotFound)?;
         let header = *self.blocks.header(at);
-        if header.value_len > 0 && cas != 0 && cas != header.cas {
+        if header.value_len > 0 && change.cas != 0 && change.cas != header.cas {
             return Err(NotChanged::Exists);
         }
         // A value in several parts is too long for a number.
@@ -155,7 +201,7 @@ impl Shard {
         }
         let (from, len) = (usize::from(header.key_len), header.value_len as usize);
         let before = crate::number::unsigned(self.blocks.bytes_at(at, from, len)).ok_or(NotChanged::NotNumeric)?;
-        let number = change(before);
+        let number = change.apply(before);
         let mut digits = [0; crate::number::DIGITS];
         let digits = crate::number::format(number, &mut digits);
         if digits.len() <= len {
@@ -164,43 +210,30 @@ impl Shard {
             let value = self.blocks.bytes_at_mut(at, from, len);
             value[..digits.len()].copy_from_slice(digits);
             value[digits.len()..].fill(b' ');
-            self.renumber(Item(at));
+            self.renumber(Item(at), change.new_cas);
             self.note_write(at, now);
             return Ok((Item(at), number));
         }
         let write = Write {
-            mode: Mode::Set,
-            key,
-            hash,
             flags: header.flags,
             expires: header.expires,
-            value: digits,
-            cas: 0,
-            stale: false,
+            new_cas: change.new_cas,
             binary_key: header.marks & mark::BINARY_KEY != 0,
+            ..Write::new(Mode::Set, key, digits)
         };
-        let old = self.find(key, hash);
-        match self.store(old, &write, now) {
+        match self.rewrite(&write, now) {
             Stored::Stored(_) => {
-                let (_, at) = self.find(key, hash).ok_or(NotChanged::NoMemory)?;
+                let (_, at) = self.find(key.bytes, key.hash).ok_or(NotChanged::NoMemory)?;
                 Ok((Item(at), number))
             }
             _ => Err(NotChanged::NoMemory),
         }
     }
 
-    /// Adds to the number that a value is, around 2^64, or takes away from it, down to 0.
-    pub fn add(
-        &mut self,
-        key: &[u8],
-        hash: Hash,
-        increment: bool,
-        delta: u64,
-        cas: u64,
-        now: Seconds,
-    ) -> Result<(Item, u64), NotChanged> {
-        let change = |number: u64| if increment { number.wrapping_add(delta) } else { number.saturating_sub(delta) };
-        let changed = self.change_number(key, hash, change, cas, now);
+    /// Adds to the number that a value is, around 2^64, or subtracts from it, down to 0.
+    pub fn add(&mut self, key: Key<'_>, change: &Arithmetic, now: Seconds) -> Result<(Item, u64), NotChanged> {
+        let increment = change.increment;
+        let changed = self.change_number(key, change, now);
         if let Ok((item, _)) = &changed {
             let requests = &mut self.count(item.0).requests;
             let hits = if increment { &mut requests.incr_hits } else { &mut requests.decr_hits };
@@ -219,6 +252,7 @@ impl Shard {
 
     /// Notes that an item was written, or would have been.
     pub(super) fn note_write(&mut self, at: Address, now: Seconds) {
+        let now = self.stamp(now);
         let header = self.blocks.header_mut(at);
         header.accessed = now;
         header.uses = (header.uses + 1).min(MOST_USES);
@@ -281,7 +315,7 @@ impl Shard {
     /// Writes a value over one that takes a block of the same size.
     fn overwrite(&mut self, at: Address, write: &Write<'_>, now: Seconds) -> Stored {
         self.unmirror(at);
-        let cas = self.cas();
+        let (cas, now) = (self.cas(write.new_cas), self.stamp(now));
         let header = self.blocks.header_mut(at);
         let before = header.expires;
         header.cas = cas;
@@ -301,7 +335,7 @@ impl Shard {
 
     /// Puts a new item into the table and its queue, in place of an old one where there is one.
     fn link(&mut self, old: Option<(Place, Address)>, new: Address, write: &Write<'_>, now: Seconds) -> Stored {
-        let cas = self.cas();
+        let (cas, now) = (self.cas(write.new_cas), self.stamp(now));
         let header = self.blocks.header_mut(new);
         header.cas = cas;
         header.expires = write.expires;

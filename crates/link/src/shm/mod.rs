@@ -382,7 +382,15 @@ impl Drop for Shm {
 pub(crate) struct ShmListener {
     socket: OwnedFd,
     name: String,
+    /// Device and inode of the socket's file, if it has one.
+    file: Option<(u64, u64)>,
     config: Config,
+}
+
+/// Device and inode of the file that a name is the path of.
+fn inode(name: &str) -> Option<(u64, u64)> {
+    let file = name.contains('/').then(|| stat(name).ok()).flatten()?;
+    Some((file.st_dev, file.st_ino))
 }
 
 /// Numbers of the names that listeners of this process choose.
@@ -412,7 +420,8 @@ impl ShmListener {
             bind(&socket, &address).tried("listen there; choose another name")?;
         }
         listen(&socket, BACKLOG).tried("listen there; choose another name")?;
-        Ok(Self { socket, name, config: config.clone() })
+        let file = inode(&name);
+        Ok(Self { socket, name, file, config: config.clone() })
     }
 }
 
@@ -446,7 +455,8 @@ impl Listener for ShmListener {
 
 impl Drop for ShmListener {
     fn drop(&mut self) {
-        if self.name.contains('/') {
+        // Another file may have taken its place.
+        if self.file.is_some() && self.file == inode(&self.name) {
             let _ = unlink(self.name.as_str());
         }
     }

@@ -77,6 +77,8 @@ pub struct Kv {
     pub shutdown: bool,
     /// A file for the items, which outlive the program in it; empty for none.
     pub memory_file: PathBuf,
+    /// A file of users, one of whom every connection logs in as; empty for no logins.
+    pub auth_file: PathBuf,
     /// TLS on TCP.
     pub tls: KvTls,
 }
@@ -140,6 +142,7 @@ impl Default for Kv {
             dump: true,
             shutdown: false,
             memory_file: PathBuf::new(),
+            auth_file: PathBuf::new(),
             tls: KvTls::default(),
         }
     }
@@ -152,6 +155,19 @@ impl Kv {
             || !self.listen_plain.is_empty()
             || !self.udp.is_empty()
             || !self.socket.as_os_str().is_empty()
+    }
+
+    /// Whether connections log in.
+    pub fn has_logins(&self) -> bool {
+        !self.auth_file.as_os_str().is_empty()
+    }
+
+    /// Addresses that others than this machine reach, and that anybody may use who does.
+    pub fn open_addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        let proven = self.tls.files().is_some_and(|files| files.clients == Clients::Proven);
+        let tcp = self.listen.iter().filter(move |_| !proven).chain(&self.listen_plain);
+        let all = tcp.chain(&self.udp).filter(|_| !self.has_logins());
+        all.filter(|address| !address.ip().to_canonical().is_loopback()).copied()
     }
 
     /// Checks that every value is one that a store can run with.
@@ -173,6 +189,10 @@ impl Kv {
             findings.within("kv.item_size", size, ITEM_SIZES.0, ITEM_SIZES.1);
         }
         findings.within("kv.socket_mode", self.socket_mode.into(), 0, 0o777);
+        if self.has_logins() && !self.udp.is_empty() {
+            let allowed = "empty where kv.auth_file (-Y) requires logins: datagrams (kv.udp, -U) cannot log in";
+            findings.refuse("kv.udp", format!("{:?}", self.udp), allowed.to_owned());
+        }
         findings.within("kv.threads", self.threads as u64, 1, 256);
         findings.within("kv.connections", self.connections as u64, 1, 1 << 20);
         findings.within("kv.idle_timeout", self.idle_timeout, 0, 365 * 86_400);

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use node::config::ITEM_SIZES;
 
+use super::KvCompatibleArgs;
+
 /// Options of `kv`: memcached's, by its letters.
 #[derive(Args)]
 pub struct KvArgs {
@@ -82,6 +84,14 @@ pub struct KvArgs {
     /// ssl_verify_mode, ssl_min_version, ssl_session_cache; the rest is not needed here
     #[arg(short = 'o', long, value_name = "OPTION", value_delimiter = ',')]
     pub extended: Vec<String>,
+    /// Require a login, by text or by SASL PLAIN, of a user that this file lists: NAME:PASSWORD a line
+    #[arg(short = 'Y', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub auth_file: Option<PathBuf>,
+    /// Require logins by SASL, of the users of -Y: binary protocol alone
+    #[arg(short = 'S', long)]
+    pub enable_sasl: bool,
+    #[command(flatten)]
+    pub compatible: KvCompatibleArgs,
 }
 
 /// What serves datagrams.

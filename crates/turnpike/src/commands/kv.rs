@@ -21,6 +21,7 @@ use node::{
 
 use crate::cli::{KvArgs, KvIo as Io, KvProtocol as Protocol};
 use crate::commands::kv_options::{Extended, addresses, udp_addresses};
+use crate::commands::kv_process;
 use crate::error::Error;
 use crate::output::Output;
 
@@ -36,6 +37,10 @@ struct Ready {
 
 /// Runs `turnpike kv`.
 pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
+    if args.compatible.daemon && !kv_process::is_detached() {
+        return kv_process::detach(args.compatible.verbose > 0).map(|ready| println!("{ready}"));
+    }
+    let _pid_file = kv_process::prepare(&args.compatible)?;
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1])
         .map_err(|error| Error::Failed(format!("the system refuses to report signals: {error}")))?;
     abort_on_panic();
@@ -68,6 +73,7 @@ pub fn run(args: &KvArgs, output: Output) -> Result<(), Error> {
     });
     for signal in signals.forever() {
         if signal == SIGHUP {
+            service.reload_users();
             match service.tls() {
                 Some(tls) => reload::log_result("kv.tls", tls.reload(service.store.clock().now())),
                 None => tracing::info!("SIGHUP: there are no certificates to read again"),
@@ -120,15 +126,28 @@ fn config(args: &KvArgs) -> Result<Kv, Error> {
         connections: args.conn_limit as usize,
         backlog: args.listen_backlog,
         idle_timeout: extended.idle_timeout()?.unwrap_or(args.idle_timeout),
-        protocol: match args.protocol {
-            Protocol::Auto => Allowed::Any,
-            Protocol::Ascii => Allowed::Ascii,
-            Protocol::Binary => Allowed::Binary,
-        },
+        protocol: protocol(args)?,
         flush: !args.disable_flush_all,
         dump: !args.disable_dumping,
         shutdown: args.enable_shutdown,
         memory_file: args.memory_file.clone().unwrap_or_default(),
+        auth_file: args.auth_file.clone().unwrap_or_default(),
         tls: extended.tls(args.enable_ssl)?,
     })
+}
+
+/// What connections speak: with -S only the protocol that has SASL.
+fn protocol(args: &KvArgs) -> Result<Allowed, Error> {
+    match args.protocol {
+        _ if args.enable_sasl && args.auth_file.is_none() => {
+            Err(Error::Input("-S needs users: name their file with -Y FILE".into()))
+        }
+        Protocol::Ascii if args.enable_sasl => {
+            Err(Error::Input("-S is for the binary protocol: take away -B ascii, or use -Y without -S".into()))
+        }
+        Protocol::Binary => Ok(Allowed::Binary),
+        _ if args.enable_sasl => Ok(Allowed::Binary),
+        Protocol::Auto => Ok(Allowed::Any),
+        Protocol::Ascii => Ok(Allowed::Ascii),
+    }
 }

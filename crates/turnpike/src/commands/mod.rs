@@ -17,6 +17,7 @@ mod info;
 mod key;
 mod kv;
 mod kv_options;
+mod kv_process;
 mod link;
 mod load;
 mod manual;
