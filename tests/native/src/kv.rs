@@ -5,9 +5,11 @@ use std::sync::Arc;
 use kv::{
     clock::Seconds,
     protocol::udp,
+    replies::Replies,
     service::{Service, Settings},
-    session::Session,
+    session::{Next, Session},
     store::{self, Store, mirror_bytes},
+    turn::Turn,
 };
 use nic::frame;
 use xdp::Arena;
@@ -35,7 +37,7 @@ pub struct KvHost {
 
 impl KvHost {
     fn new(service: Arc<Service>) -> Self {
-        Self { session: Session::new(&service, LONGEST_REPLY), service }
+        Self { session: Session::new(&service), service }
     }
 
     /// The store.
@@ -45,10 +47,18 @@ impl KvHost {
 
     /// What the store says to some requests.
     pub fn execute(&mut self, requests: &[u8], now: Seconds) -> Vec<u8> {
-        let mut replies = Vec::new();
+        let (mut replies, mut turn) = (Replies::new(LONGEST_REPLY), Turn::for_datagram());
         self.session.start_over();
-        self.session.feed(requests, &mut replies, now);
-        replies
+        let mut done = 0;
+        loop {
+            let fed = self.session.feed(&requests[done..], &mut replies, &mut turn, now);
+            done += fed.consumed;
+            let has_room =
+                replies.complete(&self.service.store).expect("the store keeps a value that a reply refers to");
+            if fed.next != Next::Send || !has_room {
+                return replies.to_vec();
+            }
+        }
     }
 
     /// What the host does with a datagram: executes it, and puts what was asked for into the mirror. Gives the frame of its reply,
