@@ -12,6 +12,8 @@ mod node;
 #[path = "../../crates/turnpike/tests/common/program.rs"]
 mod program;
 
+mod clock;
+mod clock_steps;
 mod cluster;
 mod command_line;
 mod configuration;

@@ -1,5 +1,9 @@
 //! Time as items have it: whole seconds since the store started, in 32 bits.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering::Relaxed},
+};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -25,8 +29,8 @@ pub const NEVER: Seconds = 0;
 #[derive(Clone, Debug)]
 pub struct Clock {
     started: Instant,
-    /// Seconds from 1970 to the clock's 0.
-    epoch: i64,
+    /// Seconds from 1970 to the clock's 0, as the system's clock showed last.
+    epoch: Arc<AtomicI64>,
     /// The second that it started or went on with.
     first: Seconds,
     /// Nanoseconds of the system's monotonic clock at the clock's 0, which may have been before its own.
@@ -41,7 +45,6 @@ impl Clock {
 
     /// A clock that goes on from a number of seconds.
     pub fn resume(at: Seconds) -> Self {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let offset = std::time::Duration::from_secs(at.into());
         // Read before the other one, so that by this one nothing is over later.
         let monotonic = clock_gettime(ClockId::Monotonic);
@@ -49,7 +52,7 @@ impl Clock {
         let monotonic = monotonic.tv_sec.cast_unsigned() * NANOSECONDS + monotonic.tv_nsec.cast_unsigned();
         Self {
             started: started.checked_sub(offset).unwrap_or(started),
-            epoch: since_1970 as i64 - i64::from(at),
+            epoch: Arc::new(AtomicI64::new(since_1970() - i64::from(at))),
             first: at,
             monotonic: monotonic.wrapping_sub(u64::from(at) * NANOSECONDS),
         }
@@ -79,7 +82,20 @@ impl Clock {
 
     /// A moment in seconds since 1970.
     pub fn since_1970(&self, at: Seconds) -> i64 {
-        self.epoch + i64::from(at)
+        self.epoch() + i64::from(at)
+    }
+
+    /// Seconds from 1970 to the clock's 0. Where the system's clock was stepped since it was read last, it moves with
+    /// it: times of requests are of the clock that clients see now.
+    fn epoch(&self) -> i64 {
+        let now = since_1970() - i64::try_from(self.started.elapsed().as_secs()).unwrap_or(i64::MAX);
+        let kept = self.epoch.load(Relaxed);
+        // The two clocks begin their seconds at different moments.
+        if now.abs_diff(kept) <= 1 {
+            return kept;
+        }
+        self.epoch.store(now, Relaxed);
+        now
     }
 
     /// The moment at which an expiry time of a request comes.
@@ -88,9 +104,14 @@ impl Clock {
             0 => NEVER,
             ..0 => OVER,
             1..=LONGEST_RELATIVE => now.saturating_add(time as u32),
-            _ => u32::try_from((time - self.epoch).max(OVER.into())).unwrap_or(u32::MAX),
+            _ => u32::try_from((time - self.epoch()).max(OVER.into())).unwrap_or(u32::MAX),
         }
     }
+}
+
+/// Seconds since 1970 by the system's clock.
+fn since_1970() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() as i64)
 }
 
 /// Whether an expiry has come.

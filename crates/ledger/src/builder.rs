@@ -79,8 +79,9 @@ pub struct BlockBuilder<O = ()> {
 }
 
 impl<O: Observer> BlockBuilder<O> {
-    /// A builder that goes on where the chain ends, and has its blocks sealed by `sealer`. `now` is the time in microseconds since
-    /// the Unix epoch.
+    /// A builder that goes on where the chain ends, and has its blocks sealed by `sealer`. `now` is in microseconds of
+    /// a clock that is never stepped, as in [`step`](Self::step): by one that is set back a block would stay open for
+    /// as much longer.
     pub fn new(
         chain: OwnChain,
         sealer: Box<dyn Sealer>,

@@ -1,8 +1,8 @@
 //! Admission of signed operations: everything that can be checked before the single writer, on any thread.
 
 use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use nic::{Held, extractor::signed_operations};
@@ -129,6 +129,12 @@ impl Rules {
 /// Microseconds since the Unix epoch.
 pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros() as u64)
+}
+
+/// Microseconds of a clock that is never stepped, for how long something takes.
+pub fn monotonic() -> u64 {
+    static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
+    STARTED.elapsed().as_micros() as u64
 }
 
 /// The account that a key is bound to.

@@ -74,7 +74,7 @@ pub fn builder<O: Observer>(
         retention: Duration::from_secs(config.ledger.retry_seconds),
         replay: Duration::from_secs(config.ledger.replay_window),
     };
-    Ok(BlockBuilder::new(chain, sealer, log, options, observer, admission::now())?)
+    Ok(BlockBuilder::new(chain, sealer, log, options, observer, admission::monotonic())?)
 }
 
 /// Builds blocks until told otherwise. A disk that fails is tried again: the journal holds what is not in blocks.
@@ -84,7 +84,7 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
     loop {
         let order = order.load(Relaxed);
         let result = match order {
-            BUILD => builder.step(admission::now()),
+            BUILD => builder.step(admission::monotonic()),
             DRAIN => drain(&mut builder).map(|()| false),
             _ => return,
         };
@@ -123,6 +123,6 @@ pub fn build<O: Observer>(mut builder: BlockBuilder<O>, order: &AtomicU8, shared
 }
 
 fn drain<O: Observer>(builder: &mut BlockBuilder<O>) -> Result<(), ledger::Error> {
-    while builder.step(admission::now())? {}
+    while builder.step(admission::monotonic())? {}
     builder.finish()
 }
