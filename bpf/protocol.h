@@ -120,6 +120,9 @@ enum status {
 	// a [member change](#member-change-frame) of another generation than the present, or beside one that is
 	// decided
 	STATUS_STALE_GENERATION = 44,
+	// the replicas have not agreed on the operation within 5 s, or cannot; it may still be done, ask again with
+	// the same id
+	STATUS_NOT_FINAL = 45,
 	// no such account, transaction or block
 	STATUS_NOT_FOUND = 64,
 	// the reply does not fit in the request's length; `detail` tells the length needed

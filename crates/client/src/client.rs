@@ -1,7 +1,7 @@
 //! One request after the other.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wire::{
     AccountId, BatchEntries, BatchFormat, Command, CompactFrame, FullFrame, InfoFrame, Operation, Promise, Reply,
@@ -14,6 +14,9 @@ use crate::{Draft, Error, Failure, Options, Pipeline, fresh_transaction_id};
 
 /// How long one turn waits at most; the window's own deadlines are earlier.
 const TURN: Duration = Duration::from_secs(1);
+
+/// How often a node is asked how far it is while it is waited for: a few times in the time that a block takes.
+const POLL: Duration = Duration::from_millis(20);
 
 /// What a node answered to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +106,24 @@ impl Client {
     /// Reads the balance of an account.
     pub fn refer(&mut self, account: AccountId) -> Result<Receipt, Error> {
         self.execute(&Operation::refer(fresh_transaction_id()?, account).timed())?.success()
+    }
+
+    /// Waits until the node has executed up to a block of its own chain. Reads after that are not older.
+    ///
+    /// A replica may lag the one that sent a final reply: take the height of that one's [info](Self::info) after the
+    /// reply, and wait for it at the other before a [`refer`](Self::refer) there. Gives up as a request does.
+    pub fn wait_for_height(&mut self, height: u64) -> Result<InfoFrame, Error> {
+        let since = Instant::now();
+        loop {
+            let info = self.info()?;
+            if info.tip_height.get() >= height {
+                return Ok(info);
+            }
+            if since.elapsed() >= self.give_up_after {
+                return Err(Error::Behind { node: self.node(), height, executed: info.tip_height.get() });
+            }
+            std::thread::sleep(POLL);
+        }
     }
 
     /// Executes one operation, unsigned. Done twice with the same operation, it is executed once: for ever if its id

@@ -77,6 +77,18 @@ pub enum Error {
     /// The system's clock is before 1970 or after the year 500,000.
     #[error("the system's clock cannot be right; set it")]
     Clock,
+    /// A node did not execute up to a block in time.
+    #[error(
+        "{node} has executed up to block {executed}, not {height}; see that it reaches the other replicas, or ask another one"
+    )]
+    Behind {
+        /// The node.
+        node: std::net::SocketAddr,
+        /// The block's height.
+        height: u64,
+        /// Up to which it has executed.
+        executed: u64,
+    },
     /// The node is of another network than the one asked for.
     #[error("the node is of network {found}, not of {expected}; check the address or the network id")]
     WrongNetwork {

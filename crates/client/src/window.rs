@@ -282,7 +282,8 @@ impl Window {
             let missing = slot.refused.is_none();
             slot.retries += 1;
             slot.deadline = now + backoff(&self.limits, self.limits.retry_after, slot.retries);
-            slot.refused = None;
+            // What may still be done stays so, whatever becomes of this try.
+            slot.refused = slot.refused.filter(|status| *status == Status::NotFinal);
             self.next_deadline = self.next_deadline.min(slot.deadline);
             self.outgoing.push_back(slot.id);
             self.retries += 1;

@@ -189,6 +189,8 @@ statuses! {
         "opening an account takes an issuer's signature, a deposit of a funded account that is large enough, or a trusted address; have one of them open it";
     44 StaleGeneration "STALE_GENERATION"
         "the set of replicas has changed since, or a change of it is decided already; look at `turnpike info` and sign a change of the present generation";
+    45 NotFinal "NOT_FINAL"
+        "the replicas have not agreed on the operation in time, so it may still be done; ask again with the same transaction id";
     64 NotFound "NOT_FOUND"
         "there is no such account, transaction or block";
     65 ReplyTooLarge "REPLY_TOO_LARGE"

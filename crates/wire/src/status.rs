@@ -24,7 +24,7 @@ impl Status {
 
     /// Whether the same request may succeed a little later.
     pub const fn is_transient(self) -> bool {
-        matches!(self, Self::Busy | Self::RateLimited)
+        matches!(self, Self::Busy | Self::RateLimited | Self::NotFinal)
     }
 }
 

@@ -30,6 +30,7 @@ constexpr uint16_t kStatusStorageFailed = 41;
 constexpr uint16_t kStatusUnsupportedVersion = 42;
 constexpr uint16_t kStatusDepositRequired = 43;
 constexpr uint16_t kStatusStaleGeneration = 44;
+constexpr uint16_t kStatusNotFinal = 45;
 constexpr uint16_t kStatusNotFound = 64;
 constexpr uint16_t kStatusReplyTooLarge = 65;
 constexpr uint16_t kStatusNotProvable = 66;
