@@ -131,7 +131,10 @@ impl Site for NodeSite {
             "/metrics" => Reply::metrics(metrics::of(&self.shared)),
             "/health" => health(&self.shared.damage()),
             "/ready" => match self.shared.unready() {
-                None => Reply::text("ready\n"),
+                None => match self.shared.order().and_then(|order| order.note()) {
+                    None => Reply::text("ready\n"),
+                    Some(note) => Reply::text(format!("ready: {note}\n")),
+                },
                 Some(reason) => Reply::text(format!("{reason}\n")).with_status("503 Service Unavailable"),
             },
             _ => match self.listings.answer(get.path, get.query) {

@@ -39,6 +39,12 @@ pub trait Application: Send + Sync + 'static {
     /// time (a clock, something not seen yet) is waited for, not refused. `pending` is as in [`Self::propose`].
     fn verify(&self, block: Block, pending: Vec<Block>) -> Answer<'_, Result<(), Refusal>>;
 
+    /// Whether nothing is to be ordered, as far as is known here: the engine's waits take longer then, and no view ends
+    /// only because nothing is proposed. It is asked often, and answers at once. By default there always is something.
+    fn is_idle(&self) -> bool {
+        false
+    }
+
     /// Takes the next block that is final: each in order of heights, at least once. After a restart some come again, from the
     /// first whose call had not returned. What has to last is durable when it returns.
     fn finalized(&self, block: Final) -> Answer<'_, ()>;

@@ -11,7 +11,7 @@ use commonware_codec::{DecodeExt, Encode, ReadExt};
 use commonware_consensus::marshal::{Update, ancestry::Ancestry, core::Mailbox, standard::Standard};
 use commonware_consensus::simplex::elector::{Elector as _, RoundRobinElector};
 use commonware_consensus::simplex::types::{
-    Activity, Attributable, Context, Finalization, Finalize, Notarize, Nullify, Proposal, Subject,
+    Activity, Attributable, Context, Finalization, Finalize, Notarization, Notarize, Nullify, Proposal, Subject,
 };
 use commonware_consensus::types::{Epoch, Height, Round, TermLength, View};
 use commonware_consensus::{Reporter, Viewable};
@@ -110,11 +110,11 @@ pub(crate) struct Watch {
 impl Watch {
     fn entered(&self, round: Round) {
         self.status.entered(round.epoch().get(), round.view().get(), self.elector.elect(round, ()).get());
+        self.pace.entered(numbers(round));
     }
 
-    /// The block of a view is certified, or final.
-    fn kept(&self, round: Round) {
-        self.pace.kept(numbers(round));
+    /// The block of a view is certified, or final: the next one begins.
+    fn ended(&self, round: Round) {
         self.entered(Round::new(round.epoch(), round.view().next()));
     }
 
@@ -129,6 +129,16 @@ impl Watch {
 
     fn finalize(&self, finalize: &Finalize<Bip340, Digest>) -> Option<(u32, SignedVote)> {
         self.signed(&Subject::Finalize { proposal: &finalize.proposal }, &finalize.attestation)
+    }
+
+    /// The leader's vote in a certificate, if it is among those. Where two processes use one key, a replica is
+    /// connected to one of them, and sees the proposals of the other in certificates alone.
+    fn leaders_vote(&self, notarization: &Notarization<Bip340, Digest>) -> Option<Finding> {
+        let leader = self.elector.elect(notarization.round(), ()).get();
+        let (_, signature) = notarization.certificate.iter().find(|(replica, _)| *replica == leader)?;
+        let vote = self.scheme.vote(&Subject::Notarize { proposal: &notarization.proposal });
+        let signed = SignedVote { vote, signature: Seal(signature.0) };
+        Some(Finding::Proposal(leader, signed, self.scheme.committee().clone()))
     }
 
     /// The finding that an activity is, if it is one.
@@ -155,12 +165,12 @@ impl Watch {
                 let nullify = self.signed(&Subject::Nullify { round: nullify.round }, &nullify.attestation)?;
                 [nullify, self.finalize(&Finalize::decode(bytes).ok()?)?]
             }
-            Activity::Notarization(_)
-            | Activity::Certification(_)
-            | Activity::Nullify(_)
-            | Activity::Nullification(_)
-            | Activity::Finalize(_)
-            | Activity::Finalization(_) => return None,
+            Activity::Notarization(notarization) | Activity::Certification(notarization) => {
+                return self.leaders_vote(notarization);
+            }
+            Activity::Nullify(_) | Activity::Nullification(_) | Activity::Finalize(_) | Activity::Finalization(_) => {
+                return None;
+            }
         };
         let [(replica, first), (other, second)] = pair;
         let replica = u8::try_from(replica).ok().filter(|_| replica == other)?;
@@ -184,9 +194,19 @@ impl Reporter for Watch {
                     self.pace.proposed(numbers(round));
                 }
             }
-            Activity::Nullify(_) | Activity::Finalize(_) => self.status.voted(),
-            Activity::Certification(notarization) => self.kept(notarization.round()),
-            Activity::Finalization(finalization) => self.kept(finalization.round()),
+            Activity::Nullify(nullify) => {
+                self.status.voted();
+                self.pace.contested(numbers(nullify.round));
+            }
+            Activity::Finalize(_) => self.status.voted(),
+            Activity::Certification(notarization) => {
+                self.pace.certified(numbers(notarization.round()));
+                self.ended(notarization.round());
+            }
+            Activity::Finalization(finalization) => {
+                self.pace.finalized(numbers(finalization.round()));
+                self.ended(finalization.round());
+            }
             Activity::Nullification(nullification) => {
                 self.status.abandoned();
                 self.pace.given_up(numbers(nullification.round));

@@ -10,6 +10,7 @@ use crate::keeper::{self, Keeper};
 use crate::lane::Lane;
 use crate::limits::{BLOCK_BUFFER, MAILBOX, VIEWS_KEPT, VOTE_BUFFER};
 use crate::pace::Pace;
+use crate::rest::Rest;
 use crate::scheme::Bip340;
 use crate::status::Status;
 use crate::timing::Timing;
@@ -272,7 +273,8 @@ impl Replica {
         context.child("evidence").spawn(move |context| keeper(context).run(found));
 
         // The votes.
-        let pace = Pace::new(timing.leader, timing.longest, status.clone());
+        let rest = Rest::new(application.clone());
+        let pace = Pace::new(timing.leader, timing.longest, status.clone()).with_rest(rest);
         let epochs = Epochs {
             network,
             key,

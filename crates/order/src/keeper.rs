@@ -14,6 +14,8 @@ use zerocopy::IntoBytes;
 
 /// Most pieces that are kept: one convicts, and nobody is to fill a disk with lies.
 const PIECES: usize = 1024;
+/// Most votes of leaders for blocks of one view that are kept: two convict.
+const PROPOSALS: usize = 4;
 /// Views whose proposals and refusals wait for each other. They come within a view of each other.
 const VIEWS: usize = 64;
 /// Findings on their way to the keeper; beyond that they are dropped, and the engine goes on.
@@ -45,7 +47,7 @@ pub(crate) struct Keeper<E> {
 impl<E: Storage> Keeper<E> {
     /// Works until nobody is left to tell anything.
     pub(crate) async fn run(mut self, mut findings: mpsc::Receiver<Finding>) {
-        let mut proposals: BTreeMap<Round, Vec<_>> = BTreeMap::new();
+        let mut proposals: BTreeMap<Round, Vec<(u32, SignedVote, Arc<Committee>)>> = BTreeMap::new();
         let mut refusals: BTreeMap<Round, Vec<_>> = BTreeMap::new();
         let mut pieces = read(&self.context, &self.partition, self.longest_body).await.len();
         self.status.keeps_evidence(pieces as u64);
@@ -57,7 +59,18 @@ impl<E: Storage> Keeper<E> {
                 }
                 Finding::Proposal(replica, signed, committee) => {
                     let round = (signed.vote.epoch.get(), signed.vote.view.get());
-                    proposals.entry(round).or_default().push((replica, signed, committee));
+                    let known = proposals.entry(round).or_default();
+                    let of_replica = || known.iter().filter(|(of, ..)| *of == replica);
+                    if of_replica().any(|(_, other, _)| other.vote == signed.vote) || known.len() >= PROPOSALS {
+                        continue;
+                    }
+                    let other = of_replica().next().map(|(_, other, _)| *other);
+                    known.push((replica, signed, committee.clone()));
+                    // Its votes may have come from two users of one key, each in a message or certificate of its own.
+                    if let (Some(first), Ok(replica)) = (other, u8::try_from(replica)) {
+                        let double = DoubleVote { replica, first, second: signed };
+                        self.keep(Evidence::DoubleVote(double), &committee, &mut pieces).await;
+                    }
                     round
                 }
                 Finding::Refusal(round, block, reason) => {

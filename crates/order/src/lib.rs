@@ -18,11 +18,14 @@ mod engine;
 mod epoch;
 mod epochs;
 mod evidence;
+mod greeting;
 mod keeper;
 mod lane;
 mod limits;
 mod member;
 mod membership;
+#[cfg(not(test))]
+mod monotonic;
 pub mod network;
 mod pace;
 mod patient;
@@ -30,6 +33,7 @@ mod ports;
 // Tests run replicas on the deterministic runtime. Each runtime has the whole engine compiled for it, which takes minutes.
 #[cfg(not(test))]
 mod process;
+mod rest;
 mod scheme;
 mod status;
 #[cfg(test)]
@@ -37,6 +41,7 @@ mod tests;
 mod timing;
 #[cfg(not(test))]
 mod transport;
+mod with_clock;
 
 pub use application::{Answer, Application, Final, Refusal};
 pub use block::{Block, Payload};

@@ -1,6 +1,7 @@
 //! Connections between replicas: authenticated and encrypted, over whatever network the runtime has.
 use crate::committee::ReplicaKey;
 use crate::engine::{Channels, channel, message_limit};
+use crate::greeting::Greeting;
 use crate::member::Member;
 use commonware_cryptography::{ChaCha20Poly1305, ed25519};
 use commonware_p2p::authenticated::lookup::{self, Network, Oracle};
@@ -22,10 +23,15 @@ const OFTEN: Quota = Quota::per_second(NZU32!(16_384));
 const SELDOM: Quota = Quota::per_second(NZU32!(4096));
 /// Messages that wait in the network's own parts.
 const MAILBOX: NonZeroUsize = NZUsize!(1024);
-/// How far clocks may be apart, and how old a greeting may be: a replica whose clock is further off is not let in.
+/// How far clocks may be apart, and how old a greeting may be: a replica whose clock is further off is refused, and
+/// reported.
 const CLOCKS: Duration = Duration::from_secs(60);
 /// Between attempts to connect. A replica that was killed is back with its votes in a second.
 const DIAL: Duration = Duration::from_millis(100);
+/// Longest attempt to connect, with its greeting: some round trips around the earth. The system repeats an unanswered
+/// attempt after 1, 3 and 7 s; one that began during a partition outlasts it by 1 s at most where a new one begins
+/// after 2.
+const ATTEMPT: Duration = Duration::from_secs(2);
 
 /// A sender on a channel.
 pub type Sender<E> = lookup::Sender<ed25519::PublicKey, E>;
@@ -70,7 +76,7 @@ where
         version: sake::Version::V1,
     };
     let mut config = lookup::Config::local(
-        Cups::<_, ChaCha20Poly1305>::new(handshake, cups::Version::V1),
+        Cups::<_, ChaCha20Poly1305>::new(Greeting::new(handshake), cups::Version::V1),
         &network,
         listen,
         room,
@@ -84,6 +90,7 @@ where
     config.allowed_handshake_rate_per_subnet = Quota::per_second(NZU32!(512));
     config.peer_connection_cooldown = DIAL;
     config.dial_frequency = DIAL;
+    config.dial_timeout = ATTEMPT;
     config.tracked_peer_sets = NZUsize!(1);
     let (mut connections, peers) = Network::new(context, config);
     let channels = Channels {

@@ -4,6 +4,7 @@
 //! whose leader proposed nothing, as there was nothing to order or the leader was away, tells nothing of that. Were it counted,
 //! an idle network would become one that waits long for a leader that fails.
 use crate::limits::VIEWS_KEPT;
+use crate::rest::{RESTING, Rest};
 use crate::status::Status;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,10 +76,11 @@ impl Views {
 }
 
 /// The pace of a replica, through all epochs. Clones are of the same one.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Pace {
     views: Arc<Mutex<Views>>,
     status: Status,
+    rest: Option<Rest>,
 }
 
 impl Pace {
@@ -91,7 +93,12 @@ impl Pace {
             given_up: BTreeSet::new(),
             kept: (0, 0),
         };
-        Self { views: Arc::new(Mutex::new(views)), status }
+        Self { views: Arc::new(Mutex::new(views)), status, rest: None }
+    }
+
+    /// The same, and waits take longer still while the replica rests.
+    pub(crate) fn with_rest(self, rest: Rest) -> Self {
+        Self { rest: Some(rest), ..self }
     }
 
     fn see(&self, see: impl FnOnce(&mut Views)) {
@@ -103,6 +110,31 @@ impl Pace {
     /// The leader of a view proposed a block. It is told once of each view, but may be told again by the leader itself.
     pub(crate) fn proposed(&self, round: Round) {
         self.see(|views| views.proposed(round));
+        if let Some(rest) = &self.rest {
+            rest.proposed(round);
+        }
+    }
+
+    /// The replica has entered a view.
+    pub(crate) fn entered(&self, round: Round) {
+        if let Some(rest) = &self.rest {
+            rest.entered(round);
+        }
+    }
+
+    /// A replica votes to give a view up.
+    pub(crate) fn contested(&self, round: Round) {
+        if let Some(rest) = &self.rest {
+            rest.contested(round);
+        }
+    }
+
+    /// The block of a view is final.
+    pub(crate) fn finalized(&self, round: Round) {
+        self.kept(round);
+        if let Some(rest) = &self.rest {
+            rest.finalized(round);
+        }
     }
 
     /// A quorum gave a view up.
@@ -110,14 +142,29 @@ impl Pace {
         self.see(|views| views.given_up(round));
     }
 
-    /// The block of a view is certified, or final.
-    pub(crate) fn kept(&self, round: Round) {
+    /// The block of a view is certified.
+    pub(crate) fn certified(&self, round: Round) {
+        self.kept(round);
+        // Whose proposal did not come here is known to be proposed as well.
+        if let Some(rest) = &self.rest {
+            rest.proposed(round);
+        }
+    }
+
+    fn kept(&self, round: Round) {
         self.see(|views| views.kept(round));
     }
 
-    /// How many times as long as configured is waited now.
-    pub(crate) fn factor(&self) -> u32 {
-        self.status.timeout_factor()
+    /// How many times as long as configured is waited now, and whether the replica rests.
+    pub(crate) fn factor(&self) -> (u32, bool) {
+        let is_resting = self.rest.as_ref().is_some_and(Rest::is_resting);
+        let resting = if is_resting { RESTING } else { 1 };
+        (self.status.timeout_factor() * resting, is_resting)
+    }
+
+    /// Publishes whether the replica rests.
+    pub(crate) fn rests(&self, is_resting: bool) {
+        self.status.rests(is_resting);
     }
 }
 
@@ -135,19 +182,19 @@ mod tests {
         for (view, factor) in [(1, 2), (2, 4), (3, 8)] {
             pace.proposed((0, view));
             pace.given_up((0, view));
-            assert_eq!(pace.factor(), factor);
+            assert_eq!(pace.factor().0, factor);
         }
         for (view, factor) in [(4, 8), (5, 4), (6, 4), (7, 2), (8, 2), (9, 1), (10, 1)] {
             pace.proposed((0, view));
             pace.kept((0, view));
             // What is certified is final next, which is told as well.
             pace.kept((0, view));
-            assert_eq!(pace.factor(), factor);
+            assert_eq!(pace.factor().0, factor);
         }
         // Views of the next epoch begin at 1 again.
         pace.given_up((1, 1));
         pace.proposed((1, 1));
-        assert_eq!(pace.factor(), 2);
+        assert_eq!(pace.factor().0, 2);
     }
 
     #[test]
@@ -156,18 +203,18 @@ mod tests {
         for view in 1..1000 {
             pace.given_up((0, view));
         }
-        assert_eq!(pace.factor(), 1, "leaders were idle or away");
+        assert_eq!(pace.factor().0, 1, "leaders were idle or away");
         pace.proposed((0, 1));
-        assert_eq!(pace.factor(), 1, "it is too long ago");
+        assert_eq!(pace.factor().0, 1, "it is too long ago");
         pace.proposed((0, 999));
         pace.proposed((0, 999));
-        assert_eq!(pace.factor(), 2, "its leader's vote came late");
+        assert_eq!(pace.factor().0, 2, "its leader's vote came late");
         pace.proposed((0, 1000));
         pace.kept((0, 1000));
         pace.given_up((0, 1000));
         pace.proposed((0, 1000));
         pace.kept((0, 1001));
-        assert_eq!(pace.factor(), 1, "a quorum kept it, and others had given it up");
+        assert_eq!(pace.factor().0, 1, "a quorum kept it, and others had given it up");
     }
 
     #[test]
@@ -181,7 +228,7 @@ mod tests {
                     false => pace.kept((0, view)),
                 }
                 let is_last_of_round = view % replicas == replicas - 1;
-                assert!(!is_last_of_round || pace.factor() == 1, "{replicas} replicas, view {view}");
+                assert!(!is_last_of_round || pace.factor().0 == 1, "{replicas} replicas, view {view}");
             }
         }
     }
@@ -194,7 +241,7 @@ mod tests {
                 pace.proposed((0, view));
                 pace.given_up((0, view));
             }
-            assert_eq!(pace.factor(), factor, "{longest} ms");
+            assert_eq!(pace.factor().0, factor, "{longest} ms");
         }
     }
 }

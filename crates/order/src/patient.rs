@@ -3,19 +3,17 @@
 //! The engine of votes makes its deadlines of its clock and of fixed durations. So they all grow in one proportion, those that it
 //! has set already as well, and no vote or message knows of it.
 use crate::pace::Pace;
-use commonware_runtime::telemetry::metrics::{Metric, Registered};
-use commonware_runtime::{
-    BlobVersion, Clock, Error, Handle, Metrics, Name, Spawner, Storage, Supervisor, signal::Signal,
-};
-use governor::clock::{Clock as Instants, ReasonablyRealtime};
-use rand_core::{TryCryptoRng, TryRng};
-use std::fmt::Display;
-use std::ops::RangeInclusive;
+use crate::rest::RESTING;
+use crate::with_clock::{Timer, WithClock};
+use commonware_runtime::{Clock, Supervisor};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The shortest sleep of the slower clock. Who sleeps looks again at most so late where the factor fell meanwhile.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// The same while the replica rests, which work ends at any time.
+const RESTING_LOOK: Duration = Duration::from_millis(100);
 
 /// When the factor changed last: by the true clock and by this one, and what it is since.
 #[derive(Debug)]
@@ -23,6 +21,7 @@ struct Change {
     real: SystemTime,
     slow: SystemTime,
     factor: u32,
+    is_resting: bool,
 }
 
 impl Change {
@@ -35,8 +34,7 @@ impl Change {
     }
 }
 
-#[derive(Debug)]
-struct SlowClock<E> {
+pub(crate) struct SlowClock<E> {
     real: E,
     pace: Pace,
     change: Mutex<Change>,
@@ -47,14 +45,23 @@ impl<E: Clock> SlowClock<E> {
     fn look(&self) -> (SystemTime, u32) {
         let real = self.real.current();
         let mut change = self.change.lock().unwrap_or_else(PoisonError::into_inner);
-        let (slow, factor) = (change.at(real), self.pace.factor());
+        let (slow, (factor, is_resting)) = (change.at(real), self.pace.factor());
+        if is_resting != change.is_resting {
+            self.pace.rests(is_resting);
+        }
         if factor != change.factor {
-            *change = Change { real, slow, factor };
+            *change = Change { real, slow, factor, is_resting };
         }
         (slow, factor)
     }
+}
 
-    async fn sleep_until(&self, deadline: SystemTime) {
+impl<E: Clock> Timer for SlowClock<E> {
+    fn current(&self) -> SystemTime {
+        self.look().0
+    }
+
+    async fn sleep_until(self: Arc<Self>, deadline: SystemTime) {
         loop {
             let (now, factor) = self.look();
             let left = deadline.duration_since(now).unwrap_or_default();
@@ -62,150 +69,24 @@ impl<E: Clock> SlowClock<E> {
                 return;
             }
             // What is left is the least that it takes, whatever the factor becomes.
-            self.real.sleep(left.max(LOOK).min(left.saturating_mul(factor))).await;
+            let longest = if factor < RESTING { left.max(LOOK) } else { left.clamp(LOOK, RESTING_LOOK) };
+            self.real.sleep(longest.min(left.saturating_mul(factor))).await;
         }
     }
 }
 
 /// A runtime whose clock goes slower while its [`Pace`] says so.
-pub(crate) struct Patient<E> {
-    runtime: E,
-    clock: Arc<SlowClock<E>>,
-}
+pub(crate) type Patient<E> = WithClock<E, SlowClock<E>>;
 
 impl<E: Clock + Supervisor> Patient<E> {
     /// A runtime with the slower clock.
     pub(crate) fn new(runtime: E, pace: Pace) -> Self {
         let real = runtime.child("clock");
         let now = real.current();
-        let change = Mutex::new(Change { real: now, slow: now, factor: 1 });
-        Self { runtime, clock: Arc::new(SlowClock { real, pace, change }) }
+        let change = Mutex::new(Change { real: now, slow: now, factor: 1, is_resting: false });
+        Self::with_clock(runtime, SlowClock { real, pace, change })
     }
 }
-
-impl<E> Patient<E> {
-    fn with(self, change: impl FnOnce(E) -> E) -> Self {
-        Self { runtime: change(self.runtime), clock: self.clock }
-    }
-}
-
-impl<E: Clock> Clock for Patient<E> {
-    fn current(&self) -> SystemTime {
-        self.clock.look().0
-    }
-
-    fn sleep(&self, duration: Duration) -> impl Future<Output = ()> + Send + 'static + use<E> {
-        self.sleep_until(self.current() + duration)
-    }
-
-    fn sleep_until(&self, deadline: SystemTime) -> impl Future<Output = ()> + Send + 'static + use<E> {
-        let clock = Arc::clone(&self.clock);
-        async move { clock.sleep_until(deadline).await }
-    }
-}
-
-impl<E: Clock> Instants for Patient<E> {
-    type Instant = SystemTime;
-
-    fn now(&self) -> SystemTime {
-        self.current()
-    }
-}
-
-impl<E: Clock> ReasonablyRealtime for Patient<E> {}
-
-// All else is the runtime's.
-
-impl<E: Clock + Supervisor> Supervisor for Patient<E> {
-    fn name(&self) -> Name {
-        self.runtime.name()
-    }
-
-    fn child(&self, label: &'static str) -> Self {
-        Self { runtime: self.runtime.child(label), clock: Arc::clone(&self.clock) }
-    }
-
-    fn with_attribute(self, key: &'static str, value: impl Display) -> Self {
-        self.with(|runtime| runtime.with_attribute(key, value))
-    }
-}
-
-impl<E: Clock + Spawner> Spawner for Patient<E> {
-    fn shared(self, blocking: bool) -> Self {
-        self.with(|runtime| runtime.shared(blocking))
-    }
-
-    fn dedicated(self) -> Self {
-        self.with(Spawner::dedicated)
-    }
-
-    fn spawn<F, Fut, T>(self, task: F) -> Handle<T>
-    where
-        F: FnOnce(Self) -> Fut + Send + 'static,
-        Fut: Future<Output = T> + Send + 'static,
-        T: Send + 'static,
-    {
-        let clock = self.clock;
-        self.runtime.spawn(move |runtime| task(Self { runtime, clock }))
-    }
-
-    async fn stop(self, value: i32, timeout: Option<Duration>) -> Result<(), Error> {
-        self.runtime.stop(value, timeout).await
-    }
-
-    fn stopped(&self) -> Signal {
-        self.runtime.stopped()
-    }
-}
-
-impl<E: Clock + Metrics> Metrics for Patient<E> {
-    fn register<N: Into<String>, H: Into<String>, M: Metric>(&self, name: N, help: H, metric: M) -> Registered<M> {
-        self.runtime.register(name, help, metric)
-    }
-
-    fn encode(&self) -> String {
-        self.runtime.encode()
-    }
-}
-
-impl<E: Clock + Storage> Storage for Patient<E> {
-    type Blob = E::Blob;
-
-    async fn open_versioned(
-        &self,
-        partition: &str,
-        name: &[u8],
-        versions: RangeInclusive<BlobVersion>,
-    ) -> Result<(E::Blob, u64, BlobVersion), Error> {
-        self.runtime.open_versioned(partition, name, versions).await
-    }
-
-    async fn remove(&self, partition: &str, name: Option<&[u8]>) -> Result<(), Error> {
-        self.runtime.remove(partition, name).await
-    }
-
-    async fn scan(&self, partition: &str) -> Result<Vec<Vec<u8>>, Error> {
-        self.runtime.scan(partition).await
-    }
-}
-
-impl<E: TryRng> TryRng for Patient<E> {
-    type Error = E::Error;
-
-    fn try_next_u32(&mut self) -> Result<u32, E::Error> {
-        self.runtime.try_next_u32()
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, E::Error> {
-        self.runtime.try_next_u64()
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), E::Error> {
-        self.runtime.try_fill_bytes(bytes)
-    }
-}
-
-impl<E: TryCryptoRng> TryCryptoRng for Patient<E> {}
 
 #[cfg(test)]
 mod tests {
@@ -250,7 +131,7 @@ mod tests {
     #[test]
     fn a_true_clock_that_is_set_back_sets_this_one_back() {
         let (real, slow) = (SystemTime::UNIX_EPOCH + 100 * SECOND, SystemTime::UNIX_EPOCH + 70 * SECOND);
-        let change = Change { real, slow, factor: 4 };
+        let change = Change { real, slow, factor: 4, is_resting: false };
         assert_eq!(change.at(real + 8 * SECOND), slow + 2 * SECOND);
         assert_eq!(change.at(real - 8 * SECOND), slow - 2 * SECOND);
     }

@@ -5,6 +5,7 @@ use crate::application::Application;
 use crate::committee::identity_bytes;
 use crate::engine::{Config, Replica, StartError};
 use crate::member::Member;
+use crate::monotonic::Monotonic;
 use crate::network::{Messages, connect, know, room};
 use crate::status::Status;
 use crate::transport::{Linked, Transport};
@@ -171,6 +172,7 @@ impl Run {
         let Site { listen, places, directory, threads, .. } = site;
         let runtime = tokio::Config::new().with_worker_threads(threads).with_storage_directory(directory);
         let ended = tokio::Runner::new(runtime).start(|context| async move {
+            let context = Monotonic::new(context);
             let Config { network, key, longest_body, .. } = &config;
             context.child("channels").spawn(move |_| async move {
                 if let Err(error) = events.run_on_tokio().await {

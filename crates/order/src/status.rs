@@ -9,6 +9,9 @@ struct Numbers {
     round: AtomicU64,
     /// When it began, in milliseconds after the status was made.
     entered: AtomicU64,
+    /// When it had work again after it rested, likewise.
+    woken: AtomicU64,
+    is_resting: AtomicBool,
     leader: AtomicU64,
     height: AtomicU64,
     votes: AtomicU64,
@@ -37,9 +40,11 @@ pub struct StatusSnapshot {
     pub epoch: u64,
     /// The view that the replica is in: the first of an epoch is 1.
     pub view: u64,
-    /// How long it has been in it. A view ends when its block is notarized or a quorum gives it up; so one that lasts tells that
-    /// no quorum can be reached.
+    /// How long it has been in it with work to do. A view ends when its block is notarized or a quorum gives it up; so
+    /// one that lasts shows that no quorum can be reached. Zero while the replica rests.
     pub in_view: Duration,
+    /// Nothing is to be ordered: the view lasts until there is.
+    pub is_resting: bool,
     /// The number of the replica that leads it.
     pub leader: u32,
     /// The height up to which the application has what is final.
@@ -66,10 +71,13 @@ impl Status {
     /// What is so now. The numbers are read one after the other.
     pub fn snapshot(&self) -> StatusSnapshot {
         let numbers = &self.numbers;
-        let entered = Duration::from_millis(numbers.entered.load(Relaxed));
+        let is_resting = numbers.is_resting.load(Relaxed);
+        let began = numbers.entered.load(Relaxed).max(numbers.woken.load(Relaxed));
+        let lasted = self.since.elapsed().saturating_sub(Duration::from_millis(began));
         let round = numbers.round.load(Relaxed);
         StatusSnapshot {
-            in_view: self.since.elapsed().saturating_sub(entered),
+            in_view: if is_resting { Duration::ZERO } else { lasted },
+            is_resting,
             epoch: round >> VIEW_BITS,
             view: round & ((1 << VIEW_BITS) - 1),
             leader: numbers.leader.load(Relaxed) as u32,
@@ -121,6 +129,14 @@ impl Status {
     /// How many times as long as configured it waits.
     pub(crate) fn timeout_factor(&self) -> u32 {
         1 << self.numbers.doublings.load(Relaxed)
+    }
+
+    /// It rests, or has work again.
+    pub(crate) fn rests(&self, is_resting: bool) {
+        if !is_resting {
+            self.numbers.woken.store(self.since.elapsed().as_millis() as u64, Relaxed);
+        }
+        self.numbers.is_resting.store(is_resting, Relaxed);
     }
 
     pub(crate) fn delivered(&self, height: u64) {

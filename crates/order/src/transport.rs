@@ -1,7 +1,7 @@
 //! What carries the bytes between replicas: channels of `link`, as the network of the engine's runtime.
+use crate::monotonic::Monotonic;
 use commonware_runtime::signal::Signal;
 use commonware_runtime::telemetry::metrics::{Metric, Registered};
-use commonware_runtime::tokio::Context;
 use commonware_runtime::{
     Clock, Error, Handle, IoBufs, Listener, Metrics, Name, Network, Resolver, Sink, Spawner, Stream, Supervisor,
 };
@@ -83,17 +83,19 @@ fn limits() -> Config {
     Config { buffers: 64, buffer_bytes: 32 << 10, ..Config::default() }
 }
 
-/// How long a peer may say nothing, or take nothing. The engine's pings come every few seconds.
-const SILENCE: Duration = Duration::from_secs(60);
+/// How long a peer may send nothing, or take nothing, before its connection is closed and made again. The engine's
+/// pings come every 5 s. During a partition TCP doubles the time between repetitions: after 8 s the next one may be 6 s
+/// away, a new connection takes about 1 s.
+const SILENCE: Duration = Duration::from_secs(8);
 
 /// A context of the runtime whose network is channels.
 pub(crate) struct Linked {
-    context: Context,
+    context: Monotonic,
     network: channels::Network,
 }
 
 impl Linked {
-    pub(crate) const fn new(context: Context, network: channels::Network) -> Self {
+    pub(crate) const fn new(context: Monotonic, network: channels::Network) -> Self {
         Self { context, network }
     }
 }
@@ -175,17 +177,17 @@ impl Clock for Linked {
 }
 
 impl TryRng for Linked {
-    type Error = <Context as TryRng>::Error;
+    type Error = <Monotonic as TryRng>::Error;
 
-    fn try_next_u32(&mut self) -> Result<u32, <Context as TryRng>::Error> {
+    fn try_next_u32(&mut self) -> Result<u32, <Monotonic as TryRng>::Error> {
         self.context.try_next_u32()
     }
 
-    fn try_next_u64(&mut self) -> Result<u64, <Context as TryRng>::Error> {
+    fn try_next_u64(&mut self) -> Result<u64, <Monotonic as TryRng>::Error> {
         self.context.try_next_u64()
     }
 
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), <Context as TryRng>::Error> {
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), <Monotonic as TryRng>::Error> {
         self.context.try_fill_bytes(bytes)
     }
 }
@@ -194,7 +196,7 @@ impl TryCryptoRng for Linked {}
 
 impl Resolver for Linked {
     async fn resolve(&self, host: &str) -> Result<Vec<IpAddr>, Error> {
-        self.context.resolve(host).await
+        self.context.runtime().resolve(host).await
     }
 }
 
@@ -215,7 +217,7 @@ impl Network for Linked {
 /// Where channels are accepted.
 pub(crate) struct Accepting {
     listener: channels::Listener,
-    context: Context,
+    context: Monotonic,
 }
 
 impl Listener for Accepting {
@@ -235,17 +237,17 @@ impl Listener for Accepting {
 /// A half of a channel, of which nothing takes longer than [`SILENCE`].
 pub(crate) struct Bounded<H> {
     half: H,
-    context: Context,
+    context: Monotonic,
 }
 
 impl<H> Bounded<H> {
-    fn new(half: H, context: &Context) -> Self {
+    fn new(half: H, context: &Monotonic) -> Self {
         Self { half, context: context.child("half") }
     }
 }
 
 /// What becomes of a future before [`SILENCE`] is over.
-async fn in_time<T>(context: &Context, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+async fn in_time<T>(context: &Monotonic, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     match select(pin!(future), pin!(context.sleep(SILENCE))).await {
         Either::Left((result, _)) => result,
         Either::Right(_) => Err(Error::Timeout),

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use nic::Held;
 use order::Payload;
 use spv::Hash;
-use wire::{AccountId, Command, SignedOperation};
+use wire::{AccountId, Command, SignedOperation, Status};
 
 use super::body::{Body, Entries, Group, Key, LONGEST, MOST_APPROVALS, MOST_SIGNED};
 use crate::admission;
@@ -23,12 +23,20 @@ const POOL: usize = 16 << 20;
 /// Bytes that a group takes beside its own.
 const OVERHEAD: usize = 256;
 
-/// How long a group waits to be ordered, and a frame for its reply. It is less than retries are recognised for, so that nothing
-/// is ordered twice that far apart. A client asks again.
+/// How long a group waits to be ordered, and a frame for its operations to be final. It is less than retries are
+/// recognised for, so that nothing is ordered twice that far apart. A client is answered [`Status::NotFinal`] then, and
+/// asks again.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long an empty block waits for the block before it to be final, so that one is enough.
 const SETTLING: Duration = Duration::from_millis(20);
+
+/// Longest time without a block, after which an empty one is ordered: it shows that a quorum is there, and lets
+/// replicas drop the votes before it. A day of them takes some megabytes.
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
+/// How much later than its leader a replica counts on that block, so that the leader has the time to propose it.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The last block that was executed.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +95,8 @@ pub struct Contents {
     /// Bytes of each replica's groups.
     taken: Vec<usize>,
     waiting: HashMap<u64, Waiting>,
+    /// Frames that were given up, with the status of their operations.
+    given_up: Vec<(Waiting, Status)>,
     /// This replica's number, and how many there are. Who is none orders nothing.
     origin: Option<u8>,
     /// A change of the set is decided: blocks are due until the epoch ends.
@@ -100,6 +110,10 @@ pub struct Contents {
     past: VecDeque<(u64, Hash)>,
     /// The highest block with operations that was executed, as far as is known.
     operations: u64,
+    /// The highest block whose result a block states that was executed.
+    stated: u64,
+    /// When the last block was executed, or the replica started.
+    last_block: Instant,
     wakers: Vec<Waker>,
 }
 
@@ -128,6 +142,7 @@ impl Desk {
             next_place: 0,
             taken: vec![0; replicas],
             waiting: HashMap::new(),
+            given_up: Vec::new(),
             asked: HashMap::new(),
             origin,
             changing,
@@ -137,6 +152,8 @@ impl Desk {
             past,
             // It may have had some: at worst a block is ordered that states what was stated.
             operations: executed.height,
+            stated: 0,
+            last_block: Instant::now(),
             wakers: Vec::new(),
         };
         Self { replay_window: replay_window.as_micros() as u64, state: Mutex::new(state) }
@@ -220,7 +237,9 @@ impl Desk {
             0 => executed.height >= last,
             _ => since.elapsed() >= SETTLING,
         };
-        if groups.is_empty() && !state.changing && (parent.executed >= last || !is_due) {
+        let has_to_state = parent.executed < last && is_due;
+        let is_heartbeat = executed.height == parent.height && state.last_block.elapsed() >= HEARTBEAT;
+        if groups.is_empty() && !state.changing && !has_to_state && !is_heartbeat {
             return None;
         }
         let body = Body { time, executed: executed.height, state: executed.state, groups };
@@ -239,19 +258,28 @@ impl Desk {
         (time.saturating_sub(self.replay_window).max(1)..=newest).contains(&signed.timestamp.get())
     }
 
-    /// Takes notice of a block that was executed, with these groups in it, and whether a change of the set is decided.
-    pub fn executed(&self, executed: Executed, groups: &[Group], changing: bool) {
+    /// Whether no block is due, as far as is known here.
+    pub fn is_idle(&self) -> bool {
+        let state = self.state();
+        let has_work = !state.pool.is_empty() || !state.waiting.is_empty() || state.changing;
+        !has_work && state.stated >= state.operations && state.last_block.elapsed() < HEARTBEAT + GRACE
+    }
+
+    /// Takes notice of a block that was executed, with this body, and whether a change of the set is decided.
+    pub fn executed(&self, executed: Executed, body: &Body, changing: bool) {
         let mut state = self.state();
         state.executed = executed;
+        state.stated = state.stated.max(body.executed);
+        state.last_block = Instant::now();
         state.past.push_back((executed.height, executed.state));
         if state.past.len() > PAST {
             state.past.pop_front();
         }
         state.changing = changing;
-        if !groups.is_empty() {
+        if !body.groups.is_empty() {
             state.operations = executed.height;
         }
-        for group in groups {
+        for group in &body.groups {
             state.remove(&group.key());
         }
         wake(state);
@@ -268,8 +296,11 @@ impl Desk {
         state.origin = origin;
         let waiting = std::mem::take(&mut state.waiting);
         state.asked.clear();
-        // Whose frames are dropped turn to another replica.
-        let Some(origin) = origin else { return Vec::new() };
+        let Some(origin) = origin else {
+            // Their clients turn to another replica.
+            state.given_up.extend(waiting.into_values().map(|waiting| (waiting, Status::NotFinal)));
+            return Vec::new();
+        };
         let mut waiting: Vec<_> = waiting.into_iter().collect();
         waiting.sort_unstable_by_key(|(number, _)| *number);
         let mut groups = Vec::new();
@@ -298,8 +329,9 @@ impl Desk {
         Some(waiting.held)
     }
 
-    /// Lets go what waited too long, and wakes who waits for time to pass.
-    pub fn tick(&self) {
+    /// Gives up groups and frames that waited too long, and wakes all waiters. Returns the frames to be answered
+    /// although their operations were not executed.
+    pub fn tick(&self) -> Vec<(Waiting, Status)> {
         let mut state = self.state();
         while let Some((_, pooled)) = state.pool.first_key_value()
             && pooled.since.elapsed() > PATIENCE
@@ -307,16 +339,14 @@ impl Desk {
             let key = pooled.group.key();
             state.remove(&key);
         }
-        let Contents { waiting, asked, .. } = &mut *state;
+        let late = state.waiting.iter().filter(|(_, waiting)| waiting.since.elapsed() > PATIENCE);
         // What was proposed may still be executed: then the client learns of it when it asks again.
-        waiting.retain(|_, waiting| {
-            let stays = waiting.since.elapsed() <= PATIENCE;
-            if !stays {
-                asked.remove(&waiting.group.content());
-            }
-            stays
-        });
+        for number in Vec::from_iter(late.map(|(&number, _)| number)) {
+            state.give_up(number, Status::NotFinal);
+        }
+        let given_up = std::mem::take(&mut state.given_up);
         wake(state);
+        given_up
     }
 }
 
@@ -358,6 +388,14 @@ impl Contents {
         true
     }
 
+    /// Lets a frame wait no more.
+    fn give_up(&mut self, number: u64, status: Status) {
+        if let Some(waiting) = self.waiting.remove(&number) {
+            self.asked.remove(&waiting.group.content());
+            self.given_up.push((waiting, status));
+        }
+    }
+
     fn remove(&mut self, key: &Key) {
         if let Some(pooled) = self.places.remove(key).and_then(|place| self.pool.remove(&place)) {
             self.taken[usize::from(key.origin)] -= pooled.group.bytes().len() + OVERHEAD;
@@ -389,7 +427,12 @@ impl Contents {
             }
             chosen.push(group.clone());
         }
-        late.iter().for_each(|key| self.remove(key));
+        for key in &late {
+            self.remove(key);
+            if Some(key.origin) == self.origin {
+                self.give_up(key.number, Status::StaleTimestamp);
+            }
+        }
         chosen
     }
 }

@@ -25,7 +25,8 @@ use zerocopy::FromBytes;
 
 use super::{
     body::{Body, Entries, Group},
-    desk::{Desk, Executed},
+    clocks::Clocks,
+    desk::{Desk, Executed, Waiting},
     incarnation::Mark,
     neighbours::Neighbours,
     roster::Roster,
@@ -36,6 +37,8 @@ use crate::{Error, shared::Shared};
 
 /// How often those are woken who wait for time to pass.
 const TICK: Duration = Duration::from_millis(10);
+/// The same while nothing is to be ordered: only an empty block now and then is waited for.
+const IDLE_TICK: Duration = Duration::from_millis(250);
 
 /// What there is to do.
 pub enum Job {
@@ -71,6 +74,7 @@ pub struct Executor<O> {
     pub shared: Arc<Shared>,
     pub transmit: Box<dyn Transmit>,
     pub jobs: Receiver<Job>,
+    pub clocks: Arc<Clocks>,
 }
 
 impl<O: Observer> Executor<O> {
@@ -79,8 +83,9 @@ impl<O: Observer> Executor<O> {
         self.settle();
         self.tell(0);
         let mut ticked = Instant::now();
+        let mut tick = TICK;
         loop {
-            let result = match self.jobs.recv_timeout(TICK) {
+            let result = match self.jobs.recv_timeout(tick) {
                 // The engine keeps what is not executed, and gives it again after a restart.
                 Ok(Job::Block(_)) if self.has_failed() => Ok(()),
                 Ok(Job::Block(block)) => self.execute(&block),
@@ -104,9 +109,12 @@ impl<O: Observer> Executor<O> {
                 tracing::error!(%error, "what is final cannot be stored: mend the disk and restart the node");
             }
             if ticked.elapsed() >= TICK {
-                self.desk.tick();
+                for (waiting, status) in self.desk.tick() {
+                    self.give_up(waiting, status);
+                }
                 self.screen_again(false);
                 ticked = Instant::now();
+                tick = if self.desk.is_idle() { IDLE_TICK } else { TICK };
             }
         }
         if self.has_failed() {
@@ -171,7 +179,8 @@ impl<O: Observer> Executor<O> {
         self.neighbours.executed(&self.roster, &self.desk, height, !approvals.is_empty());
         // Until a block of the new set is there, which it vouches for.
         let is_changing = self.roster.membership().is_changing(height);
-        self.desk.executed(Executed { height, hash, state }, &body.groups, is_changing);
+        self.desk.executed(Executed { height, hash, state }, &body, is_changing);
+        self.clocks.executed(time);
         self.tell(executed);
         replies.into_iter().for_each(|answered| self.reply(answered));
         self.screen_again(true);
@@ -273,9 +282,22 @@ impl<O: Observer> Executor<O> {
 
     /// Answers a frame out of what is final: nothing of it is ordered. It has operations that would be only where storage failed.
     fn read(&mut self, held: Held) {
+        self.answer_without_order(held, Status::StorageFailed);
+    }
+
+    /// Answers a frame whose operations were not executed.
+    fn give_up(&mut self, Waiting { held, group, .. }: Waiting, status: Status) {
+        match group.approvals().is_empty() {
+            true => self.answer_without_order(held, status),
+            false => self.reply(Answered::Change(held, status)),
+        }
+    }
+
+    /// Answers reads from the executed state, and sets the status of all operations that would be ordered.
+    fn answer_without_order(&mut self, held: Held, status: Status) {
         let answered = self.execute_frame(self.ledger.time(), held, |operation| {
             if is_ordered(operation) {
-                operation.status.set(Status::StorageFailed.code());
+                operation.status.set(status.code());
             }
         });
         self.reply(answered);

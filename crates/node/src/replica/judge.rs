@@ -12,6 +12,7 @@ use wire::SignedOperation;
 
 use super::{
     body::{Body, Group, MOST_APPROVALS, MOST_SIGNED},
+    clocks::Clocks,
     desk::{Desk, Parent},
     executor::Job,
     roster::Roster,
@@ -25,6 +26,7 @@ pub struct Judge {
     pub chain: OwnReader,
     pub roster: Arc<Roster>,
     pub jobs: Sender<Job>,
+    pub clocks: Arc<Clocks>,
 }
 
 fn refuse<T>(reason: &str) -> Result<T, Refusal> {
@@ -108,8 +110,8 @@ impl Application for Judge {
             // A parent that cannot be read is no fault of the block's.
             let Some(before) = before else { return std::future::pending().await };
             let body = self.judge(&block, before)?;
-            let tolerance = ledger::CLOCK_TOLERANCE.as_micros() as u64;
-            let is_ready = || admission::now() + tolerance >= body.time;
+            self.clocks.proposed(body.time, before);
+            let is_ready = || Clocks::accepts(body.time, before, admission::now());
             self.desk.when(|state| (state.executed.height >= body.executed && is_ready()).then_some(())).await;
             match self.chain.headers(body.executed, 1) {
                 Ok(headers) if headers.first().is_some_and(|sealed| sealed.header.hash() == *block.statement()) => {}
@@ -127,6 +129,10 @@ impl Application for Judge {
                 None => std::future::pending().await,
             }
         })
+    }
+
+    fn is_idle(&self) -> bool {
+        self.desk.is_idle()
     }
 
     fn finalized(&self, block: Final) -> Answer<'_, ()> {

@@ -11,6 +11,7 @@
 //! [judge](judge) what to propose and whether others' proposals are right. The [executor](executor) is the ledger's one writer.
 
 mod body;
+mod clocks;
 mod controller;
 mod desk;
 mod executor;
@@ -50,6 +51,7 @@ use storage::DataDirectory;
 
 use crate::{Config, Error, admission::Rules, config::Cluster, layout, sealing, shared::Shared};
 
+use clocks::Clocks;
 pub use controller::Controller;
 use desk::{Desk, Executed};
 use executor::{Executor, Job};
@@ -220,8 +222,15 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let Self { identity, ledger, chain, desk, roster, floor, mark, jobs } = self;
         let (sender, receiver) = jobs;
         let rules = Arc::new(Rules::of(config, chain.network_id()));
-        let judge =
-            Judge { desk: desk.clone(), rules, chain: chain.clone(), roster: roster.clone(), jobs: sender.clone() };
+        let clocks = Arc::new(Clocks::default());
+        let judge = Judge {
+            desk: desk.clone(),
+            rules,
+            chain: chain.clone(),
+            roster: roster.clone(),
+            jobs: sender.clone(),
+            clocks: clocks.clone(),
+        };
         let (me, contacts) = (identity.key.name().connections(), config.cluster.contacts.clone());
         let places = neighbours::places(&roster, ledger.tip().height() + 1, &me, &contacts);
         let (order, site) = identity.engine(config, floor, places);
@@ -230,7 +239,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let checkpoints = Checkpoints::new(process.status().certificate().as_deref());
         let retries = config.ledger.limits().retries;
         let sync = Server::new(checkpoints.clone(), chain.clone(), ledger.log().clone(), retries);
-        shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience, sync));
+        shared.set_order(Standing::new(process.status().clone(), roster.clone(), me, patience, sync, clocks.clone()));
         let (outbox, peers) = (process.outbox().clone(), process.peers().clone());
         let parts =
             Parts { desk: desk.clone(), outbox: outbox.clone(), roster: roster.clone(), jobs: sender.clone(), chain };
@@ -239,7 +248,7 @@ impl<O: Observer + Send + 'static> Replica<O> {
         let screening = Screening::new(config.cluster.account_rate, patience);
         let jobs = receiver;
         let executor =
-            Executor { ledger, desk, roster, checkpoints, neighbours, screening, mark, shared, transmit, jobs };
+            Executor { ledger, desk, roster, checkpoints, neighbours, screening, mark, shared, transmit, jobs, clocks };
         Ok((Running { process: Some(process), jobs: sender }, parts, move || executor.run()))
     }
 }

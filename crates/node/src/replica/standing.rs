@@ -7,7 +7,7 @@ use nic::Answer;
 use order::{Identity, Status};
 use wire::FinalityFrame;
 
-use super::{neighbours::number, roster::Roster, state_sync::Server};
+use super::{clocks::Clocks, neighbours::number, roster::Roster, state_sync::Server};
 
 /// Views end within what a replica waits for a leader and a vote, or else no quorum can be reached. As long as this passes without
 /// one before health tells so, beside [`WAITS`] of that wait: a replica that catches up, or syncs slowly, takes its time as well.
@@ -29,12 +29,42 @@ pub struct Standing {
     patience: Duration,
     /// What it gives to replicas that join.
     pub sync: Server,
+    /// How its clock compares with the times of blocks.
+    pub clocks: Arc<Clocks>,
 }
 
 impl Standing {
     /// Of the replica of this key of connections, which waits so long for a leader, and gives so to replicas that join.
-    pub fn new(status: Status, roster: Arc<Roster>, me: Identity, patience: Duration, sync: Server) -> Self {
-        Self { status, roster, me, patience, sync }
+    pub fn new(
+        status: Status,
+        roster: Arc<Roster>,
+        me: Identity,
+        patience: Duration,
+        sync: Server,
+        clocks: Arc<Clocks>,
+    ) -> Self {
+        Self { status, roster, me, patience, sync, clocks }
+    }
+
+    /// A note for the operator of a replica that is ready.
+    pub fn note(&self) -> Option<String> {
+        let (block, clock) = (self.clocks.block_ahead(), self.clocks.clock_ahead());
+        let lag = self.clocks.clock_behind();
+        if block > 0 {
+            return Some(format!(
+                "the time of blocks is {block} s ahead of this node's clock, so operations that are signed now may be \
+                 STALE_TIMESTAMP; set the clocks of all replicas by NTP"
+            ));
+        }
+        if lag > 0 {
+            return Some(format!(
+                "the last proposal was {lag} s ahead of this node's clock, so it gets no vote yet; set the clocks of all \
+                 replicas by NTP"
+            ));
+        }
+        (clock > 0).then(|| {
+            format!("this node's clock is {clock} s ahead of the other replicas', which do not vote for its blocks; set it by NTP")
+        })
     }
 
     /// Its number in the set that votes behind what it has executed, and how many replicas that has.

@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 pub(super) type Context = deterministic::Context;
 pub(super) type Sender = simulated::Sender<PublicKey, Context>;
@@ -49,6 +49,8 @@ pub(super) struct Record {
     pub(super) chain: Vec<Final>,
     pub(super) accused: Vec<Evidence>,
     proposals: u64,
+    /// When the newest block came.
+    last: Option<SystemTime>,
 }
 
 impl Record {
@@ -108,20 +110,21 @@ pub(super) struct Journal {
     pub(super) name: String,
     /// Whether it lies about its state when it proposes.
     pub(super) lies: bool,
+    /// How long it lets views last while it is idle before it orders an empty block, and the clock for that.
+    pub(super) heartbeat: Option<(Duration, Arc<Context>)>,
 }
 
 impl Journal {
-    fn statement(&self, parent_height: u64, pending: &[Block]) -> Hash {
-        self.record.lock().unwrap().state(parent_height - pending.len() as u64, pending)
+    /// When an empty block is due.
+    fn heartbeat(&self) -> Option<(SystemTime, &Context)> {
+        let (heartbeat, context) = self.heartbeat.as_ref()?;
+        let last = self.record.lock().unwrap().last?;
+        Some((last + *heartbeat, context))
     }
-}
 
-impl Application for Journal {
-    fn propose(&self, parent: Block, pending: Vec<Block>) -> Answer<'_, Option<Payload>> {
-        if self.idle.load(Ordering::Relaxed) {
-            return Box::pin(std::future::pending());
-        }
-        let mut statement = self.statement(parent.height(), &pending);
+    /// A payload of its next number.
+    fn payload(&self, parent: &Block, pending: &[Block]) -> Payload {
+        let mut statement = self.statement(parent.height(), pending);
         let mut record = self.record.lock().unwrap();
         record.proposals += 1;
         let number = record.proposals;
@@ -130,7 +133,33 @@ impl Application for Journal {
         }
         let wish = self.wish.lock().unwrap().map(Change::text).unwrap_or_default();
         let body = format!("{} {number} {}{wish}", self.name, "x".repeat(number as usize % 64));
-        Box::pin(ready(Some(Payload { statement, body: Bytes::from(body) })))
+        Payload { statement, body: Bytes::from(body) }
+    }
+
+    fn statement(&self, parent_height: u64, pending: &[Block]) -> Hash {
+        self.record.lock().unwrap().state(parent_height - pending.len() as u64, pending)
+    }
+}
+
+impl Application for Journal {
+    fn propose(&self, parent: Block, pending: Vec<Block>) -> Answer<'_, Option<Payload>> {
+        if !self.idle.load(Ordering::Relaxed) {
+            return Box::pin(ready(Some(self.payload(&parent, &pending))));
+        }
+        if self.heartbeat().is_none() {
+            return Box::pin(std::future::pending());
+        }
+        Box::pin(async move {
+            // A block that is not final yet is enough.
+            let has_parent = || self.record.lock().unwrap().chain.len() as u64 == parent.height();
+            while self.idle.load(Ordering::Relaxed)
+                && let Some((due, context)) = self.heartbeat()
+                && !(context.current() >= due && has_parent())
+            {
+                context.sleep(Duration::from_millis(20)).await;
+            }
+            Some(self.payload(&parent, &pending))
+        })
     }
 
     fn verify(&self, block: Block, pending: Vec<Block>) -> Answer<'_, Result<(), Refusal>> {
@@ -139,8 +168,16 @@ impl Application for Journal {
         Box::pin(ready(if is_right { Ok(()) } else { Err(Refusal("a wrong state".into())) }))
     }
 
+    fn is_idle(&self) -> bool {
+        let grace = Duration::from_secs(1);
+        let is_waiting = self.heartbeat().is_some_and(|(due, context)| context.current() < due + grace);
+        is_waiting && self.idle.load(Ordering::Relaxed)
+    }
+
     fn finalized(&self, found: Final) -> Answer<'_, ()> {
-        self.record.lock().unwrap().take(found);
+        let mut record = self.record.lock().unwrap();
+        record.last = self.heartbeat.as_ref().map(|(_, context)| context.current());
+        record.take(found);
         Box::pin(ready(()))
     }
 
@@ -175,6 +212,8 @@ pub(super) struct Cluster {
     pub(super) term: u32,
     /// Blocks that are kept; all where it is not told.
     pub(super) keep: Option<u64>,
+    /// Blocks of an epoch. The set of replicas only changes where it is [`EPOCH`].
+    pub(super) epoch: NonZeroU64,
     /// What replicas begin on, by number, where it is not genesis.
     pub(super) floors: BTreeMap<usize, Certificate>,
     /// The longest wait for a leader.
@@ -223,6 +262,7 @@ impl Cluster {
                 record: Arc::default(),
                 name: format!("replica {number}"),
                 lies: false,
+                heartbeat: None,
             })
             .collect();
         let running = (0..number).map(|_| None).collect();
@@ -233,6 +273,7 @@ impl Cluster {
             keys,
             term,
             keep: None,
+            epoch: EPOCH,
             floors: BTreeMap::new(),
             longest: Timing::default().longest,
             oracle,
@@ -313,7 +354,7 @@ impl Cluster {
             key: self.keys[number].clone(),
             timing,
             term: NonZeroU32::new(self.term).unwrap(),
-            epoch: EPOCH,
+            epoch: self.epoch,
             keep: self.keep,
             floor: self.floors.get(&number).cloned(),
             longest_body: LONGEST_BODY,
@@ -329,6 +370,14 @@ impl Cluster {
     /// Has leaders have nothing to propose from now on, or something again. A turn that began stays without.
     pub(super) fn rest(&self, idle: bool) {
         self.journals[0].idle.store(idle, Ordering::Relaxed);
+    }
+
+    /// Lets views last while leaders have nothing to propose, and has them propose an empty block after so long.
+    pub(super) fn beat(&mut self, heartbeat: Duration) {
+        let context = Arc::new(self.context.child("heartbeat"));
+        for journal in &mut self.journals {
+            journal.heartbeat = Some((heartbeat, Arc::clone(&context)));
+        }
     }
 
     /// How many times as long as configured replicas wait, of those that run.

@@ -125,6 +125,30 @@ fn an_equivocating_leader_splits_nobody() {
     }
 }
 
+/// Where nobody sees both users of a key, their votes are compared across certificates.
+#[test]
+fn two_users_of_a_key_are_convicted_by_certificates() {
+    for liar in 0..4 {
+        runner(liar as u64).start(|context| async move {
+            let mut cluster = Cluster::new(context, 4, 1).await;
+            for number in (0..4).filter(|number| *number != liar) {
+                cluster.start(number).await;
+            }
+            twins(&cluster, liar, None).await;
+            cluster.reach(30).await;
+            cluster.agree();
+            let accused =
+                (0..4).filter(|number| *number != liar).flat_map(|number| cluster.record(number).accused.clone());
+            let accused = Vec::from_iter(accused);
+            assert!(!accused.is_empty(), "nobody has evidence against replica {liar}");
+            for evidence in accused {
+                assert!(matches!(evidence, Evidence::DoubleVote(_)) && evidence.replica() as usize == liar);
+                assert!(evidence.holds(&cluster.network, &cluster.committee));
+            }
+        });
+    }
+}
+
 /// The engine's own liars.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Liar {

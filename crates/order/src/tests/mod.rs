@@ -1,5 +1,6 @@
 //! Replicas on the deterministic runtime, with a simulated network and storage: what is final stays, whatever happens.
 mod cluster;
+mod idle;
 mod lies;
 mod patience;
 mod schedules;

@@ -1,0 +1,96 @@
+//! Whether a replica rests: nothing is to be ordered, so that views may last.
+//!
+//! A view without a proposal ends after some hundred milliseconds, with votes on every disk. While nothing is to be
+//! ordered that is of no use: the leader waits for work with all others. So a replica that rests has the engine's waits
+//! take [`RESTING`] times as long. It rests no more as soon as its application has work, a block was proposed that is
+//! not final, or another replica votes to give up the present view.
+use crate::application::Application;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many times as long a replica waits that rests. Its waits still end, so that nothing depends on all replicas
+/// agreeing on whether there is work: a view of 250 ms lasts a minute.
+pub(crate) const RESTING: u32 = 256;
+
+/// An epoch and a view of it.
+type Round = (u64, u64);
+
+/// The latest rounds of each kind.
+#[derive(Debug, Default)]
+struct Rounds {
+    /// The round that the replica is in; zero before the first certificate since its start.
+    entered: Round,
+    proposed: Round,
+    finalized: Round,
+    /// Some replica voted to give it up.
+    contested: Round,
+}
+
+impl Rounds {
+    /// Whether no round is to come to an end.
+    fn is_settled(&self) -> bool {
+        self.entered != Round::default() && self.proposed <= self.finalized && self.contested < self.entered
+    }
+}
+
+/// What a replica knows of work. Clones are of the same replica.
+#[derive(Clone)]
+pub(crate) struct Rest {
+    application: Arc<dyn Application>,
+    rounds: Arc<Mutex<Rounds>>,
+}
+
+impl Rest {
+    /// A replica that has just started: it does not rest before it has seen where the others are.
+    pub(crate) fn new(application: Arc<dyn Application>) -> Self {
+        Self { application, rounds: Arc::default() }
+    }
+
+    fn update(&self, update: impl FnOnce(&mut Rounds)) {
+        update(&mut self.rounds.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Whether the replica rests now.
+    pub(crate) fn is_resting(&self) -> bool {
+        let is_settled = self.rounds.lock().unwrap_or_else(PoisonError::into_inner).is_settled();
+        is_settled && self.application.is_idle()
+    }
+
+    pub(crate) fn entered(&self, round: Round) {
+        self.update(|rounds| rounds.entered = rounds.entered.max(round));
+    }
+
+    pub(crate) fn proposed(&self, round: Round) {
+        self.update(|rounds| rounds.proposed = rounds.proposed.max(round));
+    }
+
+    pub(crate) fn finalized(&self, round: Round) {
+        self.update(|rounds| rounds.finalized = rounds.finalized.max(round));
+    }
+
+    /// A replica voted to give a round up. One that does so for a round that is over by two or more has missed what
+    /// came since, and learns of it when the present round ends. The votes for the round before come late as a rule.
+    pub(crate) fn contested(&self, round: Round) {
+        self.update(|rounds| {
+            let (epoch, view) = rounds.entered;
+            let lags = round.0 < epoch || round.0 == epoch && round.1 + 1 < view;
+            rounds.contested = rounds.contested.max(if lags { rounds.entered } else { round });
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_rests_where_no_round_is_to_end() {
+        let settled =
+            |entered, proposed, finalized, contested| Rounds { entered, proposed, finalized, contested }.is_settled();
+        assert!(!settled((0, 0), (0, 0), (0, 0), (0, 0)), "it does not know where the others are");
+        assert!(settled((0, 5), (0, 4), (0, 4), (0, 4)));
+        assert!(!settled((0, 5), (0, 5), (0, 4), (0, 4)), "a block is proposed");
+        assert!(!settled((0, 5), (0, 4), (0, 4), (0, 5)), "a replica would give up the present view");
+        assert!(!settled((0, 5), (0, 4), (0, 4), (1, 1)), "others are in a later epoch");
+        assert!(settled((1, 2), (1, 1), (1, 1), (0, 9)));
+    }
+}
