@@ -30,16 +30,26 @@ pub struct Clocks {
     proposals: AtomicU32,
     /// By how much the last proposal of another replica was too far ahead of this clock.
     behind: AtomicU64,
-    reported: Mutex<Option<Instant>>,
+    /// When each kind of difference was logged last.
+    reported: Mutex<[Option<Instant>; 3]>,
+}
+
+/// The kinds of differences.
+#[derive(Clone, Copy)]
+enum Difference {
+    ProposalAhead,
+    ClockAhead,
+    BlocksAhead,
 }
 
 impl Clocks {
-    /// Whether a difference is to be logged now.
-    fn is_due(&self) -> bool {
+    /// Whether a difference is to be logged now. Each kind has its own turn: one must not hide another.
+    fn is_due(&self, difference: Difference) -> bool {
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = reported.is_none_or(|reported| reported.elapsed() >= REPORT);
+        let last = &mut reported[difference as usize];
+        let is_due = last.is_none_or(|last| last.elapsed() >= REPORT);
         if is_due {
-            *reported = Some(Instant::now());
+            *last = Some(Instant::now());
         }
         is_due
     }
@@ -61,7 +71,7 @@ impl Clocks {
         }
         let is_accepted = Self::accepts(time, parent, now);
         self.behind.store(if is_accepted { 0 } else { time.saturating_sub(now) }, Relaxed);
-        if !is_accepted && self.is_due() {
+        if !is_accepted && self.is_due(Difference::ProposalAhead) {
             tracing::warn!(
                 seconds = time.saturating_sub(now) / 1_000_000,
                 "a leader proposed a block ahead of this node's clock: it gets no vote before the clock has reached it; set the \
@@ -72,7 +82,7 @@ impl Clocks {
         self.ahead.store(ahead, Relaxed);
         if ahead <= TOLERANCE {
             self.proposals.store(0, Relaxed);
-        } else if self.proposals.fetch_add(1, Relaxed) + 1 >= PROPOSALS && self.is_due() {
+        } else if self.proposals.fetch_add(1, Relaxed) + 1 >= PROPOSALS && self.is_due(Difference::ClockAhead) {
             tracing::warn!(
                 seconds = ahead / 1_000_000,
                 "this node's clock is ahead of the other replicas': they do not vote for the blocks that it proposes; set it by NTP"
@@ -84,7 +94,7 @@ impl Clocks {
     pub fn executed(&self, time: u64) {
         self.block.store(time, Relaxed);
         let seconds = self.block_ahead();
-        if seconds > 0 && self.is_due() {
+        if seconds > 0 && self.is_due(Difference::BlocksAhead) {
             tracing::warn!(
                 seconds,
                 "the time of blocks is ahead of this node's clock: blocks go on with it until the clocks have passed it, and \
