@@ -12,8 +12,8 @@ use nic::{LogLimit, Prefix, SpareDescriptor, Waker, is_exhausted};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     net::{
-        AddressFamily, SocketFlags, SocketType, accept_with, acceptfrom_with, bind, getsockname, ipproto, listen,
-        socket_with, sockopt,
+        AddressFamily, SocketFlags, SocketType, acceptfrom_with, bind, getsockname, ipproto, listen, socket_with,
+        sockopt,
     },
 };
 
