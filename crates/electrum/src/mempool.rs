@@ -13,6 +13,9 @@ pub type Outpoint = (Hash, u32);
 
 /// Transactions that are told as those that came last.
 const RECENT: usize = 10;
+/// A step of the histogram: tenths of a satoshi for a virtual byte, and virtual bytes.
+type Step = (u64, u64);
+
 /// Virtual bytes of the histogram's first step, at least; each further one is a tenth longer. As with ElectrumX.
 const HISTOGRAM_STEP: f64 = 30_000.0;
 
@@ -185,19 +188,19 @@ impl Mempool {
 
     /// Tenths of a satoshi for a virtual byte, from above, each with the virtual bytes that pay so much and less than the one
     /// before. What pays least is left out where it is less than a step.
-    pub fn histogram(&self) -> Vec<(u64, u64)> {
+    pub fn histogram(&self) -> Vec<Step> {
         self.steps().0
     }
 
     /// The same, with what pays least, however little there is of it: as Esplora has it.
-    pub fn whole_histogram(&self) -> Vec<(u64, u64)> {
+    pub fn whole_histogram(&self) -> Vec<Step> {
         let (mut histogram, rest) = self.steps();
         histogram.extend(rest);
         histogram
     }
 
     /// The steps of the histogram that are full, and the one that is not.
-    fn steps(&self) -> (Vec<(u64, u64)>, Option<(u64, u64)>) {
+    fn steps(&self) -> (Vec<Step>, Option<Step>) {
         let mut histogram = Vec::new();
         let (mut step, mut sum, mut before) = (HISTOGRAM_STEP, 0, None);
         for (Reverse(rate), size) in &self.rates {

@@ -34,6 +34,6 @@ impl Monotonic {
     pub(crate) fn new(runtime: Context) -> Self {
         let context = runtime.child("monotonic");
         let clock = MonotonicClock { context, started: Instant::now(), origin: SystemTime::now() };
-        Self::with_clock(runtime, clock)
+        Self::from_parts(runtime, clock)
     }
 }

@@ -84,7 +84,7 @@ impl<E: Clock + Supervisor> Patient<E> {
         let real = runtime.child("clock");
         let now = real.current();
         let change = Mutex::new(Change { real: now, slow: now, factor: 1, is_resting: false });
-        Self::with_clock(runtime, SlowClock { real, pace, change })
+        Self::from_parts(runtime, SlowClock { real, pace, change })
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct WithClock<E, T> {
 
 impl<E, T> WithClock<E, T> {
     /// Replaces a runtime's clock.
-    pub(crate) fn with_clock(runtime: E, clock: T) -> Self {
+    pub(crate) fn from_parts(runtime: E, clock: T) -> Self {
         Self { runtime, clock: Arc::new(clock) }
     }
 

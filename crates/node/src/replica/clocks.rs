@@ -37,9 +37,12 @@ pub struct Clocks {
 /// The kinds of differences.
 #[derive(Clone, Copy)]
 enum Difference {
-    ProposalAhead,
-    ClockAhead,
-    BlocksAhead,
+    /// A leader's proposal is ahead of this clock.
+    Proposal,
+    /// This clock is ahead of the other replicas'.
+    Clock,
+    /// The time of blocks is ahead of this clock.
+    Blocks,
 }
 
 impl Clocks {
@@ -71,7 +74,7 @@ impl Clocks {
         }
         let is_accepted = Self::accepts(time, parent, now);
         self.behind.store(if is_accepted { 0 } else { time.saturating_sub(now) }, Relaxed);
-        if !is_accepted && self.is_due(Difference::ProposalAhead) {
+        if !is_accepted && self.is_due(Difference::Proposal) {
             tracing::warn!(
                 seconds = time.saturating_sub(now) / 1_000_000,
                 "a leader proposed a block ahead of this node's clock: it gets no vote before the clock has reached it; set the \
@@ -82,7 +85,7 @@ impl Clocks {
         self.ahead.store(ahead, Relaxed);
         if ahead <= TOLERANCE {
             self.proposals.store(0, Relaxed);
-        } else if self.proposals.fetch_add(1, Relaxed) + 1 >= PROPOSALS && self.is_due(Difference::ClockAhead) {
+        } else if self.proposals.fetch_add(1, Relaxed) + 1 >= PROPOSALS && self.is_due(Difference::Clock) {
             tracing::warn!(
                 seconds = ahead / 1_000_000,
                 "this node's clock is ahead of the other replicas': they do not vote for the blocks that it proposes; set it by NTP"
@@ -94,7 +97,7 @@ impl Clocks {
     pub fn executed(&self, time: u64) {
         self.block.store(time, Relaxed);
         let seconds = self.block_ahead();
-        if seconds > 0 && self.is_due(Difference::BlocksAhead) {
+        if seconds > 0 && self.is_due(Difference::Blocks) {
             tracing::warn!(
                 seconds,
                 "the time of blocks is ahead of this node's clock: blocks go on with it until the clocks have passed it, and \
