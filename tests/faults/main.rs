@@ -9,6 +9,7 @@ mod bitcoind;
 mod http_client;
 #[path = "../../crates/turnpike/tests/common/mod.rs"]
 mod node;
+#[allow(dead_code, reason = "no fault compares directories")]
 #[path = "../../crates/turnpike/tests/common/program.rs"]
 mod program;
 
