@@ -76,7 +76,7 @@ proptest! {
                 let block = [b"block".to_vec(), vec![0xb1; *length]].concat();
                 bytes.extend(junk);
                 skipped += junk.iter().filter(|byte| **byte != 0).count().min(1);
-                let mut frame = frames(&[block.clone()], &[], Key::default());
+                let mut frame = frames(std::slice::from_ref(&block), &[], Key::default());
                 apply(&key, bytes.len() as u64, &mut frame);
                 bytes.extend(frame);
                 blocks.push(block);
