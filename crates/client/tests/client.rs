@@ -125,7 +125,7 @@ fn errors_tell_what_is_wrong() {
     let mut client = Client::connect(nobody, &Options { give_up_after: patience, ..options() }).unwrap();
     let error = client.create(account(1)).unwrap_err();
     assert!(matches!(error, Error::NoReply { .. }), "{error}");
-    assert!(error.to_string().contains("same transaction id"));
+    assert!(error.to_string().contains("repeat it with the same id"), "{error}");
 
     let node = TestNode::start(Faults { busy: 255, ..Faults::default() });
     let mut client = Client::connect(node.address, &Options { give_up_after: patience, ..options() }).unwrap();

@@ -54,7 +54,7 @@ fn a_cut_segment_is_damage() {
     for length in [written / 2, (written / 2).next_multiple_of(4096), content.len() / 2, content.len() - 1] {
         File::options().write(true).open(&segment).unwrap().set_len(length as u64).unwrap();
         let error = victim.try_restart().unwrap_err().to_string();
-        for told in [SEGMENT, "damaged", "restore", &length.to_string(), &content.len().to_string()] {
+        for told in [SEGMENT, "damaged", "Restore", &length.to_string(), &content.len().to_string()] {
             assert!(error.contains(told), "{told}: {error}");
         }
         fs::write(&segment, &content).unwrap();

@@ -80,7 +80,7 @@ impl Model {
     }
 }
 
-/// The figures of a service, by name and labels.
+/// The figures of a service, by name and labels; times in microseconds.
 fn figures(namespaces: &Namespaces, service: &InNic) -> BTreeMap<String, u64> {
     let page = within(&namespaces.node, || {
         let mut text = String::new();
@@ -96,7 +96,12 @@ fn figures(namespaces: &Namespaces, service: &InNic) -> BTreeMap<String, u64> {
         text
     });
     let figures = page.lines().filter(|line| line.starts_with("turnpike_")).filter_map(|line| line.rsplit_once(' '));
-    figures.map(|(name, figure)| (name.to_owned(), figure.parse().unwrap())).collect()
+    figures
+        .map(|(name, figure)| {
+            let scale = if name.contains("_seconds") { 1e6 } else { 1.0 };
+            (name.to_owned(), (figure.parse::<f64>().unwrap() * scale) as u64)
+        })
+        .collect()
 }
 
 /// A talk that every status occurs in.
@@ -191,7 +196,7 @@ fn a_retry_is_not_executed_again_under_load() {
     assert!(executed > 7000 && busy > 1500, "{executed} were executed, {busy} refused");
     let told = figures(&namespaces, &service);
     assert_eq!(told["turnpike_in_nic_full_total"], busy);
-    let [remembered, capacity, age] = ["operations", "capacity", "age_microseconds"]
+    let [remembered, capacity, age] = ["operations", "capacity", "age_seconds"]
         .map(|name| told[&format!("turnpike_retry_{name}{{kind=\"unsigned\"}}")]);
     assert_eq!(remembered, u64::from(executed) + 4, "with two CREATE, the first ISSUE and the transfer");
     assert!(remembered <= capacity && capacity < 8192, "{told:?}");

@@ -130,7 +130,9 @@ pub enum Command {
     Verify(VerifyCommand),
     /// Audit a data directory: checksums, chains, roots, balances
     Check(CheckArgs),
-    /// Copy a data directory while a node runs on it: a backup that `check` audits and `serve` starts from
+    /// Back up a data directory while a node runs on it
+    ///
+    /// `check` audits the copy, and `serve` starts from it.
     Backup(BackupArgs),
     /// Evaluate and verify delay functions, open time-locks
     #[command(subcommand)]

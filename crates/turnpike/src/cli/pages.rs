@@ -15,7 +15,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("TURNPIKE_
 
 /// The commands, in the groups and the order in which help lists them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Node", &["serve", "kv", "cluster", "in-nic", "import", "check", "config", "doctor"]),
+    ("Node", &["serve", "kv", "cluster", "in-nic", "import", "backup", "check", "config", "doctor"]),
     ("Client", &["account", "key", "info", "load", "replay"]),
     ("Chain", &["proof", "headers"]),
     ("Tools", &["verify", "delay", "link", "completions", "man"]),
@@ -30,6 +30,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("cluster start", &["turnpike cluster start --dir cluster"]),
     ("cluster status", &["turnpike cluster status --dir cluster"]),
     ("import bitcoin", &["turnpike import bitcoin ~/.bitcoin/blocks --data data"]),
+    ("backup", &["turnpike backup --data data copy"]),
     ("check", &["turnpike check data"]),
     ("account create", &["turnpike account create 1", "turnpike account create --key alice.key"]),
     ("account issue", &["turnpike account issue 1 1000"]),
