@@ -61,7 +61,8 @@ fn statuses_tell_what_becomes_of_a_request() {
     ];
     for status in Status::ALL {
         assert_eq!(status.is_ok(), *status == Status::Ok);
-        assert_eq!(status.is_transient(), matches!(status, Status::Busy | Status::RateLimited), "{status}");
+        let is_transient = matches!(status, Status::Busy | Status::RateLimited | Status::NotFinal);
+        assert_eq!(status.is_transient(), is_transient, "{status}");
         assert_eq!(status.is_journalled(), journalled.contains(status), "{status}");
         assert_eq!(Status::try_from(status.code()), Ok(*status));
         let text = status.to_string();
