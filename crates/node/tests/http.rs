@@ -340,7 +340,10 @@ fn lists_tell_what_is_in_blocks() {
     assert!(first.contains("\"more\":true") && first.matches("\"balance\":").count() == 1, "{first}");
     let id = &first[first.find("\"account\":\"").unwrap() + 11..][..32];
     let rest = body(&format!("/accounts?after={id}&count=2"));
-    assert!(rest.contains("\"more\":false") && rest.matches("\"balance\":").count() == 2 && !rest.contains(id), "{rest}");
+    assert!(
+        rest.contains("\"more\":false") && rest.matches("\"balance\":").count() == 2 && !rest.contains(id),
+        "{rest}"
+    );
     let history = body("/accounts/2/history");
     assert!(history.find("ISSUE").unwrap() < history.find("CREATE").unwrap(), "{history}");
     assert!(body("/accounts/2/history?count=1").contains("\"more\":true"));
