@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use wire::{InfoFrame, MAX_DATAGRAM, Reply};
+use wire::{InfoFrame, MAX_DATAGRAM, Reply, Status};
 use zerocopy::IntoBytes;
 
 /// How long one try waits. Every request may be asked again: that is what transaction ids are for.
@@ -88,6 +88,9 @@ impl Link {
                         received: reply.len(),
                     });
                 }
+                if is_not_final(&reply) {
+                    break;
+                }
                 return Ok(reply);
             }
         }
@@ -153,6 +156,22 @@ fn answers(reply: &[u8], request: &[u8]) -> bool {
         (Some(reply), Some(request)) => reply == request,
         _ => true,
     }
+}
+
+/// Whether a replica reports that it did not learn the result in time, so that its client is to ask again. A replica
+/// that has just started, or a slow machine, may need more than one request.
+fn is_not_final(reply: &[u8]) -> bool {
+    let status = match Reply::parse(reply) {
+        Ok(Reply::Compact(frame)) => frame.status,
+        Ok(Reply::Full(reply)) => reply.operation.status,
+        // Its entries are ordered together, so they wait together.
+        Ok(Reply::Batch(batch)) => match batch.entries.operation(0) {
+            Some(operation) => operation.status,
+            None => return false,
+        },
+        _ => return false,
+    };
+    status.get() == Status::NotFinal.code()
 }
 
 /// The beginning of a datagram, for people.

@@ -28,6 +28,9 @@ const OVERHEAD: usize = 256;
 /// asks again.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long after its announcement a group is announced again, if its client asks again: links may have been down.
+const ANNOUNCEMENT: Duration = Duration::from_secs(1);
+
 /// How long an empty block waits for the block before it to be final, so that one is enough.
 const SETTLING: Duration = Duration::from_millis(20);
 
@@ -75,6 +78,8 @@ pub struct Waiting {
     /// Its operations, as they are to be ordered.
     pub group: Group,
     since: Instant,
+    /// When the other replicas were last sent the group.
+    announced: Instant,
 }
 
 #[derive(Debug)]
@@ -178,8 +183,8 @@ impl Desk {
         .await
     }
 
-    /// Takes a frame whose operations are to be ordered: gives the group that others are to be told of, unless they were. Gives
-    /// the frame back where there is no room.
+    /// Takes a frame whose operations are to be ordered. Returns the group to announce to the other replicas, unless
+    /// that was done within [`ANNOUNCEMENT`]. Returns the frame where there is no room.
     pub fn submit(&self, held: Held, make: impl FnOnce(Key, &Held) -> Group) -> Result<Option<Group>, Held> {
         let mut state = self.state();
         // Its client is to turn to a replica that orders.
@@ -191,14 +196,18 @@ impl Desk {
             && let Some(waiting) = state.waiting.get_mut(&number)
         {
             waiting.held = held;
-            return Ok(None);
+            let is_due = waiting.announced.elapsed() >= ANNOUNCEMENT;
+            return Ok(is_due.then(|| {
+                waiting.announced = since;
+                waiting.group.clone()
+            }));
         }
         if !state.pool(&group, since) {
             return Err(held);
         }
         state.next_number += 1;
         state.asked.insert(group.content(), key.number);
-        state.waiting.insert(key.number, Waiting { held, group: group.clone(), since });
+        state.waiting.insert(key.number, Waiting { held, group: group.clone(), since, announced: since });
         wake(state);
         Ok(Some(group))
     }
@@ -304,12 +313,12 @@ impl Desk {
         let mut waiting: Vec<_> = waiting.into_iter().collect();
         waiting.sort_unstable_by_key(|(number, _)| *number);
         let mut groups = Vec::new();
-        for (number, Waiting { held, group, since }) in waiting {
+        for (number, Waiting { held, group, since, .. }) in waiting {
             let group = group.renamed(Key { origin, number });
             if state.pool(&group, since) {
                 state.asked.insert(group.content(), number);
                 groups.push(group.clone());
-                state.waiting.insert(number, Waiting { held, group, since });
+                state.waiting.insert(number, Waiting { held, group, since, announced: Instant::now() });
             }
         }
         wake(state);
