@@ -15,7 +15,7 @@ use zerocopy::IntoBytes as _;
 use crate::clock::Clock;
 use crate::{http_client, program};
 
-const REPLICAS: usize = 4;
+pub const REPLICAS: usize = 4;
 /// Longest wait, on a machine that does much else.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// One cluster at a time: four replicas are enough for two processors.
@@ -23,18 +23,18 @@ static ALONE: Mutex<()> = Mutex::new(());
 const HOUR: i64 = 3600;
 
 /// Replicas of the real program, each with the clock that it was started with.
-struct Cluster {
-    folders: Vec<PathBuf>,
+pub struct Cluster {
+    pub folders: Vec<PathBuf>,
     listen: Vec<SocketAddr>,
-    http: Vec<SocketAddr>,
-    processes: Vec<Child>,
+    pub http: Vec<SocketAddr>,
+    pub processes: Vec<Child>,
     accounts: u32,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Cluster {
     /// Makes four replicas in a folder, and starts them with these clocks.
-    fn start(folder: &Path, clocks: [Option<&Clock>; REPLICAS]) -> Self {
+    pub fn start(folder: &Path, clocks: [Option<&Clock>; REPLICAS]) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = folder.join("cluster");
         let text = dir.to_str().unwrap();
@@ -64,7 +64,7 @@ impl Cluster {
         self.processes = Vec::from_iter((0..REPLICAS).map(|number| self.spawn(number, clocks[number])));
     }
 
-    fn spawn(&self, number: usize, clock: Option<&Clock>) -> Child {
+    pub fn spawn(&self, number: usize, clock: Option<&Clock>) -> Child {
         let folder = &self.folders[number];
         let log = File::options().create(true).append(true).open(folder.join("log")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_turnpike"));
@@ -84,7 +84,7 @@ impl Cluster {
     }
 
     /// Has a replica open an account, which takes an agreement of a quorum.
-    fn open_account(&mut self, number: usize) -> Receipt {
+    pub fn open_account(&mut self, number: usize) -> Receipt {
         self.accounts += 1;
         let options = Options { promise: Promise::Final, give_up_after: PATIENCE, ..Options::default() };
         // The id carries no time: that would be ahead of a clock that is set back.
@@ -103,7 +103,7 @@ impl Cluster {
         refer.is_ok_and(|receipt| receipt.status == Status::Ok)
     }
 
-    fn get(&self, number: usize, path: &str) -> String {
+    pub fn get(&self, number: usize, path: &str) -> String {
         http_client::get(self.http[number], path)
     }
 
@@ -114,7 +114,7 @@ impl Cluster {
         line.unwrap_or_else(|| panic!("{name} is no metric")).parse().unwrap()
     }
 
-    fn log(&self, number: usize) -> String {
+    pub fn log(&self, number: usize) -> String {
         fs::read_to_string(self.folders[number].join("log")).unwrap()
     }
 }

@@ -18,6 +18,7 @@ mod clock_steps;
 mod cluster;
 mod command_line;
 mod configuration;
+mod damage;
 mod electrum;
 mod http;
 mod kv;

@@ -70,6 +70,15 @@ pub enum Error {
     /// The replica cannot order.
     #[error(transparent)]
     Order(order::ProcessError),
+    /// The data of a replica cannot be used.
+    #[error(
+        "{source}. Never put older files of a replica back: `turnpike cluster sync --replace` replaces all but its votes \
+         with what another replica has"
+    )]
+    ReplicaData {
+        /// What is wrong with it.
+        source: Box<Error>,
+    },
     /// There is no simulated NIC.
     #[error("{0}")]
     Rtl(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -95,4 +104,21 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// Adds what helps a replica whose data is damaged.
+    pub(crate) fn of_replica(self) -> Self {
+        let is_data = match &self {
+            Self::Storage(error) => {
+                use storage::Error::{Corrupt, Failed, NotFound};
+                matches!(error, Corrupt { .. } | Failed { .. } | NotFound { .. })
+            }
+            Self::Sealing(error) => matches!(error, crate::sealing::Error::Members { .. }),
+            Self::Order(error) => matches!(error, order::ProcessError::Start(_) | order::ProcessError::Ended),
+            Self::Journal(_) | Self::Ledger(_) | Self::Chain(_) => true,
+            _ => false,
+        };
+        if is_data { Self::ReplicaData { source: Box::new(self) } } else { self }
+    }
 }

@@ -8,6 +8,7 @@ use std::{fs, io};
 use storage::{DataDirectory, Directory};
 
 use crate::Error;
+use crate::replica::{DIRECTORY, PARTITION};
 
 /// The directory.
 pub const GATHERING: &str = "state-sync";
@@ -52,6 +53,8 @@ pub fn install(data: &DataDirectory) -> Result<(), Error> {
             data.directory().sync()?;
             data.directory().directory(GATHERING)?.sync()?;
         }
+        // The engine begins on the new ledger's floor. Its votes stay; blocks and caches may be what was damaged.
+        order::remove_caches(&data.path().join(DIRECTORY), PARTITION).map_err(failed)?;
     }
     clear(data)
 }
@@ -81,6 +84,7 @@ mod tests {
             let place = folder.path().join(GATHERING);
             PARTS.iter().for_each(|part| write(folder.path(), part, "old"));
             write(folder.path(), "order", "votes");
+            write(folder.path(), "order/replica-blocks-keys", "old");
             PARTS.iter().for_each(|part| write(&place, part, "new"));
             if cut > 0 {
                 complete(&data).unwrap();
@@ -97,6 +101,7 @@ mod tests {
             let expected = if cut > 0 { "new" } else { "old" };
             assert_eq!(read(folder.path()), [expected; 4], "cut off at {cut}");
             assert_eq!(fs::read_to_string(folder.path().join("order/file")).unwrap(), "votes");
+            assert_eq!(folder.path().join("order/replica-blocks-keys").exists(), cut == 0);
             assert!(!place.exists());
         }
     }

@@ -46,7 +46,7 @@ pub use config::{Config, ConfigError};
 pub use error::Error;
 pub use in_nic::InNic;
 pub use node::Node;
-pub use replica::{INCARNATION, network_id, replica_engine, state_sync};
+pub use replica::{INCARNATION, check_votes, network_id, replica_engine, state_sync};
 pub use shared::Shared;
 pub use threads::abort_on_panic;
 pub use tier::Choice;

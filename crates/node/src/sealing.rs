@@ -11,6 +11,10 @@ use spv::{Authority, BlockHeader, ChainKey, SealedHeader};
 use crate::{Config, admission, layout};
 pub use remote::RemoteSigner;
 
+/// What is left to do for a replica whose votes are lost: nothing else is safe.
+const NEW_KEY: &str = "have it leave the set (`turnpike cluster remove`, or `approve --remove` on the other machines), and \
+                       a replica with a new key join (`turnpike cluster add` or `join`)";
+
 /// Why the chain's key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -56,7 +60,7 @@ pub enum Error {
     Founders(order::CommitteeError),
     /// What is kept of changes of the set cannot be.
     #[error(
-        "{} is damaged, or of another network: put the data directory back whole, or let the replica join anew",
+        "{} is damaged, or of another network",
         path.display()
     )]
     Members {
@@ -65,7 +69,8 @@ pub enum Error {
     },
     /// The votes that the key made are not there.
     #[error(
-        "the votes of this replica in {} were deleted, but {} shows that its key has voted: it could vote twice. Put its newest          data back; or have it leave the set (`turnpike cluster remove`, or `approve --remove` on the other machines), and a          replica with a new key join (`turnpike cluster add` or `join`)",
+        "the votes of this replica in {} were deleted, but {} shows that its key has voted: it could vote twice. Put its \
+         newest data back, or {NEW_KEY}",
         data.display(),
         mark.display()
     )]
@@ -77,7 +82,8 @@ pub enum Error {
     },
     /// The data is not what the key voted with last.
     #[error(
-        "{} is an older copy of this replica's data than {} shows: it could vote twice. Put its newest data back; or have it          leave the set (`turnpike cluster remove`, or `approve --remove` on the other machines), and a replica with a new key          join (`turnpike cluster add` or `join`)",
+        "{} is an older copy of this replica's data than {} shows: it could vote twice. Put its newest data back, or \
+         {NEW_KEY}",
         data.display(),
         mark.display()
     )]
@@ -87,9 +93,16 @@ pub enum Error {
         /// The mark beside the key.
         mark: PathBuf,
     },
-    /// A mark is damaged.
+    /// Votes are damaged.
+    #[error("the votes of this replica are damaged: {source}. It could vote twice; {NEW_KEY}")]
+    VotesDamaged {
+        /// The file, and what is wrong with it.
+        source: order::VoteError,
+    },
+    /// The incarnation or its mark is damaged.
     #[error(
-        "{} is damaged: it shows whether the data is the newest that this replica voted with; put it back from a copy, or have          the replica join anew with a new key",
+        "{} is damaged: it shows whether the data is the newest that this replica voted with. Put that file back from a \
+         copy, or {NEW_KEY}",
         path.display()
     )]
     Mark {

@@ -171,8 +171,8 @@ fn health(damage: &[DamagedBlock]) -> Reply {
         return Reply::text("ok\n");
     }
     let lines: String = damage.iter().map(|found| format!("{found}\n")).collect();
-    let remedy =
-        "restore the whole data directory from a backup, or give a replica its ledger with `turnpike cluster sync`";
+    let remedy = "restore the whole data directory from a backup, or replace that of a replica with \
+                  `turnpike cluster sync --replace`";
     Reply::text(format!("blocks on disk are damaged:\n{lines}{remedy}\n")).with_status("503 Service Unavailable")
 }
 

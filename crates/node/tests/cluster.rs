@@ -20,7 +20,7 @@ use spv::finality::MemberChange;
 use turnpike_node::{
     Config, InNic, Node,
     config::{Cluster, PublicKey},
-    state_sync::{FetchError, Source, fetch},
+    state_sync::{FetchError, Present, Source, fetch},
 };
 use wire::{AccountId, Operation, Promise, SignedOperation, Status};
 use zerocopy::{FromBytes as _, IntoBytes as _};
@@ -475,10 +475,10 @@ fn a_ledger_is_given_as_it_is_or_not_at_all() {
     let mut pages: Vec<(String, usize)> = Vec::new();
     let mut source =
         Changed { http, change: |path: &str, page: &mut Vec<u8>| pages.push((path.to_owned(), page.len())) };
-    let mut height = fetch(&joining("given"), &mut source, |_| {}).unwrap();
+    let mut height = fetch(&joining("given"), Present::Extend, &mut source, |_| {}).unwrap();
     assert!(height > 20 && height <= settle(&nodes));
     // An idle leader still orders a block that states the last ones; once it has, there is nothing newer.
-    wait("there is nothing newer", || match fetch(&joining("given"), &mut source, |_| {}) {
+    wait("there is nothing newer", || match fetch(&joining("given"), Present::Extend, &mut source, |_| {}) {
         Err(FetchError::NotNewer { own, .. }) => {
             assert_eq!(own, height);
             true
@@ -502,14 +502,14 @@ fn a_ledger_is_given_as_it_is_or_not_at_all() {
                 }
             };
             let config = joining("changed");
-            let given = fetch(&config, &mut Changed { http, change: &mut change }, |_| {});
+            let given = fetch(&config, Present::Extend, &mut Changed { http, change: &mut change }, |_| {});
             assert!(given.is_err(), "byte {place} of {kind} does not matter");
             assert!(!config.data.join("state-sync").exists(), "nothing is left of what does not hold");
         }
         let mut cut = |path: &str, page: &mut Vec<u8>| {
             page.truncate(if path.contains(kind) { page.len() - 1 } else { usize::MAX })
         };
-        assert!(fetch(&joining("changed"), &mut Changed { http, change: &mut cut }, |_| {}).is_err());
+        assert!(fetch(&joining("changed"), Present::Extend, &mut Changed { http, change: &mut cut }, |_| {}).is_err());
     }
     // What is not there.
     for (path, reason) in [
@@ -532,7 +532,7 @@ fn a_ledger_is_given_as_it_is_or_not_at_all() {
     let mut other = joining("other-network");
     other.cluster.began += 1;
     let mut whole = |_: &str, _: &mut Vec<u8>| {};
-    assert!(fetch(&other, &mut Changed { http, change: &mut whole }, |_| {}).is_err());
+    assert!(fetch(&other, Present::Extend, &mut Changed { http, change: &mut whole }, |_| {}).is_err());
     nodes.into_iter().for_each(Node::stop);
 }
 

@@ -14,6 +14,7 @@ use crate::patient::Patient;
 use crate::scheme::Bip340;
 use crate::status::Status;
 use crate::timing::Timing;
+use crate::vote_files;
 use commonware_consensus::Reporters;
 use commonware_consensus::marshal::core::Mailbox;
 use commonware_consensus::marshal::standard::{Inline, Standard};
@@ -165,7 +166,7 @@ where
         let scheme = Bip340::clone(&scheme);
         // Votes of an epoch are needed until it is sure that no restart goes back to it.
         if let Some(over) = epoch.checked_sub(2) {
-            let partition = votes_partition(&self.partition, over);
+            let partition = vote_files::folder(&self.partition, over);
             // There is none where this replica was away.
             let _ = self.context.remove(&partition, None).await;
         }
@@ -202,7 +203,7 @@ where
                 // Votes that come after their certificate may contradict what came before.
                 track_historical_votes: true,
                 strategy: Sequential,
-                partition: votes_partition(&self.partition, epoch),
+                partition: vote_files::folder(&self.partition, epoch),
                 mailbox_size: MAILBOX,
                 epoch: Epoch::new(epoch),
                 floor: begins_on,
@@ -224,8 +225,4 @@ where
         let missed = self.missed.open(epoch).await?;
         Some(engine.start(votes, certificates, missed))
     }
-}
-
-fn votes_partition(partition: &str, epoch: u64) -> String {
-    format!("{partition}-votes-{epoch}")
 }

@@ -41,6 +41,7 @@ mod tests;
 mod timing;
 #[cfg(not(test))]
 mod transport;
+mod vote_files;
 mod with_clock;
 
 pub use application::{Answer, Application, Final, Refusal};
@@ -58,3 +59,4 @@ pub use status::{Status, StatusSnapshot};
 pub use timing::Timing;
 #[cfg(not(test))]
 pub use transport::{Transport, UnknownTransport};
+pub use vote_files::{NEWEST, VoteError, VoteFiles, remove_caches};

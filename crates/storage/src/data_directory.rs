@@ -89,7 +89,10 @@ pub fn check_format(directory: &dyn Directory, format: u32) -> Result<(), Error>
             let mut content = [0; 128];
             let read = file.read_at(&mut content, 0)?;
             let content = String::from_utf8_lossy(&content[..read]);
-            let found = content.trim_end().strip_prefix(NAME).ok_or_else(|| Error::NotOurs { path: path() })?;
+            let found = content
+                .trim_end()
+                .strip_prefix(NAME)
+                .ok_or_else(|| Error::Format { path: path().join(FORMAT), line: format!("{NAME}{format}") })?;
             if found == format.to_string() {
                 return Ok(());
             }
@@ -205,6 +208,10 @@ mod tests {
         fs::write(parent.path().join("thesis.txt"), "words").unwrap();
         assert!(matches!(DataDirectory::open(parent.path(), 1), Err(Error::NotOurs { .. })));
         fs::write(parent.path().join(FORMAT), "another program's").unwrap();
-        assert!(matches!(DataDirectory::open(parent.path(), 1), Err(Error::NotOurs { .. })));
+        let error = DataDirectory::open(parent.path(), 1).unwrap_err();
+        let Error::Format { path, line } = &error else { panic!("{error}") };
+        // What it advises helps.
+        fs::write(path, line).unwrap();
+        DataDirectory::open(parent.path(), 1).unwrap();
     }
 }

@@ -101,6 +101,14 @@ pub enum Error {
         /// The format of this program.
         expected: u32,
     },
+    /// The file that names the format holds something else: it is damaged, or another program's.
+    #[error("{}: must hold the line `{line}`: name another directory, or write that line if this one is the node's", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: String,
+    },
     /// The directory holds files, but is none of ours.
     #[error("{}: not empty and not a data directory of this program: name another directory", path.display())]
     NotOurs {

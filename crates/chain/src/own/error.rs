@@ -62,13 +62,14 @@ pub enum Error {
     Catalog(#[from] fjall::Error),
     /// What the catalog says is not what was written, or it is missing.
     #[error(
-        "the catalog of the chain does not fit its files; restore the whole data directory from a backup, or give a \
-         replica its ledger with `turnpike cluster sync`"
+        "the catalog of the chain does not fit its files; restore the whole data directory from a backup, or \
+         replace that of a replica with `turnpike cluster sync --replace`"
     )]
     CatalogDamaged,
     /// A block is damaged.
     #[error(
-        "{0}; restore the whole data directory from a backup, or give a replica its ledger with `turnpike cluster sync`"
+        "{0}; restore the whole data directory from a backup, or replace that of a replica with \
+         `turnpike cluster sync --replace`"
     )]
     Damaged(DamagedBlock),
     /// A block's operations contradict the state before it.

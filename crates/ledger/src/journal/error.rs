@@ -12,7 +12,7 @@ pub enum Error {
     /// Something that was durable is no longer what it was.
     #[error(
         "{}: damaged at byte {offset}: {reason}; nothing was changed. Restore the whole data directory from a backup, or \
-         give a replica its ledger with `turnpike cluster sync`",
+         replace that of a replica with `turnpike cluster sync --replace`",
         path.display()
     )]
     Damaged {
@@ -31,8 +31,8 @@ pub enum Error {
     },
     /// A segment is gone: others, or the high-water mark, show that it was there.
     #[error(
-        "{}: the segment is missing; restore the whole data directory from a backup, or give a replica its ledger with \
-         `turnpike cluster sync`",
+        "{}: the segment is missing; restore the whole data directory from a backup, or replace that of a replica \
+         with `turnpike cluster sync --replace`",
         path.display()
     )]
     Missing {

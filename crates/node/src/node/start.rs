@@ -61,7 +61,7 @@ impl Node {
             );
         }
         if config.cluster.is_wanted() {
-            return Self::start_replica(config);
+            return Self::start_replica(config).map_err(Error::of_replica);
         }
         let (choice, mut tier, memory) = tier::choose(config)?;
         let Recovered { data, chain, sealer, bitcoin, journal, ledger } = recovery::recover(config, memory.ledger)?;

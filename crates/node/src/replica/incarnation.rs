@@ -7,6 +7,9 @@
 //!
 //! The data is written first, together with the previous incarnation, so a crash between the two writes is
 //! recognised. A copy made after the last mark, some seconds before a crash, is not noticed.
+//!
+//! The data's file also records the [files of votes](VoteFiles), so that votes that were deleted or damaged are noticed.
+//! A checksum covers it.
 
 use std::{
     ffi::OsString,
@@ -14,9 +17,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use order::{NEWEST, VoteFiles};
+use spv::hash::TaggedHash;
 use storage::{DataDirectory, Directory, RealDirectory};
 
-use super::DIRECTORY;
+use super::{DIRECTORY, PARTITION};
 use crate::{Error, layout, sealing};
 
 /// The file in the folder of the engine's votes, so that it is copied and deleted together with them.
@@ -34,10 +39,57 @@ type Incarnation = [u8; 16];
 #[derive(Debug)]
 pub struct Mark {
     path: PathBuf,
-    incarnation: Incarnation,
+    /// The folder of votes.
+    votes: PathBuf,
+    data: Incarnated,
     /// The height that is written.
     height: u64,
     written: Instant,
+}
+
+/// What the data tells of its votes.
+#[derive(Clone, Debug)]
+struct Incarnated {
+    incarnation: Incarnation,
+    /// The incarnation before.
+    before: Incarnation,
+    files: VoteFiles,
+}
+
+impl Incarnated {
+    fn encode(&self) -> String {
+        let text = text(&self.incarnation, u128::from_be_bytes(self.before)) + &self.files.encode();
+        let sum = sum(&text);
+        text + &sum
+    }
+
+    fn check(&self, votes: &Path) -> Result<(), Error> {
+        let checked = self.files.check(votes, PARTITION);
+        Ok(checked.map_err(|source| sealing::Error::VotesDamaged { source })?)
+    }
+
+    /// Parses what [`encode`](Self::encode) makes, or a first line alone, which is what earlier versions wrote.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let (line, files) = text.split_once('\n')?;
+        let (incarnation, before) = parse(line)?;
+        let files = match files {
+            "" => VoteFiles::default(),
+            files => {
+                let at = files.len().checked_sub(sum("").len())?;
+                let (files, found) = files.split_at_checked(at)?;
+                (sum(&format!("{line}\n{files}")) == found).then_some(())?;
+                VoteFiles::decode(files.lines())?
+            }
+        };
+        Some(Self { incarnation, before: before.to_be_bytes(), files })
+    }
+}
+
+/// The line that ends a file: a hash of what comes before, against damage.
+fn sum(text: &str) -> String {
+    let hash = TaggedHash::new("turnpike/incarnation").hash(&[text.as_bytes()]);
+    format!("sum {:032x}\n", u128::from_be_bytes(*hash.first_chunk().expect("a hash is longer")))
 }
 
 fn text(incarnation: &Incarnation, number: u128) -> String {
@@ -45,8 +97,8 @@ fn text(incarnation: &Incarnation, number: u128) -> String {
 }
 
 /// Parses an incarnation in hexadecimal digits, followed by a number.
-fn parse(bytes: &[u8]) -> Option<(Incarnation, u128)> {
-    let (incarnation, number) = std::str::from_utf8(bytes).ok()?.trim().split_once(' ')?;
+fn parse(line: &str) -> Option<(Incarnation, u128)> {
+    let (incarnation, number) = line.trim().split_once(' ')?;
     Some((u128::from_str_radix(incarnation, 16).ok()?.to_be_bytes(), number.parse().ok()?))
 }
 
@@ -56,10 +108,10 @@ fn path(key: &Path) -> PathBuf {
     name.into()
 }
 
-/// Reads a file of [`parse`]'s form, if it is there.
-fn read(directory: &dyn Directory, name: &str) -> Result<Option<(Incarnation, u128)>, Error> {
+/// Reads a file, if it is there, and refuses one that cannot be parsed.
+fn read<T>(directory: &dyn Directory, name: &str, decode: impl FnOnce(&[u8]) -> Option<T>) -> Result<Option<T>, Error> {
     match directory.read(name) {
-        Ok(bytes) => match parse(&bytes) {
+        Ok(bytes) => match decode(&bytes) {
             Some(found) => Ok(Some(found)),
             None => Err(sealing::Error::Mark { path: directory.path().join(name) }.into()),
         },
@@ -75,28 +127,53 @@ fn folder(path: &Path) -> Result<(RealDirectory, String), Error> {
     Ok((RealDirectory::open(parent)?, name))
 }
 
-/// Reads the mark of a key and the incarnation of the data, and refuses two that do not match.
-#[allow(clippy::type_complexity, reason = "two files of one form")]
-fn compare(
-    key: &Path,
-    data: &DataDirectory,
-) -> Result<(Option<(Incarnation, u128)>, Option<(Incarnation, u128)>), Error> {
-    let path = path(key);
-    let (beside, name) = folder(&path)?;
-    let mark = read(&beside, &name)?;
-    let votes = data.directory().directory(DIRECTORY)?;
-    let found = read(&*votes, FILE)?;
-    let Some((marked, _)) = mark else { return Ok((mark, found)) };
-    match found {
-        Some((current, before)) if marked == current || u128::from_be_bytes(marked) == before => Ok((mark, found)),
-        Some(_) => Err(sealing::Error::SetBack { data: data.path().into(), mark: path }.into()),
-        None => Err(sealing::Error::VotesLost { data: data.path().into(), mark: path }.into()),
-    }
+/// Reads the mark of a key, if it has one: an incarnation and a height.
+fn mark(key: &Path) -> Result<Option<(Incarnation, u64)>, Error> {
+    let (beside, name) = folder(&path(key))?;
+    read(&beside, &name, |bytes| {
+        let (incarnation, height) = parse(std::str::from_utf8(bytes).ok()?)?;
+        Some((incarnation, height.try_into().ok()?))
+    })
 }
 
-/// Refuses data if the replica's key voted later with other data.
+/// Reads the mark of a key and the incarnation of the data. Refuses two that do not match, and votes that are damaged.
+fn compare(key: &Path, data: &DataDirectory) -> Result<(Option<(Incarnation, u64)>, Option<Incarnated>), Error> {
+    let mark = mark(key)?;
+    let votes = data.directory().directory(DIRECTORY)?;
+    let found = read(&*votes, FILE, Incarnated::decode)?;
+    if let Some((marked, _)) = mark {
+        match &found {
+            Some(found) if marked == found.incarnation || marked == found.before => {}
+            Some(_) => return Err(sealing::Error::SetBack { data: data.path().into(), mark: path(key) }.into()),
+            None => return Err(sealing::Error::VotesLost { data: data.path().into(), mark: path(key) }.into()),
+        }
+    }
+    if let Some(found) = &found {
+        found.check(votes.path())?;
+    }
+    Ok((mark, found))
+}
+
+/// Refuses data if the replica's key voted later with other data, or if votes are damaged.
 pub fn check(key: &Path, data: &DataDirectory) -> Result<(), Error> {
     compare(key, data).map(drop)
+}
+
+/// Checks the votes in a replica's data, whatever its key's mark says. Returns how many files of them are recorded; `None`
+/// if this is not a replica's data.
+pub fn check_votes(data: &DataDirectory) -> Result<Option<usize>, Error> {
+    if !data.path().join(DIRECTORY).is_dir() {
+        return Ok(None);
+    }
+    let votes = data.directory().directory(DIRECTORY)?;
+    let Some(found) = read(&*votes, FILE, Incarnated::decode)? else { return Ok(None) };
+    found.check(votes.path())?;
+    Ok(Some(found.files.len()))
+}
+
+/// The height that the key's replica had executed when it was last marked.
+pub fn marked_height(key: &Path) -> Result<Option<u64>, Error> {
+    Ok(mark(key)?.map(|(_, height)| height))
 }
 
 impl Mark {
@@ -105,34 +182,49 @@ impl Mark {
     pub fn begin(key: &Path, data: &DataDirectory, height: u64) -> Result<Self, Error> {
         let (mark, found) = compare(key, data)?;
         let path = path(key);
-        if mark.is_some_and(|(_, marked)| marked > height.into()) {
+        if mark.is_some_and(|(_, marked)| marked > height) {
             return Err(sealing::Error::SetBack { data: data.path().into(), mark: path }.into());
         }
-        let incarnation = layout::random()?;
-        let before = mark.or(found).map_or(0, |(before, _)| u128::from_be_bytes(before));
-        data.directory().directory(DIRECTORY)?.replace(FILE, text(&incarnation, before).as_bytes())?;
-        let mut mark = Self { path, incarnation, height, written: Instant::now() };
+        let (before, files) = found.map(|found| (found.incarnation, found.files)).unwrap_or_default();
+        let before = mark.map_or(before, |(marked, _)| marked);
+        let votes = data.directory().directory(DIRECTORY)?;
+        let data = Incarnated { incarnation: layout::random()?, before, files };
+        votes.replace(FILE, data.encode().as_bytes())?;
+        let mut mark = Self { path, votes: votes.path().into(), data, height, written: Instant::now() };
         mark.write(height);
         Ok(mark)
     }
 
-    /// Marks the height that was executed, unless that was done just before.
+    /// Marks the height that was executed and records the newest votes, unless that was done just before.
     pub fn executed(&mut self, height: u64) {
         if self.written.elapsed() >= INTERVAL {
+            self.record(NEWEST);
             self.write(height);
         }
     }
 
-    /// Marks the height at which the replica ends.
+    /// Marks the height at which the replica ends, after its engine has ended, and records all votes.
     pub fn finish(&mut self, height: u64) {
+        self.record(usize::MAX);
         if height > self.height {
             self.write(height);
         }
     }
 
+    fn record(&mut self, newest: usize) {
+        let recorded = VoteFiles::record(&self.votes, PARTITION, newest, &self.data.files).and_then(|files| {
+            self.data.files = files;
+            let folder = RealDirectory::open(&self.votes).map_err(std::io::Error::other)?;
+            folder.replace(FILE, self.data.encode().as_bytes()).map_err(std::io::Error::other)
+        });
+        if let Err(error) = recorded {
+            tracing::warn!(%error, "cannot record the replica's files of votes, so damage to them may not be noticed");
+        }
+    }
+
     fn write(&mut self, height: u64) {
         self.written = Instant::now();
-        let bytes = text(&self.incarnation, height.into());
+        let bytes = text(&self.data.incarnation, height.into());
         let written = folder(&self.path).and_then(|(beside, name)| Ok(beside.replace(&name, bytes.as_bytes())?));
         match written {
             Ok(()) => self.height = height,
@@ -200,6 +292,22 @@ mod tests {
         fs::remove_file(&mark).unwrap();
         begin(folder.path(), 1).unwrap();
         assert!(mark.exists());
+    }
+
+    #[test]
+    fn an_incarnation_of_an_earlier_version_is_read_and_a_damaged_one_is_not() {
+        let files = VoteFiles::decode(["3 00ff 17", "4 0001 99"].into_iter()).unwrap();
+        let text = Incarnated { incarnation: [7; 16], before: [9; 16], files: files.clone() }.encode();
+        let found = Incarnated::decode(text.as_bytes()).unwrap();
+        assert_eq!((found.incarnation, found.before, &found.files), ([7; 16], [9; 16], &files));
+        let first = text.lines().next().unwrap().to_owned() + "\n";
+        assert_eq!(Incarnated::decode(first.as_bytes()).unwrap().files, VoteFiles::default());
+        for at in 0..text.len() {
+            let mut damaged = text.clone().into_bytes();
+            damaged[at] ^= 1;
+            assert!(Incarnated::decode(&damaged).is_none(), "byte {at}");
+        }
+        assert!(Incarnated::decode(&text.as_bytes()[..text.len() - 1]).is_none());
     }
 
     #[test]

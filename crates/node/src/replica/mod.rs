@@ -55,8 +55,8 @@ use clocks::Clocks;
 pub use controller::Controller;
 use desk::{Desk, Executed};
 use executor::{Executor, Job};
-pub use incarnation::FILE as INCARNATION;
 use incarnation::Mark;
+pub use incarnation::{FILE as INCARNATION, check_votes};
 use judge::Judge;
 use neighbours::Neighbours;
 use roster::Roster;
@@ -68,7 +68,10 @@ use state_sync::{Checkpoints, Server};
 const THREADS: usize = 2;
 
 /// The folder of the engine's votes and blocks.
-const DIRECTORY: &str = "order";
+pub(crate) const DIRECTORY: &str = "order";
+
+/// The first part of the names of what the engine stores there.
+pub(crate) const PARTITION: &str = "replica";
 
 /// Whom this replica orders with at the beginning, and as whom.
 pub struct Identity {
@@ -120,7 +123,7 @@ impl Identity {
             keep: config.cluster.keep(),
             floor,
             longest_body: body::LONGEST,
-            partition: "replica".to_owned(),
+            partition: PARTITION.to_owned(),
         };
         let directory = config.data.join(DIRECTORY);
         let listen = listen.expect("the configuration was checked");

@@ -84,8 +84,8 @@ impl Standing {
         let status = self.status.snapshot();
         if status.ended {
             return Some(
-                "the replica's engine has ended, as it does when it cannot write: see the log, free space or fix the disk, \
-                 then restart the node",
+                "the replica's engine has ended, as it does when it cannot write, or when its files are damaged: see the \
+                 log. Free space or fix the disk and restart the node, or run `turnpike cluster sync --replace`",
             );
         }
         if self.place().0.is_none() {

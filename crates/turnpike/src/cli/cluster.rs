@@ -195,6 +195,9 @@ pub struct ClusterSyncArgs {
     /// The HTTP address of a replica that runs
     #[arg(long, value_name = "ADDRESS")]
     pub from: SocketAddr,
+    /// Replace everything but the replica's votes, without reading it: for data that is damaged
+    #[arg(long)]
+    pub replace: bool,
 }
 
 /// Options of `cluster approve`.

@@ -36,6 +36,9 @@ struct Report {
     journal_to: u64,
     torn: bool,
     signatures: u64,
+    /// Files of votes that a replica recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    votes: Option<usize>,
     bitcoin_height: Option<u32>,
     bitcoin_transactions: u64,
 }
@@ -104,6 +107,7 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
         return Err(Error::Input(format!("{} is no data directory: there is no such folder", directory.display())));
     }
     let data = layout::open(directory).map_err(Error::other)?;
+    let votes = node::check_votes(&data).map_err(Error::other)?;
     let (journal, opened) = layout::open_journal(&data).map_err(Error::other)?;
     let options = own::Options { levels: Levels::Stored, ..own::Options::default() };
     let chain = layout::open_chain(&data, options, || Err(own::Error::NoChain)).map_err(Error::other)?;
@@ -151,6 +155,7 @@ fn check(directory: &Path) -> Result<(Report, Hashes), Error> {
         journal_to: journal.log().durable(),
         torn: opened.torn.is_some(),
         signatures,
+        votes,
         bitcoin_height,
         bitcoin_transactions,
     };
@@ -196,6 +201,9 @@ fn describe(report: &Report) -> String {
     );
     if report.torn {
         text.push_str("\n           an incomplete or empty batch at its end was cut off; it held no durable operation");
+    }
+    if let Some(votes) = report.votes {
+        text.push_str(&format!("\nvotes      {votes} files; nothing that was recorded of them is missing or damaged"));
     }
     match report.bitcoin_height {
         Some(height) => text.push_str(&format!(

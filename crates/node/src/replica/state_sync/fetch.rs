@@ -40,6 +40,19 @@ const ATTEMPTS: usize = 5;
 /// Before it is: in that time an idle set orders an empty block.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a replacement waits for a checkpoint of the height that this replica had executed. An idle set orders a block
+/// in half a minute, and the next one makes it a checkpoint.
+const REPLACEMENT: Duration = Duration::from_secs(90);
+
+/// What becomes of the ledger that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Present {
+    /// It must be readable, and older than the one that is fetched.
+    Extend,
+    /// It is not read: it may be damaged.
+    Replace,
+}
+
 /// Who gives.
 pub trait Source {
     /// The bytes at a path of another replica, with its query.
@@ -92,6 +105,16 @@ pub enum FetchError {
     #[error("this replica has {own} blocks and the other one tells of {of}: start it, and it gets what it misses")]
     NotNewer {
         /// Blocks that are here.
+        own: u64,
+        /// The checkpoint's.
+        of: u64,
+    },
+    /// It has less than this replica had executed.
+    #[error(
+        "this replica had executed {own} blocks and the other one has a checkpoint of {of}: try again in a minute, or ask another one"
+    )]
+    Older {
+        /// Blocks that were executed here.
         own: u64,
         /// The checkpoint's.
         of: u64,
@@ -153,17 +176,26 @@ impl Agreed {
     }
 }
 
-/// Fetches the ledger of another replica into the data directory that is configured, in the place of what it has of one: votes stay.
-/// Gives its height.
-pub fn fetch(config: &Config, source: &mut dyn Source, mut progress: impl FnMut(Progress)) -> Result<u64, FetchError> {
+/// Fetches the ledger of another replica into the data directory that is configured, instead of the present one. Votes
+/// stay, and are checked first. Returns the height of the ledger.
+pub fn fetch(
+    config: &Config,
+    present: Present,
+    source: &mut dyn Source,
+    mut progress: impl FnMut(Progress),
+) -> Result<u64, FetchError> {
     let data = layout::open(&config.data)?;
     let identity = Identity::of(&config.cluster)?;
     incarnation::check(&config.cluster.key, &data)?;
-    let own = own_height(config, &identity, &data)?;
+    let (own, began) = (Own::of(config, present, &identity, &data)?, Instant::now());
     let mut attempt = 1;
     let height = loop {
         match gather(config, &identity, &data, own, source, &mut progress) {
             Ok(height) => break height,
+            Err(FetchError::Older { .. }) if began.elapsed() < REPLACEMENT => {
+                gathering::clear(&data)?;
+                thread::sleep(PAUSE);
+            }
             Err(FetchError::Refused { .. }) if attempt < ATTEMPTS => {
                 attempt += 1;
                 gathering::clear(&data)?;
@@ -180,16 +212,40 @@ pub fn fetch(config: &Config, source: &mut dyn Source, mut progress: impl FnMut(
     Ok(height)
 }
 
-/// The height of the chain that is in a data directory; nothing where there is none.
-fn own_height(config: &Config, identity: &Identity, data: &DataDirectory) -> Result<Option<u64>, FetchError> {
-    let chain = match layout::open_chain(data, recovery::chain_options(config), || Err(chain::own::Error::NoChain)) {
-        Err(Error::Chain(chain::own::Error::NoChain)) => return Ok(None),
-        found => found?,
-    };
-    if chain.network_id() != identity.network(config) {
-        return Err(Error::from(crate::sealing::Error::OtherCluster).into());
+/// What this replica has.
+#[derive(Clone, Copy)]
+enum Own {
+    Nothing,
+    /// A chain of this height, and no use for one that is not higher.
+    Chain(u64),
+    /// It had executed the block of this height when it was last marked. With less, its votes would not match its ledger.
+    Executed(u64),
+}
+
+impl Own {
+    fn of(config: &Config, present: Present, identity: &Identity, data: &DataDirectory) -> Result<Self, FetchError> {
+        if present == Present::Replace {
+            return Ok(incarnation::marked_height(&config.cluster.key)?.map_or(Self::Nothing, Self::Executed));
+        }
+        let options = recovery::chain_options(config);
+        let chain = match layout::open_chain(data, options, || Err(chain::own::Error::NoChain)) {
+            Err(Error::Chain(chain::own::Error::NoChain)) => return Ok(Self::Nothing),
+            found => found?,
+        };
+        if chain.network_id() != identity.network(config) {
+            return Err(Error::from(crate::sealing::Error::OtherCluster).into());
+        }
+        Ok(Self::Chain(chain.tip().height()))
     }
-    Ok(Some(chain.tip().height()))
+
+    /// Whether a checkpoint of a height is of use.
+    fn allows(self, of: u64) -> Result<(), FetchError> {
+        match self {
+            Self::Chain(own) if of <= own => Err(FetchError::NotNewer { own, of }),
+            Self::Executed(own) if of < own => Err(FetchError::Older { own, of }),
+            Self::Nothing | Self::Chain(_) | Self::Executed(_) => Ok(()),
+        }
+    }
 }
 
 /// Has a ledger gather that is newer than what is there.
@@ -197,7 +253,7 @@ fn gather(
     config: &Config,
     identity: &Identity,
     data: &DataDirectory,
-    own: Option<u64>,
+    own: Own,
     source: &mut dyn Source,
     progress: &mut impl FnMut(Progress),
 ) -> Result<u64, FetchError> {
@@ -208,9 +264,7 @@ fn gather(
     let (agreed, page) = loop {
         let since = Instant::now();
         let agreed = Agreed::ask(config, identity, source)?;
-        if let Some(own) = own.filter(|own| *own >= agreed.height()) {
-            return Err(FetchError::NotNewer { own, of: agreed.height() });
-        }
+        own.allows(agreed.height())?;
         let page = source.get(&format!("/replica/batches?of={}", agreed.height()))?;
         let (start, _) = BatchesStart::read_from_prefix(&page).map_err(|_| FetchError::Form("batches"))?;
         if !(1..=agreed.height()).contains(&start.first.get()) || start.first.get() <= restoring.tip().height() {

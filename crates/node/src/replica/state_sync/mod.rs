@@ -10,6 +10,6 @@ mod floor;
 mod pages;
 mod serve;
 
-pub use fetch::{FetchError, Progress, Source, fetch};
+pub use fetch::{FetchError, Present, Progress, Source, fetch};
 pub use floor::read as read_floor;
 pub use serve::{Checkpoints, Refusal, Server};

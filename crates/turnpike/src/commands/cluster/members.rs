@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use node::Config;
 use node::config::Cluster;
+use node::state_sync::Present;
 use order::Member;
 use spv::finality::MemberAction;
 
@@ -109,7 +110,7 @@ fn provide(args: &ClusterAddArgs, dir: &Path, home: &Home, survey: &Survey, outp
     } else if !args.replay {
         let http = survey.members().find_map(|replica| replica.config.http);
         let http = http.ok_or_else(|| Error::Input("no replica that runs has an HTTP address: use --replay".into()))?;
-        sync::run(&config, http, output)?;
+        sync::run(&config, http, Present::Extend, output)?;
     }
     fs::write(&mark, PROVIDED).map_err(|error| Error::file("write", &mark, error))
 }
@@ -243,7 +244,7 @@ pub fn join(args: &ClusterJoinArgs, output: Output) -> Result<(), Error> {
         copy(from, &home.config()?.data)?;
     }
     if let Some(at) = args.sync {
-        sync::run(&home.config()?, at, output)?;
+        sync::run(&home.config()?, at, Present::Extend, output)?;
     }
     let (text, file) = (member.to_string(), home.config_file());
     output.result(&serde_json::json!({ "config": file, "member": text }), |_| {

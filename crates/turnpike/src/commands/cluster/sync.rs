@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use node::Config;
-use node::state_sync::{FetchError, Progress, Source, fetch};
+use node::state_sync::{FetchError, Present, Progress, Source, fetch};
 use rustix::fs::Mode;
 
 use crate::cli::ClusterSyncArgs;
@@ -50,20 +50,21 @@ fn printable(bytes: &[u8]) -> String {
 /// Runs `turnpike cluster sync`.
 pub fn sync(args: &ClusterSyncArgs, output: Output) -> Result<(), Error> {
     let config = Config::load(&args.config).map_err(Error::other)?;
-    let height = run(&config, args.from, output)?;
+    let present = if args.replace { Present::Replace } else { Present::Extend };
+    let height = run(&config, args.from, present, output)?;
     output.result(&serde_json::json!({ "data": config.data, "height": height }), |_| {
         format!("{} has the ledger of {} blocks: start the replica", config.data.display(), thousands(height))
     });
     Ok(())
 }
 
-/// Fetches the ledger of the replica at an HTTP address into a data directory that is configured. Gives its height.
-pub fn run(config: &Config, at: SocketAddr, output: Output) -> Result<u64, Error> {
+/// Fetches the ledger of the replica at an HTTP address into the configured data directory. Returns its height.
+pub fn run(config: &Config, at: SocketAddr, present: Present, output: Output) -> Result<u64, Error> {
     let mut source = Http { at, agent: http::agent(PATIENCE) };
     let mut told = Instant::now();
     // For the files that the key-value store makes, as a node has it.
     let before = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    let height = fetch(config, &mut source, |Progress { height, of }| {
+    let height = fetch(config, present, &mut source, |Progress { height, of }| {
         if told.elapsed() > TOLD {
             output.progress(format!("{} blocks of {}", thousands(height), thousands(of)));
             told = Instant::now();
