@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What benchmarks measured: as JSON, and as the page of results.
+"""Results of benchmarks: records them as JSON, and generates the page of results.
 
-  bench/results.py record BENCH FIGURES COMMAND   of a run's figures, lines of tabs, makes bench/results/MACHINE/BENCH.json
-  bench/results.py names                          prints the names of all benchmarks, in their order
-  bench/results.py page [--check]                 of all JSON under bench/results makes docs/results.md and its plots
+  bench/results.py record BENCH FIGURES COMMAND   write bench/results/MACHINE/BENCH.json from a run's figures, tab-separated lines
+  bench/results.py names                          print the names of all benchmarks, in their order
+  bench/results.py page [--check]                 generate docs/results.md and its plots from all JSON under bench/results
 
-MACHINE is what the environment names so, the folder whose `machine.json` has this processor's signature, or a name made of that. LOAD says
-what else ran: `quiet`, which is the default where the load average is below one, or `busy`. QUICK marks a quick run.
+MACHINE comes from the environment; else it is the folder whose `machine.json` has this processor's signature, or a name derived from that.
+LOAD is `quiet`, the default if the load average is below one, or `busy`. QUICK marks a quick run.
 """
 
 import datetime
@@ -28,7 +28,7 @@ RESULTS = BENCH / "results"
 PAGE = ROOT / "docs" / "results.md"
 PLOTS = ROOT / "docs" / "results"
 BENCHES = tomllib.loads((BENCH / "benches.toml").read_text())
-# Of these units more is better, of all others less.
+# Units for which more is better; for all others less is.
 RATES = ("/s", "x")
 
 
@@ -37,7 +37,7 @@ def output(*command):
 
 
 def machine():
-    """What this machine is, and a name for it that a file may have."""
+    """A name for this machine that is valid in a path, and its description."""
     lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].split("\n")
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     flags = fields.get("flags", "").split()
@@ -77,7 +77,7 @@ def record(bench, figures, command):
     name, details = machine()
     folder = RESULTS / name
     folder.mkdir(parents=True, exist_ok=True)
-    # A description by hand says more than the machine's own.
+    # A handwritten description is more precise than the machine's own.
     if not (folder / "machine.json").exists():
         (folder / "machine.json").write_text(json.dumps(details, indent=1) + "\n")
     changed = output("git", "status", "--porcelain", "--", ":!bench/results", ":!docs")
@@ -86,14 +86,14 @@ def record(bench, figures, command):
         "bench": bench, "machine": name, "command": command, "commit": output("git", "rev-parse", "--short=8", "HEAD") + ("+" if changed else ""),
         "date": datetime.date.today().isoformat(), "load": load, "quick": bool(os.environ.get("QUICK")),
         "figures": set_goals(bench, [figure(bench, line) for line in Path(figures).read_text().splitlines()])}
-    # A quick run replaces no full one.
+    # A quick run does not replace a full one.
     path = folder / f"{bench}{'-quick' if made['quick'] else ''}.json"
     path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     print(f"figures: {path.relative_to(ROOT)}")
 
 
 def number(value, unit):
-    """For people: four digits or so, and the unit. Rates and times in the unit in which they are short."""
+    """A readable number: about four digits, and the unit that makes a rate or time short."""
     scales = {"ns": (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1)), "us": (("s", 1e6), ("ms", 1e3), ("us", 1), ("ns", 1e-3)),
               "ms": (("s", 1e3), ("ms", 1)), "/s": (("million/s", 1e6), ("/s", 1))}
     for name, scale in scales.get(unit, ()):
@@ -106,7 +106,7 @@ def number(value, unit):
 
 
 def verdict(entry, goal, is_ratio):
-    """Whether a figure is as good as that, with all of its range."""
+    """Whether a figure reaches a goal with its whole range."""
     values = [entry.get("ratio", 0)] if is_ratio else entry.get("range", [entry["value"]])
     more = is_ratio or entry["unit"] in RATES
     good = [value >= goal if more else value <= goal for value in values]
@@ -132,7 +132,7 @@ def table(run):
 
 
 def plot(bench, runs):
-    """Ratios to peers, a group for each run. The path of the plot, if there is anything to be seen."""
+    """The path and the plot of ratios to peers, a group for each run; None without ratios."""
     # Benchmarks over sizes have curves.
     if BENCHES[bench].get("panels"):
         return None
@@ -148,7 +148,7 @@ def plot(bench, runs):
 
 
 def curves(bench, run):
-    """What a run measured by size, as the benchmark's panels name it: figures whose names end with `, N KB`, and their peers."""
+    """The path and the plot of a run's figures by size, in the benchmark's panels: names that end with `, N KB`, and their peers."""
     parts = []
     for panel in BENCHES[bench].get("panels", []):
         lines = {}
@@ -168,7 +168,7 @@ def curves(bench, run):
 
 
 def wrap(text):
-    """Prose in lines of 120 columns, words as they come."""
+    """Prose in lines of 120 columns."""
     made, line = [], ""
     for word in text.split():
         if len(line) + len(word) + 1 > 120:
@@ -180,17 +180,17 @@ def wrap(text):
 
 
 def page():
-    """The files that belong to the page, and their texts."""
+    """The page and its plots: paths and contents."""
     machines = {path.parent.name: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*/machine.json"))}
     runs = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*/*.json")) if path.name != "machine.json"]
     made, files = [], {}
     made += ["<!-- Made by bench/results.py of bench/results and bench/benches.toml; `make bench` measures and makes it again. -->", "# Results", ""]
-    made += wrap("""Each figure has its machine, its date, the commit, the command that repeats it, and the promise under which it was taken. Peers
-        run on the same machine in the same run, in turns. Virtual machines share their hosts, so ratios mean more than times. *Quiet* means
-        that nothing else ran; *busy* that other work did, from which the peer suffered as well.""")
-    made += [""] + wrap("""`make bench` measures everything on the machine at hand and adds it to this page; `make bench QUICK=1` takes one round of
-        each, some ten minutes. [Limits](limits.md) tells what bounds each engine, [decisions](decisions/README.md) what was compared on the way,
-        [RTL results](rtl-results.md) clocks and cells.""")
+    made += wrap("""Each figure has its machine, date, commit, the command that repeats it, and its promise. Peers run on the same machine in
+        the same run, alternating. Virtual machines share their hosts, so ratios mean more than times. *Quiet* means that nothing else
+        ran; *busy* means that other work ran, which slowed the peer as well.""")
+    made += [""] + wrap("""`make bench` measures everything on this machine and adds it to this page; `make bench QUICK=1` runs one round of each, which
+        takes some ten minutes. [Limits](limits.md) explains the limit of each engine, [decisions](decisions/README.md) record the
+        alternatives that were measured, and [RTL results](rtl-results.md) has clocks and cells.""")
     made += ["", "## Machines", "", "| name | processor | memory | system |", "|---|---|---|---|"]
     for name, details in machines.items():
         made.append(f"| `{name}` | {details['processors']} processors: {details['processor']} | {details['memory']} | {details['system']} |")
@@ -242,7 +242,7 @@ def main():
         case ["page", "--check"]:
             others = [path for path, text in page().items() if not path.exists() or path.read_text() != text]
             for path in others:
-                print(f"{path.relative_to(ROOT)} is not what bench/results.py makes; run it: bench/results.py page")
+                print(f"{path.relative_to(ROOT)} differs from the output of bench/results.py; run: bench/results.py page")
             return len(others) > 0
         case _:
             print(__doc__, file=sys.stderr)

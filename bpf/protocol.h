@@ -83,15 +83,15 @@ enum status {
 	STATUS_INSUFFICIENT_BALANCE = 4,
 	// the new balance would not fit in 64 bits
 	STATUS_OVERFLOW = 5,
-	// the account table is full, or what is left of it is for trusted senders
+	// the account table is full, or only its share for trusted senders is left
 	STATUS_TABLE_FULL = 6,
-	// ISSUE, TRANSFER or deposit of nothing
+	// ISSUE, TRANSFER or deposit with amount 0
 	STATUS_ZERO_AMOUNT = 16,
 	// source and destination are the same, or source and payer
 	STATUS_SELF_TRANSFER = 17,
-	// the pair of source and transaction id was used for another operation
+	// another operation has used this pair of source and transaction id
 	STATUS_TRANSACTION_ID_REUSED = 18,
-	// the transaction id's time is older than what retries are recognised for
+	// the transaction id's time is older than the time for which retries are recognised
 	STATUS_EXPIRED = 19,
 	// no such command
 	STATUS_UNKNOWN_COMMAND = 32,
@@ -99,33 +99,33 @@ enum status {
 	STATUS_MALFORMED = 33,
 	// an unsigned operation, or a verify frame, from outside the trusted prefixes
 	STATUS_NOT_TRUSTED = 34,
-	// no signature of a keyed account's, or a key that may not [speak for it](#signed-operation)
+	// no signature for a keyed account, or a key that may not [sign for it](#signed-operation)
 	STATUS_NOT_AUTHORISED = 35,
 	// ISSUE by a key that the configuration does not name
 	STATUS_NOT_ISSUER = 36,
-	// outside the replay window, or a transaction id's time is over two seconds ahead
+	// outside the replay window, or a transaction id's time is more than two seconds ahead
 	STATUS_STALE_TIMESTAMP = 37,
 	// the signature or the key does not verify
 	STATUS_BAD_SIGNATURE = 38,
-	// the sender's prefix is over its limit
+	// the sender's prefix exceeds its limit
 	STATUS_RATE_LIMITED = 39,
 	// the queue for this kind of request is full; nothing was done, try again
 	STATUS_BUSY = 40,
-	// the journal cannot be written; the node [answers reads only](#when-storage-fails)
+	// the journal cannot be written; the node [answers only reads](#when-storage-fails)
 	STATUS_STORAGE_FAILED = 41,
 	// a frame of another protocol version
 	STATUS_UNSUPPORTED_VERSION = 42,
 	// [opening a keyed account](#keyed-accounts) takes an issuer, a deposit or a trusted sender
 	STATUS_DEPOSIT_REQUIRED = 43,
-	// a [member change](#member-change-frame) of another generation than the present, or beside one that is
-	// decided
+	// a [member change](#member-change-frame) of another generation than the current one, or after another decided
+	// change
 	STATUS_STALE_GENERATION = 44,
-	// the replicas have not agreed on the operation within 5 s, or cannot; it may still be done, ask again with
+	// the replicas have not agreed on the operation within 5 s, or cannot; it may still be executed, retry with
 	// the same id
 	STATUS_NOT_FINAL = 45,
 	// no such account, transaction or block
 	STATUS_NOT_FOUND = 64,
-	// the reply does not fit in the request's length; `detail` tells the length needed
+	// the reply does not fit in the request's length; `detail` is the required length
 	STATUS_REPLY_TOO_LARGE = 65,
 	// the block has a shape for which a proof would be ambiguous (CVE-2017-12842)
 	STATUS_NOT_PROVABLE = 66,

@@ -75,13 +75,13 @@ pub enum Opcode {
     NoopWait = 0x00,
     /// Copies the value a, of any type, to b.
     CopyReg = 0x01,
-    /// Goes on at instruction a.
+    /// Continues at instruction a.
     Jump = 0x02,
-    /// Goes on at instruction a if the values b and c have the same type and the same numbers.
+    /// Continues at instruction a if the values b and c have the same type and the same numbers.
     JumpIfEq = 0x04,
-    /// If the scalar b is not zero, takes one from it and goes on at instruction a.
+    /// If the scalar b is not zero, subtracts one from it and continues at instruction a.
     JumpNonzeroSub = 0x05,
-    /// Sends the value a to the host; b itself is the index that goes with it.
+    /// Sends the value a to the host, with b itself as the index.
     SendInterrupt = 0x06,
     /// c = a × b; both scalars, both `fp`, both `fp2` or both `fp12`.
     MulElement = 0x10,
@@ -166,16 +166,16 @@ impl Opcode {
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Hash)]
 pub enum Fault {
-    /// No such opcode, or a field that the instruction does not have is not zero.
+    /// No such opcode, or an unused field is not zero.
     #[error("this is not an instruction")]
     Opcode = 1,
     /// The program counter is 1,024 or more.
     #[error("there is no instruction memory at the program counter")]
     Counter = 2,
-    /// A value reaches behind data memory.
+    /// A value extends beyond data memory.
     #[error("an operand is not within data memory")]
     Address = 3,
-    /// The instruction does not take this type, or the slots of a value have different types.
+    /// Wrong type for the instruction, or the slots of a value have different types.
     #[error("an operand has not the type that the instruction takes")]
     Type = 4,
     /// A number is not below the modulus of its type.

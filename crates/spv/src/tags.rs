@@ -4,29 +4,29 @@
 
 /// Tag of account ids that bind a public key.
 pub const ACCOUNT_TAG: &str = "turnpike/account";
-/// Tag of what a signed operation's signature is over.
+/// Tag of messages of signed operations.
 pub const TRANSFER_TAG: &str = "turnpike/transfer";
 /// Tag of block headers.
 pub const HEADER_TAG: &str = "turnpike/header";
-/// Tag of what a header's seal is over.
+/// Tag of messages of header seals.
 pub const SEAL_TAG: &str = "turnpike/seal";
 /// Tag of the set of replicas' keys.
 pub const REPLICAS_TAG: &str = "turnpike/replicas";
-/// Tag of what replicas order: the header of an ordered block.
+/// Tag of headers of ordered blocks.
 pub const ORDERED_TAG: &str = "turnpike/ordered";
-/// Tag of a batch of operations that a replica's retries are answered from.
+/// Tag of batches of operations that answer a replica's retries.
 pub const RECENT_BATCH_TAG: &str = "turnpike/recent/batch";
-/// Tag of all operations that a replica's retries are answered from.
+/// Tag of all operations that answer a replica's retries.
 pub const RECENT_TAG: &str = "turnpike/recent";
-/// Tag of what a replica goes on from that no header of its chain covers.
+/// Tag of the state of a replica that no header of its chain covers.
 pub const STATE_TAG: &str = "turnpike/state";
 /// Tag of the body of an ordered block.
 pub const BODY_TAG: &str = "turnpike/ordered/body";
-/// Tag of what a replica's vote is a signature of.
+/// Tag of messages of replicas' votes.
 pub const VOTE_TAG: &str = "turnpike/vote";
-/// Tag of what a replica signs that approves a change of the set.
+/// Tag of messages of approvals of a change of the set.
 pub const MEMBER_CHANGE_TAG: &str = "turnpike/member-change";
-/// Tag of the secret of a replica's connections, made of the secret of its votes.
+/// Tag of the secret of a replica's connections, derived from the secret of its votes.
 pub const REPLICA_IDENTITY_TAG: &str = "turnpike/replica/identity";
 /// Tag of the value that stands in for the previous hash in a genesis header.
 pub const NETWORK_TAG: &str = "turnpike/network";

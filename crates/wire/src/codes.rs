@@ -71,7 +71,7 @@ codes! {
 codes! {
     /// What a reply vouches for. Later ones are stronger.
     Promise: u8, else Malformed {
-        /// In a request: what the node is configured for.
+        /// In a request: the node's configured promise.
         Default = 0 "default",
         /// Executed in memory.
         Accepted = 1 "accepted",

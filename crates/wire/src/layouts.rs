@@ -42,9 +42,9 @@ pub struct CompactFrame {
     pub transaction: U32,
     /// Source: the account that the operation is about.
     pub source: U32,
-    /// Destination: who receives a transfer, else 0.
+    /// Destination: the receiver of a transfer, else 0.
     pub destination: U32,
-    /// Amount; in the reply the value, or 0xffffffff where it is larger.
+    /// Amount; in the reply the value, or 0xffffffff if it is larger.
     pub amount: U32,
     /// Status; 0 in requests.
     pub status: U16,
@@ -129,7 +129,7 @@ pub struct Operation {
     pub transaction: TransactionId,
     /// Source: the account that the operation is about.
     pub source: AccountId,
-    /// Destination: who receives a transfer, or pays the deposit of a CREATE; else 0.
+    /// Destination: the receiver of a transfer, or the payer of the deposit of a CREATE; else 0.
     pub destination: AccountId,
     /// Amount; in replies the value.
     pub amount: U64,
@@ -160,9 +160,9 @@ pub struct SignedOperation {
     pub operation: Operation,
     /// Timestamp, microseconds since the Unix epoch.
     pub timestamp: U64,
-    /// Nonce: tells apart what is signed within one microsecond.
+    /// Nonce: distinguishes operations signed within one microsecond.
     pub nonce: U32,
-    /// Promise asked for; in replies the one given.
+    /// Requested promise; in replies the one given.
     pub promise: u8,
     /// Reserved.
     pub reserved: [u8; 3],
@@ -255,7 +255,7 @@ pub struct BatchHeader {
     pub count: U16,
     /// Format: 0 compact, 1 operation, 2 signed operation.
     pub format: u8,
-    /// Promise asked for; in the reply the one given.
+    /// Requested promise; in the reply the one given.
     pub promise: u8,
     /// Status of the batch as a whole; 0 in requests.
     pub status: U16,
@@ -292,9 +292,9 @@ pub struct ProofRequest {
     pub query: u8,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Reserved; in replies the number of bytes behind the first 48 that are used.
+    /// Reserved; in replies the number of used bytes after the first 48.
     pub body_length: U32,
-    /// Key: what is asked for.
+    /// Key of the query.
     pub key: [u8; 32],
 }
 
@@ -321,7 +321,7 @@ const _: () = {
 pub struct ProofReply {
     /// The request with its status.
     pub request: ProofRequest,
-    /// Hash of the tip that the answer is as of.
+    /// Hash of the tip as of which the answer holds.
     pub tip_hash: [u8; 32],
     /// Height of that tip.
     pub tip_height: U64,
@@ -375,7 +375,7 @@ const _: () = {
 pub struct IndexReply {
     /// The request with its status.
     pub request: ProofRequest,
-    /// Hash of the block whose index root it is proved against.
+    /// Hash of the block with the index root of the proof.
     pub block_hash: [u8; 32],
     /// Its height.
     pub block_height: U64,
@@ -446,7 +446,7 @@ pub struct HeadersFrame {
     pub reserved: u8,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Number of headers: asked for, given.
+    /// Number of headers: requested, returned.
     pub count: U16,
     /// Reserved; in replies the size of a header (own chain 192: 128 and its seal, Bitcoin 80).
     pub header_size: U16,
@@ -488,7 +488,7 @@ pub struct InfoFrame {
     pub promise: u8,
     /// Bit 0: serves Bitcoin; bit 1: reads only (storage failed).
     pub flags: u8,
-    /// Largest datagram taken.
+    /// Largest accepted datagram.
     pub max_datagram: U32,
     /// Network id.
     pub network: [u8; 32],
@@ -504,7 +504,7 @@ pub struct InfoFrame {
     pub durable_sequence: U64,
     /// Program version, ASCII, zero padded.
     pub program: [u8; 12],
-    /// Retry time: milliseconds for which a retry is recognised; 0 where a node does not tell.
+    /// Retry time: milliseconds for which a retry is recognised; 0 if the node does not report it.
     pub retry_milliseconds: U32,
 }
 
@@ -544,13 +544,13 @@ pub struct FinalityFrame {
     pub header: FrameHeader,
     /// Status; 0 in requests.
     pub status: U16,
-    /// Bytes of the certificate; 0 where there is none yet.
+    /// Bytes of the certificate; 0 if there is none yet.
     pub certificate_size: U16,
-    /// How many replicas the generation has.
+    /// Number of replicas of the generation.
     pub replicas: u8,
-    /// Number of the one that answers in the set that votes; 255 if it is of none.
+    /// Number of the answering replica in the voting set; 255 if it is not a member.
     pub replica: u8,
-    /// Number of the one that leads.
+    /// Number of the leader.
     pub leader: u8,
     /// Reserved.
     pub reserved: u8,
@@ -560,7 +560,7 @@ pub struct FinalityFrame {
     pub height: U64,
     /// Hash of its header.
     pub hash: [u8; 32],
-    /// Generation: the one asked for, and the one that the reply is about.
+    /// Generation: requested, and of the reply.
     pub generation: U32,
     /// The newest generation; 0 in requests.
     pub generations: U32,
@@ -650,7 +650,7 @@ const _: () = {
 pub struct MessageHeader {
     /// Command; in results with `0x80000000` added.
     pub command: U32,
-    /// Length of the message, these 16 bytes among it.
+    /// Length of the message, including these 16 bytes.
     pub length: U32,
     /// Index: chosen by the client, echoed.
     pub index: U64,
@@ -674,7 +674,7 @@ const _: () = {
 pub struct VerifyResult {
     /// The request's first 16 bytes, with the reply's command and length.
     pub message: MessageHeader,
-    /// Result mask: 0 if all is valid, else the bit of the first rule that is broken.
+    /// Result mask: 0 if valid, else the bit of the first broken rule.
     pub result_mask: U64,
     /// Cycle count: cycles of the node's time-stamp counter, or nanoseconds on processors without one.
     pub cycle_count: U64,
@@ -732,7 +732,7 @@ pub struct EcdsaBody {
     pub key_length: u8,
     /// Reserved.
     pub reserved: U16,
-    /// The digest that is signed.
+    /// The signed digest.
     pub digest: [u8; 32],
     /// R ‖ s.
     pub signature: [u8; 64],
@@ -762,7 +762,7 @@ const _: () = {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct SchnorrBody {
-    /// The message that is signed.
+    /// The signed message.
     pub message: [u8; 32],
     /// The public key: the x of a point.
     pub key: [u8; 32],
@@ -786,7 +786,7 @@ const _: () = {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct MerkleBody {
-    /// The root that is claimed.
+    /// The claimed root.
     pub root: [u8; 32],
 }
 
