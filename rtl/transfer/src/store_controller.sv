@@ -4,8 +4,8 @@
 // stalls; it is accepted only if there is room for its result. Cycle 1 is the cycle of acceptance.
 //
 //   1 hash, read the directory          4 slots, read balances     7 execute
-//   2 its memory; read the window       5 memory                   8 write everything, read the ring
-//   3 compare                           6 select the balances      9 memory   10 compare with the first; queue the result
+//   2 its memory; read the window       5 memory                   8 write all, read the ring
+//   3 compare                           6 select the balances      9 memory   10 compare with the first; queue result
 //
 // The balances of operations in cycles 8 to 10 were not yet in memory when the operation in cycle 6 read; the same
 // holds for cycle 8 as seen from cycle 7. Both are forwarded from there. CREATE changes the directory: no operation is
