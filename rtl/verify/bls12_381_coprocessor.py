@@ -265,7 +265,7 @@ def start(label=None):
 def finish(then="NEXT", target=0, mask=()):
     """Ends the block; its last slot does what comes next."""
     if then == "FINISH":
-        # Once what it stores is in memory.
+        # After its results are stored.
         finish()
         control(then)
         return

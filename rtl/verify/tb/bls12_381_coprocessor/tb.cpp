@@ -226,7 +226,7 @@ class Writer {
   bool wrong_;
 };
 
-// Values lie in so many areas of 12 slots, at the beginning of memory and at its end.
+// Values lie in this many areas of 12 slots, at the beginning of memory and at its end.
 constexpr unsigned kAreas = 12, kLow = 8;
 unsigned area(unsigned at) { return at < kLow ? 12 * at : 1024 - 12 * (kAreas - at); }
 
