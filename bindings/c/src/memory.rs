@@ -1,17 +1,17 @@
-//! From pointers to slices.
+//! Converts pointers to slices.
 
 use crate::Status;
 
-/// Items that lie one after the other. The functions that take them say how many there are.
+/// Contiguous items. The functions that take them define their number.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Items {
     /// The first byte of the first item.
     pub bytes: *const u8,
-    /// The length of each item. Not read where there are offsets.
+    /// The length of each item. Ignored if there are offsets.
     pub width: usize,
-    /// NULL for items of one length. Else item i is from `offsets[i]` to `offsets[i + 1]`, so there is one more offset than
-    /// items; the last is the length of `bytes`.
+    /// NULL for items of one length. Otherwise item i extends from `offsets[i]` to `offsets[i + 1]`, so there is one
+    /// more offset than items; the last one is the length of `bytes`.
     pub offsets: *const u64,
 }
 
