@@ -60,8 +60,8 @@ pub(crate) unsafe fn slice<'a, T>(pointer: *const T, count: usize) -> Result<&'a
 
 /// # Safety
 ///
-/// The pointer is to `count` values, which nobody else uses until the call that has the pointer returns. Every pattern of
-/// bits is one of the type.
+/// The pointer is to `count` values, which nobody else uses until the call that has the pointer returns. Every bit
+/// pattern is a valid value of the type.
 pub(crate) unsafe fn slice_mut<'a, T>(pointer: *mut T, count: usize) -> Result<&'a mut [T], Status> {
     if count == 0 {
         return Ok(&mut []);

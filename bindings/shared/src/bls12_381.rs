@@ -70,7 +70,8 @@ impl Call<'_> {
         )
     }
 
-    /// Verifies that products of pairings are one: each at least one pair of points in the encoding of EIP-2537, 384 bytes.
+    /// Verifies that products of pairings are one. Each has at least one pair of points in the encoding of EIP-2537,
+    /// 384 bytes long.
     pub fn pairings(&mut self, products: Items<'_>, codes: &mut [u8]) -> Result<(), Error> {
         let backend = self.backends().bls12_381()?;
         products.check_count("products", codes.len())?;
