@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What benchmarks measured: as JSON, and as the page of results.
+"""Results of benchmarks: as JSON, and as the page of results.
 
-  bench/results.py record BENCH FIGURES COMMAND   of a run's figures, lines of tabs, makes bench/results/MACHINE/BENCH.json
-  bench/results.py names                          prints the names of all benchmarks, in their order
-  bench/results.py page [--check]                 of all JSON under bench/results makes docs/results.md and its plots
+  bench/results.py record BENCH FIGURES COMMAND   makes bench/results/MACHINE/BENCH.json from a run's figures, lines with tabs
+  bench/results.py names                          prints the names of all benchmarks, in order
+  bench/results.py page [--check]                 makes docs/results.md and its plots from all JSON under bench/results
 
-MACHINE is what the environment names so, the folder whose `machine.json` has this processor's signature, or a name made of that. LOAD says
-what else ran: `quiet`, which is the default where the load average is below one, or `busy`. QUICK marks a quick run.
+MACHINE is the name in the environment, or the folder whose `machine.json` has this processor's signature, or a name made from that
+signature. LOAD states what else ran: `quiet`, the default if the load average is below one, or `busy`. QUICK marks a quick run.
 """
 
 import datetime
@@ -28,7 +28,7 @@ RESULTS = BENCH / "results"
 PAGE = ROOT / "docs" / "results.md"
 PLOTS = ROOT / "docs" / "results"
 BENCHES = tomllib.loads((BENCH / "benches.toml").read_text())
-# Of these units more is better, of all others less.
+# Units for which more is better; less is better for all others.
 RATES = ("/s", "x")
 
 
@@ -37,7 +37,7 @@ def output(*command):
 
 
 def machine():
-    """What this machine is, and a name for it that a file may have."""
+    """A description of this machine, and a file name for it."""
     lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].split("\n")
     fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     flags = fields.get("flags", "").split()
@@ -54,10 +54,10 @@ def machine():
 
 
 def set_goals(bench, figures):
-    """A goal applies to the best figure with its name, which a backend may follow."""
+    """Applies a goal to the best figure with its name, possibly followed by a backend."""
     for name, goal in BENCHES[bench].get("goals", {}).items():
         named = [entry for entry in figures if entry["figure"] == name or entry["figure"].startswith(name + ",")]
-        # Not by the clock, and not next to the engine itself.
+        # Neither wall-clock figures, nor comparisons with the engine itself.
         alone = [entry for entry in named if " threads" not in entry["figure"] and not entry.get("peer", "").startswith("engine")]
         if alone:
             max(alone, key=lambda entry: entry.get("ratio", 0))["goal"] = goal
@@ -77,7 +77,7 @@ def record(bench, figures, command):
     name, details = machine()
     folder = RESULTS / name
     folder.mkdir(parents=True, exist_ok=True)
-    # A description by hand says more than the machine's own.
+    # A hand-written description is better than a generated one.
     if not (folder / "machine.json").exists():
         (folder / "machine.json").write_text(json.dumps(details, indent=1) + "\n")
     changed = output("git", "status", "--porcelain", "--", ":!bench/results", ":!docs")
@@ -86,14 +86,14 @@ def record(bench, figures, command):
         "bench": bench, "machine": name, "command": command, "commit": output("git", "rev-parse", "--short=8", "HEAD") + ("+" if changed else ""),
         "date": datetime.date.today().isoformat(), "load": load, "quick": bool(os.environ.get("QUICK")),
         "figures": set_goals(bench, [figure(bench, line) for line in Path(figures).read_text().splitlines()])}
-    # A quick run replaces no full one.
+    # A quick run never replaces a full one.
     path = folder / f"{bench}{'-quick' if made['quick'] else ''}.json"
     path.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     print(f"figures: {path.relative_to(ROOT)}")
 
 
 def number(value, unit):
-    """For people: four digits or so, and the unit. Rates and times in the unit in which they are short."""
+    """Formats a value for people: about four digits, and the unit, scaled for rates and times."""
     scales = {"ns": (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1)), "us": (("s", 1e6), ("ms", 1e3), ("us", 1), ("ns", 1e-3)),
               "ms": (("s", 1e3), ("ms", 1)), "/s": (("million/s", 1e6), ("/s", 1))}
     for name, scale in scales.get(unit, ()):
@@ -106,7 +106,7 @@ def number(value, unit):
 
 
 def verdict(entry, goal, is_ratio):
-    """Whether a figure is as good as that, with all of its range."""
+    """Whether a figure reaches a goal, with its whole range."""
     values = [entry.get("ratio", 0)] if is_ratio else entry.get("range", [entry["value"]])
     more = is_ratio or entry["unit"] in RATES
     good = [value >= goal if more else value <= goal for value in values]
@@ -132,11 +132,11 @@ def table(run):
 
 
 def plot(bench, runs):
-    """Ratios to peers, a group for each run. The path of the plot, if there is anything to be seen."""
+    """Plots ratios to peers, a group per run. Returns the path of the plot, or None if there is nothing to plot."""
     # Benchmarks over sizes have curves.
     if BENCHES[bench].get("panels"):
         return None
-    # All figures are too many for one plot: those with a goal, or all if none has one.
+    # All figures would be too many for a plot: those with a goal, or all if none has one.
     chosen = [(run, [entry for entry in run["figures"] if "ratio" in entry]) for run in runs]
     with_goal = [(run, [entry for entry in entries if "goal" in entry]) for run, entries in chosen]
     if any(entries for _, entries in with_goal):
@@ -148,7 +148,7 @@ def plot(bench, runs):
 
 
 def curves(bench, run):
-    """What a run measured by size, as the benchmark's panels name it: figures whose names end with `, N KB`, and their peers."""
+    """A run's figures by size, in the benchmark's panels: figures whose names end with `, N KB`, and their peers."""
     parts = []
     for panel in BENCHES[bench].get("panels", []):
         lines = {}
@@ -157,7 +157,7 @@ def curves(bench, run):
                 name, _, size = entry["figure"].rpartition(", ")
                 if name == wanted and size.endswith(" KB"):
                     kilobytes = int(size.removesuffix(" KB"))
-                    # A name of several figures has the first one's line.
+                    # Of several figures with the same name, the first one makes the line.
                     lines.setdefault(name.partition(",")[0], {}).setdefault(kilobytes, entry["value"])
                     lines.setdefault(entry["peer"], {}).setdefault(kilobytes, entry["peer_value"])
         if lines:
@@ -168,7 +168,7 @@ def curves(bench, run):
 
 
 def wrap(text):
-    """Prose in lines of 120 columns, words as they come."""
+    """Wraps prose at 120 columns."""
     made, line = [], ""
     for word in text.split():
         if len(line) + len(word) + 1 > 120:
@@ -180,7 +180,7 @@ def wrap(text):
 
 
 def page():
-    """The files that belong to the page, and their texts."""
+    """The files of the page, and their texts."""
     machines = {path.parent.name: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*/machine.json"))}
     runs = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*/*.json")) if path.name != "machine.json"]
     made, files = [], {}
