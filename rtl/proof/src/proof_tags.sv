@@ -268,10 +268,10 @@ module proof_tags
     `FF(forgets4_q, valid_q[3] && chain == c[0] && op3_q == OpForget, 1'b0)
     `FF(advances4_q, tip_changes && chain == c[0], 1'b0)
     `FFE(announcing_q[c], forgets4_q, forgets4_q || advances4_q, 1'b0)
-    // Numbers are compared for being equal only; 0 stays what it is before the first.
+    // Numbers are only compared for equality; 0 remains reserved for a chain before its first announcement.
     `FFE(generation_q[c].number, &generation_q[c].number ? 32'd1 : generation_q[c].number + 1'b1, advances4_q, '0)
     `FFE(generation_q[c].epoch, generation_q[c].epoch + 1'b1, advances4_q && !builds_on4_q, '0)
-    // Its number is not 0 any more.
+    // Its number is now nonzero.
     `FFE(known_q[c], 1'b1, advances4_q, 1'b0)
   end
   `FFE(turn_q, turn_q + 1'b1, valid_o && hit_o && op_o == OpClaim, '0)
