@@ -10,7 +10,6 @@
 //
 // Looking an operation up, or remembering it, requires the lock of its source, so no two processors do so for
 // the same one at once. An entry of a set, which all share, is claimed by a single compare-and-swap.
-// entry of a set, which is everyone's, is taken by one exchange.
 #ifndef TURNPIKE_RETRIES_H
 #define TURNPIKE_RETRIES_H
 
